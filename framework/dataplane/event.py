@@ -1,0 +1,123 @@
+"""What the plane reports to the actors, in order, in batches.
+
+Of one link, `Opened` comes first and `Closed` last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from framework.dataplane.batch import Batch
+    from framework.dataplane.link import LinkId, LinkKind, LinkRow, SubscriptionRow
+    from framework.wire.closed_state import ClosedState
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A connection exists; nothing of it was read yet."""
+
+    link: LinkId
+    kind: LinkKind
+    cid: int
+    host: str
+    port: int
+    token: int
+    """As given to `adopt`; 0 for a connection that was accepted."""
+    opened_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Greeting:
+    """CONNECT or INFO arrived; when `parked`, the link waits for `resume`, `register_route` or `close`."""
+
+    link: LinkId
+    kind: LinkKind
+    verb: str
+    """`CONNECT` or `INFO`."""
+    document: bytes
+    """JSON text as it came, not checked."""
+    parked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ErrReceived:
+    """The peer of a route, gateway or leafnode sent `-ERR`."""
+
+    link: LinkId
+    kind: LinkKind
+    text: bytes
+    """Without the quotes."""
+
+
+@dataclass(frozen=True, slots=True)
+class PongReceived:
+    """A PING on a route, gateway or leafnode was answered."""
+
+    link: LinkId
+    kind: LinkKind
+    rtt_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class InterestChanged:
+    """Local interest came, changed or went; the plane has told the routes already."""
+
+    account: int
+    subject: bytes
+    queue: bytes
+    """Empty: plain interest."""
+    weight: int
+    """Local subscriptions after the change; 0: gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """A connection is gone; the last event of its link."""
+
+    link: LinkId
+    kind: LinkKind
+    reason: ClosedState
+    detail: str
+    """What was wrong, for the log; printable, at most 256 characters."""
+    row: LinkRow
+    """Its counters at the end."""
+    closed_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """A batch of messages for a sink."""
+
+    sink: int
+    batch: Batch
+
+
+@dataclass(frozen=True, slots=True)
+class LinksAnswered:
+    """Answer to `ask_links`."""
+
+    token: int
+    rows: tuple[LinkRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionsAnswered:
+    """Answer to `ask_subscriptions`."""
+
+    token: int
+    rows: tuple[SubscriptionRow, ...]
+
+
+Event: TypeAlias = (
+    Opened
+    | Greeting
+    | ErrReceived
+    | PongReceived
+    | InterestChanged
+    | Closed
+    | Delivered
+    | LinksAnswered
+    | SubscriptionsAnswered
+)

@@ -1,0 +1,29 @@
+"""Limits that a peer can run into, with nats-server's defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PlaneLimits:
+    """Limits of one plane; each field is nats-server's option of that name.
+
+    Source: nats-server `const.go`.
+    """
+
+    max_payload: int = 1_048_576
+    """Bytes of headers and payload of one message."""
+    max_control_line: int = 4_096
+    """Bytes of one protocol line of a client; routes may send 16 times as much."""
+    max_pending: int = 64 * 1024 * 1024
+    """Bytes that may wait for one client before it is cut off as a slow consumer."""
+    max_connections: int = 65_536
+    max_subscriptions: int = 0
+    """Subscriptions of one client; 0: unlimited."""
+    ping_interval_s: float = 120.0
+    ping_max: int = 2
+    write_deadline_s: float = 10.0
+    auth_timeout_s: float = 2.0
+    auth_required: bool = False
+    """Clients may do nothing before their CONNECT was accepted."""
