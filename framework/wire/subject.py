@@ -1,0 +1,29 @@
+"""Rules of subjects, for checks in the control plane; messages are matched in `framework.sublist`."""
+
+from __future__ import annotations
+
+import re
+
+_FORBIDDEN = re.compile(r"[\x00 \t\n\f\r]")
+
+
+def is_valid_subject(subject: str) -> bool:
+    """Tell whether one may subscribe to `subject`.
+
+    Tokens between dots are not empty and hold no blank or NUL; `*` alone stands for one token,
+    `>` alone and last for one or more. Inside a longer token both are plain characters.
+
+    Source: nats-server `sublist.go`, `IsValidSubject`.
+    """
+    if _FORBIDDEN.search(subject):
+        return False
+    tokens = subject.split(".")
+    return all(tokens) and ">" not in tokens[:-1]
+
+
+def is_literal(subject: str) -> bool:
+    """Tell whether one may publish to `subject`: it is valid and has no wildcard.
+
+    Source: nats-server `sublist.go`, `IsValidPublishSubject`.
+    """
+    return is_valid_subject(subject) and {"*", ">"}.isdisjoint(subject.split("."))
