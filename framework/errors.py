@@ -1,72 +1,20 @@
-"""Every error that the world can cause, as one tree; what only a bug can break is asserted instead."""
+"""The root of the tree of errors, and those that belong to no room.
+
+An error is what the world can cause; what only a bug can break is asserted instead.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from typing_extensions import override
 
+if TYPE_CHECKING:
     from framework.wire.closed_state import ClosedState
 
 
 class FrameworkError(Exception):
     """Root of all errors of this package; catching it catches every one of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where in a file something stands, as exactly as its format lets us know."""
-
-    file: str
-    line: int = 0
-    """1-based; 0: not known."""
-    column: int = 0
-    """1-based, in characters; 0: not known."""
-    key: str = ""
-    """Path of keys, such as `cluster.port`; what is left where a format keeps no lines."""
-
-    def __str__(self) -> str:
-        numbers = [str(number) for number in (self.line, self.column) if number]
-        position = ":".join([self.file, *numbers])
-        return position if self.line or not self.key else f"{position}: {self.key}"
-
-
-class TopologyError(FrameworkError):
-    """Something is wrong in a topology, a configuration file or a flag.
-
-    Args:
-        place: Where it stands; None when no file is concerned.
-        problem: What is wrong, in one clause without a full stop.
-        fix: What to write instead; may be empty.
-    """
-
-    def __init__(self, place: Place | None, problem: str, fix: str = "") -> None:
-        super().__init__(place, problem, fix)
-        self.place = place
-        self.problem = problem
-        self.fix = fix
-
-    def __str__(self) -> str:
-        where = f"{self.place}: " if self.place else ""
-        return f"{where}{self.problem}" + (f"; {self.fix}" if self.fix else "")
-
-
-class TopologyErrors(FrameworkError):
-    """All that is wrong with one topology, so that it is mended in one go.
-
-    Args:
-        errors: At least one, in the order in which they should be shown.
-    """
-
-    def __init__(self, errors: Iterable[TopologyError]) -> None:
-        self.errors = tuple(errors)
-        assert self.errors
-        super().__init__(self.errors)
-
-    def __str__(self) -> str:
-        return "\n".join(str(error) for error in self.errors)
 
 
 class PluginError(FrameworkError):
@@ -86,9 +34,12 @@ class PluginError(FrameworkError):
         self.origin = origin
         self.fix = fix
 
+    @override
     def __str__(self) -> str:
         origin = f" ({self.origin})" if self.origin else ""
-        return f"plugin {self.plugin}{origin}: {self.problem}" + (f"; {self.fix}" if self.fix else "")
+        return f"plugin {self.plugin}{origin}: {self.problem}" + (
+            f"; {self.fix}" if self.fix else ""
+        )
 
 
 class ProtocolError(FrameworkError):
@@ -106,5 +57,5 @@ class ProtocolError(FrameworkError):
         self.reason = reason
 
 
-class BadQuery(FrameworkError):  # noqa: N818 - the condition's name, as HTTP says it
+class BadQuery(FrameworkError):
     """The query of a monitoring request makes no sense; it is answered with status 400."""

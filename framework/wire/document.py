@@ -1,0 +1,180 @@
+"""JSON documents of the protocols as frozen dataclasses: bounded reading, compact writing.
+
+A document class lists its fields by their JSON names. Fields that it doesn't know are ignored,
+a null is as good as absent, and a value of the wrong type is a `ProtocolError`, as in nats-server.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, field, fields, is_dataclass
+from functools import cache
+from typing import Any, NoReturn, TypeAlias, TypeVar, get_type_hints
+
+from framework.errors import ProtocolError
+from framework.wire.closed_state import ClosedState
+from framework.wire.limits import (
+    DOCUMENT_BYTES_MAX,
+    INT64_MAX,
+    INT64_MIN,
+    NUMBER_CHARS_MAX,
+)
+
+_Reader: TypeAlias = Callable[[str, object], Any]
+D = TypeVar("D")
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def member(default: Any, *, name: str = "", always: bool = False) -> Any:
+    """Declare a field of a document.
+
+    Args:
+        default: Its value when the document lacks it.
+        name: Its JSON name where that is no Python name, such as `pass`.
+        always: Write it even when it is false, 0 or empty.
+    """
+    return field(default=default, metadata={"name": name, "always": always})
+
+
+def parse_document(cls: type[D], data: bytes) -> D:
+    """Read one JSON object into `cls`.
+
+    Args:
+        cls: A dataclass whose fields are bool, int, str, `tuple[str, ...]`, or such a dataclass or None.
+        data: As it came from the peer; more than `DOCUMENT_BYTES_MAX` bytes are refused unread.
+
+    Raises:
+        ProtocolError: It is no JSON object, breaks a bound, or has a value of the wrong type.
+
+    Cost: O(length); nesting costs no more than the interpreter's own recursion limit.
+    """
+    return _read_object(cls, "document", _parse_json(data))
+
+
+def build_document(document: object, extra: Mapping[str, object] | None = None) -> bytes:
+    """Return `document` as compact JSON, without what is false, 0 or empty.
+
+    Args:
+        document: An instance of a document class.
+        extra: Further members, which come after its own and win over them.
+    """
+    members = {**_members(document), **(extra or {})}
+    return json.dumps(members, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _parse_json(data: bytes) -> object:
+    if len(data) > DOCUMENT_BYTES_MAX:
+        _refuse(f"{len(data)} bytes of JSON are more than {DOCUMENT_BYTES_MAX}")
+    try:
+        # Decoded here, because `json` would take UTF-16 and UTF-32 for JSON as well.
+        return json.loads(
+            data.decode(errors="replace"),
+            parse_int=_parse_int,
+            parse_constant=_refuse_constant,
+        )
+    except RecursionError:
+        _refuse("JSON is nested too deeply")
+    except json.JSONDecodeError as error:
+        _refuse(f"no JSON: {error.msg} at character {error.pos}")
+
+
+def _parse_int(digits: str) -> int:
+    # Python reads 4,300 digits, in quadratic time; no field of ours has more than 64 bits.
+    if len(digits) > NUMBER_CHARS_MAX:
+        _refuse(f"a number of {len(digits)} characters")
+    return int(digits)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    _refuse(f"no JSON: {name}")
+
+
+def _read_object(cls: type[D], name: str, value: object) -> D:
+    if not isinstance(value, dict):
+        _refuse(f"{name} is {_json_type(value)} and not an object")
+    return cls(**{
+        attribute: read(key, value[key])
+        for key, (attribute, read) in _readers(cls).items()  # type: ignore[arg-type]  # mypy#11470
+        if value.get(key) is not None
+    })
+
+
+@cache
+def _readers(cls: type[object]) -> dict[str, tuple[str, _Reader]]:
+    """Return for each JSON name the attribute of `cls` and what reads its value."""
+    hints = get_type_hints(cls)
+    assert is_dataclass(cls)
+    return {
+        item.metadata["name"] or item.name: (item.name, _reader(hints[item.name]))
+        for item in fields(cls)
+    }
+
+
+def _reader(hint: Any) -> _Reader:
+    if hint in _PLAIN_READERS:
+        return _PLAIN_READERS[hint]
+    nested, _none = hint.__args__
+    return lambda name, value: _read_object(nested, name, value)
+
+
+def _read_bool(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        _refuse(f"{name} is {_json_type(value)} and not a boolean")
+    return value
+
+
+def _read_int(name: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        _refuse(f"{name} is {_json_type(value)} and not an integer")
+    if not INT64_MIN <= value <= INT64_MAX:
+        _refuse(f"{name} does not fit into 64 bits")
+    return value
+
+
+def _read_str(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        _refuse(f"{name} is {_json_type(value)} and not a string")
+    # Half a pair can be escaped in JSON, and could then be encoded by nobody.
+    return _LONE_SURROGATE.sub("\ufffd", value)
+
+
+def _read_strings(name: str, value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        _refuse(f"{name} is {_json_type(value)} and not a list")
+    return tuple(_read_str(f"an item of {name}", item) for item in value)
+
+
+_PLAIN_READERS: dict[Any, _Reader] = {
+    bool: _read_bool,
+    int: _read_int,
+    str: _read_str,
+    tuple[str, ...]: _read_strings,
+}
+
+_JSON_TYPES = {dict: "an object", list: "a list", str: "a string", bool: "a boolean"}
+
+
+def _json_type(value: object) -> str:
+    return "null" if value is None else _JSON_TYPES.get(type(value), "a number")
+
+
+def _members(document: object) -> dict[str, object]:
+    assert is_dataclass(document)
+    assert not isinstance(document, type)
+    members: dict[str, object] = {}
+    for item in fields(document):
+        value = getattr(document, item.name)
+        assert item.default is not MISSING
+        if value or item.metadata["always"]:
+            members[item.metadata["name"] or item.name] = (
+                _members(value) if is_dataclass(value) else value
+            )
+    return members
+
+
+def _refuse(detail: str) -> NoReturn:
+    # nats-server closes in silence here; a word helps who writes a client.
+    raise ProtocolError(detail, text="Parser Error", reason=ClosedState.PROTOCOL_VIOLATION)
