@@ -1,0 +1,50 @@
+"""What can be wrong with a configuration: always with its place, and with the fix if there is one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from framework.errors import FrameworkError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from framework.topology.place import Place
+
+__all__ = ["TopologyError", "TopologyErrors"]
+
+
+class TopologyError(FrameworkError):
+    """One mistake in a configuration.
+
+    Args:
+        place: Where it stands.
+        problem: What is wrong; a clause without a full stop.
+        fix: What the user can do about it; empty when the problem says it.
+    """
+
+    def __init__(self, place: Place, problem: str, fix: str = "") -> None:
+        super().__init__(place, problem, fix)
+        self.place = place
+        self.problem = problem
+        self.fix = fix
+
+    def __str__(self) -> str:
+        text = f"{self.place}: {self.problem}"
+        return f"{text}: {self.fix}" if self.fix else text
+
+
+class TopologyErrors(FrameworkError):
+    """All mistakes that were found in a configuration, in the order of their places.
+
+    Args:
+        errors: At least one.
+    """
+
+    def __init__(self, errors: Iterable[TopologyError]) -> None:
+        self.errors = tuple(errors)
+        assert self.errors
+        super().__init__(*self.errors)
+
+    def __str__(self) -> str:
+        return "\n".join(str(error) for error in self.errors)

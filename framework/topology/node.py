@@ -1,0 +1,77 @@
+"""One value of a configuration file, the same for every format, with its place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from datetime import date, datetime, time, timedelta
+
+    from framework.topology.place import Place
+
+__all__ = ["Node", "Scalar", "Table", "describe_type", "table_from_plain"]
+
+Scalar: TypeAlias = "bool | int | float | str | datetime | date | time | timedelta | None"
+Table: TypeAlias = "dict[str, Node]"
+
+
+class Node:
+    """A value and where it stands.
+
+    Args:
+        value: A scalar, a list of nodes, or a table of nodes in the order of the file.
+        place: Where the value begins.
+        key_place: Where its key begins; None in a list.
+    """
+
+    __slots__ = ("key_place", "place", "used_as_variable", "value")
+
+    def __init__(
+        self, value: Scalar | list[Node] | Table, place: Place, key_place: Place | None = None
+    ) -> None:
+        self.value = value
+        self.place = place
+        self.key_place = key_place or place
+        self.used_as_variable = False
+        """Some `$NAME` refers to this key, so it need not be an option."""
+
+    def __repr__(self) -> str:
+        return f"Node({self.plain()!r} at {self.place})"
+
+    def plain(self) -> object:
+        """Return the value with all nodes below it unwrapped."""
+        match self.value:
+            case dict() as table:
+                return {key: node.plain() for key, node in table.items()}
+            case list() as items:
+                return [node.plain() for node in items]
+            case scalar:
+                return scalar
+
+
+def table_from_plain(values: object, place: Place) -> Node:
+    """Wrap plain Python values, all with one place: what code derives or a flag says."""
+    match values:
+        case dict():
+            return Node({str(k): table_from_plain(v, place) for k, v in values.items()}, place)
+        case list() | tuple():
+            return Node([table_from_plain(item, place) for item in values], place)
+        case _:
+            return Node(values, place)
+
+
+def describe_type(value: object) -> str:
+    """Name the type of a value as a user would."""
+    match value:
+        case dict():
+            return "a block"
+        case list():
+            return "a list"
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return f'"{value}"' if value else "an empty text"
+        case None:
+            return "nothing"
+        case _:
+            return str(value)

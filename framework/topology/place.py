@@ -1,0 +1,34 @@
+"""Where a setting stands: a line of a file, a key of a HOCON file, a flag, or a default."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+__all__ = ["DEFAULT_PLACE", "DERIVED_PLACE", "KeyPath", "Place"]
+
+KeyPath: TypeAlias = tuple[str | int, ...]
+"""Keys from the top of a file downwards; an int is an index into a list, from 0."""
+
+
+class Place(NamedTuple):
+    """Where a setting stands; prints as `seed.conf:3:5`, or with a key where there is no line."""
+
+    file: str
+    """The file as the user named it, or "command line", or where else the setting comes from."""
+    line: int | None = None
+    """1-based; None when the format keeps no positions."""
+    column: int | None = None
+    """1-based, in characters; None when the format keeps no positions."""
+    key: str = ""
+    """The dotted key or the flag, where it is needed to find the setting."""
+
+    def __str__(self) -> str:
+        if self.line is None:
+            return f"{self.file}: {self.key}" if self.key else self.file
+        if self.column is None:
+            return f"{self.file}:{self.line}"
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+DEFAULT_PLACE = Place("default")
+DERIVED_PLACE = Place("derived")
