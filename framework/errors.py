@@ -57,5 +57,5 @@ class ProtocolError(FrameworkError):
         self.reason = reason
 
 
-class BadQuery(FrameworkError):
+class BadQuery(FrameworkError):  # noqa: N818 - HTTP's own word
     """The query of a monitoring request makes no sense; it is answered with status 400."""

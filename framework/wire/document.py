@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import MISSING, field, fields, is_dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
-from typing import Any, NoReturn, TypeAlias, TypeVar, get_type_hints
+from typing import Annotated, Any, NoReturn, TypeAlias, TypeVar, get_type_hints
 
 from framework.errors import ProtocolError
 from framework.wire.closed_state import ClosedState
@@ -24,26 +24,38 @@ from framework.wire.limits import (
 
 _Reader: TypeAlias = Callable[[str, object], Any]
 D = TypeVar("D")
+T = TypeVar("T")
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def member(default: Any, *, name: str = "", always: bool = False) -> Any:
-    """Declare a field of a document.
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Marks a field whose JSON name is no Python name, such as `pass`."""
 
-    Args:
-        default: Its value when the document lacks it.
-        name: Its JSON name where that is no Python name, such as `pass`.
-        always: Write it even when it is false, 0 or empty.
-    """
-    return field(default=default, metadata={"name": name, "always": always})
+    name: str
+
+
+_ALWAYS = "always"
+Always = Annotated[T, _ALWAYS]
+"""Marks a field that is written even when it is false, 0 or empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """One field of a document class."""
+
+    attribute: str
+    name: str
+    always: bool
+    read: _Reader
 
 
 def parse_document(cls: type[D], data: bytes) -> D:
     """Read one JSON object into `cls`.
 
     Args:
-        cls: A dataclass whose fields are bool, int, str, `tuple[str, ...]`, or such a dataclass or None.
+        cls: A dataclass with fields of bool, int, str, `tuple[str, ...]`, or such a class | None.
         data: As it came from the peer; more than `DOCUMENT_BYTES_MAX` bytes are refused unread.
 
     Raises:
@@ -61,7 +73,7 @@ def build_document(document: object, extra: Mapping[str, object] | None = None) 
         document: An instance of a document class.
         extra: Further members, which come after its own and win over them.
     """
-    members = {**_members(document), **(extra or {})}
+    members = {**_values(document), **(extra or {})}
     return json.dumps(members, separators=(",", ":"), ensure_ascii=False).encode()
 
 
@@ -70,15 +82,12 @@ def _parse_json(data: bytes) -> object:
         _refuse(f"{len(data)} bytes of JSON are more than {DOCUMENT_BYTES_MAX}")
     try:
         # Decoded here, because `json` would take UTF-16 and UTF-32 for JSON as well.
-        return json.loads(
-            data.decode(errors="replace"),
-            parse_int=_parse_int,
-            parse_constant=_refuse_constant,
-        )
+        value: object = _DECODER.decode(data.decode(errors="replace"))
     except RecursionError:
         _refuse("JSON is nested too deeply")
     except json.JSONDecodeError as error:
         _refuse(f"no JSON: {error.msg} at character {error.pos}")
+    return value
 
 
 def _parse_int(digits: str) -> int:
@@ -92,25 +101,34 @@ def _refuse_constant(name: str) -> NoReturn:
     _refuse(f"no JSON: {name}")
 
 
+_DECODER = json.JSONDecoder(parse_int=_parse_int, parse_constant=_refuse_constant)
+
+
 def _read_object(cls: type[D], name: str, value: object) -> D:
     if not isinstance(value, dict):
         _refuse(f"{name} is {_json_type(value)} and not an object")
     return cls(**{
-        attribute: read(key, value[key])
-        for key, (attribute, read) in _readers(cls).items()  # type: ignore[arg-type]  # mypy#11470
-        if value.get(key) is not None
+        member.attribute: member.read(member.name, value[member.name])
+        for member in _members(cls)
+        if value.get(member.name) is not None
     })
 
 
-@cache
-def _readers(cls: type[object]) -> dict[str, tuple[str, _Reader]]:
-    """Return for each JSON name the attribute of `cls` and what reads its value."""
+def _list_members(cls: type[Any]) -> tuple[_Member, ...]:
     hints = get_type_hints(cls)
-    assert is_dataclass(cls)
-    return {
-        item.metadata["name"] or item.name: (item.name, _reader(hints[item.name]))
+    marks = get_type_hints(cls, include_extras=True)
+    return tuple(
+        _member(item.name, hints[item.name], getattr(marks[item.name], "__metadata__", ()))
         for item in fields(cls)
-    }
+    )
+
+
+_members: Callable[[type[Any]], tuple[_Member, ...]] = cache(_list_members)
+
+
+def _member(attribute: str, hint: Any, marks: Sequence[object]) -> _Member:
+    names = [mark.name for mark in marks if isinstance(mark, Named)]
+    return _Member(attribute, (names or [attribute])[0], _ALWAYS in marks, _reader(hint))
 
 
 def _reader(hint: Any) -> _Reader:
@@ -161,18 +179,13 @@ def _json_type(value: object) -> str:
     return "null" if value is None else _JSON_TYPES.get(type(value), "a number")
 
 
-def _members(document: object) -> dict[str, object]:
-    assert is_dataclass(document)
-    assert not isinstance(document, type)
-    members: dict[str, object] = {}
-    for item in fields(document):
-        value = getattr(document, item.name)
-        assert item.default is not MISSING
-        if value or item.metadata["always"]:
-            members[item.metadata["name"] or item.name] = (
-                _members(value) if is_dataclass(value) else value
-            )
-    return members
+def _values(document: object) -> dict[str, object]:
+    values: dict[str, object] = {}
+    for member in _members(type(document)):
+        value = getattr(document, member.attribute)
+        if value or member.always:
+            values[member.name] = _values(value) if is_dataclass(value) else value
+    return values
 
 
 def _refuse(detail: str) -> NoReturn:

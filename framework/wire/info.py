@@ -7,8 +7,9 @@ Source: nats-server `server.go` `Info`, `client.go` `ClientOpts`, `route.go` `co
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from framework.wire.document import member
+from framework.wire.document import Always, Named
 from framework.wire.version import CLIENT_PROTOCOL, NATS_VERSION, ROUTE_PROTOCOL
 
 
@@ -16,88 +17,88 @@ from framework.wire.version import CLIENT_PROTOCOL, NATS_VERSION, ROUTE_PROTOCOL
 class ClientConnect:
     """CONNECT of a client; what it leaves out is as nats-server takes it."""
 
-    verbose: bool = member(True, always=True)
-    pedantic: bool = member(True, always=True)
-    echo: bool = member(True, always=True)
-    tls_required: bool = member(False, always=True)
-    protocol: int = member(0, always=True)
+    verbose: Always[bool] = True
+    pedantic: Always[bool] = True
+    echo: Always[bool] = True
+    tls_required: Always[bool] = False
+    protocol: Always[int] = 0
     """1: takes INFO at any time."""
-    headers: bool = member(False)
-    no_responders: bool = member(False)
-    name: str = member("")
-    lang: str = member("")
-    version: str = member("")
-    account: str = member("")
-    user: str = member("")
-    password: str = member("", name="pass")
-    auth_token: str = member("")
-    jwt: str = member("")
-    nkey: str = member("")
-    sig: str = member("")
+    headers: bool = False
+    no_responders: bool = False
+    name: str = ""
+    lang: str = ""
+    version: str = ""
+    account: str = ""
+    user: str = ""
+    password: Annotated[str, Named("pass")] = ""
+    auth_token: str = ""
+    jwt: str = ""
+    nkey: str = ""
+    sig: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientInfo:
     """INFO for clients; the plane adds `client_id` and `client_ip`."""
 
-    server_id: str = member("", always=True)
-    server_name: str = member("", always=True)
-    version: str = member(NATS_VERSION, always=True)
-    proto: int = member(CLIENT_PROTOCOL, always=True)
-    git_commit: str = member("")
-    go: str = member("", always=True)
+    server_id: Always[str] = ""
+    server_name: Always[str] = ""
+    version: Always[str] = NATS_VERSION
+    proto: Always[int] = CLIENT_PROTOCOL
+    git_commit: str = ""
+    go: Always[str] = ""
     """nats-server's compiler; clients want the field to be there."""
-    host: str = member("", always=True)
-    port: int = member(0, always=True)
-    headers: bool = member(True, always=True)
-    auth_required: bool = member(False)
-    tls_required: bool = member(False)
-    tls_verify: bool = member(False)
-    tls_available: bool = member(False)
-    max_payload: int = member(0, always=True)
-    jetstream: bool = member(False)
-    nonce: str = member("")
-    cluster: str = member("")
-    cluster_dynamic: bool = member(False)
-    domain: str = member("")
-    connect_urls: tuple[str, ...] = member(())
+    host: Always[str] = ""
+    port: Always[int] = 0
+    headers: Always[bool] = True
+    auth_required: bool = False
+    tls_required: bool = False
+    tls_verify: bool = False
+    tls_available: bool = False
+    max_payload: Always[int] = 0
+    jetstream: bool = False
+    nonce: str = ""
+    cluster: str = ""
+    cluster_dynamic: bool = False
+    domain: str = ""
+    connect_urls: tuple[str, ...] = ()
     """`host:port` of all servers of the cluster, this one first."""
-    ws_connect_urls: tuple[str, ...] = member(())
-    ldm: bool = member(False)
+    ws_connect_urls: tuple[str, ...] = ()
+    ldm: bool = False
     """Lame duck mode: go elsewhere."""
-    xkey: str = member("")
+    xkey: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectPermission:
     """Subjects that may or may not cross a route."""
 
-    allow: tuple[str, ...] = member(())
-    deny: tuple[str, ...] = member(())
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RouteConnect:
     """CONNECT of a server that dialed a route."""
 
-    echo: bool = member(True, always=True)
-    verbose: bool = member(False, always=True)
-    pedantic: bool = member(False, always=True)
-    user: str = member("")
-    password: str = member("", name="pass")
-    tls_required: bool = member(False, always=True)
-    headers: bool = member(False, always=True)
-    name: str = member("", always=True)
+    echo: Always[bool] = True
+    verbose: Always[bool] = False
+    pedantic: Always[bool] = False
+    user: str = ""
+    password: Annotated[str, Named("pass")] = ""
+    tls_required: Always[bool] = False
+    headers: Always[bool] = False
+    name: Always[str] = ""
     """Server ID of who dialed."""
-    cluster: str = member("", always=True)
-    cluster_dynamic: bool = member(False)
+    cluster: Always[str] = ""
+    cluster_dynamic: bool = False
     """The cluster's name was generated and gives way to a configured one."""
-    lnoc: bool = member(False)
+    lnoc: bool = False
     """Knows LS+ and LS-, the interest that came from leafnodes."""
-    lnocu: bool = member(False)
+    lnocu: bool = False
     """Takes the origin in LS- too."""
-    gateway: str = member("")
-    lang: str = member("")
+    gateway: str = ""
+    lang: str = ""
     """Only clients say a language: one has lost its way."""
 
 
@@ -105,47 +106,47 @@ class RouteConnect:
 class RouteInfo:
     """INFO between servers of a cluster: who speaks, and gossip about others."""
 
-    server_id: str = member("", always=True)
-    server_name: str = member("", always=True)
-    version: str = member(NATS_VERSION, always=True)
-    proto: int = member(ROUTE_PROTOCOL, always=True)
-    go: str = member("", always=True)
-    host: str = member("", always=True)
-    port: int = member(0, always=True)
-    headers: bool = member(False, always=True)
-    auth_required: bool = member(False)
-    tls_required: bool = member(False)
-    tls_verify: bool = member(False)
-    max_payload: int = member(0, always=True)
-    jetstream: bool = member(False)
-    ip: str = member("")
+    server_id: Always[str] = ""
+    server_name: Always[str] = ""
+    version: Always[str] = NATS_VERSION
+    proto: Always[int] = ROUTE_PROTOCOL
+    go: Always[str] = ""
+    host: Always[str] = ""
+    port: Always[int] = 0
+    headers: Always[bool] = False
+    auth_required: bool = False
+    tls_required: bool = False
+    tls_verify: bool = False
+    max_payload: Always[int] = 0
+    jetstream: bool = False
+    ip: str = ""
     """`nats-route://host:port/` under which others reach this server."""
-    nonce: str = member("")
-    cluster: str = member("")
-    cluster_dynamic: bool = member(False)
-    domain: str = member("")
-    connect_urls: tuple[str, ...] = member(())
-    ws_connect_urls: tuple[str, ...] = member(())
-    ldm: bool = member(False)
-    compression: str = member("")
-    import_: SubjectPermission | None = member(None, name="import")  # noqa: RUF009 - a field
-    export: SubjectPermission | None = member(None)  # noqa: RUF009 - a field
-    lnoc: bool = member(False)
-    lnocu: bool = member(False)
-    info_on_connect: bool = member(False)
+    nonce: str = ""
+    cluster: str = ""
+    cluster_dynamic: bool = False
+    domain: str = ""
+    connect_urls: tuple[str, ...] = ()
+    ws_connect_urls: tuple[str, ...] = ()
+    ldm: bool = False
+    compression: str = ""
+    import_: Annotated[SubjectPermission | None, Named("import")] = None
+    export: SubjectPermission | None = None
+    lnoc: bool = False
+    lnocu: bool = False
+    info_on_connect: bool = False
     """The INFO of the solicitor follows its CONNECT without waiting."""
-    route_pool_size: int = member(0)
+    route_pool_size: int = 0
     """Connections wanted per pair; 0: the peer is older than pools, or wants none."""
-    route_pool_idx: int = member(0)
-    route_account: str = member("")
+    route_pool_idx: int = 0
+    route_account: str = ""
     """The one account that this connection carries."""
-    route_acc_add_reqid: str = member("")
-    gossip_mode: int = member(0)
+    route_acc_add_reqid: str = ""
+    gossip_mode: int = 0
     """0: default, 1: don't pass on, 2: pass on even if implicit."""
-    gateway: str = member("")
-    gateway_url: str = member("")
-    leafnode_urls: tuple[str, ...] = member(())
-    xkey: str = member("")
+    gateway: str = ""
+    gateway_url: str = ""
+    leafnode_urls: tuple[str, ...] = ()
+    xkey: str = ""
 
 
 def info_line(document: bytes) -> bytes:

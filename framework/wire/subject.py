@@ -1,4 +1,4 @@
-"""Rules of subjects, for checks in the control plane; messages are matched in `framework.sublist`."""
+"""Rules of subjects, for checks in the control plane; `framework.sublist` matches messages."""
 
 from __future__ import annotations
 
