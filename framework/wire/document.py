@@ -123,7 +123,7 @@ def _list_members(cls: type[Any]) -> tuple[_Member, ...]:
     )
 
 
-_members: Callable[[type[Any]], tuple[_Member, ...]] = cache(_list_members)
+_members: Callable[[type[Any]], tuple[_Member, ...]] = cache(_list_members)  # type: ignore[assignment]  # mypy#11470
 
 
 def _member(attribute: str, hint: Any, marks: Sequence[object]) -> _Member:

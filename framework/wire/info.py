@@ -144,6 +144,8 @@ class RouteInfo:
     gossip_mode: int = 0
     """0: default, 1: don't pass on, 2: pass on even if implicit."""
     gateway: str = ""
+    client_id: int = 0
+    """Only client ports say it: we have lost our way."""
     gateway_url: str = ""
     leafnode_urls: tuple[str, ...] = ()
     xkey: str = ""

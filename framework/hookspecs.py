@@ -1,0 +1,229 @@
+# mypy: disable-error-code=empty-body
+"""Every hook of the core.
+
+A hook is called when a server is put together, or when a connection comes or goes: never once a
+message. A hook that serves messages returns a spec, and the core drives what the spec describes.
+
+Three kinds, told apart by the first word of their contract:
+
+- *Assembly* hooks describe: they do no I/O, and an error stops the start and names the plugin.
+- *Choice* hooks are `firstresult`: the first plugin that does not return None decides. The core
+  has none; plugins offer such hooks to each other by `framework_addhooks`.
+- *Notice* hooks are told what has happened: they must not block, and an error is logged,
+  counted, and kept from the other plugins.
+
+The plugin registered last is called first; `tryfirst` and `trylast` change that. An implementation
+may leave out arguments that it has no use for. Wrappers are refused: there is nothing to wrap.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pluggy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from framework.spec import (
+        ClosedState,
+        CommandGroup,
+        ComponentSpec,
+        ConnectionInfo,
+        HealthCheck,
+        HookOffer,
+        ListenerSpec,
+        MonitorEndpoint,
+        ServerContext,
+        StopReason,
+        TapSpec,
+    )
+    from framework.topology import ConfigSection, Topology, TopologyError
+
+__all__ = ["hookimpl", "hookspec"]
+
+hookspec = pluggy.HookspecMarker("framework")
+hookimpl = pluggy.HookimplMarker("framework")
+
+# ---------------------------------------------------------------------------
+# Once a process, before any server
+# ---------------------------------------------------------------------------
+
+
+@hookspec(historic=True)
+def framework_addhooks(hooks: HookOffer) -> None:
+    """Add the hooks that this plugin offers to others.
+
+    Assembly. Called once for each plugin, as it is registered, whichever was there before it:
+    so a plugin may implement hooks of another that is loaded later. Nobody wins or stops it.
+
+    Args:
+        hooks: Takes a module of hook specifications by `add_hookspecs`; the plugin keeps `hooks`
+            to call them.
+    """
+
+
+@hookspec
+def framework_config_sections() -> Iterable[ConfigSection]:
+    """Return the configuration blocks that this plugin owns, named as nats-server names them.
+
+    Assembly. Called once, before any file is read. A block has one owner: two plugins with one
+    name or alias stop the start, and so does a block in a file whose plugin is absent.
+    """
+
+
+@hookspec
+def framework_add_commands(cli: CommandGroup) -> None:
+    """Add subcommands to `framework`, under the plugin's name.
+
+    Assembly. Called once by the command line, not by a server; each plugin has a group of its own,
+    so nobody can take a name from another.
+
+    Args:
+        cli: Takes commands by `add_command`.
+    """
+
+
+# ---------------------------------------------------------------------------
+# Once a server, while it is put together
+# ---------------------------------------------------------------------------
+
+
+@hookspec
+def framework_check_topology(topology: Topology) -> Iterable[TopologyError]:
+    """Check what one section alone cannot.
+
+    Assembly. Called once the whole topology was read and is otherwise valid, by `framework check`
+    as well. The errors of all plugins are shown together; one of them stops the start.
+
+    Args:
+        topology: With every server in it, also those that run in other processes.
+    """
+
+
+@hookspec
+def framework_components(server: ServerContext) -> Iterable[ComponentSpec]:
+    """Declare actors.
+
+    Assembly. Called once, before any actor runs. The core starts them after what they require
+    and stops them in reverse; two with one name, a missing requirement or a cycle stop the start.
+
+    Args:
+        server: Names, configuration and logger can be used; actors and addresses are not there yet.
+    """
+
+
+@hookspec
+def framework_listeners(server: ServerContext) -> Iterable[ListenerSpec]:
+    """Declare addresses to accept connections on, and which component owns them.
+
+    Assembly. Called once, after `framework_components`; ports open when all components run.
+    Two listeners of one kind, or one whose owner is no component, stop the start.
+
+    Args:
+        server: As in `framework_components`.
+    """
+
+
+@hookspec
+def framework_taps(server: ServerContext) -> Iterable[TapSpec]:
+    """Declare subscribers in this process, which get messages in batches.
+
+    Assembly. Called once, after all components have started; taps subscribe before any port
+    opens. Two taps with one name stop the start.
+
+    Args:
+        server: Its components run.
+    """
+
+
+@hookspec
+def framework_monitor_endpoints(server: ServerContext) -> Iterable[MonitorEndpoint]:
+    """Declare paths of the monitoring port, such as `/routez`.
+
+    Assembly. Called once, after all components have started, also when no monitoring port is
+    configured. A path that the core or another plugin has stops the start.
+
+    Args:
+        server: Its components run.
+    """
+
+
+@hookspec
+def framework_health_checks(server: ServerContext) -> Iterable[HealthCheck]:
+    """Declare what makes `/healthz` say that the server is not well.
+
+    Assembly. Called once, after all components have started. All checks are asked, and each
+    complaint is shown; two checks with one name stop the start.
+
+    Args:
+        server: Its components run.
+    """
+
+
+@hookspec
+def framework_server_info(server: ServerContext) -> Mapping[str, object]:
+    """Return fields for the INFO of every client.
+
+    Assembly. Called once, before the first client is accepted; `ServerContext.update_client_info`
+    changes fields later. A field that the core or another plugin sets stops the start.
+
+    Args:
+        server: Its components run.
+    """
+
+
+# ---------------------------------------------------------------------------
+# While a server runs
+# ---------------------------------------------------------------------------
+
+
+@hookspec
+def framework_server_started(server: ServerContext) -> None:
+    """Hear that every component runs and every listener accepts.
+
+    Notice. Called once.
+
+    Args:
+        server: Complete, with its addresses.
+    """
+
+
+@hookspec
+def framework_server_stopping(server: ServerContext, reason: StopReason) -> None:
+    """Hear that the server is about to stop.
+
+    Notice. Called once for each server that called `framework_server_started`; components and
+    connections are still there, and are stopped next.
+
+    Args:
+        server: Still complete.
+        reason: Why it stops.
+    """
+
+
+@hookspec
+def framework_connection_opened(server: ServerContext, connection: ConnectionInfo) -> None:
+    """Hear that a connection finished its handshake.
+
+    Notice. Called once for each connection, of whatever kind; one that fails before is not told.
+
+    Args:
+        server: Where it happened.
+        connection: Who it is.
+    """
+
+
+@hookspec
+def framework_connection_closed(
+    server: ServerContext, connection: ConnectionInfo, reason: ClosedState
+) -> None:
+    """Hear that a connection is gone.
+
+    Notice. Called once for each connection that was told as opened, also when the server stops.
+
+    Args:
+        server: Where it happened.
+        connection: Equal to the one that was opened.
+        reason: Why it ended.
+    """

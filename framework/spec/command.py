@@ -1,0 +1,38 @@
+"""Subcommands that a plugin adds to `framework`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+
+class CommandGroup:
+    """The subcommands of one plugin, which stand under the plugin's name.
+
+    Args:
+        parser: Parser of the command that is named after the plugin.
+    """
+
+    def __init__(self, parser: argparse.ArgumentParser) -> None:
+        self._subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    def add_command(
+        self,
+        name: str,
+        run: Callable[[argparse.Namespace], int],
+        *,
+        help: str,  # noqa: A002
+    ) -> argparse.ArgumentParser:
+        """Add `framework PLUGIN NAME` and return its parser, for the command's arguments.
+
+        Args:
+            name: One word.
+            run: Does the work and returns the exit code; found as `run` in the parsed arguments.
+            help: One line without a full stop.
+        """
+        parser = self._subparsers.add_parser(name, help=help, description=help)
+        parser.set_defaults(run=run)
+        return parser

@@ -1,0 +1,36 @@
+"""How a plugin calls hooks that it offers to other plugins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
+
+
+class HookOffer(Protocol):
+    """Hooks of this server, the core's and those that plugins added; callable in its loop."""
+
+    def add_hookspecs(self, namespace: object) -> None:
+        """Add every function of `namespace` (a module, or a class) that `hookspec` marks."""
+        ...
+
+    def describe(self, hook: str, /, **arguments: object) -> list[tuple[str, object]]:
+        """Call an assembly hook; return (plugin, answer) of all who gave one.
+
+        Raises:
+            PluginError: One of them failed; it is named.
+        """
+        ...
+
+    def choose(self, hook: str, /, **arguments: object) -> tuple[str, object] | None:
+        """Call a choice hook; return (plugin, answer) of the first who gave one.
+
+        Raises:
+            PluginError: One of those that were asked failed; it is named.
+        """
+        ...
+
+    def notify(self, log: FilteringBoundLogger, hook: str, /, **arguments: object) -> None:
+        """Call a notice hook: who fails is logged and counted, the others are told."""
+        ...

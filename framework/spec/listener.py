@@ -1,0 +1,40 @@
+"""Addresses that a plugin accepts connections on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from framework.dataplane.event import Event
+    from framework.dataplane.link import LinkKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListenerSpec:
+    """One address to accept connections of one kind on."""
+
+    kind: LinkKind
+    """Has one owner: no second listener may name it."""
+    host: str
+    port: int
+    """-1 or 0: any free one; `ServerContext.listening_address` tells which."""
+    owner: str
+    """Name of the component that is told `LinkEvents` of all links of this kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkEvents:
+    """Message to the owner of a kind: what happened to its links, in order, one batch a turn."""
+
+    events: tuple[Event, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DialFailed:
+    """Message to the owner of a kind: a connection that it asked for did not come about."""
+
+    token: int
+    """As given to `ServerContext.dial`."""
+    error: str
+    """Reason for the log; printable."""

@@ -1,0 +1,107 @@
+"""The server, as plugins see it."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from structlog.typing import FilteringBoundLogger
+
+    from framework.actors import ActorRef, ActorSystem
+    from framework.dataplane.link import LinkId, LinkKind, LinkRow, SubscriptionRow
+    from framework.spec.plane import PlaneControl
+    from framework.topology import ServerConfig
+
+
+class StopReason(Enum):
+    """Why a server stops."""
+
+    ASKED = "asked"
+    """By a signal, or by the program that embeds it."""
+    FAILED = "failed"
+    """A component gave up, or the start did not come to its end."""
+
+
+class ServerContext(Protocol):
+    """What a plugin can know of its server, and ask of it.
+
+    Everything here is for the control loop: components, hooks, endpoints.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name of the server; unique in its cluster."""
+        ...
+
+    @property
+    def server_id(self) -> str:
+        """Public key that stands for this run of the server."""
+        ...
+
+    @property
+    def cluster_name(self) -> str:
+        """Name of the cluster; empty when the server is in none."""
+        ...
+
+    def set_cluster_name(self, name: str, *, dynamic: bool = False) -> None:
+        """Change the name of the cluster, and tell clients by INFO.
+
+        Args:
+            name: Not empty.
+            dynamic: It was generated and gives way to a configured one.
+        """
+        ...
+
+    @property
+    def config(self) -> ServerConfig:
+        """The configuration in force."""
+        ...
+
+    @property
+    def plane(self) -> PlaneControl:
+        """Commands to the data plane."""
+        ...
+
+    @property
+    def system(self) -> ActorSystem:
+        """The server's actors."""
+        ...
+
+    @property
+    def log(self) -> FilteringBoundLogger:
+        """Logger that names the server."""
+        ...
+
+    def component(self, name: str) -> ActorRef:
+        """Return the running actor of the ComponentSpec `name`.
+
+        Raises:
+            KeyError: There is none, or it has not started yet; `requires` sees to the order.
+        """
+        ...
+
+    def dial(self, host: str, port: int, kind: LinkKind, token: int, timeout_s: float) -> None:
+        """Resolve and connect without blocking.
+
+        The owner of `kind` is told: `Opened` with this token in `LinkEvents`, or `DialFailed`.
+        """
+        ...
+
+    def listening_address(self, kind: LinkKind) -> tuple[str, int] | None:
+        """Return host and real port of the listener of `kind`; None before it accepts."""
+        ...
+
+    def update_client_info(self, fields: Mapping[str, object | None]) -> None:
+        """Merge `fields` into the INFO of clients (None takes one away) and announce it to them."""
+        ...
+
+    async def links(self, kind: LinkKind | None = None) -> Sequence[LinkRow]:
+        """Return the state of all links, or of one kind, as the plane sees it now."""
+        ...
+
+    async def subscriptions(self, link: LinkId | None = None) -> Sequence[SubscriptionRow]:
+        """Return all subscriptions, or those of one link."""
+        ...
