@@ -1,0 +1,29 @@
+"""Public test kit: what the framework is tested with, plugins are tested with.
+
+The fixtures stand in `framework.testing.pytest_plugin`, which pytest loads by itself.
+"""
+
+from __future__ import annotations
+
+from framework.testing.client import Operation, RawClient
+from framework.testing.errors import (
+    ConnectionEndedError,
+    PeerMissingError,
+    ServerFailedError,
+    TestingError,
+)
+from framework.testing.fleet import OURS, Fleet, await_mesh
+from framework.testing.server_process import ServerProcess
+
+__all__ = [
+    "OURS",
+    "ConnectionEndedError",
+    "Fleet",
+    "Operation",
+    "PeerMissingError",
+    "RawClient",
+    "ServerFailedError",
+    "ServerProcess",
+    "TestingError",
+    "await_mesh",
+]

@@ -1,0 +1,145 @@
+"""The servers of one test: started so that they find each other, stopped when it ends."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from framework.testing import peers
+from framework.testing.server_process import ServerProcess
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OURS = "ours"
+"""Name of our own server, where a real one is named by its version."""
+
+_EXIT_CODES = {"2.9.10": 1}
+"""After SIGTERM, where it is not 0."""
+
+
+class Fleet:
+    """Starts servers and remembers them.
+
+    Args:
+        folder: Holds configuration files, and is the servers' working directory.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.servers: list[ServerProcess] = []
+        """In the order of their start, also those that ended."""
+
+    def start(
+        self,
+        *flags: str,
+        kind: str = OURS,
+        config: str | None = None,
+        clustered: bool = False,
+        port: int | None = -1,
+    ) -> ServerProcess:
+        """Start one server and wait until it is ready.
+
+        Args:
+            flags: As nats-server takes them.
+            kind: `OURS`, or the version of a real nats-server.
+            config: Text of a configuration file.
+            clustered: It will listen for routes.
+            port: For clients, on 127.0.0.1: -1 for a free one; None when flags or config say it.
+
+        Returns:
+            The server, which this fleet stops.
+        """
+        command: list[str | Path] = [*self.program(kind), *flags]
+        if port is not None:
+            command += ["-a", "127.0.0.1", "-p", str(port)]
+        name = f"{len(self.servers) + 1}-{kind}"
+        if config is not None:
+            path = self._folder / f"{name}.conf"
+            path.write_text(config, "utf-8")
+            command += ["-c", path]
+        server = ServerProcess(name, command, self._folder, exit_code=_EXIT_CODES.get(kind, 0))
+        self.servers.append(server)
+        return server.start(clustered=clustered)
+
+    @staticmethod
+    def program(kind: str) -> list[str | Path]:
+        """Return the words that run a server of this kind, before its flags."""
+        if kind == OURS:
+            return [sys.executable, "-m", "framework", "serve"]
+        return [peers.find(kind)]
+
+    def start_cluster(self, *kinds: str, flags: tuple[str, ...] = ()) -> list[ServerProcess]:
+        """Start servers that find each other: the first is the seed, the others route to it.
+
+        Args:
+            kinds: One per server, as for `start`.
+            flags: For each of them.
+
+        Returns:
+            The servers, in the order of `kinds`, once each client port tells of all of them.
+        """
+        servers: list[ServerProcess] = []
+        for kind in kinds:
+            servers.append(self.join(*servers[:1], kind=kind, flags=flags))
+        await_mesh(*servers)
+        return servers
+
+    def join(
+        self,
+        *seeds: ServerProcess,
+        kind: str = OURS,
+        flags: tuple[str, ...] = (),
+        port: int = -1,
+        cluster_port: int = -1,
+    ) -> ServerProcess:
+        """Start a server that routes to others; with no seed, a server that others can route to.
+
+        Args:
+            seeds: Servers to route to.
+            kind: As for `start`.
+            flags: More flags.
+            port: For clients.
+            cluster_port: For routes.
+        """
+        listen = (
+            "-cluster",
+            f"nats://127.0.0.1:{cluster_port}",
+            "-cluster_name",
+            "test",
+        )
+        urls = ",".join(f"nats://127.0.0.1:{seed.cluster_port}" for seed in seeds)
+        routes = ("-routes", urls) if seeds else ()
+        return self.start(*listen, *routes, *flags, kind=kind, clustered=True, port=port)
+
+    def restart(self, server: ServerProcess) -> ServerProcess:
+        """Start an ended server once more, with the same flags and the ports that it had."""
+        assert not server.is_running()
+        words = list(server.command)
+        words[words.index("-p") + 1] = str(server.port)
+        if server.cluster_port:
+            words[words.index("-cluster") + 1] = f"nats://127.0.0.1:{server.cluster_port}"
+        again = server.copy(f"{server.name}-again", words)
+        self.servers.append(again)
+        return again.start(clustered=bool(server.cluster_port))
+
+    def stop(self) -> None:
+        """Stop all servers, the last started first; of several failures the first is raised."""
+        failures: list[BaseException] = []
+        for server in reversed(self.servers):
+            try:
+                server.stop()
+            except AssertionError as error:
+                failures.append(error)
+        if failures:
+            raise failures[0]
+
+
+def await_mesh(*servers: ServerProcess) -> None:
+    """Wait until each server tells its clients of exactly these servers, by INFO alone."""
+    wanted = {server.port for server in servers}
+    for server in servers:
+        with server.client() as client:
+            info = client.log_in()
+            while {int(url.rpartition(":")[2]) for url in info.get("connect_urls", ())} != wanted:
+                info = client.expect(b"INFO").document

@@ -1,0 +1,120 @@
+"""Which peers there are, where they are kept, and how each is brought."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from framework.testing.errors import PeerMissingError
+from framework.testing.peers._debian import unpack
+from framework.testing.peers._go import build
+from framework.testing.peers._run import run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """One program to test against."""
+
+    name: str
+    """As tests ask for it."""
+    binary: str
+    """File name in the folder of peers: program and version, so that versions live side by side."""
+    version: str
+    """What `--version` must print somewhere."""
+    package: str
+    """Import path of its Go package; empty: it comes from Debian."""
+    linker_flags: str = ""
+
+
+PEERS = {
+    peer.name: peer
+    for peer in (
+        Peer(
+            "2.15.2",
+            "nats-server-2.15.2",
+            "2.15.2",
+            "github.com/nats-io/nats-server/v2",
+        ),
+        Peer("2.9.10", "nats-server-2.9.10", "2.9.10", ""),
+        Peer(
+            "nats",
+            "nats-0.4.0",
+            "0.4.0",
+            "github.com/nats-io/natscli/nats",
+            "-X main.version=0.4.0",
+        ),
+    )
+}
+"""By name. 2.9.10 stands for all servers before 2.10: one route connection per pair."""
+
+
+def peers_folder() -> Path:
+    """Return the folder that holds the programs, whether it exists or not."""
+    chosen = os.environ.get("FRAMEWORK_PEERS")
+    return Path(chosen) if chosen else Path.home() / ".cache" / "framework-peers"
+
+
+def find(name: str) -> Path:
+    """Return the program of a peer that is there already.
+
+    Args:
+        name: `2.15.2`, `2.9.10` (servers) or `nats` (the command line tool).
+
+    Raises:
+        PeerMissingError: It was never brought here.
+    """
+    path = peers_folder() / PEERS[name].binary
+    if not path.exists():
+        raise PeerMissingError(name, f"{path} is not there", "python -m framework.testing.peers")
+    return path
+
+
+def bring(name: str) -> Path:
+    """Return the program of a peer, built or unpacked now if need be; one process at a time.
+
+    Args:
+        name: As for `find`.
+
+    Raises:
+        PeerMissingError: It can be had neither here nor from a package registry.
+    """
+    path = peers_folder() / PEERS[name].binary
+    with _locked_folder():
+        if not path.exists():
+            _install(PEERS[name], path)
+    return path
+
+
+def version_text(name: str, path: Path) -> str:
+    """Return what a program says its version is."""
+    return run(name, [path, "--version"], folder=path.parent).strip()
+
+
+def _install(peer: Peer, path: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".new-") as folder:
+        new = Path(folder) / peer.binary
+        if peer.package:
+            build(peer.name, peer.package, peer.linker_flags, new)
+        else:
+            unpack(peer.name, peer.version, new)
+        printed = version_text(peer.name, new)
+        if peer.version not in printed:
+            raise PeerMissingError(peer.name, f"got {printed!r} in place of {peer.version}", "")
+        new.replace(path)
+
+
+@contextlib.contextmanager
+def _locked_folder() -> Iterator[None]:
+    folder = peers_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,169 @@
+"""The fixtures of the kit, for our tests and for those of plugin authors.
+
+Loaded through pytest's entry point. A test that needs a real peer fails where there is none;
+`--without-peers` skips it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import pytest
+
+from framework.testing import peers
+from framework.testing.errors import PeerMissingError
+from framework.testing.fleet import OURS, Fleet
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+    from pathlib import Path
+
+    from framework.testing.server_process import ServerProcess
+
+_FLEET = pytest.StashKey[Fleet]()
+
+
+class StartServer(Protocol):
+    """Starts a server as `Fleet.start` does."""
+
+    def __call__(
+        self,
+        *flags: str,
+        kind: str = ...,
+        config: str | None = None,
+        clustered: bool = False,
+        port: int | None = -1,
+    ) -> ServerProcess:
+        """Start it; stopped at the end of the test."""
+
+
+class StartCluster(Protocol):
+    """Starts a full mesh of servers of ours."""
+
+    def __call__(self, count: int = 3, *, flags: tuple[str, ...] = ()) -> list[ServerProcess]:
+        """Start `count` servers; the first is the seed."""
+
+
+class StartRealServer(Protocol):
+    """Starts a real nats-server."""
+
+    def __call__(
+        self,
+        version: str = "2.15.2",
+        *flags: str,
+        config: str | None = None,
+        clustered: bool = False,
+    ) -> ServerProcess:
+        """Start it; stopped at the end of the test."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of the kit."""
+    group = parser.getgroup("framework")
+    group.addoption(
+        "--without-peers",
+        action="store_true",
+        help="skip tests that need a real nats-server or nats CLI",
+    )
+    group.addoption(
+        "--rewrite",
+        action="store_true",
+        help="write what the real server answers into the scripts",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the markers of tests that need peers."""
+    config.addinivalue_line("markers", "interop: needs real peers; fails where they are absent")
+    config.addinivalue_line(
+        "markers", "peer(*names): needs these programs: `2.15.2`, `2.9.10`, `nats`"
+    )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as `interop` whatever needs a peer."""
+    for item in items:
+        if item.get_closest_marker("peer"):
+            item.add_marker("interop")
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Bring the peers that the collected tests need; a build takes longer than any test may."""
+    if session.config.getoption("--without-peers") or session.config.getoption("--collect-only"):
+        return
+    needed = {
+        name for item in session.items for mark in item.iter_markers("peer") for name in mark.args
+    }
+    for name in sorted(needed):
+        try:
+            peers.bring(name)
+        except PeerMissingError as error:
+            session.config.issue_config_time_warning(pytest.PytestWarning(str(error)), stacklevel=2)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what needs a peer, if that was asked for."""
+    if item.config.getoption("--without-peers") and item.get_closest_marker("peer"):
+        pytest.skip("--without-peers")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show the logs of a failed test's servers."""
+    report = yield
+    fleet = item.stash.get(_FLEET, None)
+    if fleet is not None and report.failed:
+        for server in fleet.servers:
+            report.sections.append((
+                f"log of server {server.name}: {' '.join(server.command)}",
+                server.log(),
+            ))
+    return report
+
+
+@pytest.fixture
+def fleet(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Fleet]:
+    """Give a fleet whose servers stop, and are checked for leaks, when the test ends."""
+    fleet = Fleet(tmp_path)
+    request.node.stash[_FLEET] = fleet
+    yield fleet
+    fleet.stop()
+
+
+@pytest.fixture
+def start_server(fleet: Fleet) -> StartServer:
+    """Give a function that starts a server with flags or a configuration."""
+    return fleet.start
+
+
+@pytest.fixture
+def server(fleet: Fleet) -> ServerProcess:
+    """Give one server of ours with default settings on a free port."""
+    return fleet.start()
+
+
+@pytest.fixture
+def cluster(fleet: Fleet) -> StartCluster:
+    """Give a function that starts a full mesh of servers of ours."""
+
+    def start(count: int = 3, *, flags: tuple[str, ...] = ()) -> list[ServerProcess]:
+        return fleet.start_cluster(*[OURS] * count, flags=flags)
+
+    return start
+
+
+@pytest.fixture
+def real_server(fleet: Fleet) -> StartRealServer:
+    """Give a function that starts a real nats-server; mark the test with `peer`."""
+
+    def start(
+        version: str = "2.15.2",
+        *flags: str,
+        config: str | None = None,
+        clustered: bool = False,
+    ) -> ServerProcess:
+        return fleet.start(*flags, kind=version, config=config, clustered=clustered)
+
+    return start
