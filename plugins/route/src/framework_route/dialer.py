@@ -1,0 +1,143 @@
+"""Whom this server dials, when, and when it gives up: the part of the mesh that waits."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING
+
+from framework_route.effect import Dial, Level, Noted, Wait
+from framework_route.info import GOSSIP_DEFAULT
+from framework_route.limits import (
+    CONNECT_DELAY_MAX_S,
+    CONNECT_DELAY_S,
+    CONNECT_ERROR_REPORTS,
+    RECONNECT_DELAY_S,
+    RECONNECT_JITTER_S,
+    ROUTE_RETRIES,
+)
+from framework_route.peer import Target
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from framework_route.effect import MeshEffect
+    from framework_route.url import RouteUrl
+
+_DOUBLINGS_MAX = 8
+"""More of them would pass the greatest delay anyway."""
+
+
+class Dialer:
+    """Holds every target that has no connection at the moment.
+
+    A configured server is tried for ever, one known by gossip `retries` times more than once, and
+    one that was a route before at least `ROUTE_RETRIES` times.
+
+    Args:
+        retries: Further attempts at a server that is not configured; at least 0.
+        has_backoff: Double the delay between attempts.
+    """
+
+    __slots__ = ("_has_backoff", "_retries", "_targets", "_tokens")
+
+    def __init__(self, *, retries: int, has_backoff: bool) -> None:
+        assert retries >= 0
+        self._retries = retries
+        self._has_backoff = has_backoff
+        self._targets: dict[int, Target] = {}
+        self._tokens = count(1)
+
+    @property
+    def implicit_count(self) -> int:
+        """Return how many targets are not configured."""
+        return sum(not target.is_explicit for target in self._targets.values())
+
+    def next_token(self) -> int:
+        """Return a token that no target and no wait has had."""
+        return next(self._tokens)
+
+    def is_dialing(self, remote_id: str) -> bool:
+        """Tell whether a server known by gossip is a target already."""
+        return any(
+            target.remote_id == remote_id and not target.is_explicit
+            for target in self._targets.values()
+        )
+
+    def add(
+        self,
+        url: RouteUrl,
+        *,
+        is_explicit: bool,
+        remote_id: str = "",
+        gossip_mode: int = GOSSIP_DEFAULT,
+    ) -> Target:
+        """Remember a new target; nothing is dialed yet."""
+        target = Target(self.next_token(), url, is_explicit, remote_id, gossip_mode)
+        self._targets[target.token] = target
+        return target
+
+    def take(self, token: int) -> Target | None:
+        """Hand out a target: it was reached, or is wanted no more; None if it never was one."""
+        return self._targets.pop(token, None)
+
+    def find(self, token: int) -> Target | None:
+        """Return the target whose wait is over."""
+        return self._targets.get(token)
+
+    def dial(self, target: Target) -> Sequence[MeshEffect]:
+        """Try to reach a target now."""
+        self._targets[target.token] = target
+        trying = f"Trying to connect to route on {target.url.address}"
+        return [Noted(Level.DEBUG, trying), Dial(target.token, target.url)]
+
+    def redial(self, target: Target) -> Sequence[MeshEffect]:
+        """Try to reach a target again after its connection ended.
+
+        At once but for the jitter, or after a second if it is configured. A server that ends one
+        connection after the other, say because our login is wrong, is asked less and less often.
+        """
+        target.refusals += 1
+        target.gossip_mode = GOSSIP_DEFAULT
+        if not target.is_explicit and target.refusals > ROUTE_RETRIES:
+            return [Noted(Level.WARNING, f'Giving up route "{target.url}": it refuses us')]
+        self._targets[target.token] = target
+        delay_s = RECONNECT_DELAY_S if target.is_explicit else 0.0
+        if target.refusals > 1 and (self._has_backoff or not target.is_explicit):
+            delay_s = _doubled(target.refusals - 1)
+        attempting = f'Attempting reconnect for solicited route "{target.url}"'
+        wait = Wait(target.token, delay_s, RECONNECT_JITTER_S)
+        return [Noted(Level.DEBUG, attempting), wait]
+
+    def fail(self, token: int, error: str) -> Sequence[MeshEffect]:
+        """Count a failure to reach a target; wait for the next attempt, or give it up."""
+        target = self._targets.get(token)
+        if target is None:
+            return []
+        target.dial_failures += 1
+        noted = Noted(
+            _level_of(target),
+            f"Error trying to connect to route (attempt {target.dial_failures}): {error}",
+        )
+        is_lost_route = target.was_reached and not target.is_explicit
+        retries = max(self._retries, ROUTE_RETRIES) if is_lost_route else self._retries
+        if not target.is_explicit and target.dial_failures > retries:
+            del self._targets[token]
+            return [noted]
+        is_doubled = self._has_backoff or is_lost_route
+        delay_s = _doubled(target.dial_failures) if is_doubled else CONNECT_DELAY_S
+        return [noted, Wait(token, delay_s)]
+
+
+def _doubled(times: int) -> float:
+    """Return the delay after `times` failures in a row; at least 1."""
+    return min(CONNECT_DELAY_S * 2.0 ** min(times - 1, _DOUBLINGS_MAX), CONNECT_DELAY_MAX_S)
+
+
+def _level_of(target: Target) -> Level:
+    """Return how loud a failure is: a configured route that broke is an error each time.
+
+    What was never reached, or is not configured, is reported once and then now and then.
+    """
+    every = 1 if target.was_reached and target.is_explicit else CONNECT_ERROR_REPORTS
+    is_reported = target.dial_failures == 1 or target.dial_failures % every == 0
+    return Level.ERROR if is_reported else Level.DEBUG

@@ -1,0 +1,103 @@
+"""What this plugin adds to INFO and CONNECT of `framework.wire`: checks, and the lines it sends."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from framework.errors import ProtocolError
+from framework.wire.closed_state import ClosedState
+from framework.wire.document import build_document, parse_document
+from framework.wire.info import RouteConnect, RouteInfo, connect_line, info_line
+from framework_route.limits import CONNECT_URLS_MAX, NAME_LENGTH_MAX
+from framework_route.url import join_host_port
+
+if TYPE_CHECKING:
+    from framework_route.url import RouteUrl
+
+ROUTE_PROTOCOL = 2
+"""Interest and messages carry accounts; 3 would promise that traced messages are understood."""
+
+GOSSIP_DEFAULT = 0
+GOSSIP_DISABLED = 1
+"""Do not tell others of the route that follows from this: they were told."""
+GOSSIP_OVERRIDE = 2
+"""Tell others of the route that follows from this, although it follows from gossip."""
+
+_INFO_NAMES = (
+    "server_id",
+    "server_name",
+    "version",
+    "host",
+    "ip",
+    "cluster",
+    "route_account",
+    "gateway",
+)
+
+
+def parse_info(document: bytes) -> RouteInfo:
+    """Read an INFO; what may be shown or passed on is printable and short afterwards.
+
+    Raises:
+        ProtocolError: It is no INFO of a server.
+    """
+    info = parse_document(RouteInfo, document)
+    for name in _INFO_NAMES:
+        _check_name(name, getattr(info, name))
+    if not info.server_id:
+        raise _malformed("server_id is missing")
+    urls = [url for url in info.connect_urls if _is_name(url)]
+    return replace(info, connect_urls=tuple(urls[:CONNECT_URLS_MAX]), nonce="")
+
+
+def parse_connect(document: bytes) -> RouteConnect:
+    """Read a CONNECT; what may be shown is printable and short afterwards.
+
+    Raises:
+        ProtocolError: It is no CONNECT.
+    """
+    connect = parse_document(RouteConnect, document)
+    for name in ("name", "cluster", "gateway"):
+        _check_name(name, getattr(connect, name))
+    return connect
+
+
+def greeting(local: RouteInfo, url: RouteUrl) -> bytes:
+    """Return what this server says first to the one that it dialed.
+
+    Without `lnoc` peers send interest and messages of leafnodes as any other, which is all that
+    this server understands. INFO needn't wait for the peer's, since it names no place in a pool.
+    """
+    connect = RouteConnect(
+        user=url.user,
+        password=url.password,
+        headers=local.headers,
+        name=local.server_id,
+        cluster=local.cluster,
+        cluster_dynamic=local.cluster_dynamic,
+    )
+    return connect_line(build_document(connect)) + info_line(build_document(local))
+
+
+def gossip(info: RouteInfo, mode: int) -> bytes:
+    """Return the line that tells one server of another."""
+    return info_line(build_document(replace(info, gossip_mode=mode)))
+
+
+def route_url(info: RouteInfo) -> str:
+    """Return the URL under which a server wants to be dialed, as it says itself."""
+    return info.ip or f"nats-route://{join_host_port(info.host, info.port)}/"
+
+
+def _check_name(name: str, value: str) -> None:
+    if not _is_name(value):
+        raise _malformed(f"{name} is too long or not printable")
+
+
+def _is_name(value: str) -> bool:
+    return len(value) <= NAME_LENGTH_MAX and value.isprintable()
+
+
+def _malformed(detail: str) -> ProtocolError:
+    return ProtocolError(detail, text="Parser Error", reason=ClosedState.PROTOCOL_VIOLATION)

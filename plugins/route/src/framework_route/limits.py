@@ -1,0 +1,34 @@
+"""What a peer, or a mistake, can make a server hold or do; delays as nats-server has them.
+
+Source: nats-server `const.go` for the delays.
+"""
+
+from __future__ import annotations
+
+CONNECT_DELAY_S = 1.0
+"""Between two attempts to reach a server that does not answer."""
+CONNECT_DELAY_MAX_S = 30.0
+"""Where doubling the delay ends."""
+RECONNECT_DELAY_S = 1.0
+"""Before a configured route that broke is dialed again."""
+RECONNECT_JITTER_S = 0.1
+"""At most this is added, so that two servers do not dial each other in step for ever."""
+DIAL_TIMEOUT_S = 1.0
+SETTLED_S = 2.0
+"""A route that lived so long was no mistake: its next loss is repaired without a pause."""
+ROUTE_RETRIES = 12
+"""Attempts at least to find a server again that was a route: about four minutes, so that a network
+that was divided for a while heals without anybody's help."""
+CONNECT_ERROR_REPORTS = 3_600
+"""Of the failures to reach a server for the first time, every so many is an error in the log."""
+
+HANDSHAKES_MAX = 512
+"""Accepted connections that have not become routes yet; further ones are closed."""
+GOSSIPED_MAX = 1_024
+"""Servers known by gossip only, being dialed; what is told of further ones is dropped."""
+CONNECT_URLS_MAX = 128
+"""Client addresses that one server may have; nats-server sends one for each of its interfaces."""
+NAME_LENGTH_MAX = 255
+"""Characters of server ids, names, cluster names, hosts."""
+
+assert CONNECT_DELAY_S <= CONNECT_DELAY_MAX_S

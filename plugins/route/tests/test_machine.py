@@ -1,0 +1,173 @@
+"""The handshake of one connection, by the script `scripts/handshake.txt`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from framework.wire.closed_state import ClosedState
+from framework.wire.info import RouteInfo
+from framework_route.effect import (
+    ArmTimer,
+    Claim,
+    Close,
+    Introduce,
+    Noted,
+    Register,
+    Resume,
+    Send,
+    Update,
+)
+from framework_route.machine import ConnectionMachine, Login
+from framework_route.url import parse_route_url
+
+if TYPE_CHECKING:
+    from framework_route.effect import ConnectionEffect
+
+LOCAL = RouteInfo(
+    server_id="NA", server_name="a", proto=2, host="127.0.0.1", port=4248, headers=True, cluster="c1"
+)
+
+
+def shown(effect: ConnectionEffect) -> str:
+    match effect:
+        case Noted(level, text):
+            return f"{level.name.lower()}: {text}"
+        case Send(data):
+            return "send: " + data.decode().replace("\r\n", "\\r\\n")
+        case Resume():
+            return "resume"
+        case Register(headers):
+            return f"register headers={headers}"
+        case Close(reason, text):
+            return f"close: {reason.text}" + (f" -ERR '{text}'" if text else "")
+        case ArmTimer(delay_s):
+            return f"timer {delay_s:g}s"
+        case Claim(remote_id, cluster, is_dynamic):
+            return f"claim {remote_id} cluster={cluster} dynamic={is_dynamic}"
+        case Introduce(info):
+            return f"introduce {info.server_id} name={info.server_name} cluster={info.cluster}"
+        case Update(info):
+            return f"update {info.server_id} ldm={info.ldm}"
+    raise AssertionError(effect)
+
+
+class Handshakes:
+    """Drives one machine by the commands of a script."""
+
+    def __init__(self) -> None:
+        self.machine: ConnectionMachine | None = None
+
+    def handle(self, command) -> str:
+        effects = self.perform(command)
+        return "".join(f"{shown(effect)}\n" for effect in effects) or "nothing\n"
+
+    def perform(self, command):
+        arguments, document = command.arguments, command.input.strip().encode()
+        if command.name in {"accepted", "solicited"}:
+            return self.open(command.name, arguments)
+        assert self.machine is not None
+        match command.name:
+            case "connect":
+                return self.machine.receive_connect(document)
+            case "info":
+                return self.machine.receive_info(document)
+            case "claim-accepted":
+                return self.machine.receive_claim_accepted()
+            case "admitted":
+                return self.machine.receive_admitted()
+            case "dismissed":
+                reason = ClosedState[arguments["reason"]]
+                return self.machine.receive_dismissed(reason, command.input.strip())
+            case "err":
+                return self.machine.receive_err(document)
+            case "timeout":
+                return self.machine.receive_timeout()
+            case "closed":
+                return self.machine.receive_closed(ClosedState[arguments["reason"]])
+        raise AssertionError(command.name)
+
+    def open(self, how, arguments):
+        login = Login(arguments.get("user", ""), arguments.get("password", ""))
+        url = parse_route_url(arguments["url"]) if how == "solicited" else None
+        self.machine = ConnectionMachine(local=LOCAL, login=login, url=url)
+        return self.machine.receive_opened()
+
+
+def test_handshakes(run_script):
+    run_script("handshake.txt", Handshakes().handle)
+
+
+def info(**fields) -> bytes:
+    import json
+
+    return json.dumps({"server_id": "NB", "cluster": "c1"} | fields).encode()
+
+
+@pytest.fixture
+def solicited() -> ConnectionMachine:
+    machine = ConnectionMachine(local=LOCAL, login=Login(), url=parse_route_url("b:4248"))
+    machine.receive_opened()
+    return machine
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b'"text"',
+        b"[" * 100_000,
+        b'{"a":' * 20_000,
+        b'{"server_id":' + b"9" * 5_000 + b"}",
+        b'{"server_id":"NB","port":' + b"9" * 30 + b"}",
+        b"{" + b" " * 70_000 + b"}",
+        b"\xff\xfe\x00",
+        info(server_id=""),
+        info(server_id=7),
+        info(server_id="N" * 300),
+        info(server_id="N\r\nRS+ $G x"),
+        info(server_name="a\x1b[31m"),
+        info(cluster={"name": "c1"}),
+        info(connect_urls="127.0.0.1:4222"),
+        info(connect_urls=[1, 2]),
+        info(port="4248"),
+        info(headers="yes"),
+        info(ip=["x"]),
+        info(import_=1) .replace(b"import_", b"import"),
+    ],
+    ids=range(23),
+)
+def test_closes_on_an_info_that_no_server_sends(solicited, document):
+    effects = solicited.receive_info(document)
+
+    assert effects[-1] == Close(ClosedState.PROTOCOL_VIOLATION, "Parser Error")
+    assert all(isinstance(effect, Noted) for effect in effects[:-1])
+    assert all(effect.text.isprintable() and len(effect.text) < 300 for effect in effects[:-1])
+    assert solicited.receive_info(info()) == []
+
+
+def test_keeps_a_bounded_number_of_client_urls_that_may_be_shown(solicited):
+    urls = ["10.0.0.1:4222\r\nPING", "x" * 400, *(f"10.0.0.1:{port}" for port in range(1, 1000))]
+    (introduced,) = solicited.receive_info(info(connect_urls=urls))
+
+    assert introduced.info.connect_urls == tuple(f"10.0.0.1:{port}" for port in range(1, 129))
+
+
+def test_login_takes_only_the_whole_of_both():
+    login = Login("route", "s3cret")
+
+    assert login.admits("route", "s3cret")
+    assert not login.admits("route", "")
+    assert not login.admits("", "s3cret")
+    assert not login.admits("route\0s3cret", "")
+    assert not login.admits("routes", "3cret")
+    assert Login().admits("anybody", "anything")
+
+
+def test_nothing_secret_is_shown():
+    assert "s3cret" not in repr(Login("route", "s3cret"))
+    assert "s3cret" not in repr(parse_route_url("nats://u:s3cret@h:1"))
+    assert "s3cret" not in str(parse_route_url("nats://u:s3cret@h:1"))
