@@ -1,0 +1,23 @@
+"""What a child process may do before the supervisor stops believing it."""
+
+from __future__ import annotations
+
+STATUS_LINE_BYTES_MAX = 4_096
+"""One JSON status line; a real one has about 400 bytes."""
+
+STATUS_UNREAD_BYTES_MAX = 64 * 1_024
+"""Read at once from one child, so that a child that floods its status cannot hold the others up."""
+
+LOG_LINE_BYTES_MAX = 16 * 1_024
+"""One log line passed on; a longer one is cut, and says so."""
+
+LOG_TAIL_BYTES_MAX = 8 * 1_024
+"""Read from the end of a log to find the last line of a server that died."""
+
+PROBLEM_CHARACTERS_MAX = 200
+"""Shown of a log line when it explains why a server stopped."""
+
+SILENT_AFTER_S = 5.0
+"""Without a status line for this long a server is shown as silent; it writes one each second."""
+
+assert STATUS_LINE_BYTES_MAX < STATUS_UNREAD_BYTES_MAX

@@ -1,0 +1,93 @@
+"""What a server process says of itself: one JSON object a line, on its status channel."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, fields
+from typing import Any
+
+from framework.supervise.limits import STATUS_LINE_BYTES_MAX
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusReport:
+    """One status line. Counters only grow, within one process."""
+
+    pid: int = 0
+    ready: bool = False
+    client: str | None = None
+    """`host:port`, as bound."""
+    cluster: str | None = None
+    http: str | None = None
+    connections: int = 0
+    routes: int = 0
+    in_msgs: int = 0
+    out_msgs: int = 0
+    in_bytes: int = 0
+    out_bytes: int = 0
+    slow_consumers: int = 0
+
+
+_KINDS: dict[str, tuple[type, ...]] = {
+    field.name: {"int": (int,), "bool": (bool,)}.get(str(field.type), (str, type(None)))
+    for field in fields(StatusReport)
+}
+
+
+def report_from_line(line: bytes) -> StatusReport | None:
+    """Return the report that `line` holds, or None when it is none.
+
+    Fields we do not know are left out: a newer server may say more.
+    A field of the wrong kind makes the whole line worthless.
+    """
+    try:
+        document: Any = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(document, dict):
+        return None
+    known = {name: value for name, value in document.items() if name in _KINDS}
+    if any(type(value) not in _KINDS[name] for name, value in known.items()):
+        return None
+    return StatusReport(**known)
+
+
+class LineSplitter:
+    """Cut a stream of bytes into lines, holding at most `line_bytes_max` of one.
+
+    A longer line comes out cut to that length, once; `overlong_count` counts them.
+    """
+
+    def __init__(self, line_bytes_max: int = STATUS_LINE_BYTES_MAX) -> None:
+        assert line_bytes_max > 0
+        self._line_bytes_max = line_bytes_max
+        self._held = b""
+        self._skipping = False
+        self.overlong_count = 0
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Return the lines that are complete now, without their ends."""
+        *complete, rest = data.split(b"\n")
+        lines = []
+        for piece in complete:
+            if not self._skipping:
+                lines.append(self._cut(self._held + piece))
+            self._held, self._skipping = b"", False
+        if self._skipping:
+            return lines
+        self._held += rest
+        if len(self._held) > self._line_bytes_max:
+            lines.append(self._cut(self._held))
+            self._held, self._skipping = b"", True
+        return lines
+
+    def take_rest(self) -> bytes:
+        """Return what stands after the last line end: what a process said while dying."""
+        rest, self._held = self._held, b""
+        return rest
+
+    def _cut(self, line: bytes) -> bytes:
+        if len(line) <= self._line_bytes_max:
+            return line.removesuffix(b"\r")
+        self.overlong_count += 1
+        return line[: self._line_bytes_max]

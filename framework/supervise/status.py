@@ -1,0 +1,136 @@
+"""Showing how the servers stand: plain lines, one a change."""
+
+from __future__ import annotations
+
+from typing import IO, TYPE_CHECKING, Protocol
+
+from framework.supervise.machine import Phase
+from framework.supervise.row import ServerRow, Totals, totals
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+SUMMARY_INTERVAL_S = 60.0
+"""At most so often a summary, and only when it would say something new."""
+
+
+class Status(Protocol):
+    """Shows servers to people."""
+
+    def show(self, rows: Sequence[ServerRow], now_ns: int) -> None:
+        """Show how all servers stand now; called at each change and once a second."""
+        ...
+
+    def close(self) -> None:
+        """Leave the terminal as it should be; the last thing shown stays."""
+        ...
+
+
+class PlainStatus:
+    """Lines for a log, a pipe or a test: what changed, and a summary now and then.
+
+    Args:
+        stream: Where the lines go.
+        broken: Called when nobody reads them any more.
+    """
+
+    def __init__(self, stream: IO[str], broken: Callable[[], None]) -> None:
+        self._stream = stream
+        self._broken = broken
+        self._before: dict[str, ServerRow] = {}
+        self._summary_text = ""
+        self._summary_ns: int | None = None
+        self._was_silent: dict[str, bool] = {}
+
+    def show(self, rows: Sequence[ServerRow], now_ns: int) -> None:
+        """Write a line for each server that changed."""
+        lines = [line for row in rows for line in self._changes(row, now_ns)]
+        self._before = {row.name: row for row in rows}
+        lines += self._summary(rows, now_ns, at_once=bool(lines))
+        if not lines:
+            return
+        try:
+            self._stream.write("".join(f"{line}\n" for line in lines))
+            self._stream.flush()
+        except BrokenPipeError:
+            self._broken()
+
+    def close(self) -> None:
+        """Do nothing: each line was written when it was due."""
+
+    def _changes(self, row: ServerRow, now_ns: int) -> list[str]:
+        before = self._before.get(row.name)
+        lines = []
+        if before is None or before.headline != row.headline:
+            lines.append(f"{row.name} {headline(row)}")
+        was_silent = self._was_silent.get(row.name, False)
+        self._was_silent[row.name] = row.is_silent(now_ns)
+        if self._was_silent[row.name] and not was_silent:
+            lines.append(f"{row.name} silent pid {row.pid}: it runs, but no longer reports")
+        if was_silent and not row.is_silent(now_ns) and row.phase is Phase.READY:
+            lines.append(f"{row.name} reports again")
+        return lines
+
+    def _summary(self, rows: Sequence[ServerRow], now_ns: int, *, at_once: bool) -> list[str]:
+        if self._summary_ns is None:
+            self._summary_ns = now_ns
+        sums = totals(rows)
+        is_due = now_ns - self._summary_ns >= SUMMARY_INTERVAL_S * 1e9
+        text = summary(sums)
+        if text == self._summary_text or not (is_due or (at_once and sums.ready == sums.servers)):
+            return []
+        self._summary_text, self._summary_ns = text, now_ns
+        return [text]
+
+
+def headline(row: ServerRow) -> str:
+    """Return the state of one server in one line, without its name."""
+    match row.phase:
+        case Phase.READY:
+            return f"ready {addresses(row)} pid {row.pid}"
+        case Phase.STARTING | Phase.STOPPING:
+            return f"{row.phase.value} pid {row.pid}"
+        case Phase.WAITING:
+            return f"down, next launch in {row.wait_s:g} s: {row.problem}"
+        case Phase.FAILED:
+            return f"failed: {row.problem}"
+        case _:
+            return row.phase.value
+
+
+def addresses(row: ServerRow) -> str:
+    """Return where a server listens: `client 127.0.0.1:4222 cluster …`."""
+    report = row.report
+    named = (("client", report.client), ("cluster", report.cluster), ("http", report.http))
+    return " ".join(f"{name} {address}" for name, address in named if address)
+
+
+def summary(sums: Totals) -> str:
+    """Return all servers in one line."""
+    return (
+        f"{sums.ready}/{sums.servers} ready, {sums.connections} connections, {sums.routes} routes, "
+        f"in {rate(sums.in_msgs_per_s)} msgs/s, out {rate(sums.out_msgs_per_s)} msgs/s, "
+        f"{sums.restarts} restarts"
+    )
+
+
+def rate(per_s: float) -> str:
+    """Return a rate with three digits at most: `0`, `950`, `12.3k`, `4.56M`."""
+    for limit, unit in ((1e6, "M"), (1e3, "k")):
+        if per_s >= limit:
+            value = per_s / limit
+            digits = 2 if value < 10 else 1 if value < 100 else 0  # noqa: PLR2004 -- digits
+            return f"{value:.{digits}f}{unit}"
+    return f"{per_s:.0f}"
+
+
+def duration(seconds: float) -> str:
+    """Return a time span in its two largest units: `4s`, `3m07s`, `2h05m`, `3d04h`."""
+    minutes, rest_s = divmod(int(seconds), 60)
+    hours, rest_minutes = divmod(minutes, 60)
+    days, rest_hours = divmod(hours, 24)
+    if days:
+        return f"{days}d{rest_hours:02}h"
+    if hours:
+        return f"{hours}h{rest_minutes:02}m"
+    return f"{minutes}m{rest_s:02}s" if minutes else f"{rest_s}s"

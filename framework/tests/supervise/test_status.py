@@ -1,0 +1,129 @@
+"""Plain lines: what changed, and a summary now and then."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+
+from framework.supervise.machine import Phase
+from framework.supervise.report import StatusReport
+from framework.supervise.row import ServerRow
+from framework.supervise.status import PlainStatus, duration, headline, rate
+
+SECOND_NS = 1_000_000_000
+REPORT = StatusReport(pid=7, ready=True, client="127.0.0.1:5222", cluster="127.0.0.1:5248")
+READY = ServerRow(name="b-1", phase=Phase.READY, pid=7, report=REPORT, heard_ns=0)
+
+
+def never() -> None:
+    pytest.fail("the stream is not broken")
+
+
+class Watched:
+    """A plain status with what it wrote since the last look."""
+
+    def __init__(self) -> None:
+        self.stream = io.StringIO()
+        self.status = PlainStatus(self.stream, never)
+
+    def show(self, *rows: ServerRow, at_s: float = 0) -> list[str]:
+        before = self.stream.tell()
+        self.status.show(rows, int(at_s * SECOND_NS))
+        return self.stream.getvalue()[before:].splitlines()
+
+
+@pytest.mark.parametrize(
+    ("row", "text"),
+    [
+        (READY, "ready client 127.0.0.1:5222 cluster 127.0.0.1:5248 pid 7"),
+        (replace(READY, phase=Phase.STARTING), "starting pid 7"),
+        (replace(READY, phase=Phase.STOPPING), "stopping pid 7"),
+        (replace(READY, phase=Phase.STOPPED), "stopped"),
+        (
+            ServerRow(name="b", phase=Phase.WAITING, problem="killed by SIGKILL", wait_s=0.25),
+            "down, next launch in 0.25 s: killed by SIGKILL",
+        ),
+        (ServerRow(name="b", phase=Phase.FAILED, problem="port taken"), "failed: port taken"),
+    ],
+)
+def test_headlines(row: ServerRow, text: str) -> None:
+    assert headline(row) == text
+
+
+def test_only_changes_are_written() -> None:
+    watched = Watched()
+    starting = ServerRow(name="b-1", phase=Phase.STARTING, pid=7)
+
+    assert watched.show(starting) == ["b-1 starting pid 7"]
+    assert watched.show(starting, at_s=1) == []
+    assert watched.show(READY, at_s=2) == [
+        "b-1 ready client 127.0.0.1:5222 cluster 127.0.0.1:5248 pid 7",
+        "1/1 ready, 0 connections, 0 routes, in 0 msgs/s, out 0 msgs/s, 0 restarts",
+    ]
+    assert watched.show(READY, at_s=3) == []
+
+
+def test_no_summary_before_all_are_ready() -> None:
+    watched = Watched()
+
+    assert len(watched.show(READY, ServerRow(name="c", phase=Phase.STARTING))) == 2
+
+
+def test_a_summary_comes_once_a_minute_if_it_says_something_new() -> None:
+    watched = Watched()
+    watched.show(READY)
+    busy = replace(
+        READY, report=replace(REPORT, connections=2), in_msgs_per_s=1_500, heard_ns=10**12
+    )
+
+    assert watched.show(busy, at_s=59) == []
+    assert watched.show(busy, at_s=60) == [
+        "1/1 ready, 2 connections, 0 routes, in 1.50k msgs/s, out 0 msgs/s, 0 restarts"
+    ]
+    assert watched.show(busy, at_s=200) == []
+
+
+def test_silence_is_told_once_and_so_is_its_end() -> None:
+    watched = Watched()
+    watched.show(READY)
+
+    assert watched.show(READY, at_s=9) == ["b-1 silent pid 7: it runs, but no longer reports"]
+    assert watched.show(READY, at_s=10) == []
+    assert watched.show(replace(READY, heard_ns=11 * SECOND_NS), at_s=11) == ["b-1 reports again"]
+
+
+def test_a_reader_that_went_away_is_noticed() -> None:
+    class Broken(io.StringIO):
+        def flush(self) -> None:
+            raise BrokenPipeError
+
+    told = []
+    PlainStatus(Broken(), lambda: told.append(1)).show([READY], 0)
+
+    assert told == [1]
+
+
+@pytest.mark.parametrize(
+    ("per_s", "text"),
+    [
+        (0, "0"),
+        (950.4, "950"),
+        (1_000, "1.00k"),
+        (12_345, "12.3k"),
+        (456_789, "457k"),
+        (4_560_000, "4.56M"),
+        (45_600_000, "45.6M"),
+    ],
+)
+def test_rates_have_three_digits(per_s: float, text: str) -> None:
+    assert rate(per_s) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(4.9, "4s"), (187, "3m07s"), (7_500, "2h05m"), (273_600, "3d04h")],
+)
+def test_durations_have_two_units(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
