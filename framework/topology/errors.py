@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from typing_extensions import override
+
 from framework.errors import FrameworkError
 
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ class TopologyError(FrameworkError):
     """One mistake in a configuration.
 
     Args:
-        place: Where it stands.
+        place: Where it stands; a place without a file is not shown.
         problem: What is wrong; a clause without a full stop.
         fix: What the user can do about it; empty when the problem says it.
     """
@@ -29,9 +31,10 @@ class TopologyError(FrameworkError):
         self.problem = problem
         self.fix = fix
 
+    @override
     def __str__(self) -> str:
-        text = f"{self.place}: {self.problem}"
-        return f"{text}: {self.fix}" if self.fix else text
+        text = f"{self.place}: {self.problem}" if self.place.file else self.problem
+        return f"{text}; {self.fix}" if self.fix else text
 
 
 class TopologyErrors(FrameworkError):
@@ -46,5 +49,6 @@ class TopologyErrors(FrameworkError):
         assert self.errors
         super().__init__(*self.errors)
 
+    @override
     def __str__(self) -> str:
         return "\n".join(str(error) for error in self.errors)

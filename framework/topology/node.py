@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+from typing_extensions import override
 
 if TYPE_CHECKING:
     from datetime import date, datetime, time, timedelta
@@ -35,6 +37,7 @@ class Node:
         self.used_as_variable = False
         """Some `$NAME` refers to this key, so it need not be an option."""
 
+    @override
     def __repr__(self) -> str:
         return f"Node({self.plain()!r} at {self.place})"
 
@@ -57,7 +60,7 @@ def table_from_plain(values: object, place: Place) -> Node:
         case list() | tuple():
             return Node([table_from_plain(item, place) for item in values], place)
         case _:
-            return Node(values, place)
+            return Node(cast("Scalar", values), place)
 
 
 def describe_type(value: object) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-__all__ = ["DEFAULT_PLACE", "DERIVED_PLACE", "KeyPath", "Place"]
+from typing_extensions import override
+
+__all__ = ["COMMAND_LINE", "DEFAULT_PLACE", "DERIVED_PLACE", "NOWHERE", "KeyPath", "Place"]
 
 KeyPath: TypeAlias = tuple[str | int, ...]
 """Keys from the top of a file downwards; an int is an index into a list, from 0."""
@@ -22,6 +24,7 @@ class Place(NamedTuple):
     key: str = ""
     """The dotted key or the flag, where it is needed to find the setting."""
 
+    @override
     def __str__(self) -> str:
         if self.line is None:
             return f"{self.file}: {self.key}" if self.key else self.file
@@ -32,3 +35,6 @@ class Place(NamedTuple):
 
 DEFAULT_PLACE = Place("default")
 DERIVED_PLACE = Place("derived")
+NOWHERE = Place("")
+COMMAND_LINE = "command line"
+"""What `Place.file` is for flags."""

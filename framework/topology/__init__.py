@@ -1,0 +1,37 @@
+"""What servers are told: options, configuration files, flags, topologies.
+
+It opens files that a user names and nothing else: no port, no process, no clock. It does not
+know what an option does.
+"""
+
+from __future__ import annotations
+
+from framework.topology.core_options import CORE_SECTION
+from framework.topology.errors import TopologyError, TopologyErrors
+from framework.topology.files import read_server_conf
+from framework.topology.flags import CommandLine, format_help, parse_flags, plugin_choice
+from framework.topology.node import Node
+from framework.topology.option import ConfigSection, Flag, Kind, Option, Reload
+from framework.topology.place import Place
+from framework.topology.schema import Schema
+from framework.topology.server_config import ServerConfig
+
+__all__ = [
+    "CORE_SECTION",
+    "CommandLine",
+    "ConfigSection",
+    "Flag",
+    "Kind",
+    "Node",
+    "Option",
+    "Place",
+    "Reload",
+    "Schema",
+    "ServerConfig",
+    "TopologyError",
+    "TopologyErrors",
+    "format_help",
+    "parse_flags",
+    "plugin_choice",
+    "read_server_conf",
+]

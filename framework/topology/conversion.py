@@ -1,0 +1,167 @@
+"""From the node of one scalar or list option to the value that code gets."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from framework.topology.limits import PORT_MAX
+from framework.topology.node import describe_type
+from framework.topology.option import Kind
+from framework.topology.units import (
+    duration_text_from_seconds,
+    listen_from_text,
+    seconds_from_text,
+    size_from_text,
+    split_url,
+)
+
+if TYPE_CHECKING:
+    from framework.topology.node import Node
+    from framework.topology.option import Option
+
+__all__ = ["convert_value"]
+
+_BOOL_WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+_NUMBER_DIGITS_MAX = 19
+
+
+def convert_value(option: Option, node: Node) -> object:
+    """Return the value of an option that is no block.
+
+    Raises:
+        ValueError: The node does not hold such a value; says what was expected.
+    """
+    value = _convert(option, node)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        _check_range(option, value)
+        if option.zero_is_default and not value:
+            value = option.default
+    if option.choices and value not in option.choices:
+        raise ValueError(f"expected {_list_words(option.choices)}, found {describe_type(value)}")
+    problem = option.check(value) if option.check else None
+    if problem:
+        raise ValueError(problem)
+    return value
+
+
+def _convert(option: Option, node: Node) -> object:  # noqa: PLR0911 -- one row a kind
+    match option.kind:
+        case Kind.BOOL:
+            return _bool_from(node)
+        case Kind.INT:
+            return _int_from(node)
+        case Kind.PORT:
+            return _port_from(node, option)
+        case Kind.SIZE:
+            return size_from_text(node.value) if isinstance(node.value, str) else _int_from(node)
+        case Kind.DURATION:
+            return _seconds_from(node)
+        case Kind.STRING:
+            return _text_from(node)
+        case Kind.STRINGS:
+            return tuple(_text_from(item) for item in _items_of(node))
+        case Kind.URLS:
+            return _urls_from(node)
+        case Kind.LISTEN:
+            return _listen_from(node)
+        case Kind.MAP:
+            return _texts_from(node)
+    raise AssertionError(option.kind)
+
+
+def _expected(what: str, node: Node, fix: str = "") -> ValueError:
+    text = f"expected {what}, found {describe_type(node.value)}"
+    return ValueError(f"{text}; {fix}" if fix else text)
+
+
+def _bool_from(node: Node) -> bool:
+    if isinstance(node.value, bool):
+        return node.value
+    if isinstance(node.value, str) and node.value.lower() in _BOOL_WORDS:
+        return _BOOL_WORDS[node.value.lower()]
+    raise _expected("true or false", node)
+
+
+def _int_from(node: Node) -> int:
+    value = node.value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        digits = value.removeprefix("-")
+        if digits.isascii() and digits.isdigit() and len(digits) <= _NUMBER_DIGITS_MAX:
+            return int(value)
+    raise _expected("a number", node)
+
+
+def _port_from(node: Node, option: Option) -> object:
+    port = _int_from(node)
+    if not -1 <= port <= PORT_MAX:
+        raise _expected(f"a port from 1 to {PORT_MAX}, or -1 for any free one", node)
+    return {-1: 0, 0: option.default}.get(port, port)
+
+
+def _seconds_from(node: Node) -> float:
+    match node.value:
+        case bool():
+            pass
+        case int() | float() as seconds:
+            return float(seconds)
+        case timedelta() as duration:
+            return duration.total_seconds()
+        case str() as text:
+            try:
+                return float(_int_from(node))
+            except ValueError:
+                return seconds_from_text(text)
+    raise _expected("a duration such as 10s", node)
+
+
+def _text_from(node: Node) -> str:
+    if isinstance(node.value, str):
+        return node.value
+    quotes = "put it in quotes" if not isinstance(node.value, dict | list) else ""
+    raise _expected("a text", node, quotes)
+
+
+def _items_of(node: Node) -> list[Node]:
+    return node.value if isinstance(node.value, list) else [node]
+
+
+def _urls_from(node: Node) -> tuple[str, ...]:
+    urls = dict.fromkeys(_text_from(item).strip() for item in _items_of(node))
+    for url in urls:
+        split_url(url)
+    return tuple(urls)
+
+
+def _listen_from(node: Node) -> tuple[str, int]:
+    if isinstance(node.value, str):
+        return listen_from_text(node.value)
+    if isinstance(node.value, int) and not isinstance(node.value, bool):
+        return listen_from_text(str(node.value))
+    raise _expected("a port or host:port", node)
+
+
+def _texts_from(node: Node) -> dict[str, str]:
+    if isinstance(node.value, dict):
+        return {key: _text_from(item) for key, item in node.value.items()}
+    raise _expected("a block of texts", node)
+
+
+def _check_range(option: Option, value: float) -> None:
+    low, high = option.minimum, option.maximum
+    if low is not None and value < low and not (option.zero_is_default and value == 0):
+        raise ValueError(f"expected at least {_show(option, low)}, found {_show(option, value)}")
+    if high is not None and value > high:
+        raise ValueError(f"expected at most {_show(option, high)}, found {_show(option, value)}")
+
+
+def _show(option: Option, value: float) -> str:
+    if option.kind is Kind.DURATION:
+        return duration_text_from_seconds(value)
+    return f"{value:,}" + (f" {option.unit}" if option.unit else "")
+
+
+def _list_words(words: tuple[str, ...]) -> str:
+    return " or ".join([", ".join(words[:-1]), words[-1]]) if words[1:] else words[0]

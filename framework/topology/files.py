@@ -1,0 +1,42 @@
+"""Reading the configuration of one server from a nats-server file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from framework.topology.natsconf import load_conf
+from framework.topology.node import table_from_plain
+from framework.topology.place import NOWHERE
+from framework.topology.schema import Schema
+from framework.topology.server_config import ServerConfig, configure
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable
+
+    from framework.topology.node import Node
+    from framework.topology.option import ConfigSection
+
+__all__ = ["read_server_conf"]
+
+
+def read_server_conf(
+    path: str | os.PathLike[str] | None,
+    sections: Iterable[ConfigSection] | Schema = (),
+    settings: Node | None = None,
+) -> ServerConfig:
+    """Read a server's configuration: a file in nats-server's language, and flags over it.
+
+    Args:
+        path: The file; None: there is none, only flags and defaults.
+        sections: What the plugins declare, or the schema made of it.
+        settings: What the flags say, see `parse_flags`; it wins over the file.
+
+    Raises:
+        TopologyErrors: All that is wrong, each with its place.
+    """
+    schema = sections if isinstance(sections, Schema) else Schema(sections)
+    layers = [load_conf(path)] if path is not None else []
+    if settings is not None or not layers:
+        layers.append(settings or table_from_plain({}, NOWHERE))
+    return configure(schema, layers, file=None if path is None else str(path))

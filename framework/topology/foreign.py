@@ -1,0 +1,45 @@
+"""Whose a key or flag of nats-server is that the core does not have.
+
+With it, `jetstream { }` on a server without that plugin is not called a typing mistake.
+"""
+
+from __future__ import annotations
+
+__all__ = ["explain_foreign_flag", "explain_foreign_key"]
+
+_KEYS = {
+    "route": "cluster",
+    "gateway": "gateway",
+    "jetstream": "jetstream store_dir storedir default_js_domain feature_flags",
+    "leafnode": "leaf leafnodes",
+    "auth": (
+        "accounts authorization mappings maps no_auth_user default_sentinel system_account system"
+        " no_system_account no_system no_sys_acc operator operators roots root root_operators"
+        " root_operator resolver account_resolver accounts_resolver resolver_tls"
+        " resolver_preload resolver_pinned_accounts trusted trusted_keys proxies"
+    ),
+    "tls": "tls ocsp ocsp_cache allow_non_tls https https_port",
+    "websocket": "websocket ws",
+    "mqtt": "mqtt",
+}
+_FLAGS = {
+    "route": "routes cluster cluster_listen cluster_name cluster_advertise no_advertise"
+    " connect_retries",
+    "jetstream": "js jetstream sd store_dir",
+    "auth": "user pass auth",
+    "tls": "tls tlscert tlskey tlsverify tlscacert ms https_port help_tls",
+}
+_KEY_OWNERS = {key: plugin for plugin, keys in _KEYS.items() for key in keys.split()}
+_FLAG_OWNERS = {flag: plugin for plugin, flags in _FLAGS.items() for flag in flags.split()}
+
+
+def explain_foreign_key(key: str) -> str | None:
+    """Say which plugin owns a key of nats-server; None if none does."""
+    owner = _KEY_OWNERS.get(key)
+    return f"`{key}` needs the {owner} plugin, which is not installed" if owner else None
+
+
+def explain_foreign_flag(flag: str) -> str | None:
+    """Say which plugin owns a flag of nats-server, given without dashes; None if none does."""
+    owner = _FLAG_OWNERS.get(flag)
+    return f"`-{flag}` needs the {owner} plugin, which is not installed" if owner else None

@@ -1,0 +1,161 @@
+"""What an option is: defined once, for files, flags, reload, checks and the reference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+__all__ = ["ConfigSection", "Flag", "FlagReader", "Kind", "Option", "Reload", "Settle"]
+
+FlagReader: TypeAlias = "Callable[[str], Mapping[str, object]]"
+"""Turns the text of a flag into settings of its section; ValueError says what it expected."""
+
+Settle: TypeAlias = "Callable[[dict[str, object]], Iterable[tuple[str, str]]]"
+"""Fills in what follows from other values of a block, and yields (option, problem) pairs."""
+
+
+class Kind(Enum):
+    """What an option holds; the value says it in the reference.
+
+    What code gets for it stands in brackets.
+    """
+
+    BOOL = "true or false"
+    """[bool]; `yes`, `on`, `no` and `off` count in every format."""
+    INT = "number"
+    """[int]"""
+    PORT = "port"
+    """[int | None]; -1 in a file means any free port and arrives as 0; 0 means not set."""
+    SIZE = "size"
+    """[int, bytes]; `8MB` is 8 * 1024 ** 2, `8M` is 8,000,000."""
+    DURATION = "duration"
+    """[float, seconds]; `1m30s`, `250ms`; a plain number is seconds."""
+    STRING = "text"
+    """[str]"""
+    STRINGS = "list of texts"
+    """[tuple[str, ...]]; a single text will do; a flag takes several with commas."""
+    LISTEN = "address"
+    """[tuple[str, int] | None]; `host:port`, `:port` or a port; sets the options in `spreads`,
+    and is made of them again when all is read, so it always tells where to listen."""
+    URLS = "list of URLs"
+    """[tuple[str, ...]]; in the order given, duplicates dropped; a flag takes commas."""
+    MAP = "block of texts"
+    """[Mapping[str, str]]"""
+    BLOCK = "block"
+    """[Mapping[str, object]] by the options inside."""
+    BLOCKS = "list of blocks"
+    """[tuple[Mapping[str, object], ...]] by the options inside."""
+    FREE = "block of its own form"
+    """[Node | None]: its plugin reads it, and finds the place of everything in it."""
+
+
+class Reload(Enum):
+    """What a changed option needs to come into force."""
+
+    LIVE = "at once"
+    RESTART = "restart"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """One thing that users can set."""
+
+    name: str
+    """As nats-server spells it, in lower case."""
+    kind: Kind
+    help: str
+    """What it does for the user; one line, no full stop. The reference and `--help` show it."""
+    default: object = None
+    """What code gets when nobody sets it, already in the form that `kind` says."""
+    unit: str = ""
+    """Of a number: "messages", "seconds"; empty when the kind says it."""
+    aliases: tuple[str, ...] = ()
+    """Other spellings in files."""
+    flags: tuple[str, ...] = ()
+    """Names on the command line without dashes; each works with one dash and with two."""
+    flag_reader: FlagReader | None = None
+    """Turns a flag's text into settings of the section; None: the text is this option's value."""
+    reload: Reload = Reload.RESTART
+    zero_is_default: bool = False
+    """0 means the same as not to set it."""
+    minimum: float | None = None
+    maximum: float | None = None
+    """Inclusive bounds of numbers, sizes and durations, in the unit that code gets."""
+    choices: tuple[str, ...] = ()
+    """The only texts allowed; empty: any."""
+    spreads: tuple[str, str] = ("host", "port")
+    """Of a LISTEN: the options that its two halves set."""
+    options: tuple[Option, ...] = ()
+    """Of a BLOCK or BLOCKS: what may stand inside."""
+    settle: Settle | None = None
+    """Of a BLOCK: what follows from its values together."""
+    secret: bool = False
+    """Never shown by checks, only whether it is set."""
+    refusal: str = ""
+    """Why it cannot be set here although nats-server has it; then setting it is an error."""
+    check: Callable[[object], str | None] | None = None
+    """Says what is wrong with a converted value; None if nothing."""
+
+    def __post_init__(self) -> None:
+        assert self.name == self.name.lower()
+        assert not self.help.endswith(".")
+        assert bool(self.options) == (self.kind in {Kind.BLOCK, Kind.BLOCKS})
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All spellings in files, the one to prefer first."""
+        return (self.name, *self.aliases)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flag:
+    """A flag that is not simply one option: `-DV` sets two."""
+
+    names: tuple[str, ...]
+    """Without dashes."""
+    sets: Mapping[str, object]
+    """Options of the section and the values they get when the flag is there."""
+    help: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigSection:
+    """What one owner adds to the configuration: a block, and options at the top level."""
+
+    name: str
+    """The block, as nats-server names it; empty for the core, whose options are the top level."""
+    options: tuple[Option, ...] = ()
+    """What may stand in the block; none: the block is FREE, and its plugin reads the node."""
+    aliases: tuple[str, ...] = ()
+    """Other names of the block."""
+    plugin: str = ""
+    """Who owns it; empty for the core."""
+    help: str = ""
+    """What the block is for; one line, no full stop."""
+    flags: tuple[Flag, ...] = ()
+    """Flags besides those of the options; they set options of the block."""
+    settle: Settle | None = None
+    """What follows from the values of the block together."""
+    reload: Reload = Reload.RESTART
+    """Of a FREE block; options have their own."""
+    top: tuple[Option, ...] = ()
+    """Options of the same owner that stand at the top level, such as `store_dir`."""
+
+    def __post_init__(self) -> None:
+        assert self.name or not (self.top or self.plugin), "a plugin's section has a block"
+
+    def as_option(self) -> Option:
+        """Return the block as an option of the top level."""
+        return Option(
+            name=self.name,
+            kind=Kind.BLOCK if self.options else Kind.FREE,
+            help=self.help,
+            aliases=self.aliases,
+            options=self.options,
+            settle=self.settle,
+            reload=self.reload,
+        )

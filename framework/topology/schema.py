@@ -1,0 +1,94 @@
+"""All options that one server knows: the core's, and those of its plugins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from framework.errors import PluginError
+from framework.topology.core_options import CORE_SECTION
+from framework.topology.foreign import explain_foreign_key
+from framework.topology.option import Kind, Option
+from framework.topology.reading import rename_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from framework.topology.node import Node
+    from framework.topology.option import ConfigSection
+    from framework.topology.reading import Mistakes
+
+__all__ = ["Schema"]
+
+
+class Schema:
+    """What may stand in the configuration of a server with certain plugins.
+
+    Args:
+        sections: What the plugins declare; the core's own is always there.
+
+    Raises:
+        PluginError: Two owners claim one key or flag.
+    """
+
+    def __init__(self, sections: Iterable[ConfigSection] = ()) -> None:
+        self.sections = (CORE_SECTION, *sections)
+        self._refuse_two_owners()
+        top = [*CORE_SECTION.options]
+        for section in self.sections[1:]:
+            top.extend(section.top)
+            if section.name:
+                top.append(section.as_option())
+        self.root = Option(
+            name="",
+            kind=Kind.BLOCK,
+            help=CORE_SECTION.help,
+            options=tuple(top),
+            settle=CORE_SECTION.settle,
+        )
+
+    def rename(self, node: Node, mistakes: Mistakes) -> Node:
+        """Return the settings of one file or level with every key in its first spelling."""
+        return rename_keys(self.root, node, mistakes, explain_foreign_key)
+
+    def walk(self) -> Iterator[tuple[str, Option]]:
+        """Yield every option with its dotted path, blocks before what stands in them."""
+        yield from _walk(self.root, "")
+
+    def option(self, path: str) -> Option | None:
+        """Return the option with a dotted path; None if there is none."""
+        return dict(self.walk()).get(path)
+
+    def has_block(self, name: str) -> bool:
+        """Tell whether some plugin owns a block."""
+        return any(section.name == name for section in self.sections[1:])
+
+    def _refuse_two_owners(self) -> None:
+        owners: dict[str, ConfigSection] = {}
+        for section in self.sections:
+            for claim in _claims(section):
+                other = owners.setdefault(claim, section)
+                if other is not section:
+                    owner = f"the {other.plugin} plugin" if other.plugin else "the core"
+                    raise PluginError(
+                        section.plugin, f"claims `{claim}`, which belongs to {owner}"
+                    )
+
+
+def _claims(section: ConfigSection) -> Iterator[str]:
+    """Yield the keys of the top level and the flags that a section makes its own."""
+    top = section.top if section.name else section.options
+    for option in top:
+        yield from option.names
+    if section.name:
+        yield from (section.name, *section.aliases)
+    for option in (*section.top, *section.options):
+        yield from (f"-{flag}" for flag in option.flags)
+    for switch in section.flags:
+        yield from (f"-{flag}" for flag in switch.names)
+
+
+def _walk(block: Option, path: str) -> Iterator[tuple[str, Option]]:
+    for option in block.options:
+        inner = f"{path}.{option.name}" if path else option.name
+        yield inner, option
+        yield from _walk(option, inner)

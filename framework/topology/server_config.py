@@ -1,0 +1,89 @@
+"""The configuration of one server: values of its options, and where each was set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from framework.topology.place import COMMAND_LINE, DEFAULT_PLACE, NOWHERE
+from framework.topology.reading import Mistakes, Reading, merge_nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from framework.topology.node import Node
+    from framework.topology.place import Place
+    from framework.topology.schema import Schema
+
+__all__ = ["ServerConfig", "build_server_config", "configure"]
+
+_EMPTY_ROUTES = "solicited routes require cluster capabilities, e.g. --cluster"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerConfig:
+    """What one server is told.
+
+    Durations are seconds, sizes bytes, addresses (host, port) where port 0 means any free
+    one; an option that nobody set has its default, so every name of the schema is there.
+    """
+
+    schema: Schema
+    values: Mapping[str, object]
+    """Option of the top level to its value; a block is a mapping, or None when it is absent."""
+    places: Mapping[str, Place]
+    """Dotted path of an option to where it was set; only those that were."""
+    file: str | None = None
+    """The file it was read from, as the user named it."""
+
+    def section(self, name: str) -> Mapping[str, object] | None:
+        """Return the values of a block; None when the configuration has none."""
+        return cast("Mapping[str, object] | None", self.values.get(name))
+
+    def source(self, path: str) -> Place:
+        """Return where an option was set, given its dotted path such as `cluster.port`."""
+        return self.places.get(path, DEFAULT_PLACE)
+
+
+def configure(
+    schema: Schema, layers: Sequence[Node], *, file: str | None = None
+) -> ServerConfig:
+    """Make a configuration of settings laid over each other.
+
+    Args:
+        schema: The options that exist.
+        layers: Blocks as files and flags give them; the last one wins.
+        file: What to call the file they were read from.
+
+    Raises:
+        TopologyErrors: All that is wrong in them.
+    """
+    mistakes = Mistakes()
+    renamed = [schema.rename(layer, mistakes) for layer in layers]
+    config = build_server_config(schema, renamed, mistakes, file=file)
+    mistakes.raise_if_any()
+    return config
+
+
+def build_server_config(
+    schema: Schema, layers: Sequence[Node], mistakes: Mistakes, *, file: str | None = None
+) -> ServerConfig:
+    """Make a configuration of layers whose keys are in their first spelling."""
+    merged = layers[0]
+    for layer in layers[1:]:
+        merged = merge_nodes(merged, layer)
+    reading = Reading(mistakes)
+    config = ServerConfig(schema, reading.read_block(schema.root, merged), reading.places, file)
+    _check_routes_flag(config, mistakes)
+    return config
+
+
+def _check_routes_flag(config: ServerConfig, mistakes: Mistakes) -> None:
+    """Refuse `-routes` on a server that nobody gave a place to listen for routes.
+
+    Source: nats-server `opts.go`, end of `ConfigureOptions`.
+    """
+    if config.source("cluster.routes").file != COMMAND_LINE:
+        return
+    if not any(f"cluster.{name}" in config.places for name in ("listen", "host", "port")):
+        mistakes.add(NOWHERE, _EMPTY_ROUTES)
