@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from structlog.typing import FilteringBoundLogger
 
 
 class HookOffer(Protocol):
     """Hooks of this server, the core's and those that plugins added; callable in its loop."""
 
-    def add_hookspecs(self, namespace: object) -> None:
+    def add_hookspecs(self, namespace: ModuleType | type) -> None:
         """Add every function of `namespace` (a module, or a class) that `hookspec` marks."""
         ...
 

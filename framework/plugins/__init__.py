@@ -1,0 +1,6 @@
+"""Finds plugins, calls their hooks, and keeps them apart; the hooks stand in `hookspecs`."""
+
+from framework.plugins._calls import HookCalls
+from framework.plugins._registry import LoadedPlugin, PluginRegistry
+
+__all__ = ["HookCalls", "LoadedPlugin", "PluginRegistry"]

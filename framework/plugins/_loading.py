@@ -1,0 +1,134 @@
+"""Where plugins come from: entry points, modules, files, a folder."""
+
+from __future__ import annotations
+
+import difflib
+import importlib.util
+import sys
+import zlib
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from framework.errors import PluginError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from importlib.metadata import EntryPoint
+
+ENTRY_POINT_GROUP = "framework"
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPlugin:
+    """A plugin that is there, but was not imported yet."""
+
+    name: str
+    origin: str
+    """For people: a distribution and its version, a module, or a file."""
+    imported: Callable[[], object]
+    """Imports it; raises whatever that raises."""
+
+    def load(self) -> object:
+        """Import it.
+
+        Raises:
+            PluginError: That failed; the error is its cause.
+        """
+        try:
+            return self.imported()
+        except Exception as error:
+            problem = f"cannot be imported: {type(error).__name__}: {error}"
+            raise PluginError(self.name, problem, origin=self.origin) from error
+
+
+def installed_plugins() -> dict[str, FoundPlugin]:
+    """Return what installed distributions offer, by name, in the order of names.
+
+    Raises:
+        PluginError: Two distributions offer one name.
+    """
+    found: dict[str, FoundPlugin] = {}
+    for entry_point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda item: item.name):
+        plugin = FoundPlugin(entry_point.name, _distribution(entry_point), entry_point.load)
+        if entry_point.name in found:
+            other = found[entry_point.name].origin
+            raise PluginError(
+                plugin.name,
+                f"is offered by {other} as well as by {plugin.origin}",
+                fix="uninstall one of them",
+            )
+        found[plugin.name] = plugin
+    return found
+
+
+def find_plugin(name: str) -> FoundPlugin:
+    """Find what `--plugin` names: a path ending in `.py`, an entry point, or a module.
+
+    Raises:
+        PluginError: There is nothing of that name.
+    """
+    if name.endswith(".py"):
+        return _plugin_of_file(Path(name))
+    installed = installed_plugins()
+    if name in installed:
+        return installed[name]
+    if _is_module(name):
+        return FoundPlugin(name, f"module {name}", lambda: import_module(name))
+    raise PluginError(name, "is not installed", fix=_suggestion(name, list(installed)))
+
+
+def folder_plugins(folder: Path) -> list[FoundPlugin]:
+    """Return the plugins of a folder, in the order of names: every `*.py` without a leading `_`.
+
+    Raises:
+        PluginError: The folder can't be read.
+    """
+    if not folder.is_dir():
+        raise PluginError(str(folder), "is no folder", fix="create it, or name another one")
+    files = sorted(folder.glob("*.py"))
+    return [_plugin_of_file(file) for file in files if not file.name.startswith("_")]
+
+
+def _plugin_of_file(file: Path) -> FoundPlugin:
+    path = file.resolve()
+    return FoundPlugin(file.stem, str(file), lambda: _import_file(path))
+
+
+def _import_file(path: Path) -> object:
+    # Registered like any module: dataclasses look their annotations up in there.
+    name = f"framework_plugin_{path.stem}_{zlib.crc32(str(path).encode()):08x}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _is_module(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def _distribution(entry_point: EntryPoint) -> str:
+    distribution = entry_point.dist
+    return f"{distribution.name} {distribution.version}" if distribution else entry_point.value
+
+
+def _suggestion(name: str, installed: list[str]) -> str:
+    near = difflib.get_close_matches(name, installed, n=1)
+    if near:
+        return f"did you mean {near[0]}?"
+    return f"installed are: {', '.join(installed)}" if installed else "no plugin is installed"
