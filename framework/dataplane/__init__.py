@@ -1,0 +1,45 @@
+"""Sockets, protocol lines, fan-out and counters, in compiled code without the GIL; not streams, Raft or authentication."""
+
+from framework.dataplane._core import Core
+from framework.dataplane._loop import Plane
+from framework.dataplane._sinkbatch import Batch
+from framework.dataplane.event import (
+    Closed,
+    Delivered,
+    ErrReceived,
+    Event,
+    Greeting,
+    InterestChanged,
+    LinksAnswered,
+    Opened,
+    PongReceived,
+    SubscriptionsAnswered,
+)
+from framework.dataplane.limits import PlaneLimits
+from framework.dataplane.link import LinkId, LinkKind, LinkRow, SubscriptionRow
+from framework.dataplane.sink import Overflow, SinkId
+from framework.dataplane.totals import Totals
+
+__all__ = [
+    "Batch",
+    "Closed",
+    "Core",
+    "Delivered",
+    "ErrReceived",
+    "Event",
+    "Greeting",
+    "InterestChanged",
+    "LinkId",
+    "LinkKind",
+    "LinkRow",
+    "LinksAnswered",
+    "Opened",
+    "Overflow",
+    "Plane",
+    "PlaneLimits",
+    "PongReceived",
+    "SinkId",
+    "SubscriptionRow",
+    "SubscriptionsAnswered",
+    "Totals",
+]

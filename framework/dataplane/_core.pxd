@@ -1,0 +1,47 @@
+"""The C face of the core; see `_core.pyx`."""
+
+from libc.stdint cimport int64_t, uint64_t
+
+from framework.dataplane._state cimport Command, Link, Record, State
+
+
+cdef extern from "pthread.h" nogil:
+    ctypedef struct pthread_mutex_t:
+        pass
+    int pthread_mutex_init(pthread_mutex_t* mutex, void* attributes) noexcept
+    int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept
+    int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept
+    int pthread_mutex_destroy(pthread_mutex_t* mutex) noexcept
+
+
+cdef class Core:
+    cdef State* state
+    cdef pthread_mutex_t lock
+    # Guards the four ends below; held for some instructions only.
+    cdef Command* first_command
+    cdef Command* last_command
+    cdef Record* first_shared
+    cdef Record* last_shared
+    cdef int wake_fd
+    # Written when the first command waits; -1: nobody sleeps.
+    cdef int event_write_fd
+    # Written when the first event waits.
+    cdef readonly int event_fd
+    cdef object account_names
+    cdef int64_t next_sink
+
+    cdef void begin_turn(self, int64_t now_ns) noexcept nogil
+    cdef void end_turn(self) noexcept nogil
+    cdef void _apply(self, Command* command) noexcept nogil
+    cdef void apply_shell(self, Command* command) noexcept nogil
+    cdef Command* _order(self, int verb, uint64_t link, int64_t number, int64_t other, bytes data) except NULL
+    cdef void _post(self, Command* command) noexcept nogil
+    cdef object _feed_parked(self, Link* link, const char* at, size_t count)
+
+
+cdef char* command_chars(Command* command) noexcept nogil
+
+
+cdef enum:
+    # Verbs from here on are for `apply_shell`.
+    SHELL_VERBS = 100

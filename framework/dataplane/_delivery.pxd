@@ -1,0 +1,20 @@
+"""The C face of delivery; see `_delivery.pyx`."""
+
+from libc.stdint cimport int64_t, uint64_t
+
+from framework.dataplane._state cimport (
+    Account, ClosedStateC, Link, Message, Record, RecordType, State, Subscription,
+)
+from framework.sublist._sublist cimport Match
+
+
+cdef int deliver_matched(State* state, Match* match, Message* message) noexcept nogil
+cdef int deliver(State* state, Message* message) noexcept nogil
+cdef void link_doom(State* state, Link* link, ClosedStateC reason, bint last_words, const char* detail) noexcept nogil
+cdef Record* record_new(State* state, RecordType type, Link* link, size_t length) noexcept nogil
+cdef char* record_chars(Record* record) noexcept nogil
+cdef void subscription_drop(State* state, Subscription* subscription) noexcept nogil
+cdef void interest_add(State* state, Account* account, Subscription* subscription, int change) noexcept nogil
+cdef void interest_send(State* state, Account* account, Link* route) noexcept nogil
+cdef bint link_say(State* state, Link* link, const char* line) noexcept nogil
+cdef uint64_t random_next(State* state) noexcept nogil

@@ -1,0 +1,521 @@
+"""One message to all it concerns: clients, routes, sinks; and the interest that decides it.
+
+A message of a client goes to every plain subscription here, once to every server with plain interest, and to one member of each
+queue group, chosen evenly over all members in the cluster. A message of a route goes to plain subscriptions here and to one member
+here of each group that it names; never to another route (one hop). Source: nats-server `client.go`, `processMsgResults`.
+"""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memcmp, memcpy, strlen
+
+from framework.dataplane._output cimport (
+    block_new, output_append, output_commit, output_mark, output_reserve, output_segment,
+)
+from framework.dataplane._sinkbatch cimport sink_put
+from framework.dataplane._state cimport (
+    CLIENT, REFERENCE_BYTES, REFERENCE_PENDING_BYTES, ROUTE, SLOW_CONSUMER_PENDING_BYTES,
+    STALL_PENDING_BYTES, SYSTEM, RECORD_INTEREST, WRITE_ERROR, Account, ClosedStateC, Link, LocalInterest, Message, Pick, Record,
+    RecordType, State, Subscription,
+)
+from framework.sublist._bytes cimport COPY_SLACK, copy_short, hash_bytes, write_decimal
+from framework.sublist._sublist cimport (
+    Group, Interest, Match, sublist_match, sublist_remove,
+)
+from framework.sublist._table cimport Key, table_add, table_find, table_remove
+
+
+cdef uint64_t random_next(State* state) noexcept nogil:
+    """Return the next number of a xorshift generator; it chooses queue members, no secrets."""
+    state.random ^= state.random << 13
+    state.random ^= state.random >> 7
+    state.random ^= state.random << 17
+    return state.random
+
+
+# ---- events ------------------------------------------------------------------------------------------------------------
+
+
+cdef char* record_chars(Record* record) noexcept nogil:
+    return <char*> (record + 1)
+
+
+cdef Record* record_new(State* state, RecordType type, Link* link, size_t length) noexcept nogil:
+    """Append an event with room for `length` bytes; NULL: no memory, and the event is lost."""
+    cdef Record* record = <Record*> calloc(1, sizeof(Record) + length)
+    if record == NULL:
+        return NULL
+    record.type = type
+    record.length = length
+    if link != NULL:
+        record.link = link.id
+        record.kind = link.kind
+    if state.last_record == NULL:
+        state.first_record = record
+    else:
+        state.last_record.next = record
+    state.last_record = record
+    state.record_count += 1
+    return record
+
+
+# ---- ends of links and subscriptions -------------------------------------------------------------------------------------
+
+
+cdef void link_doom(State* state, Link* link, ClosedStateC reason, bint last_words, const char* detail) noexcept nogil:
+    """Mark a link for its end at the end of this turn. Nothing is delivered to it or read from it any more.
+
+    Args:
+        last_words: What waits for it is tried once more before the socket is closed.
+        detail: For the log; NULL: nothing to say.
+    """
+    cdef Link** grown
+    if link.doomed:
+        return
+    if state.doomed_count == state.doomed_room:
+        grown = <Link**> realloc(state.doomed, (state.doomed_room * 2 + 16) * sizeof(Link*))
+        if grown == NULL:
+            return
+        state.doomed = grown
+        state.doomed_room = state.doomed_room * 2 + 16
+    state.doomed[state.doomed_count] = link
+    state.doomed_count += 1
+    link.doomed = 1
+    link.reason = reason
+    link.last_words = last_words
+    free(link.left)
+    link.left = NULL
+    link.left_length = 0
+    if detail != NULL:
+        link.left = <char*> malloc(strlen(detail) + 1)
+        if link.left != NULL:
+            # A doomed link reads no more: its buffer keeps the reason.
+            memcpy(link.left, detail, strlen(detail) + 1)
+
+
+cdef bint link_say(State* state, Link* link, const char* line) noexcept nogil:
+    return output_append(state, link, line, strlen(line))
+
+
+cdef void subscription_drop(State* state, Subscription* subscription) noexcept nogil:
+    """Unsubscribe. The memory stays until the end of the turn: a delivery may be on its way through it."""
+    cdef Link* link = subscription.link
+    if subscription.dead:
+        return
+    subscription.dead = 1
+    sublist_remove(&subscription.account.sublist, &subscription.interest)
+    if link != NULL:
+        table_remove(&state.sids, &subscription.key)
+        if subscription.previous != NULL:
+            subscription.previous.next = subscription.next
+        else:
+            link.subscriptions = subscription.next
+        if subscription.next != NULL:
+            subscription.next.previous = subscription.previous
+        link.subscription_count -= 1
+    if not subscription.interest.remote:
+        state.totals.subscriptions -= 1
+        interest_add(state, subscription.account, subscription, -1)
+    subscription.next = state.dead
+    state.dead = subscription
+
+
+# ---- interest and routes -------------------------------------------------------------------------------------------------
+
+
+cdef void _tell_route(State* state, Link* route, Account* account, LocalInterest* local) noexcept nogil:
+    """Write RS+ or RS- of one interest to one route."""
+    cdef size_t need = local.key.length + account.name_length + 64
+    cdef char* room = output_reserve(state, route, need)
+    cdef char* at = room
+    if room == NULL:
+        link_doom(state, route, WRITE_ERROR, False, "no memory")
+        return
+    memcpy(at, b"RS+ " if local.count else b"RS- ", 4)
+    at += 4
+    if not route.account_omitted:
+        memcpy(at, account.name, account.name_length)
+        at += account.name_length
+        at[0] = c" "
+        at += 1
+    memcpy(at, local.key.chars, local.key.length)
+    at += local.key.length
+    if local.queue_length and local.count:
+        at[0] = c" "
+        at += 1 + write_decimal(at + 1, local.count)
+    memcpy(at, b"\r\n", 2)
+    if not output_commit(state, route, at + 2 - room):
+        link_doom(state, route, WRITE_ERROR, False, "no memory")
+
+
+cdef LocalInterest* _local(State* state, Account* account, Interest* interest) noexcept nogil:
+    """Find or make the record of local interest in a subject and queue; NULL: no memory."""
+    cdef size_t length = interest.subject_length + (interest.queue_length + 1 if interest.queue_length else 0)
+    cdef LocalInterest* local = <LocalInterest*> calloc(1, sizeof(LocalInterest) + length)
+    cdef LocalInterest* found
+    cdef char* chars
+    if local == NULL:
+        return NULL
+    chars = <char*> (local + 1)
+    memcpy(chars, interest.subject, interest.subject_length)
+    if interest.queue_length:
+        chars[interest.subject_length] = c" "
+        memcpy(chars + interest.subject_length + 1, interest.queue, interest.queue_length)
+    local.key.chars = chars
+    local.key.length = <uint32_t> length
+    local.key.hash = hash_bytes(state.seed, chars, length)
+    local.subject_length = interest.subject_length
+    local.queue_length = interest.queue_length
+    found = <LocalInterest*> table_find(&account.interest, local.key.hash, chars, length)
+    if found == NULL and table_add(&account.interest, &local.key):
+        return local
+    free(local)
+    return found
+
+
+cdef void interest_add(State* state, Account* account, Subscription* subscription, int change) noexcept nogil:
+    """Count one local subscription more or less, and tell the routes what follows from it, at once.
+
+    A plain interest is told when it comes and when it goes; a queue group with every change of its weight.
+    """
+    cdef LocalInterest* local = _local(state, account, &subscription.interest)
+    cdef uint32_t at
+    cdef Record* record
+    if local == NULL:
+        return
+    local.count += change
+    if local.queue_length or (change > 0 and local.count == 1) or local.count == 0:
+        for at in range(account.route_count):
+            if not account.routes[at].doomed:
+                _tell_route(state, account.routes[at], account, local)
+        if state.watch_interest:
+            record = record_new(state, RECORD_INTEREST, NULL, local.key.length)
+            if record != NULL:
+                memcpy(record_chars(record), local.key.chars, local.key.length)
+                record.number = account.index
+                record.other = local.count
+                record.link = local.subject_length
+    if local.count == 0:
+        table_remove(&account.interest, &local.key)
+        free(local)
+
+
+cdef void interest_send(State* state, Account* account, Link* route) noexcept nogil:
+    """Tell a route that has just been registered all local interest of an account."""
+    cdef size_t at
+    if account.interest.slots == NULL:
+        return
+    for at in range(account.interest.mask + 1):
+        if account.interest.slots[at].key != NULL and not route.doomed:
+            _tell_route(state, route, account, <LocalInterest*> account.interest.slots[at].key)
+
+
+# ---- writing one message to one link -------------------------------------------------------------------------------------
+
+
+cdef inline char* _put(char* at, const char* chars, size_t length) noexcept nogil:
+    copy_short(at, chars, length)
+    return at + length
+
+
+cdef bint _write_body(State* state, Link* to, Message* message, const char* body, size_t length, char* room, size_t head) noexcept nogil:
+    """Append the head that was written to `room`, and `length` bytes of body with their CR LF."""
+    if length >= REFERENCE_BYTES and message.block != NULL and to.pending < REFERENCE_PENDING_BYTES:
+        if not output_commit(state, to, head):
+            return False
+        if not output_segment(state, to, message.block, <char*> body, length + 2):
+            return False
+        output_mark(state, to, length + 2)
+        return True
+    copy_short(room + head, body, length + 2)
+    return output_commit(state, to, head + length + 2)
+
+
+cdef inline size_t _copied(Link* to, Message* message, size_t length) noexcept nogil:
+    """Return the bytes of body for which room must be reserved."""
+    if length >= REFERENCE_BYTES and message.block != NULL and to.pending < REFERENCE_PENDING_BYTES:
+        return 0
+    return length + 2
+
+
+cdef void _count_out(State* state, Link* to, Message* message, size_t length) noexcept nogil:
+    to.out_msgs += 1
+    to.out_bytes += length
+    state.totals.out_msgs += 1
+    state.totals.out_bytes += length
+    if to.kind == CLIENT:
+        state.totals.out_client_msgs += 1
+        state.totals.out_client_bytes += length
+    if to.pending > STALL_PENDING_BYTES:
+        if <int64_t> to.pending > state.limits.max_pending:
+            if to.kind == CLIENT:
+                state.totals.slow_clients += 1
+            else:
+                state.totals.slow_routes += 1
+            link_doom(state, to, SLOW_CONSUMER_PENDING_BYTES, False, NULL)
+        elif message.source.kind == CLIENT:
+            state.stalled_by = to
+
+
+cdef bint _to_client(State* state, Link* to, Subscription* subscription, Message* message) noexcept nogil:
+    """Write MSG or HMSG; False: it can't be delivered there."""
+    cdef const char* body = message.body
+    cdef size_t length = message.body_length
+    cdef size_t header = message.header_length
+    cdef char* room
+    cdef char* at
+    if to.doomed or subscription.dead or (to == message.source and not to.echo):
+        return False
+    if header and not to.headers:
+        body += header
+        length -= header
+        header = 0
+    room = output_reserve(
+        state, to,
+        message.subject_length + subscription.sid_length + message.reply_length + 64 + _copied(to, message, length),
+    )
+    if room == NULL:
+        link_doom(state, to, WRITE_ERROR, False, "no memory")
+        return False
+    at = room
+    if header:
+        at[0] = c"H"
+        at += 1
+    memcpy(at, b"MSG ", 4)
+    at += 4
+    at = _put(at, message.subject, message.subject_length)
+    at[0] = c" "
+    at = _put(at + 1, subscription.sid, subscription.sid_length)
+    at[0] = c" "
+    at += 1
+    if message.reply_length:
+        at = _put(at, message.reply, message.reply_length)
+        at[0] = c" "
+        at += 1
+    if header:
+        at += write_decimal(at, header)
+        at[0] = c" "
+        at += 1
+    at += write_decimal(at, length)
+    at[0] = c"\r"
+    at[1] = c"\n"
+    if not _write_body(state, to, message, body, length, room, at + 2 - room):
+        link_doom(state, to, WRITE_ERROR, False, "no memory")
+        return False
+    _count_out(state, to, message, length)
+    return True
+
+
+cdef bint _to_subscription(State* state, Interest* interest, Message* message) noexcept nogil:
+    """Deliver to one subscription here: of a client, or of this process."""
+    cdef Subscription* subscription = <Subscription*> interest
+    cdef bint delivered
+    if subscription.sink != NULL:
+        if subscription.dead:
+            return False
+        delivered = sink_put(state, subscription.sink, message)
+    else:
+        delivered = _to_client(state, subscription.link, subscription, message)
+    if not delivered:
+        return False
+    subscription.msgs += 1
+    if subscription.max_msgs and subscription.msgs >= subscription.max_msgs:
+        subscription_drop(state, subscription)
+    return True
+
+
+cdef bint _to_route(State* state, Link* to, bint plain, Message* message) noexcept nogil:
+    """Write RMSG or HMSG, with the queue groups that were picked for this route; False: it can't be delivered there."""
+    cdef const char* body = message.body
+    cdef size_t length = message.body_length
+    cdef size_t header = message.header_length
+    cdef size_t names = 0
+    cdef uint32_t which
+    cdef char* room
+    cdef char* at
+    if to.doomed:
+        return False
+    if header and not to.headers:
+        body += header
+        length -= header
+        header = 0
+    for which in range(state.pick_count):
+        if state.picks[which].link == to:
+            names += state.picks[which].queue_length + 1
+    room = output_reserve(
+        state, to,
+        message.account.name_length + message.subject_length + message.reply_length + names + 80 + _copied(to, message, length),
+    )
+    if room == NULL:
+        link_doom(state, to, WRITE_ERROR, False, "no memory")
+        return False
+    memcpy(room, b"HMSG " if header else b"RMSG ", 5)
+    at = room + 5
+    if not to.account_omitted:
+        at = _put(at, message.account.name, message.account.name_length)
+        at[0] = c" "
+        at += 1
+    at = _put(at, message.subject, message.subject_length)
+    at[0] = c" "
+    at += 1
+    if names:
+        at[0] = c"+" if message.reply_length else c"|"
+        at[1] = c" "
+        at += 2
+    if message.reply_length:
+        at = _put(at, message.reply, message.reply_length)
+        at[0] = c" "
+        at += 1
+    if names:
+        for which in range(state.pick_count):
+            if state.picks[which].link == to:
+                at = _put(at, state.picks[which].queue, state.picks[which].queue_length)
+                at[0] = c" "
+                at += 1
+    if header:
+        at += write_decimal(at, header)
+        at[0] = c" "
+        at += 1
+    at += write_decimal(at, length)
+    at[0] = c"\r"
+    at[1] = c"\n"
+    if not _write_body(state, to, message, body, length, room, at + 2 - room):
+        link_doom(state, to, WRITE_ERROR, False, "no memory")
+        return False
+    _count_out(state, to, message, length)
+    return True
+
+
+# ---- queue groups ----------------------------------------------------------------------------------------------------------
+
+
+cdef bint _pick_add(State* state, Link* link, Group* group) noexcept nogil:
+    cdef Pick* grown
+    if state.pick_count == state.pick_room:
+        grown = <Pick*> realloc(state.picks, (state.pick_room * 2 + 16) * sizeof(Pick))
+        if grown == NULL:
+            return False
+        state.picks = grown
+        state.pick_room = state.pick_room * 2 + 16
+    state.picks[state.pick_count].link = link
+    state.picks[state.pick_count].queue = group.name
+    state.picks[state.pick_count].queue_length = group.name_length
+    state.pick_count += 1
+    return True
+
+
+cdef bint _to_local_member(State* state, Match* match, Group* group, uint64_t start, Message* message) noexcept nogil:
+    """Deliver to the first local member from `start` on that can take it."""
+    cdef uint32_t tried
+    for tried in range(group.local_count):
+        if _to_subscription(state, match.members[group.first + (start + tried) % group.local_count], message):
+            return True
+    return False
+
+
+cdef bint _pick_remote(State* state, Match* match, Group* group, uint64_t point, Message* message) noexcept nogil:
+    """Pick the remote member whose share of the weights holds `point`, or the next one that can take the message."""
+    cdef uint32_t at, tried
+    cdef uint32_t first = group.first + group.local_count
+    cdef Interest* member
+    cdef Link* link
+    for at in range(group.remote_count):
+        member = match.members[first + at]
+        if point < member.weight:
+            break
+        point -= member.weight
+    else:
+        at = 0
+    for tried in range(group.remote_count):
+        link = <Link*> match.members[first + (at + tried) % group.remote_count].owner
+        if not link.doomed and link != message.source:
+            return _pick_add(state, link, group)
+    return False
+
+
+cdef int _serve_groups(State* state, Match* match, Message* message) noexcept nogil:
+    """Give a client's message to one member of each group; return how many groups have got it, or will from a route."""
+    cdef uint32_t at
+    cdef Group* group
+    cdef uint64_t point
+    cdef int served = 0
+    for at in range(match.group_count):
+        group = &match.groups[at]
+        point = random_next(state) % group.weight
+        if point < group.local_count:
+            if _to_local_member(state, match, group, point, message):
+                served += 1
+            elif group.remote_count and _pick_remote(state, match, group, 0, message):
+                served += 1
+        elif _pick_remote(state, match, group, point - group.local_count, message):
+            served += 1
+        elif _to_local_member(state, match, group, point, message):
+            served += 1
+    return served
+
+
+cdef int _serve_named_groups(State* state, Match* match, Message* message) noexcept nogil:
+    """Give a route's message to one member here of each group that it names."""
+    cdef uint32_t at, which
+    cdef Group* group
+    cdef int served = 0
+    for which in range(message.queue_count):
+        for at in range(match.group_count):
+            group = &match.groups[at]
+            if group.name_length != message.queue_lengths[which] or memcmp(group.name, message.queues[which], group.name_length):
+                continue
+            if group.local_count and _to_local_member(state, match, group, random_next(state) % group.local_count, message):
+                served += 1
+            elif group.remote_count and _pick_remote(state, match, group, 0, message):
+                # Its members here have just left: the one case in which a message takes a second hop.
+                served += 1
+            break
+    return served
+
+
+cdef int _serve_routes(State* state, Match* match, Message* message) noexcept nogil:
+    cdef uint32_t at, before
+    cdef int served = 0
+    cdef Link* link
+    if message.source.kind != ROUTE:
+        for at in range(match.remote_count):
+            served += _to_route(state, <Link*> match.remote[at].owner, True, message)
+            (<Link*> match.remote[at].owner).picked = 1
+    for at in range(state.pick_count):
+        link = state.picks[at].link
+        if not link.picked:
+            link.picked = 1
+            _to_route(state, link, False, message)
+    for at in range(state.pick_count):
+        state.picks[at].link.picked = 0
+    if message.source.kind != ROUTE:
+        for at in range(match.remote_count):
+            (<Link*> match.remote[at].owner).picked = 0
+    return served
+
+
+cdef int deliver_matched(State* state, Match* match, Message* message) noexcept nogil:
+    """Deliver one message to a fresh match of its subject; return how many subscriptions, servers and groups have got it.
+
+    Cost: one copy of the body per receiver, none from 8 KiB on.
+    """
+    cdef uint32_t at
+    cdef int served = 0
+    for at in range(match.plain_count):
+        served += _to_subscription(state, match.plain[at], message)
+    state.pick_count = 0
+    if match.group_count:
+        if message.source.kind != ROUTE:
+            served += _serve_groups(state, match, message)
+        elif message.queue_count:
+            served += _serve_named_groups(state, match, message)
+    if state.pick_count or match.remote_count:
+        served += _serve_routes(state, match, message)
+    return served
+
+
+cdef int deliver(State* state, Message* message) noexcept nogil:
+    """Deliver one message; return how many subscriptions, servers and groups have got it."""
+    return deliver_matched(
+        state, sublist_match(&message.account.sublist, message.subject, message.subject_length), message
+    )

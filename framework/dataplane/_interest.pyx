@@ -1,0 +1,112 @@
+"""Subscriptions of links: made, found and checked."""
+
+from libc.stdint cimport uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy
+
+from framework.dataplane._delivery cimport interest_add
+from framework.dataplane._state cimport ROUTE, Account, Link, State, Subscription
+from framework.sublist._bytes cimport COPY_SLACK, hash_bytes
+from framework.sublist._sublist cimport sublist_insert, sublist_remove
+from framework.sublist._table cimport table_add, table_find, table_remove
+
+
+cdef bint is_valid_subject(const char* subject, size_t length) noexcept nogil:
+    """Whether interest in it makes sense: no empty token, `>` only at the end, no NUL. Source: `sublist.go`, `IsValidSubject`."""
+    cdef size_t at, start = 0
+    cdef bint ended = False
+    if length == 0:
+        return False
+    for at in range(length + 1):
+        if at == length or subject[at] == c".":
+            if at == start or ended:
+                return False
+            ended = at - start == 1 and subject[start] == c">"
+            start = at + 1
+        elif subject[at] == 0:
+            return False
+    return True
+
+
+cdef bint is_literal_subject(const char* subject, size_t length) noexcept nogil:
+    """Whether it is valid and has no wildcard token. Source: `sublist.go`, `IsValidLiteralSubject`."""
+    cdef size_t at, start = 0
+    if length == 0:
+        return False
+    for at in range(length + 1):
+        if at == length or subject[at] == c".":
+            if at == start:
+                return False
+            if at - start == 1 and (subject[start] == c">" or subject[start] == c"*"):
+                return False
+            start = at + 1
+        elif subject[at] == 0:
+            return False
+    return True
+
+
+cdef Subscription* subscription_find(State* state, Link* link, const char* sid, size_t length) noexcept nogil:
+    """Return the subscription of a link with this sid; NULL: there is none."""
+    cdef char near[256]
+    cdef char* key = near
+    cdef void* found
+    if length + 8 > sizeof(near):
+        key = <char*> malloc(length + 8)
+        if key == NULL:
+            return NULL
+    memcpy(key, &link.id, 8)
+    memcpy(key + 8, sid, length)
+    found = table_find(&state.sids, hash_bytes(state.seed, key, length + 8), key, length + 8)
+    if key != near:
+        free(key)
+    if found == NULL:
+        return NULL
+    return <Subscription*> (<char*> found - <size_t> &(<Subscription*> NULL).key)
+
+
+cdef Subscription* subscription_add(
+    State* state, Link* link, Account* account, const char* sid, size_t sid_length,
+    const char* subject, size_t subject_length, const char* queue, size_t queue_length, unsigned int weight,
+) noexcept nogil:
+    """Subscribe; the subject is valid and the sid new to the link. `link` NULL: for a sink. NULL: no memory."""
+    cdef Subscription* made = <Subscription*> calloc(1, sizeof(Subscription) + 8 + sid_length + subject_length + queue_length + COPY_SLACK)
+    cdef char* chars
+    if made == NULL:
+        return NULL
+    chars = <char*> (made + 1)
+    if link != NULL:
+        memcpy(chars, &link.id, 8)
+    memcpy(chars + 8, sid, sid_length)
+    memcpy(chars + 8 + sid_length, subject, subject_length)
+    memcpy(chars + 8 + sid_length + subject_length, queue, queue_length)
+    made.link = link
+    made.account = account
+    made.sid = chars + 8
+    made.sid_length = <uint16_t> sid_length
+    made.interest.subject = chars + 8 + sid_length
+    made.interest.subject_length = <uint32_t> subject_length
+    made.interest.queue = made.interest.subject + subject_length
+    made.interest.queue_length = <uint16_t> queue_length
+    made.interest.weight = weight
+    made.interest.remote = link != NULL and link.kind == ROUTE
+    made.interest.owner = link
+    made.key.chars = chars
+    made.key.length = <uint32_t> (8 + sid_length)
+    made.key.hash = hash_bytes(state.seed, chars, made.key.length)
+    if not sublist_insert(&account.sublist, &made.interest):
+        free(made)
+        return NULL
+    if link != NULL:
+        if not table_add(&state.sids, &made.key):
+            sublist_remove(&account.sublist, &made.interest)
+            free(made)
+            return NULL
+        made.next = link.subscriptions
+        if made.next != NULL:
+            made.next.previous = made
+        link.subscriptions = made
+        link.subscription_count += 1
+    if not made.interest.remote:
+        state.totals.subscriptions += 1
+        interest_add(state, account, made, 1)
+    return made

@@ -1,0 +1,22 @@
+"""The C face of links' lives; see `_links.pyx`."""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from framework.dataplane._state cimport Account, Limits, Link, LinkKindC, Row, State
+
+
+cdef State* state_new(Limits* limits, uint64_t seed) noexcept nogil
+cdef void state_free(State* state) noexcept nogil
+cdef Account* account_new(State* state, const char* name, size_t length) noexcept nogil
+cdef Link* link_open(State* state, LinkKindC kind, bint accepted, const char* host, int port, int64_t token) noexcept nogil
+cdef Link* link_of(State* state, uint64_t id) noexcept nogil
+cdef void link_row(Link* link, Row* row) noexcept nogil
+cdef void link_info(State* state, Link* link) noexcept nogil
+cdef char* link_window(State* state, Link* link, size_t* room) noexcept nogil
+cdef void link_received(State* state, Link* link, size_t length) noexcept nogil
+cdef void link_hung_up(State* state, Link* link, int error) noexcept nogil
+cdef void link_register(State* state, Link* link) noexcept nogil
+cdef void links_tick(State* state) noexcept nogil
+cdef void links_unpause(State* state) noexcept nogil
+cdef void links_bury(State* state) noexcept nogil
+cdef void state_sweep(State* state) noexcept nogil

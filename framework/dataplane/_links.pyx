@@ -1,0 +1,542 @@
+"""Lives of links: opened, read, paused, timed, buried; and the state that holds them."""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memcpy, memmove, memset, strlen
+
+from framework.dataplane._delivery cimport link_doom, link_say, random_next, record_chars, record_new, subscription_drop
+from framework.dataplane._output cimport (
+    block_chars, block_drop, block_new, output_append, output_discard,
+)
+from framework.dataplane._parser cimport parse
+from framework.dataplane._sinkbatch cimport batch_free, sink_flush, sink_is_full, sink_release
+from framework.dataplane._state cimport (
+    AUTHENTICATION_TIMEOUT, CLIENT, CLIENT_CLOSED, DETAIL_BYTES, FRAME_OWN_BLOCK_BYTES, MAX_CONNECTIONS_EXCEEDED, READ_BLOCK_BYTES,
+    READ_ERROR, RECORD_CLOSED, RECORD_OPENED, ROUTE, SLOW_CONSUMER_WRITE_DEADLINE, STALE_CONNECTION, STALL_NS, STALL_PENDING_BYTES,
+    SYSTEM, Account, Block, Limits, Link, LinkKindC, Record, Row, Segment, Sink, State, Subscription,
+)
+from framework.sublist._bytes cimport COPY_SLACK, hash_bytes, write_decimal
+from framework.sublist._sublist cimport sublist_close, sublist_open
+from framework.sublist._table cimport table_add, table_clear
+
+cdef enum:
+    SECOND_NS = 1000000000
+    TICK_NS = 200000000
+    CACHE_MAX = 65536
+    ROUTE_PING_INTERVAL_S = 30
+    # Routes are pinged at least so often. Source: nats-server `route.go`, `routeMaxPingInterval`.
+
+
+# ---- the state ---------------------------------------------------------------------------------------------------------
+
+
+cdef State* state_new(Limits* limits, uint64_t seed) noexcept nogil:
+    """Return the state of a plane with the account `$G`; NULL: no memory. One seed gives one run."""
+    cdef State* state = <State*> calloc(1, sizeof(State))
+    if state == NULL:
+        return NULL
+    state.limits = limits[0]
+    state.seed = seed
+    state.random = seed | 1
+    state.system = <Link*> calloc(1, sizeof(Link))
+    if state.system == NULL or account_new(state, b"$G", 2) == NULL:
+        state_free(state)
+        return NULL
+    state.system.kind = SYSTEM
+    state.system.registered = 1
+    state.system.headers = 1
+    state.system.fd = -1
+    return state
+
+
+cdef Account* account_new(State* state, const char* name, size_t length) noexcept nogil:
+    cdef Account* account = <Account*> calloc(1, sizeof(Account) + length + COPY_SLACK)
+    cdef Account** grown
+    if account == NULL:
+        return NULL
+    grown = <Account**> realloc(state.accounts, (state.account_count + 1) * sizeof(Account*))
+    if grown == NULL:
+        free(account)
+        return NULL
+    state.accounts = grown
+    account.name = <char*> (account + 1)
+    memcpy(<char*> (account + 1), name, length)
+    account.name_length = <uint32_t> length
+    account.key.chars = account.name
+    account.key.length = <uint32_t> length
+    account.key.hash = hash_bytes(state.seed, name, length)
+    account.index = state.account_count
+    sublist_open(&account.sublist, state.seed, CACHE_MAX)
+    table_add(&state.account_names, &account.key)
+    state.accounts[state.account_count] = account
+    state.account_count += 1
+    return account
+
+
+cdef void _account_free(Account* account) noexcept nogil:
+    cdef size_t at
+    if account.interest.slots != NULL:
+        for at in range(account.interest.mask + 1):
+            free(account.interest.slots[at].key)
+    table_clear(&account.interest)
+    sublist_close(&account.sublist)
+    free(account.routes)
+    free(account)
+
+
+cdef void state_free(State* state) noexcept nogil:
+    """Free everything. Links must have been buried by the shell."""
+    cdef uint32_t at
+    cdef Sink* sink
+    cdef Segment* segment
+    cdef Block* block
+    cdef Record* record
+    while state.link_count:
+        link_doom(state, state.links[0], CLIENT_CLOSED, False, NULL)
+        links_bury(state)
+    while state.sinks != NULL:
+        sink = state.sinks
+        state.sinks = sink.next
+        if sink.batch != NULL:
+            batch_free(sink.batch)
+            sink.batch = NULL
+        subscription_drop(state, sink.subscription)
+        sink_release(sink)
+    state_sweep(state)
+    for at in range(state.account_count):
+        _account_free(state.accounts[at])
+    while state.segments != NULL:
+        segment = state.segments
+        state.segments = segment.next
+        free(segment)
+    while state.blocks != NULL:
+        block = state.blocks
+        state.blocks = block.next
+        free(block)
+    if state.read_block != NULL:
+        block_drop(state, state.read_block)
+    while state.first_record != NULL:
+        record = state.first_record
+        state.first_record = record.next
+        if record.batch != NULL:
+            batch_free(record.batch)
+        free(record)
+    for at in range(4):
+        free(state.info[at])
+    if state.system != NULL:
+        free(state.system.memo)
+    free(state.system)
+    table_clear(&state.sids)
+    table_clear(&state.account_names)
+    free(state.accounts)
+    free(state.slots)
+    free(state.generations)
+    free(state.free_slots)
+    free(state.links)
+    free(state.doomed)
+    free(state.picks)
+    free(state)
+
+
+cdef void state_sweep(State* state) noexcept nogil:
+    """End a turn: free what was unsubscribed, hand over what sinks have got."""
+    cdef Subscription* subscription
+    cdef Sink* sink
+    while state.dead != NULL:
+        subscription = state.dead
+        state.dead = subscription.next
+        free(subscription)
+    while state.filled != NULL:
+        sink = state.filled
+        state.filled = sink.next_filled
+        sink.filled = 0
+        sink_flush(state, sink)
+
+
+# ---- opening -----------------------------------------------------------------------------------------------------------
+
+
+cdef bint _slots_grow(State* state) noexcept nogil:
+    cdef uint32_t room = state.slot_room * 2 if state.slot_room else 16
+    cdef uint32_t at
+    cdef void* grown
+    grown = realloc(state.slots, room * sizeof(Link*))
+    if grown == NULL:
+        return False
+    state.slots = <Link**> grown
+    grown = realloc(state.generations, room * sizeof(uint32_t))
+    if grown == NULL:
+        return False
+    state.generations = <uint32_t*> grown
+    grown = realloc(state.free_slots, room * sizeof(uint32_t))
+    if grown == NULL:
+        return False
+    state.free_slots = <uint32_t*> grown
+    grown = realloc(state.links, room * sizeof(Link*))
+    if grown == NULL:
+        return False
+    state.links = <Link**> grown
+    for at in range(state.slot_room, room):
+        state.slots[at] = NULL
+        state.generations[at] = 0
+        state.free_slots[state.free_count] = room - 1 - (at - state.slot_room)
+        # Low slots are used first.
+        state.free_count += 1
+    state.slot_room = room
+    return True
+
+
+cdef Link* link_open(State* state, LinkKindC kind, bint accepted, const char* host, int port, int64_t token) noexcept nogil:
+    """Begin a link and report it; an accepted one is sent INFO. NULL: no memory."""
+    cdef Link* link
+    cdef Record* record
+    cdef uint32_t slot
+    if state.free_count == 0 and not _slots_grow(state):
+        return NULL
+    link = <Link*> calloc(1, sizeof(Link))
+    if link == NULL:
+        return NULL
+    state.free_count -= 1
+    slot = state.free_slots[state.free_count]
+    state.generations[slot] += 1
+    state.slots[slot] = link
+    link.id = (<uint64_t> state.generations[slot] << 32) | slot
+    state.next_cid += 1
+    link.cid = state.next_cid
+    link.fd = -1
+    link.kind = kind
+    link.accepted = accepted
+    link.verbose = link.pedantic = link.echo = 1
+    # What a client has that sends no CONNECT. Source: nats-server `client.go`, `defaultOpts`.
+    link.account = state.accounts[0]
+    link.opened_ns = link.received_ns = state.now_ns
+    link.ping_due_ns = state.now_ns + (2 if kind == CLIENT else 1) * <int64_t> SECOND_NS + random_next(state) % (SECOND_NS // 5)
+    link.port = port
+    memcpy(link.host, host, min(strlen(host), sizeof(link.host) - 1))
+    link.place = state.link_count
+    state.links[state.link_count] = link
+    state.link_count += 1
+    record = record_new(state, RECORD_OPENED, link, 0)
+    if record != NULL:
+        record.number = token
+        link_row(link, &record.row)
+    if kind == CLIENT:
+        state.totals.connections += 1
+        state.totals.connections_opened += 1
+    else:
+        state.totals.routes += 1
+    if accepted:
+        link_info(state, link)
+    if kind == CLIENT and state.limits.max_connections > 0 and state.totals.connections > state.limits.max_connections:
+        link_say(state, link, b"-ERR 'maximum connections exceeded'\r\n")
+        link_doom(state, link, MAX_CONNECTIONS_EXCEEDED, True, NULL)
+    return link
+
+
+cdef Link* link_of(State* state, uint64_t id) noexcept nogil:
+    """Return a living link; NULL: it is gone, or doomed."""
+    cdef uint32_t slot = <uint32_t> id
+    cdef Link* link
+    if slot >= state.slot_room:
+        return NULL
+    link = state.slots[slot]
+    if link == NULL or link.id != id or link.doomed:
+        return NULL
+    return link
+
+
+cdef void link_info(State* state, Link* link) noexcept nogil:
+    """Send INFO; to a client with its number and address."""
+    cdef size_t length = state.info_length[link.kind]
+    cdef char extra[128]
+    cdef int count = 0
+    if state.info[link.kind] == NULL or length < 2:
+        return
+    link_say(state, link, b"INFO ")
+    output_append(state, link, state.info[link.kind], length - 1)
+    if link.kind == CLIENT:
+        memcpy(extra, b",\"client_id\":", 13)
+        count = 13 + write_decimal(extra + 13, link.cid)
+        memcpy(extra + count, b",\"client_ip\":\"", 14)
+        count += 14
+        memcpy(extra + count, link.host, strlen(link.host))
+        count += <int> strlen(link.host)
+        extra[count] = c"\""
+        count += 1
+        output_append(state, link, extra, count)
+    link_say(state, link, b"} \r\n")
+
+
+cdef void link_register(State* state, Link* link) noexcept nogil:
+    """Let a link act; its handshake is done."""
+    link.registered = 1
+    link.parked = 0
+
+
+cdef void link_row(Link* link, Row* row) noexcept nogil:
+    row.link = link.id
+    row.kind = link.kind
+    row.cid = link.cid
+    row.opened_ns = link.opened_ns
+    row.received_ns = link.received_ns
+    row.rtt_ns = link.rtt_ns
+    row.pending = link.pending
+    row.in_msgs = link.in_msgs
+    row.in_bytes = link.in_bytes
+    row.out_msgs = link.out_msgs
+    row.out_bytes = link.out_bytes
+    row.subscriptions = link.subscription_count
+    row.stalls = link.stalls
+    row.port = link.port
+    memcpy(row.host, link.host, sizeof(row.host))
+
+
+# ---- reading -----------------------------------------------------------------------------------------------------------
+
+
+cdef char* link_window(State* state, Link* link, size_t* room) noexcept nogil:
+    """Return where to put what a link sends next, and how much fits; NULL: no memory.
+
+    That is behind what it left of an incomplete frame: in the block that all links share, or in the frame's own.
+    """
+    if link.big != NULL:
+        room[0] = link.big_need - link.big_fill
+        return block_chars(link.big) + link.big_fill
+    if state.read_block == NULL or state.read_block.users > 1:
+        # Payloads wait to be sent from it: its last segment frees it.
+        if state.read_block != NULL:
+            block_drop(state, state.read_block)
+        state.read_block = block_new(READ_BLOCK_BYTES)
+        if state.read_block == NULL:
+            return NULL
+    if link.left_length:
+        memcpy(block_chars(state.read_block), link.left, link.left_length)
+    room[0] = READ_BLOCK_BYTES - link.left_length
+    return block_chars(state.read_block) + link.left_length
+
+
+cdef bint _keep(State* state, Link* link, char* at, size_t length, size_t need) noexcept nogil:
+    """Keep an incomplete frame until more of it comes; False: no memory."""
+    cdef Block* big
+    cdef char* left
+    if need > FRAME_OWN_BLOCK_BYTES and not link.parked:
+        big = block_new(need)
+        if big == NULL:
+            return False
+        memcpy(block_chars(big), at, length)
+        link.big = big
+        link.big_fill = length
+        link.big_need = need
+        length = 0
+    if length == 0:
+        free(link.left)
+        link.left = NULL
+        link.left_length = 0
+        return True
+    left = <char*> realloc(link.left, length)
+    if left == NULL:
+        return False
+    memmove(left, at, length)
+    link.left = left
+    link.left_length = <uint32_t> length
+    return True
+
+
+cdef void _pause(State* state, Link* link) noexcept nogil:
+    """Read a client no further for a while: what it publishes to is behind."""
+    link.paused = 1
+    link.stalls += 1
+    link.stalled_by = state.stalled_by.id if state.stalled_by != NULL else 0
+    link.stalled_until_ns = state.now_ns + STALL_NS
+    state.paused_count += 1
+    state.totals.stalled_clients += 1
+    if state.shell.watch != NULL:
+        state.shell.watch(state.shell.self, link)
+
+
+cdef void link_received(State* state, Link* link, size_t length) noexcept nogil:
+    """Handle the bytes that were put into the link's window; with none, what it left before."""
+    cdef Block* block = state.read_block
+    cdef char* at
+    cdef char* end
+    cdef size_t need = 0
+    if length:
+        link.received_ns = state.now_ns
+    if link.big != NULL:
+        link.big_fill += length
+        if link.big_fill < link.big_need:
+            return
+        block = link.big
+        link.big = NULL
+        at = block_chars(block)
+        end = at + link.big_fill
+    else:
+        at = block_chars(block)
+        end = at + link.left_length + length
+        block.users += 1
+    state.stalled_by = NULL
+    state.stalled_sink = NULL
+    at = parse(state, link, at, end, block, &need)
+    if not link.doomed and not _keep(state, link, at, end - at, need):
+        link_doom(state, link, READ_ERROR, False, "no memory")
+    block_drop(state, block)
+    if link.doomed:
+        return
+    if link.kind == CLIENT and not link.paused and (state.stalled_by != NULL or state.stalled_sink != NULL):
+        _pause(state, link)
+    elif link.parked and state.shell.watch != NULL:
+        state.shell.watch(state.shell.self, link)
+
+
+cdef void link_hung_up(State* state, Link* link, int error) noexcept nogil:
+    """The peer closed its end, or the socket failed."""
+    link_doom(state, link, READ_ERROR if error else CLIENT_CLOSED, False, NULL)
+
+
+cdef void links_unpause(State* state) noexcept nogil:
+    """Read clients again whose receivers have caught up, or whose time is up."""
+    cdef uint32_t at
+    cdef Link* link
+    cdef Link* slow
+    if state.paused_count == 0:
+        return
+    for at in range(state.link_count):
+        link = state.links[at]
+        if not link.paused or link.doomed:
+            continue
+        if state.now_ns < link.stalled_until_ns:
+            slow = link_of(state, link.stalled_by)
+            if (slow != NULL and slow.pending > STALL_PENDING_BYTES // 2) or link.stalled_by == 0:
+                continue
+        link.paused = 0
+        state.paused_count -= 1
+        if state.shell.watch != NULL:
+            state.shell.watch(state.shell.self, link)
+
+
+# ---- time --------------------------------------------------------------------------------------------------------------
+
+
+cdef void _tick_ping(State* state, Link* link) noexcept nogil:
+    cdef int64_t interval = state.limits.ping_interval_ns
+    if link.kind != CLIENT:
+        interval = min(interval, ROUTE_PING_INTERVAL_S * <int64_t> SECOND_NS)
+    if link.kind == CLIENT and link.rtt_ns and state.now_ns - link.received_ns < interval:
+        # It is alive, and its round trip is known. Source: nats-server `client.go`, `processPingTimer`.
+        link.pings_out = 0
+        link.ping_due_ns = link.received_ns + interval
+        return
+    if link.pings_out > state.limits.ping_max:
+        if link.kind == CLIENT:
+            state.totals.stale_clients += 1
+        else:
+            state.totals.stale_routes += 1
+        link_say(state, link, b"-ERR 'Stale Connection'\r\n")
+        link_doom(state, link, STALE_CONNECTION, True, NULL)
+        return
+    link.pings_out += 1
+    link.ping_sent_ns = state.now_ns
+    link.ping_due_ns = state.now_ns + interval
+    link_say(state, link, b"PING\r\n")
+
+
+cdef void links_tick(State* state) noexcept nogil:
+    """Look at the clocks of all links, five times a second. Cost: O(links), some nanoseconds each."""
+    cdef uint32_t at
+    cdef Link* link
+    if state.now_ns < state.tick_due_ns:
+        return
+    state.tick_due_ns = state.now_ns + TICK_NS
+    for at in range(state.link_count):
+        link = state.links[at]
+        if link.doomed:
+            continue
+        if not link.registered and (link.kind != CLIENT or state.limits.auth_required):
+            if state.now_ns - link.opened_ns >= state.limits.auth_timeout_ns:
+                link_say(state, link, b"-ERR 'Authentication Timeout'\r\n")
+                link_doom(state, link, AUTHENTICATION_TIMEOUT, True, NULL)
+            continue
+        if link.pending and state.now_ns - link.written_ns > state.limits.write_deadline_ns:
+            if link.kind == CLIENT:
+                state.totals.slow_clients += 1
+            else:
+                state.totals.slow_routes += 1
+            link_doom(state, link, SLOW_CONSUMER_WRITE_DEADLINE, False, NULL)
+        elif state.now_ns >= link.ping_due_ns:
+            _tick_ping(state, link)
+
+
+# ---- ending ------------------------------------------------------------------------------------------------------------
+
+
+cdef void _leave_accounts(State* state, Link* link) noexcept nogil:
+    cdef uint32_t at, which
+    cdef Account* account
+    for which in range(state.account_count):
+        account = state.accounts[which]
+        for at in range(account.route_count):
+            if account.routes[at] == link:
+                account.route_count -= 1
+                account.routes[at] = account.routes[account.route_count]
+                break
+
+
+cdef void _leave_dirty(State* state, Link* link) noexcept nogil:
+    cdef Link** at = &state.dirty
+    while at[0] != NULL and at[0] != link:
+        at = &at[0].next_dirty
+    if at[0] == link:
+        at[0] = link.next_dirty
+    link.dirty = 0
+
+
+cdef void _bury(State* state, Link* link) noexcept nogil:
+    cdef Record* record
+    cdef size_t detail = 0
+    cdef uint32_t slot = <uint32_t> link.id
+    cdef Row row
+    link_row(link, &row)
+    if link.kind == ROUTE:
+        _leave_accounts(state, link)
+    while link.subscriptions != NULL:
+        subscription_drop(state, link.subscriptions)
+    if state.shell.bury != NULL:
+        state.shell.bury(state.shell.self, link)
+    if link.dirty:
+        _leave_dirty(state, link)
+    if link.left != NULL:
+        detail = min(strlen(link.left), <size_t> DETAIL_BYTES)
+    record = record_new(state, RECORD_CLOSED, link, detail)
+    if record != NULL:
+        record.number = link.reason
+        record.other = state.now_ns
+        record.row = row
+        if detail:
+            memcpy(record_chars(record), link.left, detail)
+    if link.paused:
+        state.paused_count -= 1
+    if link.kind == CLIENT:
+        state.totals.connections -= 1
+    else:
+        state.totals.routes -= 1
+    output_discard(state, link)
+    if link.big != NULL:
+        block_drop(state, link.big)
+    free(link.left)
+    free(link.memo)
+    state.link_count -= 1
+    state.links[link.place] = state.links[state.link_count]
+    state.links[link.place].place = link.place
+    state.slots[slot] = NULL
+    state.free_slots[state.free_count] = slot
+    state.free_count += 1
+    free(link)
+
+
+cdef void links_bury(State* state) noexcept nogil:
+    """End the links that were doomed in this turn. Dooms that follow from it are carried out as well."""
+    cdef uint32_t at = 0
+    while at < state.doomed_count:
+        _bury(state, state.doomed[at])
+        at += 1
+    state.doomed_count = 0

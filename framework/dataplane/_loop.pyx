@@ -1,0 +1,560 @@
+"""The thread with the sockets: one loop that waits, reads, lets the core work, and writes.
+
+A turn: commands; links that were quiet, each with one read; their output; then the busy links, one after the other, with the output of
+each; then clocks, ends and events. So a request in between waits for one read of one busy link at most. The loop never takes the GIL.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memset
+
+from framework.dataplane._core cimport SHELL_VERBS, Core, command_chars
+from framework.dataplane._delivery cimport link_doom
+from framework.dataplane._links cimport (
+    link_hung_up, link_of, link_open, link_received, link_window, links_bury,
+)
+from framework.dataplane._output cimport output_sent
+from framework.dataplane._poller cimport (
+    POLL_READ, POLL_WRITE, Poller, poller_close, poller_forget, poller_open, poller_wait, poller_watch,
+)
+from framework.dataplane._state cimport (
+    CLIENT, SERVER_SHUTDOWN, UNREGISTERED_READ_BYTES, WRITE_ERROR, Command, Link, LinkKindC, Segment, Shell, State,
+)
+
+import os
+import socket
+import threading
+
+from framework.dataplane.limits import PlaneLimits
+from framework.dataplane.link import LinkKind
+
+
+cdef extern from *:
+    """
+    #ifndef FRAMEWORK_SOCKETS_H
+    #define FRAMEWORK_SOCKETS_H
+    #include <arpa/inet.h>
+    #include <errno.h>
+    #include <fcntl.h>
+    #include <netinet/in.h>
+    #include <netinet/tcp.h>
+    #include <stdint.h>
+    #include <stdio.h>
+    #include <sys/socket.h>
+    #include <sys/uio.h>
+    #include <time.h>
+    #include <unistd.h>
+    #ifndef MSG_NOSIGNAL
+    #define MSG_NOSIGNAL 0
+    #endif
+
+    static int64_t clock_ns(void) {
+        struct timespec now; clock_gettime(CLOCK_MONOTONIC, &now);
+        return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    }
+
+    static void socket_prepare(int fd) {
+        int one = 1;
+        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    }
+
+    /* Accept one connection; -1: none waits, -2: no descriptors left. */
+    static int socket_accept(int listener) {
+        for (;;) {
+    #ifdef __linux__
+            int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    #else
+            int fd = accept(listener, NULL, NULL);
+            if (fd >= 0) fcntl(fd, F_SETFD, FD_CLOEXEC);
+    #endif
+            if (fd >= 0) { socket_prepare(fd); return fd; }
+            if (errno == EINTR || errno == ECONNABORTED) continue;
+            return errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM ? -2 : -1;
+        }
+    }
+
+    /* Write the peer's address without brackets, an IPv4 one in IPv6 clothes as IPv4; return its port. */
+    static int socket_peer(int fd, char *host, int room) {
+        struct sockaddr_storage peer; socklen_t length = sizeof peer;
+        host[0] = 0;
+        if (getpeername(fd, (struct sockaddr *)&peer, &length) < 0) return 0;
+        if (peer.ss_family == AF_INET) {
+            struct sockaddr_in *v4 = (struct sockaddr_in *)&peer;
+            inet_ntop(AF_INET, &v4->sin_addr, host, room);
+            return ntohs(v4->sin_port);
+        }
+        if (peer.ss_family == AF_INET6) {
+            struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&peer;
+            if (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr)) inet_ntop(AF_INET, v6->sin6_addr.s6_addr + 12, host, room);
+            else inet_ntop(AF_INET6, &v6->sin6_addr, host, room);
+            return ntohs(v6->sin6_port);
+        }
+        return 0;
+    }
+
+    /* Receive; -1: nothing waits, -2: failed, 0: the end. */
+    static ssize_t socket_receive(int fd, char *into, size_t room) {
+        for (;;) {
+            ssize_t count = recv(fd, into, room, 0);
+            if (count >= 0) return count;
+            if (errno == EINTR) continue;
+            return errno == EAGAIN || errno == EWOULDBLOCK ? -1 : -2;
+        }
+    }
+
+    /* Send; -1: no room, -2: failed. */
+    static ssize_t socket_send(int fd, struct iovec *parts, int count) {
+        struct msghdr message; memset(&message, 0, sizeof message);
+        message.msg_iov = parts; message.msg_iovlen = count;
+        for (;;) {
+            ssize_t sent = sendmsg(fd, &message, MSG_NOSIGNAL);
+            if (sent >= 0) return sent;
+            if (errno == EINTR) continue;
+            return errno == EAGAIN || errno == EWOULDBLOCK ? -1 : -2;
+        }
+    }
+    #endif
+    """
+    struct iovec:
+        void* iov_base
+        size_t iov_len
+    int64_t clock_ns() noexcept nogil
+    void socket_prepare(int fd) noexcept nogil
+    int socket_accept(int listener) noexcept nogil
+    int socket_peer(int fd, char* host, int room) noexcept nogil
+    ssize_t socket_receive(int fd, char* into, size_t room) noexcept nogil
+    ssize_t socket_send(int fd, iovec* parts, int count) noexcept nogil
+
+cdef extern from "unistd.h" nogil:
+    int close(int fd)
+    ssize_t read(int fd, void* into, size_t count)
+    ssize_t write(int fd, const void* source, size_t count)
+
+cdef enum:
+    LISTEN = SHELL_VERBS
+    UNLISTEN
+    ADOPT
+    STOP
+    LISTENERS_MAX = 8
+    PARTS_MAX = 64
+    ACCEPTS_A_TURN = 64
+    TAG_WAKE = 0xffffffff
+    TAG_LISTENERS = 0xfffffff0
+    # Slots of links stay far below.
+    READ_WHOLE = 262144
+    READ_SHARED = 32768
+    # Small frames, while other links are active too: what others wait for is one such read.
+    LARGE_FRAME = 4096
+    ACTIVE_NS = 2000000
+    LISTENER_REST_NS = 100000000
+    IDLE_WAIT_MS = 1000
+    TICK_WAIT_MS = 200
+    PAUSE_WAIT_MS = 1
+
+
+cdef struct Listener:
+    int fd
+    int kind
+    int64_t rests_until_ns
+
+
+cdef struct Loop:
+    Poller poller
+    State* state
+    Listener listeners[LISTENERS_MAX]
+    int wake_fd
+    bint stopping
+    uint64_t last_active
+    # The link that was read last, and when another one was.
+    int64_t shared_ns
+    Link** busy
+    uint32_t busy_count
+    uint32_t busy_room
+
+
+# ---- watching ----------------------------------------------------------------------------------------------------------
+
+
+cdef void _watch(Loop* loop, Link* link) noexcept nogil:
+    """Let the poller know what the link waits for now."""
+    cdef int wanted = 0
+    if link.fd < 0:
+        return
+    if not link.parked and not link.paused and not link.doomed:
+        wanted |= POLL_READ
+    if link.pending:
+        wanted |= POLL_WRITE
+    if wanted != link.polled:
+        poller_watch(&loop.poller, link.fd, <uint32_t> link.id, link.polled, wanted)
+        link.polled = wanted
+
+
+cdef void _watch_reading(void* self, Link* link) noexcept nogil:
+    """The core parked, paused or resumed a link."""
+    cdef Loop* loop = <Loop*> self
+    cdef int wanted = link.polled & POLL_WRITE
+    if link.fd < 0 or link.doomed:
+        return
+    if not link.parked and not link.paused:
+        wanted |= POLL_READ
+    if wanted != link.polled:
+        poller_watch(&loop.poller, link.fd, <uint32_t> link.id, link.polled, wanted)
+        link.polled = wanted
+
+
+# ---- writing -----------------------------------------------------------------------------------------------------------
+
+
+cdef bint _send(Loop* loop, Link* link) noexcept nogil:
+    """Write what waits, until there is no more or the socket is full; False: the socket failed."""
+    cdef iovec parts[PARTS_MAX]
+    cdef Segment* segment
+    cdef int count
+    cdef size_t total
+    cdef ssize_t sent
+    while link.pending:
+        segment = link.output_head
+        count = 0
+        total = 0
+        while segment != NULL and count < PARTS_MAX:
+            parts[count].iov_base = segment.chars
+            parts[count].iov_len = segment.length
+            total += segment.length
+            count += 1
+            segment = segment.next
+        sent = socket_send(link.fd, parts, count)
+        if sent == -2:
+            return False
+        if sent > 0:
+            output_sent(loop.state, link, sent)
+        if sent < <ssize_t> total:
+            return True
+    return True
+
+
+cdef void _flush(Loop* loop) noexcept nogil:
+    """Write the output of every link that has some."""
+    cdef Link* link = loop.state.dirty
+    cdef Link* following
+    loop.state.dirty = NULL
+    while link != NULL:
+        following = link.next_dirty
+        link.dirty = 0
+        # One that waits for room already goes on when the poller says so.
+        if not link.doomed and link.fd >= 0 and not link.polled & POLL_WRITE:
+            if not _send(loop, link):
+                link_doom(loop.state, link, WRITE_ERROR, False, NULL)
+            elif link.pending:
+                _watch(loop, link)
+        link = following
+
+
+cdef void _bury(void* self, Link* link) noexcept nogil:
+    """The core ends a link: say the last words, close the socket."""
+    cdef Loop* loop = <Loop*> self
+    if link.fd < 0:
+        return
+    if link.last_words and link.pending:
+        _send(loop, link)
+    poller_forget(&loop.poller, link.fd)
+    close(link.fd)
+    link.fd = -1
+
+
+# ---- reading -----------------------------------------------------------------------------------------------------------
+
+
+cdef size_t _budget(Loop* loop, Link* link) noexcept nogil:
+    """Return how many bytes to read from a link in one turn."""
+    if not link.registered:
+        return UNREGISTERED_READ_BYTES
+    if link.in_msgs and link.in_bytes // link.in_msgs >= LARGE_FRAME:
+        return READ_WHOLE
+    if loop.state.now_ns - loop.shared_ns < ACTIVE_NS:
+        return READ_SHARED
+    return READ_WHOLE
+
+
+cdef void _read(Loop* loop, Link* link) noexcept nogil:
+    """Read once and let the core work on it."""
+    cdef size_t room
+    cdef size_t budget
+    cdef ssize_t count
+    cdef char* window
+    if link.doomed or link.parked or link.paused:
+        return
+    if loop.last_active != link.id:
+        loop.last_active = link.id
+        loop.shared_ns = loop.state.now_ns
+    window = link_window(loop.state, link, &room)
+    if window == NULL:
+        link_hung_up(loop.state, link, 1)
+        return
+    budget = _budget(loop, link)
+    count = socket_receive(link.fd, window, min(room, budget))
+    if count > 0:
+        link.hot = <size_t> count >= READ_SHARED
+        link_received(loop.state, link, count)
+    elif count == 0 or count == -2:
+        link_hung_up(loop.state, link, count == -2)
+
+
+cdef void _accept(Loop* loop, Listener* listener) noexcept nogil:
+    cdef int fd, accepted = 0
+    cdef int port
+    cdef char host[64]
+    cdef Link* link
+    while accepted < ACCEPTS_A_TURN:
+        fd = socket_accept(listener.fd)
+        if fd == -2:
+            # No descriptors: look again in a while, rather than at once for ever.
+            listener.rests_until_ns = loop.state.now_ns + LISTENER_REST_NS
+            poller_forget(&loop.poller, listener.fd)
+        if fd < 0:
+            return
+        port = socket_peer(fd, host, sizeof(host))
+        link = link_open(loop.state, <LinkKindC> listener.kind, True, host, port, 0)
+        if link == NULL:
+            close(fd)
+            return
+        link.fd = fd
+        link.polled = POLL_READ
+        poller_watch(&loop.poller, fd, <uint32_t> link.id, -1, POLL_READ)
+        accepted += 1
+
+
+cdef void _rested(Loop* loop) noexcept nogil:
+    cdef int at
+    cdef Listener* listener
+    for at in range(LISTENERS_MAX):
+        listener = &loop.listeners[at]
+        if listener.fd >= 0 and listener.rests_until_ns and loop.state.now_ns >= listener.rests_until_ns:
+            listener.rests_until_ns = 0
+            poller_watch(&loop.poller, listener.fd, TAG_LISTENERS + at, -1, POLL_READ)
+
+
+# ---- turning -----------------------------------------------------------------------------------------------------------
+
+
+cdef void _put_off(Loop* loop, Link* link) noexcept nogil:
+    """Read a busy link at the end of the turn."""
+    cdef Link** grown
+    if loop.busy_count == loop.busy_room:
+        grown = <Link**> realloc(loop.busy, (loop.busy_room * 2 + 64) * sizeof(Link*))
+        if grown == NULL:
+            _read(loop, link)
+            return
+        loop.busy = grown
+        loop.busy_room = loop.busy_room * 2 + 64
+    loop.busy[loop.busy_count] = link
+    loop.busy_count += 1
+
+
+cdef void _handle(Loop* loop, uint64_t tag, int ready) noexcept nogil:
+    cdef Link* link
+    cdef char drained[64]
+    if tag == TAG_WAKE:
+        while read(loop.wake_fd, drained, sizeof(drained)) == sizeof(drained):
+            pass
+        return
+    if tag >= TAG_LISTENERS:
+        _accept(loop, &loop.listeners[tag - TAG_LISTENERS])
+        return
+    link = loop.state.slots[tag]
+    if link == NULL or link.doomed:
+        return
+    if ready & POLL_WRITE and link.polled & POLL_WRITE:
+        if not _send(loop, link):
+            link_doom(loop.state, link, WRITE_ERROR, False, NULL)
+            return
+        _watch(loop, link)
+    if ready & POLL_READ:
+        if link.hot:
+            _put_off(loop, link)
+        else:
+            _read(loop, link)
+
+
+cdef int _wait_ms(Loop* loop) noexcept nogil:
+    cdef int at
+    if loop.state.paused_count:
+        return PAUSE_WAIT_MS
+    for at in range(LISTENERS_MAX):
+        if loop.listeners[at].rests_until_ns:
+            return TICK_WAIT_MS // 2
+    return TICK_WAIT_MS if loop.state.link_count else IDLE_WAIT_MS
+
+
+cdef void _listen(Loop* loop, int fd, int kind) noexcept nogil:
+    cdef int at
+    for at in range(LISTENERS_MAX):
+        if loop.listeners[at].fd < 0:
+            loop.listeners[at].fd = fd
+            loop.listeners[at].kind = kind
+            loop.listeners[at].rests_until_ns = 0
+            poller_watch(&loop.poller, fd, TAG_LISTENERS + at, -1, POLL_READ)
+            return
+    close(fd)
+
+
+cdef void _unlisten(Loop* loop, int kind) noexcept nogil:
+    """Close the listeners of a kind; negative: all."""
+    cdef int at
+    for at in range(LISTENERS_MAX):
+        if loop.listeners[at].fd >= 0 and (kind < 0 or loop.listeners[at].kind == kind):
+            poller_forget(&loop.poller, loop.listeners[at].fd)
+            close(loop.listeners[at].fd)
+            loop.listeners[at].fd = -1
+            loop.listeners[at].rests_until_ns = 0
+
+
+cdef void _adopt(Loop* loop, int fd, int kind, int64_t token) noexcept nogil:
+    cdef char host[64]
+    cdef int port
+    cdef Link* link
+    socket_prepare(fd)
+    port = socket_peer(fd, host, sizeof(host))
+    link = link_open(loop.state, <LinkKindC> kind, False, host, port, token)
+    if link == NULL:
+        close(fd)
+        return
+    link.fd = fd
+    link.polled = POLL_READ
+    poller_watch(&loop.poller, fd, <uint32_t> link.id, -1, POLL_READ)
+
+
+cdef void _close_all(Loop* loop) noexcept nogil:
+    cdef uint32_t at
+    _unlisten(loop, -1)
+    for at in range(loop.state.link_count):
+        link_doom(loop.state, loop.state.links[at], SERVER_SHUTDOWN, True, NULL)
+    links_bury(loop.state)
+
+
+cdef class Plane(Core):
+    """The core with sockets and a thread of its own.
+
+    Args:
+        limits: What peers may do.
+        poller: `epoll`, or `poll` where there is none.
+        seed: Fixes hashing and the choice of queue members; None: random.
+    """
+
+    cdef Loop loop
+    cdef object thread
+    cdef object pipes
+
+    def __cinit__(self, limits: PlaneLimits, *, poller: str = "epoll", seed: int | None = None) -> None:
+        cdef int at
+        if poller not in ("epoll", "poll"):
+            raise ValueError(f"the poller is epoll or poll, not {poller!r}")
+        if poller_open(&self.loop.poller, poller == "epoll") < 0:
+            raise OSError("no poller: too many open files?")
+        self.loop.state = self.state
+        for at in range(LISTENERS_MAX):
+            self.loop.listeners[at].fd = -1
+        self.loop.shared_ns = -ACTIVE_NS
+        wake_read, wake_write = os.pipe()
+        event_read, event_write = os.pipe()
+        self.pipes = (wake_read, wake_write, event_read, event_write)
+        for fd in self.pipes:
+            os.set_blocking(fd, False)
+        self.loop.wake_fd = wake_read
+        self.wake_fd = wake_write
+        self.event_fd = event_read
+        self.event_write_fd = event_write
+        poller_watch(&self.loop.poller, wake_read, TAG_WAKE, -1, POLL_READ)
+        self.state.shell.self = &self.loop
+        self.state.shell.bury = _bury
+        self.state.shell.watch = _watch_reading
+        self.state.now_ns = clock_ns()
+        self.thread = None
+
+    def __dealloc__(self) -> None:
+        _close_all(&self.loop)
+        memset(&self.state.shell, 0, sizeof(Shell))
+        poller_close(&self.loop.poller)
+        free(self.loop.busy)
+        for fd in self.pipes or ():
+            os.close(fd)
+
+    def start(self) -> None:
+        """Start the loop thread."""
+        self.thread = threading.Thread(target=self._run, name="dataplane", daemon=True)
+        self.thread.start()
+
+    def stop(self, deadline_s: float) -> None:
+        """Close listeners and links, end the thread; their events can still be taken.
+
+        Raises:
+            TimeoutError: The loop has not ended within `deadline_s` seconds.
+        """
+        if self.thread is None:
+            return
+        self._post(self._order(STOP, 0, 0, 0, b""))
+        self.thread.join(deadline_s)
+        if self.thread.is_alive():
+            raise TimeoutError(f"the data plane has not ended within {deadline_s} s")
+        self.thread = None
+
+    def listen(self, sock: socket.socket, kind: LinkKind) -> None:
+        """Accept connections of a kind on a bound socket; the plane takes a copy of it."""
+        sock.listen(socket.SOMAXCONN)
+        sock.setblocking(False)
+        self._post(self._order(LISTEN, 0, os.dup(sock.fileno()), kind, b""))
+
+    def unlisten(self, kind: LinkKind) -> None:
+        """Accept no more connections of a kind; those there are stay."""
+        self._post(self._order(UNLISTEN, 0, 0, kind, b""))
+
+    def adopt(self, sock: socket.socket, kind: LinkKind, token: int) -> None:
+        """Take over a connected socket; its `Opened` event has the token."""
+        self._post(self._order(ADOPT, token, sock.detach(), kind, b""))
+
+    def drain_event_fd(self) -> None:
+        """Make `event_fd` unreadable again; call it before `take_events`."""
+        cdef char drained[64]
+        while read(self.event_fd, drained, sizeof(drained)) == sizeof(drained):
+            pass
+
+    cdef void apply_shell(self, Command* command) noexcept nogil:
+        if command.verb == LISTEN:
+            _listen(&self.loop, <int> command.number, <int> command.other)
+        elif command.verb == UNLISTEN:
+            _unlisten(&self.loop, <int> command.other)
+        elif command.verb == ADOPT:
+            _adopt(&self.loop, <int> command.number, <int> command.other, <int64_t> command.link)
+        else:
+            self.loop.stopping = True
+
+    def _run(self) -> None:
+        with nogil:
+            self._loop_forever()
+
+    cdef void _loop_forever(self) noexcept nogil:
+        cdef Loop* loop = &self.loop
+        cdef int count = 0
+        cdef int at
+        cdef uint32_t which
+        while True:
+            self.begin_turn(clock_ns())
+            if loop.stopping:
+                break
+            _rested(loop)
+            loop.busy_count = 0
+            for at in range(count):
+                _handle(loop, loop.poller.events[at].tag, loop.poller.events[at].ready)
+            _flush(loop)
+            for which in range(loop.busy_count):
+                _read(loop, loop.busy[which])
+                _flush(loop)
+            while loop.state.doomed_count:
+                # What an end sets free may have to be told to routes.
+                links_bury(loop.state)
+                _flush(loop)
+            self.end_turn()
+            count = poller_wait(&loop.poller, _wait_ms(loop))
+        _flush(loop)
+        _close_all(loop)
+        self.end_turn()

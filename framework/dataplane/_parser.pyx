@@ -1,0 +1,715 @@
+"""What links say, line by line, and what follows from it at once.
+
+    client:  CONNECT {json}   PING   PONG   +OK   -ERR text   INFO (ignored)
+             PUB subject [reply] #bytes CRLF payload CRLF
+             HPUB subject [reply] #header #total CRLF header payload CRLF
+             SUB subject [queue] sid          UNSUB sid [max]
+    route:   CONNECT {json}   INFO {json}   PING   PONG   +OK   -ERR text   A+ A- (ignored)
+             RS+ account subject [queue weight]          RS- account subject [queue]
+             RMSG account subject [reply | + reply queue... | | queue...] #bytes CRLF payload CRLF
+             HMSG account subject [...] #header #total CRLF header payload CRLF
+
+Verbs are told by any case; words are parted by blanks and tabs; a line ends with LF, with or without CR. A line that is not complete is
+not looked at but for its length and whether a verb can begin so. Source: nats-server `parser.go`, `parse`; `client.go`; `route.go`.
+"""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc
+from libc.string cimport memchr, memcmp, memcpy
+
+from framework.dataplane._delivery cimport (
+    deliver, deliver_matched, link_doom, link_say, record_chars, record_new, subscription_drop,
+)
+from framework.dataplane._interest cimport (
+    is_literal_subject, is_valid_subject, subscription_add, subscription_find,
+)
+from framework.dataplane._output cimport output_append, output_commit, output_reserve
+from framework.dataplane._state cimport (
+    AUTHENTICATION_VIOLATION, CLIENT, MAX_CONTROL_LINE_EXCEEDED, MAX_PAYLOAD_EXCEEDED, MEMO_HEAD_BYTES, MEMO_LINE_BYTES,
+    MSG_HEADER_VIOLATION, PARSE_ERROR, PROTOCOL_VIOLATION, QUEUES_MAX, RECORD_ERR, RECORD_GREETING, RECORD_PONG, REFERENCE_BYTES,
+    ROUTE, ROUTE_CONTROL_LINE_FACTOR, STALL_PENDING_BYTES, SYSTEM, Account, Block, ClosedStateC, Link, Memo, Message, Record, State,
+    Subscription,
+)
+from framework.sublist._bytes cimport COPY_SLACK, copy_short, hash_bytes, same_bytes, write_decimal
+from framework.sublist._sublist cimport Interest, Match, sublist_fresh, sublist_match, sublist_touch
+from framework.sublist._table cimport table_find
+
+cdef enum:
+    WORDS_MAX = QUEUES_MAX + 8
+    VERB_LONGEST = 8
+    SIZE_DIGITS_MAX = 9
+
+
+cdef struct Line:
+    # The words of one line behind its verb.
+    const char* words[WORDS_MAX]
+    uint32_t lengths[WORDS_MAX]
+    uint32_t count
+
+
+# ---- refusing ----------------------------------------------------------------------------------------------------------
+
+
+cdef void _refuse(State* state, Link* link, ClosedStateC reason, const char* text, const char* detail) noexcept nogil:
+    """Say `-ERR` and end the link."""
+    link_say(state, link, b"-ERR '")
+    link_say(state, link, text)
+    link_say(state, link, b"'\r\n")
+    link_doom(state, link, reason, True, detail)
+
+
+cdef void _complain(State* state, Link* link, const char* text) noexcept nogil:
+    """Say `-ERR` and go on."""
+    link_say(state, link, b"-ERR '")
+    link_say(state, link, text)
+    link_say(state, link, b"'\r\n")
+
+
+cdef void _refuse_line(State* state, Link* link, const char* at, const char* end) noexcept nogil:
+    """Refuse what is no operation, with the beginning of it for the log."""
+    cdef char detail[64]
+    cdef size_t count = 0
+    while at < end and count < 32 and at[0] != c"\n" and at[0] != c"\r":
+        detail[count] = at[0] if 32 <= at[0] < 127 else c"?"
+        count += 1
+        at += 1
+    detail[count] = 0
+    _refuse(state, link, PARSE_ERROR, b"Unknown Protocol Operation", detail)
+
+
+# ---- words and numbers -------------------------------------------------------------------------------------------------
+
+
+cdef inline bint _is_blank(char c) noexcept nogil:
+    return c == c" " or c == c"\t"
+
+
+cdef bint _split(Line* line, const char* at, const char* end) noexcept nogil:
+    """Part the words; False: too many."""
+    cdef const char* start
+    line.count = 0
+    while True:
+        while at < end and _is_blank(at[0]):
+            at += 1
+        if at == end:
+            return True
+        if line.count == WORDS_MAX:
+            return False
+        start = at
+        while at < end and not _is_blank(at[0]):
+            at += 1
+        line.words[line.count] = start
+        line.lengths[line.count] = <uint32_t> (at - start)
+        line.count += 1
+
+
+cdef int64_t _number(const char* chars, uint32_t length) noexcept nogil:
+    """Read a number of at most nine digits; -1: it is none. Source: nats-server `util.go`, `parseSize`."""
+    cdef int64_t value = 0
+    cdef uint32_t at
+    if length == 0 or length > SIZE_DIGITS_MAX:
+        return -1
+    for at in range(length):
+        if not c"0" <= chars[at] <= c"9":
+            return -1
+        value = value * 10 + (chars[at] - c"0")
+    return value
+
+
+cdef inline bint _is_verb(const char* at, const char* end, const char* lower, size_t length) noexcept nogil:
+    """Whether the line begins with a verb, given in small letters."""
+    cdef size_t index
+    if <size_t> (end - at) < length:
+        return False
+    for index in range(length):
+        if (at[index] | 0x20 if c"A" <= at[index] <= c"Z" else at[index]) != lower[index]:
+            return False
+    return True
+
+
+cdef inline bint _is_verb_with_words(const char* at, const char* end, const char* lower, size_t length) noexcept nogil:
+    return _is_verb(at, end, lower, length) and (at + length == end or _is_blank(at[length]))
+
+
+cdef bint _may_begin(Link* link, const char* at, const char* end) noexcept nogil:
+    """Whether an incomplete line may still become an operation."""
+    cdef const char* verb = b"pub |hpub |sub |unsub |connect |ping|pong|info |+ok|-err|"
+    cdef const char* got
+    cdef char c
+    if link.kind == ROUTE:
+        verb = b"rmsg |hmsg |rs+ |rs- |a+ |a- |connect |ping|pong|info |+ok|-err|"
+    while verb[0]:
+        got = at
+        while verb[0] != c"|" and got < end:
+            c = got[0] | 0x20 if c"A" <= got[0] <= c"Z" else got[0]
+            if c != verb[0] and not (verb[0] == c" " and (c == c"\t" or c == c"{")):
+                break
+            got += 1
+            verb += 1
+        if verb[0] == c"|" or got == end:
+            return True
+        while verb[0] != c"|":
+            verb += 1
+        verb += 1
+    return False
+
+
+# ---- messages ----------------------------------------------------------------------------------------------------------
+
+
+cdef void _count_in(State* state, Link* link, int64_t messages, int64_t length) noexcept nogil:
+    link.in_msgs += messages
+    link.in_bytes += length
+    state.totals.in_msgs += messages
+    state.totals.in_bytes += length
+    if link.kind == CLIENT:
+        state.totals.in_client_msgs += messages
+        state.totals.in_client_bytes += length
+
+
+cdef void _no_responders(State* state, Message* message) noexcept nogil:
+    """Tell a client that nobody is there to answer. Source: `client.go`, `sendNoResponders`; ADR-4 for the status line."""
+    cdef Link* link = message.source
+    cdef Match* match = sublist_match(&message.account.sublist, message.reply, message.reply_length)
+    cdef Message answer
+    cdef Subscription* subscription
+    cdef uint32_t at
+    cdef char* room
+    cdef char* head
+    cdef size_t length = message.subject_length + 30
+    for at in range(match.plain_count):
+        subscription = <Subscription*> match.plain[at]
+        if subscription.link != link or subscription.dead:
+            continue
+        room = output_reserve(state, link, message.reply_length + subscription.sid_length + message.subject_length + 128)
+        if room == NULL:
+            return
+        head = room
+        memcpy(head, b"HMSG ", 5)
+        head += 5
+        memcpy(head, message.reply, message.reply_length)
+        head += message.reply_length
+        head[0] = c" "
+        memcpy(head + 1, subscription.sid, subscription.sid_length)
+        head += 1 + subscription.sid_length
+        length = 16 + 14 + message.subject_length + 2
+        head[0] = c" "
+        head += 1 + write_decimal(head + 1, length)
+        head[0] = c" "
+        head += 1 + write_decimal(head + 1, length)
+        memcpy(head, b"\r\nNATS/1.0 503\r\nNats-Subject: ", 30)
+        head += 30
+        memcpy(head, message.subject, message.subject_length)
+        head += message.subject_length
+        memcpy(head, b"\r\n\r\n\r\n", 6)
+        output_commit(state, link, head + 6 - room)
+        link.out_msgs += 1
+        link.out_bytes += length
+        subscription.msgs += 1
+        if subscription.max_msgs and subscription.msgs >= subscription.max_msgs:
+            subscription_drop(state, subscription)
+        return
+
+
+cdef void _remember(State* state, Link* link, const char* line, size_t length, Message* message) noexcept nogil:
+    """Remember a PUB line without reply, for the case that the next one is the same; see `_repeat`."""
+    cdef Memo* memo = link.memo
+    if memo == NULL:
+        memo = link.memo = <Memo*> calloc(1, sizeof(Memo))
+        if memo == NULL:
+            return
+    memcpy(memo.line, line, length)
+    memo.line_length = <uint32_t> length
+    memo.body_length = <uint32_t> message.body_length
+    memo.subject_at = <uint32_t> (message.subject - line)
+    memo.subject_length = <uint32_t> message.subject_length
+    memo.serial = 0
+
+
+cdef void _aim(State* state, Link* link, Memo* memo) noexcept nogil:
+    """Find out who gets messages of the remembered line, and whether that is nobody, or one client here."""
+    cdef Match* match = sublist_match(&link.account.sublist, memo.line + memo.subject_at, memo.subject_length)
+    cdef Subscription* target
+    cdef char* at
+    memo.match = match
+    memo.serial = match.serial
+    memo.target = NULL
+    memo.simple = False
+    if match.remote_count or match.group_count or match.plain_count > 1:
+        return
+    if match.plain_count:
+        target = <Subscription*> match.plain[0]
+        if target.sink != NULL or target.max_msgs or (target.link == link and not link.echo):
+            return
+        if memo.subject_length + target.sid_length + 32 > MEMO_HEAD_BYTES or memo.body_length >= REFERENCE_BYTES:
+            return
+        at = memo.head
+        memcpy(at, b"MSG ", 4)
+        memcpy(at + 4, memo.line + memo.subject_at, memo.subject_length)
+        at += 4 + memo.subject_length
+        at[0] = c" "
+        memcpy(at + 1, target.sid, target.sid_length)
+        at += 1 + target.sid_length
+        at[0] = c" "
+        at += 1 + write_decimal(at + 1, memo.body_length)
+        memcpy(at, b"\r\n", 2)
+        memo.head_length = <uint32_t> (at + 2 - memo.head)
+        memo.target = target
+    memo.simple = True
+
+
+cdef inline bint _is_next(Memo* memo, char* at, char* end, size_t frame) noexcept nogil:
+    """Whether a whole message with the remembered line comes next."""
+    return (
+        <size_t> (end - at) >= frame and same_bytes(at, memo.line, memo.line_length)
+        and at[frame - 2] == c"\r" and at[frame - 1] == c"\n"
+    )
+
+
+cdef char* _repeat_to_client(State* state, Link* link, Memo* memo, char* at, char* end, size_t frame) noexcept nogil:
+    """Copy a run of messages to the one subscription that the remembered line reaches; return what follows."""
+    cdef Subscription* target = memo.target
+    cdef Link* to = target.link
+    cdef size_t body = memo.body_length
+    cdef size_t need = memo.head_length + body + 2
+    cdef size_t used, space
+    cdef int64_t count = 0
+    cdef char* room
+    while not to.doomed and to.pending <= STALL_PENDING_BYTES and _is_next(memo, at, end, frame):
+        room = output_reserve(state, to, need)
+        if room == NULL:
+            break
+        used = 0
+        space = to.write_end - to.write_at
+        while used + need <= space and _is_next(memo, at, end, frame):
+            copy_short(room + used, memo.head, memo.head_length)
+            copy_short(room + used + memo.head_length, at + memo.line_length, body + 2)
+            used += need
+            at += frame
+            count += 1
+        if not output_commit(state, to, used):
+            break
+    _count_in(state, link, count, count * <int64_t> body)
+    target.msgs += count
+    to.out_msgs += count
+    to.out_bytes += count * <int64_t> body
+    state.totals.out_msgs += count
+    state.totals.out_bytes += count * <int64_t> body
+    if to.kind == CLIENT:
+        state.totals.out_client_msgs += count
+        state.totals.out_client_bytes += count * <int64_t> body
+    return at
+
+
+cdef char* _repeat(State* state, Link* link, char* at, char* end, Block* block) noexcept nogil:
+    """Handle the messages that begin with the remembered line, one after the other; return what follows.
+
+    This is what a publisher of one subject costs: a comparison of its line, and one copy for each receiver.
+    """
+    cdef Memo* memo = link.memo
+    cdef size_t body = memo.body_length
+    cdef size_t frame = memo.line_length + body + 2
+    cdef int64_t count = 0
+    cdef Message message
+    if not _is_next(memo, at, end, frame):
+        return at
+    if memo.serial == 0 or memo.match.serial != memo.serial or not sublist_fresh(&link.account.sublist, memo.match):
+        _aim(state, link, memo)
+    memo.match.recent = 1
+    if memo.simple and memo.target != NULL:
+        return _repeat_to_client(state, link, memo, at, end, frame)
+    if memo.simple:
+        while _is_next(memo, at, end, frame):
+            at += frame
+            count += 1
+        _count_in(state, link, count, count * <int64_t> body)
+        return at
+    message.source = link
+    message.account = link.account
+    message.subject = memo.line + memo.subject_at
+    message.subject_length = memo.subject_length
+    message.reply_length = 0
+    message.header_length = 0
+    message.body_length = body
+    message.block = block
+    message.queue_count = 0
+    while True:
+        message.body = at + memo.line_length
+        deliver_matched(state, memo.match, &message)
+        at += frame
+        count += 1
+        if link.doomed or not _is_next(memo, at, end, frame):
+            break
+        if memo.match.serial != memo.serial or not sublist_fresh(&link.account.sublist, memo.match):
+            break
+    _count_in(state, link, count, count * <int64_t> body)
+    return at
+
+
+cdef char* _take_body(State* state, Link* link, Message* message, char* line, char* body, char* end, size_t* need) noexcept nogil:
+    """Return what follows the body; NULL when it is not complete (`need` says how long the frame is) or was refused."""
+    cdef size_t length = message.body_length
+    if <int64_t> length > state.limits.max_payload and link.kind == CLIENT:
+        _refuse(state, link, MAX_PAYLOAD_EXCEEDED, b"Maximum Payload Violation", NULL)
+        return NULL
+    if <size_t> (end - body) < length + 2:
+        need[0] = (body - line) + length + 2
+        return NULL
+    if body[length] != c"\r" or body[length + 1] != c"\n":
+        _refuse_line(state, link, body + length, end)
+        return NULL
+    message.body = body
+    return body + length + 2
+
+
+cdef char* _publish(State* state, Link* link, Line* words, bint headers, char* line, char* body, char* end, Block* block, size_t* need) noexcept nogil:
+    """Handle PUB and HPUB; return what follows, or NULL as `_take_body`."""
+    cdef Message message
+    cdef uint32_t sizes = 2 if headers else 1
+    cdef int64_t total, header = 0
+    cdef char* rest
+    cdef int served
+    if words.count != 1 + sizes and words.count != 2 + sizes:
+        _refuse(state, link, PROTOCOL_VIOLATION, b"Unknown Protocol Operation", b"wrong number of words in PUB")
+        return NULL
+    total = _number(words.words[words.count - 1], words.lengths[words.count - 1])
+    if headers:
+        header = _number(words.words[words.count - 2], words.lengths[words.count - 2])
+    if total < 0 or header < 0 or header > total:
+        _refuse(state, link, PROTOCOL_VIOLATION, b"Bad or Missing Size", NULL)
+        return NULL
+    if headers and not link.headers:
+        _refuse(state, link, MSG_HEADER_VIOLATION, b"message headers not supported", NULL)
+        return NULL
+    message.source = link
+    message.account = link.account
+    message.subject = words.words[0]
+    message.subject_length = words.lengths[0]
+    message.reply = words.words[1]
+    message.reply_length = words.lengths[1] if words.count == 2 + sizes else 0
+    message.header_length = header
+    message.body_length = total
+    message.block = block
+    message.queue_count = 0
+    rest = _take_body(state, link, &message, line, body, end, need)
+    if rest == NULL:
+        return NULL
+    _count_in(state, link, 1, total)
+    if link.pedantic and not is_literal_subject(message.subject, message.subject_length):
+        _complain(state, link, b"Invalid Publish Subject")
+    served = deliver(state, &message)
+    if served == 0 and message.reply_length and link.no_responders and not link.doomed:
+        _no_responders(state, &message)
+    if link.verbose and not link.doomed:
+        link_say(state, link, b"+OK\r\n")
+    elif not headers and message.reply_length == 0 and not link.pedantic and body - line <= MEMO_LINE_BYTES:
+        _remember(state, link, line, body - line, &message)
+    return rest
+
+
+cdef Account* _account_named(State* state, Link* link, const char* name, uint32_t length) noexcept nogil:
+    """Return the account of a route's line; NULL: it is not known here."""
+    if link.account != NULL and link.account.name_length == length and memcmp(link.account.name, name, length) == 0:
+        return link.account
+    return <Account*> table_find(&state.account_names, hash_bytes(state.seed, name, length), name, length)
+
+
+cdef char* _routed(State* state, Link* link, Line* words, bint headers, char* line, char* body, char* end, Block* block, size_t* need) noexcept nogil:
+    """Handle RMSG and HMSG of a route; return what follows, or NULL as `_take_body`."""
+    cdef Message message
+    cdef uint32_t sizes = 2 if headers else 1
+    cdef uint32_t first = 1 if link.account_omitted else 2
+    # Index of the word behind the subject.
+    cdef uint32_t last
+    cdef int64_t total, header = 0
+    cdef char* rest
+    if words.count < first + sizes:
+        _refuse(state, link, PROTOCOL_VIOLATION, b"Unknown Protocol Operation", b"too few words in RMSG")
+        return NULL
+    last = words.count - sizes
+    total = _number(words.words[words.count - 1], words.lengths[words.count - 1])
+    if headers:
+        header = _number(words.words[words.count - 2], words.lengths[words.count - 2])
+    if total < 0 or header < 0 or header > total:
+        _refuse(state, link, PROTOCOL_VIOLATION, b"Bad or Missing Size", NULL)
+        return NULL
+    message.source = link
+    message.subject = words.words[first - 1]
+    message.subject_length = words.lengths[first - 1]
+    message.reply = NULL
+    message.reply_length = 0
+    message.header_length = header
+    message.body_length = total
+    message.block = block
+    message.queues = NULL
+    message.queue_lengths = NULL
+    message.queue_count = 0
+    if last > first:
+        if words.lengths[first] == 1 and words.words[first][0] == c"|":
+            first += 1
+        elif words.lengths[first] == 1 and words.words[first][0] == c"+" and last > first + 1:
+            message.reply = words.words[first + 1]
+            message.reply_length = words.lengths[first + 1]
+            first += 2
+        elif last == first + 1:
+            message.reply = words.words[first]
+            message.reply_length = words.lengths[first]
+            first += 1
+        else:
+            _refuse(state, link, PROTOCOL_VIOLATION, b"Unknown Protocol Operation", b"wrong words in RMSG")
+            return NULL
+        message.queues = &words.words[first]
+        message.queue_lengths = &words.lengths[first]
+        message.queue_count = last - first
+    rest = _take_body(state, link, &message, line, body, end, need)
+    if rest == NULL:
+        return NULL
+    _count_in(state, link, 1, total)
+    message.account = link.account if link.account_omitted else _account_named(state, link, words.words[0], words.lengths[0])
+    if message.account != NULL:
+        deliver(state, &message)
+    return rest
+
+
+# ---- interest ----------------------------------------------------------------------------------------------------------
+
+
+cdef void _subscribe(State* state, Link* link, Line* words) noexcept nogil:
+    """Handle SUB."""
+    cdef uint32_t last = words.count - 1
+    if words.count != 2 and words.count != 3:
+        _refuse(state, link, PROTOCOL_VIOLATION, b"Unknown Protocol Operation", b"wrong number of words in SUB")
+        return
+    if not is_valid_subject(words.words[0], words.lengths[0]):
+        _complain(state, link, b"Invalid Subject")
+        return
+    if subscription_find(state, link, words.words[last], words.lengths[last]) == NULL:
+        if state.limits.max_subscriptions > 0 and link.subscription_count >= state.limits.max_subscriptions and link.kind == CLIENT:
+            _complain(state, link, b"maximum subscriptions exceeded")
+            return
+        if subscription_add(
+            state, link, link.account, words.words[last], words.lengths[last], words.words[0], words.lengths[0],
+            words.words[1], words.lengths[1] if words.count == 3 else 0, 1,
+        ) == NULL:
+            _refuse(state, link, PROTOCOL_VIOLATION, b"Insufficient Memory", NULL)
+            return
+    if link.verbose:
+        link_say(state, link, b"+OK\r\n")
+
+
+cdef void _unsubscribe(State* state, Link* link, Line* words) noexcept nogil:
+    """Handle UNSUB. A maximum counts from the subscription's beginning; one that is reached already ends it now."""
+    cdef Subscription* subscription
+    cdef int64_t max_msgs = -1
+    if words.count != 1 and words.count != 2:
+        _refuse(state, link, PROTOCOL_VIOLATION, b"Unknown Protocol Operation", b"wrong number of words in UNSUB")
+        return
+    if words.count == 2:
+        max_msgs = _number(words.words[1], words.lengths[1])
+    subscription = subscription_find(state, link, words.words[0], words.lengths[0])
+    if subscription != NULL:
+        if max_msgs > 0 and max_msgs > subscription.msgs:
+            subscription.max_msgs = max_msgs
+            sublist_touch(&subscription.account.sublist, &subscription.interest)
+        else:
+            subscription_drop(state, subscription)
+    if link.verbose:
+        link_say(state, link, b"+OK\r\n")
+
+
+cdef void _remote_interest(State* state, Link* link, Line* words, bint coming) noexcept nogil:
+    """Handle RS+ and RS-; a queue group comes again whenever its weight changes."""
+    cdef uint32_t first = 0 if link.account_omitted else 1
+    cdef uint32_t count = words.count - first
+    cdef Account* account
+    cdef Subscription* subscription
+    cdef int64_t weight = 1
+    cdef const char* sid = words.words[0]
+    cdef size_t sid_length
+    if words.count <= first or count > 3 or (coming and count == 2):
+        _refuse(state, link, PROTOCOL_VIOLATION, b"Unknown Protocol Operation", b"wrong number of words in RS")
+        return
+    if coming and count == 3:
+        weight = _number(words.words[first + 2], words.lengths[first + 2])
+    if weight < 1 or not is_valid_subject(words.words[first], words.lengths[first]):
+        _refuse(state, link, PROTOCOL_VIOLATION, b"Invalid Subject", b"bad subject or weight in RS")
+        return
+    account = link.account if link.account_omitted else _account_named(state, link, words.words[0], words.lengths[0])
+    if account == NULL:
+        return
+    # The words up to the subject or queue name the interest; a peer that spells them differently next time wrote one blank each.
+    count = min(count, 2)
+    sid_length = words.words[first + count - 1] + words.lengths[first + count - 1] - sid
+    subscription = subscription_find(state, link, sid, sid_length)
+    if not coming:
+        if subscription != NULL:
+            subscription_drop(state, subscription)
+    elif subscription != NULL:
+        subscription.interest.weight = <uint32_t> weight
+        sublist_touch(&account.sublist, &subscription.interest)
+    elif subscription_add(
+        state, link, account, sid, sid_length, words.words[first], words.lengths[first],
+        words.words[first + 1], words.lengths[first + 1] if count == 2 else 0, <uint32_t> weight,
+    ) == NULL:
+        _refuse(state, link, PROTOCOL_VIOLATION, b"Insufficient Memory", NULL)
+
+
+# ---- the rest ----------------------------------------------------------------------------------------------------------
+
+
+cdef void _greeting(State* state, Link* link, bint info, const char* at, const char* end) noexcept nogil:
+    """Report CONNECT or INFO, and wait for the answer unless the link is registered."""
+    cdef Record* record
+    while at < end and _is_blank(at[0]):
+        at += 1
+    while end > at and _is_blank(end[-1]):
+        end -= 1
+    record = record_new(state, RECORD_GREETING, link, end - at)
+    if record == NULL:
+        link_doom(state, link, PROTOCOL_VIOLATION, False, "no memory")
+        return
+    memcpy(record_chars(record), at, end - at)
+    record.number = info
+    link.parked = link.kind == CLIENT or not link.registered
+    record.flag = link.parked
+
+
+cdef void _pong(State* state, Link* link) noexcept nogil:
+    cdef Record* record
+    if link.pings_out == 0 or link.ping_sent_ns == 0:
+        return
+    link.pings_out = 0
+    link.rtt_ns = state.now_ns - link.ping_sent_ns
+    if link.kind != CLIENT:
+        record = record_new(state, RECORD_PONG, link, 0)
+        if record != NULL:
+            record.number = link.rtt_ns
+
+
+cdef void _peer_error(State* state, Link* link, const char* at, const char* end) noexcept nogil:
+    cdef Record* record
+    while at < end and (_is_blank(at[0]) or at[0] == c"'"):
+        at += 1
+    while end > at and (_is_blank(end[-1]) or end[-1] == c"'"):
+        end -= 1
+    if link.kind == CLIENT or end - at > 1024:
+        return
+    record = record_new(state, RECORD_ERR, link, end - at)
+    if record != NULL:
+        memcpy(record_chars(record), at, end - at)
+
+
+cdef bint _common(State* state, Link* link, const char* at, const char* end) noexcept nogil:
+    """Handle what every kind of link says; False: it is something else."""
+    if _is_verb(at, end, b"ping", 4):
+        link_say(state, link, b"PONG\r\n")
+    elif _is_verb(at, end, b"pong", 4):
+        _pong(state, link)
+    elif _is_verb(at, end, b"connect", 7) and (at + 7 == end or _is_blank(at[7]) or at[7] == c"{"):
+        _greeting(state, link, False, at + 7, end)
+    elif _is_verb_with_words(at, end, b"info", 4):
+        if link.kind != CLIENT:
+            _greeting(state, link, True, at + 4, end)
+    elif _is_verb(at, end, b"-err", 4):
+        _peer_error(state, link, at + 4, end)
+    elif not _is_verb(at, end, b"+ok", 3):
+        return False
+    return True
+
+
+cdef bint _may_act(State* state, Link* link, const char* at) noexcept nogil:
+    """Whether a link may say this before it has logged in."""
+    if link.registered:
+        return True
+    if link.kind == CLIENT:
+        return not state.limits.auth_required or (at[0] | 0x20) == c"c"
+    if link.accepted and not link.greeted:
+        return (at[0] | 0x20) == c"c" or (at[0] | 0x20) == c"p" or at[0] == c"-" or at[0] == c"+"
+    return (at[0] | 0x20) == c"i" or (at[0] | 0x20) == c"c" or (at[0] | 0x20) == c"p" or at[0] == c"-" or at[0] == c"+"
+
+
+cdef char* _one_line(State* state, Link* link, Line* words, char* at, char* end, char* eol, char* body, Block* block, size_t* need) noexcept nogil:
+    """Handle the line that ends at `eol`; return what follows it and its payload, or NULL as `_take_body`."""
+    cdef char first = at[0] | 0x20
+    cdef int verb = 0
+    if link.kind != ROUTE:
+        if first == c"p" and _is_verb_with_words(at, eol, b"pub", 3):
+            verb = 3
+        elif first == c"h" and _is_verb_with_words(at, eol, b"hpub", 4):
+            verb = 4
+        elif first == c"s" and _is_verb_with_words(at, eol, b"sub", 3):
+            verb = 3
+        elif first == c"u" and _is_verb_with_words(at, eol, b"unsub", 5):
+            verb = 5
+    elif first == c"r" and (_is_verb_with_words(at, eol, b"rs+", 3) or _is_verb_with_words(at, eol, b"rs-", 3)):
+        verb = 3
+    elif (first == c"r" and _is_verb_with_words(at, eol, b"rmsg", 4)) or (first == c"h" and _is_verb_with_words(at, eol, b"hmsg", 4)):
+        verb = 4
+    elif _is_verb_with_words(at, eol, b"a+", 2) or _is_verb_with_words(at, eol, b"a-", 2):
+        return body
+    if verb == 0:
+        if not _common(state, link, at, eol):
+            _refuse_line(state, link, at, end)
+            return NULL
+        return body
+    if not _split(words, at + verb, eol):
+        _refuse(state, link, PROTOCOL_VIOLATION, b"Unknown Protocol Operation", b"too many words")
+        return NULL
+    if first == c"p" or (first == c"h" and link.kind != ROUTE):
+        return _publish(state, link, words, first == c"h", at, body, end, block, need)
+    if verb == 4:
+        return _routed(state, link, words, first == c"h", at, body, end, block, need)
+    if first == c"r":
+        _remote_interest(state, link, words, at[2] == c"+")
+    elif first == c"s":
+        _subscribe(state, link, words)
+    else:
+        _unsubscribe(state, link, words)
+    return body
+
+
+cdef char* parse(State* state, Link* link, char* at, char* end, Block* block, size_t* need) noexcept nogil:
+    """Handle what a link sent; return the first byte that must come again with more behind it.
+
+    Args:
+        block: Holds `at` to `end`, and COPY_SLACK readable bytes behind; payloads are sent from there.
+        need: Set to the length of the frame that is not complete; 0 when that is not known.
+    """
+    cdef Line words
+    cdef char* eol
+    cdef char* line_end
+    cdef char* rest
+    cdef int64_t line_max = state.limits.max_control_line
+    cdef int64_t window
+    if link.kind != CLIENT:
+        line_max *= ROUTE_CONTROL_LINE_FACTOR
+    window = line_max + VERB_LONGEST + 2
+    need[0] = 0
+    while at < end and not link.doomed and not link.parked:
+        if link.memo != NULL and link.memo.line_length:
+            at = _repeat(state, link, at, end, block)
+            if at == end:
+                break
+        if at[0] == c"\r" or at[0] == c"\n":
+            # Blank lines are passed over, as nats-server does.
+            at += 1
+            continue
+        if not _may_act(state, link, at):
+            _refuse(state, link, AUTHENTICATION_VIOLATION, b"Authorization Violation", NULL)
+            break
+        eol = <char*> memchr(at, c"\n", min(end - at, window))
+        if eol == NULL:
+            if end - at >= window:
+                _refuse(state, link, MAX_CONTROL_LINE_EXCEEDED, b"maximum control line exceeded", NULL)
+            elif not _may_begin(link, at, end):
+                _refuse_line(state, link, at, end)
+            break
+        line_end = eol - 1 if eol > at and eol[-1] == c"\r" else eol
+        if line_end - at > line_max + VERB_LONGEST:
+            _refuse(state, link, MAX_CONTROL_LINE_EXCEEDED, b"maximum control line exceeded", NULL)
+            break
+        rest = _one_line(state, link, &words, at, end, line_end, eol + 1, block, need)
+        if rest == NULL:
+            break
+        at = rest
+    return at

@@ -1,0 +1,28 @@
+"""The C face of sinks; see `_sinkbatch.pyx`."""
+
+from libc.stdint cimport int32_t, int64_t, uint64_t
+
+from framework.dataplane._state cimport Message, Sink, SinkBatch, State
+
+
+cdef bint sink_put(State* state, Sink* sink, Message* message) noexcept nogil
+cdef void sink_flush(State* state, Sink* sink) noexcept nogil
+cdef void sink_release(Sink* sink) noexcept nogil
+cdef bint sink_is_full(Sink* sink) noexcept nogil
+cdef object batch_made(SinkBatch* batch)
+cdef void batch_free(SinkBatch* batch) noexcept nogil
+
+
+cdef extern from *:
+    """
+    #ifndef FRAMEWORK_ATOMIC_H
+    #define FRAMEWORK_ATOMIC_H
+    #include <stdint.h>
+    static inline int64_t atomic_add(int64_t *at, int64_t value) { return __atomic_add_fetch(at, value, __ATOMIC_ACQ_REL); }
+    static inline int64_t atomic_get(int64_t *at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
+    static inline int32_t atomic_add_users(int32_t *at, int32_t value) { return __atomic_add_fetch(at, value, __ATOMIC_ACQ_REL); }
+    #endif
+    """
+    int64_t atomic_add(int64_t* at, int64_t value) noexcept nogil
+    int64_t atomic_get(int64_t* at) noexcept nogil
+    int32_t atomic_add_users(int32_t* at, int32_t value) noexcept nogil

@@ -1,0 +1,238 @@
+"""Sinks: subscribers inside this process, and the batches in which they get messages.
+
+A batch is filled by the loop, then belongs to Python, which gives it back by letting go of it. What a sink's batches hold counts against
+its `bytes_max` until then; a full sink drops, refuses, or stalls the clients that publish to it, as it was declared.
+"""
+
+from cpython.buffer cimport PyBuffer_FillInfo
+from cpython.pycapsule cimport PyCapsule_New
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memcpy
+
+from framework.dataplane._state cimport (
+    BATCH_BYTES, BATCH_MESSAGES, CLIENT, RECORD_DELIVERED, Message, Record, Sink, SinkBatch, SinkMessage, State,
+)
+from framework.dataplane._delivery cimport record_new
+
+cdef enum:
+    # As framework.dataplane.sink.Overflow.
+    OVERFLOW_STALL = 1
+    OVERFLOW_REFUSE = 2
+    BATCH_FIRST_BYTES = 4096
+    BATCH_FIRST_MESSAGES = 16
+
+
+# ---- the loop's side ---------------------------------------------------------------------------------------------------
+
+
+cdef bint sink_is_full(Sink* sink) noexcept nogil:
+    return atomic_get(&sink.held) >= sink.bytes_max
+
+
+cdef void sink_release(Sink* sink) noexcept nogil:
+    """One user less: the plane itself, or a batch; the last one frees it."""
+    if atomic_add_users(&sink.users, -1) == 0:
+        free(sink)
+
+
+cdef void batch_free(SinkBatch* batch) noexcept nogil:
+    """Free a batch and give its bytes back to its sink. Callable from any thread."""
+    atomic_add(&batch.sink.held, -<int64_t> batch.used)
+    sink_release(batch.sink)
+    free(batch.messages)
+    free(batch.chars)
+    free(batch)
+
+
+cdef SinkBatch* _batch_new(Sink* sink) noexcept nogil:
+    cdef SinkBatch* batch = <SinkBatch*> calloc(1, sizeof(SinkBatch))
+    if batch == NULL:
+        return NULL
+    batch.sink = sink
+    atomic_add_users(&sink.users, 1)
+    return batch
+
+
+cdef bint _batch_room(SinkBatch* batch, size_t need) noexcept nogil:
+    cdef size_t capacity
+    cdef uint32_t room
+    cdef void* grown
+    if batch.count == batch.room:
+        room = batch.room * 2 if batch.room else BATCH_FIRST_MESSAGES
+        grown = realloc(batch.messages, room * sizeof(SinkMessage))
+        if grown == NULL:
+            return False
+        batch.messages = <SinkMessage*> grown
+        batch.room = room
+    if batch.used + need > batch.capacity:
+        capacity = batch.capacity * 2 if batch.capacity else BATCH_FIRST_BYTES
+        while capacity < batch.used + need:
+            capacity *= 2
+        grown = realloc(batch.chars, capacity)
+        if grown == NULL:
+            return False
+        batch.chars = <char*> grown
+        batch.capacity = capacity
+    return True
+
+
+cdef bint _overflowed(State* state, Sink* sink, Message* message) noexcept nogil:
+    """Count a message that a full sink can't take; return whether its publisher is to think that it was."""
+    sink.dropped += 1
+    state.totals.dropped += 1
+    return sink.overflow != OVERFLOW_REFUSE
+
+
+cdef bint sink_put(State* state, Sink* sink, Message* message) noexcept nogil:
+    """Copy a message into the sink's batch; False: refused."""
+    cdef size_t need = message.subject_length + message.reply_length + message.body_length
+    cdef SinkBatch* batch
+    cdef SinkMessage* row
+    cdef char* at
+    if sink_is_full(sink):
+        if sink.overflow != OVERFLOW_STALL or message.source.kind != CLIENT:
+            return _overflowed(state, sink, message)
+        # What the client has sent already is still taken: its credits are one read.
+        state.stalled_sink = sink
+    batch = sink.batch
+    if batch != NULL and (batch.count >= BATCH_MESSAGES or batch.used + need > BATCH_BYTES):
+        sink_flush(state, sink)
+        batch = NULL
+    if batch == NULL:
+        batch = sink.batch = _batch_new(sink)
+    if batch == NULL or not _batch_room(batch, need):
+        return _overflowed(state, sink, message)
+    row = &batch.messages[batch.count]
+    row.link = message.source.id
+    row.at = <uint32_t> batch.used
+    row.subject_length = <uint32_t> message.subject_length
+    row.reply_length = <uint32_t> message.reply_length
+    row.header_length = <uint32_t> message.header_length
+    row.payload_length = <uint32_t> (message.body_length - message.header_length)
+    at = batch.chars + batch.used
+    memcpy(at, message.subject, message.subject_length)
+    at += message.subject_length
+    if message.reply_length:
+        memcpy(at, message.reply, message.reply_length)
+        at += message.reply_length
+    memcpy(at, message.body, message.body_length)
+    batch.count += 1
+    batch.used += need
+    atomic_add(&sink.held, need)
+    if not sink.filled:
+        sink.filled = 1
+        sink.next_filled = state.filled
+        state.filled = sink
+    return True
+
+
+cdef void sink_flush(State* state, Sink* sink) noexcept nogil:
+    """Hand the sink's batch over as an event."""
+    cdef Record* record
+    if sink.batch == NULL:
+        return
+    record = record_new(state, RECORD_DELIVERED, NULL, 0)
+    if record == NULL:
+        sink.dropped += sink.batch.count
+        batch_free(sink.batch)
+    else:
+        record.number = sink.id
+        record.batch = sink.batch
+    sink.batch = NULL
+
+
+# ---- Python's side -----------------------------------------------------------------------------------------------------
+
+
+cdef struct BatchView:
+    # What compiled code in plugins gets; `version` grows when fields are added at the end.
+    uint32_t version
+    uint32_t count
+    const SinkMessage* messages
+    const char* chars
+
+
+cdef class Batch:
+    """Messages of one sink and turn, at most 2,000 or 256 KiB (a single message may be longer), in order of arrival.
+
+    Its bytes count against the sink until the batch and all views into it are gone: a handler that keeps some calls `detach`.
+    """
+
+    cdef SinkBatch* batch
+    cdef BatchView view
+
+    def __dealloc__(self) -> None:
+        if self.batch != NULL:
+            batch_free(self.batch)
+
+    def __len__(self) -> int:
+        return self.batch.count
+
+    def __getbuffer__(self, Py_buffer* buffer, int flags) -> None:
+        PyBuffer_FillInfo(buffer, self, self.batch.chars, self.batch.used, 1, flags)
+
+    cdef SinkMessage* _row(self, Py_ssize_t index) except NULL:
+        if not 0 <= index < self.batch.count:
+            raise IndexError(index)
+        return &self.batch.messages[index]
+
+    def subject(self, index: int) -> memoryview:
+        """Return the subject of message `index`; 0 <= index < len(batch)."""
+        cdef SinkMessage* row = self._row(index)
+        return memoryview(self)[row.at : row.at + row.subject_length]
+
+    def reply(self, index: int) -> memoryview:
+        """Return the reply subject of message `index`; empty when it has none."""
+        cdef SinkMessage* row = self._row(index)
+        cdef size_t at = row.at + row.subject_length
+        return memoryview(self)[at : at + row.reply_length]
+
+    def header(self, index: int) -> memoryview:
+        """Return the header block of message `index` with its `NATS/1.0` line; empty when it has none."""
+        cdef SinkMessage* row = self._row(index)
+        cdef size_t at = row.at + row.subject_length + row.reply_length
+        return memoryview(self)[at : at + row.header_length]
+
+    def payload(self, index: int) -> memoryview:
+        """Return the payload of message `index`."""
+        cdef SinkMessage* row = self._row(index)
+        cdef size_t at = row.at + row.subject_length + row.reply_length + row.header_length
+        return memoryview(self)[at : at + row.payload_length]
+
+    def link(self, index: int) -> int:
+        """Return the link that message `index` came by; 0 when this process published it."""
+        return self._row(index).link
+
+    def detach(self) -> list[tuple[bytes, bytes, bytes, bytes]]:
+        """Return copies of all messages as (subject, reply, header block, payload); they don't count against the sink."""
+        cdef list messages = []
+        cdef SinkMessage* row
+        cdef const char* at
+        cdef uint32_t index
+        for index in range(self.batch.count):
+            row = &self.batch.messages[index]
+            at = self.batch.chars + row.at
+            subject = at[: row.subject_length]
+            at += row.subject_length
+            reply = at[: row.reply_length]
+            at += row.reply_length
+            header = at[: row.header_length]
+            at += row.header_length
+            messages.append((subject, reply, header, at[: row.payload_length]))
+        return messages
+
+    def capsule(self) -> object:
+        """Return a capsule named `framework.batch.1` with the C struct of the batch; valid as long as the batch."""
+        self.view.version = 1
+        self.view.count = self.batch.count
+        self.view.messages = self.batch.messages
+        self.view.chars = self.batch.chars
+        return PyCapsule_New(&self.view, b"framework.batch.1", NULL)
+
+
+cdef object batch_made(SinkBatch* batch):
+    """Give a batch to Python."""
+    cdef Batch made = Batch.__new__(Batch)
+    made.batch = batch
+    return made

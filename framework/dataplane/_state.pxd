@@ -1,0 +1,404 @@
+"""The memory of the plane: links, subscriptions, accounts, sinks, buffers. One loop thread owns all of it."""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+
+from framework.sublist._sublist cimport Interest, Match, SublistState
+from framework.sublist._table cimport Key, Table
+
+
+cdef enum:
+    # Sizes of the plane's buffers; reasons in docs/ARCHITECTURE.md, "Buffers".
+    READ_BLOCK_BYTES = 262144
+    OUTPUT_BLOCK_BYTES = 32768
+    FRAME_OWN_BLOCK_BYTES = 65536
+    # A frame at least this long that is still incomplete gets a block of its own, and is read straight into it.
+    REFERENCE_BYTES = 8192
+    # A payload at least this long is sent from where it was read.
+    REFERENCE_PENDING_BYTES = 524288
+    # Unless so much waits already: what waits long must not hold read blocks.
+    STALL_PENDING_BYTES = 4194304
+    # A client that publishes to a link with so much waiting is read no further for a while.
+    STALL_NS = 10000000
+    BLOCKS_KEPT = 192
+    MEMO_LINE_BYTES = 224
+    MEMO_HEAD_BYTES = 320
+    BATCH_MESSAGES = 2000
+    BATCH_BYTES = 262144
+    ROUTE_CONTROL_LINE_FACTOR = 16
+    UNREGISTERED_READ_BYTES = 4096
+    QUEUES_MAX = 1024
+    # Queue groups in one RMSG.
+    DETAIL_BYTES = 256
+
+
+cdef enum LinkKindC:
+    CLIENT = 0
+    ROUTE = 1
+    GATEWAY = 2
+    LEAF = 3
+    SYSTEM = 4
+    # The link that stands for what this process publishes; never reported.
+
+
+cdef enum ClosedStateC:
+    # As framework.wire.closed_state.ClosedState; a test holds them equal.
+    CLIENT_CLOSED = 1
+    AUTHENTICATION_TIMEOUT = 2
+    AUTHENTICATION_VIOLATION = 3
+    SLOW_CONSUMER_PENDING_BYTES = 5
+    SLOW_CONSUMER_WRITE_DEADLINE = 6
+    WRITE_ERROR = 7
+    READ_ERROR = 8
+    PARSE_ERROR = 9
+    STALE_CONNECTION = 10
+    PROTOCOL_VIOLATION = 11
+    MAX_CONNECTIONS_EXCEEDED = 15
+    MAX_PAYLOAD_EXCEEDED = 16
+    MAX_CONTROL_LINE_EXCEEDED = 17
+    SERVER_SHUTDOWN = 21
+    MSG_HEADER_VIOLATION = 27
+
+
+cdef struct Block:
+    # `capacity` bytes and COPY_SLACK follow.
+    Block* next
+    size_t capacity
+    uint32_t users
+
+
+cdef struct Segment:
+    Segment* next
+    Block* block
+    char* chars
+    size_t length
+
+
+cdef struct Account:
+    Key key
+    # Its name, which follows the struct.
+    const char* name
+    uint32_t name_length
+    uint32_t index
+    SublistState sublist
+    Table interest
+    # Local interest by subject and queue: what routes were told.
+    Link** routes
+    uint32_t route_count
+    uint32_t route_room
+
+
+cdef struct LocalInterest:
+    Key key
+    # Subject, then a space and the queue when there is one.
+    uint32_t subject_length
+    uint32_t queue_length
+    uint32_t count
+
+
+cdef struct Subscription:
+    Interest interest
+    Key key
+    # Link and sid (for a route: the words of RS+), then the subject and queue it stands for.
+    Link* link
+    Sink* sink
+    Account* account
+    Subscription* next
+    # Of the same link.
+    Subscription* previous
+    int64_t msgs
+    int64_t max_msgs
+    const char* sid
+    uint16_t sid_length
+    uint8_t dead
+
+
+cdef struct Memo:
+    # The last PUB line of a link, for when the next one is the same.
+    uint32_t line_length
+    uint32_t body_length
+    uint32_t subject_at
+    uint32_t subject_length
+    uint32_t head_length
+    Match* match
+    uint64_t serial
+    Subscription* target
+    # The one subscription that it reaches, when `simple`; NULL: none.
+    uint8_t simple
+    char line[MEMO_LINE_BYTES + 64]
+    char head[MEMO_HEAD_BYTES + 64]
+
+
+cdef struct Link:
+    uint64_t id
+    uint64_t cid
+    int32_t fd
+    uint8_t kind
+    uint8_t accepted
+    uint8_t registered
+    uint8_t parked
+    uint8_t greeted
+    # An accepted route showed its CONNECT and may go on.
+    uint8_t doomed
+    uint8_t last_words
+    # Doomed, but its output is sent first.
+    uint8_t dirty
+    uint8_t paused
+    uint8_t hot
+    uint8_t polled
+    # What the poller watches now: 1 reading, 2 writing.
+    uint8_t verbose
+    uint8_t pedantic
+    uint8_t echo
+    uint8_t headers
+    uint8_t no_responders
+    uint8_t protocol
+    uint8_t account_omitted
+    uint8_t picked
+    uint16_t reason
+    uint16_t port
+    uint32_t left_length
+    uint32_t pings_out
+    uint32_t subscription_count
+    uint32_t place
+    # In the list of all links.
+    Account* account
+    Subscription* subscriptions
+    char* left
+    # Bytes of an incomplete frame.
+    Block* big
+    size_t big_fill
+    size_t big_need
+    Segment* output_head
+    Segment* output_tail
+    Block* write_block
+    char* write_at
+    char* write_end
+    size_t pending
+    Memo* memo
+    Link* next_dirty
+    uint64_t stalled_by
+    int64_t stalled_until_ns
+    int64_t written_ns
+    int64_t opened_ns
+    int64_t received_ns
+    int64_t ping_due_ns
+    int64_t ping_sent_ns
+    int64_t rtt_ns
+    int64_t in_msgs
+    int64_t in_bytes
+    int64_t out_msgs
+    int64_t out_bytes
+    int64_t stalls
+    char host[46]
+
+
+cdef struct Sink:
+    int64_t id
+    Account* account
+    Subscription* subscription
+    int64_t bytes_max
+    int64_t held
+    # Bytes of its messages that Python has not let go of; touched by both threads, atomically.
+    int64_t dropped
+    int32_t users
+    # Itself and its batches, atomically.
+    uint8_t overflow
+    uint8_t filled
+    uint8_t closed
+    SinkBatch* batch
+    Sink* next
+    Sink* next_filled
+
+
+cdef struct SinkMessage:
+    uint64_t link
+    uint32_t at
+    uint32_t subject_length
+    uint32_t reply_length
+    uint32_t header_length
+    uint32_t payload_length
+    # Follow each other from `at` in the batch's bytes.
+
+
+cdef struct SinkBatch:
+    Sink* sink
+    uint32_t count
+    uint32_t room
+    size_t used
+    size_t capacity
+    SinkMessage* messages
+    char* chars
+
+
+cdef struct Row:
+    uint64_t link
+    uint64_t cid
+    int64_t opened_ns
+    int64_t received_ns
+    int64_t rtt_ns
+    int64_t pending
+    int64_t in_msgs
+    int64_t in_bytes
+    int64_t out_msgs
+    int64_t out_bytes
+    int64_t subscriptions
+    int64_t stalls
+    uint16_t port
+    uint8_t kind
+    char host[46]
+
+
+cdef enum RecordType:
+    RECORD_OPENED
+    RECORD_GREETING
+    RECORD_ERR
+    RECORD_PONG
+    RECORD_INTEREST
+    RECORD_CLOSED
+    RECORD_DELIVERED
+    RECORD_LINKS
+    RECORD_SUBSCRIPTIONS
+
+
+cdef struct Record:
+    # An event on its way to Python; `length` bytes follow.
+    Record* next
+    RecordType type
+    uint64_t link
+    int64_t number
+    int64_t other
+    uint8_t kind
+    uint8_t flag
+    SinkBatch* batch
+    Row row
+    size_t length
+
+
+cdef struct Command:
+    # An order on its way to the loop; `length` bytes follow.
+    Command* next
+    int32_t verb
+    int32_t flags
+    uint64_t link
+    int64_t number
+    int64_t other
+    size_t length
+    size_t split
+    Sink* sink
+
+
+cdef struct Limits:
+    int64_t max_payload
+    int64_t max_control_line
+    int64_t max_pending
+    int64_t max_connections
+    int64_t max_subscriptions
+    int64_t ping_interval_ns
+    int64_t ping_max
+    int64_t write_deadline_ns
+    int64_t auth_timeout_ns
+    uint8_t auth_required
+
+
+cdef struct Totals:
+    int64_t in_msgs
+    int64_t in_bytes
+    int64_t out_msgs
+    int64_t out_bytes
+    int64_t in_client_msgs
+    int64_t in_client_bytes
+    int64_t out_client_msgs
+    int64_t out_client_bytes
+    int64_t slow_clients
+    int64_t slow_routes
+    int64_t stale_clients
+    int64_t stale_routes
+    int64_t stalled_clients
+    int64_t connections
+    int64_t routes
+    int64_t connections_opened
+    int64_t subscriptions
+    int64_t dropped
+
+
+cdef struct Shell:
+    # What the core asks of the sockets around it; all NULL in simulation.
+    void* self
+    void (*bury)(void* self, Link* link) noexcept nogil
+    void (*watch)(void* self, Link* link) noexcept nogil
+
+
+cdef struct Pick:
+    Link* link
+    const char* queue
+    uint32_t queue_length
+
+
+cdef struct State:
+    Limits limits
+    Totals totals
+    Shell shell
+    uint64_t seed
+    uint64_t random
+    uint64_t next_cid
+    int64_t now_ns
+    int64_t tick_due_ns
+    Account** accounts
+    uint32_t account_count
+    Table account_names
+    Link** slots
+    # By the low half of a link's id.
+    uint32_t* generations
+    uint32_t slot_room
+    uint32_t* free_slots
+    uint32_t free_count
+    Link** links
+    uint32_t link_count
+    uint32_t link_room
+    Link* system
+    Table sids
+    Link* dirty
+    Link** doomed
+    uint32_t doomed_count
+    uint32_t doomed_room
+    uint32_t paused_count
+    Subscription* dead
+    # Unsubscribed within this turn; freed at its end.
+    Sink* sinks
+    Sink* filled
+    Block* blocks
+    uint32_t block_count
+    Block* read_block
+    Block* read_spare
+    Segment* segments
+    Pick* picks
+    uint32_t pick_count
+    uint32_t pick_room
+    Link* stalled_by
+    Sink* stalled_sink
+    Record* first_record
+    Record* last_record
+    uint32_t record_count
+    char* info[4]
+    size_t info_length[4]
+    uint8_t watch_interest
+
+
+cdef struct Message:
+    Link* source
+    Account* account
+    const char* subject
+    size_t subject_length
+    const char* reply
+    size_t reply_length
+    const char* body
+    # Header block, payload, CR LF.
+    size_t header_length
+    size_t body_length
+    # Without the CR LF.
+    Block* block
+    # That the body lies in.
+    const char** queues
+    uint32_t* queue_lengths
+    uint32_t queue_count
+    # Of a routed message: groups that the receiver must serve.

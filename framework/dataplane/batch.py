@@ -1,0 +1,5 @@
+"""The batch of messages that a sink gets."""
+
+from framework.dataplane._sinkbatch import Batch
+
+__all__ = ["Batch"]

@@ -1,0 +1,37 @@
+"""Counters of a whole plane."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Sums over all links since the start; `connections`, `routes` and `subscriptions` are of this moment.
+
+    Messages and bytes count payloads with their headers, without protocol lines, as nats-server does.
+    """
+
+    in_msgs: int
+    in_bytes: int
+    out_msgs: int
+    out_bytes: int
+    in_client_msgs: int
+    in_client_bytes: int
+    out_client_msgs: int
+    out_client_bytes: int
+    slow_clients: int
+    slow_routes: int
+    stale_clients: int
+    stale_routes: int
+    stalled_clients: int
+    connections: int
+    """Clients."""
+    routes: int
+    """Connections of all other kinds."""
+    connections_opened: int
+    """Clients ever."""
+    subscriptions: int
+    """Of clients and sinks here."""
+    dropped: int
+    """Messages that full sinks did not take."""

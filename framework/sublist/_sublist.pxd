@@ -1,0 +1,119 @@
+"""The C face of the sublist; see `_sublist.pyx` for what it promises."""
+
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+
+from framework.sublist._table cimport Key, Table
+
+
+cdef struct Interest:
+    # One subscription as the sublist sees it; first member of what its owner keeps.
+    const char* subject
+    const char* queue
+    void* owner
+    # Remotes only: several interests of one owner count once in a match.
+    void* home
+    # The list that holds it; the sublist's own.
+    uint32_t subject_length
+    uint32_t place
+    uint32_t weight
+    # Members that it stands for; at least 1.
+    uint16_t queue_length
+    uint8_t remote
+    # 1: of another server.
+
+
+cdef struct Group:
+    const char* name
+    uint32_t name_length
+    uint32_t first
+    # Index of its first member in `Match.members`; local members come first.
+    uint32_t local_count
+    uint32_t remote_count
+    uint32_t weight
+    # Of all members together.
+
+
+cdef struct Match:
+    # Who gets messages of one subject. Valid until the next change of the sublist.
+    Key key
+    uint64_t serial
+    # Changes when the record is used for something else.
+    uint64_t stamp
+    uint32_t bucket_one
+    uint32_t bucket_two
+    uint8_t recent
+    uint32_t plain_count
+    uint32_t remote_count
+    uint32_t group_count
+    Interest** plain
+    Interest** remote
+    Interest** members
+    Group* groups
+    void* store
+    size_t store_bytes
+    size_t key_bytes
+
+
+cdef struct InterestList:
+    Interest** items
+    uint32_t count
+    uint32_t room
+
+
+cdef struct Literal:
+    Key key
+    InterestList here
+
+
+cdef struct Node:
+    Key key
+    # Address of the parent, then the token.
+    Node* parent
+    Node* any_token
+    InterestList here
+    InterestList rest
+    # Interest that ends in `>` below this node.
+    uint32_t children
+
+
+cdef enum:
+    BUCKETS = 256
+
+
+cdef struct SublistState:
+    uint64_t seed
+    Table literals
+    Table nodes
+    Node root
+    uint64_t version_all
+    uint64_t version_one[BUCKETS]
+    uint64_t version_two[BUCKETS]
+    Table cache
+    Match** ring
+    # Cached matches, in the order in which the clock hand passes them.
+    uint32_t ring_count
+    uint32_t ring_room
+    uint32_t hand
+    uint32_t cache_max
+    uint32_t* seen
+    # Subjects that were looked up once and are not cached yet.
+    Match scratch
+    uint64_t next_serial
+    size_t count
+    uint64_t hits
+    uint64_t misses
+    InterestList** reached
+    uint32_t reached_count
+    uint32_t reached_room
+
+
+cdef bint sublist_open(SublistState* self, uint64_t seed, uint32_t cache_max) noexcept nogil
+cdef void sublist_close(SublistState* self) noexcept nogil
+cdef bint sublist_insert(SublistState* self, Interest* interest) noexcept nogil
+cdef void sublist_remove(SublistState* self, Interest* interest) noexcept nogil
+cdef void sublist_touch(SublistState* self, Interest* interest) noexcept nogil
+cdef Match* sublist_match(SublistState* self, const char* subject, size_t length) noexcept nogil
+
+cdef inline bint sublist_fresh(SublistState* self, Match* match) noexcept nogil:
+    """Whether no interest changed that this match depends on. The versions only grow, so equal sums are equal parts."""
+    return match.stamp == self.version_all + self.version_one[match.bucket_one] + self.version_two[match.bucket_two]

@@ -1,0 +1,718 @@
+"""Which subscriptions a subject reaches.
+
+Literal interest stands in a hash table by whole subject, interest with wildcards in a tree of tokens whose edges are one hash table.
+A match is remembered for its subject. It depends on the literal interest of that very subject and on wildcard interest whose literal
+beginning agrees with the subject's: the former drops one remembered match, the latter moves one of 513 version counters (none, one or
+two literal tokens at the beginning), so a change leaves the matches of other subjects alone.
+
+A subject is remembered when it is asked for the second time, so that reply subjects, which are used once, push nothing out; when the
+memory is full, a clock hand finds a match that was not used since it last passed.
+
+Tokens are separated by `.`; `*` matches one token, `>` one or more at the end; a subject with an empty token matches nothing.
+Source: nats-server `sublist.go`, `Match`, `matchLevel`.
+"""
+
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memchr, memcpy, memset
+
+from framework.sublist._bytes cimport hash_bytes
+from framework.sublist._table cimport Key, Table, table_add, table_clear, table_find, table_remove
+
+from framework.sublist.result import SublistResult
+
+
+cdef enum:
+    SEEN_COUNT = 8192
+    # Slots of the doorkeeper; a power of two.
+
+
+# ---- lists of interest -------------------------------------------------------------------------------------------------
+
+
+cdef bint _list_add(InterestList* self, Interest* interest) noexcept nogil:
+    cdef uint32_t room
+    cdef Interest** items
+    if self.count == self.room:
+        room = self.room * 2 if self.room else 1
+        items = <Interest**> realloc(self.items, room * sizeof(Interest*))
+        if items == NULL:
+            return False
+        self.items = items
+        self.room = room
+    interest.place = self.count
+    interest.home = self
+    self.items[self.count] = interest
+    self.count += 1
+    return True
+
+
+cdef void _list_remove(InterestList* self, Interest* interest) noexcept nogil:
+    cdef Interest* last = self.items[self.count - 1]
+    self.items[interest.place] = last
+    last.place = interest.place
+    self.count -= 1
+    interest.home = NULL
+    if self.count == 0:
+        free(self.items)
+        self.items = NULL
+        self.room = 0
+
+
+# ---- the tree of tokens ------------------------------------------------------------------------------------------------
+
+
+cdef bint _has_wildcard(const char* subject, size_t length) noexcept nogil:
+    """Whether a token is `*`, or the last one is `>`; the subject is valid."""
+    cdef size_t at
+    for at in range(length):
+        if subject[at] == c"*" or subject[at] == c">":
+            if (at == 0 or subject[at - 1] == c".") and (at + 1 == length or subject[at + 1] == c"."):
+                return True
+    return False
+
+
+cdef uint32_t _edge(Node* parent, const char* token, size_t length, char* edge) noexcept nogil:
+    memcpy(edge, &parent, sizeof(Node*))
+    memcpy(edge + sizeof(Node*), token, length)
+    return <uint32_t> (sizeof(Node*) + length)
+
+
+cdef Node* _child(SublistState* self, Node* parent, const char* token, size_t length) noexcept nogil:
+    cdef char edge[256]
+    cdef char* key = edge
+    cdef uint32_t count
+    cdef Node* found
+    if length + sizeof(Node*) > sizeof(edge):
+        key = <char*> malloc(length + sizeof(Node*))
+        if key == NULL:
+            return NULL
+    count = _edge(parent, token, length, key)
+    found = <Node*> table_find(&self.nodes, hash_bytes(self.seed, key, count), key, count)
+    if key != edge:
+        free(key)
+    return found
+
+
+cdef Node* _child_made(SublistState* self, Node* parent, const char* token, size_t length) noexcept nogil:
+    cdef Node* child
+    cdef char* key
+    if length == 1 and token[0] == c"*":
+        if parent.any_token == NULL:
+            child = <Node*> calloc(1, sizeof(Node))
+            if child == NULL:
+                return NULL
+            child.parent = parent
+            parent.any_token = child
+            parent.children += 1
+        return parent.any_token
+    child = _child(self, parent, token, length)
+    if child != NULL:
+        return child
+    child = <Node*> calloc(1, sizeof(Node) + sizeof(Node*) + length)
+    if child == NULL:
+        return NULL
+    key = <char*> (child + 1)
+    child.key.length = _edge(parent, token, length, key)
+    child.key.chars = key
+    child.key.hash = hash_bytes(self.seed, key, child.key.length)
+    child.parent = parent
+    if not table_add(&self.nodes, &child.key):
+        free(child)
+        return NULL
+    parent.children += 1
+    return child
+
+
+cdef void _prune(SublistState* self, Node* node) noexcept nogil:
+    """Free a node without interest or children, and its parents that are left so."""
+    cdef Node* parent
+    while node != &self.root and node.children == 0 and node.here.count == 0 and node.rest.count == 0:
+        parent = node.parent
+        if parent.any_token == node:
+            parent.any_token = NULL
+        else:
+            table_remove(&self.nodes, &node.key)
+        parent.children -= 1
+        free(node)
+        node = parent
+
+
+cdef InterestList* _wild_list(SublistState* self, const char* subject, size_t length, Node** at_node) noexcept nogil:
+    """Return the list in the tree where interest in `subject` belongs; make the way to it. NULL: no memory."""
+    cdef Node* node = &self.root
+    cdef const char* end = subject + length
+    cdef const char* dot
+    cdef Node* child
+    while True:
+        dot = <const char*> memchr(subject, c".", end - subject)
+        if dot == NULL:
+            dot = end
+        if dot == end and end - subject == 1 and subject[0] == c">":
+            at_node[0] = node
+            return &node.rest
+        child = _child_made(self, node, subject, dot - subject)
+        if child == NULL:
+            _prune(self, node)
+            return NULL
+        node = child
+        if dot == end:
+            at_node[0] = node
+            return &node.here
+        subject = dot + 1
+
+
+cdef Node* _node_of(SublistState* self, const char* subject, size_t length) noexcept nogil:
+    """Return the node that holds interest in `subject`, which is there."""
+    cdef Node* node = &self.root
+    cdef const char* end = subject + length
+    cdef const char* dot
+    while True:
+        dot = <const char*> memchr(subject, c".", end - subject)
+        if dot == NULL:
+            dot = end
+        if dot == end and end - subject == 1 and subject[0] == c">":
+            return node
+        if dot - subject == 1 and subject[0] == c"*":
+            node = node.any_token
+        else:
+            node = _child(self, node, subject, dot - subject)
+        if dot == end:
+            return node
+        subject = dot + 1
+
+
+# ---- what a change makes stale -----------------------------------------------------------------------------------------
+
+
+cdef size_t _tokens_length(const char* subject, size_t length, int tokens) noexcept nogil:
+    """Return the length of the first `tokens` tokens; 0 when there are fewer, or one of them is a wildcard."""
+    cdef size_t at = 0
+    cdef size_t start = 0
+    while True:
+        if at == length or subject[at] == c".":
+            if at - start == 1 and (subject[start] == c"*" or subject[start] == c">"):
+                return 0
+            tokens -= 1
+            if tokens == 0:
+                return at
+            start = at + 1
+        if at == length:
+            return 0
+        at += 1
+
+
+cdef void _buckets(SublistState* self, const char* subject, size_t length, uint32_t* one, uint32_t* two) noexcept nogil:
+    cdef size_t first = _tokens_length(subject, length, 1)
+    cdef size_t second = _tokens_length(subject, length, 2)
+    one[0] = <uint32_t> (hash_bytes(self.seed, subject, first) % BUCKETS)
+    two[0] = <uint32_t> (hash_bytes(self.seed, subject, second) % BUCKETS) if second else one[0]
+
+
+cdef void _make_stale(SublistState* self, Interest* interest) noexcept nogil:
+    cdef const char* subject = interest.subject
+    cdef size_t length = interest.subject_length
+    cdef Match* match
+    cdef size_t prefix
+    if not _has_wildcard(subject, length):
+        match = <Match*> table_find(&self.cache, hash_bytes(self.seed, subject, length), subject, length)
+        if match != NULL:
+            match.stamp = ~<uint64_t> 0
+        self.scratch.stamp = ~<uint64_t> 0
+        return
+    prefix = _tokens_length(subject, length, 2)
+    if prefix:
+        self.version_two[hash_bytes(self.seed, subject, prefix) % BUCKETS] += 1
+        return
+    prefix = _tokens_length(subject, length, 1)
+    if prefix:
+        self.version_one[hash_bytes(self.seed, subject, prefix) % BUCKETS] += 1
+        return
+    self.version_all += 1
+
+
+# ---- changes -----------------------------------------------------------------------------------------------------------
+
+
+cdef bint sublist_open(SublistState* self, uint64_t seed, uint32_t cache_max) noexcept nogil:
+    memset(self, 0, sizeof(SublistState))
+    self.seed = seed
+    self.cache_max = cache_max
+    self.scratch.stamp = ~<uint64_t> 0
+    return True
+
+
+cdef bint sublist_insert(SublistState* self, Interest* interest) noexcept nogil:
+    """Add interest in a valid subject; False when memory ran out. The owner keeps it unmoved until `sublist_remove`."""
+    cdef const char* subject = interest.subject
+    cdef size_t length = interest.subject_length
+    cdef uint64_t hashed
+    cdef Literal* literal
+    cdef InterestList* into
+    cdef Node* node = NULL
+    if _has_wildcard(subject, length):
+        into = _wild_list(self, subject, length, &node)
+        if into == NULL:
+            return False
+        if not _list_add(into, interest):
+            _prune(self, node)
+            return False
+    else:
+        hashed = hash_bytes(self.seed, subject, length)
+        literal = <Literal*> table_find(&self.literals, hashed, subject, length)
+        if literal == NULL:
+            literal = <Literal*> calloc(1, sizeof(Literal) + length)
+            if literal == NULL:
+                return False
+            memcpy(<char*> (literal + 1), subject, length)
+            literal.key.chars = <char*> (literal + 1)
+            literal.key.length = <uint32_t> length
+            literal.key.hash = hashed
+            if not table_add(&self.literals, &literal.key):
+                free(literal)
+                return False
+        if not _list_add(&literal.here, interest):
+            if literal.here.count == 0:
+                table_remove(&self.literals, &literal.key)
+                free(literal)
+            return False
+    self.count += 1
+    _make_stale(self, interest)
+    return True
+
+
+cdef void sublist_remove(SublistState* self, Interest* interest) noexcept nogil:
+    """Remove interest that is there."""
+    cdef Literal* literal
+    cdef Node* node
+    cdef InterestList* home = <InterestList*> interest.home
+    _make_stale(self, interest)
+    self.count -= 1
+    if _has_wildcard(interest.subject, interest.subject_length):
+        node = _node_of(self, interest.subject, interest.subject_length)
+        _list_remove(home, interest)
+        _prune(self, node)
+        return
+    _list_remove(home, interest)
+    if home.count == 0:
+        literal = <Literal*> table_find(&self.literals, hash_bytes(self.seed, interest.subject, interest.subject_length),
+                                        interest.subject, interest.subject_length)
+        table_remove(&self.literals, &literal.key)
+        free(literal)
+
+
+cdef void sublist_touch(SublistState* self, Interest* interest) noexcept nogil:
+    """Say that the weight of interest that is there has changed."""
+    _make_stale(self, interest)
+
+
+# ---- matching ----------------------------------------------------------------------------------------------------------
+
+
+cdef bint _reach(SublistState* self, InterestList* found) noexcept nogil:
+    cdef InterestList** grown
+    cdef uint32_t room
+    if found.count == 0:
+        return True
+    if self.reached_count == self.reached_room:
+        room = self.reached_room * 2 if self.reached_room else 16
+        grown = <InterestList**> realloc(self.reached, room * sizeof(InterestList*))
+        if grown == NULL:
+            return False
+        self.reached = grown
+        self.reached_room = room
+    self.reached[self.reached_count] = found
+    self.reached_count += 1
+    return True
+
+
+cdef bint _walk(SublistState* self, Node* node, const char* subject, const char* end) noexcept nogil:
+    """Collect the lists below `node` that the rest of the subject reaches; False: no memory."""
+    cdef const char* dot
+    cdef Node* child
+    while True:
+        if not _reach(self, &node.rest):
+            return False
+        if node.children == 0:
+            return True
+        dot = <const char*> memchr(subject, c".", end - subject)
+        if dot == NULL:
+            dot = end
+        child = node.any_token
+        if child != NULL:
+            if dot == end:
+                if not _reach(self, &child.here):
+                    return False
+            elif not _walk(self, child, dot + 1, end):
+                return False
+        child = _child(self, node, subject, dot - subject)
+        if child == NULL:
+            return True
+        if dot == end:
+            return _reach(self, &child.here)
+        node = child
+        subject = dot + 1
+
+
+cdef bint _is_matchable(const char* subject, size_t length) noexcept nogil:
+    """Whether no token is empty."""
+    cdef size_t at
+    if length == 0 or subject[0] == c"." or subject[length - 1] == c".":
+        return False
+    for at in range(1, length):
+        if subject[at] == c"." and subject[at - 1] == c".":
+            return False
+    return True
+
+
+cdef bint _room_for(Match* match, size_t need) noexcept nogil:
+    cdef void* store
+    if need > match.store_bytes:
+        store = realloc(match.store, need)
+        if store == NULL:
+            return False
+        match.store = store
+        match.store_bytes = need
+    return True
+
+
+cdef Group* _group(Match* match, Interest* interest) noexcept nogil:
+    cdef uint32_t at
+    cdef Group* group
+    for at in range(match.group_count):
+        group = &match.groups[at]
+        if group.name_length == interest.queue_length and _same(group.name, interest.queue, group.name_length):
+            return group
+    group = &match.groups[match.group_count]
+    match.group_count += 1
+    memset(group, 0, sizeof(Group))
+    group.name = interest.queue
+    group.name_length = interest.queue_length
+    return group
+
+
+cdef bint _same(const char* left, const char* right, size_t length) noexcept nogil:
+    cdef size_t at
+    for at in range(length):
+        if left[at] != right[at]:
+            return False
+    return True
+
+
+cdef void _add_remote(Match* match, Interest* interest) noexcept nogil:
+    cdef uint32_t at
+    for at in range(match.remote_count):
+        if match.remote[at].owner == interest.owner:
+            return
+    match.remote[match.remote_count] = interest
+    match.remote_count += 1
+
+
+cdef void _count_members(SublistState* self, Match* match) noexcept nogil:
+    cdef uint32_t which, at
+    cdef InterestList* found
+    cdef Interest* interest
+    cdef Group* group
+    for which in range(self.reached_count):
+        found = self.reached[which]
+        for at in range(found.count):
+            interest = found.items[at]
+            if interest.queue_length:
+                group = _group(match, interest)
+                group.weight += interest.weight
+                if interest.remote:
+                    group.remote_count += 1
+                else:
+                    group.local_count += 1
+            elif interest.remote:
+                _add_remote(match, interest)
+            else:
+                match.plain[match.plain_count] = interest
+                match.plain_count += 1
+
+
+cdef void _place_members(SublistState* self, Match* match) noexcept nogil:
+    cdef uint32_t which, at, first = 0
+    cdef InterestList* found
+    cdef Interest* interest
+    cdef Group* group
+    for at in range(match.group_count):
+        group = &match.groups[at]
+        group.first = first
+        first += group.local_count + group.remote_count
+        group.remote_count = group.local_count
+        # For now: where the next remote member goes.
+        group.local_count = 0
+    for which in range(self.reached_count):
+        found = self.reached[which]
+        for at in range(found.count):
+            interest = found.items[at]
+            if interest.queue_length:
+                group = _group(match, interest)
+                if interest.remote:
+                    match.members[group.first + group.remote_count] = interest
+                    group.remote_count += 1
+                else:
+                    match.members[group.first + group.local_count] = interest
+                    group.local_count += 1
+    for at in range(match.group_count):
+        match.groups[at].remote_count -= match.groups[at].local_count
+
+
+cdef bint _fill(SublistState* self, Match* match, const char* subject, size_t length, uint64_t hashed) noexcept nogil:
+    """Compute the match of a subject; False: no memory, and the match is empty."""
+    cdef uint32_t which, queued = 0
+    cdef size_t total = 0
+    cdef Literal* literal
+    self.reached_count = 0
+    match.plain_count = match.remote_count = match.group_count = 0
+    if _is_matchable(subject, length):
+        literal = <Literal*> table_find(&self.literals, hashed, subject, length)
+        if literal != NULL and not _reach(self, &literal.here):
+            return False
+        if not _walk(self, &self.root, subject, subject + length):
+            return False
+    for which in range(self.reached_count):
+        total += self.reached[which].count
+    if not _room_for(match, total * (3 * sizeof(Interest*) + sizeof(Group))):
+        return False
+    match.plain = <Interest**> match.store
+    match.remote = match.plain + total
+    match.members = match.remote + total
+    match.groups = <Group*> (match.members + total)
+    _count_members(self, match)
+    if match.group_count:
+        _place_members(self, match)
+    _buckets(self, subject, length, &match.bucket_one, &match.bucket_two)
+    match.stamp = self.version_all + self.version_one[match.bucket_one] + self.version_two[match.bucket_two]
+    self.next_serial += 1
+    match.serial = self.next_serial
+    return True
+
+
+cdef Match* _cache_place(SublistState* self, const char* subject, size_t length, uint64_t hashed) noexcept nogil:
+    """Return a record for a new subject: a new one, or one that was not used lately. NULL: no memory."""
+    cdef Match* match
+    cdef Match** grown
+    cdef uint32_t room
+    cdef char* chars
+    if self.ring_count < self.cache_max:
+        if self.ring_count == self.ring_room:
+            room = self.ring_room * 2 if self.ring_room else 16
+            grown = <Match**> realloc(self.ring, room * sizeof(Match*))
+            if grown == NULL:
+                return NULL
+            self.ring = grown
+            self.ring_room = room
+        match = <Match*> calloc(1, sizeof(Match))
+        if match == NULL:
+            return NULL
+        self.ring[self.ring_count] = match
+        self.ring_count += 1
+    else:
+        while self.ring[self.hand].recent:
+            self.ring[self.hand].recent = 0
+            self.hand = (self.hand + 1) % self.ring_count
+        match = self.ring[self.hand]
+        self.hand = (self.hand + 1) % self.ring_count
+        if match.key.length:
+            table_remove(&self.cache, &match.key)
+    chars = <char*> match.key.chars
+    match.key.length = 0
+    if match.key_bytes < length:
+        chars = <char*> realloc(chars, length)
+        if chars == NULL:
+            return NULL
+        match.key_bytes = length
+        match.key.chars = chars
+    memcpy(chars, subject, length)
+    match.key.length = <uint32_t> length
+    match.key.hash = hashed
+    if not table_add(&self.cache, &match.key):
+        match.key.length = 0
+        return NULL
+    return match
+
+
+cdef bint _was_seen(SublistState* self, uint64_t hashed) noexcept nogil:
+    """Whether the subject was looked up before, lately; remember that it was now."""
+    cdef uint32_t tag = <uint32_t> (hashed >> 32) | 1
+    cdef uint32_t* slot
+    if self.seen == NULL:
+        self.seen = <uint32_t*> calloc(SEEN_COUNT, sizeof(uint32_t))
+        if self.seen == NULL:
+            return False
+    slot = &self.seen[hashed & (SEEN_COUNT - 1)]
+    if slot[0] == tag:
+        return True
+    slot[0] = tag
+    return False
+
+
+cdef Match* sublist_match(SublistState* self, const char* subject, size_t length) noexcept nogil:
+    """Return who gets messages of a subject; never NULL.
+
+    Cost: one hash and one comparison of the subject when it is remembered. The answer holds until the next change or match.
+    """
+    cdef uint64_t hashed = hash_bytes(self.seed, subject, length)
+    cdef Match* match = <Match*> table_find(&self.cache, hashed, subject, length)
+    if match != NULL:
+        match.recent = 1
+        if sublist_fresh(self, match):
+            self.hits += 1
+            return match
+    elif length and self.cache_max and _was_seen(self, hashed):
+        match = _cache_place(self, subject, length, hashed)
+    self.misses += 1
+    if match == NULL:
+        match = &self.scratch
+    if not _fill(self, match, subject, length, hashed):
+        match.plain_count = match.remote_count = match.group_count = 0
+        match.stamp = ~<uint64_t> 0
+    return match
+
+
+# ---- end ---------------------------------------------------------------------------------------------------------------
+
+
+cdef void _free_slots(Table* table, bint lists) noexcept nogil:
+    cdef size_t at
+    cdef Literal* literal
+    if table.slots != NULL:
+        for at in range(table.mask + 1):
+            if table.slots[at].key != NULL:
+                if lists:
+                    literal = <Literal*> table.slots[at].key
+                    free(literal.here.items)
+                free(table.slots[at].key)
+    table_clear(table)
+
+
+cdef void _free_node(Node* node, bint itself) noexcept nogil:
+    free(node.here.items)
+    free(node.rest.items)
+    if node.any_token != NULL:
+        _free_node(node.any_token, True)
+    if itself:
+        free(node)
+
+
+cdef void sublist_close(SublistState* self) noexcept nogil:
+    """Free everything but the interest, which is its owners'."""
+    cdef size_t at
+    _free_slots(&self.literals, True)
+    if self.nodes.slots != NULL:
+        for at in range(self.nodes.mask + 1):
+            if self.nodes.slots[at].key != NULL:
+                _free_node(<Node*> self.nodes.slots[at].key, True)
+    table_clear(&self.nodes)
+    _free_node(&self.root, False)
+    for at in range(self.ring_count):
+        free(<void*> self.ring[at].key.chars)
+        free(self.ring[at].store)
+        free(self.ring[at])
+    free(self.ring)
+    free(self.scratch.store)
+    free(self.seen)
+    free(self.reached)
+    table_clear(&self.cache)
+    memset(self, 0, sizeof(SublistState))
+
+
+# ---- for Python --------------------------------------------------------------------------------------------------------
+
+
+cdef struct Held:
+    Interest interest
+    uint64_t token
+
+
+cdef class Sublist:
+    """Subscriptions by subject, for code outside the data plane.
+
+    Args:
+        cache_max: Subjects whose match is remembered; 0 or more.
+    """
+
+    cdef SublistState state
+    cdef dict values
+    cdef uint64_t next_token
+
+    def __cinit__(self, *, cache_max: int = 1024) -> None:
+        self.values = {}
+        self.next_token = 0
+        sublist_open(&self.state, 0x5eed, cache_max)
+
+    def __dealloc__(self) -> None:
+        for address, _ in self.values.values():
+            free(<void*> <size_t> address)
+        sublist_close(&self.state)
+
+    def __len__(self) -> int:
+        return self.state.count
+
+    def insert(self, subject: bytes, value: object, *, queue: bytes = b"", weight: int = 1, remote: bool = False) -> int:
+        """Add a subscription; return the token that removes it.
+
+        Args:
+            subject: Valid; may hold wildcards.
+            value: What `match` returns for it.
+            queue: Queue group, or empty.
+            weight: Members that it stands for; at least 1.
+            remote: It is of another server; `value` says which one, and counts once in a match.
+        """
+        cdef size_t subject_length = len(subject)
+        cdef size_t queue_length = len(queue)
+        cdef Held* held = <Held*> calloc(1, sizeof(Held) + subject_length + queue_length)
+        if held == NULL:
+            raise MemoryError
+        cdef char* chars = <char*> (held + 1)
+        memcpy(chars, <const char*> subject, subject_length)
+        memcpy(chars + subject_length, <const char*> queue, queue_length)
+        self.next_token += 1
+        held.token = self.next_token
+        held.interest.subject = chars
+        held.interest.subject_length = <uint32_t> subject_length
+        held.interest.queue = chars + subject_length
+        held.interest.queue_length = <uint16_t> queue_length
+        held.interest.weight = weight
+        held.interest.remote = remote
+        held.interest.owner = <void*> value
+        if not sublist_insert(&self.state, &held.interest):
+            free(held)
+            raise MemoryError
+        self.values[self.next_token] = (<size_t> held, value)
+        return self.next_token
+
+    def remove(self, token: int) -> None:
+        """Remove a subscription; KeyError when the token is not of one that is there."""
+        address, _ = self.values.pop(token)
+        cdef Held* held = <Held*> <size_t> address
+        sublist_remove(&self.state, &held.interest)
+        free(held)
+
+    def match(self, subject: bytes) -> SublistResult:
+        """Return the subscriptions that a subject reaches."""
+        cdef Match* match = sublist_match(&self.state, subject, len(subject))
+        cdef uint32_t at, member
+        cdef Group* group
+        queues = {}
+        for at in range(match.group_count):
+            group = &match.groups[at]
+            queues[group.name[:group.name_length]] = [
+                self._value(match.members[group.first + member])
+                for member in range(group.local_count + group.remote_count)
+            ]
+        return SublistResult(
+            psubs=[self._value(match.plain[at]) for at in range(match.plain_count)],
+            remotes=[self._value(match.remote[at]) for at in range(match.remote_count)],
+            qsubs=queues,
+        )
+
+    @property
+    def cache_hits(self) -> int:
+        """Matches that were remembered."""
+        return self.state.hits
+
+    cdef object _value(self, Interest* interest):
+        return self.values[(<Held*> interest).token][1]

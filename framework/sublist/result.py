@@ -1,0 +1,17 @@
+"""What a match finds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class SublistResult:
+    """Values of the subscriptions that a subject reaches; none of the lists has an order."""
+
+    psubs: list[object]
+    """Plain subscriptions of this server."""
+    remotes: list[object]
+    """Other servers with plain interest, each once."""
+    qsubs: dict[bytes, list[object]]
+    """Members of each queue group, those of this server first."""
