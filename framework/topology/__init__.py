@@ -15,6 +15,8 @@ from framework.topology.option import ConfigSection, Flag, Kind, Option, Reload
 from framework.topology.place import Place
 from framework.topology.schema import Schema
 from framework.topology.server_config import ServerConfig
+from framework.topology.topology import ServerPlan, Topology
+from framework.topology.topology_file import TopologyFile, open_topology, read_topology
 
 __all__ = [
     "CORE_SECTION",
@@ -28,10 +30,15 @@ __all__ = [
     "Reload",
     "Schema",
     "ServerConfig",
+    "ServerPlan",
+    "Topology",
     "TopologyError",
     "TopologyErrors",
+    "TopologyFile",
     "format_help",
+    "open_topology",
     "parse_flags",
     "plugin_choice",
     "read_server_conf",
+    "read_topology",
 ]

@@ -238,7 +238,11 @@ def _add_flag(group: argparse._ArgumentGroup, block: str, flag: Flag) -> None:
         return _in_block(block, values, flag.names[0])
 
     group.add_argument(
-        *_dashed(flag.names), dest=_SETTINGS, action="append", type=read, metavar="",
+        *_dashed(flag.names),
+        dest=_SETTINGS,
+        action="append",
+        type=read,
+        metavar="",
         help=flag.help,
     )
 

@@ -48,7 +48,11 @@ class Schema:
 
     def rename(self, node: Node, mistakes: Mistakes) -> Node:
         """Return the settings of one file or level with every key in its first spelling."""
-        return rename_keys(self.root, node, mistakes, explain_foreign_key)
+        return rename_keys(self.root, node, mistakes, self.explain_unknown)
+
+    def explain_unknown(self, key: str) -> str | None:
+        """Say whose a key is that no section here has; None if nobody's."""
+        return explain_foreign_key(key)
 
     def walk(self) -> Iterator[tuple[str, Option]]:
         """Yield every option with its dotted path, blocks before what stands in them."""
@@ -69,9 +73,7 @@ class Schema:
                 other = owners.setdefault(claim, section)
                 if other is not section:
                     owner = f"the {other.plugin} plugin" if other.plugin else "the core"
-                    raise PluginError(
-                        section.plugin, f"claims `{claim}`, which belongs to {owner}"
-                    )
+                    raise PluginError(section.plugin, f"claims `{claim}`, which belongs to {owner}")
 
 
 def _claims(section: ConfigSection) -> Iterator[str]:

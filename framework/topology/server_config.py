@@ -45,9 +45,7 @@ class ServerConfig:
         return self.places.get(path, DEFAULT_PLACE)
 
 
-def configure(
-    schema: Schema, layers: Sequence[Node], *, file: str | None = None
-) -> ServerConfig:
+def configure(schema: Schema, layers: Sequence[Node], *, file: str | None = None) -> ServerConfig:
     """Make a configuration of settings laid over each other.
 
     Args:

@@ -62,9 +62,7 @@ def read_text(path: Path, name: str, asked_at: Place) -> str:
         return path.read_bytes().decode(errors="surrogateescape")
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise TopologyErrors(
-            [TopologyError(asked_at, f"cannot read {name}: {reason}")]
-        ) from error
+        raise TopologyErrors([TopologyError(asked_at, f"cannot read {name}: {reason}")]) from error
 
 
 class _Loading:

@@ -93,9 +93,7 @@ def _scan_word(source: Source, start: int, pos: int) -> tuple[Scalar | Variable,
     return _BOOLS.get(word.lower(), word), end
 
 
-def _scan_escaped(
-    source: Source, start: int, pos: int, plain: re.Pattern[str]
-) -> tuple[str, int]:
+def _scan_escaped(source: Source, start: int, pos: int, plain: re.Pattern[str]) -> tuple[str, int]:
     """Read a text with escapes; `plain` matches what needs no look."""
     text = source.text
     parts: list[str] = []

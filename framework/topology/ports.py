@@ -1,0 +1,115 @@
+"""Which port each server of a topology listens on.
+
+A port that a server says itself is its own. A port of a whole cluster or of `defaults`, or
+none at all, is where counting begins: servers in the order of the file get the next one that
+nobody on the same host has. Nothing is probed, so every host works out the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from framework.topology.core_options import HTTP_BASE_PORT
+from framework.topology.limits import PORT_MAX
+from framework.topology.units import join_address, listen_from_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from framework.topology.node import Node
+    from framework.topology.place import Place
+    from framework.topology.reading import Mistakes
+
+__all__ = ["SLOTS", "Ports", "Slot", "is_wildcard", "said_address"]
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One kind of port that a server can have."""
+
+    name: str
+    """What messages call it."""
+    block: str
+    """The block its options stand in; empty for the top level."""
+    listen: str
+    port: str
+    """The options that set it: host and port together, and the port alone."""
+    base: int
+    """Where counting begins unless the file says."""
+
+
+SLOTS = (
+    Slot("client", "", "listen", "port", 4222),
+    Slot("cluster", "cluster", "listen", "port", 6222),
+    Slot("gateway", "gateway", "listen", "port", 7222),
+    Slot("leafnode", "leafnodes", "listen", "port", 7422),
+    Slot("monitoring", "", "http", "http_port", HTTP_BASE_PORT),
+)
+
+
+def is_wildcard(host: str) -> bool:
+    """Tell whether a host means every address of the machine."""
+    return host in {"", "0.0.0.0", "::"}  # noqa: S104 -- compared, not bound
+
+
+def said_address(settings: Node, slot: Slot) -> tuple[str | None, int | None, Place]:
+    """Return the host and port that one level of settings gives for a slot, and where.
+
+    What cannot be understood counts as not said: reading the option reports it.
+    """
+    table = settings.value if isinstance(settings.value, dict) else {}
+    if slot.block:
+        inner = table.get(slot.block)
+        table = inner.value if inner and isinstance(inner.value, dict) else {}
+    host: str | None = None
+    port: int | None = None
+    place = settings.place
+    for key, node in table.items():
+        text = str(node.value)
+        if key == "host" and slot.port == "port":
+            host = text
+        elif key in {slot.listen, slot.port}:
+            try:
+                said_host, said_port = listen_from_text(text)
+            except ValueError:
+                continue
+            host, port, place = said_host or host, said_port or port, node.place
+    return host, port, place
+
+
+class Ports:
+    """Gives out ports, and refuses one that is given out twice.
+
+    Args:
+        mistakes: Where to note what is wrong.
+    """
+
+    def __init__(self, mistakes: Mistakes) -> None:
+        self._mistakes = mistakes
+        self._taken: dict[int, list[tuple[str, str]]] = {}
+
+    def take(self, host: str, port: int, owner: str, place: Place) -> None:
+        """Give out the port that a server asks for by itself."""
+        other = self._owner(host, port)
+        if other:
+            address = join_address(host, port)
+            self._mistakes.add(place, f"the {owner} cannot have {address}, it is the {other}'s")
+        self._taken.setdefault(port, []).append((host, owner))
+
+    def count_up(self, host: str, base: int, owner: str, place: Place) -> int:
+        """Give out the next port from a base on that is free."""
+        port = base
+        while self._owner(host, port):
+            port += 1
+        if port > PORT_MAX:
+            self._mistakes.add(place, f"no port is left for the {owner}, counting from {base}")
+            return base
+        self._taken.setdefault(port, []).append((host, owner))
+        return port
+
+    def _owner(self, host: str, port: int) -> str | None:
+        for other, owner in self._taken.get(port, ()):
+            if other == host or is_wildcard(other) or is_wildcard(host):
+                return owner
+        return None

@@ -1,0 +1,46 @@
+"""A topology: the servers of one file, each with all that it is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from framework.topology.server_config import ServerConfig
+
+__all__ = ["ServerPlan", "Topology"]
+
+
+@dataclass(frozen=True, slots=True)
+class ServerPlan:
+    """One server of a topology."""
+
+    name: str
+    """Unique in the topology."""
+    cluster: str
+    """The cluster it belongs to; empty for a server that was described by itself."""
+    config: ServerConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """The servers that one file describes, in the order of the file."""
+
+    name: str
+    file: str
+    """The file, as the user named it."""
+    plugins: tuple[str, ...] | None
+    """Names of the plugins that every server loads; None: those that are installed."""
+    servers: tuple[ServerPlan, ...]
+
+    def server(self, name: str) -> ServerPlan | None:
+        """Return the server with a name; None if there is none."""
+        return next((plan for plan in self.servers if plan.name == name), None)
+
+    @property
+    def clusters(self) -> dict[str, tuple[ServerPlan, ...]]:
+        """The servers of each cluster, in the order of the file."""
+        names = dict.fromkeys(plan.cluster for plan in self.servers)
+        return {
+            name: tuple(plan for plan in self.servers if plan.cluster == name) for name in names
+        }
