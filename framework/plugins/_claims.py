@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from framework.spec import ComponentSpec
-    from framework.topology.option import ConfigSection
 
 CORE = "framework"
 """Stands for the core where an owner is named."""
@@ -37,18 +36,6 @@ def check_claims(kind: str, claims: Iterable[tuple[str, str]]) -> None:
             problem = f"{kind} {name} belongs to {title} already"
             raise PluginError(plugin, problem, fix=f"leave one out: --no-plugin {plugin}")
         owners[name] = plugin
-
-
-def section_keys(section: ConfigSection) -> tuple[str, ...]:
-    """Return every name that a section takes at the top level of a file."""
-    names = [name for option in section.top for name in option.names]
-    return (*filter(None, (section.name, *section.aliases)), *names)
-
-
-def section_flags(section: ConfigSection) -> tuple[str, ...]:
-    """Return every flag that a section takes on the command line."""
-    of_options = [flag for option in (*section.options, *section.top) for flag in option.flags]
-    return (*of_options, *(name for flag in section.flags for name in flag.names))
 
 
 def start_order(owned: Sequence[tuple[str, ComponentSpec]]) -> tuple[ComponentSpec, ...]:

@@ -13,7 +13,7 @@ from framework import hookspecs
 from framework.errors import PluginError
 from framework.plugins._calls import HookCalls
 from framework.plugins._checks import check_plugin
-from framework.plugins._claims import CORE, check_claims, section_flags, section_keys, start_order
+from framework.plugins._claims import CORE, check_claims, start_order
 from framework.plugins._loading import find_plugin, folder_plugins, installed_plugins
 from framework.spec import (
     ComponentSpec,
@@ -153,14 +153,10 @@ class PluginRegistry:
         """How many notice hooks have failed, by plugin."""
         return self._calls.notice_failures
 
-    def config_sections(self, core: Sequence[ConfigSection] = ()) -> tuple[ConfigSection, ...]:
-        """Return the sections of the core and of all plugins, with their owners filled in."""
+    def config_sections(self) -> tuple[ConfigSection, ...]:
+        """Return the sections of all plugins, each with its owner; the schema sees to conflicts."""
         found = self._collect("config_sections", ConfigSection)
-        owned = [(CORE, section) for section in core]
-        owned += [(plugin, replace(section, plugin=plugin)) for plugin, section in found]
-        for kind, names in (("configuration key", section_keys), ("flag", section_flags)):
-            check_claims(kind, ((plugin, name) for plugin, item in owned for name in names(item)))
-        return _items(owned)
+        return tuple(replace(section, plugin=plugin) for plugin, section in found)
 
     def add_commands(self, group_of: Callable[[str], CommandGroup]) -> None:
         """Let plugins add subcommands.
