@@ -38,19 +38,20 @@ class Dialer:
         has_backoff: Double the delay between attempts.
     """
 
-    __slots__ = ("_has_backoff", "_retries", "_targets", "_tokens")
+    __slots__ = ("_gossiped", "_has_backoff", "_retries", "_targets", "_tokens")
 
     def __init__(self, *, retries: int, has_backoff: bool) -> None:
         assert retries >= 0
         self._retries = retries
         self._has_backoff = has_backoff
         self._targets: dict[int, Target] = {}
+        self._gossiped: dict[str, int] = {}
         self._tokens = count(1)
 
     @property
-    def implicit_count(self) -> int:
-        """Return how many targets are not configured."""
-        return sum(not target.is_explicit for target in self._targets.values())
+    def gossiped_count(self) -> int:
+        """Return how many servers that are not configured are being dialed."""
+        return len(self._gossiped)
 
     def next_token(self) -> int:
         """Return a token that no target and no wait has had."""
@@ -58,10 +59,7 @@ class Dialer:
 
     def is_dialing(self, remote_id: str) -> bool:
         """Tell whether a server known by gossip is a target already."""
-        return any(
-            target.remote_id == remote_id and not target.is_explicit
-            for target in self._targets.values()
-        )
+        return remote_id in self._gossiped
 
     def add(
         self,
@@ -73,12 +71,15 @@ class Dialer:
     ) -> Target:
         """Remember a new target; nothing is dialed yet."""
         target = Target(self.next_token(), url, is_explicit, remote_id, gossip_mode)
-        self._targets[target.token] = target
+        self._hold(target)
         return target
 
     def take(self, token: int) -> Target | None:
         """Hand out a target: it was reached, or is wanted no more; None if it never was one."""
-        return self._targets.pop(token, None)
+        target = self._targets.pop(token, None)
+        if target is not None and self._gossiped.get(target.remote_id) == token:
+            del self._gossiped[target.remote_id]
+        return target
 
     def find(self, token: int) -> Target | None:
         """Return the target whose wait is over."""
@@ -86,9 +87,11 @@ class Dialer:
 
     def dial(self, target: Target) -> Sequence[MeshEffect]:
         """Try to reach a target now."""
-        self._targets[target.token] = target
-        trying = f"Trying to connect to route on {target.url.address}"
-        return [Noted(Level.DEBUG, trying), Dial(target.token, target.url)]
+        trying = "Trying to connect to route on {address}"
+        return [
+            Noted(Level.DEBUG, trying, {"address": target.url.address}),
+            Dial(target.token, target.url),
+        ]
 
     def redial(self, target: Target) -> Sequence[MeshEffect]:
         """Try to reach a target again after its connection ended.
@@ -99,14 +102,17 @@ class Dialer:
         target.refusals += 1
         target.gossip_mode = GOSSIP_DEFAULT
         if not target.is_explicit and target.refusals > ROUTE_RETRIES:
-            return [Noted(Level.WARNING, f'Giving up route "{target.url}": it refuses us')]
-        self._targets[target.token] = target
+            given_up = 'Giving up route "{url}", which has refused us {count} times'
+            return [Noted(Level.WARNING, given_up, {"url": target.url, "count": ROUTE_RETRIES})]
+        self._hold(target)
         delay_s = RECONNECT_DELAY_S if target.is_explicit else 0.0
         if target.refusals > 1 and (self._has_backoff or not target.is_explicit):
             delay_s = _doubled(target.refusals - 1)
-        attempting = f'Attempting reconnect for solicited route "{target.url}"'
-        wait = Wait(target.token, delay_s, RECONNECT_JITTER_S)
-        return [Noted(Level.DEBUG, attempting), wait]
+        attempting = 'Attempting reconnect for solicited route "{url}"'
+        return [
+            Noted(Level.DEBUG, attempting, {"url": target.url}),
+            Wait(target.token, delay_s, RECONNECT_JITTER_S),
+        ]
 
     def fail(self, token: int, error: str) -> Sequence[MeshEffect]:
         """Count a failure to reach a target; wait for the next attempt, or give it up."""
@@ -116,16 +122,22 @@ class Dialer:
         target.dial_failures += 1
         noted = Noted(
             _level_of(target),
-            f"Error trying to connect to route (attempt {target.dial_failures}): {error}",
+            "Error trying to connect to route (attempt {count}): {error}",
+            {"count": target.dial_failures, "error": error},
         )
         is_lost_route = target.was_reached and not target.is_explicit
         retries = max(self._retries, ROUTE_RETRIES) if is_lost_route else self._retries
         if not target.is_explicit and target.dial_failures > retries:
-            del self._targets[token]
+            self.take(token)
             return [noted]
         is_doubled = self._has_backoff or is_lost_route
         delay_s = _doubled(target.dial_failures) if is_doubled else CONNECT_DELAY_S
         return [noted, Wait(token, delay_s)]
+
+    def _hold(self, target: Target) -> None:
+        self._targets[target.token] = target
+        if not target.is_explicit:
+            self._gossiped[target.remote_id] = target.token
 
 
 def _doubled(times: int) -> float:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from framework.spec import LinkId
     from framework.wire.closed_state import ClosedState
     from framework.wire.info import RouteInfo
@@ -27,7 +29,9 @@ class Noted:
     """Write a line to the log."""
 
     level: Level
-    text: str
+    event: str
+    """A fixed text; `{name}` stands for the field of that name."""
+    fields: Mapping[str, object] = field(default_factory=dict)
 
 
 # -- of one connection, performed by its PoolConnection --------------------------------------------
@@ -49,7 +53,7 @@ class Resume:
 class Register:
     """Let the plane exchange interest and messages with the peer."""
 
-    has_headers: bool
+    headers: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +77,7 @@ class Claim:
 
     remote_id: str
     cluster: str
-    is_cluster_dynamic: bool
+    cluster_dynamic: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +166,8 @@ class NotedOf:
 
     link: LinkId
     level: Level
-    text: str
+    event: str
+    fields: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from framework.wire.info import RouteConnect, RouteInfo
     from framework_route.url import RouteUrl
 
-_ERR_LENGTH_MAX = 256
-"""Characters of a peer's `-ERR` that go to the log."""
+_ERR_BYTES_MAX = 256
+"""Of a peer's `-ERR` that go to the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +83,14 @@ class ConnectionMachine:
         url: Where we dialed to; None for a connection that we accepted.
     """
 
-    __slots__ = ("_has_headers", "_local", "_login", "_phase", "_remote", "_url")
+    __slots__ = ("_headers", "_local", "_login", "_phase", "_remote", "_url")
 
     def __init__(self, *, local: RouteInfo, login: Login, url: RouteUrl | None) -> None:
         self._local = local
         self._login = login
         self._url = url
         self._phase = _Phase.CREATED
-        self._has_headers = local.headers
+        self._headers = local.headers
         self._remote: RouteInfo | None = None
 
     @property
@@ -124,7 +124,7 @@ class ConnectionMachine:
         if refusal is not None:
             return refusal
         self._phase = _Phase.CLAIMED
-        self._has_headers = self._has_headers and connect.headers
+        self._headers = self._headers and connect.headers
         return [Claim(connect.name, connect.cluster, connect.cluster_dynamic)]
 
     def _refuse(self, connect: RouteConnect) -> Sequence[ConnectionEffect] | None:
@@ -164,8 +164,8 @@ class ConnectionMachine:
             return [Update(info)]
         if info.client_id or info.gateway:
             port = "client" if info.client_id else "gateway"
-            words = f"attempted to connect to {port} port"
-            return [Noted(Level.ERROR, words), *self._close(ClosedState.WRONG_PORT)]
+            noted = Noted(Level.ERROR, f"attempted to connect to {port} port")
+            return [noted, *self._close(ClosedState.WRONG_PORT)]
         self._phase = _Phase.INTRODUCED
         self._remote = info
         return [Introduce(info)]
@@ -177,8 +177,12 @@ class ConnectionMachine:
         assert self._remote is not None
         self._phase = _Phase.REGISTERED
         return [
-            Noted(Level.DEBUG, f'Registering remote route "{self._remote.server_id}"'),
-            Register(self._has_headers and self._remote.headers),
+            Noted(
+                Level.DEBUG,
+                'Registering remote route "{remote_id}"',
+                {"remote_id": self._remote.server_id},
+            ),
+            Register(self._headers and self._remote.headers),
             Noted(Level.DEBUG, "Sent local subscriptions to route"),
         ]
 
@@ -190,12 +194,8 @@ class ConnectionMachine:
         """Take the peer's complaint; it closes the connection, and so do we."""
         if self._phase is _Phase.CLOSED:
             return []
-        shown = text.decode("utf-8", "backslashreplace")[:_ERR_LENGTH_MAX]
-        shown = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in shown)
-        return [
-            Noted(Level.ERROR, f"Route Error '{shown}'"),
-            *self._close(ClosedState.PARSE_ERROR),
-        ]
+        noted = Noted(Level.ERROR, "Route Error '{detail}'", {"detail": text[:_ERR_BYTES_MAX]})
+        return [noted, *self._close(ClosedState.PARSE_ERROR)]
 
     def receive_timeout(self) -> Sequence[ConnectionEffect]:
         """Close unless the handshake is done."""
@@ -206,20 +206,13 @@ class ConnectionMachine:
         words = "Authentication Timeout"
         return self._close(ClosedState.AUTHENTICATION_TIMEOUT, words, level=Level.DEBUG)
 
-    def receive_closed(self, reason: ClosedState) -> Sequence[ConnectionEffect]:
-        """Take note of the end; whoever caused it."""
-        self._phase = _Phase.CLOSED
-        name = self._remote.server_name if self._remote else ""
-        remote = f" - Remote: {name}" if name else ""
-        return [Noted(Level.INFO, f"Router connection closed: {reason.text}{remote}")]
-
     def _close(
         self, reason: ClosedState, text: str = "", *, level: Level | None = None
     ) -> Sequence[ConnectionEffect]:
         self._phase = _Phase.CLOSED
-        noted = [] if level is None else [Noted(level, text)]
+        noted = [] if level is None else [Noted(level, "{detail}", {"detail": text})]
         return [*noted, Close(reason, text)]
 
     def _close_malformed(self, verb: str, error: ProtocolError) -> Sequence[ConnectionEffect]:
-        noted = Noted(Level.ERROR, f"Invalid {verb}: {error}")
+        noted = Noted(Level.ERROR, "Invalid " + verb + ": {detail}", {"detail": str(error)})
         return [noted, *self._close(error.reason, error.text)]

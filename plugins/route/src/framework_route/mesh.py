@@ -79,7 +79,7 @@ class Mesh:
         self._connections: dict[LinkId, Connection] = {}
         self._routes: dict[Slot, Connection] = {}
         self._settling: dict[int, LinkId] = {}
-        self._accepted_count = 0
+        self._counted = 0
         self._dropped_count = 0
         self._client_urls: tuple[str, ...] = ()
 
@@ -110,10 +110,11 @@ class Mesh:
         """Begin with a connection; `token` is that of `Dial`, or 0 for one that was accepted."""
         connection = Connection(link, host, port)
         if token == 0:
-            if self._accepted_count == HANDSHAKES_MAX:
+            if self._counted == HANDSHAKES_MAX:
                 words = "maximum connections exceeded"
                 return [Dismiss(link, ClosedState.MAX_CONNECTIONS_EXCEEDED, words)]
-            self._accepted_count += 1
+            self._counted += 1
+            connection.is_counted = True
             self._connections[link] = connection
             return [Greet(link, self._local, None)]
         target = self._dialer.take(token)
@@ -139,10 +140,7 @@ class Mesh:
         if settled is None:
             ours = self._local.cluster
             words = f'Rejecting connection, cluster name "{cluster}" does not match "{ours}"'
-            return [
-                NotedOf(link, Level.ERROR, words),
-                Dismiss(link, ClosedState.CLUSTER_NAME_CONFLICT, words),
-            ]
+            return _rejected(link, Level.ERROR, ClosedState.CLUSTER_NAME_CONFLICT, words)
         return [*settled, AcceptClaim(link)]
 
     def receive_introduction(self, link: LinkId, info: RouteInfo) -> Sequence[MeshEffect]:
@@ -185,19 +183,15 @@ class Mesh:
             return settled
         return []
 
-    def receive_closed(self, link: LinkId) -> Sequence[MeshEffect]:
+    def receive_closed(self, link: LinkId, reason: ClosedState) -> Sequence[MeshEffect]:
         """Free the place of a connection, and dial its server again if that is up to us."""
         connection = self._connections.pop(link, None)
         if connection is None:
             return []
-        effects: list[MeshEffect] = []
-        if connection.slot is not None:
-            del self._routes[connection.slot]
-            effects += self._announce()
-        elif not connection.is_solicited:
-            self._accepted_count -= 1
+        self._uncount(connection)
+        effects = [_closed(connection, reason), *self._release(connection)]
         if connection.is_retried and not connection.targets and connection.info is not None:
-            effects += self._adopt_target(connection, connection.info)
+            self._add_target(connection, connection.info)
         for target in connection.targets:
             effects += self._reconnect(target)
         return effects
@@ -239,12 +233,14 @@ class Mesh:
         if not local.cluster_dynamic or not cluster or (is_dynamic and cluster < local.cluster):
             return None
         self._local = replace(local, cluster=cluster, cluster_dynamic=is_dynamic)
-        others = [c.link for c in self._routes.values() if c.remote_id != remote_id]
-        return [
-            Noted(Level.INFO, f"Cluster name updated to {cluster}"),
+        effects: list[MeshEffect] = [
+            Noted(Level.INFO, "Cluster name updated to {name}", {"name": cluster}),
             ClusterNameChanged(self._local),
-            *(Dismiss(other, ClosedState.CLUSTER_NAME_CONFLICT) for other in others),
         ]
+        for other in [c for c in self._routes.values() if c.remote_id != remote_id]:
+            effects.append(Dismiss(other.link, ClosedState.CLUSTER_NAME_CONFLICT))
+            effects += self._release(other)
+        return effects
 
     # -- registration -----------------------------------------------------------------------------
 
@@ -253,26 +249,21 @@ class Mesh:
         link = connection.link
         if info.server_name and info.server_name == self._local.server_name:
             words = f'Remote server has a duplicate name: "{info.server_name}"'
-            return [
-                NotedOf(link, Level.ERROR, words),
-                Dismiss(link, ClosedState.DUPLICATE_SERVER_NAME, words),
-            ]
+            return _rejected(link, Level.ERROR, ClosedState.DUPLICATE_SERVER_NAME, words)
         if info.route_account:
             account = info.route_account
             words = (
                 f'Not possible to have a dedicated route for account "{account}" '
                 "between those servers"
             )
-            return [
-                NotedOf(link, Level.DEBUG, words),
-                Dismiss(link, ClosedState.PROTOCOL_VIOLATION, words),
-            ]
+            return _rejected(link, Level.DEBUG, ClosedState.PROTOCOL_VIOLATION, words)
         existing = self._routes.get(Slot(info.server_id))
         if existing is None:
             return None
         self._merge(existing, connection)
+        duplicate = 'Detected duplicate remote route "{remote_id}"'
         return [
-            NotedOf(link, Level.DEBUG, f'Detected duplicate remote route "{info.server_id}"'),
+            NotedOf(link, Level.DEBUG, duplicate, {"remote_id": info.server_id}),
             Dismiss(link, ClosedState.DUPLICATE_ROUTE),
         ]
 
@@ -298,8 +289,7 @@ class Mesh:
         if not info.ip:
             address = join_host_port(connection.host, info.port)
             info = replace(info, ip=f"nats-route://{address}/")
-        if not connection.is_solicited:
-            self._accepted_count -= 1
+        self._uncount(connection)
         connection.info = info
         connection.slot = Slot(info.server_id)
         connection.connect_urls = info.connect_urls
@@ -313,6 +303,19 @@ class Mesh:
             Wait(token, SETTLED_S),
         ]
 
+    def _uncount(self, connection: Connection) -> None:
+        """End the handshake of an accepted connection, whichever way it ended."""
+        self._counted -= connection.is_counted
+        connection.is_counted = False
+
+    def _release(self, connection: Connection) -> Sequence[MeshEffect]:
+        """Free the place of a connection that ends, so that another one may have it at once."""
+        if connection.slot is None:
+            return []
+        del self._routes[connection.slot]
+        connection.slot = None
+        return self._announce()
+
     # -- gossip -----------------------------------------------------------------------------------
 
     def _spread(self, connection: Connection, info: RouteInfo) -> Iterator[MeshEffect]:
@@ -324,13 +327,16 @@ class Mesh:
             modes = {target.gossip_mode for target in connection.targets}
             if GOSSIP_OVERRIDE not in modes:
                 return
+        lines: dict[int, bytes] = {}
         for other in self._routes.values():
             if other is connection:
                 continue
             mode = GOSSIP_DEFAULT if is_solicited else GOSSIP_DISABLED
             if is_explicit or (not is_solicited and other.is_explicit):
                 mode = GOSSIP_OVERRIDE
-            yield Gossip(other.link, gossip(info, mode))
+            line = lines.get(mode) or gossip(info, mode)
+            lines[mode] = line
+            yield Gossip(other.link, line)
 
     def _learn(self, info: RouteInfo) -> Sequence[MeshEffect]:
         """Dial a server that a route has told us of, if it is new."""
@@ -342,48 +348,50 @@ class Mesh:
         try:
             url = parse_route_url(info.ip)
         except ValueError as error:
-            return [Noted(Level.ERROR, f"Error parsing URL from INFO: {error}")]
+            return [Noted(Level.ERROR, "Error parsing URL from INFO: {error}", {"error": error})]
         for route in self._settings.routes:
             if route.matches(info.host, info.port) or route.matches(url.host, url.port):
                 return []
-        if self._dialer.implicit_count >= GOSSIPED_MAX:
+        if self._dialer.gossiped_count >= GOSSIPED_MAX:
             return self._drop_gossip()
-        login = (self._settings.user, self._settings.password) if info.auth_required else ("", "")
         target = self._dialer.add(
-            url.with_login(*login),
+            self._with_login(url, info),
             is_explicit=False,
             remote_id=remote_id,
             gossip_mode=info.gossip_mode,
         )
         return self._dialer.dial(target)
 
+    def _with_login(self, url: RouteUrl, info: RouteInfo) -> RouteUrl:
+        """Return the URL of a server that is not configured, with our login if it wants one."""
+        settings = self._settings
+        return url.with_login(settings.user, settings.password) if info.auth_required else url
+
     def _drop_gossip(self) -> Sequence[MeshEffect]:
         """Count what is dropped; every doubling of the count is a line in the log."""
         self._dropped_count += 1
         if self._dropped_count & (self._dropped_count - 1):
             return []
-        text = f"Told of more than {GOSSIPED_MAX} servers, dropped {self._dropped_count}"
-        return [Noted(Level.WARNING, text)]
+        dropped = f"Told of more than {GOSSIPED_MAX} servers at once, dropped {{count}}"
+        return [Noted(Level.WARNING, dropped, {"count": self._dropped_count})]
 
     # -- after a connection -----------------------------------------------------------------------
 
-    def _adopt_target(self, connection: Connection, info: RouteInfo) -> Sequence[MeshEffect]:
+    def _add_target(self, connection: Connection, info: RouteInfo) -> None:
         """Make the server of an accepted connection a target of ours, as if by gossip."""
         try:
             url = parse_route_url(route_url(info))
         except ValueError:
-            return []
-        login = (self._settings.user, self._settings.password) if info.auth_required else ("", "")
-        target = self._dialer.add(
-            url.with_login(*login), is_explicit=False, remote_id=info.server_id
-        )
-        connection.targets = [target]
-        return []
+            return
+        connection.targets = [
+            self._dialer.add(self._with_login(url, info), is_explicit=False, remote_id=info.server_id)
+        ]
 
     def _reconnect(self, target: Target) -> Sequence[MeshEffect]:
         if target.remote_id == self._local.server_id:
             self._dialer.take(target.token)
-            return [Noted(Level.DEBUG, f'Detected route to self, ignoring "{target.url}"')]
+            detected = 'Detected route to self, ignoring "{url}"'
+            return [Noted(Level.DEBUG, detected, {"url": target.url})]
         if self._is_connected(target):
             self._dialer.take(target.token)
             return self._yield_to_route(target)
@@ -397,11 +405,10 @@ class Mesh:
         route = self._routes[Slot(target.remote_id)]
         route.is_solicited = True
         self._attach(route, target)
-        text = (
-            "Not attempting reconnect for solicited route, "
-            f'already connected to "{target.remote_id}"'
+        connected = (
+            'Not attempting reconnect for solicited route, already connected to "{remote_id}"'
         )
-        return [Noted(Level.DEBUG, text)]
+        return [Noted(Level.DEBUG, connected, {"remote_id": target.remote_id})]
 
     # -- clients ----------------------------------------------------------------------------------
 
@@ -416,3 +423,17 @@ class Mesh:
             return []
         self._client_urls = tuple(urls)
         return [ClientUrlsChanged(self._client_urls)]
+
+
+def _rejected(
+    link: LinkId, level: Level, reason: ClosedState, words: str
+) -> Sequence[MeshEffect]:
+    return [NotedOf(link, level, "{detail}", {"detail": words}), Dismiss(link, reason, words)]
+
+
+def _closed(connection: Connection, reason: ClosedState) -> MeshEffect:
+    event, fields = "Router connection closed: {reason}", {"reason": reason.text}
+    if connection.info is not None and connection.info.server_name:
+        event += " - Remote: {name}"
+        fields["name"] = connection.info.server_name
+    return NotedOf(connection.link, Level.INFO, event, fields)

@@ -56,10 +56,12 @@ class Connection:
     """We dialed it, or would have if the peer had not been first."""
     is_retried: bool = False
     """Another connection was given up for it, so its loss must be repaired by us too."""
+    is_counted: bool = False
+    """Accepted and not a route yet; there is a limit to those."""
     remote_id: str = ""
     """As the peer claims; proved as far as anything is once `slot` is set."""
     slot: Slot | None = None
-    """The place it holds; None until it is a route."""
+    """The place it holds; None before it is a route and after it was told to close."""
     info: RouteInfo | None = None
     connect_urls: tuple[str, ...] = ()
     """Of the peer, as long as clients may be sent there."""

@@ -1,0 +1,148 @@
+"""The `cluster` block, as files and flags write it."""
+
+from __future__ import annotations
+
+import pytest
+from framework.topology import Schema, TopologyErrors, parse_flags, read_server_conf
+from framework_route.config import CLUSTER_SECTION, route_config
+from framework_route.url import RouteUrl
+
+SCHEMA = Schema([CLUSTER_SECTION])
+
+
+@pytest.fixture
+def read(tmp_path):
+    def read_text(text: str):
+        path = tmp_path / "server.conf"
+        path.write_text(text)
+        return route_config(read_server_conf(path, SCHEMA).section("cluster"))
+
+    return read_text
+
+
+def from_flags(*flags):
+    settings = parse_flags(flags, SCHEMA).settings
+    return route_config(read_server_conf(None, SCHEMA, settings).section("cluster"))
+
+
+def test_no_block_is_no_cluster(read):
+    assert read("port: 4222") is None
+    assert read("cluster { name: c1 }") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port"),
+    [
+        ("cluster { listen: 127.0.0.1:4248 }", "127.0.0.1", 4248),
+        ("cluster { listen: 4248 }", "0.0.0.0", 4248),
+        ('cluster { listen: ":4248" }', "0.0.0.0", 4248),
+        ("cluster { host: 127.0.0.1\n port: 4248 }", "127.0.0.1", 4248),
+        ("cluster { port: -1 }", "0.0.0.0", 0),
+        ("cluster { net: 127.0.0.1, port: 4248 }", "127.0.0.1", 4248),
+    ],
+)
+def test_where_it_listens(read, text, host, port):
+    config = read(text)
+
+    assert (config.host, config.port) == (host, port)
+
+
+def test_a_whole_block_of_nats_server_is_read(read):
+    config = read(
+        """
+        cluster {
+          name: c1
+          listen: 0.0.0.0:6222
+          authorization { user: route_user, password: pwd, timeout: 0.5, permissions: { publish: ">" } }
+          routes = [
+            nats-route://user:pass@127.0.0.1:6223
+            nats://token@b.example:6224
+            "nats-route://[::1]:6225"
+          ]
+          cluster_advertise: "a.example:6300"
+          no_advertise: true
+          connect_retries: 5
+          connect_backoff: true
+          pool_size: 3
+          accounts: [A]
+          compression: { mode: s2_auto, rtt_thresholds: [10ms, 50ms] }
+          ping_interval: 20s
+          ping_max: 3
+          write_deadline: 5s
+        }
+        """
+    )
+
+    assert config.name == "c1"
+    assert (config.login.user, config.login.password, config.login.timeout_s) == (
+        "route_user",
+        "pwd",
+        0.5,
+    )
+    assert config.advertise == "a.example:6300"
+    assert config.mesh.routes == (
+        RouteUrl("127.0.0.1", 6223, "user", "pass"),
+        RouteUrl("b.example", 6224, "token", scheme="nats"),
+        RouteUrl("::1", 6225),
+    )
+    assert not config.mesh.is_advertised
+    assert config.mesh.connect_retries == 5
+    assert config.mesh.has_connect_backoff
+    assert config.not_in_force == (
+        "pool_size",
+        "accounts",
+        "compression",
+        "ping_interval",
+        "ping_max",
+        "write_deadline",
+    )
+
+
+def test_the_flags_of_the_documents():
+    config = from_flags("-cluster", "nats://localhost:5248", "-routes", "nats://localhost:4248")
+
+    assert (config.host, config.port) == ("localhost", 5248)
+    assert config.mesh.routes == (RouteUrl("localhost", 4248, scheme="nats"),)
+    assert config.not_in_force == ()
+
+
+def test_a_login_in_the_cluster_flag_is_what_others_must_give():
+    config = from_flags("--cluster", "nats://ruser:T0pS3cr3t@localhost:-1", "--cluster_name", "c1")
+
+    assert (config.login.user, config.login.password) == ("ruser", "T0pS3cr3t")
+    assert config.port == 0
+    assert config.name == "c1"
+
+
+def test_routes_without_a_cluster_are_refused_in_nats_servers_words():
+    with pytest.raises(TopologyErrors, match="solicited routes require cluster capabilities"):
+        from_flags("-routes", "nats://localhost:4248")
+
+
+@pytest.mark.parametrize(
+    ("inside", "problem"),
+    [
+        ('name: "my cluster"', "cluster name cannot contain spaces"),
+        ("routes: [nats://h:1]", "solicited routes require cluster capabilities"),
+        ("port: 1, routes: [nats://h]", "port is missing"),
+        ("port: 1, routes: [http://h:1]", "scheme 'http'"),
+        ("port: 1, routes: [nats://h:1/x]", "nothing may follow the port"),
+        ("authorization { users: [{user: a, password: b}] }", "does not allow multiple users"),
+        ("authorization { token: abc }", "does not support tokens"),
+        ("authorization { user: a, password: $2a$11$abcdefghijklmnopqrstuv }", "bcrypted"),
+        ("pool_size: -1, accounts: [A]", "pool_size cannot be negative if pinned accounts"),
+        ("compression: zip", 'unsupported compression mode "zip"'),
+        ("compression: { mode: s2_uncompressed }", 'unsupported compression mode "s2_uncompressed"'),
+        ("permissions: { import: foo }", "not be in force"),
+        ("tls: { cert_file: a.pem }", "not encrypted"),
+        ("connect_retrys: 3", "did you mean `connect_retries`"),
+        ("connect_retries: -1", "at least 0"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_its_place(read, inside, problem):
+    with pytest.raises(TopologyErrors) as raised:
+        read("cluster {\n " + inside.replace("$2a", '"$2a').replace("uv }", 'uv" }') + "\n}")
+
+    text = str(raised.value)
+    assert problem in text
+    assert "server.conf:2" in text or "server.conf:1" in text

@@ -1,0 +1,213 @@
+"""Who is connected to whom, by the script `scripts/mesh.txt`, and at the bounds."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from framework.wire.closed_state import ClosedState
+from framework.wire.info import RouteInfo
+from framework_route import effect as e
+from framework_route.limits import GOSSIPED_MAX, HANDSHAKES_MAX, ROUTE_RETRIES
+from framework_route.mesh import Mesh, MeshSettings
+from framework_route.url import parse_route_url
+
+if TYPE_CHECKING:
+    from framework_route.effect import MeshEffect
+
+
+def shown(effect: MeshEffect) -> str:  # noqa: C901 -- one line a case
+    match effect:
+        case e.Noted(level, event, fields):
+            return f"{level.name.lower()}: {event.format(**fields)}"
+        case e.NotedOf(link, level, event, fields):
+            return f"{link}: {level.name.lower()}: {event.format(**fields)}"
+        case e.Dial(token, url):
+            login = f" as {url.user}/{url.password}" if url.user else ""
+            return f"dial {token} {url.address}{login}"
+        case e.Wait(token, delay_s, jitter_s):
+            return f"wait {token} {delay_s:g}s" + (f" +{jitter_s:g}s" if jitter_s else "")
+        case e.Greet(link, local, url):
+            mode = f" gossip_mode={local.gossip_mode}" if local.gossip_mode else ""
+            return f"{link}: greet" + (f" {url}" if url else "") + mode
+        case e.AcceptClaim(link):
+            return f"{link}: accept claim"
+        case e.Admit(link):
+            return f"{link}: admit"
+        case e.Dismiss(link, reason, text):
+            return f"{link}: dismiss: {reason.text}" + (f" -ERR '{text}'" if text else "")
+        case e.Gossip(link, data):
+            told = json.loads(data.removeprefix(b"INFO "))
+            return f"{link}: gossip {told['server_id']} {told['ip']} mode={told.get('gossip_mode', 0)}"
+        case e.ClientUrlsChanged(urls):
+            return f"clients: {' '.join(urls)}"
+        case e.ClusterNameChanged(local):
+            return f"cluster: {local.cluster} dynamic={local.cluster_dynamic}"
+    raise AssertionError(effect)
+
+
+def routes_of(text: str):
+    return tuple(parse_route_url(url) for url in text.split(",") if url)
+
+
+class Meshes:
+    """Drives one mesh by the commands of a script."""
+
+    def __init__(self) -> None:
+        self.mesh: Mesh | None = None
+
+    def handle(self, command) -> str:
+        if command.name == "routes":
+            return self.routes()
+        effects = self.perform(command.name, command.arguments)
+        return "".join(f"{shown(effect)}\n" for effect in effects) or "nothing\n"
+
+    def routes(self) -> str:
+        lines = [
+            f"{c.link}: {c.remote_id} solicited={c.is_solicited} explicit={c.is_explicit}"
+            f" retried={c.is_retried} targets={','.join(t.url.address for t in c.targets)}\n"
+            for c in self.mesh.routes
+        ]
+        return "".join(lines) or "none\n"
+
+    def perform(self, name, arguments):
+        if name == "start":
+            return self.start(arguments)
+        mesh, link = self.mesh, int(arguments.get("link", 0))
+        match name:
+            case "accepted" | "dialed":
+                token = int(arguments.get("token", 0))
+                return mesh.receive_opened(link, token, "10.0.0.9", 40000 + link)
+            case "claim":
+                return mesh.receive_claim(
+                    link,
+                    arguments["id"],
+                    arguments["cluster"],
+                    is_dynamic=arguments.get("dynamic") == "yes",
+                )
+            case "introduce":
+                return mesh.receive_introduction(link, info(**arguments))
+            case "update":
+                return mesh.receive_update(link, info(**arguments))
+            case "closed":
+                return mesh.receive_closed(link, ClosedState[arguments.get("reason", "CLIENT_CLOSED")])
+            case "dial-failed":
+                return mesh.receive_dial_failed(int(arguments["token"]), "connection refused")
+            case "timer":
+                return mesh.receive_timer(int(arguments["token"]))
+        raise AssertionError(name)
+
+    def start(self, arguments):
+        local = RouteInfo(
+            server_id=arguments["id"],
+            server_name=arguments["id"].lower(),
+            cluster=arguments["cluster"],
+            cluster_dynamic=arguments.get("dynamic") == "yes",
+            connect_urls=("me:4222",),
+        )
+        settings = MeshSettings(
+            routes=routes_of(arguments.get("routes", "")),
+            connect_retries=int(arguments.get("retries", 0)),
+            has_connect_backoff=arguments.get("backoff") == "yes",
+            user=arguments.get("user", ""),
+            password=arguments.get("password", ""),
+            is_advertised=arguments.get("advertise") != "no",
+        )
+        self.mesh = Mesh(local=local, settings=settings)
+        return self.mesh.start()
+
+
+def info(id, cluster="c1", **fields) -> RouteInfo:  # noqa: A002 -- as the script says it
+    urls = tuple(fields.pop("clients", "").split(",")) if "clients" in fields else ()
+    return RouteInfo(
+        server_id=id,
+        server_name=fields.get("name", id.lower()),
+        cluster=cluster,
+        cluster_dynamic=fields.get("dynamic") == "yes",
+        host="0.0.0.0",
+        port=int(fields.get("port", 6222)),
+        ip=fields.get("ip", ""),
+        connect_urls=urls,
+        auth_required=fields.get("auth") == "yes",
+        gossip_mode=int(fields.get("mode", 0)),
+        route_account=fields.get("account", ""),
+        ldm=fields.get("ldm") == "yes",
+    )
+
+
+def test_meshes(run_script):
+    run_script("mesh.txt", Meshes().handle)
+
+
+def started(**settings) -> Mesh:
+    local = RouteInfo(server_id="NA", server_name="a", cluster="c1", connect_urls=("me:4222",))
+    mesh = Mesh(local=local, settings=MeshSettings(**settings))
+    mesh.start()
+    return mesh
+
+
+def with_route(mesh: Mesh, link: int = 1, server_id: str = "NB") -> Mesh:
+    mesh.receive_opened(link, 0, "10.0.0.9", 40000)
+    mesh.receive_claim(link, server_id, "c1", is_dynamic=False)
+    mesh.receive_introduction(link, info(server_id))
+    return mesh
+
+
+def test_ten_thousand_servers_told_of_by_one_peer_are_bounded_and_noted_seldom():
+    mesh = with_route(started())
+    effects = [
+        effect
+        for number in range(10_000)
+        for effect in mesh.receive_update(1, info(f"NX{number}", ip=f"nats-route://10.1.0.1:{number + 1}/"))
+    ]
+
+    assert sum(isinstance(effect, e.Dial) for effect in effects) == GOSSIPED_MAX
+    warnings = [x for x in effects if isinstance(x, e.Noted) and x.level is e.Level.WARNING]
+    assert 0 < len(warnings) < 20
+
+
+def test_a_server_told_of_twice_is_dialed_once():
+    mesh = with_route(started())
+    first = mesh.receive_update(1, info("NX", ip="nats-route://10.1.0.1:6222/"))
+
+    assert any(isinstance(effect, e.Dial) for effect in first)
+    assert not mesh.receive_update(1, info("NX", ip="nats-route://10.1.0.2:6222/"))
+
+
+def test_connections_that_never_become_routes_are_bounded():
+    mesh = started()
+    for link in range(1, HANDSHAKES_MAX + 1):
+        assert mesh.receive_opened(link, 0, "10.0.0.9", 40000) == [e.Greet(link, mesh.local, None)]
+
+    (refused,) = mesh.receive_opened(9_999, 0, "10.0.0.9", 40000)
+    assert refused.reason is ClosedState.MAX_CONNECTIONS_EXCEEDED
+
+    mesh.receive_closed(1, ClosedState.CLIENT_CLOSED)
+    assert mesh.receive_opened(10_000, 0, "10.0.0.9", 40000) == [
+        e.Greet(10_000, mesh.local, None)
+    ]
+
+
+def test_routes_do_not_count_as_handshakes():
+    mesh = started()
+    for link in range(1, HANDSHAKES_MAX + 10):
+        with_route(mesh, link, f"N{link}")
+
+    assert len(mesh.routes) == HANDSHAKES_MAX + 9
+
+
+def test_a_server_that_always_refuses_is_asked_less_and_less_and_then_no_more():
+    mesh = with_route(started())
+    mesh.receive_update(1, info("NX", ip="nats-route://10.1.0.1:6222/"))
+    delays_s = []
+    for link in range(2, 100):
+        assert mesh.receive_opened(link, 2, "10.1.0.1", 6222)
+        effects = mesh.receive_closed(link, ClosedState.CLIENT_CLOSED)
+        waits = [effect for effect in effects if isinstance(effect, e.Wait)]
+        if not waits:
+            break
+        delays_s.append(waits[0].delay_s)
+        assert any(isinstance(x, e.Dial) for x in mesh.receive_timer(waits[0].token))
+
+    assert delays_s[:7] == [0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0]
+    assert len(delays_s) == ROUTE_RETRIES
