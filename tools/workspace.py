@@ -1,0 +1,165 @@
+"""Make an environment ready for work: requirements installed, extensions built.
+
+Everything is installed by pip, from the hashed files in `requirements/` and from this tree.
+What is ready is remembered by checksum inside the environment, so a call that finds nothing
+to do costs less than 0.2 s, and two calls at once wait for each other.
+
+Standard library only: this runs before anything is installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE_SUFFIXES = {".pyx", ".pxd", ".pxi", ".h"}
+PURPOSES = {"run": ("build", "run"), "test": ("build", "run", "tox")}
+
+
+class Missing(SystemExit):
+    """Something that only the system's package manager can bring; said in one line."""
+
+    def __init__(self, what: str, package: str) -> None:
+        super().__init__(f"dev: {what} is missing; on Debian: apt-get install {package}")
+
+
+def main() -> None:
+    """Prepare the environment that the command line names."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("purpose", choices=[*PURPOSES, "build"])
+    parser.add_argument(
+        "--environment",
+        type=Path,
+        default=Path(sys.prefix),
+        help="folder of the virtual environment; made if absent (default: the one that runs this)",
+    )
+    arguments = parser.parse_args()
+    prepare(arguments.environment, PURPOSES.get(arguments.purpose, ()))
+
+
+def prepare(environment: Path, requirements: tuple[str, ...]) -> None:
+    """Bring `environment` up to date with the tree.
+
+    Args:
+        environment: Folder of a virtual environment; made if it does not exist.
+        requirements: Names of files in `requirements/` without their suffix, in any order.
+    """
+    with _only_one(environment):
+        if not (environment / "bin" / "pip").exists():
+            _make_environment(environment)
+        if requirements:
+            _install_requirements(environment, requirements)
+        _install_workspace(environment)
+
+
+@contextlib.contextmanager
+def _only_one(environment: Path) -> Iterator[None]:
+    environment.parent.mkdir(parents=True, exist_ok=True)
+    lock = environment.parent / f".{environment.name.lstrip('.')}.lock"
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _make_environment(environment: Path) -> None:
+    try:
+        import ensurepip  # noqa: F401, PLC0415 - Debian ships it apart from Python
+        import venv  # noqa: PLC0415
+    except ImportError:
+        raise Missing("Python's venv module", "python3-venv") from None
+    _say(f"making the environment {environment.name}")
+    venv.create(environment, with_pip=True, clear=environment.exists())
+
+
+def _install_requirements(environment: Path, names: tuple[str, ...]) -> None:
+    files = [ROOT / "requirements" / f"{name}.txt" for name in names]
+    stamp = environment / f".requirements-{'-'.join(names)}"
+    if _is_current(stamp, digest := _digest(files)):
+        return
+    _say(f"installing {', '.join(names)} requirements")
+    options = [option for file in files for option in ("-r", str(file))]
+    _pip(environment, "--require-hashes", *options)
+    stamp.write_text(digest)
+
+
+def _install_workspace(environment: Path) -> None:
+    """Install this tree's distributions in place, and compile what has changed."""
+    projects = [ROOT / "pyproject.toml", *sorted(ROOT.glob("plugins/*/pyproject.toml"))]
+    packages = ROOT.glob("framework/**/__init__.py")  # a new one is a new folder to install
+    sources = (path for path in ROOT.glob("framework/**/*") if path.suffix in SOURCE_SUFFIXES)
+    stamp = environment / ".workspace"
+    digest = _digest([*projects, *sorted(sources)], names=sorted(packages))
+    if _is_current(stamp, digest) and all(path.exists() for path in _extensions()):
+        return
+    _check_compiler()
+    _say("building the extensions")
+    folders = [option for project in projects for option in ("-e", str(project.parent))]
+    _pip(environment, "--no-build-isolation", "--no-deps", *folders)
+    stamp.write_text(digest)
+
+
+def _extensions() -> Iterator[Path]:
+    """Yield where each compiled module of `pyproject.toml` stands once it is built."""
+    suffix = sysconfig.get_config_var("EXT_SUFFIX")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    for extension in project["tool"]["setuptools"]["ext-modules"]:
+        yield ROOT / (extension["name"].replace(".", "/") + suffix)
+
+
+def _check_compiler() -> None:
+    if not Path(sysconfig.get_path("include"), "Python.h").exists():
+        version = f"{sys.version_info.major}.{sys.version_info.minor}"
+        raise Missing("Python.h", f"python{version}-dev")
+    compiler = os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc"
+    if shutil.which(compiler.split()[0]) is None:
+        raise Missing(f"a C compiler ({compiler.split()[0]})", "gcc libc6-dev")
+
+
+def _pip(environment: Path, *arguments: str) -> None:
+    command = [str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet"]
+    done = subprocess.run(
+        [*command, "--disable-pip-version-check", *arguments],
+        check=False,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    if done.returncode != 0:
+        sys.stderr.write(done.stdout)
+        raise SystemExit(f"dev: pip failed ({done.returncode}); its words are above")
+
+
+def _digest(files: Iterable[Path], names: Iterable[Path] = ()) -> str:
+    seen = hashlib.sha256(sys.version.encode())
+    for path in files:
+        seen.update(f"{path.relative_to(ROOT)}\0".encode())
+        seen.update(path.read_bytes())
+    for path in names:
+        seen.update(f"{path.relative_to(ROOT)}\0".encode())
+    return seen.hexdigest()
+
+
+def _is_current(stamp: Path, digest: str) -> bool:
+    return stamp.exists() and stamp.read_text() == digest
+
+
+def _say(words: str) -> None:
+    sys.stderr.write(f"dev: {words}\n")
+
+
+if __name__ == "__main__":
+    main()
