@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -14,8 +14,10 @@ from framework.supervise.row import ServerRow, totals
 from framework.supervise.status import duration, rate, summary
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
+
+    from rich.console import JustifyMethod
 
 _STYLES = {
     Phase.READY: "green",
@@ -23,7 +25,16 @@ _STYLES = {
     Phase.WAITING: "yellow",
     Phase.FAILED: "bold red",
 }
-_NUMBERS = ("connections", "routes", "in/s", "out/s", "restarts", "up")
+
+WIDE_COLUMNS_MIN = 105
+"""Characters of a terminal that has room for every column."""
+
+
+class _Column(NamedTuple):
+    title: str
+    cell: Callable[[ServerRow, int], str | Text]
+    is_number: bool = False
+    only_wide: bool = False
 
 
 class LiveStatus:
@@ -40,7 +51,9 @@ class LiveStatus:
         self._log_folder = log_folder
         # No refresh thread: the supervisor calls `show` when there is something to show.
         self._live = Live(
-            console=Console(file=stream, force_terminal=True, highlight=False),
+            console=Console(
+                file=stream, force_terminal=True, highlight=False, markup=False, emoji=False
+            ),
             auto_refresh=False,
             redirect_stdout=False,
             redirect_stderr=False,
@@ -58,9 +71,10 @@ class LiveStatus:
     def _screen(self, rows: Sequence[ServerRow], now_ns: int) -> Group:
         is_going = not all(row.phase in {Phase.STOPPING, *_FINAL} for row in rows)
         hint = "Ctrl-C stops all" if is_going else "Ctrl-C again kills at once"
+        is_wide = self._live.console.width >= WIDE_COLUMNS_MIN
         parts: list[Text | Table] = [
             Text(f"{self._title}: {summary(totals(rows))}", style="bold", no_wrap=True),
-            _table(rows, now_ns),
+            _table(rows, now_ns, is_wide=is_wide),
             *(_problem(row) for row in rows if row.problem),
             Text(f"logs in {self._log_folder}", style="dim", overflow="fold"),
         ]
@@ -72,36 +86,40 @@ class LiveStatus:
 _FINAL = frozenset(phase for phase in Phase if phase.is_final)
 
 
-def _table(rows: Sequence[ServerRow], now_ns: int) -> Table:
-    has_http = any(row.report.http for row in rows)
+def _state(row: ServerRow, now_ns: int) -> Text:
+    if row.is_silent(now_ns):
+        return Text("silent", style="bold red")
+    return Text(row.phase.value, style=_STYLES.get(row.phase, "dim"))
+
+
+_COLUMNS = (
+    _Column("server", lambda row, _: row.name),
+    _Column("state", _state),
+    _Column("pid", lambda row, _: str(row.pid or ""), is_number=True, only_wide=True),
+    _Column("client", lambda row, _: row.report.client or ""),
+    _Column("cluster", lambda row, _: row.report.cluster or "", only_wide=True),
+    _Column("http", lambda row, _: row.report.http or "", only_wide=True),
+    _Column("conns", lambda row, _: str(row.report.connections), is_number=True),
+    _Column("routes", lambda row, _: str(row.report.routes), is_number=True),
+    _Column("in/s", lambda row, _: rate(row.in_msgs_per_s), is_number=True),
+    _Column("out/s", lambda row, _: rate(row.out_msgs_per_s), is_number=True),
+    _Column("restarts", lambda row, _: str(row.restarts), is_number=True),
+    _Column("up", lambda row, now_ns: duration(row.ready_s(now_ns)), is_number=True),
+)
+
+
+def _table(rows: Sequence[ServerRow], now_ns: int, *, is_wide: bool) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("server", "state", "pid", "client", "cluster", *(["http"] if has_http else [])):
-        table.add_column(name, no_wrap=True)
-    for name in _NUMBERS:
-        table.add_column(name, justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(*_cells(row, now_ns, has_http=has_http))
+    shown = []
+    for column in _COLUMNS:
+        cells = [column.cell(row, now_ns) for row in rows]
+        if any(cells) and (is_wide or not column.only_wide):
+            justify: JustifyMethod = "right" if column.is_number else "left"
+            table.add_column(column.title, justify=justify, no_wrap=True)
+            shown.append(cells)
+    for cells_of_row in zip(*shown, strict=True):
+        table.add_row(*cells_of_row)
     return table
-
-
-def _cells(row: ServerRow, now_ns: int, *, has_http: bool) -> list[str | Text]:
-    report = row.report
-    state = "silent" if row.is_silent(now_ns) else row.phase.value
-    style = "bold red" if row.is_silent(now_ns) else _STYLES.get(row.phase, "dim")
-    return [
-        row.name,
-        Text(state, style=style),
-        str(row.pid or ""),
-        report.client or "",
-        report.cluster or "",
-        *([report.http or ""] if has_http else []),
-        str(report.connections),
-        str(report.routes),
-        rate(row.in_msgs_per_s),
-        rate(row.out_msgs_per_s),
-        str(row.restarts),
-        duration(row.ready_s(now_ns)),
-    ]
 
 
 def _problem(row: ServerRow) -> Text:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import IO, TYPE_CHECKING, Protocol
 
 from typing_extensions import override
@@ -142,8 +143,9 @@ class _PipeLog(ServerLog):
         texts = [text for line in lines if (text := line.decode(errors="backslashreplace"))]
         if texts:
             self._last = shown(texts[-1])
-            self._stream.write("".join(f"{self._prefix}{text}\n" for text in texts))
-            self._stream.flush()
+            with suppress(OSError):  # whoever read the logs is gone; the servers need not be
+                self._stream.write("".join(f"{self._prefix}{text}\n" for text in texts))
+                self._stream.flush()
 
 
 def last_line(data: bytes) -> str:

@@ -8,7 +8,7 @@ from framework.supervise.machine import Phase
 from framework.supervise.row import ServerRow, Totals, totals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 SUMMARY_INTERVAL_S = 60.0
 """At most so often a summary, and only when it would say something new."""
@@ -18,7 +18,11 @@ class Status(Protocol):
     """Shows servers to people."""
 
     def show(self, rows: Sequence[ServerRow], now_ns: int) -> None:
-        """Show how all servers stand now; called at each change and once a second."""
+        """Show how all servers stand now; called at each change and once a second.
+
+        Raises:
+            OSError: It can't be written; BrokenPipeError: nobody reads it any more.
+        """
         ...
 
     def close(self) -> None:
@@ -31,12 +35,10 @@ class PlainStatus:
 
     Args:
         stream: Where the lines go.
-        broken: Called when nobody reads them any more.
     """
 
-    def __init__(self, stream: IO[str], broken: Callable[[], None]) -> None:
+    def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
-        self._broken = broken
         self._before: dict[str, ServerRow] = {}
         self._summary_text = ""
         self._summary_ns: int | None = None
@@ -47,13 +49,9 @@ class PlainStatus:
         lines = [line for row in rows for line in self._changes(row, now_ns)]
         self._before = {row.name: row for row in rows}
         lines += self._summary(rows, now_ns, at_once=bool(lines))
-        if not lines:
-            return
-        try:
+        if lines:
             self._stream.write("".join(f"{line}\n" for line in lines))
             self._stream.flush()
-        except BrokenPipeError:
-            self._broken()
 
     def close(self) -> None:
         """Do nothing: each line was written when it was due."""
@@ -108,9 +106,9 @@ def addresses(row: ServerRow) -> str:
 def summary(sums: Totals) -> str:
     """Return all servers in one line."""
     return (
-        f"{sums.ready}/{sums.servers} ready, {sums.connections} connections, {sums.routes} routes, "
-        f"in {rate(sums.in_msgs_per_s)} msgs/s, out {rate(sums.out_msgs_per_s)} msgs/s, "
-        f"{sums.restarts} restarts"
+        f"{sums.ready}/{sums.servers} ready, connections {sums.connections}, "
+        f"routes {sums.routes}, in {rate(sums.in_msgs_per_s)} msgs/s, "
+        f"out {rate(sums.out_msgs_per_s)} msgs/s, restarts {sums.restarts}"
     )
 
 

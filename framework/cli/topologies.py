@@ -1,0 +1,37 @@
+"""A topology and its plugins: which plugins there are decides what the file may say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from framework.topology import Schema, TopologyErrors, open_topology
+
+if TYPE_CHECKING:
+    from framework.cli.plugin_choice import PluginChoice
+    from framework.plugins import PluginRegistry
+    from framework.topology import Topology
+
+
+def load_topology(file: str, choice: PluginChoice) -> tuple[Topology, PluginRegistry]:
+    """Read a topology and load its plugins.
+
+    Raises:
+        TopologyErrors: All that is wrong with the file.
+        PluginError: A plugin can't be loaded.
+    """
+    opened = open_topology(file)
+    registry = choice.registry(opened.plugins)
+    topology = opened.plan(Schema(registry.config_sections()))
+    check_topology(topology, registry)
+    return topology, registry
+
+
+def check_topology(topology: Topology, registry: PluginRegistry) -> None:
+    """Let the plugins look at a topology as a whole.
+
+    Raises:
+        TopologyErrors: What they found wrong.
+    """
+    errors = registry.check_topology(topology)
+    if errors:
+        raise TopologyErrors(errors)

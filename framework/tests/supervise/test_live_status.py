@@ -1,0 +1,96 @@
+"""The table in a terminal."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from framework.supervise.live_status import LiveStatus
+from framework.supervise.machine import Phase
+from framework.supervise.report import StatusReport
+from framework.supervise.row import ServerRow
+
+if TYPE_CHECKING:
+    import pytest
+
+SECOND_NS = 1_000_000_000
+REPORT = StatusReport(
+    pid=7, ready=True, client="127.0.0.1:5222", cluster="127.0.0.1:5248", connections=3, routes=2
+)
+READY = ServerRow(
+    name="b-1",
+    phase=Phase.READY,
+    pid=7,
+    report=REPORT,
+    ready_since_ns=0,
+    heard_ns=0,
+    in_msgs_per_s=12_345,
+)
+
+
+def shown(
+    monkeypatch: pytest.MonkeyPatch, *rows: ServerRow, at_s: float = 1, width: int = 160
+) -> str:
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "1")
+    stream = io.StringIO()
+    status = LiveStatus("world", Path("/var/log/world"), stream)
+    status.show(rows, int(at_s * SECOND_NS))
+    status.close()
+    return stream.getvalue()
+
+
+def test_a_row_says_who_where_and_how_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = shown(monkeypatch, READY)
+
+    row = next(line for line in text.splitlines() if "b-1" in line)
+    words = ["b-1", "ready", "7", "127.0.0.1:5222", "127.0.0.1:5248", "3", "2", "12.3k", "0", "0"]
+    assert row.split()[:11] == [*words, "1s"]
+    assert "world: 1/1 ready, connections 3, routes 2" in text
+    assert "logs in /var/log/world" in text
+    assert "Ctrl-C stops all" in text
+
+
+def test_http_has_a_column_only_where_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "http" not in shown(monkeypatch, READY)
+    monitored = replace(READY, report=replace(REPORT, http="127.0.0.1:8222"))
+    assert "127.0.0.1:8222" in shown(monkeypatch, monitored)
+
+
+def test_a_narrow_terminal_gets_the_columns_that_matter_most(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = shown(monkeypatch, READY, width=80)
+
+    row = next(line for line in text.splitlines() if "b-1" in line)
+    assert row.split() == ["b-1", "ready", "127.0.0.1:5222", "3", "2", "12.3k", "0", "0", "1s"]
+
+
+def test_why_a_server_is_down_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting = ServerRow(name="b-1", phase=Phase.WAITING, problem="killed by SIGKILL", wait_s=0.5)
+
+    assert "b-1: killed by SIGKILL, next launch in 0.5 s" in shown(monkeypatch, waiting)
+    back = replace(READY, problem="killed by SIGKILL", restarts=1)
+    assert "b-1: before: killed by SIGKILL" in shown(monkeypatch, back)
+
+
+def test_a_silent_server_is_shown_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "silent" in shown(monkeypatch, READY, at_s=60)
+
+
+def test_the_hint_follows_what_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "again kills" in shown(monkeypatch, replace(READY, phase=Phase.STOPPING))
+    assert "Ctrl-C" not in shown(monkeypatch, replace(READY, phase=Phase.STOPPED))
+
+
+def test_a_name_is_text_and_not_markup(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "[bold]b" in shown(monkeypatch, replace(READY, name="[bold]b"))
+
+
+def test_the_cursor_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = shown(monkeypatch, READY)
+
+    assert text.rindex("\x1b[?25h") > text.rindex("\x1b[?25l")
