@@ -1,0 +1,141 @@
+"""Measure our server beside the real ones, in turn, with one load generator; see README.md."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+from report import REAL, Results, number, report
+from workloads import WORKLOADS, Workload
+
+from framework.testing import OURS, Fleet, peers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from framework.testing import ServerProcess
+
+FOLDER = Path(__file__).parent
+ROUNDS_MIN = 3
+
+
+def build_loadgen(folder: Path) -> Path:
+    """Compile the load generator."""
+    program = folder / "loadgen"
+    source = FOLDER / "loadgen.c"
+    subprocess.run(["gcc", "-O2", "-pthread", "-o", program, source], check=True)
+    return program
+
+
+def measure(
+    loadgen: Path, servers: Sequence[ServerProcess], workload: Workload, seconds: float
+) -> dict[str, float]:
+    """Run the load generator once and return its document."""
+    pids = ",".join(str(server.pid) for server in servers)
+    ports = [f"port={servers[0].port}", f"subport={servers[-1].port}"]
+    command = [
+        loadgen,
+        workload.mode,
+        *ports,
+        f"pid={pids}",
+        f"seconds={seconds}",
+        *workload.options,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"{shlex.join(map(str, command))}: {done.stderr}{done.stdout}")
+    document: dict[str, float] = json.loads(done.stdout)
+    return document
+
+
+def start(fleet: Fleet, kind: str, workload: Workload) -> list[ServerProcess]:
+    """Start what a workload needs: one server, or two with a route."""
+    if workload.cluster:
+        return fleet.start_cluster(kind, kind)
+    return [fleet.start(kind=kind)]
+
+
+def measure_start(fleet: Fleet, kind: str) -> dict[str, float]:
+    """Time one start, and take the memory of a server that has nothing to do."""
+    begin_s = time.perf_counter()
+    server = fleet.start(kind=kind)
+    ready_s = time.perf_counter() - begin_s
+    rss_bytes = psutil.Process(server.pid).memory_info().rss
+    server.stop()
+    return {"ready_s": ready_s, "rss_mib": rss_bytes / 2**20}
+
+
+def run_round(
+    loadgen: Path,
+    kinds: Sequence[str],
+    workloads: Sequence[Workload],
+    seconds: float,
+    results: Results,
+) -> None:
+    """Measure each workload with each contestant, one after the other."""
+    for workload in workloads:
+        for kind in kinds:
+            with tempfile.TemporaryDirectory() as folder:
+                fleet = Fleet(Path(folder))
+                try:
+                    if workload.mode == "start":
+                        document = measure_start(fleet, kind)
+                    else:
+                        document = measure(loadgen, start(fleet, kind, workload), workload, seconds)
+                finally:
+                    fleet.stop()
+            results.add(workload, kind, document)
+            print(f"{workload.name:32} {kind:8} {number(document[workload.key])}", file=sys.stderr)
+
+
+def parsed_options() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--rounds", type=int, default=5, help=f"at least {ROUNDS_MIN} for results that count"
+    )
+    parser.add_argument("--seconds", type=float, default=2.0, help="of each run")
+    parser.add_argument("--only", default="", help="workloads whose name contains this")
+    parser.add_argument(
+        "--servers", default=",".join((OURS, *REAL)), help="contestants, with commas"
+    )
+    parser.add_argument("--write", action="store_true", help="write RESULTS.md")
+    parser.add_argument("--json", type=Path, help="write every measurement to this file")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Run all rounds and print the tables."""
+    options = parsed_options()
+    kinds = options.servers.split(",")
+    for kind in kinds:
+        if kind != OURS:
+            peers.bring(kind)
+    workloads = [workload for workload in WORKLOADS if options.only in workload.name]
+    results = Results()
+    with tempfile.TemporaryDirectory() as folder:
+        loadgen = build_loadgen(Path(folder))
+        for index in range(options.rounds):
+            turn = kinds[index % len(kinds) :] + kinds[: index % len(kinds)]
+            run_round(loadgen, turn, workloads, options.seconds, results)
+    text = report(results, options, workloads, kinds)
+    print(text)
+    if options.write:
+        (FOLDER / "RESULTS.md").write_text(text, "utf-8")
+    if options.json:
+        rows = [
+            {"workload": w, "server": k, "rounds": r} for (w, k), r in results.documents.items()
+        ]
+        options.json.write_text(json.dumps(rows, indent=1), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
