@@ -7,7 +7,9 @@ know what an option does.
 from __future__ import annotations
 
 from framework.topology.core_options import CORE_SECTION
+from framework.topology.diff import Change, ConfigDiff, diff_configs
 from framework.topology.errors import TopologyError, TopologyErrors
+from framework.topology.explain import explain_topology
 from framework.topology.files import read_server_conf
 from framework.topology.flags import CommandLine, format_help, parse_flags, plugin_choice
 from framework.topology.node import Node
@@ -20,7 +22,9 @@ from framework.topology.topology_file import TopologyFile, open_topology, read_t
 
 __all__ = [
     "CORE_SECTION",
+    "Change",
     "CommandLine",
+    "ConfigDiff",
     "ConfigSection",
     "Flag",
     "Kind",
@@ -35,6 +39,8 @@ __all__ = [
     "TopologyError",
     "TopologyErrors",
     "TopologyFile",
+    "diff_configs",
+    "explain_topology",
     "format_help",
     "open_topology",
     "parse_flags",

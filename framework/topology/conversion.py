@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from framework.topology.limits import PORT_MAX
 from framework.topology.node import describe_type
@@ -14,9 +14,12 @@ from framework.topology.units import (
     seconds_from_text,
     size_from_text,
     split_url,
+    without_password,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from framework.topology.node import Node
     from framework.topology.option import Option
 
@@ -32,7 +35,9 @@ def convert_value(option: Option, node: Node) -> object:
     Raises:
         ValueError: The node does not hold such a value; says what was expected.
     """
-    value = _convert(option, node)
+    value = _CONVERSIONS[option.kind](node)
+    if option.kind is Kind.PORT:
+        value = {-1: 0, 0: option.default}.get(cast("int", value), value)
     if isinstance(value, int | float) and not isinstance(value, bool):
         _check_range(option, value)
         if option.zero_is_default and not value:
@@ -43,31 +48,6 @@ def convert_value(option: Option, node: Node) -> object:
     if problem:
         raise ValueError(problem)
     return value
-
-
-def _convert(option: Option, node: Node) -> object:  # noqa: PLR0911 -- one row a kind
-    match option.kind:
-        case Kind.BOOL:
-            return _bool_from(node)
-        case Kind.INT:
-            return _int_from(node)
-        case Kind.PORT:
-            return _port_from(node, option)
-        case Kind.SIZE:
-            return size_from_text(node.value) if isinstance(node.value, str) else _int_from(node)
-        case Kind.DURATION:
-            return _seconds_from(node)
-        case Kind.STRING:
-            return _text_from(node)
-        case Kind.STRINGS:
-            return tuple(_text_from(item) for item in _items_of(node))
-        case Kind.URLS:
-            return _urls_from(node)
-        case Kind.LISTEN:
-            return _listen_from(node)
-        case Kind.MAP:
-            return _texts_from(node)
-    raise AssertionError(option.kind)
 
 
 def _expected(what: str, node: Node, fix: str = "") -> ValueError:
@@ -94,11 +74,15 @@ def _int_from(node: Node) -> int:
     raise _expected("a number", node)
 
 
-def _port_from(node: Node, option: Option) -> object:
+def _port_from(node: Node) -> int:
     port = _int_from(node)
     if not -1 <= port <= PORT_MAX:
         raise _expected(f"a port from 1 to {PORT_MAX}, or -1 for any free one", node)
-    return {-1: 0, 0: option.default}.get(port, port)
+    return port
+
+
+def _size_from(node: Node) -> int:
+    return size_from_text(node.value) if isinstance(node.value, str) else _int_from(node)
 
 
 def _seconds_from(node: Node) -> float:
@@ -128,10 +112,15 @@ def _items_of(node: Node) -> list[Node]:
     return node.value if isinstance(node.value, list) else [node]
 
 
+def _strings_from(node: Node) -> tuple[str, ...]:
+    return tuple(_text_from(item) for item in _items_of(node))
+
+
 def _urls_from(node: Node) -> tuple[str, ...]:
     urls = dict.fromkeys(_text_from(item).strip() for item in _items_of(node))
     for url in urls:
-        split_url(url)
+        if not split_url(url).hostname:
+            raise ValueError(f"expected a host in {without_password(url)}")
     return tuple(urls)
 
 
@@ -165,3 +154,17 @@ def _show(option: Option, value: float) -> str:
 
 def _list_words(words: tuple[str, ...]) -> str:
     return " or ".join([", ".join(words[:-1]), words[-1]]) if words[1:] else words[0]
+
+
+_CONVERSIONS: Mapping[Kind, Callable[[Node], object]] = {
+    Kind.BOOL: _bool_from,
+    Kind.INT: _int_from,
+    Kind.PORT: _port_from,
+    Kind.SIZE: _size_from,
+    Kind.DURATION: _seconds_from,
+    Kind.STRING: _text_from,
+    Kind.STRINGS: _strings_from,
+    Kind.URLS: _urls_from,
+    Kind.LISTEN: _listen_from,
+    Kind.MAP: _texts_from,
+}

@@ -30,8 +30,6 @@ def _settle(values: dict[str, object]) -> Iterator[tuple[str, str]]:
     """Fill in what nats-server derives from other options, and compare what must fit."""
     if values["trace_verbose"] or values["trace_headers"]:
         values["trace"] = True
-    if values["max_connections"] == 0:
-        values["max_connections"] = -1
     http = cast("tuple[str | None, int] | None", values["http"])
     if http:
         values["http"] = (http[0] or values["host"], http[1])
@@ -152,6 +150,14 @@ _LOGS = (
         help="Log the time in UTC rather than local time",
         flags=("logtime_utc",),
         reload=Reload.LIVE,
+    ),
+    Option(
+        name="log_format",
+        kind=Kind.STRING,
+        default="text",
+        choices=("text", "json"),
+        help="Lines as nats-server writes them, or one JSON object a line",
+        flags=("log_format",),
     ),
     Option(
         name="logfile",
@@ -297,7 +303,7 @@ _LIMITS = (
         default=65_536,
         minimum=-1,
         unit="connections",
-        help="Clients at a time; 0 lets none in",
+        help="Clients at a time; 0 and -1 let none in",
         aliases=("max_conn",),
         reload=Reload.LIVE,
     ),

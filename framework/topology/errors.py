@@ -1,4 +1,4 @@
-"""What can be wrong with a configuration: always with its place, and with the fix if there is one."""
+"""What can be wrong with a configuration: with its place, and with the fix if there is one."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class TopologyError(FrameworkError):
         return f"{text}; {self.fix}" if self.fix else text
 
 
-class TopologyErrors(FrameworkError):
+class TopologyErrors(FrameworkError):  # noqa: N818 -- it holds several
     """All mistakes that were found in a configuration, in the order of their places.
 
     Args:

@@ -42,7 +42,7 @@ _ACTIONS: Mapping[str, tuple[tuple[str, ...], str, str]] = {
     "help": (("h", "help"), "", "Print this and exit"),
     "plugins": (("plugin",), "NAME", "Load a plugin: an entry point, a module or a file"),
     "no_plugins": (("no-plugin",), "NAME", "Leave out an installed plugin"),
-    "plugins_folder": (("plugins-folder",), "DIR", "Load every plugin in a folder"),
+    "plugins_folder": (("plugins-dir",), "DIR", "Load every plugin in a folder"),
 }
 _REPEATED = ("plugins", "no_plugins")
 _SWITCH_TEXTS = {"1": True, "t": True, "true": True, "0": False, "f": False, "false": False}

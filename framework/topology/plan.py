@@ -1,7 +1,7 @@
 """From the clusters of a topology file to its servers.
 
-    defaults -> cluster -> server     settings laid over each other
-    names, ports, routes              worked out from the file alone, see `ports` and `routes`
+defaults -> cluster -> server     settings laid over each other
+names, ports, routes              worked out from the file alone, see `ports` and `routes`
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from framework.topology.limits import SERVERS_MAX
 from framework.topology.node import Node, describe_type, table_from_plain
 from framework.topology.option import Kind, Option
 from framework.topology.place import DERIVED_PLACE
-from framework.topology.ports import SLOTS, Ports, said_address
+from framework.topology.ports import ANY_PORT, LOOPBACK, SLOTS, Ports, said_address
 from framework.topology.reading import Mistakes, merge_nodes, rename_keys
 from framework.topology.routes import derive_cluster_block
 from framework.topology.server_config import build_server_config
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Member", "plan_clusters"]
 
-_LOOPBACK = "127.0.0.1"
 _SERVERS = Option(
     name="servers",
     kind=Kind.FREE,
@@ -103,7 +102,7 @@ def plan_clusters(top: Node, schema: Schema, file: str) -> list[ServerPlan]:
 def _read_members(top: Node, schema: Schema, mistakes: Mistakes) -> list[Member]:
     assert isinstance(top.value, dict)
     nothing = Node({}, top.place)
-    base = table_from_plain({"host": _LOOPBACK}, DERIVED_PLACE)
+    base = table_from_plain({"host": LOOPBACK}, DERIVED_PLACE)
     defaults = merge_nodes(base, schema.rename(top.value.get("defaults", nothing), mistakes))
     clusters = top.value.get("clusters")
     if clusters is None or not isinstance(clusters.value, dict) or not clusters.value:
@@ -184,16 +183,18 @@ def _give_ports(members: list[Member], schema: Schema, mistakes: Mistakes) -> No
         for member in members:
             if not _has_slot(member, slot, members, schema):
                 continue
-            host, port, place = said_address(member.settings, slot)
-            host = host or said_address(member.settings, SLOTS[0])[0] or _LOOPBACK
-            own = said_address(member.own, slot)[1]
-            if own is None and port != -1:
-                counting.append((member, slot, host, port or slot.base))
+            said = said_address(member.settings, slot)
+            if not said.is_clear:
                 continue
-            assert port is not None
-            member.addresses[slot.name] = (host, port)
-            if port > 0:
-                ports.take(host, port, f"{slot.name} port of {member.name}", place)
+            host = said.host or said_address(member.settings, SLOTS[0]).host or LOOPBACK
+            is_shared = said_address(member.own, slot).port is None
+            if said.port is None or (is_shared and said.port != ANY_PORT):
+                counting.append((member, slot, host, said.port or slot.base))
+                continue
+            member.addresses[slot.name] = (host, said.port)
+            if said.port != ANY_PORT:
+                owner = f"{slot.name} port of {member.name}"
+                ports.take(host, said.port, owner, said.place)
     for member, slot, host, base in counting:
         owner = f"{slot.name} port of {member.name}"
         port = ports.count_up(host, base, owner, member.own.key_place)

@@ -8,20 +8,23 @@ nobody on the same host has. Nothing is probed, so every host works out the same
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from framework.topology.core_options import HTTP_BASE_PORT
 from framework.topology.limits import PORT_MAX
 from framework.topology.units import join_address, listen_from_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from framework.topology.node import Node
     from framework.topology.place import Place
     from framework.topology.reading import Mistakes
 
-__all__ = ["SLOTS", "Ports", "Slot", "is_wildcard", "said_address"]
+__all__ = ["ANY_PORT", "LOOPBACK", "SLOTS", "Ports", "Said", "Slot", "is_wildcard", "said_address"]
+
+
+LOOPBACK = "127.0.0.1"
+ANY_PORT = -1
+"""What a file says for any free port."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +56,25 @@ def is_wildcard(host: str) -> bool:
     return host in {"", "0.0.0.0", "::"}  # noqa: S104 -- compared, not bound
 
 
-def said_address(settings: Node, slot: Slot) -> tuple[str | None, int | None, Place]:
-    """Return the host and port that one level of settings gives for a slot, and where.
+class Said(NamedTuple):
+    """What settings say of one slot."""
 
-    What cannot be understood counts as not said: reading the option reports it.
-    """
+    host: str | None
+    port: int | None
+    place: Place
+    is_clear: bool
+    """Whether it can be understood; if not, reading the option reports it."""
+
+
+def said_address(settings: Node, slot: Slot) -> Said:
+    """Return the host and port that some settings give for a slot, and where they stand."""
     table = settings.value if isinstance(settings.value, dict) else {}
     if slot.block:
         inner = table.get(slot.block)
         table = inner.value if inner and isinstance(inner.value, dict) else {}
     host: str | None = None
     port: int | None = None
-    place = settings.place
+    place, is_clear = settings.place, True
     for key, node in table.items():
         text = str(node.value)
         if key == "host" and slot.port == "port":
@@ -73,9 +83,10 @@ def said_address(settings: Node, slot: Slot) -> tuple[str | None, int | None, Pl
             try:
                 said_host, said_port = listen_from_text(text)
             except ValueError:
+                is_clear = False
                 continue
             host, port, place = said_host or host, said_port or port, node.place
-    return host, port, place
+    return Said(host, port, place, is_clear)
 
 
 class Ports:

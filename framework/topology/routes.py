@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from framework.topology.ports import is_wildcard
+from framework.topology.ports import ANY_PORT, is_wildcard
 from framework.topology.units import join_address, url_with_login
 
 if TYPE_CHECKING:
@@ -32,9 +32,7 @@ def derive_cluster_block(members: Sequence[Member], schema: Schema, mistakes: Mi
         if len(members) > 1:
             problem = f"cluster {first.cluster} has {len(members)} servers"
             fix = 'add "route" to `plugins`, or install it'
-            mistakes.add(
-                members[1].own.key_place, f"{problem}, which needs the route plugin", fix
-            )
+            mistakes.add(members[1].own.key_place, f"{problem}, which needs the route plugin", fix)
         return
     for member in members:
         if _BLOCK not in member.addresses:
@@ -44,8 +42,8 @@ def derive_cluster_block(members: Sequence[Member], schema: Schema, mistakes: Mi
         if not _says_host(member):
             member.derive(_BLOCK, "host", member.addresses[_BLOCK][0])
         if not member.has(_BLOCK, "routes"):
-            others = [other for other in members if other is not member]
-            urls = [_route_url(member, other, mistakes) for other in others]
+            others = [m for m in members if m is not member and _BLOCK in m.addresses]
+            urls = [_route_url(other, mistakes) for other in others]
             member.derive(_BLOCK, "routes", [url for url in urls if url])
 
 
@@ -66,19 +64,17 @@ def _said(member: Member, *path: str) -> str | None:
     return None if node.value is None else str(node.value)
 
 
-def _route_url(member: Member, other: Member, mistakes: Mistakes) -> str | None:
-    """Return the URL by which one server reaches another."""
+def _route_url(other: Member, mistakes: Mistakes) -> str | None:
+    """Return the URL by which the others reach a server."""
     host, port = other.addresses[_BLOCK]
-    address = _said(other, "advertise") or join_address(host, port)
-    if address == _said(other, "advertise") and ":" not in address:
-        address = join_address(address, port)
-    elif port == -1 and not _said(other, "advertise"):
-        problem = f"{member.name} cannot route to {other.name}, whose cluster port is any free one"
-        mistakes.add(other.own.key_place, problem, "give it a port, or say `cluster.routes`")
-        return None
-    elif is_wildcard(host) and not _said(other, "advertise"):
-        problem = f"{member.name} cannot route to {other.name}, which listens on every address"
-        fix = "say its `cluster.host` or `cluster.advertise`, or say `cluster.routes`"
+    advertised = _said(other, "advertise")
+    address = advertised or join_address(host, port)
+    if advertised and ":" not in advertised:
+        address = join_address(advertised, port)
+    elif not advertised and (port == ANY_PORT or is_wildcard(host)):
+        what = "its cluster port is any free one" if port == ANY_PORT else "it listens everywhere"
+        problem = f"the others cannot route to {other.name}: {what}"
+        fix = "say its `cluster.host` and `cluster.port`, its `cluster.advertise`, or all routes"
         mistakes.add(other.own.key_place, problem, fix)
         return None
     user = _said(other, "authorization", "user") or ""

@@ -5,17 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from framework.topology.option import Kind
 from framework.topology.place import COMMAND_LINE, DEFAULT_PLACE, NOWHERE
 from framework.topology.reading import Mistakes, Reading, merge_nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from framework.topology.node import Node
+    from framework.topology.option import Option
     from framework.topology.place import Place
     from framework.topology.schema import Schema
 
-__all__ = ["ServerConfig", "build_server_config", "configure"]
+__all__ = ["ServerConfig", "build_server_config", "configure", "walk_values"]
 
 _EMPTY_ROUTES = "solicited routes require cluster capabilities, e.g. --cluster"
 
@@ -85,3 +87,19 @@ def _check_routes_flag(config: ServerConfig, mistakes: Mistakes) -> None:
         return
     if not any(f"cluster.{name}" in config.places for name in ("listen", "host", "port")):
         mistakes.add(NOWHERE, _EMPTY_ROUTES)
+
+
+def walk_values(config: ServerConfig) -> Iterator[tuple[str, Option, object]]:
+    """Yield path, option and value of every option of blocks that are there."""
+    yield from _walk(config.schema.root, config.values, "")
+
+
+def _walk(
+    block: Option, values: Mapping[str, object], path: str
+) -> Iterator[tuple[str, Option, object]]:
+    for option in block.options:
+        inner = f"{path}.{option.name}" if path else option.name
+        value = values.get(option.name)
+        yield inner, option, value
+        if option.kind is Kind.BLOCK and value is not None:
+            yield from _walk(option, cast("Mapping[str, object]", value), inner)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from framework.topology.errors import TopologyError, TopologyErrors
 from framework.topology.node import Node
@@ -14,6 +14,7 @@ from framework.topology.toml_places import find_places
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from framework.topology.node import Scalar
     from framework.topology.place import KeyPath
 
 __all__ = ["node_from_toml"]
@@ -62,4 +63,4 @@ def _wrap(
             items = [_wrap(item, (*path, i), places, place) for i, item in enumerate(value)]
             return Node(items, place, key_place)
         case _:
-            return Node(value, place, key_place)
+            return Node(cast("Scalar", value), place, key_place)

@@ -11,7 +11,6 @@ from framework.topology.errors import TopologyError, TopologyErrors
 from framework.topology.hocon_file import node_from_hocon
 from framework.topology.natsconf import load_conf
 from framework.topology.natsconf.loading import read_text
-from framework.topology.node import Node
 from framework.topology.option import Kind, Option
 from framework.topology.place import Place
 from framework.topology.plan import plan_clusters
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable
 
+    from framework.topology.node import Node
     from framework.topology.option import ConfigSection
 
 __all__ = ["TOPOLOGY_BLOCK", "TopologyFile", "open_topology", "read_topology"]

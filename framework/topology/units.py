@@ -16,13 +16,24 @@ __all__ = [
     "listen_from_text",
     "seconds_from_text",
     "size_from_text",
+    "size_text_from_bytes",
     "split_listen_url",
     "split_url",
+    "url_with_login",
     "without_password",
 ]
 
-_DURATION_PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
-_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
+_DURATION_PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|\N{MICRO SIGN}s|μs|ms|s|m|h)", re.ASCII)
+_SECONDS = {
+    "ns": 1e-9,
+    "us": 1e-6,
+    "\N{MICRO SIGN}s": 1e-6,
+    "μs": 1e-6,
+    "ms": 1e-3,
+    "s": 1,
+    "m": 60,
+    "h": 3600,
+}
 _DURATION_EXPECTED = "expected a duration such as 10s, 250ms or 1m30s"
 
 _SIZE = re.compile(r"(-?\d{1,19})([kmgtpe]?)(i?b?|)", re.ASCII | re.IGNORECASE)
@@ -68,7 +79,17 @@ def size_from_text(text: str) -> int:
         if binary.lower() not in {"", "b"}:
             raise ValueError(_SIZE_EXPECTED)
         return int(number)
-    return int(number) * (1024 if binary else 1000) ** (" kmgtpe".index(magnitude.lower()))
+    factor: int = (1024 if binary else 1000) ** " kmgtpe".index(magnitude.lower())
+    return int(number) * factor
+
+
+def size_text_from_bytes(size: int) -> str:
+    """Write a size with the largest unit that divides it: `1MB`, `4KB`, `1000`."""
+    for unit in ("TB", "GB", "MB", "KB"):
+        factor: int = 1024 ** (" KMGT".index(unit[0]))
+        if size and size % factor == 0:
+            return f"{size // factor}{unit}"
+    return str(size)
 
 
 def listen_from_text(text: str) -> tuple[str, int]:
@@ -95,34 +116,31 @@ def join_address(host: str, port: int) -> str:
 
 
 def split_url(text: str) -> SplitResult:
-    """Parse a URL of a server, such as `nats://user:password@host:4222`."""
-    if not text or any(char.isspace() for char in text.strip()):
-        raise ValueError("expected a URL such as nats://host:6222")
+    """Parse a URL of a server, such as `nats://user:password@host:4222`; the host may be empty."""
+    parts = urlsplit(text.strip())
     try:
-        parts = urlsplit(text.strip())
-        if not parts.scheme or not parts.hostname:
-            raise ValueError
-        assert parts.port is None or parts.port >= 0
+        is_url = bool(parts.scheme and parts.netloc) and (parts.port or 0) >= 0
     except ValueError:
-        shown = without_password(text)
-        raise ValueError(f"expected a URL such as nats://host:6222, found {shown}") from None
+        is_url = False
+    if not is_url or any(char.isspace() for char in text.strip()):
+        raise ValueError(f"expected a URL such as nats://host:6222, found {without_password(text)}")
     return parts
 
 
 def split_listen_url(text: str) -> tuple[str, int, str | None, str | None]:
-    """Split a URL to listen on: host, port (-1 for any), user, password.
+    """Split a URL to listen on: host (empty for every address), port (-1 for any), user, password.
 
     Source: nats-server `opts.go`, `overrideCluster`.
     """
-    anything = text.endswith(":-1")
-    parts = split_url(text.removesuffix(":-1") + ":0" if anything else text)
+    is_any = text.endswith(":-1")
+    parts = split_url(text.removesuffix(":-1") + ":0" if is_any else text)
     if parts.port is None:
         raise ValueError(f"missing port in address {without_password(text)}")
     if parts.username is not None and parts.password is None:
         raise ValueError("expected cluster password to be set")
     user = None if parts.username is None else unquote(parts.username)
     password = None if parts.password is None else unquote(parts.password)
-    return parts.hostname or "", -1 if anything else parts.port, user, password
+    return parts.hostname or "", -1 if is_any else parts.port, user, password
 
 
 def url_with_login(scheme: str, address: str, user: str, password: str) -> str:

@@ -15,7 +15,7 @@ even `]`: so `[1, 2]` is no list in this language and `[1, 2 ]` is. That is nats
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _MAGNITUDES = "kKmMgGtTpPeE"
 _BOOLS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", '"': '"', "\\": "\\"}
 _INT64_MAX = 2**63 - 1
-_INT64_DIGITS_MAX = 19
+_DIGITS_MAX = 1_000
 
 
 class Variable(NamedTuple):
@@ -158,7 +158,8 @@ def _scan_number(source: Source, start: int) -> tuple[Scalar | Variable, int]:
         after = _end_of(_SIZE_LETTERS, text, end + 1)
         if text[after : after + 1] not in _NUMBER_ENDS:
             return _scan_word(source, start, after)
-        return _int_from(source, start, end) * _factor_from(source, end, after), after
+        number = _int_from(source, start, end) * _factor_from(source, end, after)
+        return _in_range(source, start, number), after
     if negative or stop in _NUMBER_ENDS:
         return _int_from(source, start, end), end
     if stop == "-":
@@ -192,28 +193,30 @@ def _scan_date(source: Source, start: int) -> tuple[datetime, int]:
     if not matched:
         raise source.error(start, "a value that begins with digits and `-` is no date", fix)
     try:
-        parsed = datetime.strptime(matched[0], "%Y-%m-%dT%H:%M:%SZ")
+        return datetime.strptime(f"{matched[0][:-1]}+0000", "%Y-%m-%dT%H:%M:%S%z"), matched.end()
     except ValueError:
         raise source.error(start, f"there is no date {matched[0]}", fix) from None
-    return parsed.replace(tzinfo=UTC), matched.end()
 
 
 def _int_from(source: Source, start: int, end: int) -> int:
     digits = source.text[start:end]
-    if digits.isascii() and len(digits.lstrip("-0")) <= _INT64_DIGITS_MAX:
-        number = int(digits)
-        if -_INT64_MAX - 1 <= number <= _INT64_MAX:
-            return number
-    raise source.error(start, f"the number {digits[:40]} is out of range", "at most 2^63-1")
+    if not digits.isascii():
+        raise source.error(start, f"expected a number, found {digits[:40]}")
+    # Python itself refuses to convert thousands of digits.
+    return _in_range(source, start, int(digits) if len(digits) <= _DIGITS_MAX else _INT64_MAX + 1)
+
+
+def _in_range(source: Source, start: int, number: int) -> int:
+    if not -_INT64_MAX - 1 <= number <= _INT64_MAX:
+        raise source.error(start, "the number is out of range", "at most 2^63-1")
+    return number
 
 
 def _factor_from(source: Source, start: int, end: int) -> int:
     """Return what a suffix stands for: `k` 1,000; `kb`, `ki` and `kib` 1,024; and so on."""
     suffix = source.text[start:end].lower()
     power = "kmgtpe".index(suffix[0]) + 1
-    match suffix[1:]:
-        case "":
-            return 1_000**power
-        case "b" | "i" | "ib":
-            return 1_024**power
+    if suffix[1:] in {"", "b", "i", "ib"}:
+        factor: int = (1_024 if suffix[1:] else 1_000) ** power
+        return factor
     raise source.error(start, f"unknown unit `{suffix}`", "k, kb, ki, kib; so for m, g, t, p, e")

@@ -1,0 +1,82 @@
+"""What changes between two configurations of a server, and what each change needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from framework.topology.node import Node
+from framework.topology.option import Kind, Reload
+from framework.topology.server_config import walk_values
+
+if TYPE_CHECKING:
+    from framework.topology.option import Option
+    from framework.topology.server_config import ServerConfig
+
+__all__ = ["Change", "ConfigDiff", "diff_configs"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One option with another value."""
+
+    path: str
+    """Dotted, such as `cluster.routes`."""
+    old: object
+    new: object
+    """None when the option, or the block it stands in, is not set."""
+    reload: Reload
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigDiff:
+    """All changes, in the order of the options."""
+
+    changes: tuple[Change, ...]
+
+    @property
+    def live(self) -> tuple[Change, ...]:
+        """Those that come into force at once."""
+        return tuple(change for change in self.changes if change.reload is Reload.LIVE)
+
+    @property
+    def restart(self) -> tuple[Change, ...]:
+        """Those that the server must be restarted for."""
+        return tuple(change for change in self.changes if change.reload is Reload.RESTART)
+
+
+def diff_configs(old: ServerConfig, new: ServerConfig) -> ConfigDiff:
+    """Compare two configurations of a server with the same plugins.
+
+    A block that comes or goes counts as one change, which needs a restart; an address that
+    host and port are part of does not count beside them.
+    """
+    before = {path: (option, value) for path, option, value in walk_values(old)}
+    after = {path: (option, value) for path, option, value in walk_values(new)}
+    changes: list[Change] = []
+    for path in {**before, **after}:
+        option, old_value = before.get(path, (None, None))
+        new_option, new_value = after.get(path, (None, None))
+        option = option or new_option
+        assert option
+        if _is_covered(option, path, before, after):
+            continue
+        if option.kind is Kind.BLOCK:
+            if (old_value is None) is not (new_value is None):
+                changes.append(Change(path, old_value, new_value, Reload.RESTART))
+        elif _plain(old_value) != _plain(new_value):
+            changes.append(Change(path, old_value, new_value, option.reload))
+    return ConfigDiff(tuple(changes))
+
+
+def _is_covered(option: Option, path: str, *sides: dict[str, tuple[Option, object]]) -> bool:
+    """Tell whether other changes already say what this one would."""
+    above = path.rpartition(".")[0]
+    if above and any(above not in side or side[above][1] is None for side in sides):
+        return True
+    prefix = f"{above}." if above else ""
+    return option.kind is Kind.LISTEN and all(prefix + name in sides[0] for name in option.spreads)
+
+
+def _plain(value: object) -> object:
+    return value.plain() if isinstance(value, Node) else value

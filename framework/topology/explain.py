@@ -1,0 +1,68 @@
+"""A whole topology in words, without starting it: what `framework check` prints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from framework.topology.option import Kind
+from framework.topology.ports import SLOTS
+from framework.topology.server_config import walk_values
+from framework.topology.units import join_address
+from framework.topology.values import show_value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from framework.topology.server_config import ServerConfig
+    from framework.topology.topology import ServerPlan, Topology
+
+__all__ = ["explain_topology"]
+
+_VALUE_WIDTH_MAX = 48
+
+
+def explain_topology(topology: Topology) -> str:
+    """Return a text that shows each server: its ports, and every setting with its origin.
+
+    Options that nobody set are left out; the reference tells their defaults.
+    """
+    plugins = "all installed" if topology.plugins is None else ", ".join(topology.plugins)
+    lines = [
+        f"topology {topology.name} ({topology.file})",
+        f"plugins: {plugins or 'none'}",
+    ]
+    for cluster, servers in topology.clusters.items():
+        lines.append("")
+        if cluster:
+            count = f"{len(servers)} servers" if len(servers) > 1 else "1 server"
+            lines.append(f"cluster {cluster}: {count}")
+        for plan in servers:
+            lines += ["", *_explain_server(plan)]
+    return "\n".join(lines) + "\n"
+
+
+def _explain_server(plan: ServerPlan) -> Iterator[str]:
+    yield f"  server {plan.name}"
+    for what, address in _addresses(plan.config):
+        yield f"    {what + ' port':<16} {address}"
+    rows = list(_settings(plan.config))
+    path_width = max((len(path) for path, _, _ in rows), default=0)
+    value_width = min(max((len(value) for _, value, _ in rows), default=0), _VALUE_WIDTH_MAX)
+    for path, value, origin in rows:
+        yield f"      {path:<{path_width}}  {value:<{value_width}}  {origin}"
+
+
+def _addresses(config: ServerConfig) -> Iterator[tuple[str, str]]:
+    """Yield each kind of port that the server listens on, with the address."""
+    for slot in SLOTS:
+        block = config.section(slot.block) if slot.block else config.values
+        if block and block.get(slot.listen):
+            host, port = cast("tuple[str, int]", block[slot.listen])
+            yield slot.name, join_address(host, port) if port else f"{host}, any free port"
+
+
+def _settings(config: ServerConfig) -> Iterator[tuple[str, str, str]]:
+    """Yield path, value and origin of every option that somebody set."""
+    for path, option, value in walk_values(config):
+        if path in config.places and option.kind is not Kind.BLOCK:
+            yield path, show_value(option, value), str(config.places[path])

@@ -1,0 +1,131 @@
+"""Makes the reference page of all options: `python -m framework.topology.reference`.
+
+Without arguments it writes docs/OPTIONS.md; with --check it only tells whether that is up to
+date. Options of installed plugins are part of the page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from framework.topology.option import Kind
+from framework.topology.schema import Schema
+from framework.topology.topology_file import TOPOLOGY_BLOCK
+from framework.topology.values import show_value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from framework.topology.option import ConfigSection, Option
+
+__all__ = ["main", "render_reference"]
+
+_PAGE = Path("docs/OPTIONS.md")
+_INTRODUCTION = """\
+# Options
+
+<!-- Made by `python -m framework.topology.reference`; change the definitions instead. -->
+
+Every option has one definition, from which this page, the flags, the checks and the rules of
+reload are made.
+Names, defaults and meanings are nats-server's, so its documentation applies.
+
+Options are read from nats-server's `.conf` files, from topologies in TOML and HOCON, and from
+the command line, which wins.
+A flag takes one dash or two.
+*Reload* says what a changed option needs to come into force.
+"""
+
+
+def render_reference(sections: Sequence[ConfigSection]) -> str:
+    """Return the page for the core and some plugins."""
+    parts = [_INTRODUCTION, _render_kinds(), "## Topologies\n", *_table(TOPOLOGY_BLOCK.options)]
+    parts.append(
+        "\nText in a topology may hold `{server}` and `{cluster}`, which stand for the names.\n"
+    )
+    for section in Schema(sections).sections:
+        title = f"`{section.name}`, of the {section.plugin} plugin" if section.name else "Server"
+        parts.append(f"\n## {title}\n")
+        if section.name:
+            parts.append(f"{section.help}.\n")
+        parts.extend(_table((*section.options, *section.top)))
+        for option in section.options:
+            if option.kind in {Kind.BLOCK, Kind.BLOCKS}:
+                parts.append(f"\n### `{section.name}.{option.name}`\n")
+                parts.extend(_table(option.options))
+    return "\n".join(parts) + "\n"
+
+
+def _render_kinds() -> str:
+    return """\
+## Types
+
+| Type | Written as |
+|---|---|
+| true or false | also `yes`, `on`, `no`, `off` |
+| size | `4096`; `4KB` is 4 * 1024, `4K` is 4,000; so for M, G, T |
+| duration | `250ms`, `10s`, `1m30s`; a plain number is seconds |
+| port | 1 to 65535; -1 is any free port |
+| address | `host:port`, `:port`, or a port |
+| list | in brackets; one text may stand alone; a flag takes commas |
+"""
+
+
+def _table(options: Sequence[Option]) -> Iterator[str]:
+    yield "| Option | Type | Default | Flags | Reload | What it does |"
+    yield "|---|---|---|---|---|---|"
+    for option in options:
+        if option.refusal:
+            continue
+        names = ", ".join(f"`{name}`" for name in option.names)
+        flags = " ".join(f"`-{flag}`" for flag in option.flags)
+        yield (
+            f"| {names} | {_type_of(option)} | {_default_of(option)} | {flags} |"
+            f" {option.reload.value} | {option.help} |"
+        )
+
+
+def _type_of(option: Option) -> str:
+    if option.choices:
+        return " ".join(f"`{choice}`" for choice in option.choices)
+    unit = f" of {option.unit}" if option.unit else ""
+    return option.kind.value + unit
+
+
+def _default_of(option: Option) -> str:
+    shown = show_value(option, option.default)
+    return "" if shown in {"-", "none"} else f"`{shown}`"
+
+
+def _installed_sections() -> list[ConfigSection]:
+    """Return the sections of installed plugins, in the order of their names."""
+    sections: list[ConfigSection] = []
+    for entry in sorted(entry_points(group="framework"), key=lambda entry: entry.name):
+        plugin = entry.load()
+        if hasattr(plugin, "framework_config_sections"):
+            sections.extend(plugin.framework_config_sections())
+    return sections
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Write the page, or check it; return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m framework.topology.reference")
+    parser.add_argument("--check", action="store_true", help="only tell whether it is up to date")
+    parser.add_argument("page", nargs="?", type=Path, default=_PAGE, help=f"default: {_PAGE}")
+    arguments = parser.parse_args(argv)
+    text = render_reference(_installed_sections())
+    page: Path = arguments.page
+    if not arguments.check:
+        page.write_text(text)
+    elif not page.exists() or page.read_text() != text:
+        sys.stderr.write(f"{page} is out of date: run python -m framework.topology.reference\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
