@@ -48,8 +48,8 @@ def _specified(manager: pluggy.PluginManager) -> set[str]:
 
 
 def _nearest(manager: pluggy.PluginManager, unknown: pluggy.HookCaller) -> str:
-    near = difflib.get_close_matches(unknown.name, sorted(_specified(manager)), n=1, cutoff=0)
-    return f"did you mean {near[0]}?"
+    near = difflib.get_close_matches(unknown.name, sorted(_specified(manager)), n=1, cutoff=0.8)
+    return f"did you mean {near[0]}?" if near else "docs/HOOKS.md has them all"
 
 
 def _is_unmarked(manager: pluggy.PluginManager, plugin: Any, hook: str) -> bool:

@@ -1,0 +1,353 @@
+"""Each hook of the core is tested here, by a function that begins with `test_` and its name."""
+
+from __future__ import annotations
+
+import argparse
+from types import SimpleNamespace
+
+import pytest
+import structlog
+from structlog.testing import capture_logs
+
+from framework.errors import PluginError
+from framework.hookspecs import hookimpl, hookspec
+from framework.plugins import LoadedPlugin, PluginRegistry, _loading
+from framework.spec import (
+    ClosedState,
+    CommandGroup,
+    ComponentSpec,
+    ConnectionInfo,
+    HealthCheck,
+    LinkKind,
+    ListenerSpec,
+    MonitorEndpoint,
+    StopReason,
+    TapSpec,
+)
+from framework.topology.errors import TopologyError
+from framework.topology.option import ConfigSection
+from framework.topology.place import Place
+
+SERVER = SimpleNamespace(log=structlog.get_logger())
+CONNECTION = ConnectionInfo(link=1, kind=LinkKind.CLIENT, cid=1, host="127.0.0.1", port=5)
+
+
+def registry_of(**plugins):
+    """Return a registry of plugins that are given as (hook without prefix, implementation)."""
+    registry = PluginRegistry()
+    for name, (hook, function) in plugins.items():
+        implementation = staticmethod(hookimpl(function))
+        registry.register(type(name, (), {f"framework_{hook}": implementation})(), name)
+    registry.check()
+    return registry
+
+
+def component(name, *requires):
+    return ComponentSpec(name=name, factory=None, requires=requires)
+
+
+def listener(kind, owner):
+    return ListenerSpec(kind=kind, host="127.0.0.1", port=-1, owner=owner)
+
+
+def endpoint(path):
+    return MonitorEndpoint(path=path, answer=None, help="")
+
+
+# -- the hooks, one after the other ---------------------------------------------------------------
+
+
+def test_addhooks_lets_plugins_offer_hooks_to_each_other_whoever_comes_first():
+    class Offering:
+        @hookspec
+        def framework_offered(self, number): ...
+
+        @hookimpl
+        def framework_addhooks(self, hooks):
+            hooks.add_hookspecs(type(self))
+            self.hooks = hooks
+
+    offering = Offering()
+    early = type("Early", (), {"framework_offered": staticmethod(hookimpl(lambda number: number))})
+    registry = PluginRegistry()
+    registry.register(early, "early")
+    registry.register(offering, "offering")
+    registry.check()
+
+    assert offering.hooks.describe("framework_offered", number=3) == [("early", 3)]
+
+
+def test_config_sections_learn_their_owner():
+    registry = registry_of(audit=("config_sections", lambda: [ConfigSection(name="audit")]))
+
+    assert registry.config_sections() == (ConfigSection(name="audit", plugin="audit"),)
+
+
+def test_add_commands_puts_each_plugin_into_a_group_of_its_own():
+    def add(cli):
+        cli.add_command("tail", lambda _: 7, help="show")
+
+    registry = registry_of(a=("add_commands", add), b=("add_commands", add), c=("taps", lambda: ()))
+    parser = argparse.ArgumentParser()
+    groups = parser.add_subparsers()
+
+    registry.add_commands(lambda name: CommandGroup(groups.add_parser(name)))
+
+    assert list(groups.choices) == ["b", "a"]
+    arguments = parser.parse_args(["a", "tail"])
+    assert arguments.run(arguments) == 7
+
+
+def test_check_topology_shows_the_errors_of_all_plugins():
+    errors = [TopologyError(Place("f"), "wrong"), TopologyError(Place("f"), "worse")]
+    registry = registry_of(
+        a=("check_topology", lambda topology: errors[:topology]),
+        b=("check_topology", lambda: errors[1:]),
+    )
+
+    assert registry.check_topology(1) == (errors[1], errors[0])
+
+
+def test_components_come_in_the_order_of_their_start():
+    registry = registry_of(a=("components", lambda server: [component("mine", "core")]))
+
+    order = registry.components(SERVER, [component("core")])
+
+    assert [spec.name for spec in order] == ["core", "mine"]
+
+
+def test_components_of_one_name_refuse_to_start():
+    registry = registry_of(a=("components", lambda: [component("core")]))
+
+    with pytest.raises(PluginError, match="plugin a: component core belongs to the core already"):
+        registry.components(SERVER, [component("core")])
+
+
+def test_listeners_have_one_owner_among_the_components():
+    mine, core = listener(LinkKind.ROUTE, "mine"), listener(LinkKind.CLIENT, "core")
+    registry = registry_of(a=("listeners", lambda server: [mine]))
+    components = [component("mine"), component("core")]
+
+    assert registry.listeners(SERVER, [core], components=components) == (core, mine)
+    with pytest.raises(PluginError, match="listener of kind ROUTE belongs to the core already"):
+        registry.listeners(SERVER, [mine], components=components)
+    with pytest.raises(PluginError, match="plugin a: a listener belongs to mine, which is no comp"):
+        registry.listeners(SERVER, components=[])
+
+
+def test_taps_have_names_of_their_own():
+    tap = TapSpec(name="t", subject="a", receive=print)
+
+    assert registry_of(a=("taps", lambda: [tap])).taps(SERVER) == (tap,)
+    with pytest.raises(PluginError, match="plugin a: tap t belongs to plugin b already"):
+        registry_of(a=("taps", lambda: [tap]), b=("taps", lambda: [tap])).taps(SERVER)
+
+
+def test_monitor_endpoints_have_paths_of_their_own():
+    registry = registry_of(a=("monitor_endpoints", lambda: [endpoint("/auditz")]))
+
+    paths = registry.monitor_endpoints(SERVER, [endpoint("/varz")])
+
+    assert [item.path for item in paths] == ["/varz", "/auditz"]
+    with pytest.raises(PluginError, match="path /auditz belongs to the core already"):
+        registry.monitor_endpoints(SERVER, [endpoint("/auditz")])
+
+
+def test_health_checks_have_names_of_their_own():
+    check = HealthCheck(name="disk", check=lambda: None)
+    registry = registry_of(a=("health_checks", lambda server: [check]))
+
+    assert registry.health_checks(SERVER) == (check,)
+    with pytest.raises(PluginError, match="health check disk belongs to the core already"):
+        registry.health_checks(SERVER, [check])
+
+
+def test_server_info_merges_fields_that_nobody_else_has():
+    registry = registry_of(
+        a=("server_info", lambda server: {"one": 1}), b=("server_info", lambda: {"two": 2})
+    )
+
+    assert registry.server_info(SERVER, ["port"]) == {"one": 1, "two": 2}
+    with pytest.raises(PluginError, match="INFO field one belongs to the core already"):
+        registry.server_info(SERVER, ["one"])
+
+
+def test_server_info_of_another_type_is_refused():
+    with pytest.raises(PluginError, match=r"must return a mapping, not \['one'\]"):
+        registry_of(a=("server_info", lambda: ["one"])).server_info(SERVER)
+
+
+def test_server_started_and_the_other_notices_keep_errors_from_others():
+    told = []
+
+    def fail():
+        raise OSError
+
+    registry = registry_of(
+        a=("server_started", lambda server: told.append(server.log)), b=("server_started", fail)
+    )
+
+    with capture_logs() as logs:
+        registry.server_started(SERVER)
+
+    assert told == [SERVER.log]
+    assert [log["plugin"] for log in logs] == ["b"]
+    assert registry.notice_failures == {"b": 1}
+
+
+def test_server_stopping_says_why():
+    told = []
+    registry = registry_of(a=("server_stopping", lambda reason: told.append(reason.value)))
+
+    registry.server_stopping(SERVER, StopReason.ASKED)
+
+    assert told == ["asked"]
+
+
+def test_connection_opened_says_who():
+    told = []
+    registry = registry_of(a=("connection_opened", lambda connection: told.append(connection.cid)))
+
+    registry.connection_opened(SERVER, CONNECTION)
+
+    assert told == [1]
+
+
+def test_connection_closed_says_who_and_why():
+    told = []
+    registry = registry_of(
+        a=("connection_closed", lambda connection, reason: told.append((connection, reason)))
+    )
+
+    registry.connection_closed(SERVER, CONNECTION, ClosedState.CLIENT_CLOSED)
+
+    assert told == [(CONNECTION, ClosedState.CLIENT_CLOSED)]
+
+
+# -- what plugins return --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answer", "shown"), [("text", "'t'"), (component("x"), "ComponentSpec"), ([None], "None")]
+)
+def test_the_wrong_thing_is_refused(answer, shown):
+    registry = registry_of(a=("taps", lambda: answer))
+
+    with pytest.raises(PluginError, match=f"framework_taps must return TapSpecs, not {shown}"):
+        registry.taps(SERVER)
+
+
+def test_one_thing_alone_is_as_good_as_a_list():
+    tap = TapSpec(name="t", subject="a", receive=print)
+
+    assert registry_of(a=("taps", lambda: tap)).taps(SERVER) == (tap,)
+
+
+# -- loading --------------------------------------------------------------------------------------
+
+PLUGIN = """
+from framework import hookimpl
+
+@hookimpl
+def framework_taps(server):
+    return []
+"""
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(PLUGIN)
+    return path
+
+
+@pytest.fixture
+def entry(monkeypatch, path):
+    """Make `mine` an installed plugin."""
+    found = _loading.FoundPlugin("mine", "mine 1.0", lambda: _loading._import_file(path))
+    monkeypatch.setattr("framework.plugins._registry.installed_plugins", lambda: {"mine": found})
+
+
+def names(registry):
+    return [plugin.name for plugin in registry.plugins]
+
+
+def test_plugins_are_listed_with_origin_file_and_hooks(path):
+    registry = PluginRegistry.load([str(path)], installed=False)
+
+    assert registry.plugins == (LoadedPlugin("mine", str(path), str(path), ("framework_taps",)),)
+
+
+def test_installed_plugins_are_loaded_unless_a_list_stands_for_them(entry):
+    assert names(PluginRegistry.load()) == ["mine"]
+    assert names(PluginRegistry.load(installed=False)) == []
+
+
+def test_a_folder_of_plugins_is_loaded(path):
+    assert names(PluginRegistry.load(installed=False, folder=path.parent)) == ["mine"]
+
+
+def test_naming_a_plugin_twice_is_no_matter(path, entry):
+    assert names(PluginRegistry.load([str(path), str(path)], folder=path.parent)) == ["mine"]
+
+
+def test_an_excluded_plugin_is_not_even_imported(path, entry):
+    path.write_text("1 / 0")
+
+    registry = PluginRegistry.load(["mine", str(path)], excluded=["mine"], folder=path.parent)
+
+    assert names(registry) == []
+
+
+def test_an_excluded_plugin_cannot_be_registered():
+    registry = PluginRegistry(excluded=["a"])
+    registry.register(object(), "a")
+
+    assert names(registry) == []
+
+
+def test_two_plugins_of_one_name_are_refused():
+    registry = PluginRegistry()
+    registry.register(object(), "a", origin="here")
+
+    with pytest.raises(PluginError, match=r"plugin a \(there\): is loaded already, from here"):
+        registry.register(object(), "a", origin="there")
+
+
+def test_a_wrong_argument_is_refused_with_the_file_and_nothing_stays():
+    class Wrong:
+        @hookimpl
+        def framework_taps(self, sever): ...
+
+    registry = PluginRegistry()
+    with pytest.raises(PluginError) as caught:
+        registry.register(Wrong, "wrong")
+
+    assert "framework_taps" in str(caught.value)
+    assert "sever" in str(caught.value)
+    assert caught.value.origin == __file__
+    assert registry.plugins == ()
+
+
+def test_a_class_has_an_instance_in_each_registry():
+    class Plugin:
+        def __init__(self):
+            self.told = 0
+
+        @hookimpl
+        def framework_server_info(self):
+            self.told += 1
+            return {"told": self.told}
+
+    registries = PluginRegistry(), PluginRegistry()
+    for registry in registries:
+        registry.register(Plugin, "p")
+
+    assert [registry.server_info(SERVER) for registry in registries] == [{"told": 1}] * 2
+
+
+def test_what_has_no_file_is_registered_all_the_same():
+    registry = PluginRegistry()
+    registry.register(SimpleNamespace(), "a")
+
+    assert registry.plugins[0].hooks == ()

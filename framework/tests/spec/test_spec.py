@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from framework import spec
+from framework.spec import ConnectionInfo, LinkKind, Overflow, TapSpec
+from framework.spec.tap import TAP_BYTES_MAX
+
+
+def test_every_public_name_is_there_and_in_order():
+    assert spec.__all__ == sorted(set(spec.__all__))
+    for name in spec.__all__:
+        assert hasattr(spec, name)
+
+
+def test_a_tap_drops_what_it_has_no_room_for():
+    tap = TapSpec(name="t", subject="a.>", receive=print)
+
+    assert (tap.queue, tap.bytes_max, tap.overflow) == (None, TAP_BYTES_MAX, Overflow.DROP)
+
+
+@pytest.mark.parametrize(
+    "item",
+    [item for item in vars(spec).values() if dataclasses.is_dataclass(item)],
+    ids=lambda item: item.__name__,
+)
+def test_specs_and_messages_cannot_be_changed(item):
+    assert item.__dataclass_params__.frozen
+    assert "__slots__" in vars(item)
+
+
+def test_connections_are_in_the_global_account_unless_said_otherwise():
+    connection = ConnectionInfo(link=1, kind=LinkKind.CLIENT, cid=1, host="h", port=1)
+
+    assert connection.account == "$G"
