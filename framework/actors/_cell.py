@@ -1,0 +1,419 @@
+"""The life of one actor: turns, failures, restarts, children, stop.
+
+A cell outlives the actor objects that supervision puts into it, so a reference stays valid. All of
+it happens in the actor's turn; what comes from elsewhere comes as a message or as a signal. Signals
+are handled first, and also while the actor takes no messages.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+import pykka
+import structlog
+from pykka.messages import ProxyCall, ProxyGetAttr, ProxySetAttr, _ActorStop
+
+from framework.actors.errors import ChildFailedError, SpawnRefusedError
+from framework.actors.mailbox import KeptEnvelope, Mailbox
+from framework.actors.reference import ActorRef, StopFlag
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pykka._envelope import Envelope
+
+    from framework.actors.component import Component
+    from framework.actors.reply import Reply
+    from framework.actors.scheduler import Dispatcher
+    from framework.actors.supervision import Supervision
+    from framework.actors.system import ActorSystem
+    from framework.actors.timer import Timer
+
+A = TypeVar("A", bound="Component")
+C = TypeVar("C", bound="Component")
+
+_log = structlog.get_logger()
+
+
+class Phase(Enum):
+    """Where in its life an actor is."""
+
+    NEW = auto()
+    """`on_start` has not run."""
+    RUNNING = auto()
+    WINDING_DOWN = auto()
+    """Its children stop, one after the other; messages wait."""
+    BACKING_OFF = auto()
+    """It failed, and will be started again."""
+    STOPPED = auto()
+
+
+class _Own:
+    """What an actor tells itself by a timer or an answer, good for one life only."""
+
+    __slots__ = ("generation", "make")
+
+    def __init__(self, generation: int, make: Callable[[], object]) -> None:
+        self.generation = generation
+        self.make = make
+
+
+class _Question:
+    """An answer that an actor waits for, or its deadline, whichever comes first."""
+
+    __slots__ = ("answer", "deadline", "is_open")
+
+    def __init__(self, answer: Callable[[Any], object]) -> None:
+        self.answer = answer
+        self.deadline: Timer | None = None
+        self.is_open = True
+
+    def close(self, outcome: Reply[Any] | Exception) -> object:
+        """Return the message for the actor; `_NOTHING` when it was told already."""
+        if not self.is_open:
+            return _NOTHING
+        self.is_open = False
+        if self.deadline is not None:
+            self.deadline.cancel()
+        return self.answer(outcome if isinstance(outcome, Exception) else outcome.outcome())
+
+
+_NOTHING: Final = object()
+_PROXY: Final = (ProxyCall, ProxyGetAttr, ProxySetAttr)
+_APART: Final = frozenset((*_PROXY, _ActorStop, _Own))
+
+
+class Cell(Generic[A]):
+    """Runs one actor. Made by `Cell.spawn`, or by the system for its root."""
+
+    __slots__ = (
+        "_component", "_error", "_failed_ns", "_generation", "_is_stop_ordered", "_kwargs",
+        "_parent", "_phase", "_restart_timer", "_signals", "_stop_replies", "_supervision", "_then",
+        "_timers", "actor", "children", "dispatcher", "mailbox", "ref", "stopped", "system",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        system: ActorSystem,
+        parent: Cell[Any] | None,
+        component: type[A],
+        name: str | None,
+        supervision: Supervision,
+        kwargs: dict[str, Any],
+    ) -> None:
+        self.system = system
+        self.dispatcher: Dispatcher = system.dispatcher
+        self.actor: A | None = None
+        self.children: dict[ActorRef[Any], None] = {}
+        self.stopped = StopFlag()
+        self.mailbox = Mailbox(
+            component.MAILBOX_MAX, component.OVERFLOW, self._turn, self.dispatcher.dispatch
+        )
+        urn = system.new_urn()
+        own_name = name if name is not None else f"{component.__name__}-{urn.rpartition(':')[2]}"
+        path = (
+            f"{parent.ref.name}/{own_name}" if parent is not None and parent.ref.name else own_name
+        )
+        self.ref: ActorRef[A] = ActorRef(self, component, urn, path)
+        self._parent = parent
+        self._component = component
+        self._kwargs = kwargs
+        self._supervision = supervision
+        self._phase = Phase.NEW
+        self._then: Callable[[], None] = self._finish
+        self._signals: list[Callable[[], None]] = []
+        self._timers: dict[Timer, None] = {}
+        self._stop_replies: list[Reply[Any]] = []
+        self._is_stop_ordered = False
+        self._generation = 0
+        self._failed_ns: list[int] = []
+        self._error: BaseException | None = None
+        self._restart_timer: Timer | None = None
+
+    # -- from the actor, its reference and its parent
+
+    @property
+    def parent_ref(self) -> ActorRef[Any] | None:
+        """The actor above; None below the system's root."""
+        is_top = self._parent is None or self._parent._parent is None  # noqa: SLF001 -- our own class
+        return None if is_top or self._parent is None else self._parent.ref
+
+    def spawn(
+        self, component: type[C], name: str | None, supervision: Supervision, kwargs: dict[str, Any]
+    ) -> ActorRef[C]:
+        """Make a child and give it its first turn; its `__init__` runs here and may raise."""
+        assert self.actor is not None, "begin in on_start, not in __init__"
+        if self._phase not in {Phase.NEW, Phase.RUNNING}:
+            raise SpawnRefusedError(f"{self.ref.name or self.system.name} is stopping")
+        child = Cell(self.system, self, component, name, supervision, kwargs)
+        self.system.registry.add(child.ref)
+        try:
+            child.create()
+        except BaseException:
+            self.system.registry.remove(child.ref)
+            raise
+        self.children[child.ref] = None
+        child.mailbox.wake()
+        return child.ref
+
+    def create(self) -> None:
+        """Put a new actor object into this cell."""
+        component = self._component
+        actor = component.__new__(component)
+        actor.bind(self)
+        component.__init__(actor, **self._kwargs)
+        self.actor = actor
+
+    def order_stop(self, reply: Reply[Any] | None = None) -> None:
+        """Stop after the messages that wait now; callable from any thread."""
+        self._is_stop_ordered = True
+        self.mailbox.put(KeptEnvelope(_ActorStop(), reply_to=reply))
+        if self._phase is Phase.BACKING_OFF:
+            self.signal(self._stop_instead)
+
+    def tell_later(self, delay_s: float, message: object) -> Timer:
+        """Tell this life of the actor `message` after `delay_s` seconds."""
+        return self._call_later(delay_s, partial(self._tell_own, self._generation, lambda: message))
+
+    def await_reply(
+        self, reply: Reply[Any], answer: Callable[[Any], object], deadline_s: float | None
+    ) -> None:
+        """Tell this life of the actor `answer(...)` when `reply` is done or the deadline passed."""
+        question = _Question(answer)
+        tell = partial(self._tell_own, self._generation)
+        if deadline_s is not None:
+            late = pykka.Timeout(f"{deadline_s} seconds")
+            question.deadline = self._call_later(
+                deadline_s, partial(tell, partial(question.close, late))
+            )
+        reply.when_done(lambda done: tell(partial(question.close, done)))
+
+    def signal(self, handle: Callable[[], None]) -> None:
+        """Run `handle` in a turn, before any message; callable from any thread."""
+        self._signals.append(handle)
+        self.mailbox.wake()
+
+    # -- turns
+
+    def _turn(self) -> None:
+        while self._signals:
+            self._signals.pop(0)()
+        if self._phase is Phase.NEW:
+            self._start()
+        if self._phase is Phase.RUNNING:
+            if self._component.takes_batches:
+                self._handle_batches()
+            else:
+                self._handle_messages()
+        if self._phase is not Phase.STOPPED:
+            self.mailbox.rest(self._has_work)
+
+    def _has_work(self) -> bool:
+        return bool(self._signals) or (self._phase is Phase.RUNNING and not self.mailbox.empty())
+
+    def _start(self) -> None:
+        self._phase = Phase.RUNNING
+        assert self.actor is not None
+        try:
+            self.actor.on_start()
+        except BaseException as error:  # noqa: BLE001 -- an actor's failure must not reach its neighbours
+            self._fail(error, is_told=False)
+
+    def _handle_messages(self) -> None:
+        mailbox = self.mailbox
+        for _ in range(self._component.TURN_MESSAGES_MAX):
+            if mailbox.empty() or self._phase is not Phase.RUNNING:
+                return
+            self._handle(mailbox.get())
+
+    def _handle_batches(self) -> None:
+        mailbox = self.mailbox
+        while not mailbox.empty() and self._phase is Phase.RUNNING:
+            told = mailbox.take_told(_APART)
+            if not told:
+                self._handle(mailbox.get())
+                continue
+            try:
+                self._deliver_batch(told)
+            except BaseException as error:  # noqa: BLE001 -- as in `_handle`
+                self._fail(error)
+
+    def _handle(self, envelope: Envelope[Any]) -> None:
+        reply_to = envelope.reply_to
+        try:
+            response = self._receive(envelope)
+            if reply_to is not None and response is not _NOTHING:
+                reply_to.set(response)
+        except Exception as error:  # noqa: BLE001 -- an actor's failure must not reach its neighbours
+            if reply_to is None:
+                self._fail(error)
+            else:
+                _log.info("actor raised to its caller", actor=self.ref.name, exc_info=error)
+                reply_to.set_exception()
+        except BaseException as error:  # noqa: BLE001 -- nor may an exit: the system stops in order
+            self._fail(error)
+            if reply_to is not None:
+                dead = pykka.ActorDeadError(f"{self.ref} was ended by {error!r}")
+                reply_to.set_exception((type(dead), dead, None))
+
+    def _receive(self, envelope: Envelope[Any]) -> object:
+        """Handle one message and return the answer; `_NOTHING` when that comes later."""
+        assert self.actor is not None
+        message = envelope.message
+        kind = type(message)
+        if kind not in _APART:
+            if self.dispatcher.observe is not None:
+                self.dispatcher.observe(self.ref, message)
+            return self.actor.on_receive(message)
+        if kind is _ActorStop:
+            if envelope.reply_to is not None:
+                self._stop_replies.append(envelope.reply_to)
+            self._wind_down(self._finish)
+            return _NOTHING
+        if kind is _Own:
+            own = message.make() if message.generation == self._generation else _NOTHING
+            return own if own is _NOTHING else self._deliver(own)
+        return self.actor.handle_proxy(message)
+
+    def _deliver(self, message: object) -> object:
+        """Hand over what the actor told itself."""
+        assert self.actor is not None
+        if self._component.takes_batches:
+            self._deliver_batch([message])
+            return None
+        if self.dispatcher.observe is not None:
+            self.dispatcher.observe(self.ref, message)
+        return self.actor.on_receive(message)
+
+    def _deliver_batch(self, messages: list[object]) -> None:
+        assert self.actor is not None
+        if self.dispatcher.observe is not None:
+            for message in messages:
+                self.dispatcher.observe(self.ref, message)
+        self.actor.on_batch(messages)
+
+    # -- failure and stop
+
+    def _fail(self, error: BaseException, *, is_told: bool = True) -> None:
+        """Restart or stop after an unhandled exception.
+
+        Args:
+            error: What was raised.
+            is_told: Whether `on_failure` runs; as in pykka, not when `on_start` failed.
+        """
+        if self._phase is not Phase.RUNNING and self._phase is not Phase.NEW:
+            return  # a failure while it stops anyway; logged by who raised it
+        _log.error("actor failed", actor=self.ref.name, exc_info=error)
+        if is_told and self.actor is not None:
+            self._guard(partial(self.actor.on_failure, type(error), error, error.__traceback__))
+        if not isinstance(error, Exception):
+            self.system.abort(error)
+        elif self._may_restart():
+            self._wind_down(self._back_off)
+            return
+        self._error = error
+        self._wind_down(self._finish)
+
+    def _may_restart(self) -> bool:
+        supervision = self._supervision
+        now_ns = self.dispatcher.now_ns()
+        since_ns = now_ns - int(supervision.within_s * 1e9)
+        self._failed_ns = [at_ns for at_ns in self._failed_ns if at_ns > since_ns]
+        if self._is_stop_ordered or len(self._failed_ns) >= supervision.restarts_max:
+            return False
+        self._failed_ns.append(now_ns)
+        return True
+
+    def _back_off(self) -> None:
+        self._phase = Phase.BACKING_OFF
+        self._let_go()
+        # Read after the phase is set, as `order_stop` reads the phase after setting this.
+        if self._is_stop_ordered:
+            self._finish()
+            return
+        self._restart_timer = self.dispatcher.call_later(
+            self._supervision.delay_s(len(self._failed_ns)), partial(self.signal, self._restart)
+        )
+
+    def _restart(self) -> None:
+        if self._phase is not Phase.BACKING_OFF:
+            return
+        self._phase = Phase.NEW
+        self._generation += 1
+        try:
+            self.create()
+        except BaseException as error:  # noqa: BLE001 -- counts as a failure of the new life
+            self._fail(error)
+
+    def _stop_instead(self) -> None:
+        if self._phase is Phase.BACKING_OFF:
+            self._finish()
+
+    def _wind_down(self, then: Callable[[], None]) -> None:
+        """Stop the children, last started first, and then do `then`."""
+        self._phase = Phase.WINDING_DOWN
+        self._then = then
+        self._stop_next_child()
+
+    def _stop_next_child(self) -> None:
+        if self.children:
+            next(reversed(self.children)).stop(block=False)
+        else:
+            self._then()
+
+    def child_stopped(self, child: ActorRef[Any], error: BaseException | None) -> None:
+        """Let go of a child; fail with it when it left an `error`."""
+        self.children.pop(child, None)
+        if self._phase is Phase.WINDING_DOWN:
+            self._stop_next_child()
+        elif self.actor is None or self._phase is not Phase.RUNNING:
+            return
+        elif error is None:
+            self._guard(partial(self.actor.on_child_stopped, child))
+        else:
+            failure = ChildFailedError(f"{child.name} failed: {error!r}")
+            failure.__cause__ = error
+            self._fail(failure)
+
+    def _finish(self) -> None:
+        """End this actor; nothing of it stays but the reference that others hold."""
+        self._phase = Phase.STOPPED
+        self.system.registry.remove(self.ref)
+        self.stopped.set()
+        if self.actor is not None and self._error is None:
+            self._guard(self.actor.on_stop)
+        if self._restart_timer is not None:
+            self._restart_timer.cancel()
+        self._let_go()
+        self._kwargs = {}
+        self.mailbox.close(f"{self.ref} stopped before handling the message")
+        replies, self._stop_replies = self._stop_replies, []
+        for reply in replies:
+            reply.set(None)
+        if self._parent is not None:
+            error = self._error if self._supervision.escalate else None
+            self._parent.signal(partial(self._parent.child_stopped, self.ref, error))
+
+    def _let_go(self) -> None:
+        for timer in list(self._timers):
+            timer.cancel()
+        self.actor = None
+
+    def _guard(self, hook: Callable[[], object]) -> None:
+        """Run a hook whose failure is only logged, as in pykka."""
+        try:
+            hook()
+        except Exception as error:  # noqa: BLE001 -- an actor's failure must not reach its neighbours
+            _log.error("actor failed", actor=self.ref.name, exc_info=error)
+
+    def _call_later(self, delay_s: float, turn: Callable[[], None]) -> Timer:
+        timer = self.dispatcher.call_later(delay_s, turn)
+        timer.owner = self._timers
+        if timer.is_pending:
+            self._timers[timer] = None
+        return timer
+
+    def _tell_own(self, generation: int, make: Callable[[], object]) -> None:
+        self.mailbox.put(KeptEnvelope(_Own(generation, make)))

@@ -1,0 +1,189 @@
+"""What waits for one actor: bounded, with a policy for what does not fit and a signal before that."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Any
+
+import pykka
+from pykka._envelope import Envelope
+from pykka.messages import _ActorStop
+
+from framework.actors.errors import MailboxFullError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container
+
+
+class Overflow(Enum):
+    """What happens to a message for a mailbox that holds `MAILBOX_MAX`.
+
+    An ask that is dropped is answered with `MailboxFullError`. A `KeptEnvelope` is never dropped.
+    """
+
+    REFUSE = auto()
+    """The sender gets `MailboxFullError`."""
+    DROP_NEWEST = auto()
+    """This message is dropped and counted."""
+    DROP_OLDEST = auto()
+    """The message that waits longest is dropped and counted."""
+
+
+class KeptEnvelope(Envelope[Any]):
+    """An order to stop, a timer or an answer: there are only as many as the actor itself asked for."""
+
+    __slots__ = ()
+
+
+class Mailbox:
+    """One actor's inbox. Puts come from any thread, all else from the actor's turn.
+
+    Args:
+        limit: Messages that it holds; at least 1.
+        overflow: What happens to one more.
+        run: The actor's turn.
+        dispatch: Gets `run` when a message comes and no turn is waiting or running.
+    """
+
+    __slots__ = (
+        "_attention", "_busy", "_closed_because", "_dispatch", "_is_pressed", "_limit", "_on_pressure",
+        "_overflow", "_queue", "_run", "dropped_count",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        limit: int,
+        overflow: Overflow,
+        run: Callable[[], None],
+        dispatch: Callable[[Callable[[], None]], None],
+    ) -> None:
+        assert limit >= 1
+        self._queue: deque[Envelope[Any]] = deque()
+        self._busy = threading.Lock()
+        self._run = run
+        self._dispatch = dispatch
+        self._limit = limit
+        self._overflow = overflow
+        self._attention = limit
+        self._on_pressure: Callable[[bool], None] | None = None
+        self._is_pressed = False
+        self._closed_because: str | None = None
+        self.dropped_count = 0
+
+    def __len__(self) -> int:
+        """Return how many messages wait; callable from any thread."""
+        return len(self._queue)
+
+    def watch_pressure(self, callback: Callable[[bool], None] | None) -> None:
+        """Call `callback(True)` at three quarters full, `callback(False)` back at one quarter.
+
+        It runs where the put or the turn runs that crossed the mark; it must not raise or block.
+        """
+        self._on_pressure = callback
+        self._attention = self._limit if callback is None else self._high_mark
+
+    def put(self, envelope: Envelope[Any], /) -> None:
+        """Append a message, or do with it what the overflow policy says; callable from any thread.
+
+        Raises:
+            MailboxFullError: it is full, refuses, and this is a tell.
+        """
+        if len(self._queue) >= self._attention and not self._admit(envelope):
+            return
+        self._queue.append(envelope)
+        # Looked at after the append: what a closing mailbox missed is answered here; no ask is lost.
+        if self._closed_because is not None:
+            self._answer_dead(self._closed_because)
+        elif self._busy.acquire(blocking=False):
+            self._dispatch(self._run)
+
+    def get(self) -> Envelope[Any]:
+        """Return what waits longest; IndexError when nothing does."""
+        return self._queue.popleft()
+
+    def take_told(self, apart: Container[type]) -> list[object]:
+        """Return the messages that wait longest, up to one that was asked or is of a type `apart`."""
+        told: list[object] = []
+        for _ in range(len(self._queue)):
+            envelope = self._queue.popleft()
+            if envelope.reply_to is not None or type(envelope.message) in apart:
+                self._queue.appendleft(envelope)
+                break
+            told.append(envelope.message)
+        return told
+
+    def empty(self) -> bool:
+        """Return whether nothing waits; callable from any thread."""
+        return not self._queue
+
+    def wake(self) -> None:
+        """Ask for a turn although no message came; callable from any thread."""
+        if self._closed_because is None and self._busy.acquire(blocking=False):
+            self._dispatch(self._run)
+
+    def rest(self, has_work: Callable[[], bool]) -> None:
+        """End a turn: go on later while the actor has work, else wait for a put or `wake`."""
+        if self._is_pressed and len(self._queue) <= self._limit // 4:
+            self._is_pressed = False
+            if self._on_pressure is not None:
+                self._on_pressure(False)  # noqa: FBT003 -- a callback's one argument
+        if not has_work():
+            self._busy.release()
+            # What came between the question and the release found the actor busy and asked for nothing.
+            if not has_work() or not self._busy.acquire(blocking=False):
+                return
+        self._dispatch(self._run)
+
+    def close(self, because: str) -> None:
+        """Answer all that waits and all that will come as pykka does for a stopped actor."""
+        self._closed_because = because
+        self._on_pressure = None
+        self._answer_dead(because)
+
+    @property
+    def _high_mark(self) -> int:
+        return max(1, self._limit * 3 // 4)
+
+    def _admit(self, envelope: Envelope[Any]) -> bool:
+        if self._on_pressure is not None and not self._is_pressed:
+            self._is_pressed = True
+            self._on_pressure(True)  # noqa: FBT003 -- a callback's one argument
+        if len(self._queue) < self._limit or isinstance(envelope, KeptEnvelope):
+            return True
+        if self._overflow is Overflow.REFUSE and envelope.reply_to is None:
+            raise MailboxFullError(f"{self._limit} messages wait already")
+        self.dropped_count += 1
+        if self._overflow is Overflow.DROP_OLDEST and (oldest := self._take_oldest()) is not None:
+            _answer_error(oldest, MailboxFullError("dropped for a newer message"))
+            return True
+        _answer_error(envelope, MailboxFullError(f"{self._limit} messages wait already"))
+        return False
+
+    def _take_oldest(self) -> Envelope[Any] | None:
+        """Take what waits longest; None when that must not be dropped."""
+        try:
+            oldest = self._queue.popleft()
+        except IndexError:  # a turn in another thread was faster
+            return None
+        if isinstance(oldest, KeptEnvelope):
+            self._queue.appendleft(oldest)
+            return None
+        return oldest
+
+    def _answer_dead(self, because: str) -> None:
+        while self._queue:
+            try:
+                envelope = self._queue.popleft()
+            except IndexError:  # another thread answers too
+                return
+            if envelope.reply_to is not None and isinstance(envelope.message, _ActorStop):
+                envelope.reply_to.set(None)
+            else:
+                _answer_error(envelope, pykka.ActorDeadError(because))
+
+
+def _answer_error(envelope: Envelope[Any], error: Exception) -> None:
+    if envelope.reply_to is not None:
+        envelope.reply_to.set_exception((type(error), error, None))
