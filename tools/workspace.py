@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE_SUFFIXES = {".pyx", ".pxd", ".pxi", ".h"}
-PURPOSES = {"run": ("build", "run"), "test": ("build", "run", "tox")}
+PURPOSES = {"run": ("build", "run"), "test": ("build", "run", "test", "lint", "tox")}
 
 
 class Missing(SystemExit):

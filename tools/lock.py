@@ -1,0 +1,50 @@
+"""Pin and hash the requirements: `tox -e lock`, or with names of packages to take their newest.
+
+run.txt follows from pyproject.toml's dependencies, the others from the `.in` file of their name.
+The order matters: each file is held to the versions of those before it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PIP_TOOLS = "pip-tools==7.6.2"
+SOURCES = {
+    "build": "build.in",
+    "run": "../pyproject.toml",
+    "test": "test.in",
+    "lint": "lint.in",
+    "tox": "tox.in",
+}
+OPTIONS = (
+    "--quiet --generate-hashes --allow-unsafe --strip-extras --annotation-style=line --no-header "
+    "--no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options"
+).split()
+
+
+def main() -> None:
+    """Write requirements/*.txt."""
+    newest = [option for name in sys.argv[1:] for option in ("--upgrade-package", name)]
+    environment = {name: value for name, value in os.environ.items() if name != "PIP_FIND_LINKS"}
+    with tempfile.TemporaryDirectory() as folder:
+        venv.create(folder, with_pip=True)
+        python = str(Path(folder, "bin", "python"))
+        subprocess.run([python, "-m", "pip", "install", "--quiet", PIP_TOOLS], check=True)
+        for name, source in SOURCES.items():
+            command = [python, "-m", "piptools", "compile", *OPTIONS, *newest]
+            subprocess.run(
+                [*command, "--output-file", f"{name}.txt", source],
+                cwd=ROOT / "requirements",
+                env=environment,
+                check=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""Build all wheels, install them alone, and test a plugin from outside the workspace against them.
+
+What a third party meets: our wheels, its own folder, no file of this tree.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = ("plugin-audit",)
+
+
+def main() -> None:
+    """Build, install, try."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--wheels", type=Path, help="keep the wheels in this folder")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="framework-wheels-") as name:
+        place = Path(name)
+        wheels = arguments.wheels or place / "wheels"
+        projects = [ROOT, *sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))]
+        for project in projects:
+            _build(_copied(project, place / "source" / project.name), wheels)
+        python = _environment(place / "venv", sorted(wheels.glob("*.whl")))
+        _try_commands(python.parent, place)
+        for example in EXAMPLES:
+            _try_example(python, _copied(ROOT / "examples" / example, place / example))
+
+
+def _copied(project: Path, target: Path) -> Path:
+    """Copy what Git would hand out of `project`; so no file built in place gets into a wheel."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "."],
+        cwd=project,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    for file in filter(None, listed.stdout.split("\0")):
+        source = project / file
+        if source.is_file():
+            (target / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target / file)
+    return target
+
+
+def _build(project: Path, wheels: Path) -> None:
+    options = ["--no-build-isolation", "--no-deps", "--wheel-dir", str(wheels)]
+    _run([sys.executable, "-m", "pip", "wheel", "--quiet", *options, str(project)])
+
+
+def _environment(folder: Path, wheels: list[Path]) -> Path:
+    """Make an environment with the pinned requirements and `wheels`; return its Python."""
+    venv.create(folder, with_pip=True)
+    python = folder / "bin" / "python"
+    files = [ROOT / "requirements" / f"{name}.txt" for name in ("build", "run", "test")]
+    options = [option for file in files for option in ("-r", str(file))]
+    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    _run([*pip, "--require-hashes", *options])
+    _run([*pip, "--no-index", *map(str, wheels)])  # no index: what they declare must be there
+    return python
+
+
+def _try_commands(bin_: Path, elsewhere: Path) -> None:
+    _run([str(bin_ / "nats-server"), "--version"], cwd=elsewhere)
+    _run([str(bin_ / "framework"), "plugins"], cwd=elsewhere)
+
+
+def _try_example(python: Path, project: Path) -> None:
+    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    _run([*pip, "--no-index", "--no-build-isolation", "."], cwd=project)
+    _run([str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider"], cwd=project)
+
+
+def _run(command: list[str], cwd: Path = ROOT) -> None:
+    print("+", *command, flush=True)
+    outside = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    subprocess.run(command, cwd=cwd, env=outside, check=True)
+
+
+if __name__ == "__main__":
+    main()
