@@ -1,0 +1,18 @@
+"""The monitoring port: nats-server's endpoints over what the plane and the actors know."""
+
+from __future__ import annotations
+
+from framework.monitor.endpoints import core_endpoints
+from framework.monitor.http_server import HttpServer
+from framework.monitor.root_page import root_page
+from framework.monitor.source import ClosedClient, MonitorSource, ProcessUsage, ServerFacts
+
+__all__ = [
+    "ClosedClient",
+    "HttpServer",
+    "MonitorSource",
+    "ProcessUsage",
+    "ServerFacts",
+    "core_endpoints",
+    "root_page",
+]

@@ -1,0 +1,223 @@
+"""`/connz`: client connections, open and closed.
+
+Source: nats-server `monitor.go`, `Connz`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from framework.errors import BadQuery
+from framework.monitor.formats import rtt_text, time_text, uptime_text
+from framework.monitor.limits import CONNECTIONS_LISTED
+from framework.monitor.overlap import overlaps
+from framework.monitor.query import read_bool, read_int, read_unsigned
+from framework.monitor.subsz import subscription_detail, text_from_bytes
+from framework.spec import LinkKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from framework.monitor.source import ClosedClient, MonitorSource
+    from framework.spec import LinkRow, SubscriptionRow
+    from framework.wire.info import ClientConnect
+
+GLOBAL_ACCOUNT: Final = "$G"
+
+
+@dataclass(frozen=True, slots=True)
+class _Connection:
+    """One line of the answer before it is formatted."""
+
+    row: LinkRow
+    connect: ClientConnect | None
+    closed: ClosedClient | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """The query of a request, checked."""
+
+    sort: str
+    state: Literal["open", "closed", "all"]
+    offset: int
+    limit: int
+    cid: int
+    user: str
+    account: str
+    filter_subject: str
+    auth: bool
+    subs: bool
+    subs_detail: bool
+
+
+_SORTS: Final[dict[str, tuple[Callable[[_Connection], int | str], bool]]] = {
+    "cid": (lambda it: it.row.cid, False),
+    "start": (lambda it: it.row.cid, False),
+    "subs": (lambda it: it.row.subscriptions, True),
+    "pending": (lambda it: it.row.pending_bytes, True),
+    "msgs_to": (lambda it: it.row.out_msgs, True),
+    "msgs_from": (lambda it: it.row.in_msgs, True),
+    "bytes_to": (lambda it: it.row.out_bytes, True),
+    "bytes_from": (lambda it: it.row.in_bytes, True),
+    "last": (lambda it: it.row.last_activity_ns, True),
+    "idle": (lambda it: -it.row.last_activity_ns, True),
+    "uptime": (lambda it: it.row.opened_ns, True),
+    "stop": (lambda it: it.closed.closed_ns if it.closed else 0, True),
+    "reason": (lambda it: it.closed.reason.text if it.closed else "", False),
+    "rtt": (lambda it: it.row.rtt_ns, True),
+}
+"""Key of each order, and whether the largest comes first."""
+
+
+async def answer_connz(source: MonitorSource, query: Mapping[str, str]) -> object:
+    """Return the document for a query.
+
+    Raises:
+        BadQuery: A value makes no sense.
+    """
+    question = _question_from_query(query)
+    chosen, total = await _choose(source, question)
+    subscriptions: dict[int, list[SubscriptionRow]] = defaultdict(list)
+    if question.subs or question.subs_detail or question.filter_subject:
+        for subscription in await source.subscriptions():
+            subscriptions[subscription.link].append(subscription)
+    if question.filter_subject:
+        wanted = question.filter_subject.encode()
+        chosen = [it for it in chosen if _has_interest(subscriptions[it.row.link], wanted)]
+    key, largest_first = _SORTS[question.sort]
+    chosen.sort(key=key, reverse=largest_first)
+    page = chosen[question.offset : question.offset + question.limit]
+    now_ns = source.monotonic_ns()
+    return {
+        "server_id": source.server_id,
+        "now": time_text(source.wall_ns(now_ns)),
+        "num_connections": len(page),
+        "total": total,
+        "offset": question.offset,
+        "limit": question.limit,
+        "connections": [
+            _connection_document(source, it, question, subscriptions[it.row.link], now_ns)
+            for it in page
+        ],
+    }
+
+
+def _question_from_query(query: Mapping[str, str]) -> _Question:
+    detail = query.get("subs", "").lower() == "detail"
+    auth = read_bool(query, "auth")
+    subs = not detail and read_bool(query, "subs")
+    offset, limit = read_int(query, "offset"), read_int(query, "limit")
+    cid = read_unsigned(query, "cid")
+    state = _read_state(query)
+    sort = query.get("sort", "") or "cid"
+    if sort not in _SORTS:
+        raise BadQuery(f"invalid sorting option: {sort[:100]}")
+    if sort in {"stop", "reason"} and state != "closed":
+        raise BadQuery(f"sort by {sort} only valid on closed connections")
+    filter_subject = query.get("filter_subject", "")
+    if filter_subject == ">":
+        filter_subject = ""
+    if filter_subject and not query.get("acc"):
+        raise BadQuery("filter by subject only valid with account filtering")
+    return _Question(
+        sort=sort,
+        state=state,
+        offset=max(offset, 0),
+        limit=1 if cid else limit if limit > 0 else CONNECTIONS_LISTED,
+        cid=cid,
+        user=query.get("user", ""),
+        account=query.get("acc", ""),
+        filter_subject=filter_subject,
+        auth=auth,
+        subs=subs,
+        subs_detail=detail,
+    )
+
+
+def _read_state(query: Mapping[str, str]) -> Literal["open", "closed", "all"]:
+    text = query.get("state", "")
+    match text.lower():
+        case "" | "open":
+            return "open"
+        case "closed":
+            return "closed"
+        case "any" | "all":
+            return "all"
+        case _:
+            raise BadQuery(f"Error decoding state for {text[:100]}")
+
+
+async def _choose(source: MonitorSource, question: _Question) -> tuple[list[_Connection], int]:
+    """Return the connections asked for, and how many there are before users are told apart."""
+    found: list[_Connection] = []
+    if question.state != "closed":
+        rows = await source.links(LinkKind.CLIENT)
+        found += [_Connection(row, source.client_connect(row)) for row in rows]
+    if question.state != "open":
+        found += [_Connection(it.row, it.connect, it) for it in source.closed_clients()]
+    # All clients are of the global account as long as no plugin brings accounts.
+    if question.account not in {"", GLOBAL_ACCOUNT}:
+        found = []
+    total = len(found)
+    if question.user:
+        found = [it for it in found if it.connect and it.connect.user == question.user]
+    if question.cid:
+        found = [it for it in found if it.row.cid == question.cid][:1]
+    return found, total
+
+
+def _has_interest(rows: Sequence[SubscriptionRow], subject: bytes) -> bool:
+    return any(overlaps(subject, row.subject) for row in rows)
+
+
+def _connection_document(
+    source: MonitorSource,
+    connection: _Connection,
+    question: _Question,
+    subscriptions: Sequence[SubscriptionRow],
+    now_ns: int,
+) -> dict[str, object]:
+    row, connect, closed = connection.row, connection.connect, connection.closed
+    until_ns = closed.closed_ns if closed else now_ns
+    document: dict[str, object] = {
+        "cid": row.cid,
+        "kind": "Client",
+        "type": "nats",
+        "ip": row.host,
+        "port": row.port,
+        "start": time_text(source.wall_ns(row.opened_ns)),
+        "last_activity": time_text(source.wall_ns(row.last_activity_ns)),
+    }
+    if closed:
+        document["stop"] = time_text(source.wall_ns(closed.closed_ns))
+        document["reason"] = closed.reason.text
+    document |= {
+        "rtt": rtt_text(row.rtt_ns),
+        "uptime": uptime_text(until_ns - row.opened_ns),
+        "idle": uptime_text(until_ns - row.last_activity_ns),
+        "pending_bytes": row.pending_bytes,
+        "in_msgs": row.in_msgs,
+        "out_msgs": row.out_msgs,
+        "in_bytes": row.in_bytes,
+        "out_bytes": row.out_bytes,
+    }
+    if row.stalls:
+        document["stalls"] = row.stalls
+    document["subscriptions"] = row.subscriptions
+    if connect:
+        told = {"name": connect.name, "lang": connect.lang, "version": connect.version}
+        document |= {name: value for name, value in told.items() if value}
+    if question.auth:
+        if connect and connect.user:
+            document["authorized_user"] = connect.user
+        document["name_tag"] = GLOBAL_ACCOUNT
+    if question.subs_detail and subscriptions:
+        document["subscriptions_list_detail"] = [
+            subscription_detail(it, row.cid) for it in subscriptions
+        ]
+    elif question.subs and subscriptions:
+        document["subscriptions_list"] = [text_from_bytes(it.subject) for it in subscriptions]
+    return document

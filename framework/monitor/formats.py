@@ -1,0 +1,67 @@
+"""Times and durations as Go writes them, for tools that parse what nats-server says."""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+_NS_PER_S: Final = 1_000_000_000
+_NS_PER_MS: Final = 1_000_000
+_NS_PER_US: Final = 1_000
+
+
+def time_text(wall_ns: int) -> str:
+    """Return a time as RFC 3339 in UTC; the fraction ends before its last zeros.
+
+    Args:
+        wall_ns: Nanoseconds since 1970.
+    """
+    second, rest_ns = divmod(wall_ns, _NS_PER_S)
+    fraction = f".{rest_ns:09d}".rstrip("0").rstrip(".")
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second)) + fraction + "Z"
+
+
+def duration_text(duration_ns: int) -> str:
+    """Return a duration as Go prints one: `0s`, `262us` (with a micro sign), `1.5ms`, `1m2.5s`."""
+    if duration_ns < _NS_PER_US:
+        return f"{duration_ns}ns" if duration_ns else "0s"
+    if duration_ns < _NS_PER_MS:
+        return f"{_decimal(duration_ns, _NS_PER_US)}\u00b5s"
+    if duration_ns < _NS_PER_S:
+        return f"{_decimal(duration_ns, _NS_PER_MS)}ms"
+    minutes, rest_ns = divmod(duration_ns, 60 * _NS_PER_S)
+    hours, minutes = divmod(minutes, 60)
+    text = f"{_decimal(rest_ns, _NS_PER_S)}s"
+    if hours:
+        return f"{hours}h{minutes}m{text}"
+    return f"{minutes}m{text}" if minutes else text
+
+
+def rtt_text(rtt_ns: int) -> str:
+    """Return a round trip time; below a millisecond it is cut to microseconds.
+
+    Source: nats-server `monitor.go`, `getRTT`.
+    """
+    if _NS_PER_US < rtt_ns < _NS_PER_MS:
+        rtt_ns -= rtt_ns % _NS_PER_US
+    return duration_text(rtt_ns)
+
+
+def uptime_text(duration_ns: int) -> str:
+    """Return how long something lasts: `3s`, `1h0m3s`, `2y5d1h0m3s`.
+
+    Source: nats-server `monitor.go`, `myUptime`.
+    """
+    minutes, seconds = divmod(max(duration_ns, 0) // _NS_PER_S, 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    years, days_left = divmod(days, 365)
+    parts = (("y", years), ("d", days_left), ("h", hours), ("m", minutes), ("s", seconds))
+    first = next((index for index, (_, value) in enumerate(parts) if value), len(parts) - 1)
+    return "".join(f"{value}{unit}" for unit, value in parts[first:])
+
+
+def _decimal(value: int, unit: int) -> str:
+    whole, rest = divmod(value, unit)
+    digits = len(str(unit)) - 1
+    return f"{whole}.{rest:0{digits}d}".rstrip("0").rstrip(".")

@@ -1,0 +1,60 @@
+"""Reading the query of a request; wrong values get nats-server's texts.
+
+Source: nats-server `monitor.go`, `decodeBool` and its neighbours.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from framework.errors import BadQuery
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+_FALSE: Final = frozenset({"0", "f", "F", "FALSE", "false", "False"})
+_INT: Final = re.compile(r"[+-]?[0-9]{1,19}")
+_UNSIGNED: Final = re.compile(r"[0-9]{1,20}")
+_INT_MAX: Final = 2**63 - 1
+_UNSIGNED_MAX: Final = 2**64 - 1
+_SHOWN_CHARS_MAX: Final = 100
+
+
+def read_bool(query: Mapping[str, str], name: str) -> bool:
+    """Return a flag; False when it is absent or empty."""
+    text = query.get(name, "")
+    if not text or text in _FALSE:
+        return False
+    if text in _TRUE:
+        return True
+    raise BadQuery(_wrong("boolean", name, "ParseBool", text))
+
+
+def read_int(query: Mapping[str, str], name: str) -> int:
+    """Return a number with a sign; 0 when it is absent or empty."""
+    text = query.get(name, "")
+    if not text:
+        return 0
+    if not _INT.fullmatch(text) or abs(int(text)) > _INT_MAX:
+        raise BadQuery(_wrong("int", name, "Atoi", text))
+    return int(text)
+
+
+def read_unsigned(query: Mapping[str, str], name: str) -> int:
+    """Return a number without a sign; 0 when it is absent or empty."""
+    text = query.get(name, "")
+    if not text:
+        return 0
+    if not _UNSIGNED.fullmatch(text) or int(text) > _UNSIGNED_MAX:
+        raise BadQuery(_wrong("uint64", name, "ParseUint", text))
+    return int(text)
+
+
+def _wrong(kind: str, name: str, function: str, text: str) -> str:
+    shown = text[:_SHOWN_CHARS_MAX].encode("unicode_escape").decode().replace('"', '\\"')
+    return (
+        f"Error decoding {kind} for '{name}': strconv.{function}: "
+        f'parsing "{shown}": invalid syntax'
+    )

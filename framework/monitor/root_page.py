@@ -1,0 +1,32 @@
+"""`/`: a page that links to all endpoints, for people."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from framework.monitor.http_server import Page
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from framework.spec import MonitorEndpoint
+
+
+def root_page(endpoints: Sequence[MonitorEndpoint], base_path: str, title: str) -> Page:
+    """Return the page.
+
+    Args:
+        endpoints: What it links to, in this order.
+        base_path: What all paths begin with; empty, or `/` and more.
+        title: Product and version.
+    """
+    items = "\n".join(
+        f'<li><a href="{escape(base_path + it.path)}">{escape(it.path)}</a> {escape(it.help)}</li>'
+        for it in endpoints
+    )
+    return Page(
+        '<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8">'
+        f"<title>{escape(title)}</title></head>\n"
+        f"<body>\n<h1>{escape(title)}</h1>\n<ul>\n{items}\n</ul>\n</body>\n</html>\n"
+    )

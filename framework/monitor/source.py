@@ -1,0 +1,141 @@
+"""What the endpoints read: the running server, seen from the monitoring port."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from framework.dataplane.limits import PlaneLimits
+    from framework.dataplane.totals import Totals
+    from framework.spec import LinkKind, LinkRow, SubscriptionRow
+    from framework.wire.closed_state import ClosedState
+    from framework.wire.info import ClientConnect
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedClient:
+    """A client connection that is gone."""
+
+    row: LinkRow
+    connect: ClientConnect | None
+    """None when it never sent a CONNECT that was accepted."""
+    reason: ClosedState
+    closed_ns: int
+    """Monotonic."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessUsage:
+    """What a process takes of its machine."""
+
+    cpu_percent: float
+    """Of one core, lately."""
+    memory_bytes: int
+    """Resident."""
+    cores: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerFacts:
+    """What stays as it is while a server runs, or until its next reload."""
+
+    runtime: str
+    """What stands in the `go` field."""
+    host: str
+    port: int
+    http_host: str
+    http_port: int
+    """0: no monitoring port."""
+    http_base_path: str
+    limits: PlaneLimits
+    cluster: Mapping[str, object] | None
+    """Values of the block `cluster`; None when there is none."""
+    cluster_address: tuple[str, int] | None
+    started_ns: int
+    """Wall time."""
+    config_loaded_ns: int
+    """Wall time."""
+    config_digest: str
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+class MonitorSource(Protocol):
+    """A server as its endpoints see it; all methods are called in the control thread."""
+
+    @property
+    def server_id(self) -> str:
+        """The `N...` name that the server drew at its start."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """What operators call the server."""
+        ...
+
+    @property
+    def cluster_name(self) -> str:
+        """Name of the cluster; empty when the server is in none."""
+        ...
+
+    def monotonic_ns(self) -> int:
+        """Return the time in which rows count."""
+        ...
+
+    def wall_ns(self, monotonic_ns: int) -> int:
+        """Return nanoseconds since 1970 for a monotonic time."""
+        ...
+
+    async def links(self, kind: LinkKind | None) -> Sequence[LinkRow]:
+        """Return the open links of a kind; None: of all kinds."""
+        ...
+
+    async def subscriptions(self) -> Sequence[SubscriptionRow]:
+        """Return all subscriptions of this server's own clients."""
+        ...
+
+    def client_connect(self, row: LinkRow) -> ClientConnect | None:
+        """Return what the client said of itself; None before it did."""
+        ...
+
+    def closed_clients(self) -> Sequence[ClosedClient]:
+        """Return the latest clients that are gone, oldest first."""
+        ...
+
+    def account_name(self, account: int) -> str:
+        """Return the name of the account with that index."""
+        ...
+
+    def sublist_counters(self) -> Mapping[str, object]:
+        """Return what `/subsz` shows of the subject table, from `num_cache` to `avg_fanout`."""
+        ...
+
+    def totals(self) -> Totals:
+        """Return the counters of the whole plane."""
+        ...
+
+    @property
+    def facts(self) -> ServerFacts:
+        """What the configuration and the start have settled."""
+        ...
+
+    @property
+    def client_info(self) -> Mapping[str, object]:
+        """Fields that the INFO of clients has beyond the core's own, such as `connect_urls`."""
+        ...
+
+    @property
+    def request_counts(self) -> Mapping[str, int]:
+        """HTTP requests by path."""
+        ...
+
+    def usage(self) -> ProcessUsage:
+        """Return what the process takes."""
+        ...
+
+    def health_problems(self) -> Sequence[str]:
+        """Return why the server isn't well; empty: it is."""
+        ...

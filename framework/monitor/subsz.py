@@ -1,0 +1,83 @@
+"""`/subsz`: what this server's clients subscribe to.
+
+Source: nats-server `monitor.go`, `Subsz`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from framework.errors import BadQuery
+from framework.monitor.formats import time_text
+from framework.monitor.limits import SUBSCRIPTIONS_LISTED
+from framework.monitor.overlap import overlaps
+from framework.monitor.query import read_bool, read_int
+from framework.spec import LinkKind
+from framework.wire.subject import is_literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from framework.monitor.source import MonitorSource
+    from framework.spec import SubscriptionRow
+
+
+async def answer_subsz(source: MonitorSource, query: Mapping[str, str]) -> object:
+    """Return the document for a query.
+
+    Raises:
+        BadQuery: A value makes no sense.
+    """
+    wants_list = read_bool(query, "subs")
+    offset, limit = max(read_int(query, "offset"), 0), read_int(query, "limit")
+    limit = limit if limit > 0 else SUBSCRIPTIONS_LISTED
+    test, account = query.get("test", ""), query.get("acc", "")
+    if test and not is_literal(test):
+        raise BadQuery(f"invalid test subject, must be valid publish subject: {test[:200]}")
+    rows = await source.subscriptions()
+    if account:
+        rows = [row for row in rows if source.account_name(row.account) == account]
+    document: dict[str, object] = {
+        "server_id": source.server_id,
+        "now": time_text(source.wall_ns(source.monotonic_ns())),
+        "num_subscriptions": len(rows),
+        **source.sublist_counters(),
+        "total": 0,
+        "offset": offset,
+        "limit": limit,
+    }
+    if not wants_list:
+        return document
+    if test:
+        rows = [row for row in rows if overlaps(test.encode(), row.subject)]
+    cids = {row.link: row.cid for row in await source.links(LinkKind.CLIENT)}
+    document["total"] = len(rows)
+    page = rows[offset : offset + limit]
+    if page:
+        document["subscriptions_list"] = [
+            {
+                "account": source.account_name(row.account),
+                "account_tag": source.account_name(row.account),
+                **subscription_detail(row, cids.get(row.link, 0)),
+            }
+            for row in page
+        ]
+    return document
+
+
+def subscription_detail(row: SubscriptionRow, cid: int) -> dict[str, object]:
+    """Return one subscription of a connection."""
+    document: dict[str, object] = {"subject": text_from_bytes(row.subject)}
+    if row.queue:
+        document["qgroup"] = text_from_bytes(row.queue)
+    document["sid"] = text_from_bytes(row.sid)
+    document["msgs"] = row.msgs
+    if row.max_msgs:
+        document["max"] = row.max_msgs
+    document["cid"] = cid
+    return document
+
+
+def text_from_bytes(data: bytes) -> str:
+    """Return a subject as JSON can hold it: what is no UTF-8 becomes U+FFFD, as in Go."""
+    return data.decode("utf-8", "replace")

@@ -1,0 +1,151 @@
+"""`/varz`: what a server is, what it was told, and what it has done.
+
+Blocks of concerns that this server does not have are there and empty, as in nats-server.
+Source: nats-server `monitor.go`, `createVarz` and `updateVarzRuntimeFields`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from framework.monitor.formats import time_text, uptime_text
+from framework.wire.version import CLIENT_PROTOCOL, NATS_VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from framework.dataplane.limits import PlaneLimits
+    from framework.dataplane.totals import Totals
+    from framework.monitor.source import MonitorSource, ServerFacts
+
+_NS_PER_S: Final = 1_000_000_000
+
+
+async def answer_varz(source: MonitorSource, _query: Mapping[str, str]) -> object:
+    """Return the document; a query changes nothing."""
+    return {
+        **_identity(source),
+        **_configuration(source, source.facts),
+        **_runtime(source, source.facts),
+        **_counters(source.totals()),
+        **_rest(source, source.facts),
+    }
+
+
+def _identity(source: MonitorSource) -> dict[str, object]:
+    facts = source.facts
+    document: dict[str, object] = {
+        "server_id": source.server_id,
+        "server_name": source.name,
+        "version": NATS_VERSION,
+        "proto": CLIENT_PROTOCOL,
+        "go": facts.runtime,
+        "host": facts.host,
+        "port": facts.port,
+    }
+    urls = source.client_info.get("connect_urls")
+    return {**document, "connect_urls": urls} if urls else document
+
+
+def _configuration(source: MonitorSource, facts: ServerFacts) -> dict[str, object]:
+    limits = facts.limits
+    return {
+        "max_connections": limits.max_connections,
+        **({"max_subscriptions": limits.max_subscriptions} if limits.max_subscriptions else {}),
+        "ping_interval": round(limits.ping_interval_s * _NS_PER_S),
+        "ping_max": limits.ping_max,
+        "http_host": facts.http_host,
+        "http_port": facts.http_port,
+        "http_base_path": facts.http_base_path,
+        "https_port": 0,
+        "auth_timeout": _short(limits.auth_timeout_s),
+        "max_control_line": limits.max_control_line,
+        "max_payload": limits.max_payload,
+        "max_pending": limits.max_pending,
+        "cluster": _cluster(source, facts, limits),
+        "gateway": {},
+        "leaf": {},
+        "mqtt": {},
+        "websocket": {},
+        "jetstream": {},
+        "tls_timeout": 2,
+        "write_deadline": round(limits.write_deadline_s * _NS_PER_S),
+    }
+
+
+def _cluster(source: MonitorSource, facts: ServerFacts, limits: PlaneLimits) -> dict[str, object]:
+    if facts.cluster_address is None:
+        return {}
+    host, port = facts.cluster_address
+    urls = facts.cluster.get("routes") if facts.cluster else None
+    return {
+        "name": source.cluster_name,
+        "addr": host,
+        "cluster_port": port,
+        "auth_timeout": _short(limits.auth_timeout_s),
+        **({"urls": [_without_user(str(url)) for url in urls]} if isinstance(urls, tuple) else {}),
+        "tls_timeout": 2,
+    }
+
+
+def _runtime(source: MonitorSource, facts: ServerFacts) -> dict[str, object]:
+    now_ns = source.wall_ns(source.monotonic_ns())
+    usage = source.usage()
+    return {
+        "start": time_text(facts.started_ns),
+        "now": time_text(now_ns),
+        "uptime": uptime_text(now_ns - facts.started_ns),
+        "mem": usage.memory_bytes,
+        "cores": usage.cores,
+        "gomaxprocs": usage.cores,
+        "cpu": _short(round(usage.cpu_percent, 1)),
+    }
+
+
+def _counters(totals: Totals) -> dict[str, object]:
+    return {
+        "connections": totals.connections,
+        "total_connections": totals.connections_opened,
+        "routes": totals.routes,
+        "remotes": totals.routes,
+        "leafnodes": 0,
+        "in_msgs": totals.in_msgs,
+        "in_bytes": totals.in_bytes,
+        "in_client_msgs": totals.in_client_msgs,
+        "in_client_bytes": totals.in_client_bytes,
+        "out_msgs": totals.out_msgs,
+        "out_bytes": totals.out_bytes,
+        "out_client_msgs": totals.out_client_msgs,
+        "out_client_bytes": totals.out_client_bytes,
+        "slow_consumers": totals.slow_clients + totals.slow_routes,
+        "stale_connections": totals.stale_clients + totals.stale_routes,
+        "stalled_clients": totals.stalled_clients,
+        "subscriptions": totals.subscriptions,
+        "slow_consumer_stats": _by_kind(totals.slow_clients, totals.slow_routes),
+        "stale_connection_stats": _by_kind(totals.stale_clients, totals.stale_routes),
+    }
+
+
+def _by_kind(clients: int, routes: int) -> dict[str, int]:
+    return {"clients": clients, "routes": routes, "gateways": 0, "leafs": 0}
+
+
+def _rest(source: MonitorSource, facts: ServerFacts) -> dict[str, object]:
+    return {
+        "http_req_stats": dict(source.request_counts),
+        "config_load_time": time_text(facts.config_loaded_ns),
+        "config_digest": facts.config_digest,
+        **({"tags": list(facts.tags)} if facts.tags else {}),
+        **({"metadata": dict(facts.metadata)} if facts.metadata else {}),
+        "disk_io_wait_stats": {"waiters": 0, "waits": 0, "wait_time": 0, "max_wait_time": 0},
+    }
+
+
+def _short(number: float) -> float:
+    """Return a whole number as one, so that JSON shows `2` where Go does."""
+    return int(number) if number == int(number) else number
+
+
+def _without_user(url: str) -> str:
+    """Return `host:port` of a route URL: a password in it is nobody's business."""
+    return url.rpartition("@")[2].rpartition("://")[2].strip("/")

@@ -1,0 +1,11 @@
+"""One server: assembly, clients, life cycle, logs. It carries no message: the data plane does."""
+
+from __future__ import annotations
+
+from framework.server.listening import ListenError
+from framework.server.logs import Logs, LogSettings
+from framework.server.reload import ReloadRefused
+from framework.server.running import run_server
+from framework.server.server import Server
+
+__all__ = ["ListenError", "LogSettings", "Logs", "ReloadRefused", "Server", "run_server"]

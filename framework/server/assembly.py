@@ -1,0 +1,326 @@
+"""The parts of one server, wired together; the order of their start, and so of their stop."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from framework.actors import ActorSystem, AsyncioDispatcher, Supervision
+from framework.monitor import HttpServer, ServerFacts, core_endpoints, root_page
+from framework.server.bridge import Bridge
+from framework.server.client_info import RUNTIME, ClientInfoDocument
+from framework.server.client_listener import CLIENT_LISTENER, ClientListener
+from framework.server.clients import Clients
+from framework.server.context import Context, MonitorView
+from framework.server.dialing import Dialer
+from framework.server.limits import STOP_DEADLINE_S
+from framework.server.listening import BoundSocket, bind_address
+from framework.server.run_files import RunFiles
+from framework.spec import (
+    ComponentSpec,
+    DialFailed,
+    HealthCheck,
+    LinkKind,
+    ListenerSpec,
+)
+from framework.wire.version import NATS_VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from structlog.typing import FilteringBoundLogger
+
+    from framework.dataplane.limits import PlaneLimits
+    from framework.plugins import PluginRegistry
+    from framework.server.client_info import ServerIdentity
+    from framework.server.plane_port import ServerPlane
+    from framework.server.settings import ServerSettings
+    from framework.server.stopping import StopSteps
+    from framework.spec import ClosedState, ConnectionInfo
+    from framework.topology import ServerConfig
+
+_PURPOSES = {
+    LinkKind.CLIENT: "client connections",
+    LinkKind.ROUTE: "route connections",
+    LinkKind.GATEWAY: "gateway connections",
+    LinkKind.LEAF: "leafnode connections",
+}
+
+
+class Assembly:
+    """Everything that a running server has.
+
+    Args:
+        config: What it is told.
+        settings: What that comes to.
+        identity: Who it is.
+        plugins: What it is made of besides the core.
+        log: Its logger.
+        make_plane: Makes its data plane.
+        steps: Learns how to undo each thing done here.
+        failed: Told of a component that has given up.
+    """
+
+    def __init__(
+        self,
+        *,
+        config: ServerConfig,
+        settings: ServerSettings,
+        identity: ServerIdentity,
+        plugins: PluginRegistry,
+        log: FilteringBoundLogger,
+        make_plane: Callable[[PlaneLimits], ServerPlane],
+        steps: StopSteps,
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        self.is_well = False
+        """Whether `/healthz` may say so."""
+        self.sockets: dict[LinkKind, BoundSocket] = {}
+        self.http_socket: BoundSocket | None = None
+        self._config = config
+        self._settings = settings
+        self._plugins = plugins
+        self._log = log
+        self._steps = steps
+        self.plane = make_plane(settings.limits)
+        self._dispatcher = AsyncioDispatcher()
+        self._system = ActorSystem(self._dispatcher, name=identity.name, on_failure=failed)
+        self._bridge = Bridge(self.plane, log=log)
+        self._dialer = Dialer(self.plane, report=self._report_dial)
+        advertised = settings.client_advertise or (settings.host, settings.port)
+        self.client_info = ClientInfoDocument(
+            self.plane,
+            identity,
+            host=advertised[0],
+            port=advertised[1],
+            headers=settings.headers,
+            max_payload=settings.limits.max_payload,
+        )
+        self.context = Context(
+            identity=identity,
+            config=config,
+            plane=self.plane,
+            system=self._system,
+            bridge=self._bridge,
+            dialer=self._dialer,
+            client_info=self.client_info,
+            log=log,
+        )
+        self.clients = Clients(
+            self.plane,
+            headers=settings.headers,
+            notices=_Notices(plugins, self.context),
+            log=log,
+            closed_max=settings.closed_clients_max,
+        )
+        self.facts = self._facts_now()
+        self._monitor = MonitorView(
+            self.context,
+            facts=self.facts,
+            plane=self.plane,
+            clients=self.clients,
+            client_info=self.client_info,
+        )
+        self._components: Sequence[ComponentSpec] = ()
+        self._listeners: Sequence[ListenerSpec] = ()
+
+    def bind(self) -> None:
+        """Ask plugins what they bring, and listen on every address; nothing is accepted yet.
+
+        Raises:
+            PluginError: A plugin failed, or two want one thing.
+            ListenError: An address can't be listened on.
+        """
+        own = ComponentSpec(
+            name=CLIENT_LISTENER, factory=lambda _: (ClientListener, {"clients": self.clients})
+        )
+        settings = self._settings
+        listener = ListenerSpec(
+            kind=LinkKind.CLIENT, host=settings.host, port=settings.port, owner=CLIENT_LISTENER
+        )
+        self._components = self._plugins.components(self.context, (own,))
+        self._listeners = self._plugins.listeners(
+            self.context, (listener,), components=self._components
+        )
+        for spec in self._listeners:
+            bound = bind_address(spec.host, spec.port, _PURPOSES[spec.kind])
+            self._steps.push(f"socket for {_PURPOSES[spec.kind]}", bound.close)
+            self.sockets[spec.kind] = bound
+            self.context.addresses[spec.kind] = (bound.host, bound.port)
+        if settings.http:
+            self.http_socket = bind_address(*settings.http, "monitoring")
+            self._steps.push("socket for monitoring", self.http_socket.close)
+        if settings.client_advertise is None:
+            client = self.sockets[LinkKind.CLIENT]
+            self.client_info.set_address(client.host, client.port)
+        self._show_facts()
+
+    async def run(self) -> None:
+        """Run the actors and the plane.
+
+        Raises:
+            PluginError: A plugin failed.
+        """
+        self._steps.push("actors", self._stop_actors)
+        for spec in self._components:
+            kind, arguments = spec.factory(self.context)
+            supervision = spec.supervision or Supervision()
+            self.context.components[spec.name] = self._system.spawn(
+                kind, name=spec.name, supervision=supervision, **arguments
+            )
+        await self._turns_so_far()
+        for listener in self._listeners:
+            self._bridge.set_owner(listener.kind, self.context.components[listener.owner])
+        self._steps.push("bridge", self._bridge.stop)
+        self.plane.start()
+        self._bridge.start()
+        self._steps.push("data plane", self._stop_plane)
+        self._steps.push("dials", self._dialer.stop)
+        for tap in self._plugins.taps(self.context):
+            self._bridge.add_tap(tap)
+        self._steps.push("taps", self._bridge.remove_taps)
+        well = HealthCheck(name="server", check=self._check_well)
+        self._monitor.health_checks = self._plugins.health_checks(self.context, (well,))
+        await self._start_monitor()
+        self.client_info.update(
+            self._plugins.server_info(self.context, self.client_info.field_names)
+        )
+
+    def open(self) -> None:
+        """Let connections in, and tell other programs.
+
+        Raises:
+            OSError: The process ID or the ports can't be written.
+        """
+        files = RunFiles(
+            pid_file=self._settings.pid_file, ports_file_dir=self._settings.ports_file_dir
+        )
+        http = self.http_socket
+        files.write({
+            "nats": self._url("nats", LinkKind.CLIENT),
+            "monitoring": ("http", http.host, http.port) if http else None,
+            "cluster": self._url("nats", LinkKind.ROUTE),
+        })
+        self._steps.push("files", files.remove)
+        self.client_info.publish()
+        self._steps.push("listeners", self._unlisten)
+        for kind, bound in self.sockets.items():
+            self.plane.listen(bound.sock, kind)
+            bound.close()
+
+    def reload(self, config: ServerConfig, settings: ServerSettings) -> None:
+        """Put what may change in a running server in force."""
+        self._config, self._settings = config, settings
+        self.context.replace_config(config)
+        self.plane.set_limits(settings.limits)
+        if settings.client_advertise:
+            self.client_info.set_address(*settings.client_advertise)
+        elif LinkKind.CLIENT in self.sockets:
+            client = self.sockets[LinkKind.CLIENT]
+            self.client_info.set_address(client.host, client.port)
+        self.client_info.set_max_payload(settings.limits.max_payload)
+        self._show_facts()
+
+    async def _start_monitor(self) -> None:
+        core = core_endpoints(self._monitor)
+        endpoints = self._plugins.monitor_endpoints(self.context, core)
+        if self.http_socket is None:
+            return
+        base = self._settings.http_base_path
+        page = root_page(endpoints, base, f"framework, NATS {NATS_VERSION}")
+
+        async def answer_root(_query: Mapping[str, str]) -> object:
+            return page
+
+        routes: dict[str, Callable[[Mapping[str, str]], Awaitable[object]]] = {
+            base + endpoint.path: endpoint.answer for endpoint in endpoints
+        }
+        routes[base or "/"] = answer_root
+        server = HttpServer(routes, log=self._log)
+        self._monitor.requests = server.request_counts
+        await server.start([self.http_socket.sock])
+        self._steps.push("monitoring", server.stop)
+
+    def _url(self, scheme: str, kind: LinkKind) -> tuple[str, str, int] | None:
+        address = self.context.addresses.get(kind)
+        return (scheme, *address) if address else None
+
+    def _unlisten(self) -> None:
+        for kind in self.sockets:
+            self.plane.unlisten(kind)
+
+    async def _stop_plane(self) -> None:
+        await asyncio.to_thread(self.plane.stop, STOP_DEADLINE_S)
+        self._bridge.turn()
+
+    async def _turns_so_far(self) -> None:
+        """Return once the actors had every turn that waits for them now, their first among them."""
+        over = asyncio.get_running_loop().create_future()
+        self._dispatcher.call_soon(lambda: over.set_result(None))
+        await over
+
+    async def _stop_actors(self) -> None:
+        left = await self._system.stop(STOP_DEADLINE_S * 0.9)
+        self._dispatcher.close()
+        for name in left:
+            self._log.error("Stop: component {component} is left", component=name)
+
+    def _report_dial(self, kind: LinkKind, token: int, error: str) -> None:
+        self._bridge.tell_owner(kind, DialFailed(token, error))
+
+    def _check_well(self) -> str | None:
+        return None if self.is_well else "not accepting clients"
+
+    def _show_facts(self) -> None:
+        self.facts = self._facts_now()
+        self._monitor.replace_facts(self.facts)
+
+    def _facts_now(self) -> ServerFacts:
+        config, settings = self._config, self._settings
+        client = self.context.addresses.get(LinkKind.CLIENT, (settings.host, settings.port))
+        http = self.http_socket
+        now_ns = time.time_ns()
+        started_ns = self.facts.started_ns if hasattr(self, "facts") else now_ns
+        return ServerFacts(
+            runtime=RUNTIME,
+            host=client[0],
+            port=client[1],
+            http_host=http.host if http else "",
+            http_port=http.port if http else 0,
+            http_base_path=settings.http_base_path,
+            limits=settings.limits,
+            cluster=config.section("cluster"),
+            cluster_address=self.context.addresses.get(LinkKind.ROUTE),
+            started_ns=started_ns,
+            config_loaded_ns=now_ns,
+            config_digest=_digest(config.file),
+            tags=settings.tags,
+            metadata=settings.metadata,
+        )
+
+
+class _Notices:
+    """Pass on to plugins which clients came and went."""
+
+    def __init__(self, plugins: PluginRegistry, context: Context) -> None:
+        self._plugins = plugins
+        self._context = context
+
+    def opened(self, connection: ConnectionInfo) -> None:
+        self._plugins.connection_opened(self._context, connection)
+
+    def closed(self, connection: ConnectionInfo, reason: ClosedState) -> None:
+        self._plugins.connection_closed(self._context, connection, reason)
+
+
+def _digest(file: str | None) -> str:
+    """Return what tells one version of a file from another; empty when there is none."""
+    if not file:
+        return ""
+    try:
+        return f"sha256:{hashlib.sha256(Path(file).read_bytes()).hexdigest()}"
+    except OSError:
+        return ""

@@ -1,0 +1,189 @@
+"""From the plane's events to actors: one wake-up, one batch, one message to each owner."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from pykka import ActorDeadError
+
+from framework.actors.errors import MailboxFullError
+from framework.server.limits import TAP_FAILURES_MAX
+from framework.spec import (
+    ClosedState,
+    Delivered,
+    InterestChanged,
+    LinkEvents,
+    LinksAnswered,
+    Opened,
+    SubscriptionsAnswered,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from structlog.typing import FilteringBoundLogger
+
+    from framework.actors import ActorRef
+    from framework.server.plane_port import ServerPlane
+    from framework.spec import (
+        Event,
+        LinkId,
+        LinkKind,
+        LinkRow,
+        SinkId,
+        SubscriptionRow,
+        TapSpec,
+    )
+
+
+@dataclass(slots=True)
+class _Tap:
+    spec: TapSpec
+    failures: int = 0
+    """Batches in a row that it failed on."""
+
+
+class Bridge:
+    """Carry events from the plane to the actors, and answers to who asked.
+
+    Everything here runs in the control loop.
+
+    Args:
+        plane: Where events come from.
+        log: The server's logger.
+    """
+
+    def __init__(self, plane: ServerPlane, *, log: FilteringBoundLogger) -> None:
+        self._plane = plane
+        self._log = log
+        self._owners: dict[LinkKind, ActorRef[Any]] = {}
+        self._taps: dict[SinkId, _Tap] = {}
+        self._questions: dict[int, asyncio.Future[Any]] = {}
+        self._tokens = count(1)
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def start(self) -> None:
+        """Begin to take events, in the running loop."""
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(self._plane.event_fd, self.turn)
+
+    def stop(self) -> None:
+        """Take no more events; who still waits for an answer is cancelled."""
+        if self._loop is not None:
+            self._loop.remove_reader(self._plane.event_fd)
+            self._loop = None
+        for question in self._questions.values():
+            question.cancel()
+        self._questions.clear()
+
+    def set_owner(self, kind: LinkKind, owner: ActorRef[Any]) -> None:
+        """Tell `owner` of all links of `kind` from now on."""
+        assert kind not in self._owners
+        self._owners[kind] = owner
+
+    def tell_owner(self, kind: LinkKind, message: object) -> None:
+        """Tell the owner of a kind something else; nobody, when there is none."""
+        owner = self._owners.get(kind)
+        if owner is not None:
+            self._tell(owner, message)
+
+    def add_tap(self, spec: TapSpec) -> None:
+        """Subscribe a tap on the global account."""
+        sink = self._plane.subscribe_sink(
+            0,
+            spec.subject.encode(),
+            spec.queue.encode() if spec.queue else None,
+            bytes_max=spec.bytes_max,
+            overflow=spec.overflow,
+        )
+        self._taps[sink] = _Tap(spec)
+
+    def remove_taps(self) -> None:
+        """End all subscriptions of taps."""
+        for sink in self._taps:
+            self._plane.unsubscribe_sink(sink)
+        self._taps.clear()
+
+    async def ask_links(self, kind: LinkKind | None = None) -> Sequence[LinkRow]:
+        """Return the state of all links, or of one kind."""
+        token, answer = self._question()
+        self._plane.ask_links(token, kind)
+        rows: Sequence[LinkRow] = await answer
+        return rows
+
+    async def ask_subscriptions(self, link: LinkId | None = None) -> Sequence[SubscriptionRow]:
+        """Return all subscriptions, or those of one link."""
+        token, answer = self._question()
+        self._plane.ask_subscriptions(token, link)
+        rows: Sequence[SubscriptionRow] = await answer
+        return rows
+
+    def turn(self) -> None:
+        """Hand on all events that wait in the plane."""
+        batches: defaultdict[LinkKind, list[Event]] = defaultdict(list)
+        for event in self._plane.take_events():
+            match event:
+                case Delivered(sink, _):
+                    self._deliver(sink, event)
+                case LinksAnswered(token, rows) | SubscriptionsAnswered(token, rows):
+                    self._answer(token, rows)
+                case InterestChanged():
+                    continue  # the plane told the routes; nobody here counts interest
+                case _:
+                    batches[event.kind].append(event)
+        for kind, events in batches.items():
+            owner = self._owners.get(kind)
+            if owner is not None:
+                self._tell(owner, LinkEvents(tuple(events)))
+            else:
+                self._refuse(events)
+
+    def _tell(self, owner: ActorRef[Any], message: object) -> None:
+        try:
+            owner.tell(message)
+        except ActorDeadError:
+            return  # it stops, or has given up; then the server stops
+        except MailboxFullError as error:
+            self._log.error("Events lost", error=str(error))
+
+    def _question(self) -> tuple[int, asyncio.Future[Any]]:
+        token = next(self._tokens)
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._questions[token] = answer
+        answer.add_done_callback(lambda _: self._questions.pop(token, None))
+        return token, answer
+
+    def _answer(self, token: int, rows: object) -> None:
+        answer = self._questions.get(token)
+        if answer is not None and not answer.done():
+            answer.set_result(rows)
+
+    def _refuse(self, events: Sequence[Event]) -> None:
+        """Close links that nobody owns."""
+        for event in events:
+            if isinstance(event, Opened):
+                self._plane.close(event.link, ClosedState.WRONG_PORT)
+
+    def _deliver(self, sink: SinkId, event: Delivered) -> None:
+        tap = self._taps.get(sink)
+        if tap is None:
+            return
+        try:
+            tap.spec.receive(event.batch)
+        except Exception as error:  # noqa: BLE001 - one tap must not stop the others
+            tap.failures += 1
+            self._log.error("Tap {component} failed", component=tap.spec.name, error=repr(error))
+        else:
+            tap.failures = 0
+        if tap.failures >= TAP_FAILURES_MAX:
+            self._plane.unsubscribe_sink(sink)
+            del self._taps[sink]
+            self._log.error(
+                "Tap {component} taken away after {count} failures in a row",
+                component=tap.spec.name,
+                count=tap.failures,
+            )

@@ -1,0 +1,122 @@
+"""The INFO document of clients, and its changes."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from framework.spec import LinkKind
+from framework.wire.document import build_document
+from framework.wire.info import ClientInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from framework.server.plane_port import ServerPlane
+
+RUNTIME: Final = f"python{platform.python_version()}"
+"""What stands in the `go` field: clients expect it, and show it."""
+
+CORE_FIELDS: Final = (
+    "server_id",
+    "server_name",
+    "version",
+    "proto",
+    "go",
+    "host",
+    "port",
+    "headers",
+    "max_payload",
+    "client_id",
+    "client_ip",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerIdentity:
+    """Who this run of a server is."""
+
+    server_id: str
+    name: str
+
+
+class ClientInfoDocument:
+    """Keep the INFO that clients are greeted with.
+
+    Args:
+        plane: Sends it.
+        identity: Who the server is.
+        host: As clients are told.
+        port: As clients are told.
+        headers: Whether clients may use headers.
+        max_payload: Bytes of one message.
+    """
+
+    def __init__(
+        self,
+        plane: ServerPlane,
+        identity: ServerIdentity,
+        *,
+        host: str,
+        port: int,
+        headers: bool,
+        max_payload: int,
+    ) -> None:
+        self._plane = plane
+        self._core = ClientInfo(
+            server_id=identity.server_id,
+            server_name=identity.name,
+            go=RUNTIME,
+            host=host,
+            port=port,
+            headers=headers,
+            max_payload=max_payload,
+        )
+        self._extra: dict[str, object] = {}
+        self._published = False
+        self._sent = b""
+
+    @property
+    def field_names(self) -> Sequence[str]:
+        """Return the fields that are the core's own; nobody else may set them."""
+        return tuple(CORE_FIELDS)
+
+    def set_address(self, host: str, port: int) -> None:
+        """Change where clients are told to connect."""
+        self._core = replace(self._core, host=host, port=port)
+        self._changed()
+
+    def set_max_payload(self, max_payload: int) -> None:
+        """Change how much one message may hold."""
+        self._core = replace(self._core, max_payload=max_payload)
+        self._changed()
+
+    @property
+    def fields(self) -> Mapping[str, object]:
+        """Return what was added to the core's own fields."""
+        return self._extra
+
+    def publish(self) -> None:
+        """Greet clients with it from now on; later changes are announced."""
+        self._published = True
+        self._send(announce=False)
+
+    def update(self, fields: Mapping[str, object | None]) -> None:
+        """Merge fields, None takes one away; who is connected hears of a change."""
+        for name, value in fields.items():
+            if value is None:
+                self._extra.pop(name, None)
+            else:
+                self._extra[name] = value
+        self._changed()
+
+    def _changed(self) -> None:
+        if self._published:
+            self._send(announce=True)
+
+    def _send(self, *, announce: bool) -> None:
+        document = build_document(self._core, self._extra)
+        if document != self._sent:
+            self._sent = document
+            self._plane.set_info(LinkKind.CLIENT, document, announce=announce)

@@ -1,0 +1,264 @@
+"""The server as plugins and endpoints see it."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from typing_extensions import override
+
+from framework.monitor import MonitorSource
+from framework.server.usage import UsageMeter
+from framework.spec import LinkKind, ServerContext
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from structlog.typing import FilteringBoundLogger
+
+    from framework.actors import ActorRef, ActorSystem
+    from framework.dataplane.totals import Totals
+    from framework.monitor import ClosedClient, ProcessUsage, ServerFacts
+    from framework.server.bridge import Bridge
+    from framework.server.client_info import ClientInfoDocument, ServerIdentity
+    from framework.server.clients import Clients
+    from framework.server.dialing import Dialer
+    from framework.server.plane_port import ServerPlane
+    from framework.spec import HealthCheck, LinkId, LinkRow, PlaneControl, SubscriptionRow
+    from framework.topology import ServerConfig
+    from framework.wire.info import ClientConnect
+
+
+class Context(ServerContext):
+    """What plugins are handed; it holds no state but names, addresses and actors.
+
+    Args:
+        identity: Who the server is.
+        config: What it was told.
+        plane: Its data plane.
+        system: Its actors.
+        bridge: Answers questions about the plane.
+        dialer: Connects to other servers.
+        client_info: The INFO of clients.
+        log: Its logger.
+    """
+
+    def __init__(
+        self,
+        *,
+        identity: ServerIdentity,
+        config: ServerConfig,
+        plane: ServerPlane,
+        system: ActorSystem,
+        bridge: Bridge,
+        dialer: Dialer,
+        client_info: ClientInfoDocument,
+        log: FilteringBoundLogger,
+    ) -> None:
+        self.components: dict[str, ActorRef[Any]] = {}
+        """By name of their ComponentSpec, in order of start."""
+        self.addresses: dict[LinkKind, tuple[str, int]] = {}
+        """Host as configured and real port, once bound."""
+        self._identity = identity
+        self._config = config
+        self._plane = plane
+        self._system = system
+        self._bridge = bridge
+        self._dialer = dialer
+        self._client_info = client_info
+        self._log = log
+        section = config.section("cluster")
+        self._cluster_name = str(section.get("name") or "") if section else ""
+
+    @property
+    @override
+    def name(self) -> str:
+        return self._identity.name
+
+    @property
+    @override
+    def server_id(self) -> str:
+        return self._identity.server_id
+
+    @property
+    @override
+    def cluster_name(self) -> str:
+        return self._cluster_name
+
+    @override
+    def set_cluster_name(self, name: str, *, dynamic: bool = False) -> None:
+        assert name
+        self._cluster_name = name
+        self._client_info.update({"cluster": name, "cluster_dynamic": dynamic or None})
+
+    @property
+    @override
+    def config(self) -> ServerConfig:
+        return self._config
+
+    def replace_config(self, config: ServerConfig) -> None:
+        """Put a reloaded configuration in force."""
+        self._config = config
+
+    @property
+    @override
+    def plane(self) -> PlaneControl:
+        return self._plane
+
+    @property
+    @override
+    def system(self) -> ActorSystem:
+        return self._system
+
+    @property
+    @override
+    def log(self) -> FilteringBoundLogger:
+        return self._log
+
+    @override
+    def component(self, name: str) -> ActorRef[Any]:
+        return self.components[name]
+
+    @override
+    def dial(self, host: str, port: int, kind: LinkKind, token: int, timeout_s: float) -> None:
+        self._dialer.dial(host, port, kind, token, timeout_s)
+
+    @override
+    def listening_address(self, kind: LinkKind) -> tuple[str, int] | None:
+        return self.addresses.get(kind)
+
+    @override
+    def update_client_info(self, fields: Mapping[str, object | None]) -> None:
+        self._client_info.update(fields)
+
+    @override
+    async def links(self, kind: LinkKind | None = None) -> Sequence[LinkRow]:
+        return await self._bridge.ask_links(kind)
+
+    @override
+    async def subscriptions(self, link: LinkId | None = None) -> Sequence[SubscriptionRow]:
+        return await self._bridge.ask_subscriptions(link)
+
+
+class MonitorView(MonitorSource):
+    """What the monitoring port reads.
+
+    Args:
+        context: The server.
+        facts: What does not change but by a reload.
+        plane: Has the counters.
+        clients: Has the names of clients, and those that are gone.
+        client_info: The INFO of clients.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        *,
+        facts: ServerFacts,
+        plane: ServerPlane,
+        clients: Clients,
+        client_info: ClientInfoDocument,
+    ) -> None:
+        self.health_checks: Sequence[HealthCheck] = ()
+        self.requests: Mapping[str, int] = {}
+        self._context = context
+        self._facts = facts
+        self._plane = plane
+        self._clients = clients
+        self._client_info = client_info
+        self._usage = UsageMeter()
+
+    @property
+    @override
+    def server_id(self) -> str:
+        return self._context.server_id
+
+    @property
+    @override
+    def name(self) -> str:
+        return self._context.name
+
+    @property
+    @override
+    def cluster_name(self) -> str:
+        return self._context.cluster_name
+
+    @override
+    def monotonic_ns(self) -> int:
+        return time.monotonic_ns()
+
+    @override
+    def wall_ns(self, monotonic_ns: int) -> int:
+        return time.time_ns() - time.monotonic_ns() + monotonic_ns
+
+    @override
+    async def links(self, kind: LinkKind | None) -> Sequence[LinkRow]:
+        return await self._context.links(kind)
+
+    @override
+    async def subscriptions(self) -> Sequence[SubscriptionRow]:
+        return await self._context.subscriptions()
+
+    @override
+    def client_connect(self, row: LinkRow) -> ClientConnect | None:
+        return self._clients.connect_of(row.link)
+
+    @override
+    def closed_clients(self) -> Sequence[ClosedClient]:
+        return tuple(self._clients.closed)
+
+    @override
+    def account_name(self, account: int) -> str:
+        return "$G" if account == 0 else str(account)
+
+    @override
+    def sublist_counters(self) -> Mapping[str, object]:
+        return {
+            "num_cache": 0,
+            "num_inserts": 0,
+            "num_removes": 0,
+            "num_matches": 0,
+            "cache_hit_rate": 0,
+            "max_fanout": 0,
+            "avg_fanout": 0,
+        }
+
+    @override
+    def totals(self) -> Totals:
+        return self._plane.totals()
+
+    @property
+    @override
+    def facts(self) -> ServerFacts:
+        return self._facts
+
+    def replace_facts(self, facts: ServerFacts) -> None:
+        """Show a reloaded configuration."""
+        self._facts = facts
+
+    @property
+    @override
+    def client_info(self) -> Mapping[str, object]:
+        return self._client_info.fields
+
+    @property
+    @override
+    def request_counts(self) -> Mapping[str, int]:
+        return self.requests
+
+    @override
+    def usage(self) -> ProcessUsage:
+        return self._usage.measure()
+
+    @override
+    def health_problems(self) -> Sequence[str]:
+        problems = []
+        for check in self.health_checks:
+            try:
+                problem = check.check()
+            except Exception as error:  # noqa: BLE001 - a check that fails is a complaint too
+                problem = f"the check itself failed: {error!r}"
+            if problem:
+                problems.append(f"{check.name}: {problem}")
+        return problems

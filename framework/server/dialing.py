@@ -1,0 +1,104 @@
+"""Connecting to other servers: names are resolved in threads, all addresses are tried."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from framework.server.limits import DIAL_THREADS_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from framework.server.plane_port import ServerPlane
+    from framework.spec import LinkKind
+
+    _Address: TypeAlias = tuple[socket.AddressFamily, tuple[Any, ...]]
+
+
+class Dialer:
+    """Connect sockets and hand them to the plane.
+
+    Args:
+        plane: Adopts what was connected; the owner of the kind hears `Opened` from it.
+        report: Told (kind, token, error) of what did not come about.
+    """
+
+    def __init__(self, plane: ServerPlane, *, report: Callable[[LinkKind, int, str], None]) -> None:
+        self._plane = plane
+        self._report = report
+        self._resolvers = ThreadPoolExecutor(DIAL_THREADS_MAX, thread_name_prefix="resolve")
+        self._dials: set[asyncio.Task[None]] = set()
+
+    def dial(self, host: str, port: int, kind: LinkKind, token: int, timeout_s: float) -> None:
+        """Begin to connect; the end is told to the owner of `kind`."""
+        assert timeout_s > 0
+        task = asyncio.get_running_loop().create_task(
+            self._dial(host, port, kind, token, timeout_s)
+        )
+        self._dials.add(task)
+        task.add_done_callback(self._dials.discard)
+
+    async def stop(self) -> None:
+        """Give up what is under way; nobody is told."""
+        for dial in self._dials:
+            dial.cancel()
+        await asyncio.gather(*self._dials, return_exceptions=True)
+        self._resolvers.shutdown(wait=False, cancel_futures=True)
+
+    async def _dial(
+        self, host: str, port: int, kind: LinkKind, token: int, timeout_s: float
+    ) -> None:
+        try:
+            async with asyncio.timeout(timeout_s):
+                addresses = await self._resolve(host, port)
+                sock = await _connect_any(addresses, timeout_s / len(addresses))
+        except TimeoutError:
+            self._report(kind, token, f"dial tcp {_joined(host, port)}: i/o timeout")
+        except OSError as error:
+            self._report(kind, token, str(error))
+        else:
+            with sock:
+                self._plane.adopt(sock, kind, token)
+
+    async def _resolve(self, host: str, port: int) -> Sequence[_Address]:
+        loop = asyncio.get_running_loop()
+        try:
+            found = await loop.run_in_executor(
+                self._resolvers, lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            )
+        except (OSError, UnicodeError) as error:
+            raise OSError(f"lookup {host}: {getattr(error, 'strerror', error)}") from error
+        return [(family, address) for family, _, _, _, address in found]
+
+
+async def _connect_any(addresses: Sequence[_Address], timeout_s: float) -> socket.socket:
+    """Return a socket connected to the first address that answers, each within `timeout_s`."""
+    problems = []
+    for family, address in addresses:
+        sock = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+        try:
+            async with asyncio.timeout(timeout_s):
+                await asyncio.get_running_loop().sock_connect(sock, address)
+        except (OSError, TimeoutError) as error:
+            sock.close()
+            problems.append(f"dial tcp {_joined(*address[:2])}: {_problem_text(error)}")
+        except BaseException:
+            sock.close()
+            raise
+        else:
+            return sock
+    raise OSError("; ".join(dict.fromkeys(problems)))
+
+
+def _problem_text(error: OSError) -> str:
+    if error.errno is None:
+        return "i/o timeout"
+    return f"connect: {os.strerror(error.errno).lower()}"
+
+
+def _joined(host: str | int, port: str | int) -> str:
+    return f"[{host}]:{port}" if ":" in str(host) else f"{host}:{port}"

@@ -1,0 +1,29 @@
+"""Bounds and deadlines of a running server."""
+
+from __future__ import annotations
+
+from typing import Final
+
+LISTEN_BACKLOG: Final = 4_096
+"""Connections that the kernel holds until they are accepted; it cuts this to its own maximum."""
+
+DIAL_THREADS_MAX: Final = 4
+"""Names that are resolved at a time."""
+
+STATUS_INTERVAL_S: Final = 1.0
+"""Between two status lines for the supervisor."""
+
+STOP_DEADLINE_S: Final = 5.0
+"""For each step of a stop; what is left after it is named in the log, and left."""
+
+LAME_DUCK_CLOSE_INTERVAL_S_MAX: Final = 1.0
+"""With few clients the closing need not take its whole time.
+
+Source: nats-server `server.go`, `lameDuckMode`.
+"""
+
+LAME_DUCK_CLOSE_INTERVAL_S_MIN: Final = 0.01
+"""Below it several are closed at a time: timers of asyncio are no finer than a millisecond."""
+
+TAP_FAILURES_MAX: Final = 10
+"""Batches in a row that a tap may fail on before it is taken away."""

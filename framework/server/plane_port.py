@@ -1,0 +1,78 @@
+"""The data plane as the server drives it: the plugins' commands, and what only the core may do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from framework.spec import PlaneControl
+
+if TYPE_CHECKING:
+    import socket
+
+    from framework.dataplane.limits import PlaneLimits
+    from framework.dataplane.totals import Totals
+    from framework.spec import Event, LinkId, LinkKind
+
+
+class ServerPlane(PlaneControl, Protocol):
+    """A plane with sockets and a loop thread of its own."""
+
+    @property
+    def event_fd(self) -> int:
+        """Readable when `take_events` has something."""
+        ...
+
+    def start(self) -> None:
+        """Start the loop."""
+        ...
+
+    def stop(self, deadline_s: float) -> None:
+        """Close all links, and wait until the loop has ended."""
+        ...
+
+    def listen(self, sock: socket.socket, kind: LinkKind) -> None:
+        """Accept links of `kind` on a listening socket; the plane duplicates it."""
+        ...
+
+    def unlisten(self, kind: LinkKind) -> None:
+        """Accept no more links of `kind`."""
+        ...
+
+    def adopt(self, sock: socket.socket, kind: LinkKind, token: int) -> None:
+        """Take over a connected socket; `Opened` with the token follows."""
+        ...
+
+    def resume_client(
+        self,
+        link: LinkId,
+        *,
+        account: int = 0,
+        verbose: bool,
+        pedantic: bool,
+        echo: bool,
+        headers: bool,
+        no_responders: bool,
+        protocol: int,
+    ) -> None:
+        """Let a client that is parked after its CONNECT begin."""
+        ...
+
+    def set_limits(self, limits: PlaneLimits) -> None:
+        """Put other limits in force."""
+        ...
+
+    def ask_links(self, token: int, kind: LinkKind | None = None) -> None:
+        """Ask for rows; `LinksAnswered` follows."""
+        ...
+
+    def ask_subscriptions(self, token: int, link: LinkId | None = None) -> None:
+        """Ask for subscriptions; `SubscriptionsAnswered` follows."""
+        ...
+
+    def take_events(self) -> list[Event]:
+        """Return what has happened since the last call."""
+        ...
+
+    def totals(self) -> Totals:
+        """Return the counters of the whole plane."""
+        ...

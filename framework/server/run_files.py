@@ -1,0 +1,60 @@
+"""Files that tell other programs of a running server: its process ID and its ports."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from framework.server.listening import joined_address
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_WILDCARDS = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - names, not a choice
+
+
+class RunFiles:
+    """Write them at the start, take them away at the stop.
+
+    Args:
+        pid_file: Path; empty for none.
+        ports_file_dir: Folder of `nats-server_<pid>.ports`; empty for none.
+    """
+
+    def __init__(self, *, pid_file: str, ports_file_dir: str) -> None:
+        self._pid_file = Path(pid_file) if pid_file else None
+        self._ports_file = (
+            Path(ports_file_dir) / f"nats-server_{os.getpid()}.ports" if ports_file_dir else None
+        )
+
+    def write(self, addresses: Mapping[str, tuple[str, str, int] | None]) -> None:
+        """Write both files.
+
+        Args:
+            addresses: `nats`, `cluster`, `monitoring` to (scheme, host, port), or None.
+
+        Raises:
+            OSError: One can't be written; its name is in the error.
+        """
+        if self._pid_file:
+            self._pid_file.write_text(str(os.getpid()))
+        if self._ports_file:
+            urls = {
+                name: [_url(*address)] for name, address in addresses.items() if address is not None
+            }
+            # Whole or not at all: who polls for it reads it as soon as it is there.
+            draft = self._ports_file.with_suffix(".ports_draft")
+            draft.write_text(json.dumps(urls, separators=(",", ":")))
+            draft.replace(self._ports_file)
+
+    def remove(self) -> None:
+        """Take away what `write` has written."""
+        for path in (self._pid_file, self._ports_file):
+            if path:
+                path.unlink(missing_ok=True)
+
+
+def _url(scheme: str, host: str, port: int) -> str:
+    return f"{scheme}://{joined_address('127.0.0.1' if host in _WILDCARDS else host, port)}"

@@ -1,0 +1,175 @@
+"""A server as the one thing its process does: signals, status, exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import sys
+from typing import TYPE_CHECKING, Final
+
+from typing_extensions import override
+
+from framework.errors import FrameworkError
+from framework.server.log_line import ERROR
+from framework.server.logs import Logs
+from framework.server.server import Server
+from framework.server.settings import log_settings_from_config
+from framework.server.status import StatusWriter
+from framework.spec import StopReason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from structlog.typing import FilteringBoundLogger
+
+    from framework.plugins import PluginRegistry
+    from framework.topology import ServerConfig
+
+EXIT_OK: Final = 0
+EXIT_FAILED: Final = 1
+
+
+def run_server(
+    config: ServerConfig,
+    plugins: PluginRegistry,
+    status_fd: int | None = None,
+    *,
+    read_again: Callable[[], ServerConfig] | None = None,
+) -> int:
+    """Run one server until it is told to stop, and return the exit code of the process.
+
+    TERM, INT and QUIT stop it, USR1 reopens the log, USR2 begins lame duck mode, and HUP reloads.
+
+    Args:
+        config: What it is told.
+        plugins: What it is made of besides the core.
+        status_fd: Where one line of JSON a second goes; None: nowhere.
+        read_again: Reads the configuration anew, for a reload; None: it can't be.
+    """
+    try:
+        logs = Logs(log_settings_from_config(config))
+    except OSError as error:
+        sys.stderr.write(f"nats-server: can't write the log: {error}; choose another logfile\n")
+        return EXIT_FAILED
+    _carry_foreign_records(logs.log)
+    try:
+        return asyncio.run(_Run(config, plugins, logs, status_fd, read_again).run())
+    finally:
+        logs.close()
+
+
+class _Run:
+    """The life of one server in its process."""
+
+    def __init__(
+        self,
+        config: ServerConfig,
+        plugins: PluginRegistry,
+        logs: Logs,
+        status_fd: int | None,
+        read_again: Callable[[], ServerConfig] | None,
+    ) -> None:
+        self._logs = logs
+        self._log = logs.log
+        self._status_fd = status_fd
+        self._read_again = read_again
+        self._tasks: set[asyncio.Task[object]] = set()
+        self._is_starting = True
+        self._config, self._plugins = config, plugins
+        self._server: Server | None = None
+
+    async def run(self) -> int:
+        """Start, wait for the end, and return the exit code."""
+        loop = asyncio.get_running_loop()
+        stopping = asyncio.Event()
+        server = self._server = Server(self._config, self._plugins, logs=self._logs)
+        self._install_signals(loop, stopping)
+        status = StatusWriter(self._status_fd, server) if self._status_fd is not None else None
+        try:
+            await server.start()
+        except (FrameworkError, OSError) as error:
+            self._log.critical("{error}", error=str(error))
+            return EXIT_FAILED
+        if status:
+            status.start()
+        self._spawn(self._stop_when(stopping, server))
+        reason = await server.wait_stopped()
+        if status:
+            status.stop()
+        for task in self._tasks:
+            task.cancel()
+        return EXIT_OK if reason is StopReason.ASKED else EXIT_FAILED
+
+    async def _stop_when(self, stopping: asyncio.Event, server: Server) -> None:
+        await stopping.wait()
+        await server.stop()
+
+    def _install_signals(self, loop: asyncio.AbstractEventLoop, stopping: asyncio.Event) -> None:
+        actions: dict[signal.Signals, Callable[[], None]] = {
+            signal.SIGINT: stopping.set,
+            signal.SIGQUIT: stopping.set,
+            signal.SIGTERM: lambda: self._terminate(stopping),
+            signal.SIGUSR1: self._reopen_log,
+            signal.SIGUSR2: self._begin_lame_duck,
+            signal.SIGHUP: self._reload,
+        }
+        for number, action in actions.items():
+            loop.add_signal_handler(number, self._handle, number, action)
+
+    def _handle(self, number: signal.Signals, action: Callable[[], None]) -> None:
+        text = (signal.strsignal(number) or number.name).lower()
+        self._log.info('Trapped "{detail}" signal', detail=text)
+        action()
+
+    def _terminate(self, stopping: asyncio.Event) -> None:
+        # Kubernetes sends TERM after its hook has begun lame duck mode, which has to end by itself.
+        if not (self._server and self._server.is_lame_duck):
+            stopping.set()
+
+    def _reopen_log(self) -> None:
+        try:
+            self._logs.reopen()
+        except OSError as error:
+            self._log.error("Log file can't be reopened", error=str(error))
+        else:
+            self._log.info("File log re-opened")
+
+    def _begin_lame_duck(self) -> None:
+        if self._server:
+            self._spawn(self._server.enter_lame_duck())
+
+    def _reload(self) -> None:
+        if self._server is None or not self._server.is_ready or self._read_again is None:
+            self._log.error("Failed to reload server configuration: there is nothing to read again")
+            return
+        try:
+            self._server.reload(self._read_again())
+        except (FrameworkError, OSError) as error:
+            self._log.error("Failed to reload server configuration: {error}", error=str(error))
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+class _ForeignHandler(logging.Handler):
+    """Bring what libraries log through the standard library into the server's own log."""
+
+    def __init__(self, log: FilteringBoundLogger) -> None:
+        super().__init__(logging.WARNING)
+        self._log = log
+
+    @override
+    def emit(self, record: logging.LogRecord) -> None:
+        write = self._log.error if record.levelno >= ERROR else self._log.warning
+        error = record.exc_info[1] if record.exc_info else None
+        extra = {"error": repr(error)} if error else {}
+        write("{component}: {detail}", component=record.name, detail=record.getMessage(), **extra)
+
+
+def _carry_foreign_records(log: FilteringBoundLogger) -> None:
+    root = logging.getLogger()  # noqa: TID251 - here the standard library's records leave it
+    root.handlers = [_ForeignHandler(log)]
+    root.setLevel(logging.WARNING)

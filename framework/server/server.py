@@ -1,0 +1,223 @@
+"""One server: put together from its configuration and its plugins, started, stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from framework.dataplane import Plane
+from framework.server.assembly import Assembly
+from framework.server.client_info import ServerIdentity
+from framework.server.lame_duck import LameDuck
+from framework.server.limits import STOP_DEADLINE_S
+from framework.server.reload import Change, changes_between, refuse_if_any
+from framework.server.settings import settings_from_config
+from framework.server.stopping import StopSteps
+from framework.spec import LinkKind, StopReason
+from framework.wire.server_id import server_id_from_random
+from framework.wire.version import NATS_VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from framework.dataplane.limits import PlaneLimits
+    from framework.dataplane.totals import Totals
+    from framework.plugins import PluginRegistry
+    from framework.server.logs import Logs
+    from framework.server.plane_port import ServerPlane
+    from framework.topology import ServerConfig
+
+
+class Server:
+    """A server in the running asyncio loop.
+
+    Args:
+        config: What it is told.
+        plugins: What it is made of besides the core; of this server alone.
+        logs: Where its log lines go; the caller closes it.
+        make_plane: Makes its data plane.
+    """
+
+    def __init__(
+        self,
+        config: ServerConfig,
+        plugins: PluginRegistry,
+        *,
+        logs: Logs,
+        make_plane: Callable[[PlaneLimits], ServerPlane] = Plane,
+    ) -> None:
+        self.settings = settings_from_config(config)
+        self.is_ready = False
+        server_id = server_id_from_random(os.urandom(32))
+        self.identity = ServerIdentity(server_id, self.settings.name or server_id)
+        self.log = logs.log
+        self._config = config
+        self._plugins = plugins
+        self._logs = logs
+        self._make_plane = make_plane
+        self._assembly: Assembly | None = None
+        self._lame_duck: LameDuck | None = None
+        self._steps = StopSteps(log=self.log, deadline_s=STOP_DEADLINE_S)
+        self._stopped: asyncio.Future[StopReason] | None = None
+
+    @property
+    def is_lame_duck(self) -> bool:
+        """Whether it accepts no more clients."""
+        return self._lame_duck is not None and self._lame_duck.is_on
+
+    @property
+    def totals(self) -> Totals:
+        """Counters of the data plane; only while it is ready."""
+        return self._running().plane.totals()
+
+    def address(self, kind: LinkKind) -> tuple[str, int] | None:
+        """Return host as configured and real port of a listener; None when there is none."""
+        return self._assembly.context.addresses.get(kind) if self._assembly else None
+
+    @property
+    def http_address(self) -> tuple[str, int] | None:
+        """Host as configured and real port of monitoring; None when there is none."""
+        http = self._assembly.http_socket if self._assembly else None
+        return (http.host, http.port) if http else None
+
+    async def start(self) -> None:
+        """Bind every address, run every component, then let connections in.
+
+        Raises:
+            ListenError: An address can't be listened on.
+            PluginError: A plugin failed.
+            OSError: The process ID or the ports can't be written.
+        """
+        assert self._assembly is None, "a server starts once"
+        self._stopped = asyncio.get_running_loop().create_future()
+        self._assembly = Assembly(
+            config=self._config,
+            settings=self.settings,
+            identity=self.identity,
+            plugins=self._plugins,
+            log=self.log,
+            make_plane=self._make_plane,
+            steps=self._steps,
+            failed=self._fail,
+        )
+        try:
+            self._assembly.bind()
+            self._log_beginning()
+            await self._assembly.run()
+            self._assembly.open()
+        except BaseException:
+            await self._steps.run()
+            raise
+        self.is_ready = True
+        self._assembly.is_well = True
+        self._log_ready()
+        self._plugins.server_started(self._assembly.context)
+
+    async def wait_stopped(self) -> StopReason:
+        """Return once the server has stopped, and say why it did."""
+        assert self._stopped is not None, "start it first"
+        return await asyncio.shield(self._stopped)
+
+    async def stop(self, reason: StopReason = StopReason.ASKED) -> None:
+        """Stop it all, in reverse; does nothing when it was stopped before."""
+        if self._stopped is None or not self.is_ready:
+            return
+        self.is_ready = False
+        assembly = self._running()
+        assembly.is_well = False
+        self.log.info("Initiating Shutdown...")
+        self._plugins.server_stopping(assembly.context, reason)
+        await self._steps.run()
+        self.log.info("Server Exiting..")
+        if not self._stopped.done():
+            self._stopped.set_result(reason)
+
+    async def enter_lame_duck(self) -> None:
+        """Let clients go elsewhere one after the other, then stop."""
+        if not self.is_ready or self.is_lame_duck:
+            return
+        assembly = self._running()
+        self._lame_duck = LameDuck(
+            plane=assembly.plane,
+            clients=assembly.clients,
+            client_info=assembly.client_info,
+            rng=random.Random(),  # noqa: S311 - an order, no secret
+            log=self.log,
+            duration_s=self.settings.lame_duck_duration_s,
+            grace_period_s=self.settings.lame_duck_grace_period_s,
+        )
+        assembly.is_well = False
+        await self._lame_duck.run()
+        await self.stop()
+
+    def reload(self, config: ServerConfig) -> Sequence[Change]:
+        """Put another configuration in force, or nothing of it.
+
+        Raises:
+            ReloadRefused: Something changed that needs a restart; it is named.
+            OSError: The new log file can't be opened.
+        """
+        changes = changes_between(self._config, config)
+        refuse_if_any(changes)
+        fresh = settings_from_config(config)
+        self._logs.configure(fresh.logs)
+        self._running().reload(config, fresh)
+        self._config = config
+        self.settings = replace(fresh, name=self.settings.name)
+        for change in changes:
+            self.log.info("Reloaded: {option} = {detail}", option=change.option, detail=change.new)
+        self.log.info("Reloaded server configuration")
+        return changes
+
+    def _running(self) -> Assembly:
+        assert self._assembly is not None
+        return self._assembly
+
+    def _fail(self, error: BaseException) -> None:
+        """Stop, because a component has given up."""
+        self.log.critical("A component failed for good", error=repr(error))
+        task = asyncio.get_running_loop().create_task(self.stop(StopReason.FAILED))
+        task.add_done_callback(lambda it: it.exception() if not it.cancelled() else None)
+
+    def _log_beginning(self) -> None:
+        from framework import __version__  # noqa: PLC0415 - the package is not complete before
+
+        info = self.log.info
+        info("Starting nats-server")
+        info("  Version:  {detail}", detail=NATS_VERSION)
+        info("  Product:  framework {detail}", detail=__version__)
+        cluster = self._running().context.cluster_name
+        if cluster:
+            info("  Cluster:  {detail}", detail=cluster)
+        info("  Name:     {server}", server=self.identity.name)
+        info("  ID:       {detail}", detail=self.identity.server_id)
+        if self._config.file:
+            digest = self._running().facts.config_digest
+            info(
+                "Using configuration file: {path} ({detail})", path=self._config.file, detail=digest
+            )
+        for plugin in self._plugins.plugins:
+            self.log.debug(
+                "Using plugin {plugin} from {path}", plugin=plugin.name, path=plugin.origin
+            )
+
+    def _log_ready(self) -> None:
+        assembly, info = self._running(), self.log.info
+        if assembly.http_socket:
+            info("Starting http monitor on {address}", address=assembly.http_socket.address)
+        for kind, bound in assembly.sockets.items():
+            if kind is LinkKind.CLIENT:
+                info("Listening for client connections on {address}", address=bound.address)
+        info("Server is ready")
+        if assembly.context.cluster_name:
+            info("Cluster name is {detail}", detail=assembly.context.cluster_name)
+        for kind, bound in assembly.sockets.items():
+            if kind is not LinkKind.CLIENT:
+                info(
+                    "Listening for {kind} connections on {address}",
+                    kind=kind.name.lower(),
+                    address=bound.address,
+                )

@@ -1,0 +1,109 @@
+"""What a configuration comes to for the server itself; the one place that knows option names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from framework.dataplane.limits import PlaneLimits
+from framework.server.logs import LogSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from framework.topology import ServerConfig
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """Options of the core in the form that the server needs."""
+
+    name: str
+    """Empty: the server ID."""
+    host: str
+    port: int
+    """0: any free one."""
+    client_advertise: tuple[str, int] | None
+    """Where clients are told to connect, when that is not where the server listens."""
+    http: tuple[str, int] | None
+    http_base_path: str
+    """Empty, or `/` and more."""
+    headers: bool
+    closed_clients_max: int
+    pid_file: str
+    ports_file_dir: str
+    lame_duck_duration_s: float
+    lame_duck_grace_period_s: float
+    tags: tuple[str, ...]
+    metadata: Mapping[str, str]
+    limits: PlaneLimits
+    logs: LogSettings
+
+
+def settings_from_config(config: ServerConfig) -> ServerSettings:
+    """Return the settings of a configuration, whose values were checked when it was read."""
+    value: dict[str, Any] = dict(config.values)
+    port = value["port"] if value["port"] is not None else 4222
+    return ServerSettings(
+        name=value["server_name"] or "",
+        host=value["host"],
+        port=port,
+        client_advertise=_advertised(value["client_advertise"] or "", port),
+        http=_http_address(value),
+        http_base_path=(value["http_base_path"] or "").rstrip("/"),
+        headers=not value["no_header_support"],
+        closed_clients_max=value["max_closed_clients"],
+        pid_file=value["pid_file"] or "",
+        ports_file_dir=value["ports_file_dir"] or "",
+        lame_duck_duration_s=value["lame_duck_duration"],
+        lame_duck_grace_period_s=value["lame_duck_grace_period"],
+        tags=tuple(value["server_tags"]),
+        metadata=value["server_metadata"],
+        limits=_limits(value),
+        logs=log_settings_from_config(config),
+    )
+
+
+def log_settings_from_config(config: ServerConfig) -> LogSettings:
+    """Return what a configuration says of logs; known before the server is there."""
+    value: dict[str, Any] = dict(config.values)
+    return LogSettings(
+        debug=value["debug"],
+        trace=value["trace"],
+        logtime=value["logtime"],
+        logtime_utc=value["logtime_utc"],
+        log_file=value["logfile"] or "",
+        logfile_size_limit=value["logfile_size_limit"],
+        logfile_max_num=value["logfile_max_num"],
+        json=value.get("log_format") == "json",
+    )
+
+
+def _limits(value: dict[str, Any]) -> PlaneLimits:
+    return PlaneLimits(
+        max_payload=value["max_payload"],
+        max_control_line=value["max_control_line"],
+        max_pending=value["max_pending"],
+        max_connections=value["max_connections"],
+        max_subscriptions=value["max_subscriptions"],
+        ping_interval_s=value["ping_interval"],
+        ping_max=value["ping_max"],
+        write_deadline_s=value["write_deadline"],
+    )
+
+
+def _http_address(value: dict[str, Any]) -> tuple[str, int] | None:
+    if value["http"] is None:
+        return None
+    host, port = value["http"]
+    return host or value["host"], port
+
+
+def _advertised(text: str, port: int) -> tuple[str, int] | None:
+    """Split `host:port`; without a port, the client port is meant."""
+    if not text:
+        return None
+    host, colon, digits = text.rpartition(":")
+    if not colon or "]" in digits:
+        return text.strip("[]"), port
+    return host.strip("[]"), int(digits)

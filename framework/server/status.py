@@ -1,0 +1,75 @@
+"""One line of JSON a second for the process that supervises this one."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+from typing import TYPE_CHECKING
+
+from framework.server.limits import STATUS_INTERVAL_S
+from framework.server.listening import joined_address
+from framework.spec import LinkKind
+
+if TYPE_CHECKING:
+    from framework.server.server import Server
+
+
+class StatusWriter:
+    """Write status lines to a file descriptor until it is stopped.
+
+    Args:
+        descriptor: A pipe or socket; a reader that does not read loses lines and holds nobody up.
+        server: Whose status.
+    """
+
+    def __init__(self, descriptor: int, server: Server) -> None:
+        self._descriptor = descriptor
+        self._server = server
+        self._timer: asyncio.TimerHandle | None = None
+        os.set_blocking(descriptor, False)
+
+    def start(self) -> None:
+        """Write one line now and one each second."""
+        self._write()
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(STATUS_INTERVAL_S, self.start)
+
+    def stop(self) -> None:
+        """Write a last line."""
+        if self._timer:
+            self._timer.cancel()
+        self._write()
+
+    def _write(self) -> None:
+        with contextlib.suppress(OSError):
+            os.write(self._descriptor, status_line(self._server))
+
+
+def status_line(server: Server) -> bytes:
+    """Return the status of a server as one line."""
+    document: dict[str, object] = {
+        "name": server.identity.name,
+        "pid": os.getpid(),
+        "ready": server.is_ready,
+        "client": _joined(server.address(LinkKind.CLIENT)),
+        "cluster": _joined(server.address(LinkKind.ROUTE)),
+        "http": _joined(server.http_address),
+    }
+    totals = server.totals if server.is_ready else None
+    if totals:
+        document |= {
+            "connections": totals.connections,
+            "routes": totals.routes,
+            "in_msgs": totals.in_msgs,
+            "out_msgs": totals.out_msgs,
+            "in_bytes": totals.in_bytes,
+            "out_bytes": totals.out_bytes,
+            "slow_consumers": totals.slow_clients + totals.slow_routes,
+        }
+    return json.dumps(document, separators=(",", ":")).encode() + b"\n"
+
+
+def _joined(address: tuple[str, int] | None) -> str | None:
+    return joined_address(*address) if address else None

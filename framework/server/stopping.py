@@ -1,0 +1,49 @@
+"""Undoing a start step by step, each with a deadline that says what was left."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from structlog.typing import FilteringBoundLogger
+
+
+class StopSteps:
+    """What a start has to undo, last thing first.
+
+    Args:
+        log: Told what went wrong.
+        deadline_s: For each step.
+    """
+
+    def __init__(self, *, log: FilteringBoundLogger, deadline_s: float) -> None:
+        assert deadline_s > 0
+        self._log = log
+        self._deadline_s = deadline_s
+        self._steps: list[tuple[str, Callable[[], Awaitable[object] | object]]] = []
+
+    def push(self, name: str, undo: Callable[[], Awaitable[object] | object]) -> None:
+        """Remember how to undo what was just done."""
+        self._steps.append((name, undo))
+
+    async def run(self) -> int:
+        """Undo everything, once; return how many steps failed or took too long."""
+        failures = 0
+        while self._steps:
+            name, undo = self._steps.pop()
+            try:
+                async with asyncio.timeout(self._deadline_s):
+                    result = undo()
+                    if inspect.isawaitable(result):
+                        await result
+            except TimeoutError:
+                failures += 1
+                self._log.error("Stop: {component} did not end in time and is left", component=name)
+            except Exception as error:  # noqa: BLE001 - the other steps have to be done all the same
+                failures += 1
+                self._log.error("Stop: {component} failed", component=name, error=repr(error))
+        return failures

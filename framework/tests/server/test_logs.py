@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from framework.server.log_limiter import LINES_MAX
+from framework.server.logs import FIELDS, Logs, LogSettings
+
+SECOND_NS = 1_000_000_000
+
+
+def settings(path: Path, **changes: object) -> LogSettings:
+    return LogSettings(log_file=str(path), logtime_utc=True, **changes)  # type: ignore[arg-type]
+
+
+def logged(path: Path) -> list[str]:
+    return [line.split("] ", 2)[-1] for line in path.read_text().splitlines()]
+
+
+def test_levels(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    logs = Logs(settings(path), clock_ns=lambda: 0)
+    log = logs.log.bind(server="s1")
+    for word in ("trace", "debug", "info", "warning", "error", "critical"):
+        getattr(log, word)("Hello")
+    logs.close()
+
+    labels = [line.split()[3] for line in path.read_text().splitlines()]
+    assert labels == ["[INF]", "[WRN]", "[ERR]", "[FTL]"]
+    assert logged(path)[0] == "Hello server=s1"
+
+
+def test_a_logger_that_is_held_follows_a_reload(tmp_path: Path) -> None:
+    first, second = tmp_path / "one", tmp_path / "two"
+    logs = Logs(settings(first), clock_ns=lambda: 0)
+    log = logs.log
+    log.debug("Unseen")
+    logs.configure(settings(second, debug=True))
+    log.debug("Seen")
+    logs.configure(settings(second, trace=True))
+    log.trace("Traced")
+    log.debug("Shown")
+    logs.close()
+
+    assert first.read_text() == ""
+    assert logged(second) == ["Seen", "Traced", "Shown"]
+
+
+def test_a_log_file_that_cannot_be_opened_changes_nothing(tmp_path: Path) -> None:
+    logs = Logs(settings(tmp_path / "log"), clock_ns=lambda: 0)
+    with pytest.raises(OSError, match="No such file"):
+        logs.configure(settings(tmp_path / "absent" / "log"))
+    logs.log.info("Still here")
+    logs.close()
+
+    assert logged(tmp_path / "log") == ["Still here"]
+
+
+def test_json(tmp_path: Path) -> None:
+    logs = Logs(settings(tmp_path / "log", json=True), clock_ns=lambda: 0)
+    logs.log.info("Listening on {address}", address="h:1")
+    logs.close()
+
+    document = json.loads((tmp_path / "log").read_text())
+    assert document["event"] == "Listening on h:1"
+    assert document["address"] == "h:1"
+
+
+def test_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
+    Logs(clock_ns=lambda: 0).log.info("Hello")
+
+    assert capfd.readouterr().err.endswith("[INF] Hello\n")
+
+
+def test_repeated_complaints_are_held_back(tmp_path: Path) -> None:
+    now_ns = 0
+    logs = Logs(settings(tmp_path / "log"), clock_ns=lambda: now_ns)
+    for number in range(LINES_MAX + 5):
+        logs.log.error("Bad {detail}", detail=number)
+    now_ns = 2 * SECOND_NS
+    logs.log.error("Bad {detail}", detail="again")
+    logs.close()
+
+    lines = logged(tmp_path / "log")
+    assert len(lines) == LINES_MAX + 2
+    assert lines[-2:] == ["5 more lines like: Bad {detail}", "Bad again"]
+
+
+def test_reopen(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    logs = Logs(settings(path), clock_ns=lambda: 0)
+    path.rename(tmp_path / "old")
+    logs.reopen()
+    logs.log.info("Hello")
+    logs.close()
+
+    assert logged(path) == ["Hello"]
+
+
+def test_an_exception_is_a_field(tmp_path: Path) -> None:
+    logs = Logs(settings(tmp_path / "log"), clock_ns=lambda: 0)
+    try:
+        raise ZeroDivisionError("no")
+    except ZeroDivisionError:
+        logs.log.exception("It failed")
+    logs.close()
+
+    assert logged(tmp_path / "log") == ["It failed error=ZeroDivisionError('no')"]
+
+
+def test_every_field_says_what_it_is() -> None:
+    assert all(name.islower() and text for name, text in FIELDS.items())
