@@ -93,8 +93,8 @@ def framework_add_commands(cli: CommandGroup) -> None:
 def framework_check_topology(topology: Topology) -> Iterable[TopologyError]:
     """Check what one section alone cannot.
 
-    Assembly. Called once the whole topology was read and is otherwise valid, by `framework check`
-    as well. The errors of all plugins are shown together; one of them stops the start.
+    Assembly. Called once when the whole file was read and is otherwise valid, by `framework run`
+    and `framework check`. The errors of all plugins are shown together; one stops the start.
 
     Args:
         topology: With every server in it, also those that run in other processes.
@@ -204,9 +204,9 @@ def framework_server_stopping(server: ServerContext, reason: StopReason) -> None
 
 @hookspec
 def framework_connection_opened(server: ServerContext, connection: ConnectionInfo) -> None:
-    """Hear that a connection finished its handshake.
+    """Hear that a client finished its handshake.
 
-    Notice. Called once for each connection, of whatever kind; one that fails before is not told.
+    Notice. Called once for each client; one that fails before is not told.
 
     Args:
         server: Where it happened.
@@ -218,9 +218,9 @@ def framework_connection_opened(server: ServerContext, connection: ConnectionInf
 def framework_connection_closed(
     server: ServerContext, connection: ConnectionInfo, reason: ClosedState
 ) -> None:
-    """Hear that a connection is gone.
+    """Hear that a client is gone.
 
-    Notice. Called once for each connection that was told as opened, also when the server stops.
+    Notice. Called once for each client that was told as opened, also when the server stops.
 
     Args:
         server: Where it happened.

@@ -1,5 +1,6 @@
 """What plugins hand to the core and the core to plugins; not how either does its work."""
 
+from framework.dataplane.batch import Batch
 from framework.dataplane.event import (
     Closed,
     Delivered,
@@ -26,6 +27,7 @@ from framework.spec.tap import TapSpec
 from framework.wire.closed_state import ClosedState
 
 __all__ = [
+    "Batch",
     "Closed",
     "ClosedState",
     "CommandGroup",

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
+
+from framework.actors import Supervision
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from framework.actors import Component, Supervision
+    from framework.actors import Component
     from framework.spec.server import ServerContext
 
-    Factory: TypeAlias = Callable[[ServerContext], tuple[type[Component], Mapping[str, Any]]]
-    """Returns the actor's class and the keyword arguments of its `__init__`; does no I/O."""
+SOME_RESTARTS: Final = Supervision()
+"""Some restarts, further and further apart; after too many the server stops."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,8 +26,9 @@ class ComponentSpec:
 
     name: str
     """Unique in the server; `ServerContext.component` finds the actor by it."""
-    factory: Factory
+    factory: Callable[[ServerContext], tuple[type[Component], Mapping[str, Any]]]
+    """Returns the actor's class and the keyword arguments of its `__init__`; does no I/O."""
     requires: tuple[str, ...] = ()
     """Names of components that must run before this one and longer than it."""
-    supervision: Supervision | None = None
-    """What follows a failure; None: what the actor system does by default."""
+    supervision: Supervision = SOME_RESTARTS
+    """What follows a failure."""

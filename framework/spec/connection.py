@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionInfo:
-    """A connection of any kind whose handshake is done."""
+    """A connection whose handshake is done."""
 
     link: LinkId
     kind: LinkKind

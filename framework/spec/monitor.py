@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
-
-    Answer: TypeAlias = Callable[[Mapping[str, str]], Awaitable[object]]
-    """Takes the query of the URL; returns what `json.dumps` takes; may raise `BadQuery`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +15,8 @@ class MonitorEndpoint:
 
     path: str
     """With its slash, such as `/routez`."""
-    answer: Answer
+    answer: Callable[[Mapping[str, str]], Awaitable[object]]
+    """Takes the query of the URL; returns what `json.dumps` takes; may raise `BadQuery`."""
     help: str
     """One line for the index page."""
 

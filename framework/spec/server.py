@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -75,7 +75,7 @@ class ServerContext(Protocol):
         """Logger that names the server."""
         ...
 
-    def component(self, name: str) -> ActorRef:
+    def component(self, name: str) -> ActorRef[Any]:
         """Return the running actor of the ComponentSpec `name`.
 
         Raises:

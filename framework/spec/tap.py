@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from framework.dataplane.sink import Overflow
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from framework.dataplane.batch import Batch
 
-TAP_BYTES_MAX = 8 * 1024 * 1024
+TAP_BYTES_MAX: Final = 8 * 1024 * 1024
 """What a tap may hold unless it says otherwise; 32 batches of the largest size."""
 
 
@@ -26,7 +26,7 @@ class TapSpec:
     receive: Callable[[Batch], None]
     """Called in the control loop, in order, and must not block.
 
-    The batch is valid until `receive` returns; `Batch.detach` makes a copy to keep.
+    Its messages count against `bytes_max` as long as anybody holds the batch.
     """
     queue: str | None = None
     """Queue group to share the messages with; None: gets all of them."""
