@@ -22,7 +22,7 @@ from framework.dataplane._parser cimport parse
 from framework.dataplane._sinkbatch cimport batch_free, batch_made, sink_flush, sink_release
 from framework.dataplane._state cimport (
     CLIENT, RECORD_CLOSED, RECORD_DELIVERED, RECORD_ERR, RECORD_GREETING, RECORD_INTEREST, RECORD_LINKS, RECORD_OPENED, RECORD_PONG,
-    READ_BLOCK_BYTES, RECORD_SUBSCRIPTIONS, ROUTE, Account, ClosedStateC, Command, Limits, Link, LinkKindC, Record, Row, Segment, Sink, State,
+    READ_BLOCK_BYTES, RECORD_SUBSCRIPTIONS, ROUTE, Account, ClosedStateC, Command, Farewell, Limits, Link, LinkKindC, Record, Row, Segment, Sink, State,
     Subscription, Totals as TotalsC,
 )
 from framework.sublist._bytes cimport COPY_SLACK, write_decimal
@@ -40,7 +40,8 @@ from framework.dataplane.totals import Totals
 from framework.wire.closed_state import ClosedState
 
 cdef extern from "unistd.h" nogil:
-    ssize_t write(int fd, const void* bytes, size_t count)
+    ssize_t read(int fd, void* into, size_t count)
+    ssize_t write(int fd, const void* source, size_t count)
 
 cdef enum Verb:
     SET_INFO = 1
@@ -695,6 +696,9 @@ cdef class Core:
         """Return the events since the last call, in order."""
         cdef Record* record
         cdef Record* done
+        cdef char drained[64]
+        while self.event_fd >= 0 and read(self.event_fd, drained, sizeof(drained)) == sizeof(drained):
+            pass
         pthread_mutex_lock(&self.lock)
         record = self.first_shared
         self.first_shared = self.last_shared = NULL
@@ -767,12 +771,22 @@ cdef class Core:
         self.end_turn()
 
     def take_output(self, link: int) -> bytes:
-        """Return and forget what waits to be sent on a link; empty when the link is gone."""
+        """Return and forget what waits to be sent on a link; of a link that has ended, its last words."""
         cdef uint32_t slot = <uint32_t> <uint64_t> link
         cdef Link* of
         cdef Segment* segment
+        cdef Farewell** farewell = &self.state.farewells
+        cdef Farewell* taken
         if slot >= self.state.slot_room or self.state.slots[slot] == NULL or self.state.slots[slot].id != <uint64_t> link:
-            return b""
+            while farewell[0] != NULL and farewell[0].link != <uint64_t> link:
+                farewell = &farewell[0].next
+            taken = farewell[0]
+            if taken == NULL:
+                return b""
+            farewell[0] = taken.next
+            words = (<char*> (taken + 1))[: taken.length]
+            free(taken)
+            return words
         of = self.state.slots[slot]
         parts = []
         segment = of.output_head

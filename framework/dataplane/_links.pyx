@@ -13,7 +13,7 @@ from framework.dataplane._sinkbatch cimport batch_free, sink_flush, sink_is_full
 from framework.dataplane._state cimport (
     AUTHENTICATION_TIMEOUT, CLIENT, CLIENT_CLOSED, DETAIL_BYTES, FRAME_OWN_BLOCK_BYTES, MAX_CONNECTIONS_EXCEEDED, READ_BLOCK_BYTES,
     READ_ERROR, RECORD_CLOSED, RECORD_OPENED, ROUTE, SLOW_CONSUMER_WRITE_DEADLINE, STALE_CONNECTION, STALL_NS, STALL_PENDING_BYTES,
-    SYSTEM, Account, Block, Limits, Link, LinkKindC, Record, Row, Segment, Sink, State, Subscription,
+    SYSTEM, Account, Block, Farewell, Limits, Link, LinkKindC, Record, Row, Segment, Sink, State, Subscription,
 )
 from framework.sublist._bytes cimport COPY_SLACK, hash_bytes, write_decimal
 from framework.sublist._sublist cimport sublist_close, sublist_open
@@ -37,7 +37,7 @@ cdef State* state_new(Limits* limits, uint64_t seed) noexcept nogil:
         return NULL
     state.limits = limits[0]
     state.seed = seed
-    state.random = seed | 1
+    state.random = hash_bytes(seed, b"queue members", 13)
     state.system = <Link*> calloc(1, sizeof(Link))
     if state.system == NULL or account_new(state, b"$G", 2) == NULL:
         state_free(state)
@@ -91,6 +91,7 @@ cdef void state_free(State* state) noexcept nogil:
     cdef Segment* segment
     cdef Block* block
     cdef Record* record
+    cdef Farewell* farewell
     while state.link_count:
         link_doom(state, state.links[0], CLIENT_CLOSED, False, NULL)
         links_bury(state)
@@ -121,6 +122,10 @@ cdef void state_free(State* state) noexcept nogil:
         if record.batch != NULL:
             batch_free(record.batch)
         free(record)
+    while state.farewells != NULL:
+        farewell = state.farewells
+        state.farewells = farewell.next
+        free(farewell)
     for at in range(4):
         free(state.info[at])
     if state.system != NULL:
@@ -490,6 +495,24 @@ cdef void _leave_dirty(State* state, Link* link) noexcept nogil:
     link.dirty = 0
 
 
+cdef void _keep_farewell(State* state, Link* link) noexcept nogil:
+    """Keep the last words of a link for `Core.take_output`."""
+    cdef Farewell* farewell = <Farewell*> malloc(sizeof(Farewell) + link.pending)
+    cdef Segment* segment = link.output_head
+    cdef char* at
+    if farewell == NULL:
+        return
+    farewell.link = link.id
+    farewell.length = link.pending
+    farewell.next = state.farewells
+    state.farewells = farewell
+    at = <char*> (farewell + 1)
+    while segment != NULL:
+        memcpy(at, segment.chars, segment.length)
+        at += segment.length
+        segment = segment.next
+
+
 cdef void _bury(State* state, Link* link) noexcept nogil:
     cdef Record* record
     cdef size_t detail = 0
@@ -502,6 +525,8 @@ cdef void _bury(State* state, Link* link) noexcept nogil:
         subscription_drop(state, link.subscriptions)
     if state.shell.bury != NULL:
         state.shell.bury(state.shell.self, link)
+    elif link.last_words and link.pending:
+        _keep_farewell(state, link)
     if link.dirty:
         _leave_dirty(state, link)
     if link.left != NULL:

@@ -472,6 +472,9 @@ cdef class Plane(Core):
         self.thread = None
 
     def __dealloc__(self) -> None:
+        if self.loop.state == NULL:
+            # It never came to be.
+            return
         _close_all(&self.loop)
         memset(&self.state.shell, 0, sizeof(Shell))
         poller_close(&self.loop.poller)
@@ -511,12 +514,6 @@ cdef class Plane(Core):
     def adopt(self, sock: socket.socket, kind: LinkKind, token: int) -> None:
         """Take over a connected socket; its `Opened` event has the token."""
         self._post(self._order(ADOPT, token, sock.detach(), kind, b""))
-
-    def drain_event_fd(self) -> None:
-        """Make `event_fd` unreadable again; call it before `take_events`."""
-        cdef char drained[64]
-        while read(self.event_fd, drained, sizeof(drained)) == sizeof(drained):
-            pass
 
     cdef void apply_shell(self, Command* command) noexcept nogil:
         if command.verb == LISTEN:

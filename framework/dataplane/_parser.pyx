@@ -38,6 +38,7 @@ cdef enum:
     WORDS_MAX = QUEUES_MAX + 8
     VERB_LONGEST = 8
     SIZE_DIGITS_MAX = 9
+    PEER_ERROR_BYTES_MAX = 1024
 
 
 cdef struct Line:
@@ -129,6 +130,15 @@ cdef inline bint _is_verb(const char* at, const char* end, const char* lower, si
 
 cdef inline bint _is_verb_with_words(const char* at, const char* end, const char* lower, size_t length) noexcept nogil:
     return _is_verb(at, end, lower, length) and (at + length == end or _is_blank(at[length]))
+
+
+cdef int64_t _words_length(const char* at, const char* end) noexcept nogil:
+    """Return the length of a line without its verb and the blanks behind it: what the limit counts."""
+    while at < end and not _is_blank(at[0]):
+        at += 1
+    while at < end and _is_blank(at[0]):
+        at += 1
+    return end - at
 
 
 cdef bint _may_begin(Link* link, const char* at, const char* end) noexcept nogil:
@@ -397,12 +407,12 @@ cdef char* _publish(State* state, Link* link, Line* words, bint headers, char* l
     _count_in(state, link, 1, total)
     if link.pedantic and not is_literal_subject(message.subject, message.subject_length):
         _complain(state, link, b"Invalid Publish Subject")
+    if link.verbose:
+        link_say(state, link, b"+OK\r\n")
     served = deliver(state, &message)
     if served == 0 and message.reply_length and link.no_responders and not link.doomed:
         _no_responders(state, &message)
-    if link.verbose and not link.doomed:
-        link_say(state, link, b"+OK\r\n")
-    elif not headers and message.reply_length == 0 and not link.pedantic and body - line <= MEMO_LINE_BYTES:
+    if not link.verbose and not headers and message.reply_length == 0 and not link.pedantic and body - line <= MEMO_LINE_BYTES:
         _remember(state, link, line, body - line, &message)
     return rest
 
@@ -579,7 +589,7 @@ cdef void _pong(State* state, Link* link) noexcept nogil:
     if link.pings_out == 0 or link.ping_sent_ns == 0:
         return
     link.pings_out = 0
-    link.rtt_ns = state.now_ns - link.ping_sent_ns
+    link.rtt_ns = max(1, state.now_ns - link.ping_sent_ns)
     if link.kind != CLIENT:
         record = record_new(state, RECORD_PONG, link, 0)
         if record != NULL:
@@ -592,8 +602,11 @@ cdef void _peer_error(State* state, Link* link, const char* at, const char* end)
         at += 1
     while end > at and (_is_blank(end[-1]) or end[-1] == c"'"):
         end -= 1
-    if link.kind == CLIENT or end - at > 1024:
+    if link.kind == CLIENT:
+        # A client that has seen an error ends its connection, or so nats-server thinks: `client.go`, `processErr`.
+        link_doom(state, link, PARSE_ERROR, False, b"client error")
         return
+    end = min(end, at + PEER_ERROR_BYTES_MAX)
     record = record_new(state, RECORD_ERR, link, end - at)
     if record != NULL:
         memcpy(record_chars(record), at, end - at)
@@ -705,7 +718,7 @@ cdef char* parse(State* state, Link* link, char* at, char* end, Block* block, si
                 _refuse_line(state, link, at, end)
             break
         line_end = eol - 1 if eol > at and eol[-1] == c"\r" else eol
-        if line_end - at > line_max + VERB_LONGEST:
+        if line_end - at > line_max and _words_length(at, line_end) > line_max:
             _refuse(state, link, MAX_CONTROL_LINE_EXCEEDED, b"maximum control line exceeded", NULL)
             break
         rest = _one_line(state, link, &words, at, end, line_end, eol + 1, block, need)

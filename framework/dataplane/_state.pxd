@@ -328,6 +328,13 @@ cdef struct Shell:
     void (*watch)(void* self, Link* link) noexcept nogil
 
 
+cdef struct Farewell:
+    # Last words of a link that ended where no socket took them; `length` bytes follow.
+    Farewell* next
+    uint64_t link
+    size_t length
+
+
 cdef struct Pick:
     Link* link
     const char* queue
@@ -382,6 +389,7 @@ cdef struct State:
     char* info[4]
     size_t info_length[4]
     uint8_t watch_interest
+    Farewell* farewells
 
 
 cdef struct Message:

@@ -1,0 +1,107 @@
+"""A core without sockets, and clients and routes that talk to it by bytes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+
+import pytest
+
+from framework.dataplane import Core, Event, Greeting, LinkKind, PlaneLimits
+
+SECOND_NS = 1_000_000_000
+
+
+@dataclass
+class Talk:
+    """One core, its clock and everything it has reported."""
+
+    limits: PlaneLimits = field(default_factory=PlaneLimits)
+    seed: int = 7
+
+    def __post_init__(self) -> None:
+        self.core = Core(self.limits, seed=self.seed)
+        self.now_ns = 0
+        self.events: list[Event] = []
+        self.greetings: list[Greeting] = []
+
+    def turn(self, seconds: float = 0.0) -> None:
+        """Let time pass, and log in every client that has said CONNECT."""
+        self.now_ns += int(seconds * SECOND_NS)
+        self.core.turn(self.now_ns)
+        events = self.core.take_events()
+        self.events += events
+        for event in events:
+            if isinstance(event, Greeting) and event.kind is LinkKind.CLIENT:
+                self._log_in(event)
+        if any(isinstance(event, Greeting) and event.parked for event in events):
+            self.core.turn(self.now_ns)
+            self.events += self.core.take_events()
+
+    def _log_in(self, event: Greeting) -> None:
+        options = {"verbose": True, "pedantic": True, "echo": True, **json.loads(event.document)}
+        self.core.resume_client(
+            event.link,
+            verbose=options["verbose"],
+            pedantic=options["pedantic"],
+            echo=options["echo"],
+            headers=options.get("headers", False),
+            no_responders=options.get("no_responders", False),
+            protocol=options.get("protocol", 0),
+        )
+
+    def client(self, **options: object) -> Peer:
+        """Return a client that has logged in, by default as clients do."""
+        peer = self.stranger()
+        document = {"verbose": False, "pedantic": False, "headers": True, **options}
+        peer.say(b"CONNECT " + json.dumps(document).encode() + b"\r\n")
+        peer.heard()
+        return peer
+
+    def stranger(self) -> Peer:
+        """Return a client that has said nothing yet."""
+        return Peer(self, self.core.open(LinkKind.CLIENT, "127.0.0.1", 1, accepted=True))
+
+    def route(self, *, registered: bool = True, **options: bool) -> Peer:
+        """Return a route that was accepted, by default one that is registered."""
+        peer = Peer(self, self.core.open(LinkKind.ROUTE, "127.0.0.1", 2, accepted=True))
+        if registered:
+            self.core.register_route(peer.link, **options)
+            self.turn()
+        return peer
+
+    def of(self, kind: type) -> list[Event]:
+        """Return the events of one class so far."""
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+@dataclass
+class Peer:
+    """The far end of one link."""
+
+    talk: Talk
+    link: int
+
+    def say(self, data: bytes) -> None:
+        """Send bytes, and let the core have its turn."""
+        self.talk.core.feed(self.link, data, self.talk.now_ns)
+        self.last = self.talk.core.take_output(self.link)
+        self.talk.turn()
+
+    def heard(self) -> bytes:
+        """Return what came since the last time."""
+        self.talk.turn()
+        last, self.last = getattr(self, "last", b""), b""
+        return last + self.talk.core.take_output(self.link)
+
+    def ask(self, data: bytes) -> bytes:
+        """Say something, and return what comes back."""
+        self.heard()
+        self.say(data)
+        return self.heard()
+
+
+@pytest.fixture
+def talk() -> Talk:
+    """Return a core with nobody there yet."""
+    return Talk()

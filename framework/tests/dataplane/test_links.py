@@ -1,0 +1,166 @@
+"""Lives of links: numbers, limits, clocks, ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from framework.dataplane import Closed, LinkKind, LinksAnswered, Opened, PlaneLimits, SubscriptionsAnswered
+from framework.tests.dataplane.conftest import Talk
+from framework.wire.closed_state import ClosedState
+
+
+def test_a_number_is_never_used_again(talk: Talk) -> None:
+    links = []
+    for _ in range(100):
+        peer = talk.stranger()
+        links.append(peer.link)
+        talk.core.hang_up(peer.link)
+        talk.turn()
+
+    assert 100 == len(set(links))
+    assert list(range(1, 101)) == [event.cid for event in talk.of(Opened)]
+    assert links == [event.link for event in talk.of(Closed)]
+
+
+def test_an_order_for_a_link_that_is_gone_does_nothing(talk: Talk) -> None:
+    gone = talk.client()
+    talk.core.hang_up(gone.link)
+    talk.turn()
+    here = talk.client()
+    talk.core.send(gone.link, b"PING\r\n")
+    talk.core.close(gone.link, ClosedState.KICKED)
+    talk.core.register_route(gone.link)
+
+    assert b"" == here.heard()
+    assert 1 == len(talk.of(Closed))
+
+
+def test_a_client_is_greeted_with_its_number_and_address(talk: Talk) -> None:
+    talk.core.set_info(LinkKind.CLIENT, b'{"server_id":"S"}')
+    talk.turn()
+    first = talk.stranger()
+
+    assert b'INFO {"server_id":"S","client_id":1,"client_ip":"127.0.0.1"} \r\n' == first.heard()
+
+
+def test_a_new_info_is_announced_to_clients_that_understand(talk: Talk) -> None:
+    new, old = talk.client(protocol=1), talk.client(protocol=0)
+    talk.core.set_info(LinkKind.CLIENT, b'{"connect_urls":["b:1"]}', announce=True)
+
+    assert b'INFO {"connect_urls":["b:1"],"client_id":1,"client_ip":"127.0.0.1"} \r\n' == new.heard()
+    assert b"" == old.heard()
+
+
+def test_one_client_too_many_is_told_so() -> None:
+    talk = Talk(PlaneLimits(max_connections=2))
+    first = talk.client()
+    talk.client()
+    third = talk.stranger()
+
+    assert b"-ERR 'maximum connections exceeded'\r\n" == third.heard()
+    assert [ClosedState.MAX_CONNECTIONS_EXCEEDED] == [event.reason for event in talk.of(Closed)]
+    assert b"PONG\r\n" == first.ask(b"PING\r\n")
+
+
+def test_subscriptions_have_a_limit() -> None:
+    talk = Talk(PlaneLimits(max_subscriptions=2))
+    client = talk.client()
+
+    assert b"-ERR 'maximum subscriptions exceeded'\r\nPONG\r\n" == client.ask(b"SUB a 1\r\nSUB b 2\r\nSUB c 3\r\nPING\r\n")
+
+
+def test_a_silent_client_is_pinged_and_then_given_up() -> None:
+    talk = Talk(PlaneLimits(ping_interval_s=10, ping_max=2))
+    client = talk.client()
+    heard = []
+    for _ in range(45):
+        talk.turn(1)
+        heard.append(client.heard())
+    said = [words for words in heard if words]
+
+    assert [b"PING\r\n"] * 3 + [b"-ERR 'Stale Connection'\r\n"] == said
+    assert [ClosedState.STALE_CONNECTION] == [event.reason for event in talk.of(Closed)]
+    assert 1 == talk.core.totals().stale_clients
+
+
+def test_a_client_that_talks_is_not_pinged_again() -> None:
+    talk = Talk(PlaneLimits(ping_interval_s=10, ping_max=2))
+    client = talk.client()
+    pings = 0
+    for _ in range(100):
+        talk.turn(1)
+        heard = client.heard()
+        pings += heard.count(b"PING")
+        client.say(b"PONG\r\n" if b"PING" in heard else b"PUB a 1\r\nx\r\n")
+
+    assert 1 == pings
+    assert [] == talk.of(Closed)
+
+
+@pytest.mark.parametrize("kind", [LinkKind.CLIENT, LinkKind.ROUTE])
+def test_silence_before_login_has_an_end(kind: LinkKind) -> None:
+    talk = Talk(PlaneLimits(auth_required=True, auth_timeout_s=2))
+    link = talk.core.open(kind, "127.0.0.1", 1, accepted=True)
+    talk.turn(1.9)
+    early = talk.core.take_output(link)
+    talk.turn(0.3)
+    talk.turn()
+
+    assert b"" == early
+    assert b"-ERR 'Authentication Timeout'\r\n" == talk.core.take_output(link)
+
+
+def test_too_much_that_waits_cuts_a_slow_client_off_and_nobody_else() -> None:
+    talk = Talk(PlaneLimits(max_pending=8_000_000))
+    publisher, slow, quick = talk.client(), talk.client(), talk.client()
+    slow.say(b"SUB a 1\r\n")
+    quick.say(b"SUB a 1\r\n")
+    received = 0
+    for _ in range(120):
+        talk.core.feed(publisher.link, b"PUB a 100000\r\n" + b"x" * 100_000 + b"\r\n", talk.now_ns)
+        received += talk.core.take_output(quick.link).count(b"MSG")
+        talk.turn(0.02)
+
+    assert 120 == received
+    assert [(slow.link, ClosedState.SLOW_CONSUMER_PENDING_BYTES)] == [(e.link, e.reason) for e in talk.of(Closed)]
+    assert 1 == talk.core.totals().slow_clients
+    assert talk.core.totals().stalled_clients > 0
+
+
+def test_who_takes_nothing_for_too_long_is_cut_off() -> None:
+    talk = Talk(PlaneLimits(write_deadline_s=10))
+    publisher, slow = talk.client(), talk.client()
+    slow.say(b"SUB a 1\r\n")
+    slow.heard()
+    talk.core.feed(publisher.link, b"PUB a 1\r\nx\r\n", talk.now_ns)
+    talk.turn(9.9)
+    before = talk.of(Closed)
+    talk.turn(0.4)
+
+    assert [] == before
+    assert [ClosedState.SLOW_CONSUMER_WRITE_DEADLINE] == [event.reason for event in talk.of(Closed)]
+
+
+def test_rows_say_what_a_link_did(talk: Talk) -> None:
+    one, two = talk.client(), talk.client()
+    two.say(b"SUB a.* q 7\r\n")
+    one.say(b"PUB a.b 5\r\nhello\r\n")
+    talk.core.ask_links(11, LinkKind.CLIENT)
+    talk.core.ask_subscriptions(12)
+    talk.core.ask_subscriptions(13, one.link)
+    talk.turn()
+    rows = {row.link: row for event in talk.of(LinksAnswered) for row in event.rows}
+    answers = {event.token: event.rows for event in talk.of(SubscriptionsAnswered)}
+
+    assert (1, 5, 0, 0) == (rows[one.link].in_msgs, rows[one.link].in_bytes, rows[one.link].out_msgs, rows[one.link].subscriptions)
+    assert (0, 1, 5, 1) == (rows[two.link].in_msgs, rows[two.link].out_msgs, rows[two.link].out_bytes, rows[two.link].subscriptions)
+    assert [(two.link, b"a.*", b"q", b"7", 1)] == [(r.link, r.subject, r.queue, r.sid, r.msgs) for r in answers[12]]
+    assert () == answers[13]
+
+
+def test_new_limits_are_in_force_at_once(talk: Talk) -> None:
+    client = talk.client()
+    client.say(b"PUB a 4\r\nabcd\r\nPUB a 4\r\nabcd\r\n")
+    talk.core.set_limits(PlaneLimits(max_payload=3))
+
+    assert b"-ERR 'Maximum Payload Violation'\r\n" == client.ask(b"PUB a 4\r\nabcd\r\n")

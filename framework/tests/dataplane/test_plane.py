@@ -1,0 +1,172 @@
+"""The plane with real sockets, on both pollers."""
+
+from __future__ import annotations
+
+import json
+import select
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from framework.dataplane import Closed, Greeting, LinkKind, Opened, Plane, PlaneLimits
+from framework.wire.closed_state import ClosedState
+
+WAIT_S = 10.0
+
+
+class Server:
+    """A plane that lets every client in."""
+
+    def __init__(self, poller: str, limits: PlaneLimits) -> None:
+        self.plane = Plane(limits, poller=poller)
+        self.plane.set_info(LinkKind.CLIENT, b'{"server_id":"S"}')
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            self.port = listener.getsockname()[1]
+            self.plane.listen(listener, LinkKind.CLIENT)
+        self.plane.start()
+        self.events: list[object] = []
+
+    def take(self, kind: type, count: int = 1) -> list[object]:
+        """Wait until `count` events of a kind have come; log clients in meanwhile."""
+        while len(found := [event for event in self.events if isinstance(event, kind)]) < count:
+            ready, _, _ = select.select([self.plane.event_fd], [], [], WAIT_S)
+            assert ready, f"only {len(found)} of {count} {kind.__name__}"
+            events = self.plane.take_events()
+            self.events += events
+            for event in events:
+                if isinstance(event, Greeting):
+                    self.plane.resume_client(
+                        event.link, verbose=False, pedantic=False, echo=True, headers=True, no_responders=True, protocol=1
+                    )
+        return found
+
+    def client(self) -> socket.socket:
+        """Return a client that has logged in."""
+        greetings = sum(isinstance(event, Greeting) for event in self.events)
+        sock = socket.create_connection(("127.0.0.1", self.port), WAIT_S)
+        assert json.loads(_line(sock).removeprefix(b"INFO "))["client_ip"] == "127.0.0.1"
+        sock.sendall(b"CONNECT {}\r\nPING\r\n")
+        self.take(Greeting, greetings + 1)
+        assert _line(sock) == b"PONG\r\n"
+        return sock
+
+
+def _line(sock: socket.socket) -> bytes:
+    line = b""
+    while not line.endswith(b"\n"):
+        byte = sock.recv(1)
+        assert byte, f"closed after {line!r}"
+        line += byte
+    return line
+
+
+def _exactly(sock: socket.socket, count: int) -> bytes:
+    parts = []
+    while count:
+        part = sock.recv(min(count, 1 << 20))
+        assert part, f"closed {count} bytes early"
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
+
+
+@pytest.fixture(params=["epoll", "poll"])
+def server(request: pytest.FixtureRequest) -> Iterator[Server]:
+    """Return a server that is stopped at the end."""
+    made = Server(request.param, PlaneLimits(max_pending=4_000_000))
+    yield made
+    made.plane.stop(WAIT_S)
+
+
+def test_messages_pass_between_sockets(server: Server) -> None:
+    publisher, subscriber = server.client(), server.client()
+    with publisher, subscriber:
+        subscriber.sendall(b"SUB a.* 1\r\nPING\r\n")
+        assert _line(subscriber) == b"PONG\r\n"
+        publisher.sendall(b"PUB a.b 5\r\nhello\r\n" * 1000)
+
+        assert b"MSG a.b 1 5\r\nhello\r\n" * 1000 == _exactly(subscriber, 20 * 1000)
+
+
+@pytest.mark.parametrize("size", [100_000, 1_000_000])
+def test_large_payloads_pass_between_sockets(server: Server, size: int) -> None:
+    publisher, subscriber = server.client(), server.client()
+    payload = bytes(range(256)) * (size // 256)
+    with publisher, subscriber:
+        subscriber.sendall(b"SUB big 1\r\nPING\r\n")
+        assert _line(subscriber) == b"PONG\r\n"
+        for _ in range(3):
+            publisher.sendall(b"PUB big %d\r\n%b\r\n" % (len(payload), payload))
+            head = b"MSG big 1 %d\r\n" % len(payload)
+
+            assert head + payload + b"\r\n" == _exactly(subscriber, len(head) + len(payload) + 2)
+
+
+def test_a_reader_that_reads_nothing_is_cut_off_and_others_go_on(server: Server) -> None:
+    publisher, slow, quick = server.client(), server.client(), server.client()
+    with publisher, slow, quick:
+        for sock in (slow, quick):
+            sock.sendall(b"SUB a 1\r\nPING\r\n")
+            assert _line(sock) == b"PONG\r\n"
+        frame = b"PUB a 100000\r\n" + b"x" * 100_000 + b"\r\n"
+        closed: list[object] = []
+        sent = 0
+        while not closed and sent < 2000:
+            publisher.sendall(frame)
+            _exactly(quick, len(b"MSG a 1 100000\r\n") + 100_002)
+            sent += 1
+            server.events += server.plane.take_events()
+            closed = [event for event in server.events if isinstance(event, Closed)]
+
+        assert [ClosedState.SLOW_CONSUMER_PENDING_BYTES] == [event.reason for event in server.take(Closed)]  # type: ignore[attr-defined]
+
+
+def test_a_hundred_connections_come_and_go(server: Server) -> None:
+    sockets = [server.client() for _ in range(100)]
+    for sock in sockets:
+        sock.close()
+    server.take(Closed, 100)
+
+    assert 100 == len({event.link for event in server.take(Opened)})  # type: ignore[attr-defined]
+    assert 0 == server.plane.totals().connections
+
+
+def test_an_adopted_socket_is_a_link(server: Server) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        ours = socket.create_connection(listener.getsockname())
+        theirs, _ = listener.accept()
+    with theirs:
+        theirs.settimeout(WAIT_S)
+        server.plane.adopt(ours, LinkKind.ROUTE, 42)
+        (opened,) = server.take(Opened)
+        server.plane.send(opened.link, b"CONNECT {}\r\n")  # type: ignore[attr-defined]
+
+        assert (42, LinkKind.ROUTE) == (opened.token, opened.kind)  # type: ignore[attr-defined]
+        assert b"CONNECT {}\r\n" == _line(theirs)
+
+
+def test_stop_closes_everything(server: Server) -> None:
+    client = server.client()
+    with client:
+        server.plane.stop(WAIT_S)
+
+        assert b"" == client.recv(1)
+        assert [ClosedState.SERVER_SHUTDOWN] == [event.reason for event in server.take(Closed)]  # type: ignore[attr-defined]
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", server.port))
+
+
+def test_no_more_are_accepted_after_unlisten(server: Server) -> None:
+    with server.client() as before:
+        server.plane.unlisten(LinkKind.CLIENT)
+        before.sendall(b"PING\r\n")
+        assert _line(before) == b"PONG\r\n"
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", server.port))
+
+
+def test_the_other_poller_is_named_by_its_name() -> None:
+    with pytest.raises(ValueError, match="epoll or poll"):
+        Plane(PlaneLimits(), poller="select")  # type: ignore[arg-type]
