@@ -13,17 +13,21 @@ from framework.testing.errors import (
     TestingError,
 )
 from framework.testing.fleet import OURS, Fleet, await_mesh
+from framework.testing.nats_cli import NatsCli
 from framework.testing.server_process import ServerProcess
+from framework.testing.watched_process import WatchedProcess
 
 __all__ = [
     "OURS",
     "ConnectionEndedError",
     "Fleet",
+    "NatsCli",
     "Operation",
     "PeerMissingError",
     "RawClient",
     "ServerFailedError",
     "ServerProcess",
     "TestingError",
+    "WatchedProcess",
     "await_mesh",
 ]

@@ -68,10 +68,16 @@ class RawClient:
         port: Where the server listens.
         host: Name or address.
         receive_buffer_bytes: SO_RCVBUF; 0 leaves it to the system.
+        answers_pings: False makes `read` return PINGs in place of answering them.
     """
 
     def __init__(
-        self, port: int, host: str = "127.0.0.1", *, receive_buffer_bytes: int = 0
+        self,
+        port: int,
+        host: str = "127.0.0.1",
+        *,
+        receive_buffer_bytes: int = 0,
+        answers_pings: bool = True,
     ) -> None:
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._socket.settimeout(READ_TIMEOUT_S)
@@ -79,8 +85,8 @@ class RawClient:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
         self._socket.connect((host, port))
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._answers_pings = answers_pings
         self._received = bytearray()
-        self._ended = False
 
     def __enter__(self) -> Self:
         return self
@@ -140,7 +146,7 @@ class RawClient:
         """
         while True:
             operation = self._read_any()
-            if operation.verb != b"PING":
+            if operation.verb != b"PING" or not self._answers_pings:
                 return operation
             self.send(b"PONG\r\n")
 
@@ -161,6 +167,10 @@ class RawClient:
         """Send PING and return what came before the PONG: all that the server had for us."""
         self.send(b"PING\r\n")
         return self.read_until(b"PONG")[:-1]
+
+    def messages(self) -> list[Operation]:
+        """Return the MSG and HMSG that the server had for us."""
+        return [operation for operation in self.flush() if operation.body is not None]
 
     def read_to_end(self) -> list[Operation]:
         """Return all operations until the server closes the connection."""

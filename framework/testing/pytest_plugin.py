@@ -13,6 +13,7 @@ import pytest
 from framework.testing import peers
 from framework.testing.errors import PeerMissingError
 from framework.testing.fleet import OURS, Fleet
+from framework.testing.nats_cli import NatsCli
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -167,3 +168,11 @@ def real_server(fleet: Fleet) -> StartRealServer:
         return fleet.start(*flags, kind=version, config=config, clustered=clustered)
 
     return start
+
+
+@pytest.fixture
+def nats_cli(tmp_path: Path) -> Iterator[NatsCli]:
+    """Give the real `nats` tool; mark the test with `peer("nats")`."""
+    cli = NatsCli(tmp_path)
+    yield cli
+    cli.stop()

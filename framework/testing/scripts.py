@@ -11,8 +11,8 @@ empty line. Commands, where NAME is any name of a connection:
     NAME partial         send the lines and read nothing
     NAME end             send the lines and read until the server closes the connection
 
-Each line is sent with CRLF, or as it is when it ends in a backslash. `\t`, `\n`, `\r` and `\xNN` are
-what they are in Python; `<x*500>` stands for 500 times x, in what is sent and in the answers.
+Each line is sent with CRLF, or as it is when it ends in a backslash. `\t`, `\n`, `\r` and `\xNN`
+are what they are in Python; `<x*500>` stands for 500 times x, in what is sent and in the answers.
 The PONG to the step's own PING is left out, and so are INFO and the PINGs of the server.
 """
 

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
-import subprocess
-import threading
 from typing import TYPE_CHECKING, Self
 
 from framework.testing.client import RawClient
 from framework.testing.errors import ServerFailedError
+from framework.testing.watched_process import WatchedProcess
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-
-START_TIMEOUT_S = 15.0
-"""Far more than a start takes, as machines that run tests are busy."""
-STOP_TIMEOUT_S = 10.0
 
 _LEAK_SIGNS = (
     "Traceback (most recent call last)",
@@ -29,7 +23,7 @@ _LEAK_SIGNS = (
 """What a process of ours prints only when it left something open or let an exception through."""
 
 
-class ServerProcess:
+class ServerProcess(WatchedProcess):
     """A started server; its ports are known once `start` returns.
 
     Args:
@@ -40,26 +34,15 @@ class ServerProcess:
     """
 
     def __init__(
-        self,
-        name: str,
-        command: Sequence[str | Path],
-        folder: Path,
-        *,
-        exit_code: int = 0,
+        self, name: str, command: Sequence[str | Path], folder: Path, *, exit_code: int = 0
     ) -> None:
-        self.name = name
-        self.command = [str(word) for word in command]
+        super().__init__(name, command, folder)
         self.port = 0
         self.cluster_port = 0
         """0 when it listens for no routes."""
         self.monitor_port = 0
         """0 when it has no monitoring."""
-        self._folder = folder
         self._exit_code = exit_code
-        self._log: list[str] = []
-        self._ended = False
-        self._changed = threading.Condition()
-        self._process: subprocess.Popen[str] | None = None
 
     def start(self, *, clustered: bool) -> Self:
         """Start the process and wait until it says that it is ready.
@@ -70,41 +53,18 @@ class ServerProcess:
         Raises:
             ServerFailedError: It ended, or did not become ready in time.
         """
-        self._process = subprocess.Popen(
-            self.command,
-            cwd=self._folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="backslashreplace",
-            env={
-                **os.environ,
-                "PYTHONWARNINGS": "default::ResourceWarning",
-                "PYTHONUNBUFFERED": "1",
-            },
-        )
-        self._reader = threading.Thread(
-            target=self._read_log, name=f"log of {self.name}", daemon=True
-        )
-        self._reader.start()
-        self.wait_log("Server is ready", timeout_s=START_TIMEOUT_S)
-        self.port = self._logged_port("client connections on") or 0
+        self.run()
+        self.wait_log("Server is ready")
+        self.port = self._logged_port("client connections on")
         if clustered:
-            self.wait_log("Listening for route connections on", timeout_s=START_TIMEOUT_S)
-        self.cluster_port = self._logged_port("route connections on") or 0
-        self.monitor_port = self._logged_port("http monitor on") or 0
+            self.wait_log("Listening for route connections on")
+        self.cluster_port = self._logged_port("route connections on")
+        self.monitor_port = self._logged_port("http monitor on")
         return self
 
     def copy(self, name: str, command: Sequence[str | Path]) -> ServerProcess:
         """Return a server of the same kind with another command, not started."""
         return ServerProcess(name, command, self._folder, exit_code=self._exit_code)
-
-    @property
-    def pid(self) -> int:
-        """Process ID; the server must have been started."""
-        assert self._process
-        return self._process.pid
 
     @property
     def url(self) -> str:
@@ -114,88 +74,6 @@ class ServerProcess:
     def client(self) -> RawClient:
         """Return a new connection; nothing of it was read or sent yet."""
         return RawClient(self.port)
-
-    # -- the log
-
-    def log(self) -> str:
-        """Return all lines so far."""
-        with self._changed:
-            return "\n".join(self._log)
-
-    def wait_log(
-        self, pattern: str, *, count: int = 1, timeout_s: float = START_TIMEOUT_S
-    ) -> list[str]:
-        """Wait until lines that match a regular expression were logged.
-
-        Args:
-            pattern: Searched for in each line since the start.
-            count: Lines wanted.
-            timeout_s: After it, the server has failed.
-
-        Returns:
-            The lines that match, in their order; at least `count`.
-
-        Raises:
-            ServerFailedError: They did not come, or the server ended before.
-        """
-        wanted = re.compile(pattern)
-
-        def matching() -> list[str]:
-            return [line for line in self._log if wanted.search(line)]
-
-        with self._changed:
-            self._changed.wait_for(lambda: len(matching()) >= count or self._ended, timeout_s)
-            found = matching()
-        if len(found) < count:
-            raise ServerFailedError(
-                self.name,
-                f"no {pattern!r} in its log ({len(found)} of {count})",
-                self.log(),
-            )
-        return found
-
-    def _logged_port(self, phrase: str) -> int | None:
-        found = re.search(rf"{phrase} \S*:(\d+)", self.log())
-        return int(found[1]) if found else None
-
-    def _read_log(self) -> None:
-        assert self._process
-        assert self._process.stderr
-        for line in self._process.stderr:
-            with self._changed:
-                self._log.append(line.rstrip("\n"))
-                self._changed.notify_all()
-        with self._changed:
-            self._ended = True
-            self._changed.notify_all()
-
-    # -- the end
-
-    def signal(self, number: signal.Signals) -> None:
-        """Send a signal to the process if it still runs."""
-        assert self._process
-        self._process.send_signal(number)
-
-    def wait(self) -> int:
-        """Wait for the end of the process and return its exit code."""
-        assert self._process
-        try:
-            code = self._process.wait(STOP_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-            raise ServerFailedError(self.name, "did not stop", self.log()) from None
-        finally:
-            self._reader.join(STOP_TIMEOUT_S)
-            if self._process.stderr:
-                self._process.stderr.close()
-        return code
-
-    def kill(self) -> None:
-        """End the process at once, as a crash would; twice is fine."""
-        if self.is_running():
-            self.signal(signal.SIGKILL)
-            self.wait()
 
     def stop(self) -> None:
         """Stop it as an operator does, and check how it went; nothing happens when it has ended.
@@ -213,6 +91,6 @@ class ServerProcess:
         if signs:
             raise ServerFailedError(self.name, f"its log shows {signs}", self.log())
 
-    def is_running(self) -> bool:
-        """Tell whether the process was started and has not ended."""
-        return self._process is not None and self._process.poll() is None
+    def _logged_port(self, phrase: str) -> int:
+        found = re.search(rf"{phrase} \S*:(\d+)", self.log())
+        return int(found[1]) if found else 0

@@ -1,0 +1,75 @@
+"""The real `nats` command line tool, run as people run it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from typing import TYPE_CHECKING
+
+from framework.testing import peers
+from framework.testing.watched_process import WatchedProcess
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_TIMEOUT_S = 20.0
+
+
+class NatsCli:
+    """Runs `nats` with no context of this user, so that only its arguments count.
+
+    Args:
+        folder: Working directory, and where it keeps what it writes.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._program = peers.find("nats")
+        self.processes: list[WatchedProcess] = []
+        """Started in the background."""
+
+    def run(self, servers: str, *words: str) -> str:
+        """Run a command to its end and return what it printed.
+
+        Args:
+            servers: URLs, with commas.
+            words: The command and its arguments.
+        """
+        command = [self._program, "--server", servers, *words]
+        done = subprocess.run(
+            command,
+            cwd=self._folder,
+            env={**os.environ, "XDG_CONFIG_HOME": str(self._folder), "NO_COLOR": "1"},
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+        printed = done.stdout + done.stderr
+        assert done.returncode == 0, f"nats {' '.join(words)} failed: {printed}"
+        return printed
+
+    def start(self, servers: str, *words: str) -> WatchedProcess:
+        """Start a command that goes on, as `sub` and `reply` do.
+
+        Args:
+            servers: URLs, with commas.
+            words: The command and its arguments.
+        """
+        command = [
+            "env",
+            f"XDG_CONFIG_HOME={self._folder}",
+            self._program,
+            "--server",
+            servers,
+            *words,
+        ]
+        process = WatchedProcess(f"nats {words[0]}", command, self._folder)
+        self.processes.append(process)
+        process.run()
+        return process
+
+    def stop(self) -> None:
+        """End what goes on."""
+        for process in self.processes:
+            process.kill()
