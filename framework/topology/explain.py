@@ -32,10 +32,9 @@ def explain_topology(topology: Topology) -> str:
         f"plugins: {plugins or 'none'}",
     ]
     for cluster, servers in topology.clusters.items():
-        lines.append("")
         if cluster:
             count = f"{len(servers)} servers" if len(servers) > 1 else "1 server"
-            lines.append(f"cluster {cluster}: {count}")
+            lines += ["", f"cluster {cluster}: {count}"]
         for plan in servers:
             lines += ["", *_explain_server(plan)]
     return "\n".join(lines) + "\n"

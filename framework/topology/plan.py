@@ -24,12 +24,13 @@ if TYPE_CHECKING:
     from framework.topology.ports import Slot
     from framework.topology.schema import Schema
 
-__all__ = ["Member", "plan_clusters"]
+__all__ = ["SERVERS_OPTION", "Member", "plan_clusters"]
 
-_SERVERS = Option(
+SERVERS_OPTION = Option(
     name="servers",
     kind=Kind.FREE,
-    help="How many servers, named <cluster>-<n>; or blocks named after them",
+    help="How many servers, named after the cluster and numbered from 1; or blocks named after"
+    " them, with the settings of each",
 )
 
 
@@ -110,7 +111,7 @@ def _read_members(top: Node, schema: Schema, mistakes: Mistakes) -> list[Member]
         mistakes.add(place, "a topology needs a cluster", "for example [clusters.main]")
         return []
     members: list[Member] = []
-    cluster_block = replace(schema.root, options=(*schema.root.options, _SERVERS))
+    cluster_block = replace(schema.root, options=(*schema.root.options, SERVERS_OPTION))
     for name, node in clusters.value.items():
         block = rename_keys(cluster_block, node, mistakes, schema.explain_unknown)
         assert isinstance(block.value, dict)

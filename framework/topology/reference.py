@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from framework.topology.option import Kind
+from framework.topology.plan import SERVERS_OPTION
 from framework.topology.schema import Schema
 from framework.topology.topology_file import TOPOLOGY_BLOCK
 from framework.topology.values import show_value
@@ -38,30 +39,7 @@ Options are read from nats-server's `.conf` files, from topologies in TOML and H
 the command line, which wins.
 A flag takes one dash or two.
 *Reload* says what a changed option needs to come into force.
-"""
 
-
-def render_reference(sections: Sequence[ConfigSection]) -> str:
-    """Return the page for the core and some plugins."""
-    parts = [_INTRODUCTION, _render_kinds(), "## Topologies\n", *_table(TOPOLOGY_BLOCK.options)]
-    parts.append(
-        "\nText in a topology may hold `{server}` and `{cluster}`, which stand for the names.\n"
-    )
-    for section in Schema(sections).sections:
-        title = f"`{section.name}`, of the {section.plugin} plugin" if section.name else "Server"
-        parts.append(f"\n## {title}\n")
-        if section.name:
-            parts.append(f"{section.help}.\n")
-        parts.extend(_table((*section.options, *section.top)))
-        for option in section.options:
-            if option.kind in {Kind.BLOCK, Kind.BLOCKS}:
-                parts.append(f"\n### `{section.name}.{option.name}`\n")
-                parts.extend(_table(option.options))
-    return "\n".join(parts) + "\n"
-
-
-def _render_kinds() -> str:
-    return """\
 ## Types
 
 | Type | Written as |
@@ -72,7 +50,47 @@ def _render_kinds() -> str:
 | port | 1 to 65535; -1 is any free port |
 | address | `host:port`, `:port`, or a port |
 | list | in brackets; one text may stand alone; a flag takes commas |
-"""
+
+## Topologies
+
+A topology ends in `.toml` or `.hocon` and has at its top:
+
+| Key | What it is |
+|---|---|"""
+
+
+def render_reference(sections: Sequence[ConfigSection]) -> str:
+    """Return the page for the core and some plugins."""
+    lines = [_INTRODUCTION, *_render_topology()]
+    for section in Schema(sections).sections:
+        lines += _render_section(section)
+    return "\n".join(lines) + "\n"
+
+
+def _render_topology() -> Iterator[str]:
+    for option in (*TOPOLOGY_BLOCK.options, SERVERS_OPTION):
+        where = "a cluster: " if option is SERVERS_OPTION else ""
+        yield f"| {where}`{option.name}` | {option.help} |"
+
+
+def _render_section(section: ConfigSection) -> Iterator[str]:
+    title = f"`{section.name}`, of the {section.plugin} plugin" if section.name else "Server"
+    yield f"\n## {title}\n"
+    if section.name:
+        yield f"{section.help}.\n"
+    yield from _table((*section.options, *section.top))
+    for option in section.options:
+        if option.kind in {Kind.BLOCK, Kind.BLOCKS}:
+            yield f"\n### `{section.name}.{option.name}`\n"
+            yield from _table(option.options)
+    if section.flags:
+        yield ""
+        for flag in section.flags:
+            yield f"- {_dashed(flag.names)}: {flag.help}"
+
+
+def _dashed(flags: Sequence[str]) -> str:
+    return " ".join(f"`-{flag}`" for flag in flags)
 
 
 def _table(options: Sequence[Option]) -> Iterator[str]:
@@ -82,9 +100,8 @@ def _table(options: Sequence[Option]) -> Iterator[str]:
         if option.refusal:
             continue
         names = ", ".join(f"`{name}`" for name in option.names)
-        flags = " ".join(f"`-{flag}`" for flag in option.flags)
         yield (
-            f"| {names} | {_type_of(option)} | {_default_of(option)} | {flags} |"
+            f"| {names} | {_type_of(option)} | {_default_of(option)} | {_dashed(option.flags)} |"
             f" {option.reload.value} | {option.help} |"
         )
 

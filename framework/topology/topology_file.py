@@ -45,13 +45,14 @@ TOPOLOGY_BLOCK = Option(
         Option(
             name="defaults",
             kind=Kind.FREE,
-            help="Settings of every server; a port counts up from server to server",
+            help="Settings of every server; a text may hold `{server}` and `{cluster}`, which"
+            " stand for the names, and a port counts up from server to server",
         ),
         Option(
             name="clusters",
             kind=Kind.FREE,
-            help="Blocks named after clusters: settings of their servers, and `servers`,"
-            " a number or blocks named after servers",
+            help="Blocks named after clusters, with settings of all servers of the cluster,"
+            " and `servers`",
         ),
     ),
 )

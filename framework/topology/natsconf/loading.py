@@ -70,7 +70,8 @@ class _Loading:
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
-        self._open: list[str] = []
+        self._open: dict[str, str] = {}
+        """What is being parsed: its full path or variable to what errors call it."""
         self._files_count = 0
 
     def load_file(self, path: Path, name: str, asked_at: Place) -> Table:
@@ -102,15 +103,16 @@ class _Loading:
 
     def _parse(self, identity: str, source: Source, asked_at: Place) -> Table:
         if identity in self._open:
-            chain = " → ".join([*self._open[self._open.index(identity) :], identity])
+            names = list(self._open.values())
+            chain = " → ".join([*names[list(self._open).index(identity) :], source.name])
             raise _refuse(asked_at, f"{source.name} refers to itself: {chain}")
         if len(self._open) == INCLUDE_DEPTH_MAX:
             raise _refuse(asked_at, f"more than {INCLUDE_DEPTH_MAX} files within each other")
-        self._open.append(identity)
+        self._open[identity] = source.name
         try:
             return Parser(source, self).parse()
         finally:
-            self._open.pop()
+            del self._open[identity]
 
 
 def _refuse(place: Place, problem: str) -> TopologyErrors:

@@ -43,6 +43,7 @@ _INCLUDE_WORD = re.compile(r"[^\n\r;}\t ']*")
 
 _QUOTES = ("'", '"')
 _BCRYPT_PREFIX = "2a$"
+_LIST_FIX = "close it with `]`, and leave a blank between a number and that"
 
 
 class Surroundings(Protocol):
@@ -343,7 +344,7 @@ class Parser:
                 if self._ends("]", ",\n\r/"):
                     break
         else:
-            raise self._error("a list has no end", "close it with `]`", at=start)
+            raise self._error("a list has no end", _LIST_FIX, at=start)
         self._nesting -= 1
         return items
 
@@ -358,5 +359,5 @@ class Parser:
                 return char == closing
         raise self._error(
             f"expected `,`, a newline or `{closing}` after a value",
-            "leave a blank between a number and `]`" if closing == "]" else "",
+            _LIST_FIX if closing == "]" else "",
         )
