@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import pykka
 import structlog
-from pykka.messages import ProxyCall, ProxyGetAttr, ProxySetAttr, _ActorStop
+from pykka.messages import ProxyCall, ProxyGetAttr, ProxySetAttr
 
+from framework.actors._pykka import ActorStop
 from framework.actors.errors import ChildFailedError, SpawnRefusedError
 from framework.actors.mailbox import KeptEnvelope, Mailbox
 from framework.actors.reference import ActorRef, StopFlag
@@ -22,8 +23,7 @@ from framework.actors.reference import ActorRef, StopFlag
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pykka._envelope import Envelope
-
+    from framework.actors._pykka import Envelope
     from framework.actors.component import Component
     from framework.actors.reply import Reply
     from framework.actors.scheduler import Dispatcher
@@ -82,7 +82,7 @@ class _Question:
 
 _NOTHING: Final = object()
 _PROXY: Final = (ProxyCall, ProxyGetAttr, ProxySetAttr)
-_APART: Final = frozenset((*_PROXY, _ActorStop, _Own))
+_APART: Final = frozenset((*_PROXY, ActorStop, _Own))
 
 
 class Cell(Generic[A]):
@@ -99,6 +99,7 @@ class Cell(Generic[A]):
         system: ActorSystem,
         parent: Cell[Any] | None,
         component: type[A],
+        *,
         name: str | None,
         supervision: Supervision,
         kwargs: dict[str, Any],
@@ -125,7 +126,7 @@ class Cell(Generic[A]):
         self._then: Callable[[], None] = self._finish
         self._signals: list[Callable[[], None]] = []
         self._timers: dict[Timer, None] = {}
-        self._stop_replies: list[Reply[Any]] = []
+        self._stop_replies: list[pykka.Future[Any] | None] = []
         self._is_stop_ordered = False
         self._generation = 0
         self._failed_ns: list[int] = []
@@ -137,7 +138,7 @@ class Cell(Generic[A]):
     @property
     def parent_ref(self) -> ActorRef[Any] | None:
         """The actor above; None below the system's root."""
-        is_top = self._parent is None or self._parent._parent is None  # noqa: SLF001 -- our own class
+        is_top = self._parent is None or self._parent._parent is None  # noqa: SLF001
         return None if is_top or self._parent is None else self._parent.ref
 
     def spawn(
@@ -147,7 +148,9 @@ class Cell(Generic[A]):
         assert self.actor is not None, "begin in on_start, not in __init__"
         if self._phase not in {Phase.NEW, Phase.RUNNING}:
             raise SpawnRefusedError(f"{self.ref.name or self.system.name} is stopping")
-        child = Cell(self.system, self, component, name, supervision, kwargs)
+        child = Cell(
+            self.system, self, component, name=name, supervision=supervision, kwargs=kwargs
+        )
         self.system.registry.add(child.ref)
         try:
             child.create()
@@ -169,7 +172,7 @@ class Cell(Generic[A]):
     def order_stop(self, reply: Reply[Any] | None = None) -> None:
         """Stop after the messages that wait now; callable from any thread."""
         self._is_stop_ordered = True
-        self.mailbox.put(KeptEnvelope(_ActorStop(), reply_to=reply))
+        self.mailbox.put(KeptEnvelope(ActorStop(), reply_to=reply))
         if self._phase is Phase.BACKING_OFF:
             self.signal(self._stop_instead)
 
@@ -198,10 +201,10 @@ class Cell(Generic[A]):
     # -- turns
 
     def _turn(self) -> None:
-        while self._signals:
-            self._signals.pop(0)()
         if self._phase is Phase.NEW:
             self._start()
+        while self._signals:
+            self._signals.pop(0)()
         if self._phase is Phase.RUNNING:
             if self._component.takes_batches:
                 self._handle_batches()
@@ -218,7 +221,7 @@ class Cell(Generic[A]):
         assert self.actor is not None
         try:
             self.actor.on_start()
-        except BaseException as error:  # noqa: BLE001 -- an actor's failure must not reach its neighbours
+        except BaseException as error:  # noqa: BLE001 -- it must not reach the neighbours
             self._fail(error, is_told=False)
 
     def _handle_messages(self) -> None:
@@ -230,7 +233,9 @@ class Cell(Generic[A]):
 
     def _handle_batches(self) -> None:
         mailbox = self.mailbox
-        while not mailbox.empty() and self._phase is Phase.RUNNING:
+        for _ in range(self._component.TURN_MESSAGES_MAX):
+            if mailbox.empty() or self._phase is not Phase.RUNNING:
+                return
             told = mailbox.take_told(_APART)
             if not told:
                 self._handle(mailbox.get())
@@ -246,7 +251,7 @@ class Cell(Generic[A]):
             response = self._receive(envelope)
             if reply_to is not None and response is not _NOTHING:
                 reply_to.set(response)
-        except Exception as error:  # noqa: BLE001 -- an actor's failure must not reach its neighbours
+        except Exception as error:  # noqa: BLE001 -- it must not reach the neighbours
             if reply_to is None:
                 self._fail(error)
             else:
@@ -267,14 +272,15 @@ class Cell(Generic[A]):
             if self.dispatcher.observe is not None:
                 self.dispatcher.observe(self.ref, message)
             return self.actor.on_receive(message)
-        if kind is _ActorStop:
-            if envelope.reply_to is not None:
-                self._stop_replies.append(envelope.reply_to)
+        if kind is ActorStop:
+            self._stop_replies.append(envelope.reply_to)
             self._wind_down(self._finish)
             return _NOTHING
         if kind is _Own:
             own = message.make() if message.generation == self._generation else _NOTHING
             return own if own is _NOTHING else self._deliver(own)
+        if self.dispatcher.observe is not None:
+            self.dispatcher.observe(self.ref, message)
         return self.actor.handle_proxy(message)
 
     def _deliver(self, message: object) -> object:
@@ -309,7 +315,7 @@ class Cell(Generic[A]):
         if is_told and self.actor is not None:
             self._guard(partial(self.actor.on_failure, type(error), error, error.__traceback__))
         if not isinstance(error, Exception):
-            self.system.abort(error)
+            self.system.abort(self.ref, error)
         elif self._may_restart():
             self._wind_down(self._back_off)
             return
@@ -346,6 +352,8 @@ class Cell(Generic[A]):
             self.create()
         except BaseException as error:  # noqa: BLE001 -- counts as a failure of the new life
             self._fail(error)
+        else:
+            self._start()
 
     def _stop_instead(self) -> None:
         if self._phase is Phase.BACKING_OFF:
@@ -368,14 +376,16 @@ class Cell(Generic[A]):
         self.children.pop(child, None)
         if self._phase is Phase.WINDING_DOWN:
             self._stop_next_child()
-        elif self.actor is None or self._phase is not Phase.RUNNING:
-            return
-        elif error is None:
+        elif error is not None:
+            self.answer_for(child, error)
+        elif self.actor is not None and self._phase is Phase.RUNNING:
             self._guard(partial(self.actor.on_child_stopped, child))
-        else:
-            failure = ChildFailedError(f"{child.name} failed: {error!r}")
-            failure.__cause__ = error
-            self._fail(failure)
+
+    def answer_for(self, below: ActorRef[Any], error: BaseException) -> None:
+        """Fail because an actor below did, and may not go on."""
+        failure = ChildFailedError(f"{below.name} failed: {error!r}")
+        failure.__cause__ = error
+        self._fail(failure)
 
     def _finish(self) -> None:
         """End this actor; nothing of it stays but the reference that others hold."""
@@ -391,9 +401,11 @@ class Cell(Generic[A]):
         self.mailbox.close(f"{self.ref} stopped before handling the message")
         replies, self._stop_replies = self._stop_replies, []
         for reply in replies:
-            reply.set(None)
+            if reply is not None:
+                reply.set(None)
         if self._parent is not None:
-            error = self._error if self._supervision.escalate else None
+            is_excused = self._is_stop_ordered or not self._supervision.escalate
+            error = None if is_excused else self._error
             self._parent.signal(partial(self._parent.child_stopped, self.ref, error))
 
     def _let_go(self) -> None:
@@ -405,7 +417,7 @@ class Cell(Generic[A]):
         """Run a hook whose failure is only logged, as in pykka."""
         try:
             hook()
-        except Exception as error:  # noqa: BLE001 -- an actor's failure must not reach its neighbours
+        except Exception as error:  # noqa: BLE001 -- it must not reach the neighbours
             _log.error("actor failed", actor=self.ref.name, exc_info=error)
 
     def _call_later(self, delay_s: float, turn: Callable[[], None]) -> Timer:

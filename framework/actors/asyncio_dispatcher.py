@@ -92,7 +92,9 @@ class AsyncioDispatcher:
         self._is_drain_coming = False
         turns = self._turns
         try:
-            for _ in range(min(len(turns), TURNS_IN_A_ROW_MAX)):
+            for _ in range(TURNS_IN_A_ROW_MAX):
+                if not turns:
+                    break
                 turns.popleft()()
         finally:  # a turn that raised goes to the loop's exception handler; the others go on
             if turns and not self._is_drain_coming:

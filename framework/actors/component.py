@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, TypeVar
 
 import pykka
-from typing_extensions import Self, override
+from typing_extensions import override
 
 from framework.actors.limits import MAILBOX_MAX, TURN_MESSAGES_MAX
 from framework.actors.mailbox import Mailbox, Overflow
@@ -48,6 +48,7 @@ class Component(pykka.Actor):
 
     _cell: Cell[Self]  # bound before `__init__` runs, so that collaborators are its only arguments
 
+    @override
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.takes_batches = cls.on_batch is not Component.on_batch
@@ -70,7 +71,7 @@ class Component(pykka.Actor):
             self.on_receive(message)
 
     def on_child_stopped(self, child: ActorRef[Any]) -> None:
-        """Run code after a child has stopped for good: by itself, by an order, or after a failure."""
+        """Run code after a child stopped for good and did not take this actor with it."""
 
     @property
     def system(self) -> ActorSystem:
@@ -89,7 +90,7 @@ class Component(pykka.Actor):
 
     @property
     @override
-    def actor_ref(self) -> ActorRef[Self]:  # type: ignore[override] # pykka's is invariant in Self
+    def actor_ref(self) -> ActorRef[Self]:
         return self._cell.ref
 
     @property
@@ -125,7 +126,7 @@ class Component(pykka.Actor):
         self._cell.order_stop()
 
     def tell_later(self, delay_s: float, message: object) -> Timer:
-        """Tell this actor `message` after `delay_s` seconds; never when it has stopped or restarted."""
+        """Tell this actor `message` after `delay_s` seconds; not when it restarted by then."""
         return self._cell.tell_later(delay_s, message)
 
     def ask(
@@ -142,7 +143,7 @@ class Component(pykka.Actor):
             ref: Any actor, of any system.
             message: The question.
             answer: Makes the message; gets what the other's handler returned, or the exception that
-                it raised, `pykka.ActorDeadError` or `pykka.Timeout` among them. Runs in this actor's turn.
+                it raised, or pykka's `ActorDeadError`. Runs in this actor's turn.
             deadline_s: Seconds until `answer` gets `pykka.Timeout` instead.
         """
         self._cell.await_reply(ref.ask(message, block=False), answer, deadline_s)

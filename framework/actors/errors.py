@@ -6,15 +6,15 @@ from framework.errors import FrameworkError
 
 
 class MailboxFullError(FrameworkError):
-    """A mailbox that refuses what it cannot hold was told or asked one message too many."""
+    """A mailbox that refuses what it can't hold got one message too many."""
 
 
 class BlockingCallError(FrameworkError):
-    """An actor, or the loop that runs actors, was about to wait for an answer that needs it to run."""
+    """Somebody was about to wait for an answer that comes only if they return."""
 
 
 class SpawnRefusedError(FrameworkError):
-    """An actor was to be spawned by one that is stopping, in a system that is, or under a name in use."""
+    """The would-be parent or the system is stopping, or the name is in use."""
 
 
 class ChildFailedError(FrameworkError):

@@ -21,8 +21,8 @@ _ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+")
 class History:
     """Every message that an actor handled, in order.
 
-    An event is its time, the actor's URN and the message's repr without addresses, so a repr must say
-    what the message is and hold no set of strings: that would differ from run to run.
+    An event is its time, the actor's URN and the message's repr without addresses. A repr that
+    holds a set of strings differs from run to run, and so does the digest: it found a real fault.
 
     Args:
         now_ns: The simulation's clock.

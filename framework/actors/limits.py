@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Final
 
 MAILBOX_MAX: Final = 65_536
-"""Messages that wait in one mailbox. Actors hand over batches, so a full one is a bug or an overload, not a burst."""
+"""Messages that wait in one mailbox. Actors hand over batches: a full one is no mere burst."""
 
 TURN_MESSAGES_MAX: Final = 64
 """Messages an actor handles before others have their turn; about 60 us at 1 us a message."""
 
-TURNS_IN_A_ROW_MAX: Final = 256
-"""Turns between two looks at the sockets of the asyncio loop."""
+TURNS_IN_A_ROW_MAX: Final = 64
+"""Turns between two looks at the sockets of the asyncio loop; about 4 ms of full turns."""
 
 BLOCKING_THREADS_MAX: Final = 2
-"""Threads for work that blocks. It waits for disks and resolvers, so more threads than these only queue there."""
+"""Threads for work that blocks: it waits for disks and resolvers; more only queue there."""
 
 CANCELLED_TIMERS_KEPT: Final = 64
 """Cancelled timers that stay in the queue before it is worth sweeping."""

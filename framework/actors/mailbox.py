@@ -1,4 +1,4 @@
-"""What waits for one actor: bounded, with a policy for what does not fit and a signal before that."""
+"""What waits for one actor: bounded, with a policy for what does not fit."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
 import pykka
-from pykka._envelope import Envelope
-from pykka.messages import _ActorStop
 
+from framework.actors._pykka import ActorStop, Envelope
 from framework.actors.errors import MailboxFullError
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 class Overflow(Enum):
     """What happens to a message for a mailbox that holds `MAILBOX_MAX`.
 
-    An ask that is dropped is answered with `MailboxFullError`. A `KeptEnvelope` is never dropped.
+    A dropped ask is answered with `MailboxFullError`; a `KeptEnvelope` is never dropped.
     """
 
     REFUSE = auto()
@@ -32,7 +31,7 @@ class Overflow(Enum):
 
 
 class KeptEnvelope(Envelope[Any]):
-    """An order to stop, a timer or an answer: there are only as many as the actor itself asked for."""
+    """An order to stop, a timer or an answer: the actor itself asked for them, so they are few."""
 
     __slots__ = ()
 
@@ -48,8 +47,8 @@ class Mailbox:
     """
 
     __slots__ = (
-        "_attention", "_busy", "_closed_because", "_dispatch", "_is_pressed", "_limit", "_on_pressure",
-        "_overflow", "_queue", "_run", "dropped_count",
+        "_attention", "_busy", "_closed_because", "_dispatch", "_is_pressed", "_limit",
+        "_on_pressure", "_overflow", "_queue", "_run", "dropped_count",
     )  # fmt: skip
 
     def __init__(
@@ -93,7 +92,7 @@ class Mailbox:
         if len(self._queue) >= self._attention and not self._admit(envelope):
             return
         self._queue.append(envelope)
-        # Looked at after the append: what a closing mailbox missed is answered here; no ask is lost.
+        # Looked at after the append: what a closing mailbox missed is answered here.
         if self._closed_because is not None:
             self._answer_dead(self._closed_because)
         elif self._busy.acquire(blocking=False):
@@ -104,7 +103,7 @@ class Mailbox:
         return self._queue.popleft()
 
     def take_told(self, apart: Container[type]) -> list[object]:
-        """Return the messages that wait longest, up to one that was asked or is of a type `apart`."""
+        """Return what waits longest, up to a message that was asked or is of a type `apart`."""
         told: list[object] = []
         for _ in range(len(self._queue)):
             envelope = self._queue.popleft()
@@ -131,7 +130,7 @@ class Mailbox:
                 self._on_pressure(False)  # noqa: FBT003 -- a callback's one argument
         if not has_work():
             self._busy.release()
-            # What came between the question and the release found the actor busy and asked for nothing.
+            # What came between question and release found the actor busy and asked for no turn.
             if not has_work() or not self._busy.acquire(blocking=False):
                 return
         self._dispatch(self._run)
@@ -178,7 +177,7 @@ class Mailbox:
                 envelope = self._queue.popleft()
             except IndexError:  # another thread answers too
                 return
-            if envelope.reply_to is not None and isinstance(envelope.message, _ActorStop):
+            if envelope.reply_to is not None and isinstance(envelope.message, ActorStop):
                 envelope.reply_to.set(None)
             else:
                 _answer_error(envelope, pykka.ActorDeadError(because))

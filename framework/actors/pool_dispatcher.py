@@ -90,7 +90,8 @@ class PoolDispatcher:
             self._is_closed = True
             self._changed.notify()
         pools = (self._clock, self._ordered, self._turns, self._blocking)
-        return all([pool.close(timeout_s) for pool in pools])
+        ended = [pool.close(timeout_s) for pool in pools]
+        return all(ended)
 
     def _run(self, turn: Callable[[], None]) -> None:
         self._here.is_in_turn = True
@@ -109,11 +110,13 @@ class PoolDispatcher:
                 self._changed.notify()
 
     def _keep_time(self) -> None:
-        while not self._is_closed:
+        while True:
             now_ns = self.now_ns()
             while (turn := self._timers.pop_due(now_ns)) is not None:
                 self.call_soon(turn)
             with self._changed:
+                if self._is_closed:
+                    return
                 due_ns = self._timers.next_due_ns()
-                if not self._is_closed and (due_ns is None or due_ns > now_ns):
+                if due_ns is None or due_ns > now_ns:
                     self._changed.wait(None if due_ns is None else (due_ns - now_ns) / 1e9)

@@ -18,7 +18,7 @@ class Scheduler(Protocol):
     """The only source of time and of turns; everything else asks it."""
 
     def now_ns(self) -> int:
-        """Return nanoseconds since an arbitrary start; never goes back. Callable from any thread."""
+        """Return nanoseconds since an arbitrary start; never goes back; any thread."""
         ...
 
     def call_soon(self, turn: Callable[[], None], /) -> None:
@@ -40,7 +40,7 @@ class Dispatcher(Scheduler, Protocol):
     """Told of every message just before its actor handles it; None when nobody watches."""
 
     def dispatch(self, turn: Callable[[], None], /) -> None:
-        """Run one actor's turn. Turns of different actors may run in any order; callable from any thread."""
+        """Run one actor's turn, in any order with other actors'; callable from any thread."""
         ...
 
     def run_blocking(self, work: Callable[[], None], /) -> None:

@@ -30,7 +30,7 @@ class SimulatedDispatcher:
 
     def __init__(self, seed: int = 0) -> None:
         self.seed = seed
-        # Two streams: a draw more in an actor must not change who runs next, or shrinking is hopeless.
+        # Two streams: a draw more in an actor must not change who runs next.
         self.rng = random.Random(f"{seed} actors")  # noqa: S311 -- must repeat
         self._choices = random.Random(f"{seed} choices")  # noqa: S311 -- must repeat
         self.history = History(self.now_ns)
@@ -87,7 +87,7 @@ class SimulatedDispatcher:
         self._run_until(self._now_ns + int(duration_s * 1e9))
 
     def run_until(self, time_s: float) -> None:
-        """Run what is due by `time_s` virtual seconds from the start, and let time pass until then."""
+        """Run what is due by `time_s` virtual seconds from the start, and let that time pass."""
         self._run_until(int(time_s * 1e9))
 
     def run_ready(self) -> None:

@@ -33,7 +33,7 @@ class Supervision:
 
     def delay_s(self, restart_count: int) -> float:
         """Return the seconds to wait before restart number `restart_count`; 1-based."""
-        # The cap on the exponent keeps the float finite; 2**30 of any back-off is over every maximum.
+        # The cap keeps the float finite; any back-off times 2**30 is over its maximum.
         return min(self.backoff_max_s, self.backoff_s * 2.0 ** min(restart_count - 1, 30))
 
 

@@ -49,7 +49,12 @@ class ActorSystem:
         self.registry = Registry()
         self._serials = itertools.count()
         self._root = Cell(
-            self, None, _Root, "", STOP_ON_FAILURE, {"on_failure": on_failure or (lambda _: None)}
+            self,
+            None,
+            _Root,
+            name="",
+            supervision=STOP_ON_FAILURE,
+            kwargs={"on_failure": on_failure or (lambda _: None)},
         )
         self._root.create()
 
@@ -99,9 +104,9 @@ class ActorSystem:
         stopped.when_done(answer_in_time)
         return answer
 
-    def abort(self, error: BaseException) -> None:
-        """Stop all actors because one raised what none may handle."""
-        self._root.signal(partial(self._root.child_stopped, self._root.ref, error))
+    def abort(self, ref: ActorRef[Any], error: BaseException) -> None:
+        """Stop all actors because `ref` raised what none may handle."""
+        self._root.signal(partial(self._root.answer_for, ref, error))
 
     def new_urn(self) -> str:
         """Return a URN that no actor of this system had; counted, since a seed must repeat it."""

@@ -45,7 +45,7 @@ class Timer:
         return self._queue.cancel(self)
 
     def reset(self, delay_s: float) -> None:
-        """Fire `delay_s` seconds from now instead, or once more if it has fired; not after `cancel`.
+        """Fire `delay_s` seconds from now instead, or again after it has fired; not after `cancel`.
 
         Cost: no queue operation when the time moves away, which is what keepalives do.
         """

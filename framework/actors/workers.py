@@ -1,4 +1,4 @@
-"""A few threads that take work from one queue: for calls that block, and for the pool dispatcher."""
+"""A few threads that take work from one queue."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Workers:
         self._is_closed = False
 
     def submit(self, work: Callable[[], None]) -> None:
-        """Run `work`, which must not raise, in one of the threads; nothing happens after `close`."""
+        """Run `work`, which must not raise, in one of the threads; do nothing after `close`."""
         if self._is_closed:
             return
         self._queue.put(work)
