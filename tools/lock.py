@@ -22,10 +22,18 @@ SOURCES = {
     "lint": "lint.in",
     "tox": "tox.in",
 }
-OPTIONS = (
-    "--quiet --generate-hashes --allow-unsafe --strip-extras --annotation-style=line --no-header "
-    "--no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options"
-).split()
+OPTIONS = [
+    "--quiet",
+    "--generate-hashes",
+    "--allow-unsafe",
+    "--strip-extras",
+    "--annotation-style=line",
+    "--no-header",
+    "--no-emit-index-url",
+    "--no-emit-trusted-host",
+    "--no-emit-find-links",
+    "--no-emit-options",
+]
 
 
 def main() -> None:

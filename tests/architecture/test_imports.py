@@ -1,0 +1,130 @@
+"""The import contracts hold, and each of them would notice."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+ROUTE = "plugins/route/src/framework_route"
+
+pytestmark = pytest.mark.timeout(120)
+
+
+@dataclass(frozen=True)
+class Violation:
+    contract: str
+    lines: dict[str, str]
+    """File to the line that is put at its end; a file that is not there is made."""
+    blamed: str
+
+
+VIOLATIONS = {
+    "upwards": Violation(
+        "rooms",
+        {"framework/wire/version.py": "import framework.server"},
+        "framework.wire is not allowed to import framework.server",
+    ),
+    "beside": Violation(
+        "rooms",
+        {"framework/topology/units.py": "import framework.actors"},
+        "framework.topology is not allowed to import framework.actors",
+    ),
+    "a room without a floor": Violation("rooms", {"framework/attic.py": ""}, "attic"),
+    "a plugin": Violation(
+        "no-plugin", {"framework/server/limits.py": "import framework_route"}, "framework_route"
+    ),
+    "behind the plugin API": Violation(
+        "plugin-api", {f"{ROUTE}/config.py": "import framework.server"}, "framework.server"
+    ),
+    "a socket in a machine": Violation(
+        "sans-io", {f"{ROUTE}/machine.py": "import socket"}, "socket"
+    ),
+    "a clock in the wire": Violation(
+        "sans-io", {"framework/wire/version.py": "import time"}, "time"
+    ),
+    "a private module": Violation(
+        "private",
+        {"framework/wire/_secret.py": "", f"{ROUTE}/config.py": "import framework.wire._secret"},
+        "framework_route.config imports framework.wire._secret",
+    ),
+    "a cycle": Violation(
+        "no-cycles",
+        {
+            "framework/wire/hen.py": "import framework.wire.egg",
+            "framework/wire/egg.py": "import framework.wire.hen",
+        },
+        "egg",
+    ),
+}
+
+
+def lint_imports(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run import-linter on the packages that stand in `folder`."""
+    places = [folder, folder / "plugins" / "route" / "src"]
+    return subprocess.run(
+        [Path(sys.executable).parent / "lint-imports", "--config", "importlinter.toml", *options],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, places)), "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tree")
+    for place in ("framework", ROUTE, "tools"):
+        unread = shutil.ignore_patterns("__pycache__", "tests", "*.so", "*.c", "*.pyx", "*.pxd")
+        shutil.copytree(ROOT / place, folder / place, ignore=unread)
+    shutil.copy2(ROOT / "importlinter.toml", folder)
+    return folder
+
+
+def test_contracts_hold() -> None:
+    run = lint_imports(ROOT, "--no-cache")
+
+    assert run.returncode == 0, run.stdout
+
+
+@pytest.mark.parametrize("name", VIOLATIONS)
+def test_contract_notices(copy: Path, name: str) -> None:
+    violation = VIOLATIONS[name]
+    before = {file: (copy / file).exists() for file in violation.lines}
+    for file, line in violation.lines.items():
+        with (copy / file).open("a") as module:
+            module.write(f"\n{line}\n")
+    try:
+        run = lint_imports(copy, "--no-cache", "--contract", violation.contract)
+    finally:
+        for file, was_there in before.items():
+            if was_there:
+                shutil.copy2(ROOT / file, copy / file)
+            else:
+                (copy / file).unlink()
+
+    assert run.returncode == 1, run.stdout
+    assert violation.blamed in run.stdout
+
+
+def test_each_contract_is_planted() -> None:
+    settings = tomllib.loads((ROOT / "importlinter.toml").read_text())["tool"]["importlinter"]
+
+    assert {each["id"] for each in settings["contracts"]} == {
+        violation.contract for violation in VIOLATIONS.values()
+    }
+
+
+def test_each_package_is_read() -> None:
+    settings = tomllib.loads((ROOT / "importlinter.toml").read_text())["tool"]["importlinter"]
+    plugins = {path.name for path in ROOT.glob("plugins/*/src/*") if path.name[0] != "."}
+
+    assert set(settings["root_packages"]) == {"framework", *plugins}

@@ -1,0 +1,109 @@
+"""What the distributions promise is what is in the tree."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.machinery
+import re
+import tomllib
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import framework
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PLUGINS = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
+EXTENSIONS = [extension["name"] for extension in PROJECT["tool"]["setuptools"]["ext-modules"]]
+
+
+def name_of(requirement: str) -> str:
+    match = re.match(r"[\w.-]+", requirement)
+    assert match is not None
+    return re.sub(r"[-_.]+", "-", match[0]).lower()
+
+
+def pinned(file: str) -> set[str]:
+    text = (ROOT / "requirements" / file).read_text()
+    return {name_of(line) for line in text.splitlines() if re.match(r"[a-z].*==", line)}
+
+
+def test_version_is_said_once() -> None:
+    assert PROJECT["project"]["version"] == framework.__version__
+
+
+def test_asserts_are_enabled() -> None:
+    assert __debug__
+
+
+def test_each_pyx_is_built() -> None:
+    sources = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for path in ROOT.glob("framework/**/*.pyx")
+    }
+
+    assert sources == set(EXTENSIONS)
+
+
+@pytest.mark.parametrize("name", EXTENSIONS)
+def test_extension_is_compiled(name: str) -> None:
+    origin = importlib.import_module(name).__spec__.origin
+
+    assert origin is not None
+    assert origin.endswith(tuple(importlib.machinery.EXTENSION_SUFFIXES))
+
+
+def test_each_room_says_it_is_typed() -> None:
+    assert (ROOT / "framework" / "py.typed").exists()
+
+
+def test_dependencies_are_pinned() -> None:
+    declared = {name_of(each) for each in PROJECT["project"]["dependencies"]}
+    building = {name_of(each) for each in PROJECT["build-system"]["requires"]}
+
+    assert declared <= pinned("run.txt")
+    assert building <= pinned("build.txt")
+
+
+@pytest.mark.parametrize(
+    "file", sorted((ROOT / "requirements").glob("*.txt")), ids=lambda f: f.stem
+)
+def test_requirements_are_hashed(file: Path) -> None:
+    entries = re.findall(
+        r"^([a-z][^\n]*==[^\n]*)\n((?:    [^\n]*\n?)*)", file.read_text(), re.MULTILINE
+    )
+
+    assert entries
+    assert all("--hash=sha256:" in hashes for _, hashes in entries)
+
+
+def test_versions_agree_between_files() -> None:
+    versions: dict[str, set[str]] = {}
+    for file in (ROOT / "requirements").glob("*.txt"):
+        for name, version in re.findall(r"^([a-z][\w.-]*)==(\S+)", file.read_text(), re.MULTILINE):
+            versions.setdefault(name, set()).add(version)
+
+    assert {name: found for name, found in versions.items() if len(found) > 1} == {}
+
+
+@pytest.mark.parametrize("folder", PLUGINS, ids=lambda folder: folder.name)
+def test_plugin_is_packaged_as_a_third_party_would(folder: Path) -> None:
+    project: dict[str, Any] = tomllib.loads((folder / "pyproject.toml").read_text())
+    noun = folder.name
+
+    assert project["project"]["name"] == f"framework-{noun}"
+    assert project["project"]["entry-points"] == {"framework": {noun: f"framework_{noun}.plugin"}}
+    assert any(name_of(each) == "framework" for each in project["project"]["dependencies"])
+    assert set(project) <= {"build-system", "project", "tool"}
+    assert set(project["tool"]) == {"hatch"}
+    assert (folder / "src" / f"framework_{noun}" / "py.typed").exists()
+
+
+@pytest.mark.parametrize("folder", PLUGINS, ids=lambda folder: folder.name)
+def test_plugin_is_found(folder: Path) -> None:
+    [point] = entry_points(group="framework", name=folder.name)
+
+    assert importlib.import_module(point.value) is point.load()
