@@ -14,6 +14,7 @@ from framework.dataplane.event import (
     Opened,
     PongReceived,
     SubscriptionsAnswered,
+    Traced,
 )
 from framework.dataplane.limits import PlaneLimits
 from framework.dataplane.link import LinkId, LinkKind, LinkRow, SubscriptionRow
@@ -42,4 +43,5 @@ __all__ = [
     "SubscriptionRow",
     "SubscriptionsAnswered",
     "Totals",
+    "Traced",
 ]

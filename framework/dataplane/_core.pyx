@@ -19,10 +19,10 @@ from framework.dataplane._links cimport (
 )
 from framework.dataplane._output cimport block_chars, output_append, output_sent
 from framework.dataplane._parser cimport parse
-from framework.dataplane._sinkbatch cimport batch_free, batch_made, sink_flush, sink_release
+from framework.dataplane._sinkbatch cimport atomic_add, batch_free, batch_made, sink_flush, sink_release
 from framework.dataplane._state cimport (
     CLIENT, RECORD_CLOSED, RECORD_DELIVERED, RECORD_ERR, RECORD_GREETING, RECORD_INTEREST, RECORD_LINKS, RECORD_OPENED, RECORD_PONG,
-    READ_BLOCK_BYTES, RECORD_SUBSCRIPTIONS, ROUTE, Account, ClosedStateC, Command, Farewell, Limits, Link, LinkKindC, Record, Row, Segment, Sink, State,
+    READ_BLOCK_BYTES, RECORD_SUBSCRIPTIONS, RECORD_TRACE, ROUTE, Account, ClosedStateC, Command, Farewell, Limits, Link, LinkKindC, Record, Row, Segment, Sink, State,
     Subscription, Totals as TotalsC,
 )
 from framework.sublist._bytes cimport COPY_SLACK, write_decimal
@@ -31,7 +31,7 @@ import os
 from collections.abc import Sequence
 
 from framework.dataplane.event import (
-    Closed, Delivered, ErrReceived, Greeting, InterestChanged, LinksAnswered, Opened, PongReceived, SubscriptionsAnswered,
+    Closed, Delivered, ErrReceived, Greeting, InterestChanged, LinksAnswered, Opened, PongReceived, SubscriptionsAnswered, Traced,
 )
 from framework.dataplane.limits import PlaneLimits
 from framework.dataplane.link import LinkKind, LinkRow, SubscriptionRow
@@ -59,6 +59,7 @@ cdef enum Verb:
     ASK_SUBSCRIPTIONS
     SET_LIMITS
     WATCH_INTEREST
+    TRACE
 
 cdef enum:
     FLAG_VERBOSE = 1
@@ -306,13 +307,17 @@ cdef void _answer_subscriptions(State* state, Command* command) noexcept nogil:
                 subscription = subscription.next
 
 
-cdef void _set_limits(State* state, Command* command) noexcept nogil:
+cdef void _forget_lines(State* state) noexcept nogil:
+    """Look at every line again: a remembered one was checked against what was in force before."""
     cdef uint32_t at
-    memcpy(&state.limits, command_chars(command), sizeof(Limits))
     for at in range(state.link_count):
         if state.links[at].memo != NULL:
-            # A remembered line was checked against the limits before.
             state.links[at].memo.line_length = 0
+
+
+cdef void _set_limits(State* state, Command* command) noexcept nogil:
+    memcpy(&state.limits, command_chars(command), sizeof(Limits))
+    _forget_lines(state)
 
 
 # ---- events for Python -------------------------------------------------------------------------------------------------
@@ -370,6 +375,8 @@ cdef object _event_made(Record* record):
         batch = batch_made(record.batch)
         record.batch = NULL
         return Delivered(record.number, batch)
+    if record.type == RECORD_TRACE:
+        return Traced(record.link, KINDS[record.kind], record.flag != 0, _text(record))
     if record.type == RECORD_ERR:
         return ErrReceived(record.link, KINDS[record.kind], _text(record))
     if record.type == RECORD_PONG:
@@ -527,6 +534,9 @@ cdef class Core:
             _set_limits(state, command)
         elif command.verb == WATCH_INTEREST:
             state.watch_interest = command.number != 0
+        elif command.verb == TRACE:
+            state.trace = command.number != 0
+            _forget_lines(state)
         else:
             link = link_of(state, command.link)
             if link == NULL:
@@ -690,6 +700,10 @@ cdef class Core:
         """Report local interest as `InterestChanged` from now on, or no more."""
         self._post(self._order(WATCH_INTEREST, 0, bool(watch), 0, b""))
 
+    def trace(self, on: bool) -> None:
+        """Report the protocol lines of all links as `Traced` from now on, or no more; at most 10,000 wait."""
+        self._post(self._order(TRACE, 0, bool(on), 0, b""))
+
     # ---- answers
 
     def take_events(self) -> list[object]:
@@ -705,6 +719,8 @@ cdef class Core:
         pthread_mutex_unlock(&self.lock)
         events = []
         while record != NULL:
+            if record.type == RECORD_TRACE:
+                atomic_add(&self.state.traces_waiting, -1)
             events.append(_event_made(record))
             done = record
             record = record.next

@@ -18,3 +18,4 @@ cdef void interest_add(State* state, Account* account, Subscription* subscriptio
 cdef void interest_send(State* state, Account* account, Link* route) noexcept nogil
 cdef bint link_say(State* state, Link* link, const char* line) noexcept nogil
 cdef uint64_t random_next(State* state) noexcept nogil
+cdef void trace(State* state, Link* link, bint inbound, const char* chars, size_t length) noexcept nogil

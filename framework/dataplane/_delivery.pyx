@@ -12,10 +12,10 @@ from libc.string cimport memcmp, memcpy, strlen
 from framework.dataplane._output cimport (
     block_new, output_append, output_commit, output_mark, output_reserve, output_segment,
 )
-from framework.dataplane._sinkbatch cimport sink_put
+from framework.dataplane._sinkbatch cimport atomic_add, atomic_get, sink_put
 from framework.dataplane._state cimport (
     CLIENT, REFERENCE_BYTES, REFERENCE_PENDING_BYTES, ROUTE, SLOW_CONSUMER_PENDING_BYTES,
-    STALL_PENDING_BYTES, SYSTEM, RECORD_INTEREST, WRITE_ERROR, Account, ClosedStateC, Link, LocalInterest, Message, Pick, Record,
+    STALL_PENDING_BYTES, SYSTEM, RECORD_INTEREST, RECORD_TRACE, TRACE_BYTES, TRACES_MAX, WRITE_ERROR, Account, ClosedStateC, Link, LocalInterest, Message, Pick, Record,
     RecordType, State, Subscription,
 )
 from framework.sublist._bytes cimport COPY_SLACK, copy_short, hash_bytes, write_decimal
@@ -59,6 +59,21 @@ cdef Record* record_new(State* state, RecordType type, Link* link, size_t length
     return record
 
 
+cdef void trace(State* state, Link* link, bint inbound, const char* chars, size_t length) noexcept nogil:
+    """Record a line for the log, when lines are traced; its CR LF is left out."""
+    cdef Record* record
+    if not state.trace or link.kind == SYSTEM or atomic_get(&state.traces_waiting) >= TRACES_MAX:
+        return
+    while length and (chars[length - 1] == c"\n" or chars[length - 1] == c"\r"):
+        length -= 1
+    length = min(length, <size_t> TRACE_BYTES)
+    record = record_new(state, RECORD_TRACE, link, length)
+    if record != NULL:
+        memcpy(record_chars(record), chars, length)
+        record.flag = inbound
+        atomic_add(&state.traces_waiting, 1)
+
+
 # ---- ends of links and subscriptions -------------------------------------------------------------------------------------
 
 
@@ -94,6 +109,7 @@ cdef void link_doom(State* state, Link* link, ClosedStateC reason, bint last_wor
 
 
 cdef bint link_say(State* state, Link* link, const char* line) noexcept nogil:
+    trace(state, link, False, line, strlen(line))
     return output_append(state, link, line, strlen(line))
 
 
@@ -144,6 +160,7 @@ cdef void _tell_route(State* state, Link* route, Account* account, LocalInterest
         at[0] = c" "
         at += 1 + write_decimal(at + 1, local.count)
     memcpy(at, b"\r\n", 2)
+    trace(state, route, False, room, at - room)
     if not output_commit(state, route, at + 2 - room):
         link_doom(state, route, WRITE_ERROR, False, "no memory")
 
@@ -299,6 +316,7 @@ cdef bint _to_client(State* state, Link* to, Subscription* subscription, Message
     at += write_decimal(at, length)
     at[0] = c"\r"
     at[1] = c"\n"
+    trace(state, to, False, room, at - room)
     if not _write_body(state, to, message, body, length, room, at + 2 - room):
         link_doom(state, to, WRITE_ERROR, False, "no memory")
         return False
@@ -379,6 +397,7 @@ cdef bint _to_route(State* state, Link* to, bint plain, Message* message) noexce
     at += write_decimal(at, length)
     at[0] = c"\r"
     at[1] = c"\n"
+    trace(state, to, False, room, at - room)
     if not _write_body(state, to, message, body, length, room, at + 2 - room):
         link_doom(state, to, WRITE_ERROR, False, "no memory")
         return False

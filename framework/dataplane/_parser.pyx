@@ -18,7 +18,7 @@ from libc.stdlib cimport calloc
 from libc.string cimport memchr, memcmp, memcpy
 
 from framework.dataplane._delivery cimport (
-    deliver, deliver_matched, link_doom, link_say, record_chars, record_new, subscription_drop,
+    deliver, deliver_matched, link_doom, link_say, record_chars, record_new, subscription_drop, trace,
 )
 from framework.dataplane._interest cimport (
     is_literal_subject, is_valid_subject, subscription_add, subscription_find,
@@ -412,7 +412,7 @@ cdef char* _publish(State* state, Link* link, Line* words, bint headers, char* l
     served = deliver(state, &message)
     if served == 0 and message.reply_length and link.no_responders and not link.doomed:
         _no_responders(state, &message)
-    if not link.verbose and not headers and message.reply_length == 0 and not link.pedantic and body - line <= MEMO_LINE_BYTES:
+    if not link.verbose and not state.trace and not headers and message.reply_length == 0 and not link.pedantic and body - line <= MEMO_LINE_BYTES:
         _remember(state, link, line, body - line, &message)
     return rest
 
@@ -721,6 +721,8 @@ cdef char* parse(State* state, Link* link, char* at, char* end, Block* block, si
         if line_end - at > line_max and _words_length(at, line_end) > line_max:
             _refuse(state, link, MAX_CONTROL_LINE_EXCEEDED, b"maximum control line exceeded", NULL)
             break
+        if state.trace and need[0] == 0:
+            trace(state, link, True, at, line_end - at)
         rest = _one_line(state, link, &words, at, end, line_end, eol + 1, block, need)
         if rest == NULL:
             break

@@ -29,6 +29,10 @@ cdef enum:
     QUEUES_MAX = 1024
     # Queue groups in one RMSG.
     DETAIL_BYTES = 256
+    TRACE_BYTES = 1024
+    # Of one line or payload; more is cut.
+    TRACES_MAX = 10000
+    # That may wait for the log; more are not recorded.
 
 
 cdef enum LinkKindC:
@@ -258,6 +262,7 @@ cdef enum RecordType:
     RECORD_DELIVERED
     RECORD_LINKS
     RECORD_SUBSCRIPTIONS
+    RECORD_TRACE
 
 
 cdef struct Record:
@@ -389,6 +394,9 @@ cdef struct State:
     char* info[4]
     size_t info_length[4]
     uint8_t watch_interest
+    uint8_t trace
+    int64_t traces_waiting
+    # Records of traces that Python has not taken; touched by both threads, atomically.
     Farewell* farewells
 
 

@@ -110,6 +110,17 @@ class SubscriptionsAnswered:
     rows: tuple[SubscriptionRow, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """A protocol line that came or went, while lines are traced."""
+
+    link: LinkId
+    kind: LinkKind
+    inbound: bool
+    text: bytes
+    """As it was on the wire, without CR LF, at most 1,024 bytes; escape it before it is shown."""
+
+
 Event: TypeAlias = (
     Opened
     | Greeting
@@ -120,4 +131,5 @@ Event: TypeAlias = (
     | Delivered
     | LinksAnswered
     | SubscriptionsAnswered
+    | Traced
 )

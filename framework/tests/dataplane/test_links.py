@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from framework.dataplane import Closed, LinkKind, LinksAnswered, Opened, PlaneLimits, SubscriptionsAnswered
+from framework.dataplane import Closed, LinkKind, LinksAnswered, Opened, PlaneLimits, SubscriptionsAnswered, Traced
 from framework.tests.dataplane.conftest import Talk
 from framework.wire.closed_state import ClosedState
 
@@ -164,3 +164,23 @@ def test_new_limits_are_in_force_at_once(talk: Talk) -> None:
     talk.core.set_limits(PlaneLimits(max_payload=3))
 
     assert b"-ERR 'Maximum Payload Violation'\r\n" == client.ask(b"PUB a 4\r\nabcd\r\n")
+
+
+def test_lines_are_traced_both_ways_when_it_is_asked(talk: Talk) -> None:
+    client = talk.client()
+    talk.core.trace(True)
+    talk.turn()
+    client.say(b"SUB a 1\r\nPUB a 2\r\nhi\r\nPUB a 2\r\nhi\r\nPING\r\n")
+    talk.core.trace(False)
+    talk.turn()
+    client.say(b"PING\r\n")
+
+    assert [
+        (True, b"SUB a 1"),
+        (True, b"PUB a 2"),
+        (False, b"MSG a 1 2"),
+        (True, b"PUB a 2"),
+        (False, b"MSG a 1 2"),
+        (True, b"PING"),
+        (False, b"PONG"),
+    ] == [(event.inbound, event.text) for event in talk.of(Traced)]
