@@ -23,12 +23,12 @@ __all__ = ["show_value"]
 
 def show_value(option: Option, value: object) -> str:
     """Write a value as a configuration file would; secrets stay secret."""
-    if value is None:
+    if value is None or value == "":
         return "-"
     if option.secret:
         return "***"
     show = _SHOWN.get(option.kind)
-    return show(value) if show else str(value) or "-"
+    return show(value) if show else str(value)
 
 
 def _show_bool(value: object) -> str:
