@@ -94,6 +94,8 @@ def folder_plugins(folder: Path) -> list[FoundPlugin]:
 
 def _plugin_of_file(file: Path) -> FoundPlugin:
     path = file.resolve()
+    if not path.is_file():
+        raise PluginError(file.stem, "there is no such file", origin=str(file))
     return FoundPlugin(file.stem, str(file), lambda: _import_file(path))
 
 

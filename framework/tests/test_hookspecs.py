@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -69,10 +67,3 @@ def test_is_tested(hook):
     name = hook.__name__.removeprefix("framework_")
 
     assert re.search(rf"^def test_{name}_", REGISTRY_TESTS.read_text(), re.MULTILINE)
-
-
-def test_the_reference_is_made_of_what_stands_here():
-    tool = Path(__file__).parents[2] / "tools" / "hooks_reference.py"
-    check = subprocess.run([sys.executable, tool, "--check"], capture_output=True, check=False)
-
-    assert (check.returncode, check.stderr) == (0, b"")

@@ -1,0 +1,1 @@
+"""Who connected to a server, and how much was said."""
