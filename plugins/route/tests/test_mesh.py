@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from framework.wire.closed_state import ClosedState
 from framework.wire.info import RouteInfo
 from framework_route import effect as e
-from framework_route.limits import GOSSIPED_MAX, HANDSHAKES_MAX, ROUTE_RETRIES
+from framework_route.limits import GOSSIPED_MAX, HANDSHAKES_MAX, HEALING_ATTEMPTS
 from framework_route.mesh import Mesh, MeshSettings
 from framework_route.url import parse_route_url
 
@@ -28,8 +28,7 @@ def shown(effect: MeshEffect) -> str:  # noqa: C901 -- one line a case
         case e.Wait(token, delay_s, jitter_s):
             return f"wait {token} {delay_s:g}s" + (f" +{jitter_s:g}s" if jitter_s else "")
         case e.Greet(link, local, url):
-            mode = f" gossip_mode={local.gossip_mode}" if local.gossip_mode else ""
-            return f"{link}: greet" + (f" {url}" if url else "") + mode
+            return f"{link}: greet {local.cluster}" + (f" {url}" if url else "")
         case e.AcceptClaim(link):
             return f"{link}: accept claim"
         case e.Admit(link):
@@ -38,7 +37,7 @@ def shown(effect: MeshEffect) -> str:  # noqa: C901 -- one line a case
             return f"{link}: dismiss: {reason.text}" + (f" -ERR '{text}'" if text else "")
         case e.Gossip(link, data):
             told = json.loads(data.removeprefix(b"INFO "))
-            return f"{link}: gossip {told['server_id']} {told['ip']} mode={told.get('gossip_mode', 0)}"
+            return f"{link}: gossip {told['server_id']} {told['ip']}"
         case e.ClientUrlsChanged(urls):
             return f"clients: {' '.join(urls)}"
         case e.ClusterNameChanged(local):
@@ -129,7 +128,6 @@ def info(id, cluster="c1", **fields) -> RouteInfo:  # noqa: A002 -- as the scrip
         ip=fields.get("ip", ""),
         connect_urls=urls,
         auth_required=fields.get("auth") == "yes",
-        gossip_mode=int(fields.get("mode", 0)),
         route_account=fields.get("account", ""),
         ldm=fields.get("ldm") == "yes",
     )
@@ -210,4 +208,4 @@ def test_a_server_that_always_refuses_is_asked_less_and_less_and_then_no_more():
         assert any(isinstance(x, e.Dial) for x in mesh.receive_timer(waits[0].token))
 
     assert delays_s[:7] == [0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0]
-    assert len(delays_s) == ROUTE_RETRIES
+    assert len(delays_s) == HEALING_ATTEMPTS

@@ -6,14 +6,13 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from framework_route.effect import Dial, Level, Noted, Wait
-from framework_route.info import GOSSIP_DEFAULT
 from framework_route.limits import (
     CONNECT_DELAY_MAX_S,
     CONNECT_DELAY_S,
     CONNECT_ERROR_REPORTS,
+    HEALING_ATTEMPTS,
     RECONNECT_DELAY_S,
     RECONNECT_JITTER_S,
-    ROUTE_RETRIES,
 )
 from framework_route.peer import Target
 
@@ -30,11 +29,12 @@ _DOUBLINGS_MAX = 8
 class Dialer:
     """Holds every target that has no connection at the moment.
 
-    A configured server is tried for ever, one known by gossip `retries` times more than once, and
-    one that was a route before at least `ROUTE_RETRIES` times.
+    A configured server is tried for ever, one known by gossip as often as `connect_retries` says.
+    There nats-server stops, and two servers that could not reach each other for a moment stay
+    apart; here further attempts follow, seldom and quietly, so that a network heals by itself.
 
     Args:
-        retries: Further attempts at a server that is not configured; at least 0.
+        retries: `connect_retries`: further attempts, each a second after the last; at least 0.
         has_backoff: Double the delay between attempts.
     """
 
@@ -61,16 +61,9 @@ class Dialer:
         """Tell whether a server known by gossip is a target already."""
         return remote_id in self._gossiped
 
-    def add(
-        self,
-        url: RouteUrl,
-        *,
-        is_explicit: bool,
-        remote_id: str = "",
-        gossip_mode: int = GOSSIP_DEFAULT,
-    ) -> Target:
+    def add(self, url: RouteUrl, *, is_explicit: bool, remote_id: str = "") -> Target:
         """Remember a new target; nothing is dialed yet."""
-        target = Target(self.next_token(), url, is_explicit, remote_id, gossip_mode)
+        target = Target(self.next_token(), url, is_explicit, remote_id)
         self._hold(target)
         return target
 
@@ -100,10 +93,9 @@ class Dialer:
         connection after the other, say because our login is wrong, is asked less and less often.
         """
         target.refusals += 1
-        target.gossip_mode = GOSSIP_DEFAULT
-        if not target.is_explicit and target.refusals > ROUTE_RETRIES:
+        if not target.is_explicit and target.refusals > HEALING_ATTEMPTS:
             given_up = 'Giving up route "{url}", which has refused us {count} times'
-            return [Noted(Level.WARNING, given_up, {"url": target.url, "count": ROUTE_RETRIES})]
+            return [Noted(Level.WARNING, given_up, {"url": target.url, "count": HEALING_ATTEMPTS})]
         self._hold(target)
         delay_s = RECONNECT_DELAY_S if target.is_explicit else 0.0
         if target.refusals > 1 and (self._has_backoff or not target.is_explicit):
@@ -125,14 +117,17 @@ class Dialer:
             "Error trying to connect to route (attempt {count}): {error}",
             {"count": target.dial_failures, "error": error},
         )
-        is_lost_route = target.was_reached and not target.is_explicit
-        retries = max(self._retries, ROUTE_RETRIES) if is_lost_route else self._retries
-        if not target.is_explicit and target.dial_failures > retries:
+        if not target.is_explicit and target.dial_failures > self._retries + HEALING_ATTEMPTS:
             self.take(token)
             return [noted]
-        is_doubled = self._has_backoff or is_lost_route
-        delay_s = _doubled(target.dial_failures) if is_doubled else CONNECT_DELAY_S
-        return [noted, Wait(token, delay_s)]
+        return [noted, Wait(token, self._delay_s(target))]
+
+    def _delay_s(self, target: Target) -> float:
+        """Return the time from a failure to reach a target to the next attempt."""
+        if not target.is_explicit and target.dial_failures > self._retries:
+            is_lost_route = target.was_reached
+            return _doubled(target.dial_failures) if is_lost_route else CONNECT_DELAY_MAX_S
+        return _doubled(target.dial_failures) if self._has_backoff else CONNECT_DELAY_S
 
     def _hold(self, target: Target) -> None:
         self._targets[target.token] = target

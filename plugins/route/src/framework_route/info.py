@@ -18,12 +18,6 @@ if TYPE_CHECKING:
 ROUTE_PROTOCOL = 2
 """Interest and messages carry accounts; 3 would promise that traced messages are understood."""
 
-GOSSIP_DEFAULT = 0
-GOSSIP_DISABLED = 1
-"""Do not tell others of the route that follows from this: they were told."""
-GOSSIP_OVERRIDE = 2
-"""Tell others of the route that follows from this, although it follows from gossip."""
-
 _INFO_NAMES = (
     "server_id",
     "server_name",
@@ -80,9 +74,9 @@ def greeting(local: RouteInfo, url: RouteUrl) -> bytes:
     return connect_line(build_document(connect)) + info_line(build_document(local))
 
 
-def gossip(info: RouteInfo, mode: int) -> bytes:
+def gossip(info: RouteInfo) -> bytes:
     """Return the line that tells one server of another."""
-    return info_line(build_document(replace(info, gossip_mode=mode)))
+    return info_line(build_document(replace(info, gossip_mode=0)))
 
 
 def route_url(info: RouteInfo) -> str:

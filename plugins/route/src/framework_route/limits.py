@@ -16,9 +16,8 @@ RECONNECT_JITTER_S = 0.1
 DIAL_TIMEOUT_S = 1.0
 SETTLED_S = 2.0
 """A route that lived so long was no mistake: its next loss is repaired without a pause."""
-ROUTE_RETRIES = 12
-"""Attempts at least to find a server again that was a route: about four minutes, so that a network
-that was divided for a while heals without anybody's help."""
+HEALING_ATTEMPTS = 12
+"""At a server that is not configured, after those of `connect_retries`: in four to six minutes."""
 CONNECT_ERROR_REPORTS = 3_600
 """Of the failures to reach a server for the first time, every so many is an error in the log."""
 

@@ -132,8 +132,10 @@ class ConnectionMachine:
             words = "attempted to connect to route port"
             return self._close(ClosedState.WRONG_PORT, words, level=Level.ERROR)
         if connect.gateway:
-            words = f'Rejecting connection from gateway "{connect.gateway}" on the Route port'
-            return self._close(ClosedState.WRONG_GATEWAY, words, level=Level.ERROR)
+            event = 'Rejecting connection from gateway "{name}" on the Route port'
+            fields = {"name": connect.gateway}
+            noted = Noted(Level.ERROR, event, fields)
+            return [noted, *self._close(ClosedState.WRONG_GATEWAY, event.format(**fields))]
         if not self._login.admits(connect.user, connect.password):
             return [
                 Noted(Level.ERROR, "authentication error"),
@@ -210,9 +212,9 @@ class ConnectionMachine:
         self, reason: ClosedState, text: str = "", *, level: Level | None = None
     ) -> Sequence[ConnectionEffect]:
         self._phase = _Phase.CLOSED
-        noted = [] if level is None else [Noted(level, "{detail}", {"detail": text})]
+        noted = [] if level is None else [Noted(level, text)]
         return [*noted, Close(reason, text)]
 
     def _close_malformed(self, verb: str, error: ProtocolError) -> Sequence[ConnectionEffect]:
-        noted = Noted(Level.ERROR, "Invalid " + verb + ": {detail}", {"detail": str(error)})
+        noted = Noted(Level.ERROR, f"Invalid {verb}: {{detail}}", {"detail": str(error)})
         return [noted, *self._close(error.reason, error.text)]

@@ -27,25 +27,25 @@ from framework_route.effect import (
     NotedOf,
     Wait,
 )
-from framework_route.info import (
-    GOSSIP_DEFAULT,
-    GOSSIP_DISABLED,
-    GOSSIP_OVERRIDE,
-    gossip,
-    route_url,
-)
+from framework_route.info import gossip, route_url
 from framework_route.limits import GOSSIPED_MAX, HANDSHAKES_MAX, SETTLED_S
 from framework_route.peer import Connection, Slot
 from framework_route.url import join_host_port, parse_route_url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from framework.spec import LinkId
     from framework_route.effect import MeshEffect
     from framework.wire.info import RouteInfo
     from framework_route.peer import Target
     from framework_route.url import RouteUrl
+
+_OTHER_CLUSTER = 'Rejecting connection, cluster name "{theirs}" does not match "{ours}"'
+_DUPLICATE_NAME = 'Remote server has a duplicate name: "{name}"'
+_NO_DEDICATED_ROUTE = (
+    'Not possible to have a dedicated route for account "{account}" between those servers'
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,8 @@ class Mesh:
         self._settling: dict[int, LinkId] = {}
         self._counted = 0
         self._dropped_count = 0
-        self._client_urls: tuple[str, ...] = ()
+        self._client_urls = local.connect_urls
+        self._is_stopping = False
 
     # -- what may be asked ------------------------------------------------------------------------
 
@@ -98,17 +99,23 @@ class Mesh:
     # -- what happens -----------------------------------------------------------------------------
 
     def start(self) -> Sequence[MeshEffect]:
-        """Dial every configured server, and tell clients where this one is."""
-        effects = list(self._announce())
+        """Dial every configured server."""
+        effects: list[MeshEffect] = []
         for url in self._settings.routes:
             effects += self._dialer.dial(self._dialer.add(url, is_explicit=True))
         return effects
+
+    def stop(self) -> None:
+        """Dial nobody, take nobody, and leave the clients alone from now on."""
+        self._is_stopping = True
 
     def receive_opened(
         self, link: LinkId, token: int, host: str, port: int
     ) -> Sequence[MeshEffect]:
         """Begin with a connection; `token` is that of `Dial`, or 0 for one that was accepted."""
         connection = Connection(link, host, port)
+        if self._is_stopping:
+            return [Dismiss(link, ClosedState.SERVER_SHUTDOWN)]
         if token == 0:
             if self._counted == HANDSHAKES_MAX:
                 words = "maximum connections exceeded"
@@ -125,8 +132,7 @@ class Mesh:
         connection.is_solicited = True
         connection.targets = [target]
         self._connections[link] = connection
-        local = replace(self._local, gossip_mode=target.gossip_mode)
-        return [Greet(link, local, target.url)]
+        return [Greet(link, self._local, target.url)]
 
     def receive_claim(
         self, link: LinkId, remote_id: str, cluster: str, *, is_dynamic: bool
@@ -138,9 +144,7 @@ class Mesh:
         connection.remote_id = remote_id
         settled = self._settle_cluster(remote_id, cluster, is_dynamic=is_dynamic)
         if settled is None:
-            ours = self._local.cluster
-            words = f'Rejecting connection, cluster name "{cluster}" does not match "{ours}"'
-            return _rejected(link, Level.ERROR, ClosedState.CLUSTER_NAME_CONFLICT, words)
+            return self._reject_cluster(link, cluster)
         return [*settled, AcceptClaim(link)]
 
     def receive_introduction(self, link: LinkId, info: RouteInfo) -> Sequence[MeshEffect]:
@@ -159,7 +163,7 @@ class Mesh:
                 info.server_id, info.cluster, is_dynamic=info.cluster_dynamic
             )
         if settled is None:
-            return [Dismiss(link, ClosedState.CLUSTER_NAME_CONFLICT)]
+            return self._reject_cluster(link, info.cluster)
         return [*settled, *(self._refuse(connection, info) or self._register(connection, info))]
 
     def receive_update(self, link: LinkId, info: RouteInfo) -> Sequence[MeshEffect]:
@@ -178,9 +182,7 @@ class Mesh:
             settled = self._settle_cluster(
                 info.server_id, info.cluster, is_dynamic=info.cluster_dynamic
             )
-            if settled is None:
-                return [Dismiss(link, ClosedState.CLUSTER_NAME_CONFLICT)]
-            return settled
+            return self._reject_cluster(link, info.cluster) if settled is None else settled
         return []
 
     def receive_closed(self, link: LinkId, reason: ClosedState) -> Sequence[MeshEffect]:
@@ -190,6 +192,8 @@ class Mesh:
             return []
         self._uncount(connection)
         effects = [_closed(connection, reason), *self._release(connection)]
+        if self._is_stopping:
+            return effects
         if connection.is_retried and not connection.targets and connection.info is not None:
             self._add_target(connection, connection.info)
         for target in connection.targets:
@@ -208,7 +212,7 @@ class Mesh:
             for target in connection.targets:
                 target.refusals = 0
         target_due = self._dialer.find(token)
-        if target_due is None:
+        if target_due is None or self._is_stopping:
             return []
         if self._is_connected(target_due):
             self._dialer.take(token)
@@ -242,21 +246,22 @@ class Mesh:
             effects += self._release(other)
         return effects
 
+    def _reject_cluster(self, link: LinkId, theirs: str) -> Sequence[MeshEffect]:
+        fields = {"theirs": theirs, "ours": self._local.cluster}
+        reason = ClosedState.CLUSTER_NAME_CONFLICT
+        return _rejected(link, Level.ERROR, reason, _OTHER_CLUSTER, fields)
+
     # -- registration -----------------------------------------------------------------------------
 
     def _refuse(self, connection: Connection, info: RouteInfo) -> Sequence[MeshEffect] | None:
         """Say no to what may not be a route, or is one already; None when nothing speaks against it."""
         link = connection.link
         if info.server_name and info.server_name == self._local.server_name:
-            words = f'Remote server has a duplicate name: "{info.server_name}"'
-            return _rejected(link, Level.ERROR, ClosedState.DUPLICATE_SERVER_NAME, words)
+            event, reason = _DUPLICATE_NAME, ClosedState.DUPLICATE_SERVER_NAME
+            return _rejected(link, Level.ERROR, reason, event, {"name": info.server_name})
         if info.route_account:
-            account = info.route_account
-            words = (
-                f'Not possible to have a dedicated route for account "{account}" '
-                "between those servers"
-            )
-            return _rejected(link, Level.DEBUG, ClosedState.PROTOCOL_VIOLATION, words)
+            event, reason = _NO_DEDICATED_ROUTE, ClosedState.PROTOCOL_VIOLATION
+            return _rejected(link, Level.DEBUG, reason, event, {"account": info.route_account})
         existing = self._routes.get(Slot(info.server_id))
         if existing is None:
             return None
@@ -319,24 +324,17 @@ class Mesh:
     # -- gossip -----------------------------------------------------------------------------------
 
     def _spread(self, connection: Connection, info: RouteInfo) -> Iterator[MeshEffect]:
-        """Tell the other servers of a new one, unless those who told us have done so."""
-        is_solicited, is_explicit = connection.is_solicited, connection.is_explicit
-        if info.gossip_mode == GOSSIP_DISABLED:
-            return
-        if is_solicited and not is_explicit:
-            modes = {target.gossip_mode for target in connection.targets}
-            if GOSSIP_OVERRIDE not in modes:
-                return
-        lines: dict[int, bytes] = {}
+        """Tell the other servers of a new one.
+
+        Every server tells of every new route, so any two servers that have a third one in common
+        hear of each other: from that a full mesh follows, in whichever order they came. Since 2.11
+        nats-server leaves out what others seem to have told (`gossip_mode`); when many servers start
+        at once, that can leave pairs which never hear of each other. Cost: one line for each server.
+        """
+        line = gossip(info)
         for other in self._routes.values():
-            if other is connection:
-                continue
-            mode = GOSSIP_DEFAULT if is_solicited else GOSSIP_DISABLED
-            if is_explicit or (not is_solicited and other.is_explicit):
-                mode = GOSSIP_OVERRIDE
-            line = lines.get(mode) or gossip(info, mode)
-            lines[mode] = line
-            yield Gossip(other.link, line)
+            if other is not connection:
+                yield Gossip(other.link, line)
 
     def _learn(self, info: RouteInfo) -> Sequence[MeshEffect]:
         """Dial a server that a route has told us of, if it is new."""
@@ -358,7 +356,6 @@ class Mesh:
             self._with_login(url, info),
             is_explicit=False,
             remote_id=remote_id,
-            gossip_mode=info.gossip_mode,
         )
         return self._dialer.dial(target)
 
@@ -414,7 +411,7 @@ class Mesh:
 
     def _announce(self) -> Sequence[MeshEffect]:
         """Tell clients where the servers are, if that has changed: this one first."""
-        if not self._settings.is_advertised:
+        if self._is_stopping or not self._settings.is_advertised:
             return []
         urls = dict.fromkeys(self._local.connect_urls)
         for route in self._routes.values():
@@ -426,9 +423,11 @@ class Mesh:
 
 
 def _rejected(
-    link: LinkId, level: Level, reason: ClosedState, words: str
+    link: LinkId, level: Level, reason: ClosedState, event: str, fields: Mapping[str, str]
 ) -> Sequence[MeshEffect]:
-    return [NotedOf(link, level, "{detail}", {"detail": words}), Dismiss(link, reason, words)]
+    """Close a connection and say why, in the log and to the peer."""
+    words = event.format(**fields)
+    return [NotedOf(link, level, event, fields), Dismiss(link, reason, words)]
 
 
 def _closed(connection: Connection, reason: ClosedState) -> MeshEffect:

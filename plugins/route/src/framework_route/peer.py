@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from framework_route.info import GOSSIP_DEFAULT
-
 if TYPE_CHECKING:
     from framework.spec import LinkId
     from framework.wire.info import RouteInfo
@@ -33,8 +31,6 @@ class Target:
     is_explicit: bool
     remote_id: str = ""
     """Who answered there last, or is said to; empty when nobody has."""
-    gossip_mode: int = GOSSIP_DEFAULT
-    """What the route that follows may tell others."""
     dial_failures: int = 0
     """Since the last time that it answered."""
     refusals: int = 0

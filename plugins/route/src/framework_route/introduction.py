@@ -1,0 +1,112 @@
+"""How a server of a cluster introduces itself: to other servers, and to its clients."""
+
+from __future__ import annotations
+
+import random
+import socket
+import string
+from typing import TYPE_CHECKING
+
+from framework.spec import LinkKind
+from framework.wire.document import build_document
+from framework.wire.info import RouteInfo
+from framework_route.info import ROUTE_PROTOCOL
+from framework_route.url import join_host_port
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from framework.spec import ServerContext
+    from framework_route.config import RouteConfig
+
+_NAME_LENGTH = 22
+"""Of a cluster name that is made up; as long as a nuid, nats-server's own choice."""
+_WILDCARDS = ("0.0.0.0", "::")  # noqa: S104 -- to be recognised, not to be listened on
+_DOCUMENTATION_ADDRESSES = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
+"""RFC 5737, RFC 3849: nobody has these, but the way to them begins at our own address."""
+
+
+def introduce(server: ServerContext, config: RouteConfig) -> RouteInfo:
+    """Name the cluster, greet other servers with INFO from now on, and tell clients where we are.
+
+    To be called when addresses are bound, and before anything is accepted.
+    """
+    name = server.cluster_name
+    if not name:
+        name = "".join(random.SystemRandom().choices(string.ascii_letters + string.digits, k=_NAME_LENGTH))
+        server.log.warning("Cluster name was dynamically generated, consider setting one")
+    server.set_cluster_name(name, dynamic=not config.name)
+    urls = own_client_urls(server) if config.mesh.is_advertised else ()
+    if urls:
+        server.update_client_info({"connect_urls": list(urls)})
+    local = _route_info(server, config, urls)
+    server.plane.set_info(LinkKind.ROUTE, build_document(local))
+    return local
+
+
+def _route_info(
+    server: ServerContext, config: RouteConfig, connect_urls: tuple[str, ...]
+) -> RouteInfo:
+    host, port = server.listening_address(LinkKind.ROUTE) or (config.host, config.port)
+    ip = ""
+    if config.advertise:
+        host, port = split_advertised(config.advertise, port)
+        ip = f"nats-route://{join_host_port(host, port)}/"
+    values = server.config.values
+    return RouteInfo(
+        server_id=server.server_id,
+        server_name=server.name,
+        proto=ROUTE_PROTOCOL,
+        host=host,
+        port=port,
+        ip=ip,
+        headers=not values["no_header_support"],
+        max_payload=_integer(values, "max_payload"),
+        auth_required=bool(config.login.user),
+        cluster=server.cluster_name,
+        cluster_dynamic=not config.name,
+        connect_urls=connect_urls,
+    )
+
+
+def own_client_urls(server: ServerContext) -> tuple[str, ...]:
+    """Return where clients reach this server, as `host:port`."""
+    host, port = server.listening_address(LinkKind.CLIENT) or ("", 0)
+    advertised = server.config.values["client_advertise"]
+    if advertised:
+        return (join_host_port(*split_advertised(str(advertised), port)),)
+    if not port:
+        return ()
+    hosts = _machine_addresses() if host in _WILDCARDS else (host,)
+    return tuple(join_host_port(each, port) for each in hosts)
+
+
+def split_advertised(text: str, default_port: int) -> tuple[str, int]:
+    """Split `host` or `host:port`; an IPv6 address with a port stands in brackets."""
+    host, _, port = text.rpartition(":")
+    if host and port.isdecimal() and (":" not in host or host.startswith("[")):
+        return host.strip("[]"), int(port) or default_port
+    return text.strip("[]"), default_port
+
+
+def _machine_addresses() -> tuple[str, ...]:
+    """Return the addresses by which this machine reaches others; its loopback if there are none.
+
+    Source: nats-server `server.go`, `getConnectURLs`, which takes those of all interfaces; one of
+    each family is enough to be found, and virtual bridges only mislead clients.
+    """
+    found = []
+    for family, target in _DOCUMENTATION_ADDRESSES:
+        try:
+            with socket.socket(family, socket.SOCK_DGRAM) as probe:
+                probe.connect((target, 9))  # sends nothing: UDP only chooses a route
+                found.append(probe.getsockname()[0])
+        except OSError:
+            continue
+    return tuple(found) or ("127.0.0.1",)
+
+
+def _integer(values: Mapping[str, object], name: str) -> int:
+    value = values[name]
+    assert isinstance(value, int)
+    return value

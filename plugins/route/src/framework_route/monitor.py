@@ -1,0 +1,100 @@
+"""`/routez`: the routes of a server.
+
+Source: nats-server `monitor.go`, `Routez`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from framework.monitor.formats import rtt_text, time_text, uptime_text
+from framework.monitor.query import read_bool
+from framework.monitor.subsz import subscription_detail
+from framework.spec import LinkKind
+from framework_route.route_manager import ROUTE_MANAGER, RouteManager
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from framework.spec import LinkId, LinkRow, ServerContext, SubscriptionRow
+    from framework_route.peer import Connection
+
+
+async def answer_routez(server: ServerContext, query: Mapping[str, str]) -> object:
+    """Return the document for a query.
+
+    Raises:
+        BadQuery: A value makes no sense.
+    """
+    has_details = query.get("subs", "").lower() == "detail"
+    has_subscriptions = has_details or read_bool(query, "subs")
+    routes = await _routes(server)
+    rows = [row for row in await server.links(LinkKind.ROUTE) if row.link in routes]
+    subscriptions: defaultdict[LinkId, list[SubscriptionRow]] = defaultdict(list)
+    if has_subscriptions:
+        for row in rows:
+            subscriptions[row.link] += await server.subscriptions(row.link)
+    now_ns = time.monotonic_ns()
+    return {
+        "server_id": server.server_id,
+        "server_name": server.name,
+        "now": time_text(_wall_ns(now_ns)),
+        "num_routes": len(rows),
+        "routes": [
+            _route_document(row, routes[row.link], now_ns)
+            | _subscriptions_document(row, subscriptions[row.link], has_details=has_details)
+            for row in rows
+        ],
+    }
+
+
+async def _routes(server: ServerContext) -> Mapping[LinkId, Connection]:
+    try:
+        manager = server.component(ROUTE_MANAGER)
+    except KeyError:
+        return {}
+    routes: Mapping[LinkId, Connection] = await manager.ask(RouteManager.Describe(), block=False)
+    return routes
+
+
+def _route_document(row: LinkRow, route: Connection, now_ns: int) -> dict[str, object]:
+    assert route.info is not None
+    return {
+        "rid": row.cid,
+        "remote_id": route.remote_id,
+        "remote_name": route.info.server_name,
+        "did_solicit": route.is_solicited,
+        "is_configured": route.is_explicit,
+        "ip": row.host,
+        "port": row.port,
+        "start": time_text(_wall_ns(row.opened_ns)),
+        "last_activity": time_text(_wall_ns(row.last_activity_ns)),
+        "rtt": rtt_text(row.rtt_ns),
+        "uptime": uptime_text(now_ns - row.opened_ns),
+        "idle": uptime_text(now_ns - row.last_activity_ns),
+        "pending_size": row.pending_bytes,
+        "in_msgs": row.in_msgs,
+        "out_msgs": row.out_msgs,
+        "in_bytes": row.in_bytes,
+        "out_bytes": row.out_bytes,
+        "subscriptions": row.subscriptions,
+        "compression": "not supported",
+    }
+
+
+def _subscriptions_document(
+    row: LinkRow, subscriptions: Sequence[SubscriptionRow], *, has_details: bool
+) -> dict[str, object]:
+    if not subscriptions:
+        return {}
+    if has_details:
+        details = [subscription_detail(each, row.cid) for each in subscriptions]
+        return {"subscriptions_list_detail": details}
+    names = [each.subject.decode("utf-8", "backslashreplace") for each in subscriptions]
+    return {"subscriptions_list": names}
+
+
+def _wall_ns(monotonic_ns: int) -> int:
+    return time.time_ns() - time.monotonic_ns() + monotonic_ns

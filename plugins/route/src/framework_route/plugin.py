@@ -1,0 +1,95 @@
+"""What the route plugin hands to the core."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from framework.hookspecs import hookimpl
+from framework.spec import ComponentSpec, HealthCheck, LinkKind, ListenerSpec, MonitorEndpoint
+from framework_route.config import CLUSTER_SECTION, route_config
+from framework_route.introduction import introduce
+from framework_route.monitor import answer_routez
+from framework_route.route_manager import ROUTE_MANAGER, RouteManager
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from framework.spec import ServerContext, StopReason
+    from framework.topology import ConfigSection
+    from framework_route.config import RouteConfig
+
+
+@hookimpl
+def framework_config_sections() -> Iterable[ConfigSection]:
+    """Own the block `cluster`."""
+    return [CLUSTER_SECTION]
+
+
+@hookimpl
+def framework_components(server: ServerContext) -> Iterable[ComponentSpec]:
+    """Bring the RouteManager, if the server is in a cluster."""
+    config = _config_of(server)
+    if config is None:
+        return []
+    for option in config.not_in_force:
+        server.log.warning(
+            "{option} is not in force yet: routes are plain, one between two servers",
+            option=f"cluster.{option}",
+        )
+    return [ComponentSpec(name=ROUTE_MANAGER, factory=partial(_route_manager, config=config))]
+
+
+def _route_manager(
+    server: ServerContext, *, config: RouteConfig
+) -> tuple[type[RouteManager], Mapping[str, object]]:
+    local = introduce(server, config)
+    return RouteManager, {"server": server, "config": config, "local": local}
+
+
+@hookimpl
+def framework_listeners(server: ServerContext) -> Iterable[ListenerSpec]:
+    """Accept routes where the block says."""
+    config = _config_of(server)
+    if config is None:
+        return []
+    return [
+        ListenerSpec(
+            kind=LinkKind.ROUTE, host=config.host, port=config.port, owner=ROUTE_MANAGER
+        )
+    ]
+
+
+@hookimpl
+def framework_monitor_endpoints(server: ServerContext) -> Iterable[MonitorEndpoint]:
+    """Answer `/routez`, also where there are no routes."""
+    return [
+        MonitorEndpoint(
+            path="/routez", answer=partial(answer_routez, server), help="Routes to other servers"
+        )
+    ]
+
+
+@hookimpl
+def framework_health_checks(server: ServerContext) -> Iterable[HealthCheck]:
+    """Complain when a server of a cluster cannot be reached by the others."""
+    if _config_of(server) is None:
+        return []
+    return [HealthCheck(name="routes", check=partial(_listener_problem, server))]
+
+
+@hookimpl
+def framework_server_stopping(server: ServerContext, reason: StopReason) -> None:  # noqa: ARG001
+    """Let routes go without dialing them again."""
+    if _config_of(server) is not None:
+        server.component(ROUTE_MANAGER).tell(RouteManager.Stop())
+
+
+def _config_of(server: ServerContext) -> RouteConfig | None:
+    return route_config(server.config.section("cluster"))
+
+
+def _listener_problem(server: ServerContext) -> str | None:
+    if server.listening_address(LinkKind.ROUTE) is None:
+        return "not listening for route connections"
+    return None

@@ -1,0 +1,144 @@
+"""The actor of one connection between two servers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from framework.actors import Component
+from framework.spec import ClosedState, ErrReceived, Greeting, LinkEvents
+from framework_route.effect import (
+    ArmTimer,
+    Claim,
+    Close,
+    Introduce,
+    Noted,
+    Register,
+    Resume,
+    Send,
+    Update,
+)
+from framework_route.log import write_note
+from typing_extensions import override
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from framework.spec import Event, LinkId, PlaneControl
+    from framework_route.effect import ConnectionEffect
+    from framework_route.machine import ConnectionMachine
+    from structlog.typing import FilteringBoundLogger
+
+
+class PoolConnection(Component):
+    """Lead one connection through its handshake, and own its link from then on.
+
+    Whoever is to say something on the link tells this actor, so all of it has one order.
+
+    Args:
+        plane: Holds the link.
+        link: The connection.
+        machine: Decides; new.
+        report: Takes what the mesh must decide or know.
+        log: Names the connection in each line.
+    """
+
+    @dataclass(frozen=True, slots=True)
+    class ClaimAccepted:
+        """The mesh knows the peer's cluster as ours."""
+
+    @dataclass(frozen=True, slots=True)
+    class Admitted:
+        """The mesh has made this connection a route."""
+
+    @dataclass(frozen=True, slots=True)
+    class Dismissed:
+        """The mesh has no place for this connection."""
+
+        reason: ClosedState
+        text: str
+        """What the peer is told by `-ERR`; nothing when empty."""
+
+    @dataclass(frozen=True, slots=True)
+    class Tell:
+        """Send protocol lines, such as INFO about another server."""
+
+        data: bytes
+
+    @dataclass(frozen=True, slots=True)
+    class _TimedOut:
+        """The handshake has had its time."""
+
+    def __init__(
+        self,
+        *,
+        plane: PlaneControl,
+        link: LinkId,
+        machine: ConnectionMachine,
+        report: Callable[[Claim | Introduce | Update], None],
+        log: FilteringBoundLogger,
+    ) -> None:
+        super().__init__()
+        self._plane = plane
+        self._link = link
+        self._machine = machine
+        self._report = report
+        self._log = log
+
+    @override
+    def on_start(self) -> None:
+        self._perform(self._machine.receive_opened())
+
+    @override
+    def on_stop(self) -> None:
+        # A link without its actor would wait for ever; one that is gone already does not mind.
+        self._plane.close(self._link, ClosedState.ROUTE_REMOVED)
+
+    @override
+    def on_receive(self, message: object) -> None:
+        match message:
+            case LinkEvents(events):
+                for event in events:
+                    self._receive_event(event)
+            case PoolConnection.ClaimAccepted():
+                self._perform(self._machine.receive_claim_accepted())
+            case PoolConnection.Admitted():
+                self._perform(self._machine.receive_admitted())
+            case PoolConnection.Dismissed(reason, text):
+                self._perform(self._machine.receive_dismissed(reason, text))
+            case PoolConnection.Tell(data):
+                self._plane.send(self._link, data)
+            case PoolConnection._TimedOut():
+                self._perform(self._machine.receive_timeout())
+            case _:
+                super().on_receive(message)
+
+    def _receive_event(self, event: Event) -> None:
+        match event:
+            case Greeting(verb="CONNECT", document=document):
+                self._perform(self._machine.receive_connect(document))
+            case Greeting(verb="INFO", document=document):
+                self._perform(self._machine.receive_info(document))
+            case ErrReceived(text=text):
+                self._perform(self._machine.receive_err(text))
+            case _:
+                return
+
+    def _perform(self, effects: Sequence[ConnectionEffect]) -> None:
+        plane, link = self._plane, self._link
+        for effect in effects:
+            match effect:
+                case Noted():
+                    write_note(self._log, effect)
+                case Send(data):
+                    plane.send(link, data)
+                case Resume():
+                    plane.resume(link)
+                case Register(headers):
+                    plane.register_route(link, headers=headers)
+                case Close(reason, text):
+                    plane.close(link, reason, f"-ERR '{text}'\r\n".encode() if text else b"")
+                case ArmTimer(delay_s):
+                    self.tell_later(delay_s, PoolConnection._TimedOut())
+                case Claim() | Introduce() | Update():
+                    self._report(effect)

@@ -1,0 +1,234 @@
+"""The actor that keeps one server connected to all others of its cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from framework.actors import Component
+from framework.spec import Closed, ClosedState, DialFailed, LinkEvents, LinkKind, Opened
+from framework.wire.document import build_document
+from framework_route.effect import (
+    AcceptClaim,
+    Admit,
+    Claim,
+    ClientUrlsChanged,
+    ClusterNameChanged,
+    Dial,
+    Dismiss,
+    Gossip,
+    Greet,
+    Introduce,
+    Noted,
+    NotedOf,
+    Update,
+    Wait,
+)
+from framework_route.limits import DIAL_TIMEOUT_S
+from framework_route.log import write_note
+from framework_route.machine import ConnectionMachine
+from framework_route.mesh import Mesh
+from framework_route.pool_connection import PoolConnection
+from framework_route.url import join_host_port
+from typing_extensions import override
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from framework.actors import ActorRef
+    from framework.spec import Event, LinkId, ServerContext
+    from framework.wire.info import RouteInfo
+    from framework_route.config import RouteConfig
+    from framework_route.effect import MeshEffect
+    from framework_route.peer import Connection
+    from structlog.typing import FilteringBoundLogger
+
+ROUTE_MANAGER = "route_manager"
+"""Name of its ComponentSpec."""
+
+_QUIET = frozenset({
+    ClosedState.CLIENT_CLOSED,
+    ClosedState.READ_ERROR,
+    ClosedState.WRITE_ERROR,
+    ClosedState.SERVER_SHUTDOWN,
+})
+"""Ends that are nobody's fault, or the network's."""
+
+
+@dataclass(slots=True)
+class _Link:
+    """What the plane calls a connection, and what its lines of the log begin with."""
+
+    rid: int
+    remote: str
+    actor: ActorRef[PoolConnection] | None = None
+
+
+class RouteManager(Component):
+    """Own the mesh: one child a connection, one decision about all of them.
+
+    Args:
+        server: The server whose routes these are.
+        config: Its `cluster` block.
+        local: How it introduces itself to other servers.
+    """
+
+    @dataclass(frozen=True, slots=True)
+    class Reported:
+        """What a connection cannot decide alone."""
+
+        link: LinkId
+        report: Claim | Introduce | Update
+
+    @dataclass(frozen=True, slots=True)
+    class Stop:
+        """The server is about to stop: connections that end are not missed any more."""
+
+    @dataclass(frozen=True, slots=True)
+    class Describe:
+        """Asked; the answer is a mapping of links to `Connection`, all of them routes."""
+
+    @dataclass(frozen=True, slots=True)
+    class _WaitOver:
+        """The time of a `Wait` has passed."""
+
+        token: int
+
+    def __init__(self, *, server: ServerContext, config: RouteConfig, local: RouteInfo) -> None:
+        super().__init__()
+        self._server = server
+        self._config = config
+        name = server.cluster_name  # another one than at first if this actor was started again
+        is_dynamic = local.cluster_dynamic and name == local.cluster
+        local = replace(local, cluster=name, cluster_dynamic=is_dynamic)
+        self._mesh = Mesh(local=local, settings=config.mesh)
+        self._links: dict[LinkId, _Link] = {}
+
+    @override
+    def on_start(self) -> None:
+        self._perform(self._mesh.start())
+
+    @override
+    def on_child_stopped(self, child: ActorRef[PoolConnection]) -> None:
+        for link, known in self._links.items():
+            if known.actor is child:
+                self._server.plane.close(link, ClosedState.ROUTE_REMOVED)
+
+    @override
+    def on_receive(self, message: object) -> Mapping[LinkId, Connection] | None:
+        match message:
+            case LinkEvents(events):
+                for event in events:
+                    self._receive_event(event)
+            case RouteManager.Reported(link, report):
+                self._perform(self._decide(link, report))
+            case DialFailed(token, error):
+                self._perform(self._mesh.receive_dial_failed(token, error))
+            case RouteManager._WaitOver(token):
+                self._perform(self._mesh.receive_timer(token))
+            case RouteManager.Describe():
+                return {route.link: route for route in self._mesh.routes}
+            case RouteManager.Stop():
+                self._mesh.stop()
+            case _:
+                super().on_receive(message)
+        return None
+
+    def _receive_event(self, event: Event) -> None:
+        match event:
+            case Opened(link=link, host=host, port=port):
+                self._links[link] = _Link(event.cid, join_host_port(host, port))
+                self._perform(self._mesh.receive_opened(link, event.token, host, port))
+            case Closed(link=link):
+                self._receive_closed(event)
+            case _:
+                self._tell(event.link, LinkEvents((event,)))
+
+    def _receive_closed(self, event: Closed) -> None:
+        if event.detail and event.link in self._links:
+            log = self._log_of(event.link)
+            write = log.debug if event.reason in _QUIET else log.error
+            write("Route connection failed: {detail}", detail=event.detail)
+        self._perform(self._mesh.receive_closed(event.link, event.reason))
+        known = self._links.pop(event.link, None)
+        if known is not None and known.actor is not None:
+            known.actor.stop(block=False)
+
+    def _decide(self, link: LinkId, report: Claim | Introduce | Update) -> Sequence[MeshEffect]:
+        match report:
+            case Claim(remote_id, cluster, is_dynamic):
+                return self._mesh.receive_claim(link, remote_id, cluster, is_dynamic=is_dynamic)
+            case Introduce(info):
+                return self._mesh.receive_introduction(link, info)
+            case Update(info):
+                return self._mesh.receive_update(link, info)
+
+    def _perform(self, effects: Sequence[MeshEffect]) -> None:
+        for effect in effects:
+            match effect:
+                case Noted():
+                    write_note(self._server.log, effect)
+                case NotedOf(link=link):
+                    write_note(self._log_of(link), effect)
+                case Dial(token, url):
+                    kind = LinkKind.ROUTE
+                    self._server.dial(url.host, url.port, kind, token, DIAL_TIMEOUT_S)
+                case Wait(token, delay_s, jitter_s):
+                    delay_s += self.rng.uniform(0.0, jitter_s)
+                    self.tell_later(delay_s, RouteManager._WaitOver(token))
+                case ClientUrlsChanged(urls):
+                    self._server.update_client_info({"connect_urls": list(urls)})
+                case ClusterNameChanged(local):
+                    self._rename_cluster(local)
+                case _:
+                    self._perform_on_link(effect)
+
+    def _perform_on_link(self, effect: MeshEffect) -> None:
+        match effect:
+            case Greet():
+                self._greet(effect)
+            case AcceptClaim(link):
+                self._tell(link, PoolConnection.ClaimAccepted())
+            case Admit(link):
+                self._tell(link, PoolConnection.Admitted())
+            case Gossip(link, data):
+                self._tell(link, PoolConnection.Tell(data))
+            case Dismiss(link, reason, text):
+                self._dismiss(link, reason, text)
+
+    def _greet(self, effect: Greet) -> None:
+        known = self._links[effect.link]
+        known.actor = self.spawn(
+            PoolConnection,
+            name=f"rid-{known.rid}",
+            plane=self._server.plane,
+            link=effect.link,
+            machine=ConnectionMachine(
+                local=effect.local, login=self._config.login, url=effect.url
+            ),
+            report=partial(self._take_report, effect.link),
+            log=self._log_of(effect.link),
+        )
+
+    def _take_report(self, link: LinkId, report: Claim | Introduce | Update) -> None:
+        self.actor_ref.tell(RouteManager.Reported(link, report))
+
+    def _dismiss(self, link: LinkId, reason: ClosedState, text: str) -> None:
+        if self._links[link].actor is not None:
+            self._tell(link, PoolConnection.Dismissed(reason, text))
+        else:
+            self._server.plane.close(link, reason, f"-ERR '{text}'\r\n".encode() if text else b"")
+
+    def _rename_cluster(self, local: RouteInfo) -> None:
+        self._server.set_cluster_name(local.cluster, dynamic=local.cluster_dynamic)
+        self._server.plane.set_info(LinkKind.ROUTE, build_document(local))
+
+    def _tell(self, link: LinkId, message: object) -> None:
+        known = self._links.get(link)
+        if known is not None and known.actor is not None and known.actor.is_alive():
+            known.actor.tell(message)
+
+    def _log_of(self, link: LinkId) -> FilteringBoundLogger:
+        known = self._links[link]
+        return self._server.log.bind(remote=known.remote, rid=known.rid)
