@@ -50,6 +50,11 @@ VIOLATIONS = {
     "a clock in the wire": Violation(
         "sans-io", {"framework/wire/version.py": "import time"}, "time"
     ),
+    "a machine that knows its actor": Violation(
+        "route",
+        {f"{ROUTE}/machine.py": "import framework_route.pool_connection"},
+        "framework_route.machine is not allowed to import framework_route.pool_connection",
+    ),
     "a private module": Violation(
         "private",
         {"framework/wire/_secret.py": "", f"{ROUTE}/config.py": "import framework.wire._secret"},
