@@ -14,7 +14,7 @@ from framework.cli.topologies import load_topology
 if TYPE_CHECKING:
     from framework.cli.plugin_choice import PluginChoice
     from framework.plugins import PluginRegistry
-    from framework.topology import Topology
+    from framework.topology import ServerConfig
 
 _HELP = "run the servers of a topology"
 
@@ -38,9 +38,9 @@ def add_command(
 def run(arguments: argparse.Namespace) -> int:
     """Run what the arguments say until it is stopped, and return the exit status."""
     choice: PluginChoice = arguments.choice
-    topology, registry = load_topology(arguments.file, choice)
     if arguments.server is not None:
-        return _run_one(topology, registry, arguments.server, arguments.status_fd)
+        return _run_one(arguments.file, choice, arguments.server, arguments.status_fd)
+    topology, _ = load_topology(arguments.file, choice)
     from framework.supervise import ServerCommand, run_servers  # noqa: PLC0415
 
     return run_servers(
@@ -74,15 +74,21 @@ def default_log_folder(topology: str) -> Path:
     return folder / "framework" / topology.replace("/", "_")
 
 
-def _run_one(topology: Topology, registry: PluginRegistry, name: str, status_fd: int | None) -> int:
-    plan = topology.server(name)
-    if plan is None:
-        names = ", ".join(plan.name for plan in topology.servers)
-        raise CommandError(f'{topology.file} has no server "{name}"', f"it has {names}")
+def _run_one(file: str, choice: PluginChoice, name: str, status_fd: int | None) -> int:
     if status_fd is not None:
         from framework.supervise import stop_with_supervisor  # noqa: PLC0415
 
         stop_with_supervisor(status_fd)
+
+    def read() -> tuple[ServerConfig, PluginRegistry]:
+        topology, registry = load_topology(file, choice)
+        plan = topology.server(name)
+        if plan is None:
+            names = ", ".join(plan.name for plan in topology.servers)
+            raise CommandError(f'{file} has no server "{name}"', f"it has {names}")
+        return plan.config, registry
+
     from framework.server import run_server  # noqa: PLC0415 -- builds on compiled code
 
-    return run_server(plan.config, registry, status_fd)
+    config, registry = read()
+    return run_server(config, registry, status_fd, read_again=lambda: read()[0])

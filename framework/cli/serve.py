@@ -51,14 +51,19 @@ def serve(words: Sequence[str], program: str) -> int:
         return EXIT_OK
     if line.test and line.config is None:
         raise CommandError("must specify [-c, --config] option to check configuration file syntax")
-    config = read_server_conf(line.config, schema, line.settings)
-    _check(config, registry)
+
+    def read() -> ServerConfig:
+        config = read_server_conf(line.config, schema, line.settings)
+        _check(config, registry)
+        return config
+
+    config = read()
     if line.test:
         complain(program, f"configuration file {line.config} is valid")
         return EXIT_OK
     from framework.server import run_server  # noqa: PLC0415 -- builds on compiled code
 
-    return run_server(config, registry, None)
+    return run_server(config, registry, read_again=read)
 
 
 def _word(line: CommandLine) -> str:

@@ -73,7 +73,12 @@ class LiveStatus:
         hint = "Ctrl-C stops all" if is_going else "Ctrl-C again kills at once"
         is_wide = self._live.console.width >= WIDE_COLUMNS_MIN
         parts: list[Text | Table] = [
-            Text(f"{self._title}: {summary(totals(rows))}", style="bold", no_wrap=True),
+            Text(
+                f"{self._title}: {summary(totals(rows))}",
+                style="bold",
+                no_wrap=True,
+                overflow="ellipsis",
+            ),
             _table(rows, now_ns, is_wide=is_wide),
             *(_problem(row) for row in rows if row.problem),
             Text(f"logs in {self._log_folder}", style="dim", overflow="fold"),

@@ -8,6 +8,8 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from typing_extensions import override
+
 from framework.supervise.limits import STATUS_UNREAD_BYTES_MAX
 from framework.supervise.report import LineSplitter
 
@@ -114,8 +116,6 @@ class _Child(Process):
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self.pid = popen.pid
-        self.terminate = popen.terminate
-        self.kill = popen.kill
         self._popen = popen
         self._channel = channel
         self._log = log
@@ -126,6 +126,14 @@ class _Child(Process):
         loop.add_reader(channel, self._read)
         # One thread a server that sleeps in waitpid: works on every Unix, and needs no SIGCHLD.
         threading.Thread(target=self._wait, name=f"wait-{self.pid}", daemon=True).start()
+
+    @override
+    def terminate(self) -> None:
+        self._popen.terminate()
+
+    @override
+    def kill(self) -> None:
+        self._popen.kill()
 
     def _wait(self) -> None:
         status = self._popen.wait()

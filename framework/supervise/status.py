@@ -93,7 +93,7 @@ def headline(row: ServerRow) -> str:
         case Phase.FAILED:
             return f"failed: {row.problem}"
         case _:
-            return row.phase.value
+            return str(row.phase.value)
 
 
 def addresses(row: ServerRow) -> str:

@@ -1,0 +1,192 @@
+"""The actor of one server process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from typing_extensions import override
+
+from framework.actors import Component
+from framework.supervise.logs import shown
+from framework.supervise.machine import Arm, Effect, Kill, Launch, Phase, ServerMachine, Terminate
+from framework.supervise.process import exit_text
+from framework.supervise.report import report_from_line
+from framework.supervise.row import Meter, ServerRow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import TracebackType
+
+    from framework.supervise.machine import RestartPolicy
+    from framework.supervise.process import Launcher, Process, ServerCommand
+
+STATUS_CANNOT_LAUNCH = 127
+"""Stands for the exit status of a process that did not come to be, as in a shell."""
+
+
+class ServerProcess(Component):
+    """Keep one server running until told to stop.
+
+    Args:
+        command: How to launch it.
+        launcher: Launches it.
+        policy: Waits and limits.
+        changed: Told how the server stands, whenever that changed; must not block.
+    """
+
+    @dataclass(frozen=True, slots=True)
+    class Stop:
+        """End the process kindly."""
+
+    @dataclass(frozen=True, slots=True)
+    class Kill:
+        """End the process at once."""
+
+    @dataclass(frozen=True, slots=True)
+    class LinesReceived:
+        """The process wrote status lines."""
+
+        lines: tuple[bytes, ...]
+
+    @dataclass(frozen=True, slots=True)
+    class Exited:
+        """The process is gone."""
+
+        status: int
+        last_line: str
+
+    @dataclass(frozen=True, slots=True)
+    class _TimerElapsed:
+        timer: int
+
+    def __init__(
+        self,
+        *,
+        command: ServerCommand,
+        launcher: Launcher,
+        policy: RestartPolicy,
+        changed: Callable[[ServerRow], None],
+    ) -> None:
+        super().__init__()
+        self._command = command
+        self._launcher = launcher
+        self._changed = changed
+        self._machine = ServerMachine(policy)
+        self._process: Process | None = None
+        self._meter = Meter()
+        self._row = ServerRow(name=command.name, phase=self._machine.phase)
+
+    @override
+    def on_start(self) -> None:
+        self._perform(self._machine.start())
+
+    @override
+    def on_stop(self) -> None:
+        # Reached with a process only when the supervisor fails.
+        self._signal(kill=True)
+
+    @override
+    def on_failure(
+        self,
+        exception_type: type[BaseException] | None,
+        exception_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._signal(kill=True)
+
+    @override
+    def on_receive(self, message: object) -> None:
+        match message:
+            case ServerProcess.LinesReceived(lines):
+                self._take_lines(lines)
+            case ServerProcess.Exited(status, last_line):
+                self._take_exit(status, last_line)
+            case ServerProcess._TimerElapsed(timer):
+                self._perform(self._machine.receive_timer(timer))
+            case ServerProcess.Stop():
+                self._perform(self._machine.stop())
+            case ServerProcess.Kill():
+                self._perform(self._machine.kill())
+            case _:
+                super().on_receive(message)
+
+    def receive_lines(self, lines: Sequence[bytes]) -> None:
+        """Take status lines from the launcher; callable from any thread."""
+        self._tell(ServerProcess.LinesReceived(tuple(lines)))
+
+    def receive_exit(self, status: int, last_line: str) -> None:
+        """Take the end of the process from the launcher; callable from any thread."""
+        self._tell(ServerProcess.Exited(status, last_line))
+
+    def _tell(self, message: object) -> None:
+        if self.actor_ref.is_alive():
+            self.actor_ref.tell(message)
+
+    def _take_lines(self, lines: Sequence[bytes]) -> None:
+        reports = [report for line in lines if (report := report_from_line(line)) is not None]
+        if not reports:
+            return
+        now_ns = self.now_ns()
+        # The process may write what it likes; its pid is what the kernel said.
+        report = replace(reports[-1], pid=self._row.pid or 0)
+        self._meter.receive_report(report, now_ns)
+        self._row = replace(self._row, report=report, heard_ns=now_ns)
+        effects = self._machine.receive_ready(now_ns) if report.ready else []
+        if self._machine.phase is Phase.READY and self._row.ready_since_ns is None:
+            self._row = replace(self._row, ready_since_ns=now_ns)
+        self._perform(effects)
+
+    def _take_exit(self, status: int, last_line: str) -> None:
+        self._process = None
+        effects = self._machine.receive_exit(status, self.now_ns())
+        self._meter = Meter()
+        self._row = ServerRow(name=self._row.name, phase=self._machine.phase)
+        if self._machine.phase is not Phase.STOPPED:
+            reason = exit_text(status) if status != STATUS_CANNOT_LAUNCH else "cannot be launched"
+            self._row = replace(
+                self._row, problem=f"{reason}: {last_line}" if last_line else reason
+            )
+        self._perform(effects)
+
+    def _perform(self, effects: list[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case Launch():
+                    self._launch()
+                case Terminate():
+                    self._signal(kill=False)
+                case Kill():
+                    self._signal(kill=True)
+                case Arm(delay_s, timer):
+                    self.tell_later(delay_s, ServerProcess._TimerElapsed(timer))
+        self._tell_row()
+
+    def _launch(self) -> None:
+        try:
+            self._process = self._launcher.launch(self._command, self)
+        except OSError as error:
+            self.receive_exit(STATUS_CANNOT_LAUNCH, shown(str(error)))
+        else:
+            self._row = replace(self._row, pid=self._process.pid)
+
+    def _signal(self, *, kill: bool) -> None:
+        if self._process is None:  # its end, or that it could not be launched, is in the mailbox
+            return
+        if kill:
+            self._process.kill()
+        else:
+            self._process.terminate()
+
+    def _tell_row(self) -> None:
+        machine, meter = self._machine, self._meter
+        self._row = replace(
+            self._row,
+            phase=machine.phase,
+            restarts=machine.restarts,
+            was_ever_ready=machine.was_ever_ready,
+            wait_s=machine.wait_s if machine.phase is Phase.WAITING else 0.0,
+            in_msgs_per_s=meter.in_msgs_per_s,
+            out_msgs_per_s=meter.out_msgs_per_s,
+        )
+        self._changed(self._row)

@@ -1,0 +1,182 @@
+"""The actor that keeps the servers of a topology running."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from typing_extensions import override
+
+from framework.actors import Component
+from framework.supervise.machine import Phase
+from framework.supervise.server_process import ServerProcess
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import TracebackType
+
+    from framework.actors import ActorRef
+    from framework.supervise.machine import RestartPolicy
+    from framework.supervise.process import Launcher, ServerCommand
+    from framework.supervise.row import ServerRow
+    from framework.supervise.status import Status
+
+TICK_S = 1.0
+"""Servers report once a second; showing them more often would show the same."""
+
+EXIT_STOPPED = 0
+EXIT_FAILED = 1
+EXIT_BUG = 70
+"""An actor of ours failed; `EX_SOFTWARE` of sysexits."""
+EXIT_KILLED = 130
+"""As a shell reports a program that Ctrl-C ended."""
+
+
+class Supervisor(Component):
+    """Launch all servers, show how they stand, and end them together.
+
+    A server that does not come up at all ends the others: a topology runs whole or not at all.
+    One that was up before and then fails for good leaves the others alone.
+
+    Args:
+        commands: How to launch the servers; at least one, names unique.
+        launcher: Launches them.
+        policy: Waits and limits of each.
+        status: Shows them.
+        finished: Told the exit status once every server is down; must not block.
+    """
+
+    @dataclass(frozen=True, slots=True)
+    class ServerChanged:
+        """A server stands differently."""
+
+        row: ServerRow
+
+    @dataclass(frozen=True, slots=True)
+    class Interrupt:
+        """Stop all servers; the second time, kill them."""
+
+    @dataclass(frozen=True, slots=True)
+    class _TickElapsed:
+        """Time to show the figures again."""
+
+    def __init__(
+        self,
+        *,
+        commands: Sequence[ServerCommand],
+        launcher: Launcher,
+        policy: RestartPolicy,
+        status: Status,
+        finished: Callable[[int], None],
+    ) -> None:
+        super().__init__()
+        assert commands
+        assert len({command.name for command in commands}) == len(commands)
+        self._commands = tuple(commands)
+        self._launcher = launcher
+        self._policy = policy
+        self._status = status
+        self._finished = finished
+        self._servers: list[ActorRef[ServerProcess]] = []
+        self._rows: dict[str, ServerRow] = {}
+        self._interrupts = 0
+        self._exit_status: int | None = None
+        self._is_finished = False
+
+    @override
+    def on_start(self) -> None:
+        for command in self._commands:
+            self._servers.append(
+                self.spawn(
+                    ServerProcess,
+                    command=command,
+                    launcher=self._launcher,
+                    policy=self._policy,
+                    changed=self._tell_changed,
+                    name=command.name,
+                )
+            )
+        self.tell_later(TICK_S, Supervisor._TickElapsed())
+
+    @override
+    def on_receive(self, message: object) -> None:
+        match message:
+            case Supervisor.ServerChanged(row):
+                self._take_row(row)
+            case Supervisor.Interrupt():
+                self._interrupt()
+            case Supervisor._TickElapsed():
+                self._show()
+                self.tell_later(TICK_S, message)
+            case _:
+                super().on_receive(message)
+
+    @override
+    def on_child_stopped(self, child: ActorRef[Any]) -> None:
+        # Servers come and go without their actors; an actor that ends has met a bug of ours.
+        for name, row in self._rows.items():
+            if child.name == f"{self.actor_ref.name}/{name}" and not row.phase.is_final:
+                problem = "the supervisor lost track of it; please report this"
+                self._take_row(replace(row, phase=Phase.FAILED, problem=problem))
+                break
+
+    @override
+    def on_failure(
+        self,
+        exception_type: type[BaseException] | None,
+        exception_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._finished(EXIT_BUG)
+
+    def _tell_changed(self, row: ServerRow) -> None:
+        self.actor_ref.tell(Supervisor.ServerChanged(row))
+
+    def _take_row(self, row: ServerRow) -> None:
+        before = self._rows.get(row.name)
+        self._rows[row.name] = row
+        if before is None or before.headline != row.headline:
+            self._show()
+        if row.phase is Phase.FAILED and not row.was_ever_ready and self._exit_status is None:
+            self._begin_stop(EXIT_FAILED)
+        self._finish_if_down()
+
+    def _interrupt(self) -> None:
+        self._interrupts += 1
+        if self._interrupts == 1:
+            self._begin_stop(EXIT_STOPPED)
+        else:
+            self._exit_status = EXIT_KILLED
+            self._tell_servers(ServerProcess.Kill())
+
+    def _begin_stop(self, exit_status: int) -> None:
+        if self._exit_status is None:
+            self._exit_status = exit_status
+        self._tell_servers(ServerProcess.Stop())
+
+    def _tell_servers(self, message: object) -> None:
+        for server in self._servers:
+            server.tell(message)
+
+    @property
+    def _is_complete(self) -> bool:
+        """Whether every server was heard of; they all are within the first turns."""
+        return len(self._rows) == len(self._commands)
+
+    def _finish_if_down(self) -> None:
+        is_down = self._is_complete and all(row.phase.is_final for row in self._rows.values())
+        if is_down and not self._is_finished:
+            self._is_finished = True
+            self._finished(EXIT_FAILED if self._exit_status is None else self._exit_status)
+
+    def _show(self) -> None:
+        if not self._is_complete:
+            return
+        try:
+            self._status.show(
+                [self._rows[command.name] for command in self._commands], self.now_ns()
+            )
+        except BrokenPipeError:
+            self._begin_stop(EXIT_STOPPED)
+        except OSError:
+            pass  # a full disk or a terminal that went away says nothing of the servers

@@ -1,0 +1,111 @@
+"""`check`, `plugins`, and the commands of plugins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from framework.cli import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Capture = pytest.CaptureFixture[str]
+
+
+def test_check_explains_a_topology(capsys: Capture, topology: Path) -> None:
+    assert main(["check", str(topology)]) == 0
+
+    text = capsys.readouterr().out
+    assert "topology small" in text
+    assert "127.0.0.1:16101" in text
+
+
+def test_check_tells_the_place_and_starts_nothing(capsys: Capture, topology: Path) -> None:
+    topology.write_text(topology.read_text().replace("port = 16101", "prot = 16101"))
+
+    assert main(["check", str(topology)]) == 1
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"framework: {topology}:7:1: unknown key `prot`")
+    assert line.endswith("did you mean `port`?")
+
+
+def test_check_tells_all_that_is_wrong(capsys: Capture, topology: Path) -> None:
+    topology.write_text(topology.read_text().replace("port", "prot"))
+
+    assert main(["check", str(topology)]) == 1
+    assert len(capsys.readouterr().err.splitlines()) == 2
+
+
+def test_what_needs_an_absent_plugin_is_refused(capsys: Capture, topology: Path) -> None:
+    assert main(["check", "--no-plugin", "route", str(topology)]) == 1
+    assert "needs the route plugin" in capsys.readouterr().err
+
+
+def test_plugins_tells_what_is_loaded_and_from_where(capsys: Capture, plugin: Path) -> None:
+    assert main(["plugins", "--no-plugin", "route", "--plugin", str(plugin)]) == 0
+
+    assert capsys.readouterr().out == (
+        f"polite: {plugin}\n  file   {plugin}\n  hooks  framework_add_commands\n"
+    )
+
+
+def test_plugins_of_a_topology_are_those_that_it_lists(capsys: Capture, topology: Path) -> None:
+    assert main(["plugins", str(topology)]) == 0
+    assert capsys.readouterr().out.startswith("route: framework-route ")
+    topology.write_text("plugins = []\n")
+    assert main(["plugins", str(topology)]) == 0
+    assert capsys.readouterr().out == "no plugin is loaded; the core runs alone\n"
+
+
+def test_a_folder_of_plugins(capsys: Capture, plugin: Path) -> None:
+    assert main(["plugins", "--plugins-dir", str(plugin.parent), "--no-plugin", "route"]) == 0
+    assert capsys.readouterr().out.startswith("polite: ")
+
+
+def test_an_unknown_plugin_is_one_line(capsys: Capture) -> None:
+    assert main(["plugins", "--plugin", "rout"]) == 1
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith("framework: plugin rout: is not installed; ")
+
+
+@pytest.mark.parametrize("behind", [True, False])
+def test_a_plugin_adds_commands(capsys: Capture, plugin: Path, *, behind: bool) -> None:
+    choice = ["--plugin", str(plugin)]
+    words = ["polite", "greet", "check"]
+    if behind:  # the choice may stand before the command only: behind it, flags are the plugin's
+        words, choice = choice + words, []
+
+    assert main(choice + words) == 3
+    assert capsys.readouterr().out == "hello check\n"
+
+
+def test_help_lists_the_commands_of_plugins(capsys: Capture, plugin: Path) -> None:
+    with pytest.raises(SystemExit) as exited:
+        main(["--plugin", str(plugin), "--help"])
+
+    assert exited.value.code == 0
+    assert "commands of the plugin polite" in capsys.readouterr().out
+
+
+def test_a_plugin_may_not_take_a_command_of_ours(capsys: Capture, plugin: Path) -> None:
+    taken = plugin.with_name("check.py")
+    plugin.rename(taken)
+
+    assert main(["--plugin", str(taken), "nothing"]) == 1
+    assert "is a command of ours" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["bogus"], ["run"], ["check", "a", "b"], ["run", "--serv", "x"]])
+def test_wrong_words_are_one_line_and_exit_status_2(capsys: Capture, words: list[str]) -> None:
+    with pytest.raises(SystemExit) as exited:
+        main(words)
+
+    assert exited.value.code == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_no_word_at_all_gets_the_help(capsys: Capture) -> None:
+    assert main([]) == 2
+    assert capsys.readouterr().out.startswith("usage: framework")

@@ -1,0 +1,244 @@
+"""The supervisor with real processes: piped, in a terminal, interrupted, killed."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import signal
+import struct
+import subprocess
+import sys
+import termios
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SCRIPT = Path(__file__).with_name("supervise_fakes.py")
+
+
+class Run:
+    """A supervisor in a process of its own, its status read from a pipe."""
+
+    def __init__(self, folder: Path, *pairs: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, str(SCRIPT), str(folder), *pairs],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        self.lines: list[str] = []
+
+    def until(self, words: str) -> str:
+        """Read lines up to one with `words` in it, and return that."""
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.lines.append(line.rstrip("\n"))
+            if words in line:
+                return self.lines[-1]
+        pytest.fail(f"no line says {words!r}: {self.lines}")
+
+    def end(self) -> tuple[int, str]:
+        """Read to the end and return the exit status and what stood on stderr."""
+        out, err = self.process.communicate()
+        self.lines += out.splitlines()
+        return self.process.returncode, err
+
+    def pid_of(self, name: str) -> int:
+        line = next(line for line in reversed(self.lines) if line.startswith(f"{name} ready "))
+        return int(line.rpartition(" ")[2])
+
+    def interrupt(self) -> None:
+        """Press Ctrl-C: the terminal signals the whole process group."""
+        os.killpg(self.process.pid, signal.SIGINT)
+
+
+@pytest.fixture
+def runs() -> Iterator[list[Run]]:
+    """Collect what a test starts, and end what it leaves running."""
+    started: list[Run] = []
+    yield started
+    for run in started:
+        if run.process.poll() is None:
+            run.process.kill()  # its servers see their channel close
+            run.process.communicate()
+
+
+@pytest.fixture
+def start(runs: list[Run], tmp_path: Path):
+    """Return a starter of supervisors."""
+
+    def begin(*pairs: str) -> Run:
+        runs.append(Run(tmp_path, *pairs))
+        return runs[-1]
+
+    return begin
+
+
+def test_servers_come_up_and_one_interrupt_stops_them(start) -> None:
+    run = start("a-1=steady", "b=steady")
+    run.until("2/2 ready")
+    assert any(
+        line.startswith("a-1 ready client 127.0.0.1:5222 cluster 127.0.0.1:5248 pid ")
+        for line in run.lines
+    )
+    run.interrupt()
+
+    exit_status, logs = run.end()
+    assert exit_status == 0
+    assert {"a-1 stopped", "b stopped"} <= set(run.lines)
+    assert sorted(logs.splitlines()) == ["a-1 | Server is ready", "b   | Server is ready"]
+
+
+def test_terminate_stops_as_well(start) -> None:
+    run = start("a=steady")
+    run.until("1/1 ready")
+    run.process.terminate()
+
+    assert run.end()[0] == 0
+
+
+def test_a_killed_server_comes_back(start) -> None:
+    run = start("a=steady", "b=steady")
+    run.until("2/2 ready")
+    killed = run.pid_of("a")
+    os.kill(killed, signal.SIGKILL)
+    assert run.until("a down") == (
+        "a down, next launch in 0.05 s: killed by SIGKILL: Server is ready"
+    )
+    run.until("2/2 ready")
+
+    assert run.pid_of("a") != killed
+    assert run.lines[-1].endswith("restarts 1")
+    run.interrupt()
+    assert run.end()[0] == 0
+
+
+def test_a_server_that_crashes_once_is_ready_in_the_end(start) -> None:
+    run = start("a=crash_once")
+    run.until("a down")
+    run.until("1/1 ready")
+    run.interrupt()
+
+    assert run.end()[0] == 0
+
+
+def test_a_crash_loop_ends_with_the_last_line_of_the_log(start) -> None:
+    run = start("a=crash", "b=steady")
+
+    exit_status, logs = run.end()
+    assert exit_status == 1
+    assert "a failed: exit status 3: cannot go on" in run.lines
+    assert run.lines[-1] == "b stopped"
+    assert logs.count("a | cannot go on") == 4
+
+
+def test_a_refusal_is_final_at_once(start) -> None:
+    run = start("a=refuse", "b=steady")
+
+    exit_status, _ = run.end()
+    assert exit_status == 1
+    text = "a failed: exit status 1: port 5222 is taken by another process"
+    assert text in run.lines
+
+
+def test_garbage_on_the_status_channel_harms_nothing(start) -> None:
+    run = start("a=garbage")
+    run.until("a ready")
+    run.interrupt()
+
+    assert run.end()[0] == 0
+
+
+def test_the_second_interrupt_kills_what_will_not_stop(start) -> None:
+    run = start("a=stubborn", "b=hang")
+    run.until("a ready")
+    run.interrupt()
+    run.until("a stopping")
+    run.interrupt()
+
+    assert run.end()[0] == 130
+
+
+def test_servers_do_not_outlive_a_supervisor_that_is_killed(start) -> None:
+    run = start("a=orphan", "b=orphan")
+    run.until("2/2 ready")
+    servers = [psutil.Process(run.pid_of(name)) for name in ("a", "b")]
+    run.process.kill()
+    run.end()
+
+    gone, alive = psutil.wait_procs(servers, timeout=20)
+    assert len(gone) == 2
+    assert alive == []
+
+
+def test_when_nobody_reads_the_status_all_is_stopped(start) -> None:
+    run = start("a=orphan")
+    run.until("1/1 ready")
+    server = psutil.Process(run.pid_of("a"))
+    run.process.stdout.close()
+    os.kill(server.pid, signal.SIGKILL)  # something to tell
+
+    assert run.process.stderr.read().count("Traceback") == 0
+    run.process.stderr.close()
+    assert run.process.wait() == 0
+
+
+class Terminal:
+    """A supervisor in a terminal of 120 columns."""
+
+    def __init__(self, folder: Path, *pairs: str) -> None:
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+            os.environ["TERM"] = "xterm"
+            os.environ.pop("COLUMNS", None)  # pytest may say 80
+            os.execv(sys.executable, [sys.executable, str(SCRIPT), str(folder), *pairs])
+        self.screen = ""
+
+    def until(self, words: str) -> None:
+        while words not in self.screen:
+            data = self.read()
+            if not data:
+                pytest.fail(f"never shows {words!r}: {self.screen}")
+
+    def read(self) -> str:
+        with suppress(OSError):  # the other end is closed
+            text = os.read(self.fd, 65_536).decode()
+            self.screen += text
+            return text
+        return ""
+
+    def press_ctrl_c(self) -> None:
+        self.screen = ""
+        os.write(self.fd, b"\x03")
+
+    def end(self) -> int:
+        while self.read():
+            pass
+        os.close(self.fd)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_terminal_shows_a_table_and_ctrl_c_stops_all(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path, "a=steady", "b=crash_once")
+    terminal.until("fakes: 2/2 ready")
+    terminal.until("b: before: killed by SIGKILL: out of luck")
+    terminal.screen = ""  # it is drawn anew each second
+    terminal.until("fakes: 2/2 ready")
+    terminal.until("127.0.0.1:5248")
+    terminal.until(str(tmp_path / "logs"))
+    terminal.press_ctrl_c()
+    terminal.until("fakes: 0/2 ready")
+
+    assert terminal.end() == 0
+    assert (tmp_path / "logs" / "a.log").read_text() == "Server is ready\n"
+    assert (tmp_path / "logs" / "b.log").read_text() == "out of luck\nServer is ready\n"

@@ -1,0 +1,263 @@
+"""The supervisor and its servers in virtual time, with processes that a test plays."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from framework.actors import ActorSystem, SimulatedDispatcher
+from framework.supervise.machine import Phase, RestartPolicy
+from framework.supervise.process import ServerCommand
+from framework.supervise.supervisor import Supervisor
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from framework.supervise.process import Listener
+    from framework.supervise.row import ServerRow
+
+SIGKILLED = -9
+POLICY = RestartPolicy(
+    delay_first_s=1,
+    delay_max_s=8,
+    healthy_s=60,
+    failures_max=3,
+    first_failures_max=2,
+    start_deadline_s=30,
+    stop_deadline_s=10,
+)
+
+
+class Played:
+    """A process of which a test decides what it does."""
+
+    def __init__(self, pid: int, listener: Listener) -> None:
+        self.pid = pid
+        self.listener = listener
+        self.signals: list[str] = []
+
+    def terminate(self) -> None:
+        self.signals.append("term")
+
+    def kill(self) -> None:
+        self.signals.append("kill")
+
+    def report(self, **fields: object) -> None:
+        line = json.dumps({"ready": True} | fields).encode()
+        self.listener.receive_lines([b"garbage", line])
+
+    def exit(self, status: int = 0, last_line: str = "") -> None:
+        self.listener.receive_exit(status, last_line)
+
+
+class Stage:
+    """A supervisor of played servers in virtual time; also its launcher and its status."""
+
+    def __init__(self, *names: str, seed: int = 0) -> None:
+        self.dispatcher = SimulatedDispatcher(seed)
+        self.launched: dict[str, list[Played]] = {name: [] for name in names}
+        self.rows: dict[str, ServerRow] = {}
+        self.finished: list[int] = []
+        self.launch_error: OSError | None = None
+        self.show_error: OSError | None = None
+        self.supervisor = ActorSystem(self.dispatcher).spawn(
+            Supervisor,
+            commands=[ServerCommand(name, ("server", name)) for name in names],
+            launcher=self,
+            policy=POLICY,
+            status=self,
+            finished=self.finished.append,
+            name="supervisor",
+        )
+        self.run()
+
+    def launch(self, command: ServerCommand, listener: Listener) -> Played:
+        if self.launch_error is not None:
+            raise self.launch_error
+        process = Played(100 + sum(map(len, self.launched.values())), listener)
+        self.launched[command.name].append(process)
+        return process
+
+    def show(self, rows: Sequence[ServerRow], now_ns: int) -> None:
+        if self.show_error is not None:
+            raise self.show_error
+        self.rows = {row.name: row for row in rows}
+
+    def close(self) -> None:
+        pass
+
+    def run(self, duration_s: float = 0) -> None:
+        self.dispatcher.run_for(duration_s)
+
+    def interrupt(self) -> None:
+        self.supervisor.tell(Supervisor.Interrupt())
+        self.run()
+
+    def phase(self, name: str) -> Phase:
+        return self.rows[name].phase
+
+
+@pytest.fixture(params=range(5))
+def stage(request: pytest.FixtureRequest) -> Stage:
+    """Return a stage with two servers that are ready."""
+    stage = Stage("a", "b", seed=request.param)
+    for [process] in stage.launched.values():
+        process.report(client="127.0.0.1:4222", connections=2)
+    stage.run()
+    return stage
+
+
+def test_all_are_launched_and_shown(stage: Stage) -> None:
+    row = stage.rows["a"]
+
+    assert row.phase is Phase.READY
+    assert row.pid == stage.launched["a"][0].pid
+    assert row.report.client == "127.0.0.1:4222"
+    assert row.report.connections == 2
+
+
+def test_figures_are_shown_once_a_second(stage: Stage) -> None:
+    [process] = stage.launched["a"]
+    process.report(in_msgs=0)
+    stage.run(1)
+    process.report(in_msgs=500, out_msgs=50)
+    stage.run(1)
+
+    assert (stage.rows["a"].in_msgs_per_s, stage.rows["a"].out_msgs_per_s) == (500, 50)
+
+
+def test_a_crashed_server_comes_back_and_the_others_stay(stage: Stage) -> None:
+    stage.launched["a"][0].exit(SIGKILLED, "out of luck")
+    stage.run()
+    assert stage.phase("a") is Phase.WAITING
+    assert stage.rows["a"].problem == "killed by SIGKILL: out of luck"
+    assert stage.rows["a"].pid is None
+    stage.run(1)
+    stage.launched["a"][1].report()
+    stage.run()
+
+    assert stage.phase("a") is Phase.READY
+    assert stage.rows["a"].restarts == 1
+    assert len(stage.launched["b"]) == 1
+
+
+def test_a_crash_loop_backs_off_and_ends(stage: Stage) -> None:
+    launched_s = []
+    for _ in range(3):
+        stage.launched["a"][-1].exit(3)
+        stage.run()
+        while stage.phase("a") is not Phase.STARTING:
+            stage.run(1)
+        launched_s.append(stage.dispatcher.now_ns() / 1e9)
+    stage.launched["a"][-1].exit(3)
+    stage.run()
+
+    assert launched_s == [1, 3, 7]
+    assert stage.phase("a") is Phase.FAILED
+    assert stage.phase("b") is Phase.READY
+    assert stage.finished == []
+
+
+def test_when_none_is_left_it_is_over(stage: Stage) -> None:
+    for name in ("a", "b"):
+        for _ in range(4):
+            stage.launched[name][-1].exit(3)
+            stage.run(20)
+
+    assert stage.finished == [1]
+
+
+def test_an_interrupt_stops_all(stage: Stage) -> None:
+    stage.interrupt()
+    assert [process.signals for [process] in stage.launched.values()] == [["term"], ["term"]]
+    stage.launched["a"][0].exit()
+    stage.run()
+    assert stage.finished == []
+    stage.launched["b"][0].exit()
+    stage.run()
+
+    assert stage.finished == [0]
+    assert {row.phase for row in stage.rows.values()} == {Phase.STOPPED}
+
+
+def test_a_server_that_does_not_stop_is_killed_at_the_deadline(stage: Stage) -> None:
+    stage.interrupt()
+    stage.run(9)
+    assert stage.launched["a"][0].signals == ["term"]
+    stage.run(1)
+
+    assert stage.launched["a"][0].signals == ["term", "kill"]
+
+
+def test_the_second_interrupt_kills_at_once(stage: Stage) -> None:
+    stage.interrupt()
+    stage.interrupt()
+    for [process] in stage.launched.values():
+        assert process.signals == ["term", "kill"]
+        process.exit(SIGKILLED)
+    stage.run()
+
+    assert stage.finished == [130]
+
+
+def test_an_interrupt_while_a_server_waits_does_not_launch_it(stage: Stage) -> None:
+    stage.launched["a"][0].exit(SIGKILLED)
+    stage.run()
+    stage.interrupt()
+    stage.launched["b"][0].exit()
+    stage.run(60)
+
+    assert stage.finished == [0]
+    assert len(stage.launched["a"]) == 1
+
+
+def test_a_server_that_refuses_to_start_ends_all() -> None:
+    stage = Stage("a", "b")
+    stage.launched["b"][0].report()
+    stage.launched["a"][0].exit(1, "port 4222 is taken")
+    stage.run()
+
+    assert stage.launched["b"][0].signals == ["term"]
+    stage.launched["b"][0].exit()
+    stage.run()
+    assert stage.finished == [1]
+    assert stage.rows["a"].problem == "exit status 1: port 4222 is taken"
+
+
+def test_a_start_that_hangs_is_killed_and_tried_again() -> None:
+    stage = Stage("a")
+    stage.run(30)
+    assert stage.launched["a"][0].signals == ["kill"]
+    stage.launched["a"][0].exit(SIGKILLED)
+    stage.run(1)
+
+    assert stage.phase("a") is Phase.STARTING
+
+
+def test_a_process_that_cannot_be_made_is_tried_again() -> None:
+    stage = Stage("a")
+    stage.launch_error = BlockingIOError(11, "no room")
+    stage.launched["a"][0].exit(3)
+    stage.run(1)
+    assert stage.phase("a") is Phase.WAITING
+    assert "no room" in stage.rows["a"].problem
+    stage.launch_error = None
+    stage.run(2)
+
+    assert stage.phase("a") is Phase.STARTING
+
+
+def test_a_status_that_nobody_reads_any_more_ends_all(stage: Stage) -> None:
+    stage.show_error = BrokenPipeError()
+    stage.run(1)
+
+    assert stage.launched["a"][0].signals == ["term"]
+
+
+def test_a_status_that_cannot_be_written_ends_nothing(stage: Stage) -> None:
+    stage.show_error = OSError(28, "No space left on device")
+    stage.run(3)
+
+    assert stage.launched["a"][0].signals == []
