@@ -365,6 +365,7 @@ cdef void link_received(State* state, Link* link, size_t length) noexcept nogil:
     cdef char* at
     cdef char* end
     cdef size_t need = 0
+    cdef int64_t out_before = state.totals.out_bytes
     if length:
         link.received_ns = state.now_ns
     if link.big != NULL:
@@ -387,6 +388,8 @@ cdef void link_received(State* state, Link* link, size_t length) noexcept nogil:
     block_drop(state, block)
     if link.doomed:
         return
+    if length:
+        link.amplification = (state.totals.out_bytes - out_before) // <int64_t> length
     if link.kind == CLIENT and not link.paused and (state.stalled_by != NULL or state.stalled_sink != NULL):
         _pause(state, link)
     elif link.parked and state.shell.watch != NULL:

@@ -147,6 +147,8 @@ cdef enum:
     # Small frames, while other links are active too: what others wait for is one such read.
     LARGE_FRAME = 4096
     ACTIVE_NS = 2000000
+    AMPLIFICATION_FREE = 16
+    # Copies of each byte read up to which a turn may read in full: 4 MiB of output.
     LISTENER_REST_NS = 100000000
     IDLE_WAIT_MS = 1000
     TICK_WAIT_MS = 200
@@ -266,14 +268,15 @@ cdef void _bury(void* self, Link* link) noexcept nogil:
 
 
 cdef size_t _budget(Loop* loop, Link* link) noexcept nogil:
-    """Return how many bytes to read from a link in one turn."""
+    """Return how many bytes to read from a link in one turn: fewer where others wait, and where each is copied many times."""
+    cdef size_t budget = READ_WHOLE
     if not link.registered:
         return UNREGISTERED_READ_BYTES
-    if link.in_msgs and link.in_bytes // link.in_msgs >= LARGE_FRAME:
-        return READ_WHOLE
-    if loop.state.now_ns - loop.shared_ns < ACTIVE_NS:
-        return READ_SHARED
-    return READ_WHOLE
+    if loop.state.now_ns - loop.shared_ns < ACTIVE_NS and (link.in_msgs == 0 or link.in_bytes // link.in_msgs < LARGE_FRAME):
+        budget = READ_SHARED
+    if link.amplification > AMPLIFICATION_FREE:
+        budget = max(<size_t> UNREGISTERED_READ_BYTES, budget * AMPLIFICATION_FREE // <size_t> link.amplification)
+    return budget
 
 
 cdef void _read(Loop* loop, Link* link) noexcept nogil:

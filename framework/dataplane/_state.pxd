@@ -193,6 +193,8 @@ cdef struct Link:
     int64_t out_msgs
     int64_t out_bytes
     int64_t stalls
+    int64_t amplification
+    # Bytes that its last read made for each byte of it.
     char host[46]
 
 
