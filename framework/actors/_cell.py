@@ -12,11 +12,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import pykka
-import structlog
 from pykka.messages import ProxyCall, ProxyGetAttr, ProxySetAttr
 
 from framework.actors._pykka import ActorStop
 from framework.actors.errors import ChildFailedError, SpawnRefusedError
+from framework.actors.lean_structlog import structlog
 from framework.actors.mailbox import KeptEnvelope, Mailbox
 from framework.actors.reference import ActorRef, StopFlag
 
@@ -145,9 +145,9 @@ class Cell(Generic[A]):
         self, component: type[C], name: str | None, supervision: Supervision, kwargs: dict[str, Any]
     ) -> ActorRef[C]:
         """Make a child and give it its first turn; its `__init__` runs here and may raise."""
-        assert self.actor is not None, "begin in on_start, not in __init__"
-        if self._phase not in {Phase.NEW, Phase.RUNNING}:
+        if self._phase is not Phase.NEW and self._phase is not Phase.RUNNING:
             raise SpawnRefusedError(f"{self.ref.name or self.system.name} is stopping")
+        assert self.actor is not None, "begin in on_start, not in __init__"
         child = Cell(
             self.system, self, component, name=name, supervision=supervision, kwargs=kwargs
         )

@@ -8,9 +8,8 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import structlog
-
 from framework.actors.errors import BlockingCallError
+from framework.actors.lean_structlog import structlog
 from framework.actors.limits import BLOCKING_THREADS_MAX
 from framework.actors.reply import wait_in_thread
 from framework.actors.timer import Timer, TimerQueue

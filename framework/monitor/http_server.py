@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import time
 from collections import Counter
 from dataclasses import dataclass, field
-from email.utils import formatdate
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl
@@ -161,7 +161,7 @@ class HttpServer:
         headers = [
             *response.headers,
             ("Content-Type", response.content_type),
-            ("Date", formatdate(usegmt=True)),
+            ("Date", _date()),
             ("Content-Length", str(len(response.body))),
         ]
         reason = HTTPStatus(response.status).phrase
@@ -226,6 +226,11 @@ def _encode(answer: Answer) -> bytes:
     return json.dumps(
         answer.document, indent=answer.indent, separators=separators, ensure_ascii=False
     ).encode("utf-8", "replace")
+
+
+def _date() -> str:
+    """Return the time as HTTP says it; without `email.utils`, whose import takes 20 ms."""
+    return time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime())
 
 
 def _text(status: int, text: str, headers: tuple[tuple[str, str], ...] = ()) -> _Response:

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from framework.actors import ActorSystem, AsyncioDispatcher, Supervision
+from framework.actors import ActorSystem, AsyncioDispatcher
 from framework.monitor import HttpServer, ServerFacts, core_endpoints, root_page
 from framework.server.bridge import Bridge
 from framework.server.client_info import RUNTIME, ClientInfoDocument
@@ -167,9 +167,8 @@ class Assembly:
         self._steps.push("actors", self._stop_actors)
         for spec in self._components:
             kind, arguments = spec.factory(self.context)
-            supervision = spec.supervision or Supervision()
             self.context.components[spec.name] = self._system.spawn(
-                kind, name=spec.name, supervision=supervision, **arguments
+                kind, name=spec.name, supervision=spec.supervision, **arguments
             )
         await self._turns_so_far()
         for listener in self._listeners:

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from framework.server.limits import DIAL_THREADS_MAX
+from framework.server.listening import encoded_host, joined_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -57,7 +58,7 @@ class Dialer:
                 addresses = await self._resolve(host, port)
                 sock = await _connect_any(addresses, timeout_s / len(addresses))
         except TimeoutError:
-            self._report(kind, token, f"dial tcp {_joined(host, port)}: i/o timeout")
+            self._report(kind, token, f"dial tcp {joined_address(host, port)}: i/o timeout")
         except OSError as error:
             self._report(kind, token, str(error))
         else:
@@ -68,7 +69,8 @@ class Dialer:
         loop = asyncio.get_running_loop()
         try:
             found = await loop.run_in_executor(
-                self._resolvers, lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+                self._resolvers,
+                lambda: socket.getaddrinfo(encoded_host(host), port, type=socket.SOCK_STREAM),
             )
         except (OSError, UnicodeError) as error:
             raise OSError(f"lookup {host}: {getattr(error, 'strerror', error)}") from error
@@ -85,7 +87,7 @@ async def _connect_any(addresses: Sequence[_Address], timeout_s: float) -> socke
                 await asyncio.get_running_loop().sock_connect(sock, address)
         except (OSError, TimeoutError) as error:
             sock.close()
-            problems.append(f"dial tcp {_joined(*address[:2])}: {_problem_text(error)}")
+            problems.append(f"dial tcp {joined_address(*address[:2])}: {_problem_text(error)}")
         except BaseException:
             sock.close()
             raise
@@ -98,7 +100,3 @@ def _problem_text(error: OSError) -> str:
     if error.errno is None:
         return "i/o timeout"
     return f"connect: {os.strerror(error.errno).lower()}"
-
-
-def _joined(host: str | int, port: str | int) -> str:
-    return f"[{host}]:{port}" if ":" in str(host) else f"{host}:{port}"

@@ -77,6 +77,11 @@ def joined_address(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
+def encoded_host(host: str) -> str | bytes:
+    """Return a host as `getaddrinfo` takes it; as bytes it spares Python's 1 MB of IDNA tables."""
+    return host.encode() if host.isascii() else host
+
+
 def bind_address(host: str, port: int, purpose: str) -> BoundSocket:
     """Bind and listen.
 
@@ -109,7 +114,10 @@ def _bind_wildcard(port: int) -> socket.socket:
 
 def _bind_host(host: str, port: int) -> socket.socket:
     found = socket.getaddrinfo(
-        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE | socket.AI_NUMERICSERV
+        encoded_host(host),
+        port,
+        type=socket.SOCK_STREAM,
+        flags=socket.AI_PASSIVE | socket.AI_NUMERICSERV,
     )
     # IPv4 first: `localhost` shall be where other software looks for it.
     family, _, _, _, address = min(found, key=lambda it: it[0] is not socket.AF_INET)

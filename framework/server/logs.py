@@ -7,16 +7,18 @@ no place in the text follow it. So a line reads as nats-server's does, and JSON 
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import time
+import traceback
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
-import structlog
 from typing_extensions import override
 
+from framework.actors.lean_structlog import structlog
 from framework.server.log_file import LogFile
 from framework.server.log_limiter import RepeatLimiter
 from framework.server.log_line import DEBUG, ERROR, FATAL, INFO, TRACE, WARNING, LineFormat
@@ -52,6 +54,9 @@ FIELDS: Final = {
     "error": "an exception, as text",
 }
 """The fields of the core's log events; a plugin may add its own."""
+
+
+_TRACEBACK_FRAMES_MAX: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +105,13 @@ class _Output:
             self.write(
                 self.format.line(now_ns, level, "{count} more lines like: {detail}", summary)
             )
+        error = fields.pop("exc_info", None)
+        if isinstance(error, BaseException):
+            fields["error"] = repr(error)
         self.write(self.format.line(now_ns, level, event, fields))
+        if isinstance(error, BaseException):
+            for line in _traceback_lines(error):
+                self.write(self.format.line(now_ns, level, "  {detail}", {"detail": line}))
 
     def write(self, line: str) -> None:
         data = line.encode("utf-8", "backslashreplace")
@@ -140,8 +151,7 @@ class _Logger(structlog.BoundLoggerBase):
         self._logger.emit(ERROR, event, {**self._context, **fields})
 
     def exception(self, event: str, **fields: object) -> None:
-        error = sys.exc_info()[1]
-        self.error(event, **{"error": repr(error), **fields})
+        self.error(event, **{"exc_info": sys.exc_info()[1], **fields})
 
     def critical(self, event: str, **fields: object) -> None:
         self._logger.emit(FATAL, event, {**self._context, **fields})
@@ -159,6 +169,21 @@ class _Logger(structlog.BoundLoggerBase):
     @override
     def __repr__(self) -> str:
         return f"<logger {self._context!r}>"
+
+
+class _ForeignHandler(logging.Handler):
+    """Bring what libraries log through the standard library into the server's own log."""
+
+    def __init__(self, log: FilteringBoundLogger) -> None:
+        super().__init__(logging.WARNING)
+        self._log = log
+
+    @override
+    def emit(self, record: logging.LogRecord) -> None:
+        write = self._log.error if record.levelno >= ERROR else self._log.warning
+        error = record.exc_info[1] if record.exc_info else None
+        extra = {"error": repr(error)} if error else {}
+        write("{component}: {detail}", component=record.name, detail=record.getMessage(), **extra)
 
 
 class Logs:
@@ -188,6 +213,19 @@ class Logs:
     def settings(self) -> LogSettings:
         """Return what is in force."""
         return self._settings
+
+    def carry_global_loggers(self) -> None:
+        """Bring here what is logged through loggers that belong to no server.
+
+        That is: `structlog.get_logger`, and warnings of libraries through the standard library.
+        For the one server of a process.
+        """
+        structlog.configure(
+            processors=[], wrapper_class=_Logger, logger_factory=lambda *_: self._output
+        )
+        root = logging.getLogger()  # noqa: TID251 - here the standard library's records leave it
+        root.handlers = [_ForeignHandler(self.log)]
+        root.setLevel(logging.WARNING)
 
     def configure(self, settings: LogSettings) -> None:
         """Put other settings in force, for loggers that are held already too.
@@ -226,6 +264,14 @@ class Logs:
         if self._output.file is not None:
             self._output.file.close()
             self._output.file = None
+
+
+def _traceback_lines(error: BaseException) -> list[str]:
+    """Return where an error came from, outermost call first; without its own text."""
+    return [
+        f'File "{frame.filename}", line {frame.lineno}, in {frame.name}'
+        for frame in traceback.extract_tb(error.__traceback__, _TRACEBACK_FRAMES_MAX)
+    ]
 
 
 def _open_file(settings: LogSettings) -> LogFile | None:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import signal
 import sys
 from typing import TYPE_CHECKING, Final
 
-from typing_extensions import override
-
 from framework.errors import FrameworkError
-from framework.server.log_line import ERROR
 from framework.server.logs import Logs
 from framework.server.server import Server
 from framework.server.settings import log_settings_from_config
@@ -20,8 +16,6 @@ from framework.spec import StopReason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
-
-    from structlog.typing import FilteringBoundLogger
 
     from framework.plugins import PluginRegistry
     from framework.topology import ServerConfig
@@ -52,7 +46,7 @@ def run_server(
     except OSError as error:
         sys.stderr.write(f"nats-server: can't write the log: {error}; choose another logfile\n")
         return EXIT_FAILED
-    _carry_foreign_records(logs.log)
+    logs.carry_global_loggers()
     try:
         return asyncio.run(_Run(config, plugins, logs, status_fd, read_again).run())
     finally:
@@ -152,24 +146,3 @@ class _Run:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-class _ForeignHandler(logging.Handler):
-    """Bring what libraries log through the standard library into the server's own log."""
-
-    def __init__(self, log: FilteringBoundLogger) -> None:
-        super().__init__(logging.WARNING)
-        self._log = log
-
-    @override
-    def emit(self, record: logging.LogRecord) -> None:
-        write = self._log.error if record.levelno >= ERROR else self._log.warning
-        error = record.exc_info[1] if record.exc_info else None
-        extra = {"error": repr(error)} if error else {}
-        write("{component}: {detail}", component=record.name, detail=record.getMessage(), **extra)
-
-
-def _carry_foreign_records(log: FilteringBoundLogger) -> None:
-    root = logging.getLogger()  # noqa: TID251 - here the standard library's records leave it
-    root.handlers = [_ForeignHandler(log)]
-    root.setLevel(logging.WARNING)
