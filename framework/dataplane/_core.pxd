@@ -32,16 +32,7 @@ cdef class Core:
 
     cdef void begin_turn(self, int64_t now_ns) noexcept nogil
     cdef void end_turn(self) noexcept nogil
-    cdef void _apply(self, Command* command) noexcept nogil
     cdef void apply_shell(self, Command* command) noexcept nogil
     cdef Command* _order(self, int verb, uint64_t link, int64_t number, int64_t other, bytes data) except NULL
     cdef void _post(self, Command* command) noexcept nogil
     cdef object _feed_parked(self, Link* link, const char* at, size_t count)
-
-
-cdef char* command_chars(Command* command) noexcept nogil
-
-
-cdef enum:
-    # Verbs from here on are for `apply_shell`.
-    SHELL_VERBS = 100

@@ -5,36 +5,33 @@ at its end. A `Plane` turns the core in a loop thread of its own; tests and the 
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy, strlen
+from libc.string cimport memcpy
 
-from framework.dataplane._delivery cimport (
-    interest_send, link_doom, link_say, record_chars, record_new, subscription_drop,
+from framework.dataplane._commands cimport (
+    ADD_ACCOUNT, ANNOUNCE_INFO, ASK_LINKS, ASK_SUBSCRIPTIONS, CLOSE, FLAG_ACCOUNT_OMITTED, FLAG_ECHO, FLAG_HEADERS,
+    FLAG_NO_RESPONDERS, FLAG_PEDANTIC, FLAG_VERBOSE, PUBLISH, REGISTER_ROUTE, RESUME, RESUME_CLIENT, SEND, SET_INFO, SET_LIMITS,
+    SET_TRACE, SHELL_VERBS, SUBSCRIBE_SINK, UNSUBSCRIBE_SINK, WATCH_INTEREST, command_apply, command_chars,
 )
-from framework.dataplane._interest cimport is_valid_subject, subscription_add
+from framework.dataplane._events cimport event_made
+from framework.dataplane._interest cimport is_valid_subject
 from framework.dataplane._links cimport (
-    account_new, link_hung_up, link_info, link_of, link_open, link_received, link_register, link_row, link_window, links_bury,
-    links_tick, links_unpause, state_free, state_new, state_sweep,
+    link_hung_up, link_of, link_open, link_received, link_window, links_bury, links_tick, links_unpause, state_free, state_new,
+    state_sweep,
 )
-from framework.dataplane._output cimport block_chars, output_append, output_sent
-from framework.dataplane._parser cimport parse
-from framework.dataplane._sinkbatch cimport atomic_add, batch_free, batch_made, sink_flush, sink_release
+from framework.dataplane._output cimport output_sent
+from framework.dataplane._sinkbatch cimport atomic_add, batch_free, sink_release
 from framework.dataplane._state cimport (
-    CLIENT, RECORD_CLOSED, RECORD_DELIVERED, RECORD_ERR, RECORD_GREETING, RECORD_INTEREST, RECORD_LINKS, RECORD_OPENED, RECORD_PONG,
-    READ_BLOCK_BYTES, RECORD_SUBSCRIPTIONS, RECORD_TRACE, ROUTE, Account, ClosedStateC, Command, Farewell, Limits, Link, LinkKindC, Record, Row, Segment, Sink, State,
-    Subscription, Totals as TotalsC,
+    READ_BLOCK_BYTES, RECORD_TRACE, Command, Farewell, Limits, Link, LinkKindC, Record, Segment, Sink, State, Totals as TotalsC,
 )
-from framework.sublist._bytes cimport COPY_SLACK, write_decimal
+from framework.sublist._bytes cimport COPY_SLACK
 
 import os
 from collections.abc import Sequence
 
-from framework.dataplane.event import (
-    Closed, Delivered, ErrReceived, Greeting, InterestChanged, LinksAnswered, Opened, PongReceived, SubscriptionsAnswered, Traced,
-)
 from framework.dataplane.limits import PlaneLimits
-from framework.dataplane.link import LinkKind, LinkRow, SubscriptionRow
+from framework.dataplane.link import LinkKind
 from framework.dataplane.sink import Overflow
 from framework.dataplane.totals import Totals
 from framework.wire.closed_state import ClosedState
@@ -43,52 +40,9 @@ cdef extern from "unistd.h" nogil:
     ssize_t read(int fd, void* into, size_t count)
     ssize_t write(int fd, const void* source, size_t count)
 
-cdef enum Verb:
-    SET_INFO = 1
-    ANNOUNCE_INFO
-    RESUME_CLIENT
-    RESUME
-    REGISTER_ROUTE
-    SEND
-    CLOSE
-    ADD_ACCOUNT
-    SUBSCRIBE_SINK
-    UNSUBSCRIBE_SINK
-    PUBLISH
-    ASK_LINKS
-    ASK_SUBSCRIPTIONS
-    SET_LIMITS
-    WATCH_INTEREST
-    TRACE
-
 cdef enum:
-    FLAG_VERBOSE = 1
-    FLAG_PEDANTIC = 2
-    FLAG_ECHO = 4
-    FLAG_HEADERS = 8
-    FLAG_NO_RESPONDERS = 16
-    FLAG_ACCOUNT_OMITTED = 32
     SECOND_NS = 1000000000
     SINK_BYTES_MAX = 16777216
-
-KINDS = tuple(LinkKind)
-REASONS = {int(reason): reason for reason in ClosedState}
-
-
-cdef struct SubscriptionRecord:
-    # Head of one row in the answer to ask_subscriptions; subject, queue and sid follow.
-    uint64_t link
-    int64_t msgs
-    int64_t max_msgs
-    uint32_t account
-    uint32_t weight
-    uint32_t subject_length
-    uint32_t queue_length
-    uint32_t sid_length
-
-
-cdef char* command_chars(Command* command) noexcept nogil:
-    return <char*> (command + 1)
 
 
 cdef Limits limits_made(limits: PlaneLimits):
@@ -104,293 +58,6 @@ cdef Limits limits_made(limits: PlaneLimits):
     made.auth_timeout_ns = <int64_t> (limits.auth_timeout_s * SECOND_NS)
     made.auth_required = limits.auth_required
     return made
-
-
-# ---- carrying out commands ---------------------------------------------------------------------------------------------
-
-
-cdef void _set_info(State* state, Command* command) noexcept nogil:
-    cdef char* document = <char*> malloc(command.length + 1)
-    if document == NULL:
-        return
-    memcpy(document, command_chars(command), command.length)
-    free(state.info[command.number])
-    state.info[command.number] = document
-    state.info_length[command.number] = command.length
-
-
-cdef void _announce_info(State* state) noexcept nogil:
-    cdef uint32_t at
-    for at in range(state.link_count):
-        if state.links[at].kind == CLIENT and state.links[at].registered and state.links[at].protocol >= 1 and not state.links[at].doomed:
-            link_info(state, state.links[at])
-
-
-cdef void _resume(State* state, Link* link) noexcept nogil:
-    """Go on with what the link had sent behind its greeting."""
-    cdef size_t room
-    link.parked = 0
-    link.greeted = 1
-    if link_window(state, link, &room) == NULL:
-        return
-    link_received(state, link, 0)
-    if not link.parked and not link.doomed and state.shell.watch != NULL:
-        state.shell.watch(state.shell.self, link)
-
-
-cdef void _resume_client(State* state, Link* link, Command* command) noexcept nogil:
-    link.verbose = command.flags & FLAG_VERBOSE != 0
-    link.pedantic = command.flags & FLAG_PEDANTIC != 0
-    link.echo = command.flags & FLAG_ECHO != 0
-    link.headers = command.flags & FLAG_HEADERS != 0
-    link.no_responders = command.flags & FLAG_NO_RESPONDERS != 0
-    link.protocol = <int> command.other
-    link.account = state.accounts[command.number]
-    if link.memo != NULL:
-        link.memo.line_length = 0
-    link_register(state, link)
-    if link.verbose:
-        link_say(state, link, b"+OK\r\n")
-    _resume(state, link)
-
-
-cdef void _join_account(Account* account, Link* link) noexcept nogil:
-    cdef Link** grown
-    cdef uint32_t room
-    if account.route_count == account.route_room:
-        room = account.route_room * 2 + 4
-        grown = <Link**> realloc_links(account.routes, room)
-        if grown == NULL:
-            return
-        account.routes = grown
-        account.route_room = room
-    account.routes[account.route_count] = link
-    account.route_count += 1
-
-
-cdef extern from "stdlib.h" nogil:
-    void* realloc(void* memory, size_t count)
-
-
-cdef void* realloc_links(Link** links, uint32_t room) noexcept nogil:
-    return realloc(links, room * sizeof(Link*))
-
-
-cdef void _register_route(State* state, Link* link, Command* command) noexcept nogil:
-    cdef uint32_t* accounts = <uint32_t*> command_chars(command)
-    cdef size_t at
-    if link.registered:
-        return
-    link.headers = command.flags & FLAG_HEADERS != 0
-    link.account_omitted = command.flags & FLAG_ACCOUNT_OMITTED != 0
-    link.verbose = link.pedantic = 0
-    link_register(state, link)
-    link.ping_due_ns = state.now_ns + SECOND_NS
-    for at in range(command.length // sizeof(uint32_t)):
-        if accounts[at] < state.account_count:
-            link.account = state.accounts[accounts[at]]
-            _join_account(link.account, link)
-            interest_send(state, link.account, link)
-    _resume(state, link)
-
-
-cdef void _subscribe_sink(State* state, Command* command) noexcept nogil:
-    cdef Sink* sink = command.sink
-    cdef char* subject = command_chars(command)
-    sink.account = state.accounts[command.number]
-    sink.subscription = subscription_add(
-        state, NULL, sink.account, NULL, 0, subject, command.split, subject + command.split, command.length - command.split, 1
-    )
-    if sink.subscription == NULL:
-        sink_release(sink)
-        return
-    sink.subscription.sink = sink
-    sink.next = state.sinks
-    state.sinks = sink
-
-
-cdef void _unsubscribe_sink(State* state, int64_t id) noexcept nogil:
-    cdef Sink** at = &state.sinks
-    cdef Sink* sink
-    cdef Sink** filled = &state.filled
-    while at[0] != NULL and at[0].id != id:
-        at = &at[0].next
-    sink = at[0]
-    if sink == NULL:
-        return
-    at[0] = sink.next
-    subscription_drop(state, sink.subscription)
-    sink_flush(state, sink)
-    while filled[0] != NULL:
-        if filled[0] == sink:
-            filled[0] = sink.next_filled
-            break
-        filled = &filled[0].next_filled
-    sink_release(sink)
-
-
-cdef void _publish(State* state, Command* command) noexcept nogil:
-    cdef size_t need = 0
-    cdef char* chars = command_chars(command)
-    if state.system.account != state.accounts[command.number]:
-        state.system.account = state.accounts[command.number]
-        if state.system.memo != NULL:
-            state.system.memo.line_length = 0
-    parse(state, state.system, chars, chars + command.length, NULL, &need)
-
-
-cdef void _answer_links(State* state, Command* command) noexcept nogil:
-    cdef uint32_t at, count = 0
-    cdef Record* record
-    cdef Row* rows
-    record = record_new(state, RECORD_LINKS, NULL, state.link_count * sizeof(Row))
-    if record == NULL:
-        return
-    rows = <Row*> record_chars(record)
-    for at in range(state.link_count):
-        if command.other < 0 or state.links[at].kind == command.other:
-            link_row(state.links[at], &rows[count])
-            count += 1
-    record.number = command.number
-    record.length = count * sizeof(Row)
-
-
-cdef size_t _subscription_size(Subscription* subscription) noexcept nogil:
-    return (
-        sizeof(SubscriptionRecord) + subscription.interest.subject_length + subscription.interest.queue_length + subscription.sid_length
-    )
-
-
-cdef char* _put_subscription(char* at, Subscription* subscription) noexcept nogil:
-    cdef SubscriptionRecord head
-    head.link = subscription.link.id
-    head.msgs = subscription.msgs
-    head.max_msgs = subscription.max_msgs
-    head.account = subscription.account.index
-    head.weight = subscription.interest.weight
-    head.subject_length = subscription.interest.subject_length
-    head.queue_length = subscription.interest.queue_length
-    head.sid_length = subscription.sid_length
-    memcpy(at, &head, sizeof(head))
-    at += sizeof(head)
-    memcpy(at, subscription.interest.subject, head.subject_length)
-    at += head.subject_length
-    memcpy(at, subscription.interest.queue, head.queue_length)
-    at += head.queue_length
-    memcpy(at, subscription.sid, head.sid_length)
-    return at + head.sid_length
-
-
-cdef void _answer_subscriptions(State* state, Command* command) noexcept nogil:
-    cdef size_t total = 0
-    cdef uint32_t at
-    cdef Subscription* subscription
-    cdef Record* record
-    cdef char* chars = NULL
-    cdef int stage
-    for stage in range(2):
-        if stage == 1:
-            record = record_new(state, RECORD_SUBSCRIPTIONS, NULL, total)
-            if record == NULL:
-                return
-            record.number = command.number
-            chars = record_chars(record)
-        for at in range(state.link_count):
-            if command.link and state.links[at].id != command.link:
-                continue
-            subscription = state.links[at].subscriptions
-            while subscription != NULL:
-                if stage == 0:
-                    total += _subscription_size(subscription)
-                else:
-                    chars = _put_subscription(chars, subscription)
-                subscription = subscription.next
-
-
-cdef void _forget_lines(State* state) noexcept nogil:
-    """Look at every line again: a remembered one was checked against what was in force before."""
-    cdef uint32_t at
-    for at in range(state.link_count):
-        if state.links[at].memo != NULL:
-            state.links[at].memo.line_length = 0
-
-
-cdef void _set_limits(State* state, Command* command) noexcept nogil:
-    memcpy(&state.limits, command_chars(command), sizeof(Limits))
-    _forget_lines(state)
-
-
-# ---- events for Python -------------------------------------------------------------------------------------------------
-
-
-cdef bytes _text(Record* record):
-    return PyBytes_FromStringAndSize(record_chars(record), record.length)
-
-
-cdef object _row_made(Row* row):
-    return LinkRow(
-        row.link, KINDS[row.kind], row.cid, row.host.decode(), row.port, row.opened_ns, row.received_ns, row.rtt_ns, row.pending,
-        row.in_msgs, row.in_bytes, row.out_msgs, row.out_bytes, row.subscriptions, row.stalls,
-    )
-
-
-cdef object _subscriptions_made(Record* record):
-    cdef SubscriptionRecord head
-    cdef const char* at = record_chars(record)
-    cdef const char* end = at + record.length
-    rows = []
-    while at < end:
-        memcpy(&head, at, sizeof(head))
-        at += sizeof(head)
-        subject = at[: head.subject_length]
-        at += head.subject_length
-        queue = at[: head.queue_length]
-        at += head.queue_length
-        rows.append(SubscriptionRow(
-            head.link, head.account, subject, queue, at[: head.sid_length], head.msgs, head.max_msgs, head.weight
-        ))
-        at += head.sid_length
-    return SubscriptionsAnswered(record.number, tuple(rows))
-
-
-cdef object _event_made(Record* record):
-    cdef Row* rows
-    cdef size_t at
-    cdef bytes text
-    if record.type == RECORD_OPENED:
-        return Opened(
-            record.link, KINDS[record.kind], record.row.cid, record.row.host.decode(), record.row.port, record.number,
-            record.row.opened_ns,
-        )
-    if record.type == RECORD_GREETING:
-        return Greeting(
-            record.link, KINDS[record.kind], "INFO" if record.number else "CONNECT", _text(record), record.flag != 0
-        )
-    if record.type == RECORD_CLOSED:
-        return Closed(
-            record.link, KINDS[record.kind], REASONS[record.number], _text(record).decode("ascii", "replace"), _row_made(&record.row),
-            record.other,
-        )
-    if record.type == RECORD_DELIVERED:
-        batch = batch_made(record.batch)
-        record.batch = NULL
-        return Delivered(record.number, batch)
-    if record.type == RECORD_TRACE:
-        return Traced(record.link, KINDS[record.kind], record.flag != 0, _text(record))
-    if record.type == RECORD_ERR:
-        return ErrReceived(record.link, KINDS[record.kind], _text(record))
-    if record.type == RECORD_PONG:
-        return PongReceived(record.link, KINDS[record.kind], record.number)
-    if record.type == RECORD_INTEREST:
-        text = _text(record)
-        return InterestChanged(record.number, text[: record.link], text[record.link + 1 :], record.other)
-    if record.type == RECORD_LINKS:
-        rows = <Row*> record_chars(record)
-        return LinksAnswered(record.number, tuple([_row_made(&rows[at]) for at in range(record.length // sizeof(Row))]))
-    return _subscriptions_made(record)
-
-
-# ---- the class ---------------------------------------------------------------------------------------------------------
 
 
 cdef bytes _plain(what, value):
@@ -482,7 +149,7 @@ cdef class Core:
             if command.verb >= SHELL_VERBS:
                 self.apply_shell(command)
             else:
-                self._apply(command)
+                command_apply(self.state, command)
             done = command
             command = command.next
             free(done)
@@ -510,48 +177,6 @@ cdef class Core:
 
     cdef void apply_shell(self, Command* command) noexcept nogil:
         """Apply what only a plane with sockets has."""
-
-    cdef void _apply(self, Command* command) noexcept nogil:
-        cdef State* state = self.state
-        cdef Link* link
-        if command.verb == SET_INFO:
-            _set_info(state, command)
-        elif command.verb == ANNOUNCE_INFO:
-            _announce_info(state)
-        elif command.verb == ADD_ACCOUNT:
-            account_new(state, command_chars(command), command.length)
-        elif command.verb == SUBSCRIBE_SINK:
-            _subscribe_sink(state, command)
-        elif command.verb == UNSUBSCRIBE_SINK:
-            _unsubscribe_sink(state, command.number)
-        elif command.verb == PUBLISH:
-            _publish(state, command)
-        elif command.verb == ASK_LINKS:
-            _answer_links(state, command)
-        elif command.verb == ASK_SUBSCRIPTIONS:
-            _answer_subscriptions(state, command)
-        elif command.verb == SET_LIMITS:
-            _set_limits(state, command)
-        elif command.verb == WATCH_INTEREST:
-            state.watch_interest = command.number != 0
-        elif command.verb == TRACE:
-            state.trace = command.number != 0
-            _forget_lines(state)
-        else:
-            link = link_of(state, command.link)
-            if link == NULL:
-                return
-            if command.verb == RESUME_CLIENT:
-                _resume_client(state, link, command)
-            elif command.verb == RESUME:
-                _resume(state, link)
-            elif command.verb == REGISTER_ROUTE:
-                _register_route(state, link, command)
-            elif command.verb == SEND:
-                output_append(state, link, command_chars(command), command.length)
-            elif command.verb == CLOSE:
-                output_append(state, link, command_chars(command), command.length)
-                link_doom(state, link, <ClosedStateC> command.number, True, NULL)
 
     # ---- commands
 
@@ -702,7 +327,7 @@ cdef class Core:
 
     def trace(self, on: bool) -> None:
         """Report the protocol lines of all links as `Traced` from now on, or no more; at most 10,000 wait."""
-        self._post(self._order(TRACE, 0, bool(on), 0, b""))
+        self._post(self._order(SET_TRACE, 0, bool(on), 0, b""))
 
     # ---- answers
 
@@ -721,7 +346,7 @@ cdef class Core:
         while record != NULL:
             if record.type == RECORD_TRACE:
                 atomic_add(&self.state.traces_waiting, -1)
-            events.append(_event_made(record))
+            events.append(event_made(record))
             done = record
             record = record.next
             free(done)

@@ -8,7 +8,8 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
 
-from framework.dataplane._core cimport SHELL_VERBS, Core, command_chars
+from framework.dataplane._commands cimport SHELL_VERBS
+from framework.dataplane._core cimport Core
 from framework.dataplane._delivery cimport link_doom
 from framework.dataplane._links cimport (
     link_hung_up, link_of, link_open, link_received, link_window, links_bury,

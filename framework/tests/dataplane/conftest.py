@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from framework.dataplane import Core, Event, Greeting, LinkKind, PlaneLimits
+from framework.wire.closed_state import ClosedState
 
 SECOND_NS = 1_000_000_000
 
@@ -39,7 +40,12 @@ class Talk:
             self.events += self.core.take_events()
 
     def _log_in(self, event: Greeting) -> None:
-        options = {"verbose": True, "pedantic": True, "echo": True, **json.loads(event.document)}
+        try:
+            said = json.loads(event.document)
+        except ValueError:
+            self.core.close(event.link, ClosedState.PROTOCOL_VIOLATION)
+            return
+        options = {"verbose": True, "pedantic": True, "echo": True, **said}
         self.core.resume_client(
             event.link,
             verbose=options["verbose"],

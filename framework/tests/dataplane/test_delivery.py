@@ -27,7 +27,10 @@ def test_a_run_of_one_line_arrives_whole_and_in_order(talk: Talk, count: int) ->
     subscriber.say(b"SUB run 1\r\n")
     publisher.say(b"".join(b"PUB run 6\r\n%06d\r\n" % number for number in range(count)))
 
-    assert b"".join(b"MSG run 1 6\r\n%06d\r\n" % number for number in range(count)) == subscriber.heard()
+    assert (
+        b"".join(b"MSG run 1 6\r\n%06d\r\n" % number for number in range(count))
+        == subscriber.heard()
+    )
     assert (count, 6 * count) == (talk.core.totals().in_msgs, talk.core.totals().in_bytes)
 
 

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from framework.dataplane import Closed, LinkKind, LinksAnswered, Opened, PlaneLimits, SubscriptionsAnswered, Traced
+from framework.dataplane import (
+    Closed,
+    LinkKind,
+    LinksAnswered,
+    Opened,
+    PlaneLimits,
+    SubscriptionsAnswered,
+    Traced,
+)
 from framework.tests.dataplane.conftest import Talk
 from framework.wire.closed_state import ClosedState
 
@@ -47,7 +55,9 @@ def test_a_new_info_is_announced_to_clients_that_understand(talk: Talk) -> None:
     new, old = talk.client(protocol=1), talk.client(protocol=0)
     talk.core.set_info(LinkKind.CLIENT, b'{"connect_urls":["b:1"]}', announce=True)
 
-    assert b'INFO {"connect_urls":["b:1"],"client_id":1,"client_ip":"127.0.0.1"} \r\n' == new.heard()
+    assert (
+        b'INFO {"connect_urls":["b:1"],"client_id":1,"client_ip":"127.0.0.1"} \r\n' == new.heard()
+    )
     assert b"" == old.heard()
 
 
@@ -66,7 +76,9 @@ def test_subscriptions_have_a_limit() -> None:
     talk = Talk(PlaneLimits(max_subscriptions=2))
     client = talk.client()
 
-    assert b"-ERR 'maximum subscriptions exceeded'\r\nPONG\r\n" == client.ask(b"SUB a 1\r\nSUB b 2\r\nSUB c 3\r\nPING\r\n")
+    assert b"-ERR 'maximum subscriptions exceeded'\r\nPONG\r\n" == client.ask(
+        b"SUB a 1\r\nSUB b 2\r\nSUB c 3\r\nPING\r\n"
+    )
 
 
 def test_a_silent_client_is_pinged_and_then_given_up() -> None:
@@ -122,7 +134,9 @@ def test_too_much_that_waits_cuts_a_slow_client_off_and_nobody_else() -> None:
         talk.turn(0.02)
 
     assert 120 == received
-    assert [(slow.link, ClosedState.SLOW_CONSUMER_PENDING_BYTES)] == [(e.link, e.reason) for e in talk.of(Closed)]
+    assert [(slow.link, ClosedState.SLOW_CONSUMER_PENDING_BYTES)] == [
+        (e.link, e.reason) for e in talk.of(Closed)
+    ]
     assert 1 == talk.core.totals().slow_clients
     assert talk.core.totals().stalled_clients > 0
 
@@ -152,9 +166,21 @@ def test_rows_say_what_a_link_did(talk: Talk) -> None:
     rows = {row.link: row for event in talk.of(LinksAnswered) for row in event.rows}
     answers = {event.token: event.rows for event in talk.of(SubscriptionsAnswered)}
 
-    assert (1, 5, 0, 0) == (rows[one.link].in_msgs, rows[one.link].in_bytes, rows[one.link].out_msgs, rows[one.link].subscriptions)
-    assert (0, 1, 5, 1) == (rows[two.link].in_msgs, rows[two.link].out_msgs, rows[two.link].out_bytes, rows[two.link].subscriptions)
-    assert [(two.link, b"a.*", b"q", b"7", 1)] == [(r.link, r.subject, r.queue, r.sid, r.msgs) for r in answers[12]]
+    assert (1, 5, 0, 0) == (
+        rows[one.link].in_msgs,
+        rows[one.link].in_bytes,
+        rows[one.link].out_msgs,
+        rows[one.link].subscriptions,
+    )
+    assert (0, 1, 5, 1) == (
+        rows[two.link].in_msgs,
+        rows[two.link].out_msgs,
+        rows[two.link].out_bytes,
+        rows[two.link].subscriptions,
+    )
+    assert [(two.link, b"a.*", b"q", b"7", 1)] == [
+        (r.link, r.subject, r.queue, r.sid, r.msgs) for r in answers[12]
+    ]
     assert () == answers[13]
 
 

@@ -13,9 +13,12 @@ from framework.wire.closed_state import ClosedState
 CONNECT = b'CONNECT {"verbose":false,"pedantic":false,"headers":true,"no_responders":true}\r\n'
 
 CLIENT_SCRIPTS = [
-    CONNECT + b"SUB foo 1\r\nPUB foo 5\r\nhello\r\nPUB foo 5\r\nworld\r\nPUB foo 5\r\nagain\r\nPING\r\n",
-    CONNECT + b"sub foo.* q 1\r\npub foo.a _R 0\r\n\r\nUNSUB 1 1\r\nPub foo.b 1\r\nx\r\nPub foo.b 1\r\ny\r\n",
-    CONNECT + b"SUB h 9\r\nHPUB h 12 14\r\nNATS/1.0\r\n\r\nhi\r\nHPUB h rep 12 12\r\nNATS/1.0\r\n\r\n\r\n",
+    CONNECT
+    + b"SUB foo 1\r\nPUB foo 5\r\nhello\r\nPUB foo 5\r\nworld\r\nPUB foo 5\r\nagain\r\nPING\r\n",
+    CONNECT
+    + b"sub foo.* q 1\r\npub foo.a _R 0\r\n\r\nUNSUB 1 1\r\nPub foo.b 1\r\nx\r\nPub foo.b 1\r\ny\r\n",
+    CONNECT
+    + b"SUB h 9\r\nHPUB h 12 14\r\nNATS/1.0\r\n\r\nhi\r\nHPUB h rep 12 12\r\nNATS/1.0\r\n\r\n\r\n",
     CONNECT + b"SUB > a\r\nPUB x.y 3\r\na\r\n\r\nPUB x.y 3\r\n\r\n\n\r\n+OK\r\nPONG\r\nPING\n",
     CONNECT + b"SUB _I.1 1\r\nPUB nobody _I.1 2\r\nhi\r\nPING\r\n",
     CONNECT + b"SUB\tfoo \t 1\r\nPUB foo\t\t2 \r\nab\r\nUNSUB 1\r\nUNSUB 1 7\r\nUNSUB 99\r\n",
@@ -58,7 +61,12 @@ def _run(script: bytes, cuts: list[int], kind: LinkKind) -> tuple[bytes, list[ob
             output += peer.heard()
         at = max(at, cut)
     return output + listener.heard(), [
-        (type(event), getattr(event, "document", None), getattr(event, "text", None), getattr(event, "reason", None))
+        (
+            type(event),
+            getattr(event, "document", None),
+            getattr(event, "text", None),
+            getattr(event, "reason", None),
+        )
         for event in talk.events
     ]
 
@@ -89,15 +97,31 @@ def test_any_cut_gives_the_same(data: st.DataObject, which: int) -> None:
 @settings(max_examples=200, deadline=None)
 @given(
     st.lists(
-        st.sampled_from(
-            [b"PUB", b"SUB", b"foo", b" ", b"\t", b"\r\n", b"1", b"-", b"HPUB", b"UNSUB", b">", b"PING", b"CONNECT {}", b"9999", b"\0"]
-        )
+        st.sampled_from([
+            b"PUB",
+            b"SUB",
+            b"foo",
+            b" ",
+            b"\t",
+            b"\r\n",
+            b"1",
+            b"-",
+            b"HPUB",
+            b"UNSUB",
+            b">",
+            b"PING",
+            b"CONNECT {}",
+            b"9999",
+            b"\0",
+        ])
         | st.binary(max_size=5),
         max_size=40,
     ).map(b"".join),
     st.lists(st.integers(1, 60), max_size=5),
 )
-def test_garbage_gives_the_same_in_pieces_and_never_more_than_an_error(script: bytes, cuts: list[int]) -> None:
+def test_garbage_gives_the_same_in_pieces_and_never_more_than_an_error(
+    script: bytes, cuts: list[int]
+) -> None:
     inside = [cut for cut in cuts if cut < len(script)]
 
     assert _run(script, [], LinkKind.CLIENT) == _run(script, inside, LinkKind.CLIENT)
@@ -107,9 +131,21 @@ def test_garbage_gives_the_same_in_pieces_and_never_more_than_an_error(script: b
     ("said", "answer", "reason"),
     [
         (b"NOPE\r\n", b"-ERR 'Unknown Protocol Operation'\r\n", ClosedState.PARSE_ERROR),
-        (b"PUB foo 1048577\r\n", b"-ERR 'Maximum Payload Violation'\r\n", ClosedState.MAX_PAYLOAD_EXCEEDED),
-        (b"SUB " + b"a" * 4095 + b" 1\r\n", b"-ERR 'maximum control line exceeded'\r\n", ClosedState.MAX_CONTROL_LINE_EXCEEDED),
-        (b"SUB " + b"a" * 5000, b"-ERR 'maximum control line exceeded'\r\n", ClosedState.MAX_CONTROL_LINE_EXCEEDED),
+        (
+            b"PUB foo 1048577\r\n",
+            b"-ERR 'Maximum Payload Violation'\r\n",
+            ClosedState.MAX_PAYLOAD_EXCEEDED,
+        ),
+        (
+            b"SUB " + b"a" * 4095 + b" 1\r\n",
+            b"-ERR 'maximum control line exceeded'\r\n",
+            ClosedState.MAX_CONTROL_LINE_EXCEEDED,
+        ),
+        (
+            b"SUB " + b"a" * 5000,
+            b"-ERR 'maximum control line exceeded'\r\n",
+            ClosedState.MAX_CONTROL_LINE_EXCEEDED,
+        ),
         (b"PUB foo -1\r\n", b"-ERR 'Bad or Missing Size'\r\n", ClosedState.PROTOCOL_VIOLATION),
         (b"-ERR 'x'\r\n", b"", ClosedState.PARSE_ERROR),
     ],
@@ -130,7 +166,9 @@ def test_a_control_line_of_exactly_the_limit_is_taken(talk: Talk) -> None:
 def test_headers_need_to_be_asked_for(talk: Talk) -> None:
     client = talk.client(headers=False)
 
-    assert b"-ERR 'message headers not supported'\r\n" == client.ask(b"HPUB a 12 12\r\nNATS/1.0\r\n\r\n\r\n")
+    assert b"-ERR 'message headers not supported'\r\n" == client.ask(
+        b"HPUB a 12 12\r\nNATS/1.0\r\n\r\n\r\n"
+    )
 
 
 def test_before_login_only_connect_is_taken_when_it_is_required() -> None:
@@ -171,4 +209,6 @@ def test_what_a_registered_route_reports(talk: Talk) -> None:
     assert b"PING\r\n" == heard
     assert [SECOND_NS // 1000] == [event.rtt_ns for event in talk.of(PongReceived)]
     assert [b"No route for account"] == [event.text for event in talk.of(ErrReceived)]
-    assert [(b'{"ldm":true}', False)] == [(event.document, event.parked) for event in talk.of(Greeting)]
+    assert [(b'{"ldm":true}', False)] == [
+        (event.document, event.parked) for event in talk.of(Greeting)
+    ]

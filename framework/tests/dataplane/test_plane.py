@@ -38,7 +38,13 @@ class Server:
             for event in events:
                 if isinstance(event, Greeting):
                     self.plane.resume_client(
-                        event.link, verbose=False, pedantic=False, echo=True, headers=True, no_responders=True, protocol=1
+                        event.link,
+                        verbose=False,
+                        pedantic=False,
+                        echo=True,
+                        headers=True,
+                        no_responders=True,
+                        protocol=1,
                     )
         return found
 
@@ -120,7 +126,9 @@ def test_a_reader_that_reads_nothing_is_cut_off_and_others_go_on(server: Server)
             server.events += server.plane.take_events()
             closed = [event for event in server.events if isinstance(event, Closed)]
 
-        assert [ClosedState.SLOW_CONSUMER_PENDING_BYTES] == [event.reason for event in server.take(Closed)]  # type: ignore[attr-defined]
+        assert [ClosedState.SLOW_CONSUMER_PENDING_BYTES] == [
+            event.reason for event in server.take(Closed)
+        ]  # type: ignore[attr-defined]
 
 
 def test_a_hundred_connections_come_and_go(server: Server) -> None:

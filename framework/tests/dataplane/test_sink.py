@@ -15,12 +15,17 @@ def _messages(talk: Talk) -> list[tuple[bytes, bytes, bytes, bytes]]:
 def test_a_sink_gets_batches_in_order(talk: Talk) -> None:
     sink = talk.core.subscribe_sink(0, b"s.*")
     client = talk.client()
-    client.say(b"PUB s.1 r 3\r\none\r\nHPUB s.2 12 15\r\nNATS/1.0\r\n\r\ntwo\r\nPUB other 1\r\nx\r\n")
+    client.say(
+        b"PUB s.1 r 3\r\none\r\nHPUB s.2 12 15\r\nNATS/1.0\r\n\r\ntwo\r\nPUB other 1\r\nx\r\n"
+    )
     (event,) = talk.of(Delivered)
     batch = event.batch
 
     assert (sink, 2) == (event.sink, len(batch))
-    assert [(b"s.1", b"r", b"", b"one"), (b"s.2", b"", b"NATS/1.0\r\n\r\n", b"two")] == batch.detach()
+    assert [
+        (b"s.1", b"r", b"", b"one"),
+        (b"s.2", b"", b"NATS/1.0\r\n\r\n", b"two"),
+    ] == batch.detach()
     assert b"two" == bytes(batch.payload(1))
     assert b"s.1" == batch.subject(0)
     assert client.link == batch.link(0)
@@ -31,7 +36,15 @@ def test_a_sink_gets_batches_in_order(talk: Talk) -> None:
 def test_batches_are_bounded(talk: Talk) -> None:
     talk.core.subscribe_sink(0, b"s", bytes_max=10_000_000)
     client = talk.client()
-    client.say(b"PUB s 1\r\nx\r\n" * 5000 + b"PUB s 200000\r\n" + b"y" * 200_000 + b"\r\n" + b"PUB s 200000\r\n" + b"y" * 200_000 + b"\r\n")
+    client.say(
+        b"PUB s 1\r\nx\r\n" * 5000
+        + b"PUB s 200000\r\n"
+        + b"y" * 200_000
+        + b"\r\n"
+        + b"PUB s 200000\r\n"
+        + b"y" * 200_000
+        + b"\r\n"
+    )
     sizes = [len(event.batch) for event in talk.of(Delivered)]
 
     assert 5002 == sum(sizes)
@@ -108,12 +121,20 @@ def test_what_the_process_publishes_reaches_clients_routes_and_sinks(talk: Talk)
     route.say(b"RS+ $G p.*\r\n")
     route.heard()
     talk.core.subscribe_sink(0, b"p.x")
-    talk.core.publish(0, [(b"p.x", b"", b"", b"plain"), (b"p.x", b"re", b"NATS/1.0\r\n\r\n", b"two"), (b"p.x", b"", b"", b"plain")])
+    talk.core.publish(
+        0,
+        [
+            (b"p.x", b"", b"", b"plain"),
+            (b"p.x", b"re", b"NATS/1.0\r\n\r\n", b"two"),
+            (b"p.x", b"", b"", b"plain"),
+        ],
+    )
     talk.turn()
     talk.turn()
 
     assert (
-        b"MSG p.x 1 5\r\nplain\r\nHMSG p.x 1 re 12 15\r\nNATS/1.0\r\n\r\ntwo\r\nMSG p.x 1 5\r\nplain\r\n" == client.heard()
+        b"MSG p.x 1 5\r\nplain\r\nHMSG p.x 1 re 12 15\r\nNATS/1.0\r\n\r\ntwo\r\nMSG p.x 1 5\r\nplain\r\n"
+        == client.heard()
     )
     assert 3 == route.heard().count(b"MSG $G p.x ")
     assert [b"plain", b"two", b"plain"] == [payload for *_, payload in _messages(talk)]

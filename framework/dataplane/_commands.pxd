@@ -1,0 +1,37 @@
+"""The C face of commands; see `_commands.pyx`."""
+
+from framework.dataplane._state cimport Command, State
+
+
+cdef enum Verb:
+    SET_INFO = 1
+    ANNOUNCE_INFO
+    RESUME_CLIENT
+    RESUME
+    REGISTER_ROUTE
+    SEND
+    CLOSE
+    ADD_ACCOUNT
+    SUBSCRIBE_SINK
+    UNSUBSCRIBE_SINK
+    PUBLISH
+    ASK_LINKS
+    ASK_SUBSCRIPTIONS
+    SET_LIMITS
+    WATCH_INTEREST
+    SET_TRACE
+    SHELL_VERBS = 100
+    # Verbs from here on are of a plane with sockets.
+
+
+cdef enum:
+    FLAG_VERBOSE = 1
+    FLAG_PEDANTIC = 2
+    FLAG_ECHO = 4
+    FLAG_HEADERS = 8
+    FLAG_NO_RESPONDERS = 16
+    FLAG_ACCOUNT_OMITTED = 32
+
+
+cdef char* command_chars(Command* command) noexcept nogil
+cdef void command_apply(State* state, Command* command) noexcept nogil

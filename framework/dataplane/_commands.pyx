@@ -1,0 +1,269 @@
+"""Commands, carried out by the loop between its turns."""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memcpy
+
+from framework.dataplane._delivery cimport interest_send, link_doom, link_say, record_chars, record_new, subscription_drop
+from framework.dataplane._events cimport SubscriptionRecord
+from framework.dataplane._interest cimport subscription_add
+from framework.dataplane._links cimport account_new, link_info, link_of, link_received, link_register, link_row, link_window
+from framework.dataplane._output cimport output_append
+from framework.dataplane._parser cimport parse
+from framework.dataplane._sinkbatch cimport sink_flush, sink_release
+from framework.dataplane._state cimport (
+    CLIENT, RECORD_LINKS, RECORD_SUBSCRIPTIONS, Account, ClosedStateC, Command, Limits, Link, Record, Row, Sink, State, Subscription,
+)
+
+cdef enum:
+    SECOND_NS = 1000000000
+
+
+cdef char* command_chars(Command* command) noexcept nogil:
+    return <char*> (command + 1)
+
+
+cdef void _set_info(State* state, Command* command) noexcept nogil:
+    cdef char* document = <char*> malloc(command.length + 1)
+    if document == NULL:
+        return
+    memcpy(document, command_chars(command), command.length)
+    free(state.info[command.number])
+    state.info[command.number] = document
+    state.info_length[command.number] = command.length
+
+
+cdef void _announce_info(State* state) noexcept nogil:
+    cdef uint32_t at
+    for at in range(state.link_count):
+        if state.links[at].kind == CLIENT and state.links[at].registered and state.links[at].protocol >= 1 and not state.links[at].doomed:
+            link_info(state, state.links[at])
+
+
+cdef void _resume(State* state, Link* link) noexcept nogil:
+    """Go on with what the link had sent behind its greeting."""
+    cdef size_t room
+    link.parked = 0
+    link.greeted = 1
+    if link_window(state, link, &room) == NULL:
+        return
+    link_received(state, link, 0)
+    if not link.parked and not link.doomed and state.shell.watch != NULL:
+        state.shell.watch(state.shell.self, link)
+
+
+cdef void _resume_client(State* state, Link* link, Command* command) noexcept nogil:
+    link.verbose = command.flags & FLAG_VERBOSE != 0
+    link.pedantic = command.flags & FLAG_PEDANTIC != 0
+    link.echo = command.flags & FLAG_ECHO != 0
+    link.headers = command.flags & FLAG_HEADERS != 0
+    link.no_responders = command.flags & FLAG_NO_RESPONDERS != 0
+    link.protocol = <int> command.other
+    link.account = state.accounts[command.number]
+    if link.memo != NULL:
+        link.memo.line_length = 0
+    link_register(state, link)
+    if link.verbose:
+        link_say(state, link, b"+OK\r\n")
+    _resume(state, link)
+
+
+cdef void _join_account(Account* account, Link* link) noexcept nogil:
+    cdef Link** grown
+    cdef uint32_t room
+    if account.route_count == account.route_room:
+        room = account.route_room * 2 + 4
+        grown = <Link**> realloc(account.routes, room * sizeof(Link*))
+        if grown == NULL:
+            return
+        account.routes = grown
+        account.route_room = room
+    account.routes[account.route_count] = link
+    account.route_count += 1
+
+
+cdef void _register_route(State* state, Link* link, Command* command) noexcept nogil:
+    cdef uint32_t* accounts = <uint32_t*> command_chars(command)
+    cdef size_t at
+    if link.registered:
+        return
+    link.headers = command.flags & FLAG_HEADERS != 0
+    link.account_omitted = command.flags & FLAG_ACCOUNT_OMITTED != 0
+    link.verbose = link.pedantic = 0
+    link_register(state, link)
+    link.ping_due_ns = state.now_ns + SECOND_NS
+    for at in range(command.length // sizeof(uint32_t)):
+        if accounts[at] < state.account_count:
+            link.account = state.accounts[accounts[at]]
+            _join_account(link.account, link)
+            interest_send(state, link.account, link)
+    _resume(state, link)
+
+
+cdef void _subscribe_sink(State* state, Command* command) noexcept nogil:
+    cdef Sink* sink = command.sink
+    cdef char* subject = command_chars(command)
+    sink.account = state.accounts[command.number]
+    sink.subscription = subscription_add(
+        state, NULL, sink.account, NULL, 0, subject, command.split, subject + command.split, command.length - command.split, 1
+    )
+    if sink.subscription == NULL:
+        sink_release(sink)
+        return
+    sink.subscription.sink = sink
+    sink.next = state.sinks
+    state.sinks = sink
+
+
+cdef void _unsubscribe_sink(State* state, int64_t id) noexcept nogil:
+    cdef Sink** at = &state.sinks
+    cdef Sink* sink
+    cdef Sink** filled = &state.filled
+    while at[0] != NULL and at[0].id != id:
+        at = &at[0].next
+    sink = at[0]
+    if sink == NULL:
+        return
+    at[0] = sink.next
+    subscription_drop(state, sink.subscription)
+    sink_flush(state, sink)
+    while filled[0] != NULL:
+        if filled[0] == sink:
+            filled[0] = sink.next_filled
+            break
+        filled = &filled[0].next_filled
+    sink_release(sink)
+
+
+cdef void _publish(State* state, Command* command) noexcept nogil:
+    cdef size_t need = 0
+    cdef char* chars = command_chars(command)
+    if state.system.account != state.accounts[command.number]:
+        state.system.account = state.accounts[command.number]
+        if state.system.memo != NULL:
+            state.system.memo.line_length = 0
+    parse(state, state.system, chars, chars + command.length, NULL, &need)
+
+
+cdef void _answer_links(State* state, Command* command) noexcept nogil:
+    cdef uint32_t at, count = 0
+    cdef Record* record
+    cdef Row* rows
+    record = record_new(state, RECORD_LINKS, NULL, state.link_count * sizeof(Row))
+    if record == NULL:
+        return
+    rows = <Row*> record_chars(record)
+    for at in range(state.link_count):
+        if command.other < 0 or state.links[at].kind == command.other:
+            link_row(state.links[at], &rows[count])
+            count += 1
+    record.number = command.number
+    record.length = count * sizeof(Row)
+
+
+cdef size_t _subscription_size(Subscription* subscription) noexcept nogil:
+    return (
+        sizeof(SubscriptionRecord) + subscription.interest.subject_length + subscription.interest.queue_length + subscription.sid_length
+    )
+
+
+cdef char* _put_subscription(char* at, Subscription* subscription) noexcept nogil:
+    cdef SubscriptionRecord head
+    head.link = subscription.link.id
+    head.msgs = subscription.msgs
+    head.max_msgs = subscription.max_msgs
+    head.account = subscription.account.index
+    head.weight = subscription.interest.weight
+    head.subject_length = subscription.interest.subject_length
+    head.queue_length = subscription.interest.queue_length
+    head.sid_length = subscription.sid_length
+    memcpy(at, &head, sizeof(head))
+    at += sizeof(head)
+    memcpy(at, subscription.interest.subject, head.subject_length)
+    at += head.subject_length
+    memcpy(at, subscription.interest.queue, head.queue_length)
+    at += head.queue_length
+    memcpy(at, subscription.sid, head.sid_length)
+    return at + head.sid_length
+
+
+cdef void _answer_subscriptions(State* state, Command* command) noexcept nogil:
+    cdef size_t total = 0
+    cdef uint32_t at
+    cdef Subscription* subscription
+    cdef Record* record
+    cdef char* chars = NULL
+    cdef int stage
+    for stage in range(2):
+        if stage == 1:
+            record = record_new(state, RECORD_SUBSCRIPTIONS, NULL, total)
+            if record == NULL:
+                return
+            record.number = command.number
+            chars = record_chars(record)
+        for at in range(state.link_count):
+            if command.link and state.links[at].id != command.link:
+                continue
+            subscription = state.links[at].subscriptions
+            while subscription != NULL:
+                if stage == 0:
+                    total += _subscription_size(subscription)
+                else:
+                    chars = _put_subscription(chars, subscription)
+                subscription = subscription.next
+
+
+cdef void _forget_lines(State* state) noexcept nogil:
+    """Look at every line again: a remembered one was checked against what was in force before."""
+    cdef uint32_t at
+    for at in range(state.link_count):
+        if state.links[at].memo != NULL:
+            state.links[at].memo.line_length = 0
+
+
+cdef void _set_limits(State* state, Command* command) noexcept nogil:
+    memcpy(&state.limits, command_chars(command), sizeof(Limits))
+    _forget_lines(state)
+
+
+cdef void command_apply(State* state, Command* command) noexcept nogil:
+    """Carry out one command; what is for a link that has ended does nothing."""
+    cdef Link* link
+    if command.verb == SET_INFO:
+        _set_info(state, command)
+    elif command.verb == ANNOUNCE_INFO:
+        _announce_info(state)
+    elif command.verb == ADD_ACCOUNT:
+        account_new(state, command_chars(command), command.length)
+    elif command.verb == SUBSCRIBE_SINK:
+        _subscribe_sink(state, command)
+    elif command.verb == UNSUBSCRIBE_SINK:
+        _unsubscribe_sink(state, command.number)
+    elif command.verb == PUBLISH:
+        _publish(state, command)
+    elif command.verb == ASK_LINKS:
+        _answer_links(state, command)
+    elif command.verb == ASK_SUBSCRIPTIONS:
+        _answer_subscriptions(state, command)
+    elif command.verb == SET_LIMITS:
+        _set_limits(state, command)
+    elif command.verb == WATCH_INTEREST:
+        state.watch_interest = command.number != 0
+    elif command.verb == SET_TRACE:
+        state.trace = command.number != 0
+        _forget_lines(state)
+    else:
+        link = link_of(state, command.link)
+        if link == NULL:
+            return
+        if command.verb == RESUME_CLIENT:
+            _resume_client(state, link, command)
+        elif command.verb == RESUME:
+            _resume(state, link)
+        elif command.verb == REGISTER_ROUTE:
+            _register_route(state, link, command)
+        elif command.verb == SEND:
+            output_append(state, link, command_chars(command), command.length)
+        elif command.verb == CLOSE:
+            output_append(state, link, command_chars(command), command.length)
+            link_doom(state, link, <ClosedStateC> command.number, True, NULL)

@@ -1,0 +1,20 @@
+"""The C face of events for Python; see `_events.pyx`."""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from framework.dataplane._state cimport Record
+
+
+cdef struct SubscriptionRecord:
+    # Head of one row in the answer to ask_subscriptions; subject, queue and sid follow.
+    uint64_t link
+    int64_t msgs
+    int64_t max_msgs
+    uint32_t account
+    uint32_t weight
+    uint32_t subject_length
+    uint32_t queue_length
+    uint32_t sid_length
+
+
+cdef object event_made(Record* record)

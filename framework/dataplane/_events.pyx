@@ -1,0 +1,87 @@
+"""Events as Python sees them, made from the records that the loop leaves."""
+
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from libc.string cimport memcpy
+
+from framework.dataplane._delivery cimport record_chars
+from framework.dataplane._sinkbatch cimport batch_made
+from framework.dataplane._state cimport (
+    RECORD_CLOSED, RECORD_DELIVERED, RECORD_ERR, RECORD_GREETING, RECORD_INTEREST, RECORD_LINKS, RECORD_OPENED, RECORD_PONG,
+    RECORD_TRACE, Record, Row,
+)
+
+from framework.dataplane.event import (
+    Closed, Delivered, ErrReceived, Greeting, InterestChanged, LinksAnswered, Opened, PongReceived, SubscriptionsAnswered, Traced,
+)
+from framework.dataplane.link import LinkKind, LinkRow, SubscriptionRow
+from framework.wire.closed_state import ClosedState
+
+KINDS = tuple(LinkKind)
+REASONS = {int(reason): reason for reason in ClosedState}
+
+
+cdef bytes _text(Record* record):
+    return PyBytes_FromStringAndSize(record_chars(record), record.length)
+
+
+cdef object _row_made(Row* row):
+    return LinkRow(
+        row.link, KINDS[row.kind], row.cid, row.host.decode(), row.port, row.opened_ns, row.received_ns, row.rtt_ns, row.pending,
+        row.in_msgs, row.in_bytes, row.out_msgs, row.out_bytes, row.subscriptions, row.stalls,
+    )
+
+
+cdef object _subscriptions_made(Record* record):
+    cdef SubscriptionRecord head
+    cdef const char* at = record_chars(record)
+    cdef const char* end = at + record.length
+    rows = []
+    while at < end:
+        memcpy(&head, at, sizeof(head))
+        at += sizeof(head)
+        subject = at[: head.subject_length]
+        at += head.subject_length
+        queue = at[: head.queue_length]
+        at += head.queue_length
+        rows.append(SubscriptionRow(
+            head.link, head.account, subject, queue, at[: head.sid_length], head.msgs, head.max_msgs, head.weight
+        ))
+        at += head.sid_length
+    return SubscriptionsAnswered(record.number, tuple(rows))
+
+
+cdef object event_made(Record* record):
+    cdef Row* rows
+    cdef size_t at
+    cdef bytes text
+    if record.type == RECORD_OPENED:
+        return Opened(
+            record.link, KINDS[record.kind], record.row.cid, record.row.host.decode(), record.row.port, record.number,
+            record.row.opened_ns,
+        )
+    if record.type == RECORD_GREETING:
+        return Greeting(
+            record.link, KINDS[record.kind], "INFO" if record.number else "CONNECT", _text(record), record.flag != 0
+        )
+    if record.type == RECORD_CLOSED:
+        return Closed(
+            record.link, KINDS[record.kind], REASONS[record.number], _text(record).decode("ascii", "replace"), _row_made(&record.row),
+            record.other,
+        )
+    if record.type == RECORD_DELIVERED:
+        batch = batch_made(record.batch)
+        record.batch = NULL
+        return Delivered(record.number, batch)
+    if record.type == RECORD_TRACE:
+        return Traced(record.link, KINDS[record.kind], record.flag != 0, _text(record))
+    if record.type == RECORD_ERR:
+        return ErrReceived(record.link, KINDS[record.kind], _text(record))
+    if record.type == RECORD_PONG:
+        return PongReceived(record.link, KINDS[record.kind], record.number)
+    if record.type == RECORD_INTEREST:
+        text = _text(record)
+        return InterestChanged(record.number, text[: record.link], text[record.link + 1 :], record.other)
+    if record.type == RECORD_LINKS:
+        rows = <Row*> record_chars(record)
+        return LinksAnswered(record.number, tuple([_row_made(&rows[at]) for at in range(record.length // sizeof(Row))]))
+    return _subscriptions_made(record)
