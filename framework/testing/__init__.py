@@ -12,7 +12,8 @@ from framework.testing.errors import (
     ServerFailedError,
     TestingError,
 )
-from framework.testing.fleet import OURS, Fleet, await_mesh
+from framework.testing.exchange import check_exchange
+from framework.testing.fleet import OURS, Fleet, await_mesh, free_port
 from framework.testing.nats_cli import NatsCli
 from framework.testing.server_process import ServerProcess
 from framework.testing.watched_process import WatchedProcess
@@ -30,4 +31,6 @@ __all__ = [
     "TestingError",
     "WatchedProcess",
     "await_mesh",
+    "check_exchange",
+    "free_port",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 from typing import TYPE_CHECKING
 
@@ -133,6 +134,14 @@ class Fleet:
                 failures.append(error)
         if failures:
             raise failures[0]
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on, for what must be written before a server starts."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
 
 
 def await_mesh(*servers: ServerProcess) -> None:

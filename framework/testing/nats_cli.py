@@ -35,7 +35,7 @@ class NatsCli:
             servers: URLs, with commas.
             words: The command and its arguments.
         """
-        command = [self._program, "--server", servers, *words]
+        command: list[str | Path] = [self._program, "--server", servers, *words]
         done = subprocess.run(
             command,
             cwd=self._folder,
@@ -56,7 +56,7 @@ class NatsCli:
             servers: URLs, with commas.
             words: The command and its arguments.
         """
-        command = [
+        command: list[str | Path] = [
             "env",
             f"XDG_CONFIG_HOME={self._folder}",
             self._program,

@@ -5,6 +5,7 @@ empty line. Commands, where NAME is any name of a connection:
 
     server               the lines are the configuration of the server; first step, no answers
     dial NAME            connect and read INFO
+    route NAME           the same to the port for routes
     connect NAME {...}   the same, then CONNECT with these fields over the defaults
     NAME                 send the lines, then PING; answers end with the PONG to it
     NAME sorted          the same, the answers in alphabetical order of their first lines
@@ -88,11 +89,13 @@ class Replay:
 
     Args:
         port: Of the server, for clients.
+        cluster_port: Of the server, for routes; 0 when it has none.
         slowly: Send byte by byte in place of each step in one piece.
     """
 
-    def __init__(self, port: int, *, slowly: bool) -> None:
+    def __init__(self, port: int, cluster_port: int, *, slowly: bool) -> None:
         self._port = port
+        self._cluster_port = cluster_port
         self._slowly = slowly
         self._clients: dict[str, RawClient] = {}
 
@@ -106,9 +109,9 @@ class Replay:
         command, _, argument = step.command.partition(" ")
         if command in {"", "server"}:
             return []
-        if command in {"dial", "connect"}:
-            name, _, options = argument.partition(" ")
-            return self._open(name, options if command == "connect" else None)
+        if command in {"dial", "route", "connect"}:
+            self._open(command, *argument.partition(" ")[::2])
+            return []
         data = b"".join(map(_bytes_from_line, step.sends))
         if argument == "partial":
             self._send(command, data)
@@ -118,13 +121,13 @@ class Replay:
             answers.sort()
         return [line for operation in answers for line in operation]
 
-    def _open(self, name: str, options: str | None) -> list[str]:
-        client = self._clients[name] = RawClient(self._port)
-        if options is None:
-            client.expect(b"INFO")
-        else:
+    def _open(self, command: str, name: str, options: str) -> None:
+        port = self._cluster_port if command == "route" else self._port
+        client = self._clients[name] = RawClient(port)
+        if command == "connect":
             client.log_in(**json.loads(options or "{}"))
-        return []
+        else:
+            client.expect(b"INFO")
 
     def _send(self, name: str, data: bytes) -> None:
         if self._slowly:

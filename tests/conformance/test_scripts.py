@@ -49,8 +49,9 @@ def allowed(script: Path, step: Step, ours: list[str]):
 
 def replay(fleet, script: Path, kind: str, *, slowly: bool):
     steps = read_script(script)
-    server = fleet.start(kind=kind, config=server_config(steps))
-    player = Replay(server.port, slowly=slowly)
+    config = server_config(steps)
+    server = fleet.start(kind=kind, config=config, clustered="cluster" in (config or ""))
+    player = Replay(server.port, server.cluster_port, slowly=slowly)
     try:
         return steps, [player.play(step) for step in steps]
     finally:
