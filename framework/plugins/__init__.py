@@ -1,6 +1,7 @@
 """Finds plugins, calls their hooks, and keeps them apart; the hooks stand in `hookspecs`."""
 
 from framework.plugins._calls import HookCalls
-from framework.plugins._registry import LoadedPlugin, PluginRegistry
+from framework.plugins._plugin_set import LoadedPlugin
+from framework.plugins._registry import PluginRegistry
 
 __all__ = ["HookCalls", "LoadedPlugin", "PluginRegistry"]

@@ -65,7 +65,12 @@ class HookCalls:
                 self.call(hook, implementation, arguments)
             except PluginError as error:
                 self.notice_failures[error.plugin] += 1
-                log.exception("notice hook failed", plugin=error.plugin, hook=hook)
+                log.exception(
+                    "Plugin {plugin} failed in {hook}",
+                    plugin=error.plugin,
+                    hook=hook,
+                    exc_info=error.__cause__,
+                )
 
     def implementations(self, hook: str) -> list[pluggy.HookImpl]:
         """Return the implementations of `hook` in the order in which they are called."""

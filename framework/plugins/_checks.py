@@ -1,17 +1,37 @@
-"""What pluggy lets pass and a plugin's author would search for long."""
+"""What pluggy lets pass, or says in a way that a plugin's author would puzzle over."""
 
 from __future__ import annotations
 
 import difflib
+import inspect
 from typing import TYPE_CHECKING, Any
 
 from framework.errors import PluginError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pluggy
 
 
-def check_plugin(manager: pluggy.PluginManager, name: str, origin: str) -> None:
+def check_arguments(manager: pluggy.PluginManager, plugin: Any, name: str, origin: str) -> None:
+    """Check what the implementations of a plugin take, before it is registered.
+
+    Raises:
+        PluginError: One takes an argument that its hook has not.
+    """
+    for hook, caller in _specified(manager).items():
+        if manager.parse_hookimpl_opts(plugin, hook) is None or caller.spec is None:
+            continue
+        there = caller.spec.argnames
+        wrong = [each for each in _arguments(getattr(plugin, hook)) if each not in there]
+        if wrong:
+            problem = f"{hook} takes {', '.join(wrong)}, which the hook has not"
+            fix = f"it has {', '.join(there) or 'no arguments'}"
+            raise PluginError(name, problem, origin=origin, fix=fix)
+
+
+def check_implementations(manager: pluggy.PluginManager, name: str, origin: str) -> None:
     """Check one registered plugin against all hooks that are specified.
 
     Raises:
@@ -19,40 +39,43 @@ def check_plugin(manager: pluggy.PluginManager, name: str, origin: str) -> None:
             implementation.
     """
     plugin = manager.get_plugin(name)
-    callers = manager.get_hookcallers(plugin) or []
-    for caller in callers:
-        for implementation in caller.get_hookimpls():
-            if implementation.plugin is not plugin:
-                continue
-            if not caller.has_spec() and not implementation.optionalhook:
-                raise PluginError(
-                    name,
-                    f"no hook is named {caller.name}",
-                    origin=origin,
-                    fix=_nearest(manager, caller),
-                )
-            if implementation.wrapper or implementation.hookwrapper:
-                raise PluginError(
-                    name, f"{caller.name} is a wrapper", origin=origin, fix="return your own part"
-                )
-    for hook in _specified(manager) - {caller.name for caller in callers}:
+    specified = _specified(manager)
+    for caller in manager.get_hookcallers(plugin) or ():
+        (mine,) = [each for each in caller.get_hookimpls() if each.plugin is plugin]
+        if caller.name not in specified and not mine.optionalhook:
+            problem = f"no hook is named {caller.name}"
+            raise PluginError(name, problem, origin=origin, fix=_nearest(caller.name, specified))
+        if mine.wrapper or mine.hookwrapper:
+            problem, fix = f"{caller.name} is a wrapper", "return your own part"
+            raise PluginError(name, problem, origin=origin, fix=fix)
+    for hook in specified:
         if _is_unmarked(manager, plugin, hook):
-            raise PluginError(
-                name, f"{hook} is not marked", origin=origin, fix="put @hookimpl above it"
-            )
+            problem, fix = f"{hook} is not marked", "put @hookimpl above it"
+            raise PluginError(name, problem, origin=origin, fix=fix)
 
 
-def _specified(manager: pluggy.PluginManager) -> set[str]:
-    callers = vars(manager.hook).values()
-    return {caller.name for caller in callers if caller.has_spec()}
+def _arguments(function: Callable[..., object]) -> list[str]:
+    """Return what pluggy will hand over: no `*args`, and nothing that has a default."""
+    return [
+        name
+        for name, argument in inspect.signature(function).parameters.items()
+        if argument.kind is argument.POSITIONAL_OR_KEYWORD and argument.default is argument.empty
+    ]
 
 
-def _nearest(manager: pluggy.PluginManager, unknown: pluggy.HookCaller) -> str:
-    near = difflib.get_close_matches(unknown.name, sorted(_specified(manager)), n=1, cutoff=0.8)
+def _specified(manager: pluggy.PluginManager) -> dict[str, pluggy.HookCaller]:
+    return {name: caller for name, caller in vars(manager.hook).items() if caller.has_spec()}
+
+
+def _nearest(unknown: str, specified: dict[str, pluggy.HookCaller]) -> str:
+    near = difflib.get_close_matches(unknown, specified, n=1, cutoff=0.8)
     return f"did you mean {near[0]}?" if near else "docs/HOOKS.md has them all"
 
 
 def _is_unmarked(manager: pluggy.PluginManager, plugin: Any, hook: str) -> bool:
-    method = getattr(plugin, hook, None)
     # A module may specify hooks as well, and then holds their specifications.
-    return callable(method) and manager.parse_hookspec_opts(plugin, hook) is None
+    return (
+        callable(getattr(plugin, hook, None))
+        and manager.parse_hookimpl_opts(plugin, hook) is None
+        and manager.parse_hookspec_opts(plugin, hook) is None
+    )

@@ -1,20 +1,14 @@
-"""The plugins of one server, and a typed method for every hook of the core."""
+"""A typed method for every hook of the core."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-import pluggy
-
-from framework import hookspecs
 from framework.errors import PluginError
-from framework.plugins._calls import HookCalls
-from framework.plugins._checks import check_plugin
 from framework.plugins._claims import CORE, check_claims, start_order
-from framework.plugins._loading import find_plugin, folder_plugins, installed_plugins
+from framework.plugins._plugin_set import PluginSet
 from framework.spec import (
     ComponentSpec,
     HealthCheck,
@@ -27,9 +21,7 @@ from framework.topology.option import ConfigSection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
-    from framework.plugins._loading import FoundPlugin
     from framework.spec import (
         ClosedState,
         CommandGroup,
@@ -42,116 +34,18 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedPlugin:
-    """What `framework plugins` shows."""
-
-    name: str
-    origin: str
-    """A distribution and its version, a module, a file, or `embedded`."""
-    file: str
-    """The file that it was imported from; empty when there is none."""
-    hooks: tuple[str, ...]
-    """Names of the hooks that it implements."""
-
-
-class PluginRegistry:
-    """The plugins of one server; two registries in one process know nothing of each other.
+class PluginRegistry(PluginSet):
+    """The plugins of one server, and their hooks.
 
     The methods named after hooks call them on all plugins, check what comes back, and put what the
     core itself has first. Each raises PluginError when a plugin fails, answers with the wrong
-    thing, or claims what is another's.
-
-    Args:
-        excluded: Names of plugins that are not loaded even when asked for.
+    thing, or claims what is another's; those of notices never raise.
     """
-
-    def __init__(self, *, excluded: Iterable[str] = ()) -> None:
-        self._excluded = frozenset(excluded)
-        self._manager = pluggy.PluginManager(CORE)
-        self._manager.add_hookspecs(hookspecs)
-        self._calls = HookCalls(self._manager)
-        self._loaded: dict[str, tuple[object, str]] = {}
-        self._manager.hook.framework_addhooks.call_historic(kwargs={"hooks": self._calls})
-
-    @classmethod
-    def load(
-        cls,
-        names: Iterable[str] = (),
-        *,
-        excluded: Iterable[str] = (),
-        folder: Path | None = None,
-        installed: bool = True,
-    ) -> PluginRegistry:
-        """Return a registry of the plugins that the user chose, all checked.
-
-        Args:
-            names: What `--plugin` or the list of a topology names: entry points, modules, paths.
-            excluded: What `--no-plugin` names; it wins.
-            folder: Every `*.py` in it is a plugin.
-            installed: Load what installed distributions offer, too.
-
-        Raises:
-            PluginError: One can't be found or imported, or breaks the contract of a hook.
-        """
-        registry = cls(excluded=excluded)
-        if installed:
-            registry._load_all(installed_plugins().values())
-        registry._load_all(find_plugin(name) for name in names if name not in registry._excluded)
-        if folder is not None:
-            registry._load_all(folder_plugins(folder))
-        registry.check()
-        return registry
-
-    def register(self, plugin: object, name: str, *, origin: str = "embedded") -> None:
-        """Add one plugin, unless it is excluded or is there already.
-
-        Args:
-            plugin: A module or an object; a class is instantiated, so that its state is this
-                registry's own.
-            name: Unique in the registry.
-            origin: Where it came from, for people.
-
-        Raises:
-            PluginError: Its name is taken, or a hook of it has a wrong argument or is a wrapper.
-        """
-        if name in self._excluded or any(plugin is there for there, _ in self._loaded.values()):
-            return
-        if name in self._loaded:
-            raise PluginError(
-                name, f"is loaded already, from {self._loaded[name][1]}", origin=origin
-            )
-        try:
-            instance = plugin() if isinstance(plugin, type) else plugin
-            self._manager.register(instance, name)
-        except Exception as error:
-            problem = f"cannot be registered: {' '.join(str(error).split())}"
-            raise PluginError(name, problem, origin=_file(plugin) or origin) from error
-        self._loaded[name] = (plugin, origin)
-
-    def check(self) -> None:
-        """Check every plugin against the hooks that there are.
-
-        Raises:
-            PluginError: One implements a hook that nobody specifies, wraps a hook, or forgot to
-                mark an implementation.
-        """
-        for plugin in self.plugins:
-            check_plugin(self._manager, plugin.name, plugin.file or plugin.origin)
-        self._manager.check_pending()
-
-    @property
-    def plugins(self) -> tuple[LoadedPlugin, ...]:
-        """All plugins, in the order in which they were registered."""
-        return tuple(
-            LoadedPlugin(name, origin, _file(plugin), self._hooks(name))
-            for name, (plugin, origin) in self._loaded.items()
-        )
 
     @property
     def notice_failures(self) -> Mapping[str, int]:
         """How many notice hooks have failed, by plugin."""
-        return self._calls.notice_failures
+        return self.calls.notice_failures
 
     def config_sections(self) -> tuple[ConfigSection, ...]:
         """Return the sections of all plugins, each with its owner; the schema sees to conflicts."""
@@ -164,9 +58,9 @@ class PluginRegistry:
         Args:
             group_of: Makes the group of a plugin, from its name; called for plugins with commands.
         """
-        for implementation in self._calls.implementations("framework_add_commands"):
+        for implementation in self.calls.implementations("framework_add_commands"):
             cli = group_of(implementation.plugin_name)
-            self._calls.call("framework_add_commands", implementation, {"cli": cli})
+            self.calls.call("framework_add_commands", implementation, {"cli": cli})
 
     def check_topology(self, topology: Topology) -> tuple[TopologyError, ...]:
         """Return what the plugins find wrong."""
@@ -232,7 +126,7 @@ class PluginRegistry:
         """
         claims = [(CORE, name) for name in core]
         merged: dict[str, object] = {}
-        for plugin, fields in self._calls.describe("framework_server_info", server=server):
+        for plugin, fields in self.calls.describe("framework_server_info", server=server):
             if not isinstance(fields, Mapping):
                 raise PluginError(
                     plugin, f"framework_server_info must return a mapping, not {fields!r:.80}"
@@ -244,15 +138,15 @@ class PluginRegistry:
 
     def server_started(self, server: ServerContext) -> None:
         """Tell the plugins."""
-        self._calls.notify(server.log, "framework_server_started", server=server)
+        self.calls.notify(server.log, "framework_server_started", server=server)
 
     def server_stopping(self, server: ServerContext, reason: StopReason) -> None:
         """Tell the plugins."""
-        self._calls.notify(server.log, "framework_server_stopping", server=server, reason=reason)
+        self.calls.notify(server.log, "framework_server_stopping", server=server, reason=reason)
 
     def connection_opened(self, server: ServerContext, connection: ConnectionInfo) -> None:
         """Tell the plugins."""
-        self._calls.notify(
+        self.calls.notify(
             server.log, "framework_connection_opened", server=server, connection=connection
         )
 
@@ -260,7 +154,7 @@ class PluginRegistry:
         self, server: ServerContext, connection: ConnectionInfo, reason: ClosedState
     ) -> None:
         """Tell the plugins."""
-        self._calls.notify(
+        self.calls.notify(
             server.log,
             "framework_connection_closed",
             server=server,
@@ -268,19 +162,10 @@ class PluginRegistry:
             reason=reason,
         )
 
-    def _load_all(self, found: Iterable[FoundPlugin]) -> None:
-        for plugin in found:
-            if plugin.name not in self._excluded:
-                self.register(plugin.load(), plugin.name, origin=plugin.origin)
-
-    def _hooks(self, name: str) -> tuple[str, ...]:
-        callers = self._manager.get_hookcallers(self._manager.get_plugin(name)) or []
-        return tuple(sorted(caller.name for caller in callers))
-
     def _collect(self, hook: str, kind: type[T], **arguments: object) -> list[tuple[str, T]]:
         """Call an assembly hook that returns iterables; return (plugin, item) of every item."""
         collected: list[tuple[str, T]] = []
-        for plugin, answer in self._calls.describe(f"framework_{hook}", **arguments):
+        for plugin, answer in self.calls.describe(f"framework_{hook}", **arguments):
             items = answer if isinstance(answer, Iterable) else (answer,)
             for item in items:
                 if not isinstance(item, kind):
@@ -301,9 +186,3 @@ def _claimed(
 
 def _items(owned: Iterable[tuple[str, T]]) -> tuple[T, ...]:
     return tuple(item for _, item in owned)
-
-
-def _file(plugin: object) -> str:
-    """Return the file of a module, or of the module of a class or an object."""
-    module = sys.modules.get(getattr(plugin, "__module__", ""), plugin)
-    return getattr(module, "__file__", None) or ""

@@ -95,10 +95,11 @@ def test_notify_logs_and_counts_failures_and_tells_the_others(manager, calls):
 
     assert told == ["c", "a", "c", "a"]
     assert calls.notice_failures == {"b": 2}
+    assert isinstance(logs[0]["exc_info"], ValueError)
     assert logs[0] == {
-        "event": "notice hook failed",
+        "event": "Plugin {plugin} failed in {hook}",
         "plugin": "b",
         "hook": "framework_happened",
-        "exc_info": True,
+        "exc_info": logs[0]["exc_info"],
         "log_level": "error",
     }

@@ -24,6 +24,7 @@ def wrapping(server):
 
 def test_what_keeps_the_contract_passes():
     check(plugin(framework_taps=hookimpl(lambda: ()), other=lambda: None))
+    check(plugin(framework_taps=hookimpl(lambda server, *rest, mine=1: ())))
 
 
 @pytest.mark.parametrize(
@@ -32,6 +33,14 @@ def test_what_keeps_the_contract_passes():
         (
             {"framework_tap": hookimpl(lambda server: [])},
             "no hook is named framework_tap; did you mean framework_taps?",
+        ),
+        (
+            {"framework_taps": hookimpl(lambda sever, other: [])},
+            "framework_taps takes sever, other, which the hook has not; it has server",
+        ),
+        (
+            {"framework_config_sections": hookimpl(lambda server: [])},
+            "framework_config_sections takes server, which the hook has not; it has no arguments",
         ),
         (
             {"framework_zzz": hookimpl(lambda: None)},
