@@ -198,9 +198,9 @@ class Terminal:
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
-            os.environ["TERM"] = "xterm"
-            os.environ.pop("COLUMNS", None)  # pytest may say 80
-            os.execv(sys.executable, [sys.executable, str(SCRIPT), str(folder), *pairs])
+            # Not `execv`: readline, which pytest loads, writes COLUMNS behind Python's back.
+            words = [sys.executable, str(SCRIPT), str(folder), *pairs]
+            os.execve(sys.executable, words, os.environ | {"TERM": "xterm"})
         self.screen = ""
 
     def until(self, words: str) -> None:
