@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from framework.plugins._loading import FoundPlugin
+    from framework.spec import HookOffer
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,8 @@ class PluginSet:
         self.calls = HookCalls(self._manager)
         """For hooks that have no method here; those that plugins offer to each other."""
         self._loaded: dict[str, tuple[object, str]] = {}
-        self._manager.hook.framework_addhooks.call_historic(kwargs={"hooks": self.calls})
+        offer: HookOffer = self.calls
+        self._manager.hook.framework_addhooks.call_historic(kwargs={"hooks": offer})
 
     @classmethod
     def load(
