@@ -117,11 +117,11 @@ def join_address(host: str, port: int) -> str:
 
 def split_url(text: str) -> SplitResult:
     """Parse a URL of a server, such as `nats://user:password@host:4222`; the host may be empty."""
-    parts = urlsplit(text.strip())
     try:
+        parts = urlsplit(text.strip())
         is_url = bool(parts.scheme and parts.netloc) and (parts.port or 0) >= 0
     except ValueError:
-        is_url = False
+        parts, is_url = urlsplit(""), False
     if not is_url or any(char.isspace() for char in text.strip()):
         raise ValueError(f"expected a URL such as nats://host:6222, found {without_password(text)}")
     return parts
