@@ -49,7 +49,7 @@ async def measure() -> dict[str, float]:
         def __init__(self) -> None:
             self.count = 0
 
-        def on_receive(self, message: object) -> object:
+        def on_receive(self, _message: object) -> object:
             self.count += 1
             return self.count
 
