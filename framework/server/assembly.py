@@ -76,8 +76,10 @@ class Assembly:
         steps: StopSteps,
         failed: Callable[[BaseException], None],
     ) -> None:
+        self._started_ns = time.time_ns()
         self.is_well = False
         """Whether `/healthz` may say so."""
+        self._files = _run_files(settings)
         self.sockets: dict[LinkKind, BoundSocket] = {}
         self.http_socket: BoundSocket | None = None
         self._config = config
@@ -194,16 +196,8 @@ class Assembly:
         Raises:
             OSError: The process ID or the ports can't be written.
         """
-        files = RunFiles(
-            pid_file=self._settings.pid_file, ports_file_dir=self._settings.ports_file_dir
-        )
-        http = self.http_socket
-        files.write({
-            "nats": self._url("nats", LinkKind.CLIENT),
-            "monitoring": ("http", http.host, http.port) if http else None,
-            "cluster": self._url("nats", LinkKind.ROUTE),
-        })
-        self._steps.push("files", files.remove)
+        self._files.write(self._urls())
+        self._steps.push("files", self._remove_files)
         self.client_info.publish()
         self._steps.push("listeners", self._unlisten)
         for kind, bound in self.sockets.items():
@@ -211,7 +205,15 @@ class Assembly:
             bound.close()
 
     def reload(self, config: ServerConfig, settings: ServerSettings) -> None:
-        """Put what may change in a running server in force."""
+        """Put what may change in a running server in force.
+
+        Raises:
+            OSError: The process ID or the ports can't be written; nothing has changed.
+        """
+        if self._files.paths != (files := _run_files(settings)).paths:
+            files.write(self._urls())
+            self._files.remove()
+            self._files = files
         self._config, self._settings = config, settings
         self.context.replace_config(config)
         self.plane.set_limits(settings.limits)
@@ -243,9 +245,20 @@ class Assembly:
         await server.start([self.http_socket.sock])
         self._steps.push("monitoring", server.stop)
 
+    def _urls(self) -> Mapping[str, tuple[str, str, int] | None]:
+        http = self.http_socket
+        return {
+            "nats": self._url("nats", LinkKind.CLIENT),
+            "monitoring": ("http", http.host, http.port) if http else None,
+            "cluster": self._url("nats", LinkKind.ROUTE),
+        }
+
     def _url(self, scheme: str, kind: LinkKind) -> tuple[str, str, int] | None:
         address = self.context.addresses.get(kind)
         return (scheme, *address) if address else None
+
+    def _remove_files(self) -> None:
+        self._files.remove()
 
     def _unlisten(self) -> None:
         for kind in self.sockets:
@@ -281,8 +294,6 @@ class Assembly:
         config, settings = self._config, self._settings
         client = self.context.addresses.get(LinkKind.CLIENT, (settings.host, settings.port))
         http = self.http_socket
-        now_ns = time.time_ns()
-        started_ns = self.facts.started_ns if hasattr(self, "facts") else now_ns
         return ServerFacts(
             runtime=RUNTIME,
             host=client[0],
@@ -293,8 +304,8 @@ class Assembly:
             limits=settings.limits,
             cluster=config.section("cluster"),
             cluster_address=self.context.addresses.get(LinkKind.ROUTE),
-            started_ns=started_ns,
-            config_loaded_ns=now_ns,
+            started_ns=self._started_ns,
+            config_loaded_ns=time.time_ns(),
             config_digest=_digest(config.file),
             tags=settings.tags,
             metadata=settings.metadata,
@@ -313,6 +324,11 @@ class _Notices:
 
     def closed(self, connection: ConnectionInfo, reason: ClosedState) -> None:
         self._plugins.connection_closed(self._context, connection, reason)
+
+
+def _run_files(settings: ServerSettings) -> RunFiles:
+    """Return the files that settings ask for, unwritten."""
+    return RunFiles(pid_file=settings.pid_file, ports_file_dir=settings.ports_file_dir)
 
 
 def _digest(file: str | None) -> str:

@@ -179,7 +179,13 @@ class Clients:
         connect = client.connect
         self.closed.append(ClosedClient(event.row, connect, event.reason, event.closed_ns))
         if event.detail and event.reason not in _QUIET:
-            self._log.error("{detail}", detail=event.detail, remote=_remote(client), cid=client.cid)
+            self._log.error(
+                "{reason}: {detail}",
+                reason=event.reason.text,
+                detail=event.detail,
+                remote=_remote(client),
+                cid=client.cid,
+            )
         if debug:
             self._log.debug(
                 "Client connection closed: {reason}",

@@ -29,6 +29,11 @@ class RunFiles:
             Path(ports_file_dir) / f"nats-server_{os.getpid()}.ports" if ports_file_dir else None
         )
 
+    @property
+    def paths(self) -> tuple[Path | None, Path | None]:
+        """Return where they are; two that are equal need not be written again."""
+        return self._pid_file, self._ports_file
+
     def write(self, addresses: Mapping[str, tuple[str, str, int] | None]) -> None:
         """Write both files.
 
@@ -50,7 +55,7 @@ class RunFiles:
             draft.replace(self._ports_file)
 
     def remove(self) -> None:
-        """Take away what `write` has written."""
+        """Take away what `write` has written; what is gone already is no matter."""
         for path in (self._pid_file, self._ports_file):
             if path:
                 path.unlink(missing_ok=True)

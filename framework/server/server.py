@@ -60,6 +60,7 @@ class Server:
         self._make_plane = make_plane
         self._assembly: Assembly | None = None
         self._lame_duck: LameDuck | None = None
+        self._leaving: asyncio.Task[None] | None = None
         self._steps = StopSteps(log=self.log, deadline_s=STOP_DEADLINE_S)
         self._stopped: asyncio.Future[StopReason] | None = None
 
@@ -128,6 +129,8 @@ class Server:
         self.is_ready = False
         assembly = self._running()
         assembly.is_well = False
+        if self._leaving:
+            self._leaving.cancel()
         self.log.info("Initiating Shutdown...")
         self._plugins.server_stopping(assembly.context, reason)
         await self._steps.run()
@@ -150,7 +153,8 @@ class Server:
             grace_period_s=self.settings.lame_duck_grace_period_s,
         )
         assembly.is_well = False
-        await self._lame_duck.run()
+        self._leaving = asyncio.create_task(self._lame_duck.run())
+        await asyncio.wait([self._leaving])
         await self.stop()
 
     def reload(self, config: ServerConfig) -> Sequence[Change]:

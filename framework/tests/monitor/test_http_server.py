@@ -3,8 +3,8 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 import pytest
 import structlog
@@ -12,6 +12,9 @@ import structlog
 from framework.errors import BadQuery
 from framework.monitor import http_server
 from framework.monitor.http_server import Answer, HttpServer, Page
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
 
 
 async def echo(query: Mapping[str, str]) -> object:

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from framework.server.log_file import LogFile
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def contents(folder: Path) -> list[str]:

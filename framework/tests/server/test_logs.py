@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+import re
+from typing import TYPE_CHECKING
 
 import pytest
 
 from framework.server.log_limiter import LINES_MAX
 from framework.server.logs import FIELDS, Logs, LogSettings
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SECOND_NS = 1_000_000_000
 
@@ -99,15 +103,17 @@ def test_reopen(tmp_path: Path) -> None:
     assert logged(path) == ["Hello"]
 
 
-def test_an_exception_is_a_field(tmp_path: Path) -> None:
+def test_an_exception_is_shown_with_its_origin(tmp_path: Path) -> None:
     logs = Logs(settings(tmp_path / "log"), clock_ns=lambda: 0)
     try:
-        raise ZeroDivisionError("no")
+        _ = 1 // 0
     except ZeroDivisionError:
-        logs.log.exception("It failed")
+        logs.log.exception("It failed", plugin="audit")
     logs.close()
 
-    assert logged(tmp_path / "log") == ["It failed error=ZeroDivisionError('no')"]
+    first, second = logged(tmp_path / "log")
+    assert first.startswith("It failed plugin=audit error=ZeroDivisionError(")
+    assert re.fullmatch(r'  File ".*test_logs.py", line \d+, in test_an_exception_.*', second)
 
 
 def test_every_field_says_what_it_is() -> None:

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from pykka import ActorDeadError
+from structlog.testing import CapturingLogger
+
+from framework.actors import MailboxFullError
+from framework.server.bridge import Bridge
+from framework.server.limits import TAP_FAILURES_MAX
+from framework.spec import (
+    ClosedState,
+    Delivered,
+    InterestChanged,
+    LinkEvents,
+    LinkKind,
+    LinksAnswered,
+    Opened,
+    SubscriptionsAnswered,
+    TapSpec,
+)
+
+
+class Owner:
+    def __init__(self, error: Exception | None = None) -> None:
+        self.told: list[object] = []
+        self._error = error
+
+    def tell(self, message: object) -> None:
+        if self._error:
+            raise self._error
+        self.told.append(message)
+
+
+def opened(link: int, kind: LinkKind) -> Opened:
+    return Opened(link, kind, link, "127.0.0.1", 1, 0, 0)
+
+
+def bridge_of(plane: Any, **owners: Any) -> tuple[Bridge, CapturingLogger]:
+    log = CapturingLogger()
+    bridge = Bridge(plane, log=log)
+    for name, owner in owners.items():
+        bridge.set_owner(LinkKind[name], owner)
+    return bridge, log
+
+
+def test_each_owner_gets_one_message_a_turn(plane: Any) -> None:
+    clients, routes = Owner(), Owner()
+    bridge, _ = bridge_of(plane, CLIENT=clients, ROUTE=routes)
+    first, second = opened(1, LinkKind.CLIENT), opened(2, LinkKind.ROUTE)
+    third = opened(3, LinkKind.CLIENT)
+    plane.events = [first, second, InterestChanged(0, b"a", b"", 1), third]
+    bridge.turn()
+
+    assert clients.told == [LinkEvents((first, third))]
+    assert routes.told == [LinkEvents((second,))]
+
+
+def test_links_that_nobody_owns_are_closed(plane: Any) -> None:
+    bridge, _ = bridge_of(plane)
+    plane.events = [opened(1, LinkKind.LEAF)]
+    bridge.turn()
+
+    assert plane.calls == [("close", (1, ClosedState.WRONG_PORT), {})]
+
+
+def test_an_owner_that_has_stopped_or_is_flooded(plane: Any) -> None:
+    bridge, log = bridge_of(
+        plane, CLIENT=Owner(ActorDeadError("gone")), ROUTE=Owner(MailboxFullError("full"))
+    )
+    plane.events = [opened(1, LinkKind.CLIENT), opened(2, LinkKind.ROUTE)]
+    bridge.turn()
+
+    assert [call.args for call in log.calls] == [("Events lost",)]
+
+
+def test_answers_find_who_asked(plane: Any) -> None:
+    async def go() -> tuple[Any, Any]:
+        bridge, _ = bridge_of(plane)
+        links = asyncio.ensure_future(bridge.ask_links(LinkKind.CLIENT))
+        subscriptions = asyncio.ensure_future(bridge.ask_subscriptions(7))
+        await asyncio.sleep(0)  # noqa: TID251 - lets both ask
+        plane.events = [SubscriptionsAnswered(2, ()), LinksAnswered(1, ()), LinksAnswered(9, ())]
+        bridge.turn()
+        return await links, await subscriptions
+
+    assert asyncio.run(go()) == ((), ())
+    assert plane.calls == [
+        ("ask_links", (1, LinkKind.CLIENT), {}),
+        ("ask_subscriptions", (2, 7), {}),
+    ]
+
+
+def test_who_waits_at_the_stop_is_cancelled(plane: Any) -> None:
+    async def go() -> bool:
+        bridge, _ = bridge_of(plane)
+        asked = asyncio.ensure_future(bridge.ask_links())
+        await asyncio.sleep(0)  # noqa: TID251 - lets it ask
+        bridge.stop()
+        await asyncio.wait([asked])
+        return asked.cancelled()
+
+    assert asyncio.run(go())
+
+
+def test_taps(plane: Any) -> None:
+    batches: list[Any] = []
+    bridge, log = bridge_of(plane)
+    bridge.add_tap(TapSpec(name="bad", subject="a", receive=lambda _: 1 // 0))  # type: ignore[arg-type, return-value]
+    bridge.add_tap(TapSpec(name="good", subject="b.>", queue="q", receive=batches.append))
+    plane.events = [Delivered(1, "one"), Delivered(2, "two"), Delivered(99, "?")]  # type: ignore[arg-type]
+    bridge.turn()
+
+    assert batches == ["two"]
+    assert [arguments for arguments, _ in plane.named("subscribe_sink")] == [
+        (0, b"a", None),
+        (0, b"b.>", b"q"),
+    ]
+    assert [call.kwargs["component"] for call in log.calls] == ["bad"]
+
+
+def test_a_tap_that_always_fails_is_taken_away(plane: Any) -> None:
+    bridge, _ = bridge_of(plane)
+    bridge.add_tap(TapSpec(name="bad", subject="a", receive=lambda _: 1 // 0))  # type: ignore[arg-type, return-value]
+    plane.events = [Delivered(1, "it")] * (TAP_FAILURES_MAX + 3)  # type: ignore[arg-type]
+    bridge.turn()
+    bridge.remove_taps()
+
+    assert plane.named("unsubscribe_sink") == [((1,), {})]

@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from structlog.testing import CapturingLogger
+
+from framework.server.clients import Clients
+from framework.spec import Closed, ClosedState, ConnectionInfo, Greeting, LinkKind, Opened
+
+
+class Log(CapturingLogger):
+    def __init__(self, *, debug: bool = True) -> None:
+        super().__init__()
+        self._debug = debug
+
+    def is_enabled_for(self, level: int) -> bool:
+        return self._debug or level > 10
+
+    def lines(self) -> list[tuple[str, str, dict[str, Any]]]:
+        return [(it.method_name, it.args[0], it.kwargs) for it in self.calls]
+
+
+class Notices:
+    def __init__(self) -> None:
+        self.heard: list[tuple[Any, ...]] = []
+
+    def opened(self, connection: ConnectionInfo) -> None:
+        self.heard.append(("opened", connection))
+
+    def closed(self, connection: ConnectionInfo, reason: ClosedState) -> None:
+        self.heard.append(("closed", connection, reason))
+
+
+def opened(link: int) -> Opened:
+    return Opened(link, LinkKind.CLIENT, link, "127.0.0.1", 4_000 + link, 0, 0)
+
+
+def greeting(link: int, document: object) -> Greeting:
+    data = document if isinstance(document, bytes) else json.dumps(document).encode()
+    return Greeting(link, LinkKind.CLIENT, "CONNECT", data, parked=True)
+
+
+@pytest.fixture
+def closed(row: Any) -> Any:
+    def make(
+        link: int, reason: ClosedState = ClosedState.CLIENT_CLOSED, detail: str = ""
+    ) -> Closed:
+        return Closed(link, LinkKind.CLIENT, reason, detail, row(link), 9)
+
+    return make
+
+
+def table(plane: Any, **changes: Any) -> Clients:
+    arguments = {"headers": True, "notices": None, "log": Log(), **changes}
+    return Clients(plane, **arguments)
+
+
+def test_a_client_may_begin(plane: Any) -> None:
+    notices = Notices()
+    clients = table(plane, notices=notices)
+    document = {"verbose": False, "protocol": 1, "headers": True, "no_responders": True}
+    clients.receive([opened(1), greeting(1, {**document, "name": "me", "lang": "python"})])
+
+    expected = {
+        "verbose": False,
+        "pedantic": True,
+        "echo": True,
+        "headers": True,
+        "no_responders": True,
+        "protocol": 1,
+    }
+    assert plane.named("resume_client") == [((1,), expected)]
+    assert len(clients) == 1
+    assert clients.links() == (1,)
+    assert clients.connect_of(1).name == "me"
+    assert [(it[0], it[1].cid, it[1].lang) for it in notices.heard] == [("opened", 1, "python")]
+
+
+@pytest.mark.parametrize(
+    ("document", "words", "reason"),
+    [
+        (
+            {"protocol": 2},
+            b"-ERR 'invalid client protocol'\r\n",
+            ClosedState.BAD_CLIENT_PROTOCOL_VERSION,
+        ),
+        (
+            {"protocol": -1},
+            b"-ERR 'invalid client protocol'\r\n",
+            ClosedState.BAD_CLIENT_PROTOCOL_VERSION,
+        ),
+        (
+            {"no_responders": True},
+            b"-ERR 'no responders requires headers support'\r\n",
+            ClosedState.NO_RESPONDERS_REQUIRES_HEADERS,
+        ),
+        (
+            {"account": "x"},
+            b"-ERR 'Authorization Violation'\r\n",
+            ClosedState.AUTHENTICATION_VIOLATION,
+        ),
+        (b"{bad", b"-ERR 'Parser Error'\r\n", ClosedState.PROTOCOL_VIOLATION),
+        (b"[" * 5_000, b"-ERR 'Parser Error'\r\n", ClosedState.PROTOCOL_VIOLATION),
+        (b"[]", b"-ERR 'Parser Error'\r\n", ClosedState.PROTOCOL_VIOLATION),
+        ({"protocol": "1"}, b"-ERR 'Parser Error'\r\n", ClosedState.PROTOCOL_VIOLATION),
+    ],
+)
+def test_a_client_is_refused(
+    plane: Any, document: object, words: bytes, reason: ClosedState
+) -> None:
+    notices = Notices()
+    clients = table(plane, notices=notices)
+    clients.receive([opened(1), greeting(1, document)])
+
+    assert plane.calls == [("close", (1, reason, words), {})]
+    assert notices.heard == []
+
+
+def test_without_headers_nobody_gets_them(plane: Any) -> None:
+    clients = table(plane, headers=False)
+    clients.receive([opened(1), opened(2)])
+    clients.receive([greeting(1, {"headers": True})])
+    clients.receive([greeting(2, {"headers": True, "no_responders": True})])
+
+    assert plane.named("resume_client")[0][1]["headers"] is False
+    assert plane.named("close")[0][0][1] is ClosedState.NO_RESPONDERS_REQUIRES_HEADERS
+
+
+def test_a_second_connect_is_taken(plane: Any) -> None:
+    notices = Notices()
+    clients = table(plane, notices=notices)
+    clients.receive([opened(1), greeting(1, {"echo": True}), greeting(1, {"echo": False})])
+
+    assert [it[1]["echo"] for it in plane.named("resume_client")] == [True, False]
+    assert len(notices.heard) == 1
+
+
+def test_a_client_that_is_gone(plane: Any, closed: Any) -> None:
+    notices = Notices()
+    clients = table(plane, notices=notices)
+    clients.receive([opened(1), greeting(1, {"name": "me"}), closed(1)])
+
+    assert len(clients) == 0
+    assert clients.accepted_count == 1
+    assert clients.connect_of(1) is None
+    assert [(it.row.cid, it.connect.name, it.closed_ns) for it in clients.closed] == [(1, "me", 9)]
+    assert notices.heard[1][0] == "closed"
+    assert notices.heard[1][1] == notices.heard[0][1]
+
+
+def test_a_client_that_never_connected_is_no_connection_for_plugins(
+    plane: Any, closed: Any
+) -> None:
+    notices = Notices()
+    clients = table(plane, notices=notices)
+    clients.receive([opened(1), closed(1)])
+
+    assert notices.heard == []
+    assert clients.closed[0].connect is None
+
+
+def test_only_the_latest_that_are_gone_are_remembered(plane: Any, closed: Any) -> None:
+    clients = table(plane, closed_max=2)
+    for link in (1, 2, 3):
+        clients.receive([opened(link), closed(link)])
+
+    assert [it.row.cid for it in clients.closed] == [2, 3]
+
+
+def test_lines_of_the_log(plane: Any, closed: Any) -> None:
+    log = Log()
+    clients = table(plane, log=log)
+    clients.receive([opened(1), greeting(1, {"version": "1", "lang": "python", "name": "me"})])
+    clients.receive([closed(1, ClosedState.MAX_PAYLOAD_EXCEEDED, "2 MB")])
+
+    where = {"remote": "127.0.0.1:4001", "cid": 1}
+    reason = {"reason": "Maximum Message Payload Exceeded"}
+    assert log.lines() == [
+        ("debug", "Client connection created", where),
+        ("error", "{reason}: {detail}", {**where, **reason, "detail": "2 MB"}),
+        (
+            "debug",
+            "Client connection closed: {reason}",
+            {**where, **reason, "client": "v1:python:me"},
+        ),
+    ]
+
+
+def test_without_debug_the_coming_and_going_of_clients_is_not_logged(
+    plane: Any, closed: Any
+) -> None:
+    log = Log(debug=False)
+    clients = table(plane, log=log)
+    clients.receive([opened(1), greeting(1, {}), closed(1, ClosedState.READ_ERROR, "reset")])
+
+    assert log.lines() == []
+
+
+def test_events_of_unknown_links_are_ignored(plane: Any, closed: Any) -> None:
+    clients = table(plane)
+    clients.receive([greeting(1, {}), closed(1)])
+
+    assert plane.calls == []
+    assert not clients.closed

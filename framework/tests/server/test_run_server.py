@@ -1,0 +1,248 @@
+"""Servers in processes of their own: start, files, signals, exit codes."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import urllib.error
+import urllib.request
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from framework.testing.errors import ServerFailedError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from framework.testing.pytest_plugin import StartServer
+    from framework.testing.server_process import ServerProcess
+
+
+def get(server: ServerProcess, path: str) -> Any:
+    url = f"http://127.0.0.1:{server.monitor_port}{path}"
+    try:
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            return json.load(answer)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read()
+
+
+def connect(server: ServerProcess) -> tuple[socket.socket, dict[str, Any]]:
+    sock = socket.create_connection(("127.0.0.1", server.port), timeout=10)
+    return sock, read_info(sock)
+
+
+def read_info(sock: socket.socket) -> dict[str, Any]:
+    line = b""
+    while not line.endswith(b"\r\n"):
+        line += sock.recv(1)
+    assert line.startswith(b"INFO ")
+    document: dict[str, Any] = json.loads(line[5:])
+    return document
+
+
+def read_all(sock: socket.socket) -> bytes:
+    data = b""
+    while piece := sock.recv(4_096):
+        data += piece
+    return data
+
+
+def login(sock: socket.socket) -> None:
+    sock.sendall(b'CONNECT {"verbose":false,"protocol":1,"name":"me"}\r\nPING\r\n')
+    assert sock.recv(6) == b"PONG\r\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT])
+def test_signals_that_stop(start_server: StartServer, number: signal.Signals) -> None:
+    server = start_server("-D")
+    sock, _ = connect(server)
+    with sock:
+        login(sock)
+        server.signal(number)
+
+        assert server.wait() == 0
+        assert read_all(sock) in {b"", b"-ERR 'Server Shutdown'\r\n"}
+    log = server.log()
+    assert "Initiating Shutdown..." in log
+    assert "Client connection closed: Server Shutdown" in log
+    assert log.endswith("Server Exiting..")
+
+
+def test_lines_of_a_start(start_server: StartServer) -> None:
+    log = start_server("-n", "s1", "-m", "-1", "-D").log().splitlines()
+    texts = [line.split("] ", 2)[2] for line in log if "[INF]" in line]
+
+    assert texts[0] == "Starting nats-server"
+    assert texts[1].startswith("  Version:  2.")
+    assert "  Name:     s1" in texts
+    assert [text.rsplit(":", 1)[0] for text in texts[-3:]] == [
+        "Starting http monitor on 127.0.0.1",
+        "Listening for client connections on 127.0.0.1",
+        "Server is ready",
+    ]
+
+
+def test_files(start_server: StartServer, tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    server = start_server("-P", str(pid_file), "--ports_file_dir", str(tmp_path), "-m", "-1")
+    ports_file = tmp_path / f"nats-server_{server.pid}.ports"
+
+    assert pid_file.read_text() == str(server.pid)
+    assert json.loads(ports_file.read_text()) == {
+        "nats": [f"nats://127.0.0.1:{server.port}"],
+        "monitoring": [f"http://127.0.0.1:{server.monitor_port}"],
+    }
+    server.stop()
+    assert not pid_file.exists()
+    assert not ports_file.exists()
+
+
+@pytest.mark.parametrize("kind", ["port in use", "pid file", "log file"])
+def test_a_start_that_fails(start_server: StartServer, tmp_path: Path, kind: str) -> None:
+    taken = socket.create_server(("127.0.0.1", 0))
+    flags, problem = {
+        "port in use": (
+            ("-m", str(taken.getsockname()[1])),
+            "address already in use; stop who uses it, or choose another port",
+        ),
+        "pid file": (("-P", str(tmp_path / "absent" / "pid")), "No such file or directory"),
+        "log file": (("-l", str(tmp_path / "absent" / "log")), "No such file or directory"),
+    }[kind]
+    with taken, pytest.raises(ServerFailedError) as caught:
+        start_server(*flags)
+
+    log = str(caught.value)
+    assert problem in log
+    assert "Server is ready" not in log
+    assert "Traceback" not in log
+    assert "Listening for" not in log
+
+
+def test_a_start_that_fails_says_so_in_the_log_file(
+    start_server: StartServer, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    with pytest.raises(ServerFailedError):
+        start_server(config=f'port: -1\nlog_file: "{log}"\nhttp: "999.999.999.999:1"\n')
+
+    assert "no such host" in log.read_text()
+
+
+def test_reload(start_server: StartServer, tmp_path: Path) -> None:
+    config = tmp_path / "it.conf"
+    text = 'port: -1\nhttp: "127.0.0.1:-1"\nserver_name: s1\n'
+    config.write_text(text)
+    server = start_server("-c", str(config), port=None)
+    sock, info = connect(server)
+    with sock:
+        login(sock)
+        config.write_text(text + "debug: true\nmax_payload: 2048\nserver_tags: [a]\n")
+        server.signal(signal.SIGHUP)
+        server.wait_log(r"Reloaded server configuration")
+
+        assert info["max_payload"] == 1_048_576
+        assert read_info(sock)["max_payload"] == 2_048
+    server.wait_log("Client connection closed")
+    assert get(server, "/varz")["tags"] == ["a"]
+    log = server.log()
+    assert "[INF] Reloaded: debug = True" in log
+    assert "[INF] Reloaded: max_payload = 2048" in log
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ("server_name: s2\ndebug: true\n", "config reload not supported for server_name"),
+        ("max_payload: x\ndebug: true\n", "it.conf:2"),
+    ],
+)
+def test_reload_refused(
+    start_server: StartServer, tmp_path: Path, change: str, problem: str
+) -> None:
+    config = tmp_path / "it.conf"
+    config.write_text("port: -1\nserver_name: s1\n")
+    server = start_server("-c", str(config), port=None)
+    config.write_text("port: -1\n" + change)
+    server.signal(signal.SIGHUP)
+    server.wait_log("Failed to reload server configuration: .*")
+    connect(server)[0].close()
+
+    assert problem in server.log()
+    assert "[DBG]" not in server.log()
+
+
+def test_lame_duck(start_server: StartServer) -> None:
+    server = start_server(
+        config='port: -1\nhttp: "127.0.0.1:-1"\nlame_duck_duration: 30s\n'
+        "lame_duck_grace_period: 100ms\n"
+    )
+    sock, _ = connect(server)
+    with sock:
+        login(sock)
+        server.signal(signal.SIGUSR2)
+
+        assert read_info(sock)["ldm"] is True
+        assert get(server, "/healthz")[0] == 503
+        with pytest.raises(ConnectionError):
+            connect(server)
+        assert server.wait() == 0
+    log = server.log()
+    assert "Entering lame duck mode, stop accepting new clients" in log
+    assert "Closing existing clients" in log
+
+
+def test_lame_duck_without_clients_stops_at_once(start_server: StartServer) -> None:
+    server = start_server()
+    server.signal(signal.SIGUSR2)
+
+    assert server.wait() == 0
+
+
+def test_interrupt_ends_a_lame_duck_and_term_does_not(start_server: StartServer) -> None:
+    server = start_server()
+    sock, _ = connect(server)
+    with sock:
+        login(sock)
+        server.signal(signal.SIGUSR2)
+        read_info(sock)
+        server.signal(signal.SIGTERM)
+        server.wait_log('Trapped "terminated" signal')
+
+        assert server.is_running()
+        server.signal(signal.SIGINT)
+        assert server.wait() == 0
+
+
+def test_monitoring(start_server: StartServer) -> None:
+    server = start_server("-m", "-1", "-n", "s1")
+    sock, info = connect(server)
+    with sock:
+        login(sock)
+        sock.sendall(b"SUB a.* q 5\r\nPUB a.b 2\r\nhi\r\nPING\r\n")
+        while b"PONG" not in sock.recv(4_096):
+            pass
+        varz = get(server, "/varz")
+        connz = get(server, "/connz?subs=detail")
+        subsz = get(server, "/subsz?subs=1&test=a.x")
+
+    assert varz["server_id"] == info["server_id"]
+    assert (varz["connections"], varz["in_msgs"], varz["out_msgs"]) == (1, 1, 1)
+    assert connz["connections"][0]["name"] == "me"
+    assert connz["connections"][0]["subscriptions_list_detail"] == [
+        {"subject": "a.*", "qgroup": "q", "sid": "5", "msgs": 1, "cid": 1}
+    ]
+    assert subsz["total"] == 1
+    assert get(server, "/healthz") == {"status": "ok"}
+    assert get(server, "/connz?sort=foo") == (400, b"invalid sorting option: foo")
+
+
+def test_base_path(start_server: StartServer) -> None:
+    server = start_server(config='port: -1\nhttp: "127.0.0.1:-1"\nhttp_base_path: "/nats/"\n')
+
+    assert get(server, "/nats/healthz") == {"status": "ok"}
+    assert get(server, "/healthz")[0] == 404
+    assert get(server, "/nats/varz")["http_base_path"] == "/nats"
