@@ -69,8 +69,7 @@ def test_one_seed_has_one_history(logged):
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_history_does_not_depend_on_the_hash_seed(seed):
-    program = f"{SCRIPT}
-print(run({seed}).digest())"
+    program = f"{SCRIPT}\nprint(run({seed}).digest())"
     digests = [
         subprocess.run(
             [sys.executable, "-c", program],
