@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import subprocess
 import threading
@@ -165,8 +166,6 @@ def exit_text(status: int) -> str:
     """Return how a process ended, in words; `status` as `Listener.receive_exit` has it."""
     if status >= 0:
         return f"exit status {status}"
-    import signal  # noqa: PLC0415 -- only for the name
-
     try:
         return f"killed by {signal.Signals(-status).name}"
     except ValueError:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import signal
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -23,6 +25,10 @@ if TYPE_CHECKING:
 
 STATUS_CANNOT_LAUNCH = 127
 """Stands for the exit status of a process that did not come to be, as in a shell."""
+
+
+_LOG_LINE_HEAD = re.compile(r"\[\d+\] \d+/\d+/\d+ [\d:.]+ (?=\[[A-Z]{3}\] )")
+"""Pid and time of a log line: what happened just now is shown without them."""
 
 
 class ServerProcess(Component):
@@ -143,10 +149,7 @@ class ServerProcess(Component):
         self._meter = Meter()
         self._row = ServerRow(name=self._row.name, phase=self._machine.phase)
         if self._machine.phase is not Phase.STOPPED:
-            reason = exit_text(status) if status != STATUS_CANNOT_LAUNCH else "cannot be launched"
-            self._row = replace(
-                self._row, problem=f"{reason}: {last_line}" if last_line else reason
-            )
+            self._row = replace(self._row, problem=_problem(status, last_line))
         self._perform(effects)
 
     def _perform(self, effects: list[Effect]) -> None:
@@ -190,3 +193,10 @@ class ServerProcess(Component):
             out_msgs_per_s=meter.out_msgs_per_s,
         )
         self._changed(self._row)
+
+
+def _problem(status: int, last_line: str) -> str:
+    reason = "cannot be launched" if status == STATUS_CANNOT_LAUNCH else exit_text(status)
+    # Who is killed has no last words: its last line is about something else.
+    words = "" if status == -signal.SIGKILL else _LOG_LINE_HEAD.sub("", last_line)
+    return f"{reason}: {words}" if words else reason

@@ -51,7 +51,7 @@ def main(behaviour: str, marker: Path, channel: socket.socket) -> int:
         case "crash_once" if is_first_run(marker):
             report(channel)
             print("out of luck", file=sys.stderr, flush=True)
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), signal.SIGTERM)
         case "crash_once":
             return serve(channel)
         case "crash":

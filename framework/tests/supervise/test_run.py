@@ -7,7 +7,6 @@ import os
 import pty
 import signal
 import struct
-import subprocess
 import sys
 import termios
 from contextlib import suppress
@@ -17,69 +16,19 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
+from framework.tests.supervise.running import Run, Runs
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 SCRIPT = Path(__file__).with_name("supervise_fakes.py")
 
 
-class Run:
-    """A supervisor in a process of its own, its status read from a pipe."""
-
-    def __init__(self, folder: Path, *pairs: str) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, str(SCRIPT), str(folder), *pairs],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        self.lines: list[str] = []
-
-    def until(self, words: str) -> str:
-        """Read lines up to one with `words` in it, and return that."""
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self.lines.append(line.rstrip("\n"))
-            if words in line:
-                return self.lines[-1]
-        pytest.fail(f"no line says {words!r}: {self.lines}")
-
-    def end(self) -> tuple[int, str]:
-        """Read to the end and return the exit status and what stood on stderr."""
-        out, err = self.process.communicate()
-        self.lines += out.splitlines()
-        return self.process.returncode, err
-
-    def pid_of(self, name: str) -> int:
-        line = next(line for line in reversed(self.lines) if line.startswith(f"{name} ready "))
-        return int(line.rpartition(" ")[2])
-
-    def interrupt(self) -> None:
-        """Press Ctrl-C: the terminal signals the whole process group."""
-        os.killpg(self.process.pid, signal.SIGINT)
-
-
 @pytest.fixture
-def runs() -> Iterator[list[Run]]:
-    """Collect what a test starts, and end what it leaves running."""
-    started: list[Run] = []
-    yield started
-    for run in started:
-        if run.process.poll() is None:
-            run.process.kill()  # its servers see their channel close
-            run.process.communicate()
-
-
-@pytest.fixture
-def start(runs: list[Run], tmp_path: Path):
-    """Return a starter of supervisors."""
-
-    def begin(*pairs: str) -> Run:
-        runs.append(Run(tmp_path, *pairs))
-        return runs[-1]
-
-    return begin
+def start(tmp_path: Path) -> Iterator[Callable[..., Run]]:
+    """Return a starter of supervisors of fake servers."""
+    with Runs() as runs:
+        yield lambda *pairs: runs.start(sys.executable, SCRIPT, tmp_path, *pairs)
 
 
 def test_servers_come_up_and_one_interrupt_stops_them(start) -> None:
@@ -110,9 +59,7 @@ def test_a_killed_server_comes_back(start) -> None:
     run.until("2/2 ready")
     killed = run.pid_of("a")
     os.kill(killed, signal.SIGKILL)
-    assert run.until("a down") == (
-        "a down, next launch in 0.05 s: killed by SIGKILL: Server is ready"
-    )
+    assert run.until("a down") == ("a down, next launch in 0.05 s: killed by SIGKILL")
     run.until("2/2 ready")
 
     assert run.pid_of("a") != killed
@@ -231,7 +178,7 @@ class Terminal:
 def test_a_terminal_shows_a_table_and_ctrl_c_stops_all(tmp_path: Path) -> None:
     terminal = Terminal(tmp_path, "a=steady", "b=crash_once")
     terminal.until("fakes: 2/2 ready")
-    terminal.until("b: before: killed by SIGKILL: out of luck")
+    terminal.until("b: before: killed by SIGTERM: out of luck")
     terminal.screen = ""  # it is drawn anew each second
     terminal.until("fakes: 2/2 ready")
     terminal.until("127.0.0.1:5248")

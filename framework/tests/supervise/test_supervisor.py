@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from framework.supervise.row import ServerRow
 
 SIGKILLED = -9
+SIGSEGV = -11
 POLICY = RestartPolicy(
     delay_first_s=1,
     delay_max_s=8,
@@ -129,10 +130,10 @@ def test_figures_are_shown_once_a_second(stage: Stage) -> None:
 
 
 def test_a_crashed_server_comes_back_and_the_others_stay(stage: Stage) -> None:
-    stage.launched["a"][0].exit(SIGKILLED, "out of luck")
+    stage.launched["a"][0].exit(SIGSEGV, "out of luck")
     stage.run()
     assert stage.phase("a") is Phase.WAITING
-    assert stage.rows["a"].problem == "killed by SIGKILL: out of luck"
+    assert stage.rows["a"].problem == "killed by SIGSEGV: out of luck"
     assert stage.rows["a"].pid is None
     stage.run(1)
     stage.launched["a"][1].report()
@@ -141,6 +142,13 @@ def test_a_crashed_server_comes_back_and_the_others_stay(stage: Stage) -> None:
     assert stage.phase("a") is Phase.READY
     assert stage.rows["a"].restarts == 1
     assert len(stage.launched["b"]) == 1
+
+
+def test_who_was_killed_has_no_last_words(stage: Stage) -> None:
+    stage.launched["a"][0].exit(SIGKILLED, "all is well")
+    stage.run()
+
+    assert stage.rows["a"].problem == "killed by SIGKILL"
 
 
 def test_a_crash_loop_backs_off_and_ends(stage: Stage) -> None:
@@ -216,14 +224,14 @@ def test_an_interrupt_while_a_server_waits_does_not_launch_it(stage: Stage) -> N
 def test_a_server_that_refuses_to_start_ends_all() -> None:
     stage = Stage("a", "b")
     stage.launched["b"][0].report()
-    stage.launched["a"][0].exit(1, "port 4222 is taken")
+    stage.launched["a"][0].exit(1, "[7] 2026/11/21 12:07:35.312691 [FTL] port 4222 is taken")
     stage.run()
 
     assert stage.launched["b"][0].signals == ["term"]
     stage.launched["b"][0].exit()
     stage.run()
     assert stage.finished == [1]
-    assert stage.rows["a"].problem == "exit status 1: port 4222 is taken"
+    assert stage.rows["a"].problem == "exit status 1: [FTL] port 4222 is taken"
 
 
 def test_a_start_that_hangs_is_killed_and_tried_again() -> None:
