@@ -117,7 +117,7 @@ def test_a_start_that_fails(start_server: StartServer, tmp_path: Path, kind: str
 
     log = str(caught.value)
     assert problem in log
-    assert "Server is ready" not in log
+    assert "[INF] Server is ready" not in log
     assert "Traceback" not in log
     assert "Listening for" not in log
 
