@@ -100,5 +100,5 @@ def test_choices():
 
 
 def test_an_option_has_the_last_word():
-    with pytest.raises(ValueError, match="^not this one$"):
+    with pytest.raises(ValueError, match=r"^not this one$"):
         convert(Kind.STRING, "x", check=lambda _: "not this one")

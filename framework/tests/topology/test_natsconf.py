@@ -5,6 +5,7 @@ import re
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import assume, given
@@ -13,7 +14,9 @@ from hypothesis import strategies as st
 from framework.topology.errors import TopologyErrors
 from framework.topology.limits import INCLUDE_DEPTH_MAX, NESTING_MAX
 from framework.topology.natsconf import load_conf, parse_conf
-from framework.topology.node import Node
+
+if TYPE_CHECKING:
+    from framework.topology.node import Node
 
 CORPUS = Path(__file__).parent / "corpus"
 ENVIRON = {
@@ -220,13 +223,14 @@ def test_what_was_written_is_read(tree, rng):
 def test_any_text_is_parsed_or_refused_with_a_place(text):
     try:
         root = parse_conf(text, environ={})
-    except TopologyErrors as errors:
-        place = errors.errors[0].place
-        assert place.line is not None
-        assert place.column is not None
-        assert 1 <= place.line <= text.count("\n") + 1
+    except TopologyErrors as refused:
+        place = refused.errors[0].place
     else:
-        assert isinstance(root.plain(), dict)
+        place = root.place
+
+    assert place.line is not None
+    assert place.column is not None
+    assert 1 <= place.line <= text.count("\n") + 1
 
 
 @given(TREES, RANDOMS)

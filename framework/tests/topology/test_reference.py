@@ -28,8 +28,10 @@ def test_a_page_that_is_out_of_date(tmp_path, capsys):
 @pytest.mark.parametrize(
     "line",
     [
-        "| `host`, `net` | text | `0.0.0.0` | `-a` `-addr` `-net` | restart |"
-        " Address that clients connect to |",
+        (
+            "| `host`, `net` | text | `0.0.0.0` | `-a` `-addr` `-net` | restart |"
+            " Address that clients connect to |"
+        ),
         "| `max_pending` | size | `64MB` |",
         "| `ping_interval` | duration | `2m0s` |",
         "| `write_timeout` | `default` `close` `retry` | `default` |",

@@ -136,11 +136,15 @@ def test_all_mistakes_are_told_at_once(refuse):
         "server.conf:1:1: unknown key `prot`; did you mean `port`?",
         "server.conf:4:3: unknown key `rotues`; did you mean `routes`?",
         "server.conf:7:1: `jetstream` needs the jetstream plugin, which is not installed",
-        "server.conf:8:1: `syslog` is not available: logs go to standard error or a file; "
-        "let the service manager forward them",
+        (
+            "server.conf:8:1: `syslog` is not available: logs go to standard error or a file; "
+            "let the service manager forward them"
+        ),
         "server.conf:2:14: `max_payload`: expected a size such as 65536, 64KB or 8MB",
-        "server.conf:5:9: `cluster.port`: expected a port from 1 to 65535, or -1 for any free"
-        " one, found 99999",
+        (
+            "server.conf:5:9: `cluster.port`: expected a port from 1 to 65535, or -1 for any free"
+            " one, found 99999"
+        ),
         "server.conf:9:21: `lame_duck_duration`: expected at least 30s, found 5s",
     ]
 

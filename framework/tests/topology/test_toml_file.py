@@ -118,18 +118,20 @@ def quote(text):
 def write(value):
     match value:
         case bool():
-            return str(value).lower()
+            written = str(value).lower()
         case str() if "'" not in value and "\n" not in value:
-            return f"'{value}'"
+            written = f"'{value}'"
         case str() if "\\" not in value and '"' not in value:
-            return f'"""{value}"""'
+            written = f'"""{value}"""'
         case str():
-            return quote(value)
+            written = quote(value)
         case dict():
-            return "{" + ", ".join(f"{quote(k)} = {write(v)}" for k, v in value.items()) + "}"
+            written = "{" + ", ".join(f"{quote(k)} = {write(v)}" for k, v in value.items()) + "}"
         case list():
-            return "[\n" + "".join(f"{write(item)}, # ]\n" for item in value) + "]"
-    return str(value)
+            written = "[\n" + "".join(f"{write(item)}, # ]\n" for item in value) + "]"
+        case _:
+            written = str(value)
+    return written
 
 
 @given(st.dictionaries(KEYS, VALUES, max_size=4))
