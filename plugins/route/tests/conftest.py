@@ -1,7 +1,7 @@
 """Run scripts of commands against the output they expect, in the format of cockroachdb/datadriven.
 
-A script is blocks with blank lines between them: comments (`#`), a directive (`name key=value`), input
-lines, `----`, and the output. `pytest --rewrite` writes the output anew; the diff is what to review.
+A script is blocks with blank lines between them: comments (`#`), a directive (`name key=value`),
+input lines, `----`, and the output. `pytest --rewrite` writes the output anew; review the diff.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def run(path: Path, handle: Callable[[Command], str], *, rewrite: bool) -> str:
 
 @pytest.fixture
 def run_script(request):
-    """Give a function that runs one of the scripts beside the tests, and fails with the difference."""
+    """Give a function that runs one of the scripts, and fails with the difference."""
 
     def run_named(name: str, handle: Callable[[Command], str]) -> None:
         path = Path(__file__).parent / "scripts" / name

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from framework.topology import Schema, TopologyErrors, parse_flags, read_server_conf
 from framework_route.config import CLUSTER_SECTION, route_config
 from framework_route.url import RouteUrl
+
+from framework.topology import Schema, TopologyErrors, parse_flags, read_server_conf
 
 SCHEMA = Schema([CLUSTER_SECTION])
 
@@ -53,7 +54,9 @@ def test_a_whole_block_of_nats_server_is_read(read):
         cluster {
           name: c1
           listen: 0.0.0.0:6222
-          authorization { user: route_user, password: pwd, timeout: 0.5, permissions: { publish: ">" } }
+          authorization {
+            user: route_user, password: pwd, timeout: 0.5, permissions: { publish: ">" }
+          }
           routes = [
             nats-route://user:pass@127.0.0.1:6223
             nats://token@b.example:6224
@@ -132,7 +135,10 @@ def test_routes_without_a_cluster_are_refused_in_nats_servers_words():
         ("authorization { user: a, password: $2a$11$abcdefghijklmnopqrstuv }", "bcrypted"),
         ("pool_size: -1, accounts: [A]", "pool_size cannot be negative if pinned accounts"),
         ("compression: zip", 'unsupported compression mode "zip"'),
-        ("compression: { mode: s2_uncompressed }", 'unsupported compression mode "s2_uncompressed"'),
+        (
+            "compression: { mode: s2_uncompressed }",
+            'unsupported compression mode "s2_uncompressed"',
+        ),
         ("permissions: { import: foo }", "not be in force"),
         ("tls: { cert_file: a.pem }", "not encrypted"),
         ("connect_retrys: 3", "did you mean `connect_retries`"),

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
-from framework.wire.closed_state import ClosedState
-from framework.wire.info import RouteInfo
 from framework_route.effect import (
     ArmTimer,
     Claim,
@@ -21,15 +20,24 @@ from framework_route.effect import (
 from framework_route.machine import ConnectionMachine, Login
 from framework_route.url import parse_route_url
 
+from framework.wire.closed_state import ClosedState
+from framework.wire.info import RouteInfo
+
 if TYPE_CHECKING:
     from framework_route.effect import ConnectionEffect
 
 LOCAL = RouteInfo(
-    server_id="NA", server_name="a", proto=2, host="127.0.0.1", port=4248, headers=True, cluster="c1"
+    server_id="NA",
+    server_name="a",
+    proto=2,
+    host="127.0.0.1",
+    port=4248,
+    headers=True,
+    cluster="c1",
 )
 
 
-def shown(effect: ConnectionEffect) -> str:
+def shown(effect: ConnectionEffect) -> str:  # noqa: PLR0911 -- one line a case
     match effect:
         case Noted(level, event, fields):
             return f"{level.name.lower()}: {event.format(**fields)}"
@@ -62,7 +70,7 @@ class Handshakes:
         effects = self.perform(command)
         return "".join(f"{shown(effect)}\n" for effect in effects) or "nothing\n"
 
-    def perform(self, command):
+    def perform(self, command):  # noqa: PLR0911 -- one line a case
         arguments, document = command.arguments, command.input.strip().encode()
         if command.name in {"accepted", "solicited"}:
             return self.open(command.name, arguments)
@@ -97,8 +105,6 @@ def test_handshakes(run_script):
 
 
 def info(**fields) -> bytes:
-    import json
-
     return json.dumps({"server_id": "NB", "cluster": "c1"} | fields).encode()
 
 
@@ -134,7 +140,7 @@ def solicited() -> ConnectionMachine:
         info(port="4248"),
         info(headers="yes"),
         info(ip=["x"]),
-        info(import_=1) .replace(b"import_", b"import"),
+        info(import_=1).replace(b"import_", b"import"),
     ],
     ids=range(23),
 )

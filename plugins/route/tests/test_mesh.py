@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from framework.wire.closed_state import ClosedState
-from framework.wire.info import RouteInfo
 from framework_route import effect as e
 from framework_route.limits import GOSSIPED_MAX, HANDSHAKES_MAX, HEALING_ATTEMPTS
 from framework_route.mesh import Mesh, MeshSettings
 from framework_route.url import parse_route_url
 
+from framework.wire.closed_state import ClosedState
+from framework.wire.info import RouteInfo
+
 if TYPE_CHECKING:
     from framework_route.effect import MeshEffect
 
 
-def shown(effect: MeshEffect) -> str:  # noqa: C901 -- one line a case
+def shown(effect: MeshEffect) -> str:  # noqa: C901, PLR0911 -- one line a case
     match effect:
         case e.Noted(level, event, fields):
             return f"{level.name.lower()}: {event.format(**fields)}"
@@ -69,7 +70,7 @@ class Meshes:
         ]
         return "".join(lines) or "none\n"
 
-    def perform(self, name, arguments):
+    def perform(self, name, arguments):  # noqa: PLR0911 -- one line a case
         if name == "start":
             return self.start(arguments)
         mesh, link = self.mesh, int(arguments.get("link", 0))
@@ -89,7 +90,9 @@ class Meshes:
             case "update":
                 return mesh.receive_update(link, info(**arguments))
             case "closed":
-                return mesh.receive_closed(link, ClosedState[arguments.get("reason", "CLIENT_CLOSED")])
+                return mesh.receive_closed(
+                    link, ClosedState[arguments.get("reason", "CLIENT_CLOSED")]
+                )
             case "dial-failed":
                 return mesh.receive_dial_failed(int(arguments["token"]), "connection refused")
             case "timer":
@@ -156,7 +159,9 @@ def test_ten_thousand_servers_told_of_by_one_peer_are_bounded_and_noted_seldom()
     effects = [
         effect
         for number in range(10_000)
-        for effect in mesh.receive_update(1, info(f"NX{number}", ip=f"nats-route://10.1.0.1:{number + 1}/"))
+        for effect in mesh.receive_update(
+            1, info(f"NX{number}", ip=f"nats-route://10.1.0.1:{number + 1}/")
+        )
     ]
 
     assert sum(isinstance(effect, e.Dial) for effect in effects) == GOSSIPED_MAX
@@ -181,9 +186,7 @@ def test_connections_that_never_become_routes_are_bounded():
     assert refused.reason is ClosedState.MAX_CONNECTIONS_EXCEEDED
 
     mesh.receive_closed(1, ClosedState.CLIENT_CLOSED)
-    assert mesh.receive_opened(10_000, 0, "10.0.0.9", 40000) == [
-        e.Greet(10_000, mesh.local, None)
-    ]
+    assert mesh.receive_opened(10_000, 0, "10.0.0.9", 40000) == [e.Greet(10_000, mesh.local, None)]
 
 
 def test_routes_do_not_count_as_handshakes():

@@ -6,23 +6,23 @@ the same one on both sides, and clients are told of everybody.
 
 from __future__ import annotations
 
-import itertools
 import random
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import pytest
-from framework.actors import ActorSystem, SimulatedDispatcher
-from framework.dataplane import Core, PlaneLimits
-from framework.spec import Closed, DialFailed, LinkEvents, LinkKind
 from framework_route.config import RouteConfig
 from framework_route.introduction import introduce
 from framework_route.machine import Login
 from framework_route.mesh import MeshSettings
-from framework_route.route_manager import RouteManager
+from framework_route.route_manager import Gate, RouteManager
 from framework_route.url import RouteUrl
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+from framework.actors import ActorSystem, SimulatedDispatcher
+from framework.dataplane import Core, PlaneLimits
+from framework.spec import Closed, DialFailed, LinkEvents, LinkKind
 
 pytestmark = pytest.mark.sim
 
@@ -177,7 +177,9 @@ class Server:
             not_in_force=(),
         )
         local = introduce(self, config)
-        self.manager = self.system.spawn(RouteManager, server=self, config=config, local=local)
+        self.manager = self.system.spawn(
+            RouteManager, server=self, config=config, local=local, gate=Gate(is_open=True)
+        )
         self.tick()
 
     def tick(self) -> None:
@@ -250,9 +252,7 @@ class Server:
         for end in self.ends.values():
             end.pipe.is_cut = True
             delay_s = self.network.delay_s()
-            self.network.dispatcher.call_later(
-                delay_s, end.other.server.hanging_up(end.other.link)
-            )
+            self.network.dispatcher.call_later(delay_s, end.other.server.hanging_up(end.other.link))
         self.system.stop(1.0)
 
     def restarted(self) -> Server:
@@ -400,4 +400,6 @@ def test_a_route_to_itself_is_tried_once():
 
     tries = [line for line in server.lines if line.startswith("Trying to connect")]
     assert len(tries) == 1
-    assert 'Detected route to self, ignoring "nats-route://route:xxxxx@10.0.0.1:6222"' in server.lines
+    assert (
+        'Detected route to self, ignoring "nats-route://route:xxxxx@10.0.0.1:6222"' in server.lines
+    )

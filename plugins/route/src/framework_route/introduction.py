@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from framework.spec import ServerContext
     from framework_route.config import RouteConfig
 
+_NAME_CHARS = string.ascii_letters + string.digits
 _NAME_LENGTH = 22
 """Of a cluster name that is made up; as long as a nuid, nats-server's own choice."""
 _WILDCARDS = ("0.0.0.0", "::")  # noqa: S104 -- to be recognised, not to be listened on
@@ -33,7 +34,9 @@ def introduce(server: ServerContext, config: RouteConfig) -> RouteInfo:
     """
     name = server.cluster_name
     if not name:
-        name = "".join(random.SystemRandom().choices(string.ascii_letters + string.digits, k=_NAME_LENGTH))
+        name = "".join(
+            random.SystemRandom().choices(string.ascii_letters + string.digits, k=_NAME_LENGTH)
+        )
         server.log.warning("Cluster name was dynamically generated, consider setting one")
     server.set_cluster_name(name, dynamic=not config.name)
     urls = own_client_urls(server) if config.mesh.is_advertised else ()

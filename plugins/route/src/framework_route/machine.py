@@ -36,8 +36,8 @@ from framework_route.info import greeting, parse_connect, parse_info
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from framework_route.effect import ConnectionEffect
     from framework.wire.info import RouteConnect, RouteInfo
+    from framework_route.effect import ConnectionEffect
     from framework_route.url import RouteUrl
 
 _ERR_BYTES_MAX = 256
@@ -59,9 +59,7 @@ class Login:
         if not self.user:
             return True
         expected = f"{self.user}\0{self.password}".encode("utf-8", "surrogatepass")
-        return hmac.compare_digest(
-            expected, f"{user}\0{password}".encode("utf-8", "surrogatepass")
-        )
+        return hmac.compare_digest(expected, f"{user}\0{password}".encode("utf-8", "surrogatepass"))
 
 
 class _Phase(Enum):
@@ -92,11 +90,6 @@ class ConnectionMachine:
         self._phase = _Phase.CREATED
         self._headers = local.headers
         self._remote: RouteInfo | None = None
-
-    @property
-    def remote(self) -> RouteInfo | None:
-        """Return how the peer introduced itself; None before it did."""
-        return self._remote
 
     def receive_opened(self) -> Sequence[ConnectionEffect]:
         """Begin; an accepted peer was sent our INFO by the plane."""
@@ -152,12 +145,17 @@ class ConnectionMachine:
 
     def receive_info(self, document: bytes) -> Sequence[ConnectionEffect]:
         """Take the peer's introduction, or what a registered route says later."""
-        if self._phase is _Phase.CLOSED:
-            return []
-        if self._phase is _Phase.CONNECT_AWAITED:
-            return self._close(ClosedState.AUTHENTICATION_VIOLATION, "Authorization Violation")
-        if self._phase not in {_Phase.INFO_AWAITED, _Phase.REGISTERED}:
-            return self._close(ClosedState.PROTOCOL_VIOLATION, "Unexpected INFO")
+        match self._phase:
+            case _Phase.CLOSED:
+                return []
+            case _Phase.CONNECT_AWAITED:
+                return self._close(ClosedState.AUTHENTICATION_VIOLATION, "Authorization Violation")
+            case _Phase.INFO_AWAITED | _Phase.REGISTERED:
+                return self._take_info(document)
+            case _:
+                return self._close(ClosedState.PROTOCOL_VIOLATION, "Unexpected INFO")
+
+    def _take_info(self, document: bytes) -> Sequence[ConnectionEffect]:
         try:
             info = parse_info(document)
         except ProtocolError as error:

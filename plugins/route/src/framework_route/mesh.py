@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from framework.wire.closed_state import ClosedState
+from framework_route.cluster_name import agree_on_cluster
 from framework_route.dialer import Dialer
 from framework_route.effect import (
     AcceptClaim,
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from framework.spec import LinkId
-    from framework_route.effect import MeshEffect
     from framework.wire.info import RouteInfo
+    from framework_route.effect import MeshEffect
     from framework_route.peer import Target
     from framework_route.url import RouteUrl
 
@@ -224,23 +225,16 @@ class Mesh:
     def _settle_cluster(
         self, remote_id: str, cluster: str, *, is_dynamic: bool
     ) -> Sequence[MeshEffect] | None:
-        """Agree on one name; None when that is impossible.
-
-        A configured name wins over one that was made up, and of two made-up ones the greater. Once
-        taken from a server that has it configured, the name is as firm here as it is there: else two
-        clusters that meet could pull this server to and fro.
-        """
-        local = self._local
-        if cluster == local.cluster:
-            self._local = replace(local, cluster_dynamic=local.cluster_dynamic and is_dynamic)
-            return [] if self._local == local else [ClusterNameChanged(self._local)]
-        if not local.cluster_dynamic or not cluster or (is_dynamic and cluster < local.cluster):
-            return None
-        self._local = replace(local, cluster=cluster, cluster_dynamic=is_dynamic)
-        effects: list[MeshEffect] = [
-            Noted(Level.INFO, "Cluster name updated to {name}", {"name": cluster}),
-            ClusterNameChanged(self._local),
-        ]
+        """Agree on one name with a server; None when that is impossible."""
+        before = self._local
+        agreed = agree_on_cluster(before, cluster, is_dynamic=is_dynamic)
+        if agreed is None or agreed == before:
+            return None if agreed is None else []
+        self._local = agreed
+        effects: list[MeshEffect] = [ClusterNameChanged(agreed)]
+        if agreed.cluster == before.cluster:
+            return effects
+        effects.append(Noted(Level.INFO, "Cluster name updated to {name}", {"name": cluster}))
         for other in [c for c in self._routes.values() if c.remote_id != remote_id]:
             effects.append(Dismiss(other.link, ClosedState.CLUSTER_NAME_CONFLICT))
             effects += self._release(other)
@@ -254,7 +248,7 @@ class Mesh:
     # -- registration -----------------------------------------------------------------------------
 
     def _refuse(self, connection: Connection, info: RouteInfo) -> Sequence[MeshEffect] | None:
-        """Say no to what may not be a route, or is one already; None when nothing speaks against it."""
+        """Say no to what may not be a route, or is one already; None if nothing is against it."""
         link = connection.link
         if info.server_name and info.server_name == self._local.server_name:
             event, reason = _DUPLICATE_NAME, ClosedState.DUPLICATE_SERVER_NAME
@@ -328,8 +322,10 @@ class Mesh:
 
         Every server tells of every new route, so any two servers that have a third one in common
         hear of each other: from that a full mesh follows, in whichever order they came. Since 2.11
-        nats-server leaves out what others seem to have told (`gossip_mode`); when many servers start
-        at once, that can leave pairs which never hear of each other. Cost: one line for each server.
+        nats-server leaves out what others seem to have told (`gossip_mode`); when many servers
+        start at once, that can leave pairs which never hear of each other.
+
+        Cost: one line for each server.
         """
         line = gossip(info)
         for other in self._routes.values():
@@ -381,7 +377,9 @@ class Mesh:
         except ValueError:
             return
         connection.targets = [
-            self._dialer.add(self._with_login(url, info), is_explicit=False, remote_id=info.server_id)
+            self._dialer.add(
+                self._with_login(url, info), is_explicit=False, remote_id=info.server_id
+            )
         ]
 
     def _reconnect(self, target: Target) -> Sequence[MeshEffect]:

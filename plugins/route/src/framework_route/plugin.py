@@ -10,7 +10,7 @@ from framework.spec import ComponentSpec, HealthCheck, LinkKind, ListenerSpec, M
 from framework_route.config import CLUSTER_SECTION, route_config
 from framework_route.introduction import introduce
 from framework_route.monitor import answer_routez
-from framework_route.route_manager import ROUTE_MANAGER, RouteManager
+from framework_route.route_manager import ROUTE_MANAGER, Gate, RouteManager
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -44,7 +44,7 @@ def _route_manager(
     server: ServerContext, *, config: RouteConfig
 ) -> tuple[type[RouteManager], Mapping[str, object]]:
     local = introduce(server, config)
-    return RouteManager, {"server": server, "config": config, "local": local}
+    return RouteManager, {"server": server, "config": config, "local": local, "gate": Gate()}
 
 
 @hookimpl
@@ -54,9 +54,7 @@ def framework_listeners(server: ServerContext) -> Iterable[ListenerSpec]:
     if config is None:
         return []
     return [
-        ListenerSpec(
-            kind=LinkKind.ROUTE, host=config.host, port=config.port, owner=ROUTE_MANAGER
-        )
+        ListenerSpec(kind=LinkKind.ROUTE, host=config.host, port=config.port, owner=ROUTE_MANAGER)
     ]
 
 
@@ -76,6 +74,13 @@ def framework_health_checks(server: ServerContext) -> Iterable[HealthCheck]:
     if _config_of(server) is None:
         return []
     return [HealthCheck(name="routes", check=partial(_listener_problem, server))]
+
+
+@hookimpl
+def framework_server_started(server: ServerContext) -> None:
+    """Dial the configured routes, now that others can dial back."""
+    if _config_of(server) is not None:
+        server.component(ROUTE_MANAGER).tell(RouteManager.Start())
 
 
 @hookimpl

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from typing_extensions import override
+
 from framework.actors import Component
 from framework.spec import ClosedState, ErrReceived, Greeting, LinkEvents
 from framework_route.effect import (
@@ -19,15 +21,15 @@ from framework_route.effect import (
     Update,
 )
 from framework_route.log import write_note
-from typing_extensions import override
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from structlog.typing import FilteringBoundLogger
+
     from framework.spec import Event, LinkId, PlaneControl
     from framework_route.effect import ConnectionEffect
     from framework_route.machine import ConnectionMachine
-    from structlog.typing import FilteringBoundLogger
 
 
 class PoolConnection(Component):

@@ -6,8 +6,19 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from typing_extensions import override
+
 from framework.actors import Component
-from framework.spec import Closed, ClosedState, DialFailed, LinkEvents, LinkKind, Opened
+from framework.spec import (
+    Closed,
+    ClosedState,
+    DialFailed,
+    ErrReceived,
+    Greeting,
+    LinkEvents,
+    LinkKind,
+    Opened,
+)
 from framework.wire.document import build_document
 from framework_route.effect import (
     AcceptClaim,
@@ -31,10 +42,11 @@ from framework_route.machine import ConnectionMachine
 from framework_route.mesh import Mesh
 from framework_route.pool_connection import PoolConnection
 from framework_route.url import join_host_port
-from typing_extensions import override
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from structlog.typing import FilteringBoundLogger
 
     from framework.actors import ActorRef
     from framework.spec import Event, LinkId, ServerContext
@@ -42,7 +54,6 @@ if TYPE_CHECKING:
     from framework_route.config import RouteConfig
     from framework_route.effect import MeshEffect
     from framework_route.peer import Connection
-    from structlog.typing import FilteringBoundLogger
 
 ROUTE_MANAGER = "route_manager"
 """Name of its ComponentSpec."""
@@ -57,12 +68,21 @@ _QUIET = frozenset({
 
 
 @dataclass(slots=True)
+class Gate:
+    """Whether other servers may be dialed."""
+
+    is_open: bool = False
+
+
+@dataclass(slots=True)
 class _Link:
     """What the plane calls a connection, and what its lines of the log begin with."""
 
     rid: int
     remote: str
     actor: ActorRef[PoolConnection] | None = None
+    closed: Closed | None = None
+    """How it ended, until its actor has handled what came before the end."""
 
 
 class RouteManager(Component):
@@ -72,6 +92,7 @@ class RouteManager(Component):
         server: The server whose routes these are.
         config: Its `cluster` block.
         local: How it introduces itself to other servers.
+        gate: Closed until the server listens; outlives a restart of this actor.
     """
 
     @dataclass(frozen=True, slots=True)
@@ -80,6 +101,10 @@ class RouteManager(Component):
 
         link: LinkId
         report: Claim | Introduce | Update
+
+    @dataclass(frozen=True, slots=True)
+    class Start:
+        """The server listens: its configured routes may be dialed."""
 
     @dataclass(frozen=True, slots=True)
     class Stop:
@@ -95,7 +120,9 @@ class RouteManager(Component):
 
         token: int
 
-    def __init__(self, *, server: ServerContext, config: RouteConfig, local: RouteInfo) -> None:
+    def __init__(
+        self, *, server: ServerContext, config: RouteConfig, local: RouteInfo, gate: Gate
+    ) -> None:
         super().__init__()
         self._server = server
         self._config = config
@@ -103,17 +130,24 @@ class RouteManager(Component):
         is_dynamic = local.cluster_dynamic and name == local.cluster
         local = replace(local, cluster=name, cluster_dynamic=is_dynamic)
         self._mesh = Mesh(local=local, settings=config.mesh)
+        self._gate = gate
         self._links: dict[LinkId, _Link] = {}
 
     @override
     def on_start(self) -> None:
-        self._perform(self._mesh.start())
+        if self._gate.is_open:
+            self._perform(self._mesh.start())
 
     @override
     def on_child_stopped(self, child: ActorRef[PoolConnection]) -> None:
-        for link, known in self._links.items():
-            if known.actor is child:
+        for link, known in tuple(self._links.items()):
+            if known.actor is not child:
+                continue
+            known.actor = None
+            if known.closed is None:  # it failed; its link can do nothing without it
                 self._server.plane.close(link, ClosedState.ROUTE_REMOVED)
+            else:
+                self._bury(known.closed)
 
     @override
     def on_receive(self, message: object) -> Mapping[LinkId, Connection] | None:
@@ -129,6 +163,9 @@ class RouteManager(Component):
                 self._perform(self._mesh.receive_timer(token))
             case RouteManager.Describe():
                 return {route.link: route for route in self._mesh.routes}
+            case RouteManager.Start():
+                self._gate.is_open = True
+                self._perform(self._mesh.start())
             case RouteManager.Stop():
                 self._mesh.stop()
             case _:
@@ -142,18 +179,28 @@ class RouteManager(Component):
                 self._perform(self._mesh.receive_opened(link, event.token, host, port))
             case Closed(link=link):
                 self._receive_closed(event)
+            case Greeting(link=link) | ErrReceived(link=link):
+                self._tell(link, LinkEvents((event,)))
             case _:
-                self._tell(event.link, LinkEvents((event,)))
+                return
 
     def _receive_closed(self, event: Closed) -> None:
-        if event.detail and event.link in self._links:
+        known = self._links.get(event.link)
+        if known is None:
+            return
+        known.closed = event
+        if known.actor is None:
+            self._bury(event)
+        else:
+            known.actor.stop(block=False)
+
+    def _bury(self, event: Closed) -> None:
+        if event.detail:
             log = self._log_of(event.link)
             write = log.debug if event.reason in _QUIET else log.error
             write("Route connection failed: {detail}", detail=event.detail)
         self._perform(self._mesh.receive_closed(event.link, event.reason))
-        known = self._links.pop(event.link, None)
-        if known is not None and known.actor is not None:
-            known.actor.stop(block=False)
+        del self._links[event.link]
 
     def _decide(self, link: LinkId, report: Claim | Introduce | Update) -> Sequence[MeshEffect]:
         match report:
@@ -204,9 +251,7 @@ class RouteManager(Component):
             name=f"rid-{known.rid}",
             plane=self._server.plane,
             link=effect.link,
-            machine=ConnectionMachine(
-                local=effect.local, login=self._config.login, url=effect.url
-            ),
+            machine=ConnectionMachine(local=effect.local, login=self._config.login, url=effect.url),
             report=partial(self._take_report, effect.link),
             log=self._log_of(effect.link),
         )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from urllib.parse import unquote, urlsplit
 
+from typing_extensions import override
+
 from framework_route.limits import NAME_LENGTH_MAX
 
 _SCHEMES = ("nats", "nats-route", "tls")
@@ -33,6 +35,7 @@ class RouteUrl:
         """Return the same address with other credentials."""
         return replace(self, user=user, password=password)
 
+    @override
     def __str__(self) -> str:
         login = f"{self.user}:xxxxx@" if self.password else f"{self.user}@" if self.user else ""
         return f"{self.scheme}://{login}{self.address}"
