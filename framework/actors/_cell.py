@@ -178,7 +178,14 @@ class Cell(Generic[A]):
 
     def tell_later(self, delay_s: float, message: object) -> Timer:
         """Tell this life of the actor `message` after `delay_s` seconds."""
-        return self._call_later(delay_s, partial(self._tell_own, self._generation, lambda: message))
+
+        def make() -> object:
+            # What was cancelled or reset while its message waited in the mailbox did not happen.
+            is_void = timer.turn is None or timer.is_pending
+            return _NOTHING if is_void else message
+
+        timer = self._call_later(delay_s, partial(self._tell_own, self._generation, make))
+        return timer
 
     def await_reply(
         self, reply: Reply[Any], answer: Callable[[Any], object], deadline_s: float | None

@@ -126,7 +126,10 @@ class Component(pykka.Actor):
         self._cell.order_stop()
 
     def tell_later(self, delay_s: float, message: object) -> Timer:
-        """Tell this actor `message` after `delay_s` seconds; not when it restarted by then."""
+        """Tell this actor `message` after `delay_s` seconds; not when it restarted by then.
+
+        Once its timer is cancelled or reset, `message` does not come, even if it was on its way.
+        """
         return self._cell.tell_later(delay_s, message)
 
     def ask(

@@ -290,6 +290,31 @@ def test_a_timer_tells_cancels_and_resets(runtime):
     assert runtime.get(done) == ["moved", "last"]
 
 
+@pytest.mark.parametrize("verb", ["cancel", "reset"])
+def test_a_timer_that_has_fired_is_still_in_time_to_be_taken_back(simulated, verb):
+    class Hesitant(Component):
+        TURN_MESSAGES_MAX = 1
+
+        def __init__(self):
+            self.heard = []
+
+        def on_start(self):
+            self._first = self.tell_later(1.0, "first")
+            self._second = self.tell_later(1.0, "second")
+
+        def on_receive(self, message):
+            self.heard.append(message)
+            if message == "first":
+                self._second.cancel() if verb == "cancel" else self._second.reset(5.0)
+
+    ref = ActorSystem(simulated).spawn(Hesitant)
+    simulated.run_for(2.0)
+    assert ref.proxy().heard.get() == ["first"]
+    simulated.run_for(5.0)
+
+    assert ref.proxy().heard.get() == (["first"] if verb == "cancel" else ["first", "second"])
+
+
 def test_a_timer_reaches_a_batch_handler_as_a_batch(runtime):
     class Clocked(Component):
         def __init__(self, *, done):
