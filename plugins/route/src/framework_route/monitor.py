@@ -9,10 +9,10 @@ import time
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from framework.monitor.formats import rtt_text, time_text, uptime_text
-from framework.monitor.query import read_bool
-from framework.monitor.subsz import subscription_detail
 from framework.spec import LinkKind
+from framework.spec.documents import subscription_detail, text_from_bytes
+from framework.spec.formats import rtt_text, time_text, uptime_text
+from framework.spec.query import read_bool
 from framework_route.route_manager import ROUTE_MANAGER, RouteManager
 
 if TYPE_CHECKING:
@@ -92,8 +92,7 @@ def _subscriptions_document(
     if has_details:
         details = [subscription_detail(each, row.cid) for each in subscriptions]
         return {"subscriptions_list_detail": details}
-    names = [each.subject.decode("utf-8", "backslashreplace") for each in subscriptions]
-    return {"subscriptions_list": names}
+    return {"subscriptions_list": [text_from_bytes(each.subject) for each in subscriptions]}
 
 
 def _wall_ns(monotonic_ns: int) -> int:
