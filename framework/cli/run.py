@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -70,8 +71,15 @@ def default_log_folder(topology: str) -> Path:
     Source: XDG Base Directory Specification, `XDG_STATE_HOME`.
     """
     state = os.environ.get("XDG_STATE_HOME", "")
-    folder = Path(state) if Path(state).is_absolute() else Path.home() / ".local" / "state"
+    folder = Path(state) if Path(state).is_absolute() else _home() / ".local" / "state"
     return folder / "framework" / topology.replace("/", "_")
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError:  # a user without a name, as some containers have
+        return Path(tempfile.gettempdir())
 
 
 def _run_one(file: str, choice: PluginChoice, name: str, status_fd: int | None) -> int:

@@ -49,6 +49,10 @@ def serve(words: Sequence[str], program: str) -> int:
 
         send_signal(line.signal)
         return EXIT_OK
+    return _run(line, schema, registry, program)
+
+
+def _run(line: CommandLine, schema: Schema, registry: PluginRegistry, program: str) -> int:
     if line.test and line.config is None:
         raise CommandError("must specify [-c, --config] option to check configuration file syntax")
 

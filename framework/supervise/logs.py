@@ -52,14 +52,20 @@ class LogFolder:
 
     The child writes to the file itself, so neither a busy supervisor nor a terminal that someone
     has stopped can hold a server up.
+
+    Args:
+        folder: Made when it is not there.
+
+    Raises:
+        OSError: It can't be made.
     """
 
     def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
 
     def open(self, name: str) -> ServerLog:
-        """Return the log file of `name`, making the folder if need be."""
-        self._folder.mkdir(parents=True, exist_ok=True)
+        """Return the log file of `name`."""
         return _FileLog(self._folder / f"{name}.log")
 
 

@@ -99,7 +99,9 @@ async def _supervise(
             finished.set_result(exit_status)
 
     for number in STOP_SIGNALS:
-        loop.add_signal_handler(number, interrupt)
+        is_nohup = number == signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN
+        if not is_nohup:
+            loop.add_signal_handler(number, interrupt)
     logs, status = surface()
     try:
         supervisor = system.spawn(

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 SUMMARY_INTERVAL_S = 60.0
 """At most so often a summary, and only when it would say something new."""
 
+MESH_INTERVAL_S = 2.0
+"""The same while routes come and go, which is over soon."""
+
 
 class Status(Protocol):
     """Shows servers to people."""
@@ -41,6 +44,7 @@ class PlainStatus:
         self._stream = stream
         self._before: dict[str, ServerRow] = {}
         self._summary_text = ""
+        self._summary_routes = 0
         self._summary_ns: int | None = None
         self._was_silent: dict[str, bool] = {}
 
@@ -73,11 +77,14 @@ class PlainStatus:
         if self._summary_ns is None:
             self._summary_ns = now_ns
         sums = totals(rows)
-        is_due = now_ns - self._summary_ns >= SUMMARY_INTERVAL_S * 1e9
+        elapsed_s = (now_ns - self._summary_ns) / 1e9
+        is_whole = sums.ready == sums.servers
+        is_meshing = is_whole and sums.routes != self._summary_routes
+        is_due = elapsed_s >= (MESH_INTERVAL_S if is_meshing else SUMMARY_INTERVAL_S)
         text = summary(sums)
-        if text == self._summary_text or not (is_due or (at_once and sums.ready == sums.servers)):
+        if text == self._summary_text or not (is_due or (at_once and is_whole)):
             return []
-        self._summary_text, self._summary_ns = text, now_ns
+        self._summary_text, self._summary_routes, self._summary_ns = text, sums.routes, now_ns
         return [text]
 
 

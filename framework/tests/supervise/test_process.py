@@ -95,7 +95,7 @@ def test_a_log_that_cannot_be_written_is_an_os_error(fake: FakeCommand, tmp_path
     async def scenario() -> None:
         (tmp_path / "file").touch()
         with pytest.raises(OSError, match="file"):
-            launch(fake("steady"), tmp_path / "file")
+            launch(fake("steady"), tmp_path / "file" / "logs")
 
     asyncio.run(scenario())
 

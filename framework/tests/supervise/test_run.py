@@ -28,7 +28,9 @@ SCRIPT = Path(__file__).with_name("supervise_fakes.py")
 def start(tmp_path: Path) -> Iterator[Callable[..., Run]]:
     """Return a starter of supervisors of fake servers."""
     with Runs() as runs:
-        yield lambda *pairs: runs.start(sys.executable, SCRIPT, tmp_path, *pairs)
+        yield lambda *pairs, before=(): runs.start(
+            *before, sys.executable, SCRIPT, tmp_path, *pairs
+        )
 
 
 def test_servers_come_up_and_one_interrupt_stops_them(start) -> None:
@@ -50,6 +52,18 @@ def test_terminate_stops_as_well(start) -> None:
     run = start("a=steady")
     run.until("1/1 ready")
     run.process.terminate()
+
+    assert run.end()[0] == 0
+
+
+def test_nohup_means_it(start) -> None:
+    run = start("a=steady", before=["nohup"])
+    run.until("1/1 ready")
+    run.process.send_signal(signal.SIGHUP)
+    os.kill(run.pid_of("a"), signal.SIGKILL)
+    run.until("a down")
+    run.until("1/1 ready")
+    run.interrupt()
 
     assert run.end()[0] == 0
 

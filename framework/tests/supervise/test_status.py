@@ -81,6 +81,15 @@ def test_a_summary_comes_once_a_minute_if_it_says_something_new() -> None:
     assert watched.show(busy, at_s=200) == []
 
 
+def test_a_summary_comes_soon_when_the_servers_have_found_each_other() -> None:
+    watched = Watched()
+    watched.show(READY)
+    meshed = replace(READY, report=replace(REPORT, routes=2))
+
+    assert watched.show(meshed, at_s=1) == []
+    assert len(watched.show(meshed, at_s=2)) == 1
+
+
 def test_silence_is_told_once_and_so_is_its_end() -> None:
     watched = Watched()
     watched.show(READY)
