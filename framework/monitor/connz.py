@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from framework.errors import BadQuery
-from framework.monitor.formats import rtt_text, time_text, uptime_text
 from framework.monitor.limits import CONNECTIONS_LISTED
 from framework.monitor.overlap import overlaps
-from framework.monitor.query import read_bool, read_int, read_unsigned
-from framework.monitor.subsz import subscription_detail, text_from_bytes
 from framework.spec import LinkKind
+from framework.spec.documents import subscription_detail, text_from_bytes
+from framework.spec.formats import rtt_text, time_text, uptime_text
+from framework.spec.query import read_bool, read_int, read_unsigned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from framework.monitor.http_server import Answer
-from framework.monitor.query import read_bool
+from framework.spec.query import read_bool
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

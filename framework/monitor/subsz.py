@@ -8,18 +8,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from framework.errors import BadQuery
-from framework.monitor.formats import time_text
 from framework.monitor.limits import SUBSCRIPTIONS_LISTED
 from framework.monitor.overlap import overlaps
-from framework.monitor.query import read_bool, read_int
 from framework.spec import LinkKind
+from framework.spec.documents import subscription_detail
+from framework.spec.formats import time_text
+from framework.spec.query import read_bool, read_int
 from framework.wire.subject import is_literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from framework.monitor.source import MonitorSource
-    from framework.spec import SubscriptionRow
 
 
 async def answer_subsz(source: MonitorSource, query: Mapping[str, str]) -> object:
@@ -63,21 +63,3 @@ async def answer_subsz(source: MonitorSource, query: Mapping[str, str]) -> objec
             for row in page
         ]
     return document
-
-
-def subscription_detail(row: SubscriptionRow, cid: int) -> dict[str, object]:
-    """Return one subscription of a connection."""
-    document: dict[str, object] = {"subject": text_from_bytes(row.subject)}
-    if row.queue:
-        document["qgroup"] = text_from_bytes(row.queue)
-    document["sid"] = text_from_bytes(row.sid)
-    document["msgs"] = row.msgs
-    if row.max_msgs:
-        document["max"] = row.max_msgs
-    document["cid"] = cid
-    return document
-
-
-def text_from_bytes(data: bytes) -> str:
-    """Return a subject as JSON can hold it: what is no UTF-8 becomes U+FFFD, as in Go."""
-    return data.decode("utf-8", "replace")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from framework.monitor.formats import time_text, uptime_text
+from framework.spec.formats import time_text, uptime_text
 from framework.wire.version import CLIENT_PROTOCOL, NATS_VERSION
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from framework.monitor.formats import duration_text, rtt_text, time_text, uptime_text
+from framework.spec.formats import duration_text, rtt_text, time_text, uptime_text
 
 
 @pytest.mark.parametrize(

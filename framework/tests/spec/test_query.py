@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from framework.errors import BadQuery
-from framework.monitor.query import read_bool, read_int, read_unsigned
+from framework.spec.query import read_bool, read_int, read_unsigned
 
 
 @pytest.mark.parametrize("text", ["1", "t", "T", "TRUE", "true", "True"])
