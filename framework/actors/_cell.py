@@ -234,9 +234,13 @@ class Cell(Generic[A]):
     def _handle_messages(self) -> None:
         mailbox = self.mailbox
         for _ in range(self._component.TURN_MESSAGES_MAX):
-            if mailbox.empty() or self._phase is not Phase.RUNNING:
+            try:
+                envelope = mailbox.get()
+            except IndexError:
                 return
-            self._handle(mailbox.get())
+            self._handle(envelope)
+            if self._phase is not Phase.RUNNING:
+                return
 
     def _handle_batches(self) -> None:
         mailbox = self.mailbox
@@ -244,13 +248,20 @@ class Cell(Generic[A]):
             if mailbox.empty() or self._phase is not Phase.RUNNING:
                 return
             told = mailbox.take_told(_APART)
-            if not told:
-                self._handle(mailbox.get())
+            if told:
+                self._handle_batch(told)
                 continue
             try:
-                self._deliver_batch(told)
-            except BaseException as error:  # noqa: BLE001 -- as in `_handle`
-                self._fail(error)
+                envelope = mailbox.get()
+            except IndexError:  # a sender in another thread dropped it
+                continue
+            self._handle(envelope)
+
+    def _handle_batch(self, told: list[object]) -> None:
+        try:
+            self._deliver_batch(told)
+        except BaseException as error:  # noqa: BLE001 -- as in `_handle`
+            self._fail(error)
 
     def _handle(self, envelope: Envelope[Any]) -> None:
         reply_to = envelope.reply_to

@@ -106,7 +106,10 @@ class Mailbox:
         """Return what waits longest, up to a message that was asked or is of a type `apart`."""
         told: list[object] = []
         for _ in range(len(self._queue)):
-            envelope = self._queue.popleft()
+            try:
+                envelope = self._queue.popleft()
+            except IndexError:  # a sender in another thread dropped the oldest
+                break
             if envelope.reply_to is not None or type(envelope.message) in apart:
                 self._queue.appendleft(envelope)
                 break
@@ -154,22 +157,22 @@ class Mailbox:
         if self._overflow is Overflow.REFUSE and envelope.reply_to is None:
             raise MailboxFullError(f"{self._limit} messages wait already")
         self.dropped_count += 1
-        if self._overflow is Overflow.DROP_OLDEST and (oldest := self._take_oldest()) is not None:
-            _answer_error(oldest, MailboxFullError("dropped for a newer message"))
+        if self._overflow is Overflow.DROP_OLDEST and self._drop_oldest():
             return True
         _answer_error(envelope, MailboxFullError(f"{self._limit} messages wait already"))
         return False
 
-    def _take_oldest(self) -> Envelope[Any] | None:
-        """Take what waits longest; None when that must not be dropped."""
+    def _drop_oldest(self) -> bool:
+        """Drop what waits longest; return False when that must be kept."""
         try:
             oldest = self._queue.popleft()
-        except IndexError:  # a turn in another thread was faster
-            return None
+        except IndexError:  # a turn in another thread made room
+            return True
         if isinstance(oldest, KeptEnvelope):
             self._queue.appendleft(oldest)
-            return None
-        return oldest
+            return False
+        _answer_error(oldest, MailboxFullError("dropped for a newer message"))
+        return True
 
     def _answer_dead(self, because: str) -> None:
         while self._queue:
