@@ -113,6 +113,56 @@ def test_a_failing_start_counts_as_a_failure(runtime, logged):
     assert len(logged) == 1
 
 
+def test_a_failing_init_counts_as_a_failure(simulated, logged):
+    lives = []
+
+    class Unlucky(Component):
+        def __init__(self):
+            lives.append(1)
+            if len(lives) == 2:
+                raise ValueError("init")
+
+        def on_receive(self, message):
+            if message == "fail":
+                raise ValueError("why")
+            return len(lives)
+
+    ref = ActorSystem(simulated).spawn(Unlucky, supervision=Supervision())
+    ref.tell("fail")
+
+    assert ref.ask("life?") == 3
+    assert [str(entry["exc_info"]) for entry in logged] == ["why", "init"]
+
+
+def test_a_stop_while_the_children_of_a_failed_actor_stop(simulated, logged):
+    """The child stops its failed parent, which else would start again."""
+    log = []
+
+    class Child(Component):
+        def __init__(self, *, above):
+            self._above = above
+
+        def on_stop(self):
+            log.append("child stops")
+            self._above.stop(block=False)
+
+    class Above(Component):
+        def on_start(self):
+            log.append("start")
+            self.spawn(Child, above=self.actor_ref)
+
+        def on_receive(self, _message):
+            raise ValueError("why")
+
+    ref = ActorSystem(simulated).spawn(Above, supervision=Supervision())
+    ref.tell("fail")
+    simulated.run_for(60)
+
+    assert log == ["start", "child stops"]
+    assert not ref.is_alive()
+    assert len(logged) == 1
+
+
 def test_back_off_doubles_up_to_its_maximum_and_forgets_old_failures(simulated, logged):
     log, system = [], ActorSystem(simulated)
     supervision = Supervision(restarts_max=9, within_s=30, backoff_s=1.0, backoff_max_s=3.0)
