@@ -27,6 +27,8 @@ __all__ = ["convert_value"]
 
 _BOOL_WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 _NUMBER_DIGITS_MAX = 19
+_PLAIN_SECONDS_END = 1_000_000
+"""Nobody means so many seconds, but `2m` without quotes is a number in nats-server's language."""
 
 
 def convert_value(option: Option, node: Node) -> object:
@@ -89,8 +91,10 @@ def _seconds_from(node: Node) -> float:
     match node.value:
         case bool():
             pass
-        case int() | float() as seconds:
+        case int() | float() as seconds if seconds < _PLAIN_SECONDS_END:
             return float(seconds)
+        case int():
+            raise _expected("a duration", node, "a bare 2m means 2,000,000 here: quote it")
         case timedelta() as duration:
             return duration.total_seconds()
         case str() as text:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from framework.topology.option import ConfigSection, Flag, Kind, Option, Reload
+from framework.topology.units import listen_from_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +27,15 @@ def _has_space(name: object) -> str | None:
     return "server name cannot contain spaces" if " " in str(name) else None
 
 
+def _check_advertised(text: object) -> str | None:
+    """Accept a host with or without a port."""
+    try:
+        listen_from_text(str(text) if ":" in str(text) else f"{text}:0")
+    except ValueError as error:
+        return str(error)
+    return None
+
+
 def _settle(values: dict[str, object]) -> Iterator[tuple[str, str]]:
     """Fill in what nats-server derives from other options, and compare what must fit."""
     if values["trace_verbose"] or values["trace_headers"]:
@@ -35,11 +45,14 @@ def _settle(values: dict[str, object]) -> Iterator[tuple[str, str]]:
         values["http"] = (http[0] or values["host"], http[1])
     values["http_base_path"] = "/" + str(values["http_base_path"]).strip("/")
     if cast("int", values["max_payload"]) > cast("int", values["max_pending"]):
-        yield "max_payload", "cannot be higher than max_pending"
+        yield "max_payload max_pending", "cannot be higher than max_pending"
     if cast("float", values["lame_duck_grace_period"]) >= cast(
         "float", values["lame_duck_duration"]
     ):
-        yield "lame_duck_grace_period", "should be strictly lower than lame_duck_duration"
+        yield (
+            "lame_duck_grace_period lame_duck_duration",
+            "should be strictly lower than lame_duck_duration",
+        )
 
 
 _NETWORK = (
@@ -75,6 +88,7 @@ _NETWORK = (
         kind=Kind.STRING,
         help="host:port that clients are told to connect to",
         flags=("client_advertise",),
+        check=_check_advertised,
         reload=Reload.LIVE,
     ),
     Option(

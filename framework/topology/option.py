@@ -15,7 +15,10 @@ FlagReader: TypeAlias = "Callable[[str], Mapping[str, object]]"
 """Turns the text of a flag into settings of its section; ValueError says what it expected."""
 
 Settle: TypeAlias = "Callable[[dict[str, object]], Iterable[tuple[str, str]]]"
-"""Fills in what follows from other values of a block, and yields (option, problem) pairs."""
+"""Fills in what follows from other values of a block, and yields (option, problem) pairs.
+
+The option may be several with a space between: the place is that of the first one set.
+"""
 
 
 class Kind(Enum):

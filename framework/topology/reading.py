@@ -12,7 +12,6 @@ from framework.topology.errors import TopologyError, TopologyErrors
 from framework.topology.names import nearest_fix
 from framework.topology.node import Node, describe_type
 from framework.topology.option import Kind
-from framework.topology.place import DEFAULT_PLACE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -183,7 +182,8 @@ class Reading:
 
     def _settle(self, block: Option, node: Node, values: dict[str, object], path: str) -> None:
         assert block.settle
-        for name, problem in block.settle(values):
-            inner = f"{path}.{name}" if path else name
-            place = self.places.get(inner, node.key_place or DEFAULT_PLACE)
-            self._mistakes.add(place, f"`{inner}`: {problem}")
+        prefix = f"{path}." if path else ""
+        for names, problem in block.settle(values):
+            paths = [prefix + name for name in names.split()]
+            places = [self.places[inner] for inner in paths if inner in self.places]
+            self._mistakes.add((*places, node.key_place)[0], f"`{paths[0]}`: {problem}")

@@ -83,13 +83,13 @@ def size_from_text(text: str) -> int:
     return int(number) * factor
 
 
-def size_text_from_bytes(size: int) -> str:
+def size_text_from_bytes(size_bytes: int) -> str:
     """Write a size with the largest unit that divides it: `1MB`, `4KB`, `1000`."""
     for unit in ("TB", "GB", "MB", "KB"):
         factor: int = 1024 ** (" KMGT".index(unit[0]))
-        if size and size % factor == 0:
-            return f"{size // factor}{unit}"
-    return str(size)
+        if size_bytes and size_bytes % factor == 0:
+            return f"{size_bytes // factor}{unit}"
+    return str(size_bytes)
 
 
 def listen_from_text(text: str) -> tuple[str, int]:

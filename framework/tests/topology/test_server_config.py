@@ -100,6 +100,13 @@ def test_zero_means_the_default_where_nats_server_says_so(read):
     assert config.values["ping_interval"] == 120.0
 
 
+@pytest.mark.parametrize("advertised", ["host", "host:4222", "[::1]:4222"])
+def test_a_host_may_be_advertised_with_a_port(read, advertised):
+    config = read(f'client_advertise: "{advertised}"')
+
+    assert config.values["client_advertise"] == advertised
+
+
 def test_lists_and_blocks_inside_a_block(read):
     config = read(
         "cluster {\n routes [\n nats://a:1\n nats://b:2\n ]\n"
@@ -160,6 +167,9 @@ def test_all_mistakes_are_told_at_once(refuse):
         ("cluster { tls {} }", "server.conf:1:11: `tls` is not available: not yet"),
         ("cluster { retries: 10 }", "`cluster.retries`: cannot be higher than retries_max"),
         ("max_payload: 2MB\nmax_pending: 1MB", "server.conf:1:14: `max_payload`: cannot be higher"),
+        ("debug: true\nmax_pending: 1KB", "server.conf:2:14: `max_payload`: cannot be higher"),
+        ("ping_interval: 2m", "found 2000000; a bare 2m means 2,000,000 here: quote it"),
+        ("client_advertise: 'a:b'", '`client_advertise`: could not parse port "b"'),
         ("lame_duck_grace_period: 120s", "should be strictly lower than lame_duck_duration"),
         ("server_name: 'a b'", "server.conf:1:14: `server_name`: server name cannot contain"),
         ("write_timeout: never", "expected default, close or retry"),
