@@ -87,6 +87,8 @@ class RawClient:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._answers_pings = answers_pings
         self._received = bytearray()
+        self.info: dict[str, Any] = {}
+        """The last INFO that was read, whether anybody waited for it or not."""
 
     def __enter__(self) -> Self:
         return self
@@ -128,12 +130,12 @@ class RawClient:
             options: Fields of CONNECT that differ from `CONNECT_DEFAULTS`.
 
         Returns:
-            The INFO document.
+            The INFO document; the newest, if several came.
         """
-        info = self.expect(b"INFO").document
+        self.expect(b"INFO")
         self.send(b"CONNECT " + json.dumps({**CONNECT_DEFAULTS, **options}).encode() + b"\r\n")
         self.flush()
-        return info
+        return self.info
 
     # -- reading
 
@@ -146,6 +148,8 @@ class RawClient:
         """
         while True:
             operation = self._read_any()
+            if operation.verb == b"INFO":
+                self.info = operation.document
             if operation.verb != b"PING" or not self._answers_pings:
                 return operation
             self.send(b"PONG\r\n")
@@ -167,6 +171,15 @@ class RawClient:
         """Send PING and return what came before the PONG: all that the server had for us."""
         self.send(b"PING\r\n")
         return self.read_until(b"PONG")[:-1]
+
+    def connect_ports(self) -> set[int]:
+        """Return the ports of the servers that the last INFO told of."""
+        return {int(url.rpartition(":")[2]) for url in self.info.get("connect_urls", ())}
+
+    def await_ports(self, *ports: int) -> None:
+        """Read until INFO has told of servers with exactly these ports."""
+        while self.connect_ports() != set(ports):
+            self.expect(b"INFO")
 
     def messages(self) -> list[Operation]:
         """Return the MSG and HMSG that the server had for us."""

@@ -21,9 +21,7 @@ def test_a_fourth_server_joins_by_the_seed_and_the_mesh_completes(fleet, kind):
     with servers[1].client() as watcher:
         watcher.log_in()
         fourth = fleet.join(servers[0], kind=kind)
-        ports: set[str] = set()
-        while f"127.0.0.1:{fourth.port}" not in ports:
-            ports = set(watcher.expect(b"INFO").document.get("connect_urls", ()))
+        watcher.await_ports(*[server.port for server in (*servers, fourth)])
     await_mesh(*servers, fourth)
 
     check_exchange([*servers, fourth])
@@ -58,6 +56,29 @@ def test_a_stopped_server_tells_its_clients_nothing_and_closes(fleet, kind):
         b.stop()
         client.read_to_end()
     await_mesh(a)
+
+
+def test_a_change_between_info_and_connect_is_told_too(fleet, kind):
+    a = fleet.join(kind=kind)
+    with a.client() as early, a.client() as watcher:
+        early.expect(b"INFO")
+        watcher.log_in()
+        b = fleet.join(a, kind=kind)
+        watcher.await_ports(a.port, b.port)
+        early.send(b'CONNECT {"protocol":1,"verbose":false}\r\nPING\r\n')
+
+        early.await_ports(a.port, b.port)
+
+
+def test_a_client_of_the_first_protocol_is_told_nothing(fleet, kind):
+    a = fleet.join(kind=kind)
+    with a.client() as old, a.client() as watcher:
+        old.log_in(protocol=0)
+        watcher.log_in()
+        b = fleet.join(a, kind=kind)
+        watcher.await_ports(a.port, b.port)
+
+        assert old.flush() == []
 
 
 def test_interest_goes_when_its_client_goes(fleet, kind):
@@ -103,10 +124,10 @@ def test_messages_make_one_hop_only(fleet, kind):
     b = fleet.join(kind=kind)
     a = fleet.join(b, kind=kind, flags=nowhere)
     c = fleet.join(b, kind=kind, flags=nowhere)
-    await_routes(b, a, c)
     with a.client() as at_a, b.client() as at_b, c.client() as at_c:
         for client in (at_a, at_b, at_c):
             client.log_in()
+        at_b.await_ports(a.port, b.port, c.port)
         for client in (at_b, at_c):
             client.send(b"SUB hop 1\r\nSUB mark 2\r\n")
             client.flush()
@@ -118,15 +139,6 @@ def test_messages_make_one_hop_only(fleet, kind):
         subjects = {operation.subject for operation in at_c.read_until(b"MSG mark 2 3")}
 
         assert b"hop" not in subjects
-
-
-def await_routes(middle, *ends):
-    """Wait until the middle one has a route to each end."""
-    wanted = {server.port for server in (middle, *ends)}
-    with middle.client() as client:
-        info = client.log_in()
-        while {int(url.rpartition(":")[2]) for url in info.get("connect_urls", ())} != wanted:
-            info = client.expect(b"INFO").document
 
 
 def test_a_route_to_itself_is_ignored(fleet, kind):

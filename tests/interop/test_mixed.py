@@ -87,4 +87,4 @@ def test_cluster_names_must_agree(fleet, real):
     text = 'Rejecting connection, cluster name "elsewhere" does not match "test"'
 
     ours.wait_log(text)
-    other.wait_log(text)
+    other.wait_log("Cluster Name Conflict")
