@@ -27,12 +27,10 @@ _PLAIN_MODES = frozenset({"off", "disabled", "false", "accept"})
 
 
 def _cluster_from_flag(text: str) -> Mapping[str, object]:
-    """Read `-cluster nats://user:password@host:port`."""
+    """Read `-cluster nats://user:password@host:port`; without a login, a file's counts no more."""
     host, port, user, password = split_listen_url(text)
-    settings: dict[str, object] = {"listen": join_address(host, port)}
-    if user is not None:
-        settings["authorization"] = {"user": user, "password": password}
-    return settings
+    login = {"user": user, "password": password}
+    return {"listen": join_address(host, port), "authorization": login}
 
 
 def _check_name(name: object) -> str | None:
