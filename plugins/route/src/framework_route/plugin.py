@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from framework.actors import Supervision
 from framework.hookspecs import hookimpl
 from framework.spec import ComponentSpec, HealthCheck, LinkKind, ListenerSpec, MonitorEndpoint
 from framework_route.config import CLUSTER_SECTION, route_config
@@ -37,7 +38,13 @@ def framework_components(server: ServerContext) -> Iterable[ComponentSpec]:
             "{option} is not in force yet: routes are plain, one between two servers",
             option=f"cluster.{option}",
         )
-    return [ComponentSpec(name=ROUTE_MANAGER, factory=partial(_route_manager, config=config))]
+    return [
+        ComponentSpec(
+            name=ROUTE_MANAGER,
+            factory=partial(_route_manager, config=config),
+            supervision=Supervision(),
+        )
+    ]
 
 
 def _route_manager(
