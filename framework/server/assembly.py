@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from framework.actors import ActorSystem, AsyncioDispatcher
-from framework.monitor import HttpServer, ServerFacts, core_endpoints, root_page
+from framework.monitor import HttpServer, core_endpoints, root_page
 from framework.server.bridge import Bridge
-from framework.server.client_info import RUNTIME, ClientInfoDocument
+from framework.server.client_info import ClientInfoDocument
 from framework.server.client_listener import CLIENT_LISTENER, ClientListener
 from framework.server.clients import Clients
 from framework.server.context import Context, MonitorView
 from framework.server.dialing import Dialer
+from framework.server.facts import facts_of
 from framework.server.limits import STOP_DEADLINE_S
 from framework.server.listening import BoundSocket, bind_address
 from framework.server.run_files import RunFiles
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
 
     from framework.dataplane.limits import PlaneLimits
+    from framework.monitor import ServerFacts
     from framework.plugins import PluginRegistry
     from framework.server.client_info import ServerIdentity
     from framework.server.plane_port import ServerPlane
@@ -291,24 +291,12 @@ class Assembly:
         self._monitor.replace_facts(self.facts)
 
     def _facts_now(self) -> ServerFacts:
-        config, settings = self._config, self._settings
-        client = self.context.addresses.get(LinkKind.CLIENT, (settings.host, settings.port))
-        http = self.http_socket
-        return ServerFacts(
-            runtime=RUNTIME,
-            host=client[0],
-            port=client[1],
-            http_host=http.host if http else "",
-            http_port=http.port if http else 0,
-            http_base_path=settings.http_base_path,
-            limits=settings.limits,
-            cluster=config.section("cluster"),
-            cluster_address=self.context.addresses.get(LinkKind.ROUTE),
+        return facts_of(
+            self._config,
+            self._settings,
+            addresses=self.context.addresses,
+            http=self.http_socket,
             started_ns=self._started_ns,
-            config_loaded_ns=time.time_ns(),
-            config_digest=_digest(config.file),
-            tags=settings.tags,
-            metadata=settings.metadata,
         )
 
 
@@ -329,13 +317,3 @@ class _Notices:
 def _run_files(settings: ServerSettings) -> RunFiles:
     """Return the files that settings ask for, unwritten."""
     return RunFiles(pid_file=settings.pid_file, ports_file_dir=settings.ports_file_dir)
-
-
-def _digest(file: str | None) -> str:
-    """Return what tells one version of a file from another; empty when there is none."""
-    if not file:
-        return ""
-    try:
-        return f"sha256:{hashlib.sha256(Path(file).read_bytes()).hexdigest()}"
-    except OSError:
-        return ""

@@ -104,6 +104,6 @@ def _advertised(text: str, port: int) -> tuple[str, int] | None:
     if not text:
         return None
     host, colon, digits = text.rpartition(":")
-    if not colon or "]" in digits:
-        return text.strip("[]"), port
+    if not colon:
+        return text, port
     return host.strip("[]"), int(digits)

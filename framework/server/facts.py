@@ -1,0 +1,65 @@
+"""What `/varz` shows of a configuration."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from framework.monitor import ServerFacts
+from framework.server.client_info import RUNTIME
+from framework.spec import LinkKind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from framework.server.listening import BoundSocket
+    from framework.server.settings import ServerSettings
+    from framework.topology import ServerConfig
+
+
+def facts_of(
+    config: ServerConfig,
+    settings: ServerSettings,
+    *,
+    addresses: Mapping[LinkKind, tuple[str, int]],
+    http: BoundSocket | None,
+    started_ns: int,
+) -> ServerFacts:
+    """Return what is settled by a configuration that is in force from now on.
+
+    Args:
+        config: As it was read.
+        settings: What it comes to.
+        addresses: Host as configured and real port of what is bound already.
+        http: Where monitoring answers.
+        started_ns: When the server began, in wall time.
+    """
+    host, port = addresses.get(LinkKind.CLIENT, (settings.host, settings.port))
+    return ServerFacts(
+        runtime=RUNTIME,
+        host=host,
+        port=port,
+        http_host=http.host if http else "",
+        http_port=http.port if http else 0,
+        http_base_path=settings.http_base_path,
+        limits=settings.limits,
+        cluster=config.section("cluster"),
+        cluster_address=addresses.get(LinkKind.ROUTE),
+        started_ns=started_ns,
+        config_loaded_ns=time.time_ns(),
+        config_digest=_digest(config.file),
+        tags=settings.tags,
+        metadata=settings.metadata,
+    )
+
+
+def _digest(file: str | None) -> str:
+    """Return what tells one version of a file from another; empty when there is none."""
+    if not file:
+        return ""
+    try:
+        return f"sha256:{hashlib.sha256(Path(file).read_bytes()).hexdigest()}"
+    except OSError:
+        return ""
