@@ -53,7 +53,7 @@ def routes_of(shape: str, number: int, count: int) -> tuple[str, ...]:
 SHAPES = ("seed", "chain", "ring", "all", "all and self", "two seeds")
 
 
-def run_mesh(network, count, shape, starts_s, faults=(), *, clusters=None):
+def run_mesh(network, count, shape, starts_s, *, faults=(), clusters=None):
     servers = []
     for number in range(1, count + 1):
         cluster = clusters[number - 1] if clusters else "c1"
@@ -92,8 +92,8 @@ def run_mesh(network, count, shape, starts_s, faults=(), *, clusters=None):
         max_size=6,
     ),
 )
-def test_ends_in_a_full_mesh(make_network, seed, count, shape, starts_s, faults):
-    check_full_mesh(run_mesh(make_network(seed), count, shape, starts_s, faults))
+def test_ends_in_a_full_mesh(make_network, seed, count, shape, starts_s, faults=faults):
+    check_full_mesh(run_mesh(make_network(seed), count, shape, starts_s, faults=faults))
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -106,7 +106,7 @@ def test_all_start_at_once(make_network, count, shape):
 def test_one_seed_one_history(make_network):
     def history(seed: int) -> list[list[str]]:
         faults = [("crash", 1, 0, 1.0), ("cut", 0, 2, 10.0)]
-        servers = run_mesh(make_network(seed), 5, "seed", [0.01] * 9, faults)
+        servers = run_mesh(make_network(seed), 5, "seed", [0.01] * 9, faults=faults)
         return [server.lines for server in servers]
 
     assert history(7) == history(7)
