@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 import pykka
 from pykka.messages import ProxyCall, ProxyGetAttr, ProxySetAttr
 
-from framework.actors._pykka import ActorStop
+from framework.actors._pykka import ActorStop, Envelope
 from framework.actors.errors import ChildFailedError, SpawnRefusedError
 from framework.actors.lean_structlog import structlog
 from framework.actors.mailbox import KeptEnvelope, Mailbox
@@ -23,7 +23,6 @@ from framework.actors.reference import ActorRef, StopFlag
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from framework.actors._pykka import Envelope
     from framework.actors.component import Component
     from framework.actors.reply import Reply
     from framework.actors.scheduler import Dispatcher
@@ -81,8 +80,8 @@ class _Question:
 
 
 _NOTHING: Final = object()
-_PROXY: Final = (ProxyCall, ProxyGetAttr, ProxySetAttr)
-_APART: Final = frozenset((*_PROXY, ActorStop, _Own))
+_PROXY: Final = frozenset((ProxyCall, ProxyGetAttr, ProxySetAttr))
+_APART: Final = _PROXY | {Envelope, KeptEnvelope}
 
 
 class Cell(Generic[A]):
@@ -235,10 +234,10 @@ class Cell(Generic[A]):
         mailbox = self.mailbox
         for _ in range(self._component.TURN_MESSAGES_MAX):
             try:
-                envelope = mailbox.get()
+                item = mailbox.get()
             except IndexError:
                 return
-            self._handle(envelope)
+            self._handle(item)
             if self._phase is not Phase.RUNNING:
                 return
 
@@ -252,10 +251,10 @@ class Cell(Generic[A]):
                 self._handle_batch(told)
                 continue
             try:
-                envelope = mailbox.get()
+                item = mailbox.get()
             except IndexError:  # a sender in another thread dropped it
                 continue
-            self._handle(envelope)
+            self._handle(item)
 
     def _handle_batch(self, told: list[object]) -> None:
         try:
@@ -263,10 +262,20 @@ class Cell(Generic[A]):
         except BaseException as error:  # noqa: BLE001 -- as in `_handle`
             self._fail(error)
 
-    def _handle(self, envelope: Envelope[Any]) -> None:
+    def _handle(self, item: Any) -> None:
+        """Handle one message as the mailbox held it."""
+        if type(item) in _APART:
+            self._open(item if isinstance(item, Envelope) else Envelope(item))
+            return
+        try:
+            self._receive(item)
+        except BaseException as error:  # noqa: BLE001 -- it must not reach the neighbours
+            self._fail(error)
+
+    def _open(self, envelope: Envelope[Any]) -> None:
         reply_to = envelope.reply_to
         try:
-            response = self._receive(envelope)
+            response = self._handle_apart(envelope)
             if reply_to is not None and response is not _NOTHING:
                 reply_to.set(response)
         except Exception as error:  # noqa: BLE001 -- it must not reach the neighbours
@@ -281,35 +290,27 @@ class Cell(Generic[A]):
                 dead = pykka.ActorDeadError(f"{self.ref} was ended by {error!r}")
                 reply_to.set_exception((type(dead), dead, None))
 
-    def _receive(self, envelope: Envelope[Any]) -> object:
-        """Handle one message and return the answer; `_NOTHING` when that comes later."""
-        assert self.actor is not None
+    def _handle_apart(self, envelope: Envelope[Any]) -> object:
+        """Handle what was enveloped and return the answer; `_NOTHING` when that comes later."""
         message = envelope.message
         kind = type(message)
-        if kind not in _APART:
-            if self.dispatcher.observe is not None:
-                self.dispatcher.observe(self.ref, message)
-            return self.actor.on_receive(message)
         if kind is ActorStop:
             self._stop_replies.append(envelope.reply_to)
             self._wind_down(self._finish)
             return _NOTHING
         if kind is _Own:
             own = message.make() if message.generation == self._generation else _NOTHING
-            return own if own is _NOTHING else self._deliver(own)
-        if self.dispatcher.observe is not None:
-            self.dispatcher.observe(self.ref, message)
-        return self.actor.handle_proxy(message)
+            if own is not _NOTHING and self._component.takes_batches:
+                self._deliver_batch([own])
+                return None
+            return own if own is _NOTHING else self._receive(own)
+        return self._receive(message, is_proxy=kind in _PROXY)
 
-    def _deliver(self, message: object) -> object:
-        """Hand over what the actor told itself."""
+    def _receive(self, message: object, *, is_proxy: bool = False) -> object:
         assert self.actor is not None
-        if self._component.takes_batches:
-            self._deliver_batch([message])
-            return None
         if self.dispatcher.observe is not None:
             self.dispatcher.observe(self.ref, message)
-        return self.actor.on_receive(message)
+        return self.actor.handle_proxy(message) if is_proxy else self.actor.on_receive(message)
 
     def _deliver_batch(self, messages: list[object]) -> None:
         assert self.actor is not None

@@ -59,7 +59,7 @@ class Mailbox:
         dispatch: Callable[[Callable[[], None]], None],
     ) -> None:
         assert limit >= 1
-        self._queue: deque[Envelope[Any]] = deque()
+        self._queue: deque[Any] = deque()
         self._busy = threading.Lock()
         self._run = run
         self._dispatch = dispatch
@@ -83,37 +83,41 @@ class Mailbox:
         self._on_pressure = callback
         self._attention = self._limit if callback is None else self._high_mark
 
-    def put(self, envelope: Envelope[Any], /) -> None:
+    def put(self, item: Any, /) -> None:
         """Append a message, or do with it what the overflow policy says; callable from any thread.
+
+        Args:
+            item: A message that was told, as it is, or an envelope with a question. An envelope for
+                each message would cost a quarter of a tell.
 
         Raises:
             MailboxFullError: it is full, refuses, and this is a tell.
         """
-        if len(self._queue) >= self._attention and not self._admit(envelope):
+        if len(self._queue) >= self._attention and not self._admit(item):
             return
-        self._queue.append(envelope)
+        self._queue.append(item)
         # Looked at after the append: what a closing mailbox missed is answered here.
         if self._closed_because is not None:
             self._answer_dead(self._closed_because)
         elif self._busy.acquire(blocking=False):
             self._dispatch(self._run)
 
-    def get(self) -> Envelope[Any]:
+    def get(self) -> Any:
         """Return what waits longest; IndexError when nothing does."""
         return self._queue.popleft()
 
     def take_told(self, apart: Container[type]) -> list[object]:
-        """Return what waits longest, up to a message that was asked or is of a type `apart`."""
+        """Return what waits longest, up to an item of a type `apart`."""
         told: list[object] = []
         for _ in range(len(self._queue)):
             try:
-                envelope = self._queue.popleft()
+                item = self._queue.popleft()
             except IndexError:  # a sender in another thread dropped the oldest
                 break
-            if envelope.reply_to is not None or type(envelope.message) in apart:
-                self._queue.appendleft(envelope)
+            if type(item) in apart:
+                self._queue.appendleft(item)
                 break
-            told.append(envelope.message)
+            told.append(item)
         return told
 
     def empty(self) -> bool:
@@ -148,18 +152,18 @@ class Mailbox:
     def _high_mark(self) -> int:
         return max(1, self._limit * 3 // 4)
 
-    def _admit(self, envelope: Envelope[Any]) -> bool:
+    def _admit(self, item: Any) -> bool:
         if self._on_pressure is not None and not self._is_pressed:
             self._is_pressed = True
             self._on_pressure(True)  # noqa: FBT003 -- a callback's one argument
-        if len(self._queue) < self._limit or isinstance(envelope, KeptEnvelope):
+        if len(self._queue) < self._limit or isinstance(item, KeptEnvelope):
             return True
-        if self._overflow is Overflow.REFUSE and envelope.reply_to is None:
+        if self._overflow is Overflow.REFUSE and not isinstance(item, Envelope):
             raise MailboxFullError(f"{self._limit} messages wait already")
         self.dropped_count += 1
         if self._overflow is Overflow.DROP_OLDEST and self._drop_oldest():
             return True
-        _answer_error(envelope, MailboxFullError(f"{self._limit} messages wait already"))
+        _answer_error(item, MailboxFullError(f"{self._limit} messages wait already"))
         return False
 
     def _drop_oldest(self) -> bool:
@@ -177,15 +181,16 @@ class Mailbox:
     def _answer_dead(self, because: str) -> None:
         while self._queue:
             try:
-                envelope = self._queue.popleft()
+                item = self._queue.popleft()
             except IndexError:  # another thread answers too
                 return
-            if envelope.reply_to is not None and isinstance(envelope.message, ActorStop):
-                envelope.reply_to.set(None)
+            if isinstance(item, KeptEnvelope) and isinstance(item.message, ActorStop):
+                if item.reply_to is not None:
+                    item.reply_to.set(None)
             else:
-                _answer_error(envelope, pykka.ActorDeadError(because))
+                _answer_error(item, pykka.ActorDeadError(because))
 
 
-def _answer_error(envelope: Envelope[Any], error: Exception) -> None:
-    if envelope.reply_to is not None:
-        envelope.reply_to.set_exception((type(error), error, None))
+def _answer_error(item: Any, error: Exception) -> None:
+    if isinstance(item, Envelope) and item.reply_to is not None:
+        item.reply_to.set_exception((type(error), error, None))

@@ -65,7 +65,7 @@ class ActorRef(pykka.ActorRef[A], Generic[A]):
     def tell(self, message: Any) -> None:
         if self.actor_stopped.is_set():
             raise pykka.ActorDeadError(f"{self} not found")
-        self.actor_inbox.put(Envelope(message))
+        self.actor_inbox.put(message)
 
     @overload
     def ask(
