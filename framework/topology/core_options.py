@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from framework.topology.limit_options import LIMIT_OPTIONS
+from framework.topology.log_options import LOG_OPTIONS
 from framework.topology.option import ConfigSection, Flag, Kind, Option, Reload
 from framework.topology.units import listen_from_text
 
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CORE_SECTION", "HTTP_BASE_PORT"]
 
-_INT32_MAX = 2**31 - 1
-_SUBJECT_TOKENS_MAX = 255
 HTTP_BASE_PORT = 8222
 
 
@@ -107,117 +107,6 @@ _NETWORK = (
     ),
 )
 
-_LOGS = (
-    Option(
-        name="debug",
-        kind=Kind.BOOL,
-        default=False,
-        help="Log what helps to find faults",
-        flags=("D", "debug"),
-        reload=Reload.LIVE,
-    ),
-    Option(
-        name="trace",
-        kind=Kind.BOOL,
-        default=False,
-        help="Log every protocol line",
-        flags=("V", "trace"),
-        reload=Reload.LIVE,
-    ),
-    Option(
-        name="trace_verbose",
-        kind=Kind.BOOL,
-        default=False,
-        help="Log every protocol line, those of the system account too; implies trace",
-        flags=("VV",),
-        reload=Reload.LIVE,
-    ),
-    Option(
-        name="trace_headers",
-        kind=Kind.BOOL,
-        default=False,
-        help="Log headers with traced messages, without their payload; implies trace",
-        reload=Reload.LIVE,
-    ),
-    Option(
-        name="max_traced_msg_len",
-        kind=Kind.INT,
-        default=0,
-        minimum=0,
-        unit="bytes",
-        help="Longest part of a payload that a trace shows; 0: all of it",
-        flags=("max_traced_msg_len",),
-        reload=Reload.LIVE,
-    ),
-    Option(
-        name="logtime",
-        kind=Kind.BOOL,
-        default=True,
-        help="Begin every log line with the time",
-        flags=("T", "logtime"),
-        reload=Reload.LIVE,
-    ),
-    Option(
-        name="logtime_utc",
-        kind=Kind.BOOL,
-        default=False,
-        help="Log the time in UTC rather than local time",
-        flags=("logtime_utc",),
-        reload=Reload.LIVE,
-    ),
-    Option(
-        name="log_format",
-        kind=Kind.STRING,
-        default="text",
-        choices=("text", "json"),
-        help="Lines as nats-server writes them, or one JSON object a line",
-        flags=("log_format",),
-    ),
-    Option(
-        name="logfile",
-        kind=Kind.STRING,
-        help="File to log to; standard error if not set",
-        aliases=("log_file",),
-        flags=("l", "log"),
-        reload=Reload.LIVE,
-    ),
-    Option(
-        name="logfile_size_limit",
-        kind=Kind.SIZE,
-        default=0,
-        minimum=0,
-        help="Size at which the log file is set aside and a new one begun; 0: never",
-        aliases=("log_size_limit",),
-        flags=("log_size_limit",),
-        reload=Reload.LIVE,
-    ),
-    Option(
-        name="logfile_max_num",
-        kind=Kind.INT,
-        default=0,
-        minimum=0,
-        unit="files",
-        help="Log files kept, the current one included; 0: all",
-        aliases=("log_max_num",),
-        reload=Reload.LIVE,
-    ),
-    Option(
-        name="syslog",
-        kind=Kind.BOOL,
-        default=False,
-        help="Log to syslog",
-        flags=("s", "syslog"),
-        refusal="logs go to standard error or a file; let the service manager forward them",
-    ),
-    Option(
-        name="remote_syslog",
-        kind=Kind.STRING,
-        help="Log to a syslog server",
-        flags=("r", "remote_syslog"),
-        refusal="logs go to standard error or a file; let the service manager forward them",
-    ),
-)
-
 _MONITORING = (
     Option(
         name="http",
@@ -281,172 +170,9 @@ _FILES = (
     ),
 )
 
-_LIMITS = (
-    Option(
-        name="max_control_line",
-        kind=Kind.SIZE,
-        default=4_096,
-        minimum=1,
-        maximum=_INT32_MAX,
-        zero_is_default=True,
-        help="Longest protocol line of a client",
-        reload=Reload.LIVE,
-    ),
-    Option(
-        name="max_payload",
-        kind=Kind.SIZE,
-        default=1_048_576,
-        minimum=1,
-        maximum=_INT32_MAX,
-        zero_is_default=True,
-        help="Largest message, headers included",
-        reload=Reload.LIVE,
-    ),
-    Option(
-        name="max_pending",
-        kind=Kind.SIZE,
-        default=64 * 1024 * 1024,
-        minimum=1,
-        zero_is_default=True,
-        help="Bytes that may wait for one client before it is cut off as a slow consumer",
-        reload=Reload.LIVE,
-    ),
-    Option(
-        name="max_connections",
-        kind=Kind.INT,
-        default=65_536,
-        minimum=-1,
-        unit="connections",
-        help="Clients at a time; 0 and -1 let none in",
-        aliases=("max_conn",),
-        reload=Reload.LIVE,
-    ),
-    Option(
-        name="max_subscriptions",
-        kind=Kind.INT,
-        default=0,
-        minimum=0,
-        unit="subscriptions",
-        help="Subscriptions of one client; 0: any number",
-        aliases=("max_subs",),
-        reload=Reload.LIVE,
-    ),
-    Option(
-        name="max_sub_tokens",
-        kind=Kind.INT,
-        default=0,
-        minimum=1,
-        maximum=_SUBJECT_TOKENS_MAX,
-        unit="tokens",
-        help="Tokens in the subject of a subscription; any number if not set",
-        aliases=("max_subscription_tokens",),
-    ),
-    Option(
-        name="ping_interval",
-        kind=Kind.DURATION,
-        default=120.0,
-        minimum=0.001,
-        zero_is_default=True,
-        help="Silence after which a client is sent a PING",
-        reload=Reload.LIVE,
-    ),
-    Option(
-        name="ping_max",
-        kind=Kind.INT,
-        default=2,
-        minimum=1,
-        zero_is_default=True,
-        unit="PINGs",
-        help="PINGs a client may leave unanswered before it is cut off",
-        reload=Reload.LIVE,
-    ),
-    Option(
-        name="write_deadline",
-        kind=Kind.DURATION,
-        default=10.0,
-        minimum=0.001,
-        zero_is_default=True,
-        help="Time in which a client must take what is written to it",
-        reload=Reload.LIVE,
-    ),
-    Option(
-        name="write_timeout",
-        kind=Kind.STRING,
-        default="default",
-        choices=("default", "close", "retry"),
-        help="What happens to a client that does not",
-        reload=Reload.LIVE,
-    ),
-    Option(
-        name="no_header_support",
-        kind=Kind.BOOL,
-        default=False,
-        help="Do not offer headers to clients",
-    ),
-    Option(
-        name="no_fast_producer_stall",
-        kind=Kind.BOOL,
-        default=False,
-        help="Never slow down a client that publishes faster than others read",
-        reload=Reload.LIVE,
-    ),
-    Option(
-        name="disable_sublist_cache",
-        kind=Kind.BOOL,
-        default=False,
-        help="Match every subject anew",
-        aliases=("no_sublist_cache",),
-    ),
-    Option(
-        name="proxy_protocol",
-        kind=Kind.BOOL,
-        default=False,
-        help="Expect the PROXY protocol before each client's",
-        refusal="the PROXY protocol is not spoken",
-    ),
-)
-
-_LIFECYCLE = (
-    Option(
-        name="lame_duck_duration",
-        kind=Kind.DURATION,
-        default=120.0,
-        minimum=30.0,
-        help="Time over which a lame duck closes its clients",
-    ),
-    Option(
-        name="lame_duck_grace_period",
-        kind=Kind.DURATION,
-        default=10.0,
-        minimum=0.0,
-        zero_is_default=True,
-        help="Time before a lame duck begins to close them",
-    ),
-    Option(
-        name="connect_error_reports",
-        kind=Kind.INT,
-        default=3_600,
-        minimum=1,
-        zero_is_default=True,
-        unit="attempts",
-        help="First connects to a peer that fail between two log lines",
-        reload=Reload.LIVE,
-    ),
-    Option(
-        name="reconnect_error_reports",
-        kind=Kind.INT,
-        default=1,
-        minimum=1,
-        zero_is_default=True,
-        unit="attempts",
-        help="Reconnects to a peer that fail between two log lines",
-        reload=Reload.LIVE,
-    ),
-)
-
 CORE_SECTION = ConfigSection(
     name="",
-    options=(*_NETWORK, *_LOGS, *_MONITORING, *_FILES, *_LIMITS, *_LIFECYCLE),
+    options=(*_NETWORK, *LOG_OPTIONS, *_MONITORING, *_FILES, *LIMIT_OPTIONS),
     flags=(
         Flag(
             names=("DV",),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from framework.topology.errors import TopologyError, TopologyErrors
 from framework.topology.option import Kind
 from framework.topology.place import COMMAND_LINE, DEFAULT_PLACE, NOWHERE
 from framework.topology.reading import Mistakes, Reading, merge_nodes
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ServerConfig", "build_server_config", "configure", "walk_values"]
 
-_EMPTY_ROUTES = "solicited routes require cluster capabilities, e.g. --cluster"
+_LONELY_ROUTES = "solicited routes require cluster capabilities, e.g. --cluster"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,21 +73,26 @@ def build_server_config(
     merged = layers[0]
     for layer in layers[1:]:
         merged = merge_nodes(merged, layer)
+    _refuse_lonely_routes(merged)
     reading = Reading(mistakes)
-    config = ServerConfig(schema, reading.read_block(schema.root, merged), reading.places, file)
-    _check_routes_flag(config, mistakes)
-    return config
+    return ServerConfig(schema, reading.read_block(schema.root, merged), reading.places, file)
 
 
-def _check_routes_flag(config: ServerConfig, mistakes: Mistakes) -> None:
+def _refuse_lonely_routes(settings: Node) -> None:
     """Refuse `-routes` on a server that nobody gave a place to listen for routes.
+
+    Nothing else is told then, since all else about routes would only say the same.
+
+    Raises:
+        TopologyErrors: With nats-server's own words.
 
     Source: nats-server `opts.go`, end of `ConfigureOptions`.
     """
-    if config.source("cluster.routes").file != COMMAND_LINE:
-        return
-    if not any(f"cluster.{name}" in config.places for name in ("listen", "host", "port")):
-        mistakes.add(NOWHERE, _EMPTY_ROUTES)
+    cluster = settings.value.get("cluster") if isinstance(settings.value, dict) else None
+    table = cluster.value if cluster and isinstance(cluster.value, dict) else {}
+    is_asked = "routes" in table and table["routes"].place.file == COMMAND_LINE
+    if is_asked and table.keys().isdisjoint({"listen", "host", "port"}):
+        raise TopologyErrors([TopologyError(NOWHERE, _LONELY_ROUTES)])
 
 
 def walk_values(config: ServerConfig) -> Iterator[tuple[str, Option, object]]:

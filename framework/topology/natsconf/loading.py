@@ -62,7 +62,9 @@ def read_text(path: Path, name: str, asked_at: Place) -> str:
         return path.read_bytes().decode(errors="surrogateescape")
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise TopologyErrors([TopologyError(asked_at, f"cannot read {name}: {reason}")]) from error
+        what = "it" if name == asked_at.file else name
+        problem = f"cannot read {what}: {reason}"
+        raise TopologyErrors([TopologyError(asked_at, problem)]) from error
 
 
 class _Loading:
