@@ -157,7 +157,7 @@ def test_an_absolute_include_is_relative_to_the_including_file(tmp_path):
 def test_a_file_that_is_not_there(write):
     write("there.conf", "")
 
-    with pytest.raises(TopologyErrors, match="^absent.conf: cannot read it: No such"):
+    with pytest.raises(TopologyErrors, match=r"^absent\.conf: cannot read it: No such"):
         load_conf("absent.conf")
 
 
