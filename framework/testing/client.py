@@ -179,7 +179,7 @@ class RawClient:
     def await_ports(self, *ports: int) -> None:
         """Read until INFO has told of servers with exactly these ports."""
         while self.connect_ports() != set(ports):
-            self.expect(b"INFO")
+            self.read_until(b"INFO")
 
     def messages(self) -> list[Operation]:
         """Return the MSG and HMSG that the server had for us."""

@@ -131,8 +131,10 @@ def test_messages_make_one_hop_only(fleet, kind):
         for client in (at_b, at_c):
             client.send(b"SUB hop 1\r\nSUB mark 2\r\n")
             client.flush()
+        at_c.send(b"SUB ready 3\r\n")
+        at_c.flush()
         at_a.await_interest(b"mark")
-        at_b.await_interest(b"mark")
+        at_b.await_interest(b"ready")
         at_a.send(b"PUB hop 1\r\nx\r\n")
         at_b.read_until(b"MSG hop")
         at_b.send(b"PUB mark 3\r\nend\r\n")
