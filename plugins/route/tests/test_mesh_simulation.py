@@ -92,7 +92,7 @@ def run_mesh(network, count, shape, starts_s, *, faults=(), clusters=None):
         max_size=6,
     ),
 )
-def test_ends_in_a_full_mesh(make_network, seed, count, shape, starts_s, faults=faults):
+def test_ends_in_a_full_mesh(make_network, seed, count, shape, starts_s, faults):  # noqa: PLR0917
     check_full_mesh(run_mesh(make_network(seed), count, shape, starts_s, faults=faults))
 
 
