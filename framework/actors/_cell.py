@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 import pykka
 from pykka.messages import ProxyCall, ProxyGetAttr, ProxySetAttr
 
+from framework.actors._own import NOTHING, Own, Question
 from framework.actors._pykka import ActorStop, Envelope
 from framework.actors.errors import ChildFailedError, SpawnRefusedError
 from framework.actors.lean_structlog import structlog
@@ -49,37 +50,6 @@ class Phase(Enum):
     STOPPED = auto()
 
 
-class _Own:
-    """What an actor tells itself by a timer or an answer, good for one life only."""
-
-    __slots__ = ("generation", "make")
-
-    def __init__(self, generation: int, make: Callable[[], object]) -> None:
-        self.generation = generation
-        self.make = make
-
-
-class _Question:
-    """An answer that an actor waits for, or its deadline, whichever comes first."""
-
-    __slots__ = ("answer", "deadline", "is_open")
-
-    def __init__(self, answer: Callable[[Any], object]) -> None:
-        self.answer = answer
-        self.deadline: Timer | None = None
-        self.is_open = True
-
-    def close(self, outcome: Reply[Any] | Exception) -> object:
-        """Return the message for the actor; `_NOTHING` when it was told already."""
-        if not self.is_open:
-            return _NOTHING
-        self.is_open = False
-        if self.deadline is not None:
-            self.deadline.cancel()
-        return self.answer(outcome if isinstance(outcome, Exception) else outcome.outcome())
-
-
-_NOTHING: Final = object()
 _PROXY: Final = frozenset((ProxyCall, ProxyGetAttr, ProxySetAttr))
 _APART: Final = _PROXY | {Envelope, KeptEnvelope}
 
@@ -181,7 +151,7 @@ class Cell(Generic[A]):
         def make() -> object:
             # What was cancelled or reset while its message waited in the mailbox did not happen.
             is_void = timer.turn is None or timer.is_pending
-            return _NOTHING if is_void else message
+            return NOTHING if is_void else message
 
         timer = self._call_later(delay_s, partial(self._tell_own, self._generation, make))
         return timer
@@ -190,7 +160,7 @@ class Cell(Generic[A]):
         self, reply: Reply[Any], answer: Callable[[Any], object], deadline_s: float | None
     ) -> None:
         """Tell this life of the actor `answer(...)` when `reply` is done or the deadline passed."""
-        question = _Question(answer)
+        question = Question(answer)
         tell = partial(self._tell_own, self._generation)
         if deadline_s is not None:
             late = pykka.Timeout(f"{deadline_s} seconds")
@@ -276,7 +246,7 @@ class Cell(Generic[A]):
         reply_to = envelope.reply_to
         try:
             response = self._handle_apart(envelope)
-            if reply_to is not None and response is not _NOTHING:
+            if reply_to is not None and response is not NOTHING:
                 reply_to.set(response)
         except Exception as error:  # noqa: BLE001 -- it must not reach the neighbours
             if reply_to is None:
@@ -291,19 +261,19 @@ class Cell(Generic[A]):
                 reply_to.set_exception((type(dead), dead, None))
 
     def _handle_apart(self, envelope: Envelope[Any]) -> object:
-        """Handle what was enveloped and return the answer; `_NOTHING` when that comes later."""
+        """Handle what was enveloped and return the answer; `NOTHING` when that comes later."""
         message = envelope.message
         kind = type(message)
         if kind is ActorStop:
             self._stop_replies.append(envelope.reply_to)
             self._wind_down(self._finish)
-            return _NOTHING
-        if kind is _Own:
-            own = message.make() if message.generation == self._generation else _NOTHING
-            if own is not _NOTHING and self._component.takes_batches:
+            return NOTHING
+        if kind is Own:
+            own = message.make() if message.generation == self._generation else NOTHING
+            if own is not NOTHING and self._component.takes_batches:
                 self._deliver_batch([own])
                 return None
-            return own if own is _NOTHING else self._receive(own)
+            return own if own is NOTHING else self._receive(own)
         return self._receive(message, is_proxy=kind in _PROXY)
 
     def _receive(self, message: object, *, is_proxy: bool = False) -> object:
@@ -447,4 +417,4 @@ class Cell(Generic[A]):
         return timer
 
     def _tell_own(self, generation: int, make: Callable[[], object]) -> None:
-        self.mailbox.put(KeptEnvelope(_Own(generation, make)))
+        self.mailbox.put(KeptEnvelope(Own(generation, make)))

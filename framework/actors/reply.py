@@ -72,8 +72,11 @@ class Reply(pykka.Future[T]):
         """Return what `get` would return or raise."""
         try:
             return self.get()
-        except Exception as error:  # noqa: BLE001 -- whatever the other actor raised
-            return error
+        except BaseException as error:
+            # An exit that the answer holds is returned; one that is meant for this thread goes on.
+            if isinstance(error, Exception) or error is self._error:
+                return error
+            raise
 
     @override
     def set(self, value: T | None = None) -> None:

@@ -63,6 +63,24 @@ def test_an_exception_may_be_given_as_its_class_alone():
         reply.get()
 
 
+def test_an_outcome_is_what_get_returns_or_raises():
+    value, failure, leaving, interrupted = Reply(), Reply(), Reply(), Reply()
+    value.set(1)
+    failure.set_exception((KeyError, None, None))
+    leaving.set_exception((SystemExit, None, None))
+
+    def interrupt(_timeout):
+        raise KeyboardInterrupt
+
+    interrupted.set_get_hook(interrupt)
+
+    assert value.outcome() == 1
+    assert isinstance(failure.outcome(), KeyError)
+    assert isinstance(leaving.outcome(), SystemExit)
+    with pytest.raises(KeyboardInterrupt):
+        interrupted.outcome()
+
+
 def test_callbacks_run_when_it_is_done_or_at_once():
     reply, outcomes = Reply(), []
     reply.when_done(lambda done: outcomes.append(("early", done.get())))
