@@ -355,12 +355,19 @@ cdef void _put_off(Loop* loop, Link* link) noexcept nogil:
     loop.busy_count += 1
 
 
+cdef void _drain_wakes(Loop* loop, int count) noexcept nogil:
+    """Take the bytes of who woke the loop; before the commands are taken, or a byte could stand for one that nobody looks at."""
+    cdef char drained[64]
+    cdef int at
+    for at in range(count):
+        if loop.poller.events[at].tag == TAG_WAKE:
+            while read(loop.wake_fd, drained, sizeof(drained)) == sizeof(drained):
+                pass
+
+
 cdef void _handle(Loop* loop, uint64_t tag, int ready) noexcept nogil:
     cdef Link* link
-    cdef char drained[64]
     if tag == TAG_WAKE:
-        while read(loop.wake_fd, drained, sizeof(drained)) == sizeof(drained):
-            pass
         return
     if tag >= TAG_LISTENERS:
         _accept(loop, &loop.listeners[tag - TAG_LISTENERS])
@@ -539,6 +546,7 @@ cdef class Plane(Core):
         cdef int at
         cdef uint32_t which
         while True:
+            _drain_wakes(loop, count)
             self.begin_turn(clock_ns())
             if loop.stopping:
                 break
