@@ -19,7 +19,7 @@ from framework.dataplane.event import (
 from framework.dataplane.limits import PlaneLimits
 from framework.dataplane.link import LinkId, LinkKind, LinkRow, SubscriptionRow
 from framework.dataplane.sink import Overflow, SinkId
-from framework.dataplane.totals import Totals
+from framework.dataplane.totals import SublistCounters, Totals
 
 __all__ = [
     "Batch",
@@ -40,6 +40,7 @@ __all__ = [
     "PlaneLimits",
     "PongReceived",
     "SinkId",
+    "SublistCounters",
     "SubscriptionRow",
     "SubscriptionsAnswered",
     "Totals",

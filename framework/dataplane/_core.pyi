@@ -4,7 +4,7 @@ from framework.dataplane.event import Event
 from framework.dataplane.limits import PlaneLimits
 from framework.dataplane.link import LinkId, LinkKind
 from framework.dataplane.sink import Overflow, SinkId
-from framework.dataplane.totals import Totals
+from framework.dataplane.totals import SublistCounters, Totals
 from framework.wire.closed_state import ClosedState
 
 class Core:
@@ -56,6 +56,7 @@ class Core:
     def trace(self, on: bool) -> None: ...
     def take_events(self) -> list[Event]: ...
     def totals(self) -> Totals: ...
+    def sublist_counters(self) -> SublistCounters: ...
     def open(
         self, kind: LinkKind, host: str, port: int, *, accepted: bool, token: int = 0
     ) -> LinkId: ...

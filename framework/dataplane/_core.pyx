@@ -26,6 +26,7 @@ from framework.dataplane._state cimport (
     READ_BLOCK_BYTES, RECORD_TRACE, Command, Farewell, Limits, Link, LinkKindC, Record, Segment, Sink, State, Totals as TotalsC,
 )
 from framework.sublist._bytes cimport COPY_SLACK
+from framework.sublist._sublist cimport SublistState
 
 import os
 from collections.abc import Sequence
@@ -33,7 +34,7 @@ from collections.abc import Sequence
 from framework.dataplane.limits import PlaneLimits
 from framework.dataplane.link import LinkKind
 from framework.dataplane.sink import Overflow
-from framework.dataplane.totals import Totals
+from framework.dataplane.totals import SublistCounters, Totals
 from framework.wire.closed_state import ClosedState
 
 cdef extern from "unistd.h" nogil:
@@ -57,6 +58,9 @@ cdef Limits limits_made(limits: PlaneLimits):
     made.write_deadline_ns = <int64_t> (limits.write_deadline_s * SECOND_NS)
     made.auth_timeout_ns = <int64_t> (limits.auth_timeout_s * SECOND_NS)
     made.auth_required = limits.auth_required
+    made.max_subscription_tokens = limits.max_subscription_tokens
+    made.max_traced_bytes = limits.max_traced_bytes
+    made.fast_producer_stall = limits.fast_producer_stall
     return made
 
 
@@ -356,6 +360,22 @@ cdef class Core:
         """Return the counters of all links together, as they stand."""
         cdef TotalsC totals = self.state.totals
         return Totals(**totals)
+
+    def sublist_counters(self) -> SublistCounters:
+        """Return the counters of the subject tables of all accounts together, as they stand. Callable from any thread."""
+        cdef uint32_t at
+        cdef SublistState* sublist
+        cdef uint64_t inserts = 0, removes = 0, hits = 0, misses = 0, cached = 0, fanout = 0, fanout_max = 0
+        for at in range(self.state.account_count):
+            sublist = &self.state.accounts[at].sublist
+            inserts += sublist.inserts
+            removes += sublist.removes
+            hits += sublist.hits
+            misses += sublist.misses
+            cached += sublist.ring_count
+            fanout += sublist.fanout
+            fanout_max = max(fanout_max, sublist.fanout_max)
+        return SublistCounters(inserts, removes, hits, misses, cached, fanout, fanout_max)
 
     # ---- driving it without sockets
 

@@ -15,7 +15,7 @@ from framework.dataplane._output cimport (
 from framework.dataplane._sinkbatch cimport atomic_add, atomic_get, sink_put
 from framework.dataplane._state cimport (
     CLIENT, REFERENCE_BYTES, REFERENCE_PENDING_BYTES, ROUTE, SLOW_CONSUMER_PENDING_BYTES,
-    STALL_PENDING_BYTES, SYSTEM, RECORD_INTEREST, RECORD_TRACE, TRACE_BYTES, TRACES_MAX, WRITE_ERROR, Account, ClosedStateC, Link, LocalInterest, Message, Pick, Record,
+    STALL_PENDING_BYTES, SYSTEM, RECORD_INTEREST, RECORD_TRACE, TRACES_MAX, WRITE_ERROR, Account, ClosedStateC, Link, LocalInterest, Message, Pick, Record,
     RecordType, State, Subscription,
 )
 from framework.sublist._bytes cimport COPY_SLACK, copy_short, hash_bytes, write_decimal
@@ -66,7 +66,7 @@ cdef void trace(State* state, Link* link, bint inbound, const char* chars, size_
         return
     while length and (chars[length - 1] == c"\n" or chars[length - 1] == c"\r"):
         length -= 1
-    length = min(length, <size_t> TRACE_BYTES)
+    length = min(length, <size_t> state.limits.max_traced_bytes)
     record = record_new(state, RECORD_TRACE, link, length)
     if record != NULL:
         memcpy(record_chars(record), chars, length)
@@ -270,7 +270,7 @@ cdef void _count_out(State* state, Link* to, Message* message, size_t length) no
             else:
                 state.totals.slow_routes += 1
             link_doom(state, to, SLOW_CONSUMER_PENDING_BYTES, False, NULL)
-        elif message.source.kind == CLIENT:
+        elif message.source.kind == CLIENT and state.limits.fast_producer_stall:
             state.stalled_by = to
 
 

@@ -232,7 +232,7 @@ cdef Link* link_open(State* state, LinkKindC kind, bint accepted, const char* ho
         state.totals.routes += 1
     if accepted:
         link_info(state, link)
-    if kind == CLIENT and state.limits.max_connections > 0 and state.totals.connections > state.limits.max_connections:
+    if kind == CLIENT and state.limits.max_connections and state.totals.connections > max(state.limits.max_connections, 0):
         link_say(state, link, b"-ERR 'maximum connections exceeded'\r\n")
         link_doom(state, link, MAX_CONNECTIONS_EXCEEDED, True, NULL)
     return link

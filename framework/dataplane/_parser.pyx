@@ -129,7 +129,7 @@ cdef inline bint _is_verb(const char* at, const char* end, const char* lower, si
 
 
 cdef inline bint _is_verb_with_words(const char* at, const char* end, const char* lower, size_t length) noexcept nogil:
-    return _is_verb(at, end, lower, length) and (at + length == end or _is_blank(at[length]))
+    return _is_verb(at, end, lower, length) and at + length < end and _is_blank(at[length])
 
 
 cdef int64_t _words_length(const char* at, const char* end) noexcept nogil:
@@ -484,6 +484,15 @@ cdef char* _routed(State* state, Link* link, Line* words, bint headers, char* li
 # ---- interest ----------------------------------------------------------------------------------------------------------
 
 
+cdef int64_t _tokens(Line* words) noexcept nogil:
+    """Count the tokens of the subject of a SUB."""
+    cdef int64_t count = 1
+    cdef uint32_t at
+    for at in range(words.lengths[0]):
+        count += words.words[0][at] == c"."
+    return count
+
+
 cdef void _subscribe(State* state, Link* link, Line* words) noexcept nogil:
     """Handle SUB."""
     cdef uint32_t last = words.count - 1
@@ -492,6 +501,11 @@ cdef void _subscribe(State* state, Link* link, Line* words) noexcept nogil:
         return
     if not is_valid_subject(words.words[0], words.lengths[0]):
         _complain(state, link, b"Invalid Subject")
+        return
+    if state.limits.max_subscription_tokens > 0 and link.kind == CLIENT and _tokens(words) > state.limits.max_subscription_tokens:
+        link_say(state, link, b"-ERR 'Permissions Violation for Subscription to \"")
+        output_append(state, link, words.words[0], words.lengths[0])
+        link_say(state, link, b"\", too many tokens'\r\n")
         return
     if subscription_find(state, link, words.words[last], words.lengths[last]) == NULL:
         if state.limits.max_subscriptions > 0 and link.subscription_count >= state.limits.max_subscriptions and link.kind == CLIENT:

@@ -29,8 +29,6 @@ cdef enum:
     QUEUES_MAX = 1024
     # Queue groups in one RMSG.
     DETAIL_BYTES = 256
-    TRACE_BYTES = 1024
-    # Of one line or payload; more is cut.
     TRACES_MAX = 10000
     # That may wait for the log; more are not recorded.
 
@@ -304,7 +302,10 @@ cdef struct Limits:
     int64_t ping_max
     int64_t write_deadline_ns
     int64_t auth_timeout_ns
+    int64_t max_subscription_tokens
+    int64_t max_traced_bytes
     uint8_t auth_required
+    uint8_t fast_producer_stall
 
 
 cdef struct Totals:

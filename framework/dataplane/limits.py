@@ -19,11 +19,18 @@ class PlaneLimits:
     max_pending: int = 64 * 1024 * 1024
     """Bytes that may wait for one client before it is cut off as a slow consumer."""
     max_connections: int = 65_536
+    """Clients at a time; 0: unlimited; negative: nobody."""
     max_subscriptions: int = 0
     """Subscriptions of one client; 0: unlimited."""
     ping_interval_s: float = 120.0
     ping_max: int = 2
     write_deadline_s: float = 10.0
     auth_timeout_s: float = 2.0
+    max_subscription_tokens: int = 0
+    """Tokens of a client's subscription; 0: unlimited."""
+    max_traced_bytes: int = 1_024
+    """Of one traced line; more is cut."""
+    fast_producer_stall: bool = True
+    """Clients wait a little while what they publish to is far behind."""
     auth_required: bool = False
     """Clients may do nothing before their CONNECT was accepted."""

@@ -35,3 +35,21 @@ class Totals:
     """Of clients and sinks here."""
     dropped: int
     """Messages that full sinks did not take."""
+
+
+@dataclass(frozen=True, slots=True)
+class SublistCounters:
+    """What the subject tables have done since the start."""
+
+    inserts: int
+    removes: int
+    hits: int
+    """Matches that were remembered. Repeated lines are not looked up again, and don't count."""
+    misses: int
+    """Matches that were worked out."""
+    cached: int
+    """Matches that are remembered now."""
+    fanout: int
+    """Receivers of all matches that were worked out."""
+    fanout_max: int
+    """The most receivers of one."""

@@ -102,6 +102,11 @@ cdef struct SublistState:
     size_t count
     uint64_t hits
     uint64_t misses
+    uint64_t inserts
+    uint64_t removes
+    uint64_t fanout
+    # Receivers of all matches that were worked out, and the most of one.
+    uint64_t fanout_max
     InterestList** reached
     uint32_t reached_count
     uint32_t reached_room

@@ -277,6 +277,7 @@ cdef bint sublist_insert(SublistState* self, Interest* interest) noexcept nogil:
                 free(literal)
             return False
     self.count += 1
+    self.inserts += 1
     _make_stale(self, interest)
     return True
 
@@ -288,6 +289,7 @@ cdef void sublist_remove(SublistState* self, Interest* interest) noexcept nogil:
     cdef InterestList* home = <InterestList*> interest.home
     _make_stale(self, interest)
     self.count -= 1
+    self.removes += 1
     if _has_wildcard(interest.subject, interest.subject_length):
         node = _node_of(self, interest.subject, interest.subject_length)
         _list_remove(home, interest)
@@ -487,6 +489,8 @@ cdef bint _fill(SublistState* self, Match* match, const char* subject, size_t le
     match.stamp = self.version_all + self.version_one[match.bucket_one] + self.version_two[match.bucket_two]
     self.next_serial += 1
     match.serial = self.next_serial
+    self.fanout += total
+    self.fanout_max = max(self.fanout_max, total)
     return True
 
 

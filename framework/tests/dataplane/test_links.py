@@ -72,6 +72,31 @@ def test_one_client_too_many_is_told_so() -> None:
     assert b"PONG\r\n" == first.ask(b"PING\r\n")
 
 
+def test_nobody_is_let_in_when_none_may_be() -> None:
+    talk = Talk(PlaneLimits(max_connections=-1))
+
+    assert b"-ERR 'maximum connections exceeded'\r\n" == talk.stranger().heard()
+
+
+def test_tokens_of_a_subscription_have_a_limit() -> None:
+    client = Talk(PlaneLimits(max_subscription_tokens=3)).client()
+
+    assert (
+        b"-ERR 'Permissions Violation for Subscription to \"a.b.c.d\", too many tokens'\r\nPONG\r\n"
+    ) == client.ask(b"SUB a.b.c 1\r\nSUB a.b.c.d 2\r\nPING\r\n")
+
+
+def test_the_subject_table_counts_what_it_does(talk: Talk) -> None:
+    client = talk.client()
+    client.say(b"SUB a 1\r\nSUB a 2\r\nSUB b 3\r\nUNSUB 3\r\n")
+    client.say(b"PUB a r 1\r\nx\r\n" * 5)
+    counters = talk.core.sublist_counters()
+
+    assert (3, 1, 3, 2, 1, 2) == (
+        counters.inserts, counters.removes, counters.hits, counters.misses, counters.cached, counters.fanout_max
+    )
+
+
 def test_subscriptions_have_a_limit() -> None:
     talk = Talk(PlaneLimits(max_subscriptions=2))
     client = talk.client()
