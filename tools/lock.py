@@ -1,6 +1,7 @@
 """Pin and hash the requirements: `tox -e lock`, or with names of packages to take their newest.
 
-run.txt follows from pyproject.toml's dependencies, the others from the `.in` file of their name.
+run.txt follows from the dependencies of our distributions, which are never looked up themselves;
+the others follow from the `.in` file of their name.
 The order matters: each file is held to the versions of those before it.
 """
 
@@ -10,6 +11,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import tomllib
 import venv
 from pathlib import Path
 
@@ -17,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PIP_TOOLS = "pip-tools==7.6.2"
 SOURCES = {
     "build": "build.in",
-    "run": "../pyproject.toml",
+    "run": "-",
     "test": "test.in",
     "lint": "lint.in",
     "tox": "tox.in",
@@ -50,8 +52,21 @@ def main() -> None:
                 [*command, "--output-file", f"{name}.txt", source],
                 cwd=ROOT / "requirements",
                 env=environment,
+                input="\n".join(dependencies()) if source == "-" else None,
+                text=True,
                 check=True,
             )
+
+
+def dependencies() -> list[str]:
+    """Return what our distributions need of others."""
+    projects = [ROOT / "pyproject.toml", *ROOT.glob("plugins/*/pyproject.toml")]
+    needed = {
+        dependency
+        for project in projects
+        for dependency in tomllib.loads(project.read_text())["project"]["dependencies"]
+    }
+    return sorted(each for each in needed if not each.startswith("framework"))
 
 
 if __name__ == "__main__":
