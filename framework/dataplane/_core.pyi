@@ -1,4 +1,7 @@
 from collections.abc import Sequence
+from typing import Self
+
+from typing_extensions import disjoint_base
 
 from framework.dataplane.event import Event
 from framework.dataplane.limits import PlaneLimits
@@ -7,8 +10,9 @@ from framework.dataplane.sink import Overflow, SinkId
 from framework.dataplane.totals import SublistCounters, Totals
 from framework.wire.closed_state import ClosedState
 
+@disjoint_base
 class Core:
-    def __new__(cls, limits: PlaneLimits, *, seed: int | None = None) -> Core: ...
+    def __new__(cls, limits: PlaneLimits, *, seed: int | None = None) -> Self: ...
     @property
     def event_fd(self) -> int: ...
     def set_info(self, kind: LinkKind, document: bytes, *, announce: bool = False) -> None: ...
