@@ -13,6 +13,7 @@ import argparse
 import contextlib
 import fcntl
 import hashlib
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -28,13 +29,6 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE_SUFFIXES = {".pyx", ".pxd", ".pxi", ".h"}
 PURPOSES = {"run": ("build", "run"), "test": ("build", "run", "test", "lint", "tox")}
-
-
-class Missing(SystemExit):
-    """Something that only the system's package manager can bring; said in one line."""
-
-    def __init__(self, what: str, package: str) -> None:
-        super().__init__(f"dev: {what} is missing; on Debian: apt-get install {package}")
 
 
 def main() -> None:
@@ -76,13 +70,27 @@ def _only_one(environment: Path) -> Iterator[None]:
 
 
 def _make_environment(environment: Path) -> None:
-    try:
-        import ensurepip  # noqa: F401, PLC0415 - Debian ships it apart from Python
-        import venv  # noqa: PLC0415
-    except ImportError:
-        raise Missing("Python's venv module", "python3-venv") from None
+    _check_system()
+    import venv  # noqa: PLC0415 - Debian ships it apart from Python
+
     _say(f"making the environment {environment.name}")
     venv.create(environment, with_pip=True, clear=environment.exists())
+
+
+def _check_system() -> None:
+    """End with one line that names all that only the system's package manager can bring."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    compiler = (os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc").split()[0]
+    found = {
+        ("Python's venv module", f"{version}-venv"): importlib.util.find_spec("ensurepip"),
+        ("Python.h", f"{version}-dev"): Path(sysconfig.get_path("include"), "Python.h").exists(),
+        (f"a C compiler ({compiler})", "gcc libc6-dev"): shutil.which(compiler),
+    }
+    if missing := [name for name, there in found.items() if not there]:
+        what, packages = zip(*missing, strict=True)
+        raise SystemExit(
+            f"dev: missing: {', '.join(what)}; on Debian: apt-get install {' '.join(packages)}"
+        )
 
 
 def _install_requirements(environment: Path, names: tuple[str, ...]) -> None:
@@ -105,7 +113,7 @@ def _install_workspace(environment: Path) -> None:
     digest = _digest([*projects, *sorted(sources)], names=sorted(packages))
     if _is_current(stamp, digest) and all(path.exists() for path in _extensions()):
         return
-    _check_compiler()
+    _check_system()
     _say("building the extensions")
     folders = [option for project in projects for option in ("-e", str(project.parent))]
     _pip(environment, "--no-build-isolation", "--no-deps", *folders)
@@ -118,15 +126,6 @@ def _extensions() -> Iterator[Path]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     for extension in project["tool"]["setuptools"]["ext-modules"]:
         yield ROOT / (extension["name"].replace(".", "/") + suffix)
-
-
-def _check_compiler() -> None:
-    if not Path(sysconfig.get_path("include"), "Python.h").exists():
-        version = f"{sys.version_info.major}.{sys.version_info.minor}"
-        raise Missing("Python.h", f"python{version}-dev")
-    compiler = os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc"
-    if shutil.which(compiler.split()[0]) is None:
-        raise Missing(f"a C compiler ({compiler.split()[0]})", "gcc libc6-dev")
 
 
 def _pip(environment: Path, *arguments: str) -> None:
