@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from framework.dataplane.limits import PlaneLimits
-    from framework.dataplane.totals import Totals
+    from framework.dataplane.totals import SublistCounters, Totals
     from framework.spec import LinkKind, LinkRow, SubscriptionRow
     from framework.wire.closed_state import ClosedState
     from framework.wire.info import ClientConnect
@@ -109,8 +109,8 @@ class MonitorSource(Protocol):
         """Return the name of the account with that index."""
         ...
 
-    def sublist_counters(self) -> Mapping[str, object]:
-        """Return what `/subsz` shows of the subject table, from `num_cache` to `avg_fanout`."""
+    def sublist_counters(self) -> SublistCounters:
+        """Return what the subject tables have done."""
         ...
 
     def totals(self) -> Totals:

@@ -19,6 +19,7 @@ from framework.wire.subject import is_literal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from framework.dataplane.totals import SublistCounters
     from framework.monitor.source import MonitorSource
 
 
@@ -41,7 +42,7 @@ async def answer_subsz(source: MonitorSource, query: Mapping[str, str]) -> objec
         "server_id": source.server_id,
         "now": time_text(source.wall_ns(source.monotonic_ns())),
         "num_subscriptions": len(rows),
-        **source.sublist_counters(),
+        **_table_document(source.sublist_counters()),
         "total": 0,
         "offset": offset,
         "limit": limit,
@@ -63,3 +64,26 @@ async def answer_subsz(source: MonitorSource, query: Mapping[str, str]) -> objec
             for row in page
         ]
     return document
+
+
+def _table_document(counters: SublistCounters) -> dict[str, object]:
+    """Return what the subject tables have done, by the names of nats-server.
+
+    Source: nats-server `sublist.go`, `SublistStats`.
+    """
+    matches = counters.hits + counters.misses
+    return {
+        "num_cache": counters.cached,
+        "num_inserts": counters.inserts,
+        "num_removes": counters.removes,
+        "num_matches": matches,
+        "cache_hit_rate": _ratio(counters.hits, matches),
+        "max_fanout": counters.fanout_max,
+        "avg_fanout": _ratio(counters.fanout, counters.misses),
+    }
+
+
+def _ratio(part: int, whole: int) -> float:
+    """Return a quotient, as a whole number where it is one, so that JSON shows it as Go does."""
+    ratio = part / whole if whole else 0
+    return int(ratio) if ratio == int(ratio) else ratio

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
 
     from framework.actors import ActorRef, ActorSystem
-    from framework.dataplane.totals import Totals
+    from framework.dataplane.totals import SublistCounters, Totals
     from framework.monitor import ClosedClient, ProcessUsage, ServerFacts
     from framework.server.bridge import Bridge
     from framework.server.client_info import ClientInfoDocument, ServerIdentity
@@ -213,16 +213,8 @@ class MonitorView(MonitorSource):
         return "$G" if account == 0 else str(account)
 
     @override
-    def sublist_counters(self) -> Mapping[str, object]:
-        return {
-            "num_cache": 0,
-            "num_inserts": 0,
-            "num_removes": 0,
-            "num_matches": 0,
-            "cache_hit_rate": 0,
-            "max_fanout": 0,
-            "avg_fanout": 0,
-        }
+    def sublist_counters(self) -> SublistCounters:
+        return self._plane.sublist_counters()
 
     @override
     def totals(self) -> Totals:

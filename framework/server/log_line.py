@@ -131,7 +131,8 @@ def _connection_prefix(fields: dict[str, object]) -> str:
     if "remote" in fields:
         parts.append(escaped(fields.pop("remote")))
     parts.extend(f"{name}:{fields.pop(name)}" for name in _CONNECTION_IDS if name in fields)
-    client = fields.pop("client", "")
-    if client:
-        parts.append(f'"{escaped(client)}"')
+    for name in ("client", "login"):
+        text = fields.pop(name, "")
+        if text:
+            parts.append(f'"{escaped(text)}"')
     return "".join(f"{part} - " for part in parts)

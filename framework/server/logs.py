@@ -40,6 +40,7 @@ FIELDS: Final = {
     "gid": "connection ID of a gateway; begins the line",
     "lid": "connection ID of a leafnode; begins the line",
     "client": "what a client says it is: version, language and name; begins the line",
+    "login": "account and user of a client, such as `$G/user:joe`; begins the line",
     "kind": "kind of a connection: Client, Route, Gateway, Leafnode",
     "account": "name of an account",
     "reason": "why a connection ended, as `/connz` says it",
@@ -76,9 +77,7 @@ class LogSettings:
 
     @property
     def level(self) -> Level:
-        """Return the lowest level that is written."""
-        if self.trace:
-            return TRACE
+        """Return the lowest level that is written; traced lines are written besides, or not."""
         return DEBUG if self.debug else INFO
 
 
@@ -132,9 +131,9 @@ class _Logger(structlog.BoundLoggerBase):
 
     _logger: _Output
 
-    def trace(self, event: str, **fields: object) -> None:
-        if self._logger.trace_too:
-            self._logger.emit(TRACE, event, {**self._context, **fields})
+    def log(self, level: Level, event: str, **fields: object) -> None:
+        if self.is_enabled_for(level):
+            self._logger.emit(level, event, {**self._context, **fields})
 
     def debug(self, event: str, **fields: object) -> None:
         if self._logger.level <= DEBUG:
@@ -161,6 +160,8 @@ class _Logger(structlog.BoundLoggerBase):
     msg = info
 
     def is_enabled_for(self, level: int) -> bool:
+        if level == TRACE:
+            return self._logger.trace_too
         return level >= self._logger.level
 
     def get_effective_level(self) -> int:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import socket
 
     from framework.dataplane.limits import PlaneLimits
-    from framework.dataplane.totals import Totals
+    from framework.dataplane.totals import SublistCounters, Totals
     from framework.spec import Event, LinkId, LinkKind
 
 
@@ -69,10 +69,18 @@ class ServerPlane(PlaneControl, Protocol):
         """Ask for subscriptions; `SubscriptionsAnswered` follows."""
         ...
 
+    def trace(self, on: bool) -> None:  # noqa: FBT001 - it is the whole command
+        """Report protocol lines as `Traced` from now on, or no more."""
+        ...
+
     def take_events(self) -> list[Event]:
         """Return what has happened since the last call."""
         ...
 
     def totals(self) -> Totals:
         """Return the counters of the whole plane."""
+        ...
+
+    def sublist_counters(self) -> SublistCounters:
+        """Return what the subject tables have done."""
         ...

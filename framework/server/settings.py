@@ -84,11 +84,15 @@ def _limits(value: dict[str, Any]) -> PlaneLimits:
         max_payload=value["max_payload"],
         max_control_line=value["max_control_line"],
         max_pending=value["max_pending"],
-        max_connections=value["max_connections"],
+        # The plane's 0 means any number, the option's means none.
+        max_connections=value["max_connections"] or -1,
         max_subscriptions=value["max_subscriptions"],
         ping_interval_s=value["ping_interval"],
         ping_max=value["ping_max"],
         write_deadline_s=value["write_deadline"],
+        max_subscription_tokens=value["max_sub_tokens"],
+        max_traced_bytes=value["max_traced_msg_len"] or PlaneLimits().max_traced_bytes,
+        fast_producer_stall=not value["no_fast_producer_stall"],
     )
 
 

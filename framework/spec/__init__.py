@@ -12,6 +12,7 @@ from framework.dataplane.event import (
     Opened,
     PongReceived,
     SubscriptionsAnswered,
+    Traced,
 )
 from framework.dataplane.link import LinkId, LinkKind, LinkRow, SubscriptionRow
 from framework.dataplane.sink import Overflow, SinkId
@@ -58,4 +59,5 @@ __all__ = [
     "SubscriptionRow",
     "SubscriptionsAnswered",
     "TapSpec",
+    "Traced",
 ]

@@ -7,13 +7,26 @@ import pytest
 from structlog.testing import CapturingLogger
 
 from framework.server.clients import Clients
-from framework.spec import Closed, ClosedState, ConnectionInfo, Greeting, LinkKind, Opened
+from framework.spec import (
+    Closed,
+    ClosedState,
+    ConnectionInfo,
+    Greeting,
+    LinkKind,
+    Opened,
+    Traced,
+)
+from framework.spec.tracing import TRACE_LEVEL
 
 
 class Log(CapturingLogger):
     def __init__(self, *, debug: bool = True) -> None:
         super().__init__()
         self._debug = debug
+
+    def bind(self, **fields: Any) -> Log:
+        self.bound = fields
+        return self
 
     def is_enabled_for(self, level: int) -> bool:
         return self._debug or level > 10
@@ -118,6 +131,23 @@ def test_a_client_is_refused(
     assert notices.heard == []
 
 
+def test_traced_lines_name_the_client(plane: Any) -> None:
+    log = Log()
+    clients = table(plane, log=log)
+    traced = Traced(1, LinkKind.CLIENT, inbound=True, text=b"PING")
+    clients.receive([traced, opened(1), greeting(1, {"name": "me", "user": "joe"}), traced])
+
+    (_, created, _), (name, level, fields) = log.lines()
+    assert created == "Client connection created"
+    assert (name, level, fields) == ("log", TRACE_LEVEL, {"detail": "PING"})
+    assert log.bound == {
+        "remote": "127.0.0.1:4001",
+        "cid": 1,
+        "client": "me",
+        "login": "$G/user:joe",
+    }
+
+
 def test_without_headers_nobody_gets_them(plane: Any) -> None:
     clients = table(plane, headers=False)
     clients.receive([opened(1), opened(2)])
@@ -179,7 +209,11 @@ def test_lines_of_the_log(plane: Any, closed: Any) -> None:
     reason = {"reason": "Maximum Message Payload Exceeded"}
     assert log.lines() == [
         ("debug", "Client connection created", where),
-        ("error", "{reason}: {detail}", {**where, **reason, "detail": "2 MB"}),
+        (
+            "error",
+            "{reason}: {detail}",
+            {**where, **reason, "detail": "2 MB", "client": "v1:python:me"},
+        ),
         (
             "debug",
             "Client connection closed: {reason}",

@@ -35,11 +35,13 @@ def test_connections_begin_the_line() -> None:
         cid=9,
         remote="127.0.0.1:40",
         client="v1:python:me",
+        login="$G/user:joe",
         reason="Client Closed",
     )
 
     assert text.endswith(
-        '[DBG] 127.0.0.1:40 - cid:9 - "v1:python:me" - Client connection closed: Client Closed\n'
+        '[DBG] 127.0.0.1:40 - cid:9 - "v1:python:me" - "$G/user:joe" - '
+        "Client connection closed: Client Closed\n"
     )
 
 

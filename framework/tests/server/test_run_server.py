@@ -182,6 +182,33 @@ def test_reload_refused(
     assert "[DBG]" not in server.log()
 
 
+def test_trace(start_server: StartServer, tmp_path: Path) -> None:
+    config = tmp_path / "it.conf"
+    config.write_text("port: -1\n")
+    server = start_server("-c", str(config), port=None)
+    sock, _ = connect(server)
+    with sock:
+        login(sock)
+        config.write_text("port: -1\ntrace: true\nmax_traced_msg_len: 20\n")
+        server.signal(signal.SIGHUP)
+        server.wait_log(r"Reloaded server configuration")
+        sock.sendall(b"SUB foo 1\r\nPUB foo 2\r\nhi\r\nSUB " + b"x" * 50 + b" 2\r\n")
+        server.wait_log(r"x{16}\]")
+    config.write_text("port: -1\n")
+    server.signal(signal.SIGHUP)
+    server.wait_log(r"Reloaded: trace = False")
+    log = server.log()
+
+    traced = [line.split(" - ", 2)[2] for line in log.splitlines() if "[TRC]" in line]
+    assert traced == [
+        '"me" - <<- [SUB foo 1]',
+        '"me" - <<- [PUB foo 2]',
+        '"me" - ->> [MSG foo 1 2]',
+        f'"me" - <<- [SUB {"x" * 16}]',
+    ]
+    assert "[DBG]" not in log
+
+
 def test_lame_duck(start_server: StartServer) -> None:
     server = start_server(
         config='port: -1\nhttp: "127.0.0.1:-1"\nlame_duck_duration: 30s\n'

@@ -43,8 +43,24 @@ def test_values_arrive(tmp_path: Path) -> None:
     assert settings.http_base_path == "/a"
     assert settings.limits == PlaneLimits(max_payload=1_024, ping_interval_s=0.25)
     assert settings.logs.log_file == "x"
-    assert settings.logs.level == 5
+    assert (settings.logs.level, settings.logs.trace) == (20, True)
     assert not settings.headers
+
+
+@pytest.mark.parametrize(
+    ("text", "limits"),
+    [
+        ("max_connections: 0", PlaneLimits(max_connections=-1)),
+        ("max_connections: -1", PlaneLimits(max_connections=-1)),
+        ("max_connections: 7", PlaneLimits(max_connections=7)),
+        ("max_subscription_tokens: 3", PlaneLimits(max_subscription_tokens=3)),
+        ("max_traced_msg_len: 0", PlaneLimits()),
+        ("max_traced_msg_len: 9", PlaneLimits(max_traced_bytes=9)),
+        ("no_fast_producer_stall: true", PlaneLimits(fast_producer_stall=False)),
+    ],
+)
+def test_limits_of_the_plane(tmp_path: Path, text: str, limits: PlaneLimits) -> None:
+    assert settings_from_config(config_of(tmp_path, text)).limits == limits
 
 
 @pytest.mark.parametrize(

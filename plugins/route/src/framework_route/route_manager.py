@@ -18,7 +18,9 @@ from framework.spec import (
     LinkEvents,
     LinkKind,
     Opened,
+    Traced,
 )
+from framework.spec.tracing import log_traced
 from framework.wire.document import build_document
 from framework_route.effect import (
     AcceptClaim,
@@ -181,6 +183,8 @@ class RouteManager(Component):
                 self._receive_closed(event)
             case Greeting(link=link) | ErrReceived(link=link):
                 self._tell(link, LinkEvents((event,)))
+            case Traced(link=link) if link in self._links:
+                log_traced(self._log_of(link), event)
             case _:
                 return
 

@@ -1,0 +1,64 @@
+"""Log lines of protocol lines that came or went, for whoever owns a kind of connection."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
+
+    from framework.dataplane.event import Traced
+
+TRACE_LEVEL: Final = 5
+"""Level of these lines, below the standard library's DEBUG."""
+
+_ARROW_IN: Final = "<<- [{detail}]"
+_ARROW_OUT: Final = "->> [{detail}]"
+_SECRET: Final = re.compile(
+    r"""("(?:pass|auth_token|jwt|sig)[^"]*"\s*:\s*)(?:"(?:[^"\\]|\\.)*(?:"|\\?$)|[^\s",}]+)""",
+    re.IGNORECASE,
+)
+"""A member of a JSON object that lets who knows it log in; the line may end within it."""
+_PIECES: Final = frozenset({"INFO ", "} ", "-ERR '", "'"})
+"""The plane writes these lines piece by piece, and traces what it writes."""
+_VERBS: Final = frozenset({
+    *("CONNECT", "INFO", "PING", "PONG", "SUB", "UNSUB", "PUB", "HPUB", "MSG", "HMSG"),
+    *("RS+", "RS-", "RMSG", "LS+", "LS-", "LMSG", "A+", "A-"),
+})
+
+
+def log_traced(log: FilteringBoundLogger, traced: Traced) -> None:
+    """Write a line that the plane has traced as nats-server does, with its secrets left out.
+
+    Args:
+        log: Names the connection in each line.
+        traced: What the owner of its connection was told.
+
+    Source: nats-server `client.go`, `traceOp`.
+    """
+    text = traced.text.decode("utf-8", "backslashreplace")
+    if traced.inbound:
+        log.log(TRACE_LEVEL, _ARROW_IN, detail=_shown(text) or _redacted(text))
+    elif text not in _PIECES:
+        # What is no line of its own is the text of an error.
+        log.log(TRACE_LEVEL, _ARROW_OUT, detail=_shown(text) or f"-ERR {text}")
+
+
+def _shown(line: str) -> str:
+    """Return a line as it is shown; empty when it begins with no verb."""
+    verb, space, rest = line.partition(" ")
+    name = verb.upper()
+    match name:
+        case "+OK":
+            return "OK"
+        case "-ERR":
+            return "-ERR " + rest.strip("'")
+        case _ if name in _VERBS:
+            return _redacted(name + space + rest)
+        case _:
+            return ""
+
+
+def _redacted(line: str) -> str:
+    return _SECRET.sub(r'\1"[REDACTED]"', line) if "{" in line else line
