@@ -1,68 +1,116 @@
-"""Where the fuzzer begins, and how it goes on from there."""
+"""Makes new inputs of old ones."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from framework.dataplane import LinkKind
-
 if TYPE_CHECKING:
     import random
+    from collections.abc import Sequence
 
-CONNECT = b'CONNECT {"verbose":false,"headers":true,"no_responders":true}\r\n'
-
-SEEDS = {
-    LinkKind.CLIENT: [
-        CONNECT + b"SUB foo 1\r\nPUB foo 5\r\nhello\r\nUNSUB 1 2\r\nPUB foo reply 0\r\n\r\nPING\r\n",
-        CONNECT + b"SUB here q 9\r\nHPUB here r 12 14\r\nNATS/1.0\r\n\r\nhi\r\nUNSUB 9\r\n",
-        CONNECT + b"SUB x.> 1\r\nSUB *.y 2\r\nPUB x.y 3\r\nabc\r\nPUB gone _I.1 1\r\n.\r\n+OK\r\n",
-        b'CONNECT {"pedantic":true}\r\npub a..b 1\r\nx\r\nsub a.*.> z\r\npong\r\n',
-        CONNECT + b"PUB here 4097\r\n",
-        CONNECT + b"SUB " + b"a." * 60 + b"z 1\r\nPUB " + b"a." * 60 + b"z 1\r\nx\r\n",
-    ],
-    LinkKind.ROUTE: [
-        b"RS+ $G foo\r\nRS+ $G here q 3\r\nRS- $G foo\r\nRS+ $G x.> q2 1\r\nPING\r\n",
-        b"RMSG $G here 2\r\nhi\r\nRMSG $G here r 2\r\nhi\r\nRMSG $G here | q 2\r\nhi\r\n",
-        b"RMSG $G here + r q q2 2\r\nhi\r\nHMSG $G here + r q 12 14\r\nNATS/1.0\r\n\r\nhi\r\n",
-        b'INFO {"server_id":"X"} \r\nPONG\r\n-ERR \'no\'\r\nA+ acc\r\nA- acc\r\nRS- $G here q\r\n',
-        b"HMSG $G here 12 12\r\nNATS/1.0\r\n\r\n\r\nRS+ other foo\r\nRMSG other foo 1\r\nx\r\n",
-    ],
-}
-
-WORDS = [
-    *(b"PUB ", b"HPUB ", b"SUB ", b"UNSUB ", b"PING\r\n", b"PONG\r\n", b"+OK\r\n", b"-ERR 'x'\r\n"),
-    *(b"RS+ $G ", b"RS- $G ", b"RMSG $G ", b"HMSG $G ", b"INFO {}\r\n", b"CONNECT {}\r\n"),
-    *(b"\r\n", b"\n", b"\r", b" ", b"\t", b"\0", b".", b"*", b">", b"|", b"+", b"{", b"}", b"$G"),
-    *(b"0", b"1", b"-1", b"12", b"4096", b"4097", b"2147483648", b"18446744073709551616", b"007"),
-    *(b"here", b"here q", b"x.y", b"x..y", b"NATS/1.0\r\n\r\n", b"NATS/1.0 503\r\n\r\n"),
-]
-
-BYTES_MAX = 2_000
-"""An input stays short enough to be fed byte by byte in a few milliseconds."""
+LENGTH_MAX = 1_500
+CLIENT_WORDS = (
+    b"CONNECT {}",
+    b'CONNECT {"verbose":true,"pedantic":true}',
+    b'CONNECT {"headers":true,"no_responders":true}',
+    b'CONNECT {"echo":true}',
+    *(b"PUB a.b 3", b"PUB a.b c.d 3", b"PUB foo 0", b"HPUB a.b 12 15", b"HPUB a.b c.d 12 12"),
+    *(b"SUB a.b 1", b"SUB a.* q 2", b"SUB > 3", b"UNSUB 1", b"UNSUB 1 2"),
+)
+ROUTE_WORDS = (
+    *(b"RS+ $G a.b", b"RS+ $G a.b q 2", b"RS- $G a.b", b"RS- $G a.b q", b"A+ $G", b"A- $G"),
+    *(b"RMSG $G a.b 3", b"RMSG $G a.b c.d 3", b"RMSG $G a.b + c.d q 3", b"RMSG $G a.b | q 3"),
+    *(b"HMSG $G a.b 12 15", b"HMSG $G a.b c.d 12 12"),
+)
+OTHER_WORDS = (
+    *(b"INFO {}", b"PING", b"PONG", b"+OK", b"-ERR 'x'", b"NATS/1.0", b"s.x", b"_INBOX.a"),
+)
+WORDS = (*CLIENT_WORDS, *ROUTE_WORDS, *OTHER_WORDS)
+HEADERS = b"NATS/1.0\r\n\r\n"
+GLUE = (
+    *(b"\r\n", b"\n", b"\r", b" ", b"\t", b"abc\r\n", b"\0", b"{"),
+    *(HEADERS, HEADERS + b"abc\r\n"),
+)
+NUMBERS = (
+    *(b"0", b"1", b"3", b"12", b"299", b"300", b"301", b"-1", b"65536", b"2147483648"),
+    b"99999999999999999999",
+)
 
 
-def mutated(data: bytes, others: list[bytes], rng: random.Random) -> bytes:
-    """Return `data` with one to four changes; `others` lend their lines."""
-    for _ in range(rng.choice((1, 1, 2, 4))):
-        at = rng.randint(0, len(data))
-        end = min(len(data), at + rng.choice((1, 1, 2, 8, 64)))
-        match rng.randrange(6):
-            case 0:
-                data = data[:at] + rng.choice(WORDS) + data[at:]
-            case 1:
-                data = data[:at] + rng.choice(WORDS) + data[end:]
-            case 2:
-                data = data[:at] + data[end:]
-            case 3:
-                data = data[:at] + rng.randbytes(end - at) + data[end:]
-            case 4:
-                data = data[:end] + data[at:]
-            case _:
-                lines = rng.choice(others).splitlines(keepends=True)
-                data = data[:at] + rng.choice(lines or [b""]) + data[at:]
-    return data[:BYTES_MAX]
+def mutate(data: bytes, corpus: Sequence[bytes], rng: random.Random) -> bytes:
+    """Return a new input that has something of `data`, and perhaps of another."""
+    for _ in range(1 << rng.randrange(5)):
+        data = rng.choice(_CHANGES)(data, corpus, rng)
+    return data[:LENGTH_MAX]
 
 
-def some_cuts(data: bytes, rng: random.Random) -> list[int]:
-    """Return up to five places to cut `data`."""
-    return sorted({rng.randrange(1, len(data)) for _ in range(5)}) if len(data) > 1 else []
+def _place(data: bytes, rng: random.Random) -> int:
+    return rng.randrange(len(data) + 1)
+
+
+def _flip(data: bytes, corpus: Sequence[bytes], rng: random.Random) -> bytes:
+    del corpus
+    at = _place(data, rng)
+    return data[:at] + bytes([rng.randrange(256)]) + data[at + 1 :]
+
+
+def _cut(data: bytes, corpus: Sequence[bytes], rng: random.Random) -> bytes:
+    del corpus
+    begin, end = sorted((_place(data, rng), _place(data, rng)))
+    return data[:begin] + data[end:]
+
+
+def _repeat(data: bytes, corpus: Sequence[bytes], rng: random.Random) -> bytes:
+    del corpus
+    begin, end = sorted((_place(data, rng), _place(data, rng)))
+    return data[:end] + data[begin:end] * rng.randrange(1, 4) + data[end:]
+
+
+def _insert(data: bytes, corpus: Sequence[bytes], rng: random.Random) -> bytes:
+    del corpus
+    at = _place(data, rng)
+    return data[:at] + rng.choice(WORDS) + rng.choice(GLUE) + data[at:]
+
+
+def _append_line(data: bytes, corpus: Sequence[bytes], rng: random.Random) -> bytes:
+    del corpus
+    line = rng.choice(WORDS) + b"\r\n"
+    if line.startswith((b"PUB", b"RMSG")):
+        return data + line + b"abc\r\n"
+    if line.startswith((b"HPUB", b"HMSG")):
+        return data + line + HEADERS + b"abc\r\n"
+    return data + line
+
+
+def _number(data: bytes, corpus: Sequence[bytes], rng: random.Random) -> bytes:
+    del corpus
+    places = [at for at, byte in enumerate(data) if chr(byte).isdigit()]
+    if not places:
+        return data
+    at = rng.choice(places)
+    return data[:at] + rng.choice(NUMBERS) + data[at + 1 :]
+
+
+def _stretch(data: bytes, corpus: Sequence[bytes], rng: random.Random) -> bytes:
+    del corpus
+    at = _place(data, rng)
+    return data[:at] + data[at : at + 1] * rng.randrange(200) + data[at:]
+
+
+def _splice(data: bytes, corpus: Sequence[bytes], rng: random.Random) -> bytes:
+    other = rng.choice(corpus)
+    return data[: _place(data, rng)] + other[_place(other, rng) :]
+
+
+_CHANGES = (
+    _flip,
+    _flip,
+    _cut,
+    _repeat,
+    _insert,
+    _append_line,
+    _append_line,
+    _number,
+    _stretch,
+    _splice,
+)

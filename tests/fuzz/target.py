@@ -1,84 +1,146 @@
-"""What the fuzzer feeds: one client or route at a core, with a listener beside it."""
+"""Feeds bytes of one connection to a core in which others are at work, and tells all that came out.
+
+The same bytes must come to the same whether they arrive whole or in pieces: that is the property.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import json
 from typing import TYPE_CHECKING, Any
 
-from framework.dataplane import Closed, Core, Event, Greeting, LinkKind, PlaneLimits
+from framework.dataplane import (
+    Closed,
+    Core,
+    Delivered,
+    Event,
+    Greeting,
+    LinkKind,
+    Opened,
+    Overflow,
+    PlaneLimits,
+)
 from framework.wire.closed_state import ClosedState
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
-LIMITS = PlaneLimits(max_payload=4096, ping_interval_s=1e6)
-"""Small payloads, so that a mutated size is often one over the limit."""
-LISTENING = b'CONNECT {"headers":true,"verbose":false}\r\nSUB here 1\r\nSUB here q 2\r\nSUB x.* 3\r\n'
-
-Observation = tuple[bytes, bytes, list[tuple[object, ...]]]
-"""What the peer got, what the listener got, what was reported."""
-
-
-def observe(data: bytes, cuts: Sequence[int], kind: LinkKind) -> Observation:
-    """Feed `data` in the pieces that `cuts` makes of it, and return all that can be seen of it."""
-    core = Core(LIMITS, seed=7)
-    listener = core.open(LinkKind.CLIENT, "127.0.0.1", 1, accepted=True)
-    core.feed(listener, LISTENING, 0)
-    _settle(core)
-    peer = core.open(kind, "127.0.0.1", 2, accepted=True)
-    if kind is LinkKind.ROUTE:
-        core.register_route(peer)
-    events = _settle(core)
-    heard = core.take_output(peer)
-    for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True):
-        core.feed(peer, data[start:end], 0)
-        heard += core.take_output(peer)
-        events += _settle(core)
-        heard += core.take_output(peer)
-    core.hang_up(peer)
-    events += _settle(core)
-    return heard, core.take_output(listener), [_seen(event) for event in events]
+LIMITS = PlaneLimits(max_payload=300, max_control_line=200, max_subscriptions=12)
+"""Small, so that inputs of a few hundred bytes run into them."""
+NOW_NS = 1_000_000_000
+LATER_NS = NOW_NS + 1_000_000_000_000
+_CLIENT_FLAGS = ("verbose", "pedantic", "echo", "headers", "no_responders")
+_BYSTANDER = (
+    b'CONNECT {"headers":true}\r\nSUB > 1\r\nSUB a.* q 2\r\nSUB a.b q 3\r\n'
+    b"SUB foo 4\r\nUNSUB 4 3\r\n"
+)
+_PEER = (
+    b'CONNECT {"server_id":"N"}\r\nINFO {"server_id":"N"}\r\n'
+    b"RS+ $G a.b\r\nRS+ $G a.* q 3\r\nRS+ $G c.>\r\n"
+)
 
 
-def _settle(core: Core) -> list[Event]:
-    """Turn the core until nobody waits, and log in who has said CONNECT."""
-    happened: list[Event] = []
-    while True:
-        core.turn(0)
-        events = core.take_events()
-        happened += events
-        waiting = [event for event in events if isinstance(event, Greeting) and event.parked]
-        if not waiting:
-            return happened
-        for greeting in waiting:
-            _answer(core, greeting)
+class World:
+    """A core with a client, a route, a sink, and the connection whose bytes are fuzzed."""
+
+    def __init__(self, kind: LinkKind) -> None:
+        self._core = Core(LIMITS, seed=1)
+        self._registered: set[int] = set()
+        self._events: list[Event] = []
+        self._delivered: list[tuple[Any, ...]] = []
+        """To the sink, apart from the events: it comes when a turn ends, wherever that is."""
+        for of in (LinkKind.CLIENT, LinkKind.ROUTE):
+            self._core.set_info(of, b'{"server_id":"N"}')
+        self._core.subscribe_sink(0, b"s.>", bytes_max=4096, overflow=Overflow.DROP)
+        self._turn(NOW_NS)
+        self._links = [self._open(of) for of in (LinkKind.CLIENT, LinkKind.ROUTE, kind)]
+        self._outputs = {link: bytearray() for link in self._links}
+        self._feed(self._links[0], _BYSTANDER)
+        self._feed(self._links[1], _PEER)
+
+    def play(self, pieces: Iterable[bytes]) -> None:
+        """Let the connection send pieces and hang up, and much time pass."""
+        fuzzed = self._links[2]
+        for piece in pieces:
+            self._feed(fuzzed, piece)
+        self._core.hang_up(fuzzed)
+        self._turn(NOW_NS)
+        self._turn(LATER_NS)
+        self._core.ask_subscriptions(1)
+        self._core.ask_links(2)
+        self._turn(LATER_NS)
+
+    def outcome(self) -> list[Any]:
+        """Return what was sent to each connection, what was reported, and the counters."""
+        outputs = [bytes(self._outputs[link]) for link in self._links]
+        return [*outputs, *self._events, *self._delivered, dataclasses.asdict(self._core.totals())]
+
+    def _open(self, kind: LinkKind) -> int:
+        link = self._core.open(kind, "127.0.0.1", 1, accepted=True)
+        self._turn(NOW_NS)
+        return link
+
+    def _feed(self, link: int, data: bytes) -> None:
+        self._core.feed(link, data, NOW_NS)
+        self._turn(NOW_NS)
+
+    def _turn(self, now_ns: int) -> None:
+        self._core.turn(now_ns)
+        while events := self._core.take_events():
+            for event in events:
+                self._take(event)
+            self._core.turn(now_ns)
+        for link in getattr(self, "_links", ()):
+            self._outputs[link] += self._core.take_output(link)
+
+    def _take(self, event: Event) -> None:
+        match event:
+            case Opened():
+                return
+            case Delivered(sink=sink, batch=batch):
+                self._delivered += [(sink, *message) for message in batch.detach()]
+                return
+            case Closed():
+                # Not the detail: it quotes what had arrived when the mistake was seen. Nor what was
+                # pending: in pieces, some of it was taken before.
+                row = dataclasses.replace(event.row, pending_bytes=0)
+                event = dataclasses.replace(event, detail="", row=row)
+            case Greeting(parked=True):
+                self._answer(event)
+        self._events.append(event)
+
+    def _answer(self, greeting: Greeting) -> None:
+        """Do what the control plane does, without its details."""
+        link = greeting.link
+        try:
+            document = json.loads(greeting.document)
+            assert isinstance(document, dict)
+        except (AssertionError, ValueError, RecursionError):
+            self._core.close(link, ClosedState.PROTOCOL_VIOLATION, b"-ERR 'Parser Error'\r\n")
+            return
+        if greeting.kind == LinkKind.CLIENT:
+            flags = {flag: bool(document.get(flag)) for flag in _CLIENT_FLAGS}
+            self._core.resume_client(link, **flags, protocol=1)
+        elif greeting.verb == "INFO" and link not in self._registered:
+            self._registered.add(link)
+            self._core.register_route(link)
+        else:
+            self._core.resume(link)
 
 
-def _answer(core: Core, greeting: Greeting) -> None:
-    if greeting.kind is LinkKind.ROUTE:
-        core.resume(greeting.link)
-        return
-    try:
-        said: Any = json.loads(greeting.document)
-        core.resume_client(
-            greeting.link,
-            verbose=bool(said.get("verbose", True)),
-            pedantic=bool(said.get("pedantic", True)),
-            echo=bool(said.get("echo", True)),
-            headers=bool(said.get("headers", False)),
-            no_responders=bool(said.get("no_responders", False)),
-            protocol=int(said.get("protocol") == 1),
-        )
-    except (AttributeError, RecursionError, ValueError):
-        core.close(greeting.link, ClosedState.PARSE_ERROR)
+def run(kind: LinkKind, pieces: Iterable[bytes]) -> list[Any]:
+    """Return the whole outcome of one connection that sends `pieces`."""
+    world = World(kind)
+    world.play(pieces)
+    return world.outcome()
 
 
-def _seen(event: Event) -> tuple[object, ...]:
-    match event:
-        case Closed():
-            # Not the detail: it quotes what had arrived when the mistake was seen.
-            return (Closed, event.reason, event.row.in_msgs, event.row.in_bytes)
-        case Greeting():
-            return (Greeting, event.verb, event.document, event.parked)
-        case _:
-            return (type(event), getattr(event, "text", None), getattr(event, "subject", None))
+def differences(kind: LinkKind, data: bytes, cuts: Iterable[int]) -> str:
+    """Compare the outcome of `data` in one piece and cut into pieces; empty when they are equal."""
+    pieces = [data[begin:end] for begin, end in itertools.pairwise([0, *cuts, len(data)])]
+    whole, parts = run(kind, [data]), run(kind, pieces)
+    for one, other in zip(whole, parts, strict=False):
+        if one != other:
+            return f"whole: {one}\nin pieces: {other}"
+    return "" if len(whole) == len(parts) else f"whole: {whole}\nin pieces: {parts}"

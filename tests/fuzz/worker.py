@@ -1,66 +1,115 @@
-"""Runs inside the instrumented build: mutates, feeds, keeps what took a new edge.
-
-Whatever the bytes, three things hold: nothing crashes (the address sanitizer watches), nothing
-is raised, and the pieces in which the bytes arrive make no difference.
-"""
+"""The loop of the fuzzer: runs in a process of its own, so that a crash of it can be told."""
 
 from __future__ import annotations
 
 import argparse
 import ctypes
+import faulthandler
+import hashlib
 import random
+import sys
+import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from framework.dataplane import LinkKind
-from tests.fuzz.mutation import SEEDS, mutated, some_cuts
-from tests.fuzz.target import observe
+from tests.fuzz.mutation import mutate
+from tests.fuzz.target import differences, run
+
+_HANG_S = 20
+_COMPARE_EVERY = 4
+"""Of the inputs that reach nothing new, one in so many is run in pieces as well."""
 
 
-def main() -> None:
+@dataclass
+class Fuzzer:
+    """One run against one kind of connection."""
+
+    kind: LinkKind
+    corpus_folder: Path
+    current: Path
+    """Holds the input that runs, for those who find this process dead."""
+    rng: random.Random
+
+    def __post_init__(self) -> None:
+        self._coverage = ctypes.CDLL(None)
+        self._corpus: list[bytes] = []
+        self.runs = 0
+
+    def work(self, seconds: float, *, keep: bool) -> str:
+        """Fuzz for a time and return the first difference; empty when there was none.
+
+        Args:
+            seconds: At least so long, after the corpus was played.
+            keep: Write inputs that reach something new into the corpus.
+        """
+        for path in sorted(self.corpus_folder.iterdir()):
+            if found := self._try(path.read_bytes(), keep=False, everywhere=True):
+                return found
+        end_s = time.perf_counter() + seconds
+        while time.perf_counter() < end_s:
+            parent = self.rng.choice(self._corpus)
+            if found := self._try(mutate(parent, self._corpus, self.rng), keep=keep):
+                return found
+        return ""
+
+    def edges(self) -> int:
+        """Return how many edges of the compiled code were reached."""
+        edges: int = self._coverage.coverage_edges()
+        return edges
+
+    def size(self) -> int:
+        """Return how many inputs the corpus has by now."""
+        return len(self._corpus)
+
+    def _try(self, data: bytes, *, keep: bool, everywhere: bool = False) -> str:
+        self.current.write_bytes(data)
+        faulthandler.dump_traceback_later(_HANG_S, exit=True)
+        self.runs += 1
+        self._coverage.coverage_begin()
+        run(self.kind, [data])
+        fresh = self._coverage.coverage_end()
+        if fresh or everywhere:
+            self._corpus.append(data)
+            if keep:
+                name = hashlib.sha256(data).hexdigest()[:16]
+                (self.corpus_folder / name).write_bytes(data)
+        found = ""
+        if fresh or everywhere or self.runs % _COMPARE_EVERY == 0:
+            found = differences(self.kind, data, self._cuts(data, all_bytes=bool(fresh)))
+        faulthandler.cancel_dump_traceback_later()
+        return found
+
+    def _cuts(self, data: bytes, *, all_bytes: bool) -> list[int]:
+        if all_bytes:
+            return list(range(1, len(data)))
+        count = min(len(data), self.rng.randrange(1, 6))
+        return sorted(self.rng.sample(range(len(data)), count)) if data else []
+
+
+def main() -> int:
     """Fuzz, or replay one input."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=10_000, help="inputs of each kind of link")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--input", type=Path, required=True, help="where the input is kept")
-    parser.add_argument("--replay", choices=[kind.name for kind in SEEDS])
-    arguments = parser.parse_args()
-    if arguments.replay:
-        compare(arguments.input.read_bytes(), LinkKind[arguments.replay], random.Random(0))
-        return
-    edges = ctypes.CDLL(None)
-    for kind in SEEDS:
-        keep = arguments.input.with_suffix(f".{kind.name}")
-        kept = fuzz(kind, arguments.runs, random.Random(arguments.seed), edges, keep)
-        keep.unlink()
-        print(f"{kind.name}: {arguments.runs} runs, {kept} kept, {edges.edges_known()} edges")
-
-
-def fuzz(
-    kind: LinkKind, runs: int, rng: random.Random, edges: ctypes.CDLL, keep: Path
-) -> int:
-    """Return how many inputs were worth keeping."""
-    corpus = list(SEEDS[kind])
-    with keep.open("wb", buffering=0) as file:
-        for run in range(runs + len(SEEDS[kind])):
-            is_seed = run < len(SEEDS[kind])
-            data = corpus[run] if is_seed else mutated(rng.choice(corpus), corpus, rng)
-            file.seek(0)
-            file.truncate()
-            file.write(data)
-            compare(data, kind, rng)
-            if edges.edges_new() and not is_seed:
-                corpus.append(data)
-    return len(corpus)
-
-
-def compare(data: bytes, kind: LinkKind, rng: random.Random) -> None:
-    """Feed `data` whole, in pieces and byte by byte; all must look the same."""
-    whole = observe(data, (), kind)
-    for cuts in (some_cuts(data, rng), range(1, len(data))):
-        pieces = observe(data, cuts, kind)
-
-        assert pieces == whole, f"pieces {list(cuts)[:6]}\n  whole  {whole}\n  pieces {pieces}"
+    parser.add_argument("kind", type=lambda name: LinkKind[name.upper()])
+    parser.add_argument("--corpus", type=Path)
+    parser.add_argument("--current", type=Path, help="where the input is kept while it is tried")
+    parser.add_argument("--keep", action="store_true", help="add to the corpus")
+    parser.add_argument("--replay", type=Path, help="try one input, byte by byte, and no more")
+    parser.add_argument("--seconds", type=float)
+    parser.add_argument("--seed", type=int)
+    options = parser.parse_args()
+    if options.replay:
+        data = options.replay.read_bytes()
+        found = differences(options.kind, data, range(1, len(data)))
+    else:
+        rng = random.Random(options.seed)
+        fuzzer = Fuzzer(options.kind, options.corpus, options.current, rng)
+        found = fuzzer.work(options.seconds, keep=options.keep)
+        name, runs = options.kind.name.lower(), fuzzer.runs
+        print(f"{name}: {runs} inputs, {fuzzer.edges()} edges, corpus of {fuzzer.size()}")
+    print(found, end="\n" if found else "")
+    return 1 if found else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
