@@ -13,22 +13,23 @@ from framework.server.assembly import Assembly
 from framework.server.client_info import ServerIdentity
 from framework.server.lame_duck import LameDuck
 from framework.server.limits import STOP_DEADLINE_S
-from framework.server.reload import Change, changes_between, refuse_if_any
+from framework.server.reload import refuse_if_any, shown_change
 from framework.server.settings import settings_from_config
 from framework.server.stopping import StopSteps
 from framework.spec import LinkKind, StopReason
+from framework.topology import diff_configs, inert_settings
 from framework.wire.server_id import server_id_from_random
 from framework.wire.version import NATS_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from framework.dataplane.limits import PlaneLimits
     from framework.dataplane.totals import Totals
     from framework.plugins import PluginRegistry
     from framework.server.logs import Logs
     from framework.server.plane_port import ServerPlane
-    from framework.topology import ServerConfig
+    from framework.topology import Change, ServerConfig
 
 
 class Server:
@@ -107,6 +108,7 @@ class Server:
         try:
             self._assembly.bind()
             self._log_beginning()
+            self._warn_of_inert()
             await self._assembly.run()
             self._assembly.open()
         except BaseException:
@@ -158,23 +160,27 @@ class Server:
         await self.stop()
 
     def reload(self, config: ServerConfig) -> Sequence[Change]:
-        """Put another configuration in force, or nothing of it.
+        """Put another configuration in force, or nothing of it, and return what has changed.
 
         Raises:
             ReloadRefused: Something changed that needs a restart; it is named.
             OSError: The new log file can't be opened.
         """
-        changes = changes_between(self._config, config)
-        refuse_if_any(changes)
+        diff = diff_configs(self._config, config)
+        refuse_if_any(diff)
         fresh = settings_from_config(config)
         self._logs.configure(fresh.logs)
         self._running().reload(config, fresh)
         self._config = config
         self.settings = replace(fresh, name=self.settings.name)
-        for change in changes:
-            self.log.info("Reloaded: {option} = {detail}", option=change.option, detail=change.new)
+        for change in diff.live:
+            option = config.schema.option(change.path)
+            if option and not option.inert:
+                shown = shown_change(option, change)
+                self.log.info("Reloaded: {option} = {detail}", option=change.path, detail=shown)
+        self._warn_of_inert({change.path for change in diff.live})
         self.log.info("Reloaded server configuration")
-        return changes
+        return diff.live
 
     def _running(self) -> Assembly:
         assert self._assembly is not None
@@ -185,6 +191,14 @@ class Server:
         self.log.critical("A component failed for good", error=repr(error))
         task = asyncio.get_running_loop().create_task(self.stop(StopReason.FAILED))
         task.add_done_callback(lambda it: it.exception() if not it.cancelled() else None)
+
+    def _warn_of_inert(self, paths: Collection[str] | None = None) -> None:
+        """Name the options that are set and change nothing; None: look at all."""
+        for path, why in inert_settings(self._config):
+            if paths is None or path in paths:
+                self.log.warning(
+                    "{option} has no effect in this version: {detail}", option=path, detail=why
+                )
 
     def _log_beginning(self) -> None:
         from framework import __version__  # noqa: PLC0415 - the package is not complete before

@@ -16,7 +16,7 @@ from framework.topology.node import Node
 from framework.topology.option import ConfigSection, Flag, Kind, Option, Reload
 from framework.topology.place import Place
 from framework.topology.schema import Schema
-from framework.topology.server_config import ServerConfig
+from framework.topology.server_config import ServerConfig, inert_settings
 from framework.topology.topology import ServerPlan, Topology
 from framework.topology.topology_file import TopologyFile, open_topology, read_topology
 
@@ -42,6 +42,7 @@ __all__ = [
     "diff_configs",
     "explain_topology",
     "format_help",
+    "inert_settings",
     "open_topology",
     "parse_flags",
     "plugin_choice",

@@ -103,6 +103,7 @@ LIMIT_OPTIONS = (
         default="default",
         choices=("default", "close", "retry"),
         help="What happens to a client that does not",
+        inert="it is always closed",
         reload=Reload.LIVE,
     ),
     Option(
@@ -124,6 +125,7 @@ LIMIT_OPTIONS = (
         default=False,
         help="Match every subject anew",
         aliases=("no_sublist_cache",),
+        inert="the cache is bounded and always on",
     ),
     Option(
         name="proxy_protocol",
@@ -155,6 +157,7 @@ LIMIT_OPTIONS = (
         zero_is_default=True,
         unit="attempts",
         help="First connects to a peer that fail between two log lines",
+        inert="it is always 3,600",
         reload=Reload.LIVE,
     ),
     Option(
@@ -165,6 +168,7 @@ LIMIT_OPTIONS = (
         zero_is_default=True,
         unit="attempts",
         help="Reconnects to a peer that fail between two log lines",
+        inert="each is logged",
         reload=Reload.LIVE,
     ),
 )

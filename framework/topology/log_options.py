@@ -36,6 +36,7 @@ LOG_OPTIONS = (
         kind=Kind.BOOL,
         default=False,
         help="Log headers with traced messages, without their payload; implies trace",
+        inert="a trace shows protocol lines alone, neither headers nor payloads",
         reload=Reload.LIVE,
     ),
     Option(
@@ -44,7 +45,7 @@ LOG_OPTIONS = (
         default=0,
         minimum=0,
         unit="bytes",
-        help="Longest part of a payload that a trace shows; 0: all of it",
+        help="Longest part of a line that a trace shows; 0: 1,024",
         flags=("max_traced_msg_len",),
         reload=Reload.LIVE,
     ),

@@ -100,12 +100,15 @@ class Option:
     """Never shown by checks, only whether it is set."""
     refusal: str = ""
     """Why it cannot be set here although nats-server has it; then setting it is an error."""
+    inert: str = ""
+    """Why it changes nothing in this version; whoever sets it is warned, and goes on."""
     check: Callable[[object], str | None] | None = None
     """Says what is wrong with a converted value; None if nothing."""
 
     def __post_init__(self) -> None:
         assert self.name == self.name.lower()
         assert not self.help.endswith(".")
+        assert not self.inert.endswith(".")
         assert bool(self.options) == (self.kind in {Kind.BLOCK, Kind.BLOCKS})
 
     @property

@@ -100,9 +100,10 @@ def _table(options: Sequence[Option]) -> Iterator[str]:
         if option.refusal:
             continue
         names = ", ".join(f"`{name}`" for name in option.names)
+        caution = f". No effect in this version: {option.inert}" if option.inert else ""
         yield (
             f"| {names} | {_type_of(option)} | {_default_of(option)} | {_dashed(option.flags)} |"
-            f" {option.reload.value} | {option.help} |"
+            f" {option.reload.value} | {option.help}{caution} |"
         )
 
 

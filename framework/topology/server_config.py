@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from framework.topology.place import Place
     from framework.topology.schema import Schema
 
-__all__ = ["ServerConfig", "build_server_config", "configure", "walk_values"]
+__all__ = ["ServerConfig", "build_server_config", "configure", "inert_settings", "walk_values"]
 
 _LONELY_ROUTES = "solicited routes require cluster capabilities, e.g. --cluster"
 
@@ -98,6 +98,13 @@ def _refuse_lonely_routes(settings: Node) -> None:
 def walk_values(config: ServerConfig) -> Iterator[tuple[str, Option, object]]:
     """Yield path, option and value of every option of blocks that are there."""
     yield from _walk(config.schema.root, config.values, "")
+
+
+def inert_settings(config: ServerConfig) -> Iterator[tuple[str, str]]:
+    """Yield the options that somebody set and that change nothing, and why that is."""
+    for path, option, value in walk_values(config):
+        if option.inert and path in config.places and value != option.default:
+            yield path, option.inert
 
 
 def _walk(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from framework.dataplane import LinkKind, LinkRow, SubscriptionRow
+from framework.dataplane import LinkKind, LinkRow, SublistCounters, SubscriptionRow
 from framework.errors import BadQuery
 from framework.monitor import ClosedClient
 from framework.monitor.connz import answer_connz
@@ -75,8 +75,10 @@ class Source:
         assert account == 0
         return "$G"
 
-    def sublist_counters(self) -> dict[str, object]:
-        return {"num_cache": 0}
+    def sublist_counters(self) -> SublistCounters:
+        return SublistCounters(
+            inserts=9, removes=2, hits=3, misses=1, cached=1, fanout=5, fanout_max=5
+        )
 
     def health_problems(self) -> tuple[str, ...]:
         return self.problems
@@ -218,6 +220,15 @@ def test_subsz_tests_a_subject() -> None:
     ]
     with pytest.raises(BadQuery, match=r"must be valid publish subject: a\.\*"):
         subsz(test="a.*")
+
+
+def test_subsz_shows_what_the_subject_tables_did() -> None:
+    document = subsz()
+    names = ("num_cache", "num_inserts", "num_removes", "num_matches")
+
+    assert [document[name] for name in names] == [1, 9, 2, 4]
+    names = ("cache_hit_rate", "max_fanout", "avg_fanout")
+    assert [document[name] for name in names] == [0.75, 5, 5]
 
 
 def test_subsz_of_an_account() -> None:

@@ -86,6 +86,18 @@ def test_lines_of_a_start(start_server: StartServer) -> None:
     ]
 
 
+def test_options_without_effect_are_named(start_server: StartServer) -> None:
+    log = start_server(
+        config="port: -1\nwrite_timeout: default\nno_sublist_cache: true\ntrace_headers: on\n"
+    ).log()
+    warned = [line.split("[WRN] ")[1] for line in log.splitlines() if "[WRN]" in line]
+
+    assert [text.split(" has no effect in this version: ")[0] for text in warned] == [
+        "trace_headers",
+        "disable_sublist_cache",
+    ]
+
+
 def test_files(start_server: StartServer, tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
     server = start_server("-P", str(pid_file), "--ports_file_dir", str(tmp_path), "-m", "-1")
@@ -147,7 +159,9 @@ def test_reload(start_server: StartServer, tmp_path: Path) -> None:
     sock, info = connect(server)
     with sock:
         login(sock)
-        config.write_text(text + "debug: true\nmax_payload: 2048\nserver_tags: [a]\n")
+        config.write_text(
+            text + "debug: on\nmax_payload: 2048\nserver_tags: [a]\nwrite_timeout: retry\n"
+        )
         server.signal(signal.SIGHUP)
         server.wait_log(r"Reloaded server configuration")
 
@@ -156,7 +170,9 @@ def test_reload(start_server: StartServer, tmp_path: Path) -> None:
     server.wait_log("Client connection closed")
     assert get(server, "/varz")["tags"] == ["a"]
     log = server.log()
-    assert "[INF] Reloaded: debug = True" in log
+    assert "[INF] Reloaded: debug = true" in log
+    assert "[WRN] write_timeout has no effect in this version: it is always closed" in log
+    assert "Reloaded: write_timeout" not in log
     assert "[INF] Reloaded: max_payload = 2048" in log
 
 
@@ -196,7 +212,7 @@ def test_trace(start_server: StartServer, tmp_path: Path) -> None:
         server.wait_log(r"x{16}\]")
     config.write_text("port: -1\n")
     server.signal(signal.SIGHUP)
-    server.wait_log(r"Reloaded: trace = False")
+    server.wait_log(r"Reloaded: trace = false")
     log = server.log()
 
     traced = [line.split(" - ", 2)[2] for line in log.splitlines() if "[TRC]" in line]

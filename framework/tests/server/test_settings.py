@@ -5,14 +5,25 @@ from typing import TYPE_CHECKING
 import pytest
 
 from framework.dataplane import PlaneLimits
-from framework.server.reload import ReloadRefused, changes_between, refuse_if_any
+from framework.server.reload import ReloadRefused, refuse_if_any, shown_change
 from framework.server.settings import settings_from_config
-from framework.topology import CORE_SECTION, read_server_conf
+from framework.topology import (
+    CORE_SECTION,
+    Change,
+    Kind,
+    Option,
+    Reload,
+    diff_configs,
+    read_server_conf,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from framework.topology import ServerConfig
+
+
+NO_OPTION = Option(name="none", kind=Kind.STRING, help="None")
 
 
 def config_of(tmp_path: Path, text: str) -> ServerConfig:
@@ -80,24 +91,28 @@ def test_where_clients_are_told_to_connect(
 
 
 def test_changes_that_can_be_followed(tmp_path: Path) -> None:
-    changes = changes_between(
-        config_of(tmp_path, "debug: false"), config_of(tmp_path, "debug: true\nmax_payload: 9")
-    )
-    refuse_if_any(changes)
+    before = config_of(tmp_path, "debug: false")
+    diff = diff_configs(before, config_of(tmp_path, "debug: true\nmax_payload: 9"))
+    refuse_if_any(diff)
 
-    assert [(it.option, it.old, it.new) for it in changes] == [
-        ("debug", False, True),
-        ("max_payload", 1_048_576, 9),
-    ]
+    assert [
+        (it.path, shown_change(before.schema.option(it.path) or NO_OPTION, it)) for it in diff.live
+    ] == [("debug", "true"), ("max_payload", "9")]
 
 
 def test_changes_that_need_a_restart(tmp_path: Path) -> None:
-    changes = changes_between(
+    diff = diff_configs(
         config_of(tmp_path, "port: 1"), config_of(tmp_path, "port: 2\nserver_name: x\ndebug: on")
     )
     with pytest.raises(ReloadRefused) as caught:
-        refuse_if_any(changes)
+        refuse_if_any(diff)
 
     assert str(caught.value) == (
-        "config reload not supported for listen, port, server_name; restart the server"
+        "config reload not supported for port, server_name; restart the server"
     )
+
+
+def test_a_secret_that_changed_is_not_shown() -> None:
+    option = Option(name="token", kind=Kind.STRING, help="Token", secret=True)
+
+    assert shown_change(option, Change("token", "a", "b", Reload.LIVE)) == "(secret)"
