@@ -23,6 +23,7 @@ REFERENCE = ROOT / "docs" / "HOOKS.md"
 SPEC_MODULES = (
     "component",
     "listener",
+    "login",
     "tap",
     "monitor",
     "connection",

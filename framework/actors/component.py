@@ -149,7 +149,23 @@ class Component(pykka.Actor):
                 it raised, or pykka's `ActorDeadError`. Runs in this actor's turn.
             deadline_s: Seconds until `answer` gets `pykka.Timeout` instead.
         """
-        self._cell.await_reply(ref.ask(message, block=False), answer, deadline_s)
+        self.await_reply(ref.ask(message, block=False), answer=answer, deadline_s=deadline_s)
+
+    def await_reply(
+        self,
+        reply: Reply[Any],
+        *,
+        answer: Callable[[Any], object],
+        deadline_s: float | None = None,
+    ) -> None:
+        """Tell this actor `answer(what came back)` when `reply` is set, by whom and where ever.
+
+        Args:
+            reply: Of another actor, or of nobody in particular.
+            answer: As in `ask`.
+            deadline_s: As in `ask`.
+        """
+        self._cell.await_reply(reply, answer, deadline_s)
 
     def run_blocking(
         self, work: Callable[..., T], *args: Any, answer: Callable[[Any], object]

@@ -42,6 +42,7 @@ def _identity(source: MonitorSource) -> dict[str, object]:
         "go": facts.runtime,
         "host": facts.host,
         "port": facts.port,
+        **({"auth_required": True} if facts.limits.auth_required else {}),
     }
     urls = source.client_info.get("connect_urls")
     return {**document, "connect_urls": urls} if urls else document

@@ -10,6 +10,7 @@ from framework.errors import PluginError
 from framework.plugins._claims import CORE, check_claims, start_order
 from framework.plugins._plugin_set import PluginSet
 from framework.spec import (
+    Authenticator,
     ComponentSpec,
     HealthCheck,
     ListenerSpec,
@@ -97,6 +98,11 @@ class PluginRegistry(PluginSet):
                     plugin, f"a listener belongs to {spec.owner}, which is no component"
                 )
         return _items(owned)
+
+    def authenticators(self, server: ServerContext) -> tuple[Authenticator, ...]:
+        """Return all authenticators, in the order in which they are asked."""
+        found = self._collect("authenticators", Authenticator, server=server)
+        return _items(_claimed("authenticator", (), found, lambda spec: spec.name))
 
     def taps(self, server: ServerContext) -> tuple[TapSpec, ...]:
         """Return all taps."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from framework.actors import ActorSystem, AsyncioDispatcher
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from framework.server.plane_port import ServerPlane
     from framework.server.settings import ServerSettings
     from framework.server.stopping import StopSteps
-    from framework.spec import ClosedState, ConnectionInfo
+    from framework.spec import Authenticator, ClosedState, ConnectionInfo
     from framework.topology import ServerConfig
 
 _PURPOSES = {
@@ -127,6 +128,7 @@ class Assembly:
             client_info=self.client_info,
         )
         self._components: Sequence[ComponentSpec] = ()
+        self._authenticators: Sequence[Authenticator] = ()
         self._listeners: Sequence[ListenerSpec] = ()
 
     def bind(self) -> None:
@@ -176,10 +178,14 @@ class Assembly:
         for listener in self._listeners:
             self._bridge.set_owner(listener.kind, self.context.components[listener.owner])
         self._steps.push("bridge", self._bridge.stop)
+        self.plane.trace(self._settings.logs.trace)
         self.plane.start()
         self._bridge.start()
         self._steps.push("data plane", self._stop_plane)
         self._steps.push("dials", self._dialer.stop)
+        self._authenticators = self._plugins.authenticators(self.context)
+        if self._authenticators:
+            self._require_login()
         for tap in self._plugins.taps(self.context):
             self._bridge.add_tap(tap)
         self._steps.push("taps", self._bridge.remove_taps)
@@ -214,9 +220,10 @@ class Assembly:
             files.write(self._urls())
             self._files.remove()
             self._files = files
-        self._config, self._settings = config, settings
+        self._config, self._settings = config, self._with_logins(settings)
         self.context.replace_config(config)
-        self.plane.set_limits(settings.limits)
+        self.plane.set_limits(self._settings.limits)
+        self.plane.trace(settings.logs.trace)
         if settings.client_advertise:
             self.client_info.set_address(*settings.client_advertise)
         elif LinkKind.CLIENT in self.sockets:
@@ -224,6 +231,23 @@ class Assembly:
             self.client_info.set_address(client.host, client.port)
         self.client_info.set_max_payload(settings.limits.max_payload)
         self._show_facts()
+
+    def _require_login(self) -> None:
+        """Let clients in only as authenticators say; not called when there are none."""
+        self._settings = self._with_logins(self._settings)
+        self.plane.set_limits(self._settings.limits)
+        waiting_max = self._settings.pending_logins_max
+        self.clients.require_login(self._authenticators, waiting_max=waiting_max)
+        self.client_info.require_login()
+        self._show_facts()
+
+    def _with_logins(self, settings: ServerSettings) -> ServerSettings:
+        """Return settings with what authenticators make of them."""
+        if not self._authenticators:
+            return settings
+        timeout_s = max(it.timeout_s for it in self._authenticators)
+        limits = replace(settings.limits, auth_required=True, auth_timeout_s=timeout_s)
+        return replace(settings, limits=limits)
 
     async def _start_monitor(self) -> None:
         core = core_endpoints(self._monitor)

@@ -27,6 +27,7 @@ CORE_FIELDS: Final = (
     "host",
     "port",
     "headers",
+    "auth_required",
     "max_payload",
     "client_id",
     "client_ip",
@@ -90,6 +91,11 @@ class ClientInfoDocument:
     def set_max_payload(self, max_payload: int) -> None:
         """Change how much one message may hold."""
         self._core = replace(self._core, max_payload=max_payload)
+        self._changed()
+
+    def require_login(self) -> None:
+        """Tell clients that they must log in."""
+        self._core = replace(self._core, auth_required=True)
         self._changed()
 
     @property

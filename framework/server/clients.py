@@ -7,26 +7,39 @@ costs it less than 40 microseconds from open to close, so that 10,000 may come a
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from framework.errors import ProtocolError
 from framework.monitor import ClosedClient
 from framework.monitor.limits import CLOSED_CLIENTS_MAX
 from framework.server.log_line import DEBUG
-from framework.spec import Closed, ClosedState, ConnectionInfo, Greeting, LinkKind, Opened
+from framework.server.logins import Logins, Question
+from framework.spec import (
+    Accepted,
+    Closed,
+    ClosedState,
+    ConnectionInfo,
+    Greeting,
+    LinkKind,
+    LoginRequest,
+    Opened,
+    Refused,
+    Traced,
+)
+from framework.spec.tracing import log_traced
 from framework.wire.document import parse_document
 from framework.wire.info import ClientConnect
 from framework.wire.version import CLIENT_PROTOCOL
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Protocol
 
     from structlog.typing import FilteringBoundLogger
 
     from framework.server.plane_port import ServerPlane
-    from framework.spec import Event, LinkId
+    from framework.spec import Authenticator, Event, LinkId
 
     class ConnectionNotices(Protocol):
         """Who hears of clients that came and went."""
@@ -56,6 +69,11 @@ class _Client:
     host: str
     port: int
     connect: ClientConnect | None = None
+    """Without secrets once it was decided on."""
+    has_greeted: bool = False
+    """A CONNECT came."""
+    has_begun: bool = False
+    """Its CONNECT was accepted."""
 
 
 class Clients:
@@ -83,11 +101,24 @@ class Clients:
         """Clients that were accepted since the start."""
         self.closed: deque[ClosedClient] = deque(maxlen=closed_max)
         """The latest that are gone, oldest first."""
+        self.ask: Callable[[Question], None] | None = None
+        """Asks an authenticator, whose answer comes to `receive_answer`."""
         self._plane = plane
         self._headers = headers
         self._notices = notices
         self._log = log
         self._clients: dict[LinkId, _Client] = {}
+        self._logins: Logins | None = None
+
+    def require_login(self, authenticators: Sequence[Authenticator], *, waiting_max: int) -> None:
+        """Let clients begin only when an authenticator accepts them; before any is there.
+
+        Args:
+            authenticators: In the order in which they are asked; at least one.
+            waiting_max: Clients that may be there without having logged in.
+        """
+        assert not self._clients
+        self._logins = Logins(authenticators, waiting_max=waiting_max, log=self._log)
 
     def __len__(self) -> int:
         """Return how many are open."""
@@ -113,6 +144,8 @@ class Clients:
                     self._receive_connect(event)
                 case Closed():
                     self._receive_closed(event, debug=debug)
+                case Traced(link=link) if client := self._clients.get(link):
+                    log_traced(self._log.bind(**_prefix(client)), event)
                 case _:
                     continue
 
@@ -121,11 +154,20 @@ class Clients:
         client = self._clients[event.link] = _Client(event.cid, event.host, event.port)
         if debug:
             self._log.debug("Client connection created", remote=_remote(client), cid=client.cid)
+        if self._logins is not None and not self._logins.admit(event.link):
+            self._log.error(
+                "Too many clients that are not logged in", remote=_remote(client), cid=client.cid
+            )
+            words = b"-ERR 'maximum connections exceeded'\r\n"
+            self._plane.close(event.link, ClosedState.MAX_CONNECTIONS_EXCEEDED, words)
+            # Nor is it remembered: a flood must not push out those that operators look for.
+            del self._clients[event.link]
 
     def _receive_connect(self, event: Greeting) -> None:
         client = self._clients.get(event.link)
         if client is None:
             return
+        client.has_greeted = True
         try:
             connect = parse_document(ClientConnect, event.document)
             self._check(connect)
@@ -134,10 +176,42 @@ class Clients:
             self._log.error("{detail}", detail=str(error), remote=_remote(client), cid=client.cid)
             self._plane.close(event.link, error.reason, words)
             return
-        is_first = client.connect is None
-        client.connect = connect
+        if self._logins is None:
+            self._begin(event.link, client, connect)
+        else:
+            request = LoginRequest(
+                kind=LinkKind.CLIENT,
+                cid=client.cid,
+                host=client.host,
+                port=client.port,
+                connect=connect,
+            )
+            self._ask(self._logins.begin(event.link, request))
+
+    def receive_answer(self, link: LinkId, outcome: object) -> None:
+        """Take what came of a question to an authenticator: an answer, or an exception."""
+        assert self._logins is not None
+        client = self._clients.get(link)
+        match self._logins.receive(link, outcome):
+            case _, Question() as question:
+                self._ask(question)
+            case request, Accepted(user) if client:
+                self._begin(link, client, _without_secrets(request.connect, user))
+            case request, Refused(detail) if client:
+                self._refuse(link, client, request.connect, detail)
+            case _:
+                return  # it has gone
+
+    def _ask(self, question: Question) -> None:
+        assert self.ask is not None
+        self.ask(question)
+
+    def _begin(self, link: LinkId, client: _Client, connect: ClientConnect) -> None:
+        """Let a client begin whose CONNECT is good, or go on after another one."""
+        is_first = not client.has_begun
+        client.connect, client.has_begun = connect, True
         self._plane.resume_client(
-            event.link,
+            link,
             verbose=connect.verbose,
             pedantic=connect.pedantic,
             echo=connect.echo,
@@ -146,7 +220,25 @@ class Clients:
             protocol=connect.protocol,
         )
         if self._notices and is_first:
-            self._notices.opened(_connection_info(event.link, client))
+            self._notices.opened(_connection_info(link, client))
+
+    def _refuse(self, link: LinkId, client: _Client, connect: ClientConnect, detail: str) -> None:
+        """Close a client that was not accepted.
+
+        Source: nats-server `client.go`, `authViolation`.
+        """
+        shown = connect.user or ("[REDACTED]" if connect.auth_token else "")
+        client.connect = _without_secrets(connect, shown)
+        event = "authentication error"
+        fields = {"detail": detail} if detail else {}
+        if connect.user:
+            event = 'authentication error - User "{user}"'
+            fields["user"] = connect.user
+        elif connect.auth_token:
+            event = 'authentication error - Token "[REDACTED]"'
+        self._log.error(event, remote=_remote(client), cid=client.cid, **fields)
+        words = b"-ERR 'Authorization Violation'\r\n"
+        self._plane.close(link, ClosedState.AUTHENTICATION_VIOLATION, words)
 
     def _check(self, connect: ClientConnect) -> None:
         """Refuse what nats-server refuses, in its words.
@@ -176,25 +268,28 @@ class Clients:
         client = self._clients.pop(event.link, None)
         if client is None:
             return
+        if self._logins is not None:
+            self._logins.forget(event.link)
         connect = client.connect
+        violated = event.reason is ClosedState.AUTHENTICATION_VIOLATION
+        if violated and not client.has_greeted:
+            # The plane has closed it, because it said something else before it logged in.
+            self._log.error("authentication error", remote=_remote(client), cid=client.cid)
         self.closed.append(ClosedClient(event.row, connect, event.reason, event.closed_ns))
         if event.detail and event.reason not in _QUIET:
             self._log.error(
                 "{reason}: {detail}",
                 reason=event.reason.text,
                 detail=event.detail,
-                remote=_remote(client),
-                cid=client.cid,
+                **_prefix(client),
             )
         if debug:
             self._log.debug(
                 "Client connection closed: {reason}",
                 reason=event.reason.text,
-                remote=_remote(client),
-                cid=client.cid,
-                client=_label(connect),
+                **_prefix(client),
             )
-        if self._notices and connect:
+        if self._notices and client.has_begun:
             self._notices.closed(_connection_info(event.link, client), event.reason)
 
 
@@ -203,12 +298,24 @@ def _remote(client: _Client) -> str:
     return f"{host}:{client.port}"
 
 
-def _label(connect: ClientConnect | None) -> str:
-    """Return `v1.2:python:name`, as nats-server puts it into a client's log lines."""
-    if connect is None:
-        return ""
+def _prefix(client: _Client) -> dict[str, object]:
+    """Return the fields that a client's log lines begin with, as nats-server has them."""
+    fields: dict[str, object] = {"remote": _remote(client), "cid": client.cid}
+    if client.has_begun and client.connect:
+        fields["client"] = _label(client.connect)
+        if client.connect.user:
+            fields["login"] = f"$G/user:{client.connect.user}"
+    return fields
+
+
+def _label(connect: ClientConnect) -> str:
+    """Return `v1.2:python:name`, which a client is."""
     version = f"v{connect.version}" if connect.version else ""
     return ":".join(part for part in (version, connect.lang, connect.name) if part)
+
+
+def _without_secrets(connect: ClientConnect, user: str) -> ClientConnect:
+    return replace(connect, user=user, password="", auth_token="", jwt="", sig="")
 
 
 def _connection_info(link: LinkId, client: _Client) -> ConnectionInfo:
@@ -222,4 +329,5 @@ def _connection_info(link: LinkId, client: _Client) -> ConnectionInfo:
         name=client.connect.name,
         lang=client.connect.lang,
         version=client.connect.version,
+        user=client.connect.user,
     )

@@ -52,6 +52,7 @@ FIELDS: Final = {
     "option": "path of an option, such as `cluster.name`",
     "path": "file or folder",
     "count": "how many",
+    "user": "name that a client has logged in with, or tried to",
     "error": "an exception, as text",
 }
 """The fields of the core's log events; a plugin may add its own."""

@@ -30,6 +30,8 @@ class ServerSettings:
     """Empty, or `/` and more."""
     headers: bool
     closed_clients_max: int
+    pending_logins_max: int
+    """Clients that may be there without having logged in, where they must."""
     pid_file: str
     ports_file_dir: str
     lame_duck_duration_s: float
@@ -53,6 +55,7 @@ def settings_from_config(config: ServerConfig) -> ServerSettings:
         http_base_path=(value["http_base_path"] or "").rstrip("/"),
         headers=not value["no_header_support"],
         closed_clients_max=value["max_closed_clients"],
+        pending_logins_max=value["max_pending_logins"],
         pid_file=value["pid_file"] or "",
         ports_file_dir=value["ports_file_dir"] or "",
         lame_duck_duration_s=value["lame_duck_duration"],

@@ -21,6 +21,7 @@ from framework.spec.component import ComponentSpec
 from framework.spec.connection import ConnectionInfo
 from framework.spec.hooks import HookOffer
 from framework.spec.listener import DialFailed, LinkEvents, ListenerSpec
+from framework.spec.login import Accepted, Authenticator, LoginAnswer, LoginRequest, Refused
 from framework.spec.monitor import HealthCheck, MonitorEndpoint
 from framework.spec.plane import PlaneControl
 from framework.spec.server import ServerContext, StopReason
@@ -28,6 +29,8 @@ from framework.spec.tap import TapSpec
 from framework.wire.closed_state import ClosedState
 
 __all__ = [
+    "Accepted",
+    "Authenticator",
     "Batch",
     "Closed",
     "ClosedState",
@@ -48,11 +51,14 @@ __all__ = [
     "LinkRow",
     "LinksAnswered",
     "ListenerSpec",
+    "LoginAnswer",
+    "LoginRequest",
     "MonitorEndpoint",
     "Opened",
     "Overflow",
     "PlaneControl",
     "PongReceived",
+    "Refused",
     "ServerContext",
     "SinkId",
     "StopReason",

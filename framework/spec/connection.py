@@ -25,3 +25,5 @@ class ConnectionInfo:
     version: str = ""
     """Of the client's library, or of the other server."""
     account: str = "$G"
+    user: str = ""
+    """Who logged in, as the authenticator says; without one, what the client calls itself."""

@@ -37,7 +37,12 @@ def convert_value(option: Option, node: Node) -> object:
     Raises:
         ValueError: The node does not hold such a value; says what was expected.
     """
-    value = _CONVERSIONS[option.kind](node)
+    try:
+        value = _CONVERSIONS[option.kind](node)
+    except ValueError:
+        if option.secret:
+            raise ValueError(f"expected {option.kind.value} in quotes") from None
+        raise
     if option.kind is Kind.PORT:
         value = {-1: 0, 0: option.default}.get(cast("int", value), value)
     if isinstance(value, int | float) and not isinstance(value, bool):

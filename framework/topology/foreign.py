@@ -26,7 +26,7 @@ _FLAGS = {
     "route": "routes cluster cluster_listen cluster_name cluster_advertise no_advertise"
     " connect_retries",
     "jetstream": "js jetstream sd store_dir",
-    "auth": "user pass auth",
+    "auth": "user username pass auth",
     "tls": "tls tlscert tlskey tlsverify tlscacert ms https_port help_tls",
 }
 _KEY_OWNERS = {key: plugin for plugin, keys in _KEYS.items() for key in keys.split()}

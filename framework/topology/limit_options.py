@@ -50,6 +50,15 @@ LIMIT_OPTIONS = (
         reload=Reload.LIVE,
     ),
     Option(
+        name="max_pending_logins",
+        kind=Kind.INT,
+        default=8_192,
+        minimum=1,
+        zero_is_default=True,
+        unit="connections",
+        help="Clients at a time that have not logged in yet, where they must; not in nats-server",
+    ),
+    Option(
         name="max_subscriptions",
         kind=Kind.INT,
         default=0,

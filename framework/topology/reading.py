@@ -29,6 +29,11 @@ class Mistakes:
     def __init__(self) -> None:
         self._errors: dict[tuple[Place, str], TopologyError] = {}
 
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self._errors)
+
     def add(self, place: Place, problem: str, fix: str = "") -> None:
         """Note one mistake."""
         self._errors.setdefault((place, problem), TopologyError(place, problem, fix))
@@ -124,6 +129,7 @@ class Reading:
         assert isinstance(node.value, dict)
         options = {option.name: option for option in block.options}
         values = {option.name: option.default for option in block.options}
+        mistakes_before = self._mistakes.count
         for name, item in node.value.items():
             inner = f"{path}.{name}" if path else name
             if item.value is None:
@@ -135,7 +141,7 @@ class Reading:
             if option.kind is Kind.LISTEN:
                 host, port = (values.get(name) for name in option.spreads)
                 values[option.name] = None if port is None else (host, port)
-        if block.settle:
+        if block.settle and self._mistakes.count == mistakes_before:
             self._settle(block, node, values, path)
         return values
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from framework.topology.errors import TopologyError, TopologyErrors
@@ -32,7 +32,7 @@ class ServerConfig:
     """
 
     schema: Schema
-    values: Mapping[str, object]
+    values: Mapping[str, object] = field(repr=False)
     """Option of the top level to its value; a block is a mapping, or None when it is absent."""
     places: Mapping[str, Place]
     """Dotted path of an option to where it was set; only those that were."""

@@ -6,7 +6,7 @@ Source: nats-server `server.go` `Info`, `client.go` `ClientOpts`, `route.go` `co
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from framework.wire.document import Always, Named
@@ -30,11 +30,11 @@ class ClientConnect:
     version: str = ""
     account: str = ""
     user: str = ""
-    password: Annotated[str, Named("pass")] = ""
-    auth_token: str = ""
-    jwt: str = ""
+    password: Annotated[str, Named("pass")] = field(default="", repr=False)
+    auth_token: str = field(default="", repr=False)
+    jwt: str = field(default="", repr=False)
     nkey: str = ""
-    sig: str = ""
+    sig: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +85,7 @@ class RouteConnect:
     verbose: Always[bool] = False
     pedantic: Always[bool] = False
     user: str = ""
-    password: Annotated[str, Named("pass")] = ""
+    password: Annotated[str, Named("pass")] = field(default="", repr=False)
     tls_required: Always[bool] = False
     headers: Always[bool] = False
     name: Always[str] = ""

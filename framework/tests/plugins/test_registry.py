@@ -13,6 +13,7 @@ from framework.errors import PluginError
 from framework.hookspecs import hookimpl, hookspec
 from framework.plugins import PluginRegistry
 from framework.spec import (
+    Authenticator,
     ClosedState,
     CommandGroup,
     ComponentSpec,
@@ -133,6 +134,19 @@ def test_listeners_have_one_owner_among_the_components():
         registry.listeners(SERVER, [mine], components=components)
     with pytest.raises(PluginError, match="plugin a: a listener belongs to mine, which is no comp"):
         registry.listeners(SERVER, components=[])
+
+
+def test_authenticators_are_asked_in_the_order_of_the_call_and_have_names_of_their_own():
+    first, second = (Authenticator(name=name, authenticate=print) for name in "ab")
+    registry = registry_of(
+        x=("authenticators", lambda server: [second]), y=("authenticators", lambda: [first])
+    )
+
+    assert registry.authenticators(SERVER) == (first, second)
+    with pytest.raises(PluginError, match="authenticator a belongs to plugin y already"):
+        registry_of(
+            x=("authenticators", lambda: [first]), y=("authenticators", lambda: [first])
+        ).authenticators(SERVER)
 
 
 def test_taps_have_names_of_their_own():
