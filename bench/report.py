@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
-    from workloads import Workload
+    from bench.workloads import Workload
 
 REAL = ("2.15.2", "2.9.10")
 _CPU = "server_cpu_s_per_million"
@@ -127,7 +127,7 @@ def report(
         f"{today}, {machine}, Python {platform.python_version()},",
         f"load average at the end {os.getloadavg()[0]:.1f}.",
         "",
-        f"    python bench/run.py {shlex.join(sys.argv[1:])}",
+        f"    python -m bench {shlex.join(sys.argv[1:])}",
         "",
         f"Median (least, most) of {options.rounds} rounds of {options.seconds:g} s each,",
         "the servers in turn within a round, over loopback, with one load generator for all.",

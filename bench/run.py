@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
-from report import REAL, Results, number, report
-from workloads import WORKLOADS, Workload
 
+from bench.report import REAL, Results, number, report
+from bench.workloads import WORKLOADS, Workload
 from framework.testing import OURS, Fleet, peers
 
 if TYPE_CHECKING:
@@ -135,7 +135,3 @@ def main() -> None:
             {"workload": w, "server": k, "rounds": r} for (w, k), r in results.documents.items()
         ]
         options.json.write_text(json.dumps(rows, indent=1), "utf-8")
-
-
-if __name__ == "__main__":
-    main()
