@@ -4,10 +4,10 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy
 
-from framework.dataplane._delivery cimport interest_send, link_doom, link_say, record_chars, record_new, subscription_drop
+from framework.dataplane._delivery cimport interest_send, link_doom, link_info, link_say, record_chars, record_new, subscription_drop
 from framework.dataplane._events cimport SubscriptionRecord
 from framework.dataplane._interest cimport subscription_add
-from framework.dataplane._links cimport account_new, link_info, link_of, link_received, link_register, link_row, link_window
+from framework.dataplane._links cimport account_new, link_of, link_received, link_register, link_row, link_window
 from framework.dataplane._output cimport output_append
 from framework.dataplane._parser cimport parse
 from framework.dataplane._sinkbatch cimport sink_flush, sink_release
@@ -31,13 +31,17 @@ cdef void _set_info(State* state, Command* command) noexcept nogil:
     free(state.info[command.number])
     state.info[command.number] = document
     state.info_length[command.number] = command.length
+    state.info_version[command.number] += 1
 
 
 cdef void _announce_info(State* state) noexcept nogil:
+    """Send the new INFO to clients that take it at any time; one that waits for its first PONG gets it behind that."""
     cdef uint32_t at
+    cdef Link* link
     for at in range(state.link_count):
-        if state.links[at].kind == CLIENT and state.links[at].registered and state.links[at].protocol >= 1 and not state.links[at].doomed:
-            link_info(state, state.links[at])
+        link = state.links[at]
+        if link.kind == CLIENT and link.ponged and link.protocol >= 1 and not link.doomed:
+            link_info(state, link)
 
 
 cdef void _resume(State* state, Link* link) noexcept nogil:

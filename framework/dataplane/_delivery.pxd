@@ -16,6 +16,7 @@ cdef char* record_chars(Record* record) noexcept nogil
 cdef void subscription_drop(State* state, Subscription* subscription) noexcept nogil
 cdef void interest_add(State* state, Account* account, Subscription* subscription, int change) noexcept nogil
 cdef void interest_send(State* state, Account* account, Link* route) noexcept nogil
+cdef void link_info(State* state, Link* link) noexcept nogil
 cdef bint link_say(State* state, Link* link, const char* line) noexcept nogil
 cdef uint64_t random_next(State* state) noexcept nogil
 cdef void trace(State* state, Link* link, bint inbound, const char* chars, size_t length) noexcept nogil

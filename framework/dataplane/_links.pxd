@@ -11,7 +11,6 @@ cdef Account* account_new(State* state, const char* name, size_t length) noexcep
 cdef Link* link_open(State* state, LinkKindC kind, bint accepted, const char* host, int port, int64_t token) noexcept nogil
 cdef Link* link_of(State* state, uint64_t id) noexcept nogil
 cdef void link_row(Link* link, Row* row) noexcept nogil
-cdef void link_info(State* state, Link* link) noexcept nogil
 cdef char* link_window(State* state, Link* link, size_t* room) noexcept nogil
 cdef void link_received(State* state, Link* link, size_t length) noexcept nogil
 cdef void link_hung_up(State* state, Link* link, int error) noexcept nogil

@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memmove, memset, strlen
 
-from framework.dataplane._delivery cimport link_doom, link_say, random_next, record_chars, record_new, subscription_drop
+from framework.dataplane._delivery cimport link_doom, link_info, link_say, random_next, record_chars, record_new, subscription_drop
 from framework.dataplane._output cimport (
     block_chars, block_drop, block_new, output_append, output_discard,
 )
@@ -248,28 +248,6 @@ cdef Link* link_of(State* state, uint64_t id) noexcept nogil:
     if link == NULL or link.id != id or link.doomed:
         return NULL
     return link
-
-
-cdef void link_info(State* state, Link* link) noexcept nogil:
-    """Send INFO; to a client with its number and address."""
-    cdef size_t length = state.info_length[link.kind]
-    cdef char extra[128]
-    cdef int count = 0
-    if state.info[link.kind] == NULL or length < 2:
-        return
-    link_say(state, link, b"INFO ")
-    output_append(state, link, state.info[link.kind], length - 1)
-    if link.kind == CLIENT:
-        memcpy(extra, b",\"client_id\":", 13)
-        count = 13 + write_decimal(extra + 13, link.cid)
-        memcpy(extra + count, b",\"client_ip\":\"", 14)
-        count += 14
-        memcpy(extra + count, link.host, strlen(link.host))
-        count += <int> strlen(link.host)
-        extra[count] = c"\""
-        count += 1
-        output_append(state, link, extra, count)
-    link_say(state, link, b"} \r\n")
 
 
 cdef void link_register(State* state, Link* link) noexcept nogil:

@@ -18,7 +18,7 @@ from libc.stdlib cimport calloc
 from libc.string cimport memchr, memcmp, memcpy
 
 from framework.dataplane._delivery cimport (
-    deliver, deliver_matched, link_doom, link_say, record_chars, record_new, subscription_drop, trace,
+    deliver, deliver_matched, link_doom, link_info, link_say, record_chars, record_new, subscription_drop, trace,
 )
 from framework.dataplane._interest cimport (
     is_literal_subject, is_valid_subject, subscription_add, subscription_find,
@@ -598,6 +598,19 @@ cdef void _greeting(State* state, Link* link, bint info, const char* at, const c
     record.flag = link.parked
 
 
+cdef void _ping(State* state, Link* link) noexcept nogil:
+    """Answer PING; behind the first PONG a client is told what has changed since it was greeted.
+
+    Not earlier: clients take what comes between CONNECT and PONG for the answer. Source: nats-server `client.go`, `processPing`.
+    """
+    link_say(state, link, b"PONG\r\n")
+    if link.kind != CLIENT or not link.registered or link.ponged:
+        return
+    link.ponged = 1
+    if link.protocol >= 1 and link.info_version != state.info_version[link.kind]:
+        link_info(state, link)
+
+
 cdef void _pong(State* state, Link* link) noexcept nogil:
     cdef Record* record
     if link.pings_out == 0 or link.ping_sent_ns == 0:
@@ -629,7 +642,7 @@ cdef void _peer_error(State* state, Link* link, const char* at, const char* end)
 cdef bint _common(State* state, Link* link, const char* at, const char* end) noexcept nogil:
     """Handle what every kind of link says; False: it is something else."""
     if _is_verb(at, end, b"ping", 4):
-        link_say(state, link, b"PONG\r\n")
+        _ping(state, link)
     elif _is_verb(at, end, b"pong", 4):
         _pong(state, link)
     elif _is_verb(at, end, b"connect", 7) and (at + 7 == end or _is_blank(at[7]) or at[7] == c"{"):

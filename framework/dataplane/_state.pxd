@@ -154,12 +154,15 @@ cdef struct Link:
     uint8_t headers
     uint8_t no_responders
     uint8_t protocol
+    uint8_t ponged
+    # Its first PING behind CONNECT was answered: INFO may come at any time now.
     uint8_t account_omitted
     uint8_t picked
     uint16_t reason
     uint16_t port
     uint32_t left_length
     uint32_t pings_out
+    uint32_t info_version
     uint32_t subscription_count
     uint32_t place
     # In the list of all links.
@@ -396,6 +399,8 @@ cdef struct State:
     uint32_t record_count
     char* info[4]
     size_t info_length[4]
+    uint32_t info_version[4]
+    # Counts the documents, so that who has an old one gets the new one.
     uint8_t watch_interest
     uint8_t trace
     int64_t traces_waiting

@@ -53,12 +53,24 @@ def test_a_client_is_greeted_with_its_number_and_address(talk: Talk) -> None:
 
 def test_a_new_info_is_announced_to_clients_that_understand(talk: Talk) -> None:
     new, old = talk.client(protocol=1), talk.client(protocol=0)
+    for client in (new, old):
+        client.ask(b"PING\r\n")
     talk.core.set_info(LinkKind.CLIENT, b'{"connect_urls":["b:1"]}', announce=True)
 
-    assert (
-        b'INFO {"connect_urls":["b:1"],"client_id":1,"client_ip":"127.0.0.1"} \r\n' == new.heard()
-    )
+    assert b'INFO {"connect_urls":["b:1"],"client_id":1,"client_ip":"127.0.0.1"} \r\n' == new.heard()
     assert b"" == old.heard()
+
+
+def test_what_changed_since_the_greeting_comes_behind_the_first_pong(talk: Talk) -> None:
+    talk.core.set_info(LinkKind.CLIENT, b'{"a":1}')
+    talk.turn()
+    client, unchanged = talk.client(protocol=1), talk.client(protocol=1)
+    unchanged.ask(b"PING\r\n")
+    talk.core.set_info(LinkKind.CLIENT, b'{"a":2}', announce=True)
+
+    assert b"" == client.heard()
+    assert b'PONG\r\nINFO {"a":2,"client_id":1,"client_ip":"127.0.0.1"} \r\nPONG\r\n' == client.ask(b"PING\r\nPING\r\n")
+    assert b'INFO {"a":2,"client_id":2,"client_ip":"127.0.0.1"} \r\n' == unchanged.heard()
 
 
 def test_one_client_too_many_is_told_so() -> None:
