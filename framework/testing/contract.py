@@ -1,0 +1,162 @@
+"""What every plugin must do, ours or anyone's, as tests to inherit.
+
+from framework.testing.contract import PluginContract
+
+class TestContract(PluginContract):
+    PLUGIN = "audit"
+    CONFIG = "audit { subject: 'orders.>' }"
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.metadata
+import threading
+from typing import TYPE_CHECKING, ClassVar
+
+from framework.plugins import PluginRegistry
+from framework.testing.client import RawClient
+from framework.testing.embedded import client_port, embedded_server
+from framework.topology import CORE_SECTION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from framework.topology import ConfigSection, Option
+
+
+class PluginContract:
+    """Tests of one plugin; a class that inherits them says which.
+
+    Each test loads the plugin alone: what it cannot do without, it must bring.
+    """
+
+    PLUGIN: ClassVar[str]
+    """Name of its entry point."""
+    CONFIG: ClassVar[str] = ""
+    """Configuration that puts it to work, in nats-server's language."""
+
+    def test_names_agree(self) -> None:
+        """Distribution, package and entry point have one noun in common."""
+        points = importlib.metadata.entry_points(group="framework", name=self.PLUGIN)
+        (point,) = points
+
+        assert point.dist is not None
+        assert f"framework-{self.PLUGIN}" == point.dist.name
+        assert point.module.startswith(f"framework_{self.PLUGIN}.")
+
+    def test_it_loads_with_every_other_plugin_absent(self) -> None:
+        """It imports no other plugin, and all hooks that it implements exist."""
+        (plugin,) = self._load().plugins
+
+        assert plugin.name == self.PLUGIN
+        assert plugin.hooks
+
+    def test_it_loads_twice_in_one_process(self) -> None:
+        """Two registries have nothing in common."""
+        first, second = self._load(), self._load()
+
+        assert first.plugins == second.plugins
+
+    def test_its_sections_are_documented(self) -> None:
+        """Each block and each option says what it is for, in one line."""
+        for section in self._load().config_sections():
+            assert section.help, f"the section {section.name} has no help"
+            for path, option in _options(section):
+                assert option.help, f"{path} has no help"
+                assert "\n" not in option.help, f"the help of {path} is more than a line"
+
+    def test_its_blocks_take_no_name_of_the_core(self) -> None:
+        """What the core owns at the top level stays the core's."""
+        core = {name for option in CORE_SECTION.options for name in option.names}
+        for section in self._load().config_sections():
+            assert core.isdisjoint({section.name, *section.aliases})
+
+    def test_a_server_starts_without_being_told_of_it(self, tmp_path: Path) -> None:
+        """All its options have defaults, and it keeps out of the way."""
+        self._serve(tmp_path, config="")
+
+    def test_a_server_starts_and_stops_with_it_at_work(self, tmp_path: Path) -> None:
+        """Clients are served, and nothing stays behind."""
+        self._serve(tmp_path, config=self.CONFIG)
+
+    def test_a_server_starts_again_after_it_stopped(self, tmp_path: Path) -> None:
+        """Nothing of the first is in the way of the second."""
+        for _ in range(2):
+            self._serve(tmp_path, config=self.CONFIG)
+
+    def test_stopping_twice_is_stopping_once(self, tmp_path: Path) -> None:
+        """The second time nothing happens."""
+
+        async def run() -> None:
+            async with embedded_server(tmp_path, self.CONFIG, plugins=(self.PLUGIN,)) as server:
+                await server.stop()
+                await server.stop()
+
+        asyncio.run(run())
+
+    def test_two_servers_in_one_process_do_not_see_each_other(self, tmp_path: Path) -> None:
+        """A message to one does not come to a subscriber of the other."""
+
+        async def run() -> None:
+            folders = [tmp_path / name for name in ("one", "other")]
+            for folder in folders:
+                folder.mkdir()
+            plugins = (self.PLUGIN,)
+            async with (
+                embedded_server(folders[0], self.CONFIG, plugins=plugins) as one,
+                embedded_server(folders[1], self.CONFIG, plugins=plugins) as other,
+            ):
+                ports = (client_port(one), client_port(other))
+                await asyncio.to_thread(_check_apart, *ports)
+
+        asyncio.run(run())
+
+    def _load(self) -> PluginRegistry:
+        return PluginRegistry.load([self.PLUGIN], installed=False)
+
+    def _serve(self, folder: Path, config: str) -> None:
+        """Start, serve a client, stop, and look for what was left."""
+
+        async def run() -> set[asyncio.Task[object]]:
+            before = asyncio.all_tasks()
+            async with embedded_server(folder, config, plugins=(self.PLUGIN,)) as server:
+                await asyncio.to_thread(_check_service, client_port(server))
+            await asyncio.get_running_loop().shutdown_default_executor()
+            return asyncio.all_tasks() - before
+
+        threads = set(threading.enumerate())
+
+        assert asyncio.run(run()) == set(), "tasks were left"
+        assert set(threading.enumerate()) <= threads, "threads were left"
+
+
+def _options(section: ConfigSection) -> Iterable[tuple[str, Option]]:
+    """Yield each option of a section, and those inside its blocks, with its path."""
+    waiting = [(f"{section.name}.{option.name}", option) for option in section.options]
+    waiting += [(option.name, option) for option in section.top]
+    while waiting:
+        path, option = waiting.pop()
+        yield path, option
+        waiting += [(f"{path}.{inner.name}", inner) for inner in option.options]
+
+
+def _check_service(port: int) -> None:
+    with RawClient(port) as client:
+        client.log_in()
+        client.send(b"SUB contract 1\r\nPUB contract 2\r\nok\r\n")
+
+        assert [message.body for message in client.messages()] == [b"ok"]
+
+
+def _check_apart(one: int, other: int) -> None:
+    with RawClient(one) as publisher, RawClient(other) as subscriber:
+        for client in (publisher, subscriber):
+            client.log_in()
+        subscriber.send(b"SUB contract 1\r\n")
+        subscriber.flush()
+        publisher.send(b"PUB contract 2\r\nno\r\n")
+        publisher.flush()
+
+        assert subscriber.messages() == []
