@@ -218,10 +218,23 @@ def framework_server_stopping(server: ServerContext, reason: StopReason) -> None
 
 
 @hookspec
-def framework_connection_opened(server: ServerContext, connection: ConnectionInfo) -> None:
-    """Hear that a client finished its handshake.
+def framework_lame_duck(server: ServerContext, duration_s: float) -> None:
+    """Hear that the server accepts no more clients and lets those it has go, then stops.
 
-    Notice. Called once for each client; one that fails before is not told.
+    Notice. Called at most once, before the clients are told; `framework_server_stopping` follows
+    when they have gone.
+
+    Args:
+        server: Complete; routes and other connections between servers stay until it stops.
+        duration_s: Until the last client is closed.
+    """
+
+
+@hookspec
+def framework_connection_opened(server: ServerContext, connection: ConnectionInfo) -> None:
+    """Hear that a client, or another server, finished its handshake.
+
+    Notice. Called once for each client and each route; one that fails before is not told.
 
     Args:
         server: Where it happened.
@@ -233,9 +246,9 @@ def framework_connection_opened(server: ServerContext, connection: ConnectionInf
 def framework_connection_closed(
     server: ServerContext, connection: ConnectionInfo, reason: ClosedState
 ) -> None:
-    """Hear that a client is gone.
+    """Hear that a connection is gone.
 
-    Notice. Called once for each client that was told as opened, also when the server stops.
+    Notice. Called once for each connection that was told as opened, also when the server stops.
 
     Args:
         server: Where it happened.

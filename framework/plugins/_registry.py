@@ -150,6 +150,10 @@ class PluginRegistry(PluginSet):
         """Tell the plugins."""
         self.calls.notify(server.log, "framework_server_stopping", server=server, reason=reason)
 
+    def lame_duck(self, server: ServerContext, duration_s: float) -> None:
+        """Tell the plugins."""
+        self.calls.notify(server.log, "framework_lame_duck", server=server, duration_s=duration_s)
+
     def connection_opened(self, server: ServerContext, connection: ConnectionInfo) -> None:
         """Tell the plugins."""
         self.calls.notify(

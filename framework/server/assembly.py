@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from framework.server.plane_port import ServerPlane
     from framework.server.settings import ServerSettings
     from framework.server.stopping import StopSteps
-    from framework.spec import Authenticator, ClosedState, ConnectionInfo
+    from framework.spec import Authenticator
     from framework.topology import ServerConfig
 
 _PURPOSES = {
@@ -110,12 +110,13 @@ class Assembly:
             bridge=self._bridge,
             dialer=self._dialer,
             client_info=self.client_info,
+            plugins=plugins,
             log=log,
         )
         self.clients = Clients(
             self.plane,
             headers=settings.headers,
-            notices=_Notices(plugins, self.context),
+            notices=self.context,
             log=log,
             closed_max=settings.closed_clients_max,
         )
@@ -232,6 +233,13 @@ class Assembly:
         self.client_info.set_max_payload(settings.limits.max_payload)
         self._show_facts()
 
+    async def tell_of_lame_duck(self, duration_s: float) -> None:
+        """Tell plugins, then clients, with what plugins have changed meanwhile."""
+        with self.client_info.held():
+            self._plugins.lame_duck(self.context, duration_s)
+            await self._turns_so_far()
+            self.client_info.update({"ldm": True})
+
     def _require_login(self) -> None:
         """Let clients in only as authenticators say; not called when there are none."""
         self._settings = self._with_logins(self._settings)
@@ -322,20 +330,6 @@ class Assembly:
             http=self.http_socket,
             started_ns=self._started_ns,
         )
-
-
-class _Notices:
-    """Pass on to plugins which clients came and went."""
-
-    def __init__(self, plugins: PluginRegistry, context: Context) -> None:
-        self._plugins = plugins
-        self._context = context
-
-    def opened(self, connection: ConnectionInfo) -> None:
-        self._plugins.connection_opened(self._context, connection)
-
-    def closed(self, connection: ConnectionInfo, reason: ClosedState) -> None:
-        self._plugins.connection_closed(self._context, connection, reason)
 
 
 def _run_files(settings: ServerSettings) -> RunFiles:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -11,7 +12,7 @@ from framework.wire.document import build_document
 from framework.wire.info import ClientInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from framework.server.plane_port import ServerPlane
 
@@ -107,6 +108,17 @@ class ClientInfoDocument:
         """Greet clients with it from now on; later changes are announced."""
         self._published = True
         self._send(announce=False)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Announce all changes made in the meantime as one."""
+        assert self._published
+        self._published = False
+        try:
+            yield
+        finally:
+            self._published = True
+            self._changed()
 
     def update(self, fields: Mapping[str, object | None]) -> None:
         """Merge fields, None takes one away; who is connected hears of a change."""

@@ -44,11 +44,11 @@ if TYPE_CHECKING:
     class ConnectionNotices(Protocol):
         """Who hears of clients that came and went."""
 
-        def opened(self, connection: ConnectionInfo) -> None:
+        def report_opened(self, connection: ConnectionInfo) -> None:
             """Take note of a client whose CONNECT was accepted."""
             ...
 
-        def closed(self, connection: ConnectionInfo, reason: ClosedState) -> None:
+        def report_closed(self, connection: ConnectionInfo, reason: ClosedState) -> None:
             """Take note of its end."""
             ...
 
@@ -220,7 +220,7 @@ class Clients:
             protocol=connect.protocol,
         )
         if self._notices and is_first:
-            self._notices.opened(_connection_info(link, client))
+            self._notices.report_opened(_connection_info(link, client))
 
     def _refuse(self, link: LinkId, client: _Client, connect: ClientConnect, detail: str) -> None:
         """Close a client that was not accepted.
@@ -290,7 +290,7 @@ class Clients:
                 **_prefix(client),
             )
         if self._notices and client.has_begun:
-            self._notices.closed(_connection_info(event.link, client), event.reason)
+            self._notices.report_closed(_connection_info(event.link, client), event.reason)
 
 
 def _remote(client: _Client) -> str:

@@ -19,12 +19,21 @@ if TYPE_CHECKING:
     from framework.actors import ActorRef, ActorSystem
     from framework.dataplane.totals import SublistCounters, Totals
     from framework.monitor import ClosedClient, ProcessUsage, ServerFacts
+    from framework.plugins import PluginRegistry
     from framework.server.bridge import Bridge
     from framework.server.client_info import ClientInfoDocument, ServerIdentity
     from framework.server.clients import Clients
     from framework.server.dialing import Dialer
     from framework.server.plane_port import ServerPlane
-    from framework.spec import HealthCheck, LinkId, LinkRow, PlaneControl, SubscriptionRow
+    from framework.spec import (
+        ClosedState,
+        ConnectionInfo,
+        HealthCheck,
+        LinkId,
+        LinkRow,
+        PlaneControl,
+        SubscriptionRow,
+    )
     from framework.topology import ServerConfig
     from framework.wire.info import ClientConnect
 
@@ -40,6 +49,7 @@ class Context(ServerContext):
         bridge: Answers questions about the plane.
         dialer: Connects to other servers.
         client_info: The INFO of clients.
+        plugins: Told of connections.
         log: Its logger.
     """
 
@@ -53,6 +63,7 @@ class Context(ServerContext):
         bridge: Bridge,
         dialer: Dialer,
         client_info: ClientInfoDocument,
+        plugins: PluginRegistry,
         log: FilteringBoundLogger,
     ) -> None:
         self.components: dict[str, ActorRef[Any]] = {}
@@ -66,6 +77,7 @@ class Context(ServerContext):
         self._bridge = bridge
         self._dialer = dialer
         self._client_info = client_info
+        self._plugins = plugins
         self._log = log
         section = config.section("cluster")
         self._cluster_name = str(section.get("name") or "") if section else ""
@@ -130,6 +142,14 @@ class Context(ServerContext):
     @override
     def update_client_info(self, fields: Mapping[str, object | None]) -> None:
         self._client_info.update(fields)
+
+    @override
+    def report_opened(self, connection: ConnectionInfo) -> None:
+        self._plugins.connection_opened(self, connection)
+
+    @override
+    def report_closed(self, connection: ConnectionInfo, reason: ClosedState) -> None:
+        self._plugins.connection_closed(self, connection, reason)
 
     @override
     async def links(self, kind: LinkKind | None = None) -> Sequence[LinkRow]:

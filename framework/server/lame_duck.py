@@ -11,10 +11,10 @@ from framework.spec import ClosedState, LinkKind
 
 if TYPE_CHECKING:
     import random
+    from collections.abc import Awaitable, Callable
 
     from structlog.typing import FilteringBoundLogger
 
-    from framework.server.client_info import ClientInfoDocument
     from framework.server.clients import Clients
     from framework.server.plane_port import ServerPlane
 
@@ -53,7 +53,7 @@ class LameDuck:
     Args:
         plane: Does it.
         clients: Who is there.
-        client_info: Tells them.
+        tell: Tells plugins and clients, once nobody is accepted any more.
         rng: Chooses who goes first, so that clients of one host do not go together.
         log: The server's logger.
         duration_s: From the beginning to the last close.
@@ -65,7 +65,7 @@ class LameDuck:
         *,
         plane: ServerPlane,
         clients: Clients,
-        client_info: ClientInfoDocument,
+        tell: Callable[[], Awaitable[None]],
         rng: random.Random,
         log: FilteringBoundLogger,
         duration_s: float,
@@ -75,7 +75,7 @@ class LameDuck:
         self.is_on = False
         self._plane = plane
         self._clients = clients
-        self._client_info = client_info
+        self._tell = tell
         self._rng = rng
         self._log = log
         self._duration_s = duration_s
@@ -87,9 +87,9 @@ class LameDuck:
         self.is_on = True
         self._log.info("Entering lame duck mode, stop accepting new clients")
         self._plane.unlisten(LinkKind.CLIENT)
+        await self._tell()
         if not len(self._clients):
             return
-        self._client_info.update({"ldm": True})
         await _wait(self._grace_period_s)
         self._log.info("Closing existing clients")
         links = list(self._clients.links())

@@ -6,6 +6,7 @@ import asyncio
 import os
 import random
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from framework.dataplane import Plane
@@ -144,14 +145,14 @@ class Server:
         """Let clients go elsewhere one after the other, then stop."""
         if not self.is_ready or self.is_lame_duck:
             return
-        assembly = self._running()
+        assembly, duration_s = self._running(), self.settings.lame_duck_duration_s
         self._lame_duck = LameDuck(
             plane=assembly.plane,
             clients=assembly.clients,
-            client_info=assembly.client_info,
+            tell=partial(assembly.tell_of_lame_duck, duration_s),
             rng=random.Random(),  # noqa: S311 - an order, no secret
             log=self.log,
-            duration_s=self.settings.lame_duck_duration_s,
+            duration_s=duration_s,
             grace_period_s=self.settings.lame_duck_grace_period_s,
         )
         assembly.is_well = False

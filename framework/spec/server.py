@@ -12,8 +12,10 @@ if TYPE_CHECKING:
 
     from framework.actors import ActorRef, ActorSystem
     from framework.dataplane.link import LinkId, LinkKind, LinkRow, SubscriptionRow
+    from framework.spec.connection import ConnectionInfo
     from framework.spec.plane import PlaneControl
     from framework.topology import ServerConfig
+    from framework.wire.closed_state import ClosedState
 
 
 class StopReason(Enum):
@@ -96,6 +98,19 @@ class ServerContext(Protocol):
 
     def update_client_info(self, fields: Mapping[str, object | None]) -> None:
         """Merge `fields` into the INFO of clients (None takes one away) and announce it to them."""
+        ...
+
+    def report_opened(self, connection: ConnectionInfo) -> None:
+        """Tell plugins that a connection finished its handshake; its owner says so, once."""
+        ...
+
+    def report_closed(self, connection: ConnectionInfo, reason: ClosedState) -> None:
+        """Tell plugins that a connection is gone.
+
+        Args:
+            connection: Equal to the one that was told as opened.
+            reason: Why it ended.
+        """
         ...
 
     async def links(self, kind: LinkKind | None = None) -> Sequence[LinkRow]:

@@ -218,6 +218,15 @@ def test_server_stopping_says_why():
     assert told == ["asked"]
 
 
+def test_lame_duck_says_how_long():
+    told = []
+    registry = registry_of(a=("lame_duck", lambda duration_s: told.append(duration_s)))
+
+    registry.lame_duck(SERVER, 30.0)
+
+    assert told == [30.0]
+
+
 def test_connection_opened_says_who():
     told = []
     registry = registry_of(a=("connection_opened", lambda connection: told.append(connection.cid)))

@@ -39,10 +39,10 @@ class Notices:
     def __init__(self) -> None:
         self.heard: list[tuple[Any, ...]] = []
 
-    def opened(self, connection: ConnectionInfo) -> None:
+    def report_opened(self, connection: ConnectionInfo) -> None:
         self.heard.append(("opened", connection))
 
-    def closed(self, connection: ConnectionInfo, reason: ClosedState) -> None:
+    def report_closed(self, connection: ConnectionInfo, reason: ClosedState) -> None:
         self.heard.append(("closed", connection, reason))
 
 

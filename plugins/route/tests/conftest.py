@@ -227,6 +227,7 @@ class Server:
     is_gone: bool = False
     client_info: dict = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
+    reports: list[tuple[str, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.host = f"10.0.0.{self.number}"
@@ -282,6 +283,12 @@ class Server:
 
     def update_client_info(self, fields) -> None:
         self.client_info.update(fields)
+
+    def report_opened(self, connection) -> None:
+        self.reports.append(("opened", f"{connection.name} {connection.host}"))
+
+    def report_closed(self, connection, reason) -> None:
+        self.reports.append((reason.text, f"{connection.name} {connection.host}"))
 
     def dial(self, host, port, kind, token, timeout_s) -> None:
         assert kind is LinkKind.ROUTE

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from framework_route.effect import MeshEffect
 
 
-def shown(effect: MeshEffect) -> str:  # noqa: C901, PLR0911 -- one line a case
+def shown(effect: MeshEffect) -> str:  # noqa: C901, PLR0911, PLR0912 -- one line a case
     match effect:
         case e.Noted(level, event, fields):
             return f"{level.name.lower()}: {event.format(**fields)}"
@@ -38,11 +38,15 @@ def shown(effect: MeshEffect) -> str:  # noqa: C901, PLR0911 -- one line a case
             return f"{link}: dismiss: {reason.text}" + (f" -ERR '{text}'" if text else "")
         case e.Gossip(link, data):
             told = json.loads(data.removeprefix(b"INFO "))
+            if "ldm" in told:
+                return f"{link}: tell {told['server_id']} ldm={told['ldm']}"
             return f"{link}: gossip {told['server_id']} {told['ip']}"
         case e.ClientUrlsChanged(urls):
-            return f"clients: {' '.join(urls)}"
+            return f"clients: {' '.join(urls) or 'none'}"
         case e.ClusterNameChanged(local):
             return f"cluster: {local.cluster} dynamic={local.cluster_dynamic}"
+        case e.LocalChanged(local):
+            return f"local: ldm={local.ldm} urls={','.join(local.connect_urls)}"
     raise AssertionError(effect)
 
 
@@ -95,6 +99,8 @@ class Meshes:
                 )
             case "dial-failed":
                 return mesh.receive_dial_failed(int(arguments["token"]), "connection refused")
+            case "lame-duck":
+                return mesh.begin_lame_duck()
             case "timer":
                 return mesh.receive_timer(int(arguments["token"]))
         raise AssertionError(name)

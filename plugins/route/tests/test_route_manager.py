@@ -90,6 +90,30 @@ def test_a_handshake_ends_with_a_route_that_exchanges_interest(server, peer, pie
     assert [route.remote_id for route in server.described().values()] == ["NRAW"]
 
 
+def test_plugins_hear_of_routes_and_of_nothing_less(server, peer):
+    assert server.reports == []
+
+    peer.send(connect() + info())
+    peer.send(b"bad line\r\n")
+
+    assert server.reports == [("opened", "raw 10.9.9.9"), ("Parse Error", "raw 10.9.9.9")]
+    RawPeer(server).send(b"bad line\r\n")
+    assert len(server.reports) == 2
+
+
+def test_peers_hear_of_a_lame_duck_and_clients_only_of_peers(server, peer):
+    peer.send(connect() + info(connect_urls=["10.9.9.9:4222"]))
+    server.tell(RouteManager.BeginLameDuck())
+    peer.received = b""
+    peer.run()
+
+    told = json.loads(peer.received.removeprefix(b"INFO "))
+    assert (told["server_id"], told["ldm"]) == ("N1X0", True)
+    assert "connect_urls" not in told
+    assert server.client_info["connect_urls"] == ["10.9.9.9:4222"]
+    assert json.loads(RawPeer(server).received.removeprefix(b"INFO "))["ldm"] is True
+
+
 @pytest.mark.parametrize(
     ("sent", "words"),
     [

@@ -184,6 +184,13 @@ class ClusterNameChanged:
     local: RouteInfo
 
 
+@dataclass(frozen=True, slots=True)
+class LocalChanged:
+    """Introduce this server with `local` from now on; its cluster has kept its name."""
+
+    local: RouteInfo
+
+
 MeshEffect: TypeAlias = (
     Noted
     | NotedOf
@@ -196,4 +203,5 @@ MeshEffect: TypeAlias = (
     | Gossip
     | ClientUrlsChanged
     | ClusterNameChanged
+    | LocalChanged
 )

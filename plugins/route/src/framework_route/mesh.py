@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from framework.wire.closed_state import ClosedState
+from framework.wire.document import build_document
+from framework.wire.info import info_line
 from framework_route.cluster_name import agree_on_cluster
 from framework_route.dialer import Dialer
 from framework_route.effect import (
@@ -24,6 +26,7 @@ from framework_route.effect import (
     Gossip,
     Greet,
     Level,
+    LocalChanged,
     Noted,
     NotedOf,
     Wait,
@@ -105,6 +108,19 @@ class Mesh:
         for url in self._settings.routes:
             effects += self._dialer.dial(self._dialer.add(url, is_explicit=True))
         return effects
+
+    def begin_lame_duck(self) -> Sequence[MeshEffect]:
+        """Let nobody send clients here any more: neither this server nor the others.
+
+        Source: nats-server `server.go`, `sendLDMToRoutes`, `sendLDMToClients`.
+        """
+        self._local = replace(self._local, ldm=True, connect_urls=())
+        line = info_line(build_document(self._local))
+        return [
+            LocalChanged(self._local),
+            *(Gossip(route.link, line) for route in self._routes.values()),
+            *self._announce(),
+        ]
 
     def stop(self) -> None:
         """Dial nobody, take nobody, and leave the clients alone from now on."""

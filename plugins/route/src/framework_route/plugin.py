@@ -91,6 +91,13 @@ def framework_server_started(server: ServerContext) -> None:
 
 
 @hookimpl
+def framework_lame_duck(server: ServerContext) -> None:
+    """Tell the other servers, so that they send no clients here."""
+    if _config_of(server) is not None:
+        server.component(ROUTE_MANAGER).tell(RouteManager.BeginLameDuck())
+
+
+@hookimpl
 def framework_server_stopping(server: ServerContext, reason: StopReason) -> None:  # noqa: ARG001
     """Let routes go without dialing them again."""
     if _config_of(server) is not None:

@@ -12,6 +12,7 @@ from framework.actors import Component
 from framework.spec import (
     Closed,
     ClosedState,
+    ConnectionInfo,
     DialFailed,
     ErrReceived,
     Greeting,
@@ -33,6 +34,7 @@ from framework_route.effect import (
     Gossip,
     Greet,
     Introduce,
+    LocalChanged,
     Noted,
     NotedOf,
     Update,
@@ -85,6 +87,8 @@ class _Link:
     actor: ActorRef[PoolConnection] | None = None
     closed: Closed | None = None
     """How it ended, until its actor has handled what came before the end."""
+    reported: ConnectionInfo | None = None
+    """What plugins were told of it, once it is a route."""
 
 
 class RouteManager(Component):
@@ -107,6 +111,10 @@ class RouteManager(Component):
     @dataclass(frozen=True, slots=True)
     class Start:
         """The server listens: its configured routes may be dialed."""
+
+    @dataclass(frozen=True, slots=True)
+    class BeginLameDuck:
+        """The server accepts no more clients: nobody is to send it any."""
 
     @dataclass(frozen=True, slots=True)
     class Stop:
@@ -168,6 +176,8 @@ class RouteManager(Component):
             case RouteManager.Start():
                 self._gate.is_open = True
                 self._perform(self._mesh.start())
+            case RouteManager.BeginLameDuck():
+                self._perform(self._mesh.begin_lame_duck())
             case RouteManager.Stop():
                 self._mesh.stop()
             case _:
@@ -193,6 +203,8 @@ class RouteManager(Component):
         if known is None:
             return
         known.closed = event
+        if known.reported is not None:
+            self._server.report_closed(known.reported, event.reason)
         if known.actor is None:
             self._bury(event)
         else:
@@ -205,6 +217,22 @@ class RouteManager(Component):
             write("Route connection failed: {detail}", detail=event.detail)
         self._perform(self._mesh.receive_closed(event.link, event.reason))
         del self._links[event.link]
+
+    def _report_opened(self, link: LinkId) -> None:
+        route = next(route for route in self._mesh.routes if route.link == link)
+        assert route.info is not None
+        known = self._links[link]
+        known.reported = ConnectionInfo(
+            link=link,
+            kind=LinkKind.ROUTE,
+            cid=known.rid,
+            host=route.host,
+            port=route.port,
+            name=route.info.server_name,
+            version=route.info.version,
+            account="",
+        )
+        self._server.report_opened(known.reported)
 
     def _decide(self, link: LinkId, report: Claim | Introduce | Update) -> Sequence[MeshEffect]:
         match report:
@@ -229,9 +257,12 @@ class RouteManager(Component):
                     delay_s += self.rng.uniform(0.0, jitter_s)
                     self.tell_later(delay_s, RouteManager._WaitOver(token))
                 case ClientUrlsChanged(urls):
-                    self._server.update_client_info({"connect_urls": list(urls)})
+                    self._server.update_client_info({"connect_urls": list(urls) or None})
                 case ClusterNameChanged(local):
-                    self._rename_cluster(local)
+                    self._server.set_cluster_name(local.cluster, dynamic=local.cluster_dynamic)
+                    self._set_info(local)
+                case LocalChanged(local):
+                    self._set_info(local)
                 case _:
                     self._perform_on_link(effect)
 
@@ -243,6 +274,7 @@ class RouteManager(Component):
                 self._tell(link, PoolConnection.ClaimAccepted())
             case Admit(link):
                 self._tell(link, PoolConnection.Admitted())
+                self._report_opened(link)
             case Gossip(link, data):
                 self._tell(link, PoolConnection.Tell(data))
             case Dismiss(link, reason, text):
@@ -269,8 +301,7 @@ class RouteManager(Component):
         else:
             self._server.plane.close(link, reason, f"-ERR '{text}'\r\n".encode() if text else b"")
 
-    def _rename_cluster(self, local: RouteInfo) -> None:
-        self._server.set_cluster_name(local.cluster, dynamic=local.cluster_dynamic)
+    def _set_info(self, local: RouteInfo) -> None:
         self._server.plane.set_info(LinkKind.ROUTE, build_document(local))
 
     def _tell(self, link: LinkId, message: object) -> None:
