@@ -54,10 +54,14 @@ class ServerProcess(WatchedProcess):
             ServerFailedError: It ended, or did not become ready in time.
         """
         self.run()
-        self.wait_log("Server is ready")
+        try:
+            self.wait_log("Server is ready")
+            if clustered:
+                self.wait_log("Listening for route connections on")
+        except ServerFailedError:
+            self.kill()
+            raise
         self.port = self._logged_port("client connections on")
-        if clustered:
-            self.wait_log("Listening for route connections on")
         self.cluster_port = self._logged_port("route connections on")
         self.monitor_port = self._logged_port("http monitor on")
         return self
@@ -82,6 +86,7 @@ class ServerProcess(WatchedProcess):
             ServerFailedError: It does not stop, its exit code is another, or it left things open.
         """
         if not self.is_running():
+            self.kill()
             return
         self.signal(signal.SIGTERM)
         code = self.wait()

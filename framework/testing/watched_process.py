@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import subprocess
 import threading
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 from framework.testing.errors import ServerFailedError
 
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Sequence
     from pathlib import Path
 
@@ -141,6 +141,6 @@ class WatchedProcess:
 
     def kill(self) -> None:
         """End the process at once, as a crash would; twice is fine."""
-        if self.is_running():
-            self.signal(signal.SIGKILL)
+        if self._process is not None:
+            self._process.kill()
             self.wait()
