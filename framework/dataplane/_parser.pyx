@@ -664,7 +664,7 @@ cdef bint _may_act(State* state, Link* link, const char* at) noexcept nogil:
     if link.kind == CLIENT:
         return not state.limits.auth_required or (at[0] | 0x20) == c"c"
     if link.accepted and not link.greeted:
-        return (at[0] | 0x20) == c"c" or (at[0] | 0x20) == c"p" or at[0] == c"-" or at[0] == c"+"
+        return (at[0] | 0x20) == c"c"
     return (at[0] | 0x20) == c"i" or (at[0] | 0x20) == c"c" or (at[0] | 0x20) == c"p" or at[0] == c"-" or at[0] == c"+"
 
 
@@ -730,22 +730,18 @@ cdef char* parse(State* state, Link* link, char* at, char* end, Block* block, si
             at = _repeat(state, link, at, end, block)
             if at == end:
                 break
-        if at[0] == c"\r" or at[0] == c"\n":
-            # Blank lines are passed over, as nats-server does.
-            at += 1
-            continue
         if not _may_act(state, link, at):
             _refuse(state, link, AUTHENTICATION_VIOLATION, b"Authorization Violation", NULL)
             break
         eol = <char*> memchr(at, c"\n", min(end - at, window))
         if eol == NULL:
-            if end - at >= window:
-                _refuse(state, link, MAX_CONTROL_LINE_EXCEEDED, b"maximum control line exceeded", NULL)
-            elif not _may_begin(link, at, end):
+            if not _may_begin(link, at, end):
                 _refuse_line(state, link, at, end)
+            elif end - at >= window:
+                _refuse(state, link, MAX_CONTROL_LINE_EXCEEDED, b"maximum control line exceeded", NULL)
             break
         line_end = eol - 1 if eol > at and eol[-1] == c"\r" else eol
-        if line_end - at > line_max and _words_length(at, line_end) > line_max:
+        if line_end - at > line_max and _words_length(at, line_end) > line_max and _may_begin(link, at, line_end):
             _refuse(state, link, MAX_CONTROL_LINE_EXCEEDED, b"maximum control line exceeded", NULL)
             break
         if state.trace and need[0] == 0:
