@@ -34,6 +34,7 @@ def run_server(
     """Run one server until it is told to stop, and return the exit code of the process.
 
     TERM, INT and QUIT stop it, USR1 reopens the log, USR2 begins lame duck mode, and HUP reloads.
+    As with nats-server, TERM does not cut lame duck mode short, unless there is a `status_fd`.
 
     Args:
         config: What it is told.
@@ -118,7 +119,9 @@ class _Run:
 
     def _terminate(self, stopping: asyncio.Event) -> None:
         # Kubernetes sends TERM after its hook has begun lame duck mode, which has to end by itself.
-        if not (self._server and self._server.is_lame_duck):
+        # A supervisor kills who does not stop in time, so for it TERM means what it says.
+        is_supervised = self._status_fd is not None
+        if is_supervised or not (self._server and self._server.is_lame_duck):
             stopping.set()
 
     def _reopen_log(self) -> None:

@@ -267,6 +267,27 @@ def test_interrupt_ends_a_lame_duck_and_term_does_not(start_server: StartServer)
         assert server.wait() == 0
 
 
+def test_term_of_a_supervisor_ends_a_lame_duck() -> None:
+    ours, theirs = socket.socketpair()
+    status_fd = str(theirs.fileno())
+    server = subprocess.Popen(
+        [sys.executable, "-m", "framework", "serve", "-a", "127.0.0.1", "-p", "-1", "--status-fd"]
+        + [status_fd],
+        pass_fds=(theirs.fileno(),),
+        stderr=subprocess.DEVNULL,
+    )
+    with server, ours, theirs, ours.makefile() as lines:
+        port = int(json.loads(lines.readline())["client"].rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as sock:
+            read_info(sock)
+            login(sock)
+            server.send_signal(signal.SIGUSR2)
+            assert read_info(sock)["ldm"] is True
+            server.send_signal(signal.SIGTERM)
+
+            assert server.wait(20) == 0
+
+
 def test_monitoring(start_server: StartServer) -> None:
     server = start_server("-m", "-1", "-n", "s1")
     sock, info = connect(server)
