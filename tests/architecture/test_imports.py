@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+AUTH = "plugins/auth/src/framework_auth"
 ROUTE = "plugins/route/src/framework_route"
 
 pytestmark = pytest.mark.timeout(120)
@@ -52,6 +53,11 @@ VIOLATIONS = {
     ),
     "a clock in the wire": Violation(
         "sans-io", {"framework/wire/version.py": "import time"}, "time"
+    ),
+    "secrets that know their actor": Violation(
+        "auth",
+        {f"{AUTH}/passwords.py": "import framework_auth.password_checker"},
+        "framework_auth.passwords is not allowed to import framework_auth.password_checker",
     ),
     "a machine that knows its actor": Violation(
         "route",
