@@ -63,7 +63,7 @@ def _run(line: CommandLine, schema: Schema, registry: PluginRegistry, program: s
 
     config = read()
     if line.test:
-        complain(program, f"configuration file {line.config} is valid")
+        complain(program, f"configuration file {line.config} is valid ({config.digest})")
         return EXIT_OK
     from framework.server import run_server  # noqa: PLC0415 -- builds on compiled code
 

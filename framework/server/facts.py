@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from framework.monitor import ServerFacts
@@ -49,17 +47,7 @@ def facts_of(
         cluster_address=addresses.get(LinkKind.ROUTE),
         started_ns=started_ns,
         config_loaded_ns=time.time_ns(),
-        config_digest=_digest(config.file),
+        config_digest=config.digest,
         tags=settings.tags,
         metadata=settings.metadata,
     )
-
-
-def _digest(file: str | None) -> str:
-    """Return what tells one version of a file from another; empty when there is none."""
-    if not file:
-        return ""
-    try:
-        return f"sha256:{hashlib.sha256(Path(file).read_bytes()).hexdigest()}"
-    except OSError:
-        return ""

@@ -214,9 +214,10 @@ class Server:
         info("  Name:     {server}", server=self.identity.name)
         info("  ID:       {detail}", detail=self.identity.server_id)
         if self._config.file:
-            digest = self._running().facts.config_digest
             info(
-                "Using configuration file: {path} ({detail})", path=self._config.file, detail=digest
+                "Using configuration file: {path} ({detail})",
+                path=self._config.file,
+                detail=self._config.digest,
             )
         for plugin in self._plugins.plugins:
             self.log.debug(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from framework.topology.digest import digest_of
 from framework.topology.limits import SERVERS_MAX
 from framework.topology.node import Node, describe_type, table_from_plain
 from framework.topology.option import Kind, Option
@@ -92,6 +93,7 @@ def plan_clusters(top: Node, schema: Schema, file: str) -> list[ServerPlan]:
                 [member.settings, Node(member.derived, DERIVED_PLACE)],
                 mistakes,
                 file=file,
+                digest=digest_of(member.settings),
             ),
         )
         for member in members

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
+from framework.topology.digest import digest_of
 from framework.topology.errors import TopologyError, TopologyErrors
 from framework.topology.option import Kind
 from framework.topology.place import COMMAND_LINE, DEFAULT_PLACE, NOWHERE
@@ -38,6 +39,8 @@ class ServerConfig:
     """Dotted path of an option to where it was set; only those that were."""
     file: str | None = None
     """The file it was read from, as the user named it."""
+    digest: str = ""
+    """Tells what that file says of the server from what it says another time, see `digest_of`."""
 
     def section(self, name: str) -> Mapping[str, object] | None:
         """Return the values of a block; None when the configuration has none."""
@@ -53,7 +56,7 @@ def configure(schema: Schema, layers: Sequence[Node], *, file: str | None = None
 
     Args:
         schema: The options that exist.
-        layers: Blocks as files and flags give them; the last one wins.
+        layers: Blocks as files and flags give them; the last one wins. The first is the file's.
         file: What to call the file they were read from.
 
     Raises:
@@ -61,13 +64,14 @@ def configure(schema: Schema, layers: Sequence[Node], *, file: str | None = None
     """
     mistakes = Mistakes()
     renamed = [schema.rename(layer, mistakes) for layer in layers]
-    config = build_server_config(schema, renamed, mistakes, file=file)
+    digest = digest_of(layers[0]) if file else ""
+    config = build_server_config(schema, renamed, mistakes, file=file, digest=digest)
     mistakes.raise_if_any()
     return config
 
 
 def build_server_config(
-    schema: Schema, layers: Sequence[Node], mistakes: Mistakes, *, file: str | None = None
+    schema: Schema, layers: Sequence[Node], mistakes: Mistakes, *, file: str | None, digest: str
 ) -> ServerConfig:
     """Make a configuration of layers whose keys are in their first spelling."""
     merged = layers[0]
@@ -75,7 +79,8 @@ def build_server_config(
         merged = merge_nodes(merged, layer)
     _refuse_lonely_routes(merged)
     reading = Reading(mistakes)
-    return ServerConfig(schema, reading.read_block(schema.root, merged), reading.places, file)
+    values = reading.read_block(schema.root, merged)
+    return ServerConfig(schema, values, reading.places, file, digest)
 
 
 def _refuse_lonely_routes(settings: Node) -> None:

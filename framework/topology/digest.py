@@ -1,0 +1,70 @@
+"""Telling one version of a configuration from another, as nats-server does.
+
+The digest is that of the parsed file, written as JSON as Go does it: so a comment more, or another
+order, changes nothing.
+
+Source: nats-server `conf/parse.go`, `ParseFileWithChecksDigest`; Go `encoding/json`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from datetime import datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from framework.topology.node import Node
+
+__all__ = ["digest_of"]
+
+_ESCAPED = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
+"""What Go escapes and Python does not; the last are bytes that are not UTF-8."""
+_NOT_UTF8 = "\ufffd"
+
+_PLAIN_MIN, _PLAIN_MAX = 1e-6, 1e21
+"""Between these Go writes a number without exponent."""
+
+
+def digest_of(settings: Node) -> str:
+    """Return `sha256:` and a digest of what a configuration says, before any default.
+
+    Args:
+        settings: A whole file, or all that a topology says of one server.
+    """
+    text = f"{_json(settings)}\n"
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def _json(node: Node) -> str:
+    match node.value:
+        case dict() as table:
+            names = sorted(table, key=lambda name: name.encode(errors="surrogateescape"))
+            return f"{{{','.join(f'{_text(name)}:{_json(table[name])}' for name in names)}}}"
+        case list() as items:
+            return f"[{','.join(map(_json, items))}]"
+        case float() as number:
+            return _number(number)
+        case datetime() as moment:
+            return _text(moment.isoformat().replace("+00:00", "Z"))
+        case None | bool() | int() as plain:
+            return json.dumps(plain)
+        case other:
+            return _text(str(other))
+
+
+def _text(text: str) -> str:
+    return _ESCAPED.sub(_escape, json.dumps(text, ensure_ascii=False))
+
+
+def _escape(match: re.Match[str]) -> str:
+    is_byte = match[0] >= "\ud800"
+    return f"\\u{ord(_NOT_UTF8 if is_byte else match[0]):04x}"
+
+
+def _number(number: float) -> str:
+    if number and not _PLAIN_MIN <= abs(number) < _PLAIN_MAX:
+        return repr(number).replace("e-0", "e-")
+    return format(Decimal(repr(number)), "f").removesuffix(".0")
