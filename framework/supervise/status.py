@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import IO, TYPE_CHECKING, Protocol
 
 from framework.supervise.machine import Phase
@@ -54,11 +55,21 @@ class PlainStatus:
         self._before = {row.name: row for row in rows}
         lines += self._summary(rows, now_ns, at_once=bool(lines))
         if lines:
-            self._stream.write("".join(f"{line}\n" for line in lines))
-            self._stream.flush()
+            self._write("".join(f"{line}\n" for line in lines))
 
     def close(self) -> None:
         """Do nothing: each line was written when it was due."""
+
+    def _write(self, text: str) -> None:
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except BrokenPipeError:
+            # What the stream holds is lost; Python would try once more at its end, and complain.
+            nothing = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nothing, self._stream.fileno())
+            os.close(nothing)
+            raise
 
     def _changes(self, row: ServerRow, now_ns: int) -> list[str]:
         before = self._before.get(row.name)

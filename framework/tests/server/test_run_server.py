@@ -267,16 +267,18 @@ def test_interrupt_ends_a_lame_duck_and_term_does_not(start_server: StartServer)
         assert server.wait() == 0
 
 
-def test_term_of_a_supervisor_ends_a_lame_duck() -> None:
+def test_term_of_a_supervisor_ends_a_lame_duck(tmp_path: Path) -> None:
+    file = tmp_path / "a.conf"
+    file.write_text('server_name: a\nlisten: "127.0.0.1:-1"\n')
     ours, theirs = socket.socketpair()
-    status_fd = str(theirs.fileno())
-    server = subprocess.Popen(
-        [sys.executable, "-m", "framework", "serve", "-a", "127.0.0.1", "-p", "-1", "--status-fd"]
-        + [status_fd],
-        pass_fds=(theirs.fileno(),),
-        stderr=subprocess.DEVNULL,
-    )
-    with server, ours, theirs, ours.makefile() as lines:
+    words = ["run", str(file), "--server", "a", "--status-fd", str(theirs.fileno())]
+    with theirs:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "framework", *words],
+            pass_fds=(theirs.fileno(),),
+            stderr=subprocess.DEVNULL,
+        )
+    with server, ours, ours.makefile() as lines:
         port = int(json.loads(lines.readline())["client"].rpartition(":")[2])
         with socket.create_connection(("127.0.0.1", port), timeout=10) as sock:
             read_info(sock)
