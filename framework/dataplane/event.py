@@ -30,7 +30,7 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Greeting:
-    """CONNECT or INFO arrived; when `parked`, the link waits for `resume`, `register_route` or `close`."""
+    """CONNECT or INFO arrived; a `parked` link waits for `resume`, `register_route` or `close`."""
 
     link: LinkId
     kind: LinkKind

@@ -14,6 +14,9 @@ class Overflow(IntEnum):
     DROP = 0
     """They are dropped and counted."""
     STALL = 1
-    """Clients that publish to it are read no further until it has room; routes are never stalled, theirs are dropped."""
+    """Clients that publish to it are read no further until it has room.
+
+    Routes are never stalled: theirs are dropped.
+    """
     REFUSE = 2
     """They are dropped, and a client that asked for a reply is told that there is no responder."""

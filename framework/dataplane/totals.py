@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Sums over all links since the start; `connections`, `routes` and `subscriptions` are of this moment.
+    """Sums over all links since the start, but for what says otherwise.
 
-    Messages and bytes count payloads with their headers, without protocol lines, as nats-server does.
+    Messages and bytes count payloads with their headers, not protocol lines, as in nats-server.
     """
 
     in_msgs: int
@@ -26,13 +26,13 @@ class Totals:
     stale_routes: int
     stalled_clients: int
     connections: int
-    """Clients."""
+    """Clients of this moment."""
     routes: int
-    """Connections of all other kinds."""
+    """Connections of all other kinds, of this moment."""
     connections_opened: int
     """Clients ever."""
     subscriptions: int
-    """Of clients and sinks here."""
+    """Of clients and sinks here, of this moment."""
     dropped: int
     """Messages that full sinks did not take."""
 

@@ -57,7 +57,9 @@ def test_a_new_info_is_announced_to_clients_that_understand(talk: Talk) -> None:
         client.ask(b"PING\r\n")
     talk.core.set_info(LinkKind.CLIENT, b'{"connect_urls":["b:1"]}', announce=True)
 
-    assert b'INFO {"connect_urls":["b:1"],"client_id":1,"client_ip":"127.0.0.1"} \r\n' == new.heard()
+    assert (
+        b'INFO {"connect_urls":["b:1"],"client_id":1,"client_ip":"127.0.0.1"} \r\n'
+    ) == new.heard()
     assert b"" == old.heard()
 
 
@@ -69,7 +71,9 @@ def test_what_changed_since_the_greeting_comes_behind_the_first_pong(talk: Talk)
     talk.core.set_info(LinkKind.CLIENT, b'{"a":2}', announce=True)
 
     assert b"" == client.heard()
-    assert b'PONG\r\nINFO {"a":2,"client_id":1,"client_ip":"127.0.0.1"} \r\nPONG\r\n' == client.ask(b"PING\r\nPING\r\n")
+    assert b'PONG\r\nINFO {"a":2,"client_id":1,"client_ip":"127.0.0.1"} \r\nPONG\r\n' == client.ask(
+        b"PING\r\nPING\r\n"
+    )
     assert b'INFO {"a":2,"client_id":2,"client_ip":"127.0.0.1"} \r\n' == unchanged.heard()
 
 
@@ -105,7 +109,12 @@ def test_the_subject_table_counts_what_it_does(talk: Talk) -> None:
     counters = talk.core.sublist_counters()
 
     assert (3, 1, 3, 2, 1, 2) == (
-        counters.inserts, counters.removes, counters.hits, counters.misses, counters.cached, counters.fanout_max
+        counters.inserts,
+        counters.removes,
+        counters.hits,
+        counters.misses,
+        counters.cached,
+        counters.fanout_max,
     )
 
 
@@ -231,10 +240,10 @@ def test_new_limits_are_in_force_at_once(talk: Talk) -> None:
 
 def test_lines_are_traced_both_ways_when_it_is_asked(talk: Talk) -> None:
     client = talk.client()
-    talk.core.trace(True)
+    talk.core.trace(on=True)
     talk.turn()
     client.say(b"SUB a 1\r\nPUB a 2\r\nhi\r\nPUB a 2\r\nhi\r\nPING\r\n")
-    talk.core.trace(False)
+    talk.core.trace(on=False)
     talk.turn()
     client.say(b"PING\r\n")
 

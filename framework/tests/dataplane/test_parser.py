@@ -16,7 +16,8 @@ CLIENT_SCRIPTS = [
     CONNECT
     + b"SUB foo 1\r\nPUB foo 5\r\nhello\r\nPUB foo 5\r\nworld\r\nPUB foo 5\r\nagain\r\nPING\r\n",
     CONNECT
-    + b"sub foo.* q 1\r\npub foo.a _R 0\r\n\r\nUNSUB 1 1\r\nPub foo.b 1\r\nx\r\nPub foo.b 1\r\ny\r\n",
+    + b"sub foo.* q 1\r\npub foo.a _R 0\r\n\r\nUNSUB 1 1\r\n"
+    + b"Pub foo.b 1\r\nx\r\nPub foo.b 1\r\ny\r\n",
     CONNECT
     + b"SUB h 9\r\nHPUB h 12 14\r\nNATS/1.0\r\n\r\nhi\r\nHPUB h rep 12 12\r\nNATS/1.0\r\n\r\n\r\n",
     CONNECT + b"SUB > a\r\nPUB x.y 3\r\na\r\n\r\nPUB x.y 3\r\n\r\n\n\r\n+OK\r\nPONG\r\nPING\n",
@@ -34,9 +35,15 @@ CLIENT_SCRIPTS = [
 ]
 
 ROUTE_SCRIPTS = [
-    b"RS+ $G foo\r\nRS+ $G bar.* q 3\r\nRMSG $G x 2\r\nhi\r\nRS- $G foo\r\nRS- $G bar.* q\r\nPING\r\n",
+    (
+        b"RS+ $G foo\r\nRS+ $G bar.* q 3\r\nRMSG $G x 2\r\nhi\r\n"
+        b"RS- $G foo\r\nRS- $G bar.* q\r\nPING\r\n"
+    ),
     b"RMSG $G here r 2\r\nhi\r\nRMSG $G here | q 2\r\nhi\r\nRMSG $G here + r q 2\r\nhi\r\n",
-    b"HMSG $G here 12 14\r\nNATS/1.0\r\n\r\nhi\r\nHMSG $G here + r q1 q 12 12\r\nNATS/1.0\r\n\r\n\r\n",
+    (
+        b"HMSG $G here 12 14\r\nNATS/1.0\r\n\r\nhi\r\n"
+        b"HMSG $G here + r q1 q 12 12\r\nNATS/1.0\r\n\r\n\r\n"
+    ),
     b'INFO {"server_id":"X"} \r\nPONG\r\n-ERR \'no\'\r\nA+ acc\r\nA- acc\r\nPING\r\n',
     b"RMSG unknown x 2\r\nhi\r\nRS+ unknown x\r\nRS- unknown x\r\nPING\r\n",
     b"SUB foo 1\r\n",

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import select
 import socket
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
 from framework.dataplane import Closed, Greeting, LinkKind, Opened, Plane, PlaneLimits
 from framework.wire.closed_state import ClosedState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 WAIT_S = 10.0
 

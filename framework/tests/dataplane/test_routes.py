@@ -153,7 +153,7 @@ def test_a_pinned_connection_leaves_the_account_out(talk: Talk) -> None:
 
 
 def test_interest_is_reported_to_who_watches(talk: Talk) -> None:
-    talk.core.watch_interest(True)
+    talk.core.watch_interest(watch=True)
     client = talk.client()
     client.say(b"SUB a 1\r\nSUB a 2\r\nSUB b q 3\r\nUNSUB 1\r\nUNSUB 2\r\n")
 

@@ -220,7 +220,11 @@ def test_server_stopping_says_why():
 
 def test_lame_duck_says_how_long():
     told = []
-    registry = registry_of(a=("lame_duck", lambda duration_s: told.append(duration_s)))
+
+    def remember(duration_s):
+        told.append(duration_s)
+
+    registry = registry_of(a=("lame_duck", remember))
 
     registry.lame_duck(SERVER, 30.0)
 
