@@ -23,7 +23,7 @@ from framework.dataplane._links cimport (
 from framework.dataplane._output cimport output_sent
 from framework.dataplane._sinkbatch cimport atomic_add, batch_free, sink_release
 from framework.dataplane._state cimport (
-    READ_BLOCK_BYTES, RECORD_TRACE, Command, Farewell, Limits, Link, LinkKindC, Record, Segment, Sink, State, Totals as TotalsC,
+    READ_BLOCK_BYTES, RECORD_TRACE, Command, Farewell, Limits, Link, Record, Segment, Sink, Totals as TotalsC,
 )
 from framework.sublist._bytes cimport COPY_SLACK
 from framework.sublist._sublist cimport SublistState

@@ -3,6 +3,8 @@
 A message of a client goes to every plain subscription here, once to every server with plain interest, and to one member of each
 queue group, chosen evenly over all members in the cluster. A message of a route goes to plain subscriptions here and to one member
 here of each group that it names; never to another route (one hop). Source: nats-server `client.go`, `processMsgResults`.
+
+Size: what is done for each receiver of a message stands in one module, so that the C compiler can put it into the loop over receivers.
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -10,19 +12,19 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, strlen
 
 from framework.dataplane._output cimport (
-    block_new, output_append, output_commit, output_mark, output_reserve, output_segment,
+    output_append, output_commit, output_mark, output_reserve, output_segment,
 )
 from framework.dataplane._sinkbatch cimport atomic_add, atomic_get, sink_put
 from framework.dataplane._state cimport (
-    CLIENT, REFERENCE_BYTES, REFERENCE_PENDING_BYTES, ROUTE, SLOW_CONSUMER_PENDING_BYTES,
-    STALL_PENDING_BYTES, SYSTEM, RECORD_INTEREST, RECORD_TRACE, TRACES_MAX, WRITE_ERROR, Account, ClosedStateC, Link, LocalInterest, Message, Pick, Record,
+    CLIENT, RECORD_INTEREST, RECORD_TRACE, REFERENCE_BYTES, REFERENCE_PENDING_BYTES, ROUTE, SLOW_CONSUMER_PENDING_BYTES,
+    STALL_PENDING_BYTES, SYSTEM, TRACES_MAX, WRITE_ERROR, Account, ClosedStateC, Link, LocalInterest, Message, Pick, Record,
     RecordType, State, Subscription,
 )
-from framework.sublist._bytes cimport COPY_SLACK, copy_short, hash_bytes, write_decimal
+from framework.sublist._bytes cimport copy_short, hash_bytes, write_decimal
 from framework.sublist._sublist cimport (
     Group, Interest, Match, sublist_match, sublist_remove,
 )
-from framework.sublist._table cimport Key, table_add, table_find, table_remove
+from framework.sublist._table cimport table_add, table_find, table_remove
 
 
 cdef uint64_t random_next(State* state) noexcept nogil:
@@ -516,7 +518,7 @@ cdef int _serve_named_groups(State* state, Match* match, Message* message) noexc
 
 
 cdef int _serve_routes(State* state, Match* match, Message* message) noexcept nogil:
-    cdef uint32_t at, before
+    cdef uint32_t at
     cdef int served = 0
     cdef Link* link
     if message.source.kind != ROUTE:

@@ -1,6 +1,6 @@
 """Subscriptions of links: made, found and checked."""
 
-from libc.stdint cimport uint16_t, uint32_t, uint64_t
+from libc.stdint cimport uint16_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
@@ -8,7 +8,7 @@ from framework.dataplane._delivery cimport interest_add
 from framework.dataplane._state cimport ROUTE, Account, Link, State, Subscription
 from framework.sublist._bytes cimport COPY_SLACK, hash_bytes
 from framework.sublist._sublist cimport sublist_insert, sublist_remove
-from framework.sublist._table cimport table_add, table_find, table_remove
+from framework.sublist._table cimport table_add, table_find
 
 
 cdef bint is_valid_subject(const char* subject, size_t length) noexcept nogil:

@@ -1,21 +1,24 @@
-"""Lives of links: opened, read, paused, timed, buried; and the state that holds them."""
+"""Lives of links: opened, read, paused, timed, buried; and the state that holds them.
+
+Size: a link is freed with all that points at it, so its makers, its clocks and its grave are read side by side.
+"""
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
-from libc.string cimport memcpy, memmove, memset, strlen
+from libc.string cimport memcpy, memmove, strlen
 
 from framework.dataplane._delivery cimport link_doom, link_info, link_say, random_next, record_chars, record_new, subscription_drop
 from framework.dataplane._output cimport (
-    block_chars, block_drop, block_new, output_append, output_discard,
+    block_chars, block_drop, block_new, output_discard,
 )
 from framework.dataplane._parser cimport parse
-from framework.dataplane._sinkbatch cimport batch_free, sink_flush, sink_is_full, sink_release
+from framework.dataplane._sinkbatch cimport batch_free, sink_flush, sink_release
 from framework.dataplane._state cimport (
     AUTHENTICATION_TIMEOUT, CLIENT, CLIENT_CLOSED, DETAIL_BYTES, FRAME_OWN_BLOCK_BYTES, MAX_CONNECTIONS_EXCEEDED, READ_BLOCK_BYTES,
     READ_ERROR, RECORD_CLOSED, RECORD_OPENED, ROUTE, SLOW_CONSUMER_WRITE_DEADLINE, STALE_CONNECTION, STALL_NS, STALL_PENDING_BYTES,
     SYSTEM, Account, Block, Farewell, Limits, Link, LinkKindC, Record, Row, Segment, Sink, State, Subscription,
 )
-from framework.sublist._bytes cimport COPY_SLACK, hash_bytes, write_decimal
+from framework.sublist._bytes cimport COPY_SLACK, hash_bytes
 from framework.sublist._sublist cimport sublist_close, sublist_open
 from framework.sublist._table cimport table_add, table_clear
 

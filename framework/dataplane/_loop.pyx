@@ -2,24 +2,26 @@
 
 A turn: commands; links that were quiet, each with one read; their output; then the busy links, one after the other, with the output of
 each; then clocks, ends and events. So a request in between waits for one read of one busy link at most. The loop never takes the GIL.
+
+Size: what one turn does to the sockets, and the few calls that other threads make into it, are judged together or not at all.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, realloc
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdlib cimport free, realloc
 from libc.string cimport memset
 
 from framework.dataplane._commands cimport SHELL_VERBS
 from framework.dataplane._core cimport Core
 from framework.dataplane._delivery cimport link_doom
 from framework.dataplane._links cimport (
-    link_hung_up, link_of, link_open, link_received, link_window, links_bury,
+    link_hung_up, link_open, link_received, link_window, links_bury,
 )
 from framework.dataplane._output cimport output_sent
 from framework.dataplane._poller cimport (
     POLL_READ, POLL_WRITE, Poller, poller_close, poller_forget, poller_open, poller_wait, poller_watch,
 )
 from framework.dataplane._state cimport (
-    CLIENT, SERVER_SHUTDOWN, UNREGISTERED_READ_BYTES, WRITE_ERROR, Command, Link, LinkKindC, Segment, Shell, State,
+    SERVER_SHUTDOWN, UNREGISTERED_READ_BYTES, WRITE_ERROR, Command, Link, LinkKindC, Segment, Shell, State,
 )
 
 import os
@@ -54,10 +56,14 @@ cdef extern from *:
         return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
     }
 
-    static void socket_prepare(int fd) {
+    static void socket_no_delay(int fd) {
         int one = 1;
-        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    }
+
+    static void socket_prepare(int fd) {
+        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+        socket_no_delay(fd);
     }
 
     /* Accept one connection; -1: none waits, -2: no descriptors left. */
@@ -67,9 +73,9 @@ cdef extern from *:
             int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     #else
             int fd = accept(listener, NULL, NULL);
-            if (fd >= 0) fcntl(fd, F_SETFD, FD_CLOEXEC);
+            if (fd >= 0) { fcntl(fd, F_SETFD, FD_CLOEXEC); fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK); }
     #endif
-            if (fd >= 0) { socket_prepare(fd); return fd; }
+            if (fd >= 0) { socket_no_delay(fd); return fd; }
             if (errno == EINTR || errno == ECONNABORTED) continue;
             return errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM ? -2 : -1;
         }
@@ -180,7 +186,7 @@ cdef struct Loop:
 
 
 cdef void _watch(Loop* loop, Link* link) noexcept nogil:
-    """Let the poller know what the link waits for now."""
+    """Let the poller know what the link waits for now; nothing: it forgets the link, or a hang-up would wake the loop for ever."""
     cdef int wanted = 0
     if link.fd < 0:
         return
@@ -188,22 +194,19 @@ cdef void _watch(Loop* loop, Link* link) noexcept nogil:
         wanted |= POLL_READ
     if link.pending:
         wanted |= POLL_WRITE
-    if wanted != link.polled:
-        poller_watch(&loop.poller, link.fd, <uint32_t> link.id, link.polled, wanted)
-        link.polled = wanted
+    if wanted == link.polled:
+        return
+    if wanted:
+        poller_watch(&loop.poller, link.fd, <uint32_t> link.id, link.polled if link.polled else -1, wanted)
+    else:
+        poller_forget(&loop.poller, link.fd)
+    link.polled = wanted
 
 
 cdef void _watch_reading(void* self, Link* link) noexcept nogil:
-    """The core parked, paused or resumed a link."""
-    cdef Loop* loop = <Loop*> self
-    cdef int wanted = link.polled & POLL_WRITE
-    if link.fd < 0 or link.doomed:
-        return
-    if not link.parked and not link.paused:
-        wanted |= POLL_READ
-    if wanted != link.polled:
-        poller_watch(&loop.poller, link.fd, <uint32_t> link.id, link.polled, wanted)
-        link.polled = wanted
+    """The core parked, paused or resumed a link. Most are resumed before they say more, so `_handle` looks away only then."""
+    if not link.parked and not link.paused and not link.polled & POLL_READ:
+        _watch(<Loop*> self, link)
 
 
 # ---- writing -----------------------------------------------------------------------------------------------------------
@@ -381,7 +384,9 @@ cdef void _handle(Loop* loop, uint64_t tag, int ready) noexcept nogil:
             return
         _watch(loop, link)
     if ready & POLL_READ:
-        if link.hot:
+        if link.parked or link.paused:
+            _watch(loop, link)
+        elif link.hot:
             _put_off(loop, link)
         else:
             _read(loop, link)

@@ -11,9 +11,11 @@
 
 Verbs are told by any case; words are parted by blanks and tabs; a line ends with LF, with or without CR. A line that is not complete is
 not looked at but for its length and whether a verb can begin so. Source: nats-server `parser.go`, `parse`; `client.go`; `route.go`.
+
+Size: one grammar with two dialects; clients and routes share the words, the payloads, the answers and the order of checks.
 """
 
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport calloc
 from libc.string cimport memchr, memcmp, memcpy
 
@@ -27,11 +29,11 @@ from framework.dataplane._output cimport output_append, output_commit, output_re
 from framework.dataplane._state cimport (
     AUTHENTICATION_VIOLATION, CLIENT, MAX_CONTROL_LINE_EXCEEDED, MAX_PAYLOAD_EXCEEDED, MEMO_HEAD_BYTES, MEMO_LINE_BYTES,
     MSG_HEADER_VIOLATION, PARSE_ERROR, PROTOCOL_VIOLATION, QUEUES_MAX, RECORD_ERR, RECORD_GREETING, RECORD_PONG, REFERENCE_BYTES,
-    ROUTE, ROUTE_CONTROL_LINE_FACTOR, STALL_PENDING_BYTES, SYSTEM, Account, Block, ClosedStateC, Link, Memo, Message, Record, State,
+    ROUTE, ROUTE_CONTROL_LINE_FACTOR, STALL_PENDING_BYTES, Account, Block, ClosedStateC, Link, Memo, Message, Record, State,
     Subscription,
 )
-from framework.sublist._bytes cimport COPY_SLACK, copy_short, hash_bytes, same_bytes, write_decimal
-from framework.sublist._sublist cimport Interest, Match, sublist_fresh, sublist_match, sublist_touch
+from framework.sublist._bytes cimport copy_short, hash_bytes, same_bytes, write_decimal
+from framework.sublist._sublist cimport Match, sublist_fresh, sublist_match, sublist_touch
 from framework.sublist._table cimport table_find
 
 cdef enum:
@@ -181,7 +183,6 @@ cdef void _no_responders(State* state, Message* message) noexcept nogil:
     """Tell a client that nobody is there to answer. Source: `client.go`, `sendNoResponders`; ADR-4 for the status line."""
     cdef Link* link = message.source
     cdef Match* match = sublist_match(&message.account.sublist, message.reply, message.reply_length)
-    cdef Message answer
     cdef Subscription* subscription
     cdef uint32_t at
     cdef char* room
@@ -372,7 +373,9 @@ cdef char* _take_body(State* state, Link* link, Message* message, char* line, ch
     return body + length + 2
 
 
-cdef char* _publish(State* state, Link* link, Line* words, bint headers, char* line, char* body, char* end, Block* block, size_t* need) noexcept nogil:
+cdef char* _publish(
+    State* state, Link* link, Line* words, bint headers, char* line, char* body, char* end, Block* block, size_t* need
+) noexcept nogil:
     """Handle PUB and HPUB; return what follows, or NULL as `_take_body`."""
     cdef Message message
     cdef uint32_t sizes = 2 if headers else 1
@@ -412,7 +415,8 @@ cdef char* _publish(State* state, Link* link, Line* words, bint headers, char* l
     served = deliver(state, &message)
     if served == 0 and message.reply_length and link.no_responders and not link.doomed:
         _no_responders(state, &message)
-    if not link.verbose and not state.trace and not headers and message.reply_length == 0 and not link.pedantic and body - line <= MEMO_LINE_BYTES:
+    if (not link.verbose and not state.trace and not headers and message.reply_length == 0 and not link.pedantic
+            and body - line <= MEMO_LINE_BYTES):
         _remember(state, link, line, body - line, &message)
     return rest
 
@@ -424,7 +428,9 @@ cdef Account* _account_named(State* state, Link* link, const char* name, uint32_
     return <Account*> table_find(&state.account_names, hash_bytes(state.seed, name, length), name, length)
 
 
-cdef char* _routed(State* state, Link* link, Line* words, bint headers, char* line, char* body, char* end, Block* block, size_t* need) noexcept nogil:
+cdef char* _routed(
+    State* state, Link* link, Line* words, bint headers, char* line, char* body, char* end, Block* block, size_t* need
+) noexcept nogil:
     """Handle RMSG and HMSG of a route; return what follows, or NULL as `_take_body`."""
     cdef Message message
     cdef uint32_t sizes = 2 if headers else 1
@@ -668,7 +674,9 @@ cdef bint _may_act(State* state, Link* link, const char* at) noexcept nogil:
     return (at[0] | 0x20) == c"i" or (at[0] | 0x20) == c"c" or (at[0] | 0x20) == c"p" or at[0] == c"-" or at[0] == c"+"
 
 
-cdef char* _one_line(State* state, Link* link, Line* words, char* at, char* end, char* eol, char* body, Block* block, size_t* need) noexcept nogil:
+cdef char* _one_line(
+    State* state, Link* link, Line* words, char* at, char* end, char* eol, char* body, Block* block, size_t* need
+) noexcept nogil:
     """Handle the line that ends at `eol`; return what follows it and its payload, or NULL as `_take_body`."""
     cdef char first = at[0] | 0x20
     cdef int verb = 0

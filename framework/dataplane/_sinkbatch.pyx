@@ -6,8 +6,8 @@ its `bytes_max` until then; a full sink drops, refuses, or stalls the clients th
 
 from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.pycapsule cimport PyCapsule_New
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdint cimport int64_t, uint32_t
+from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcpy
 
 from framework.dataplane._state cimport (

@@ -10,14 +10,16 @@ memory is full, a clock hand finds a match that was not used since it last passe
 
 Tokens are separated by `.`; `*` matches one token, `>` one or more at the end; a subject with an empty token matches nothing.
 Source: nats-server `sublist.go`, `Match`, `matchLevel`.
+
+Size: the tree, the memory of matches and what makes a remembered match stale are one algorithm; apart, none of them can be checked.
 """
 
-from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memchr, memcpy, memset
 
 from framework.sublist._bytes cimport hash_bytes
-from framework.sublist._table cimport Key, Table, table_add, table_clear, table_find, table_remove
+from framework.sublist._table cimport Table, table_add, table_clear, table_find, table_remove
 
 from framework.sublist.result import SublistResult
 
@@ -463,7 +465,7 @@ cdef void _place_members(SublistState* self, Match* match) noexcept nogil:
 
 cdef bint _fill(SublistState* self, Match* match, const char* subject, size_t length, uint64_t hashed) noexcept nogil:
     """Compute the match of a subject; False: no memory, and the match is empty."""
-    cdef uint32_t which, queued = 0
+    cdef uint32_t which
     cdef size_t total = 0
     cdef Literal* literal
     self.reached_count = 0
