@@ -169,20 +169,21 @@ static int dial(int port) {
     return fd;
 }
 
-/* Read byte by byte, so that nothing of what follows is taken, up to a line that begins with `start`. */
+/* Read up to a line that begins with `start`, and nothing of what follows it: look first, then take whole lines. */
 static void await_line(int fd, const char *start) {
-    char line[4096];
-    size_t n = 0;
+    char text[4096];
     for (;;) {
-        if (recv(fd, line + n, 1, 0) != 1) fail("closed while waiting for a line");
-        if (line[n] != '\n') {
-            n = n + 1 < sizeof line ? n + 1 : n;
-            continue;
+        ssize_t n = recv(fd, text, sizeof text, MSG_PEEK);
+        if (n <= 0) fail("closed while waiting for a line");
+        size_t taken = 0;
+        int found = 0;
+        for (char *end; !found && (end = memchr(text + taken, '\n', n - taken)); taken = end + 1 - text) {
+            found = !strncmp(text + taken, start, strlen(start));
+            if (!found && !strncmp(text + taken, "-ERR", 4)) fail("server says %.*s", (int)(end - text - taken), text + taken);
         }
-        line[n] = 0;
-        if (!strncmp(line, start, strlen(start))) return;
-        if (!strncmp(line, "-ERR", 4)) fail("server says %s", line);
-        n = 0;
+        if (taken == 0 && n == sizeof text) fail("a line is longer than %zu bytes", sizeof text);
+        if (recv(fd, text, taken, 0) != (ssize_t)taken) fail("closed while waiting for a line");
+        if (found) return;
     }
 }
 

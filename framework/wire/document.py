@@ -107,10 +107,11 @@ _DECODER = json.JSONDecoder(parse_int=_parse_int, parse_constant=_refuse_constan
 def _read_object(cls: type[D], name: str, value: object) -> D:
     if not isinstance(value, dict):
         _refuse(f"{name} is {_json_type(value)} and not an object")
+    members = _members_by_name(cls)
     return cls(**{
-        member.attribute: member.read(member.name, value[member.name])
-        for member in _members(cls)
-        if value.get(member.name) is not None
+        members[key].attribute: members[key].read(key, item)
+        for key, item in value.items()
+        if key in members and item is not None
     })
 
 
@@ -123,7 +124,12 @@ def _list_members(cls: type[Any]) -> tuple[_Member, ...]:
     )
 
 
+def _index_members(cls: type[Any]) -> Mapping[str, _Member]:
+    return {member.name: member for member in _members(cls)}
+
+
 _members: Callable[[type[Any]], tuple[_Member, ...]] = cache(_list_members)  # type: ignore[assignment]  # mypy#11470
+_members_by_name: Callable[[type[Any]], Mapping[str, _Member]] = cache(_index_members)  # type: ignore[assignment]  # mypy#11470
 
 
 def _member(attribute: str, hint: Any, marks: Sequence[object]) -> _Member:
@@ -156,7 +162,7 @@ def _read_str(name: str, value: object) -> str:
     if not isinstance(value, str):
         _refuse(f"{name} is {_json_type(value)} and not a string")
     # Half a pair can be escaped in JSON, and could then be encoded by nobody.
-    return _LONE_SURROGATE.sub("\ufffd", value)
+    return value if value.isascii() else _LONE_SURROGATE.sub("\ufffd", value)
 
 
 def _read_strings(name: str, value: object) -> tuple[str, ...]:
