@@ -6,9 +6,10 @@ import asyncio
 import os
 import signal
 from functools import partial
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, TextIO
 
-from framework.actors import ActorSystem, AsyncioDispatcher
+from framework.actors import ActorSystem, AsyncioDispatcher, Supervision
+from framework.actors.lean_structlog import structlog
 from framework.supervise.logs import LogFolder, LogPrefixer, Logs
 from framework.supervise.machine import RestartPolicy
 from framework.supervise.process import ProcessLauncher, ServerCommand
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 SYSTEM_STOP_DEADLINE_S = 5.0
 """The servers are gone by then; only our own actors are left."""
 
+FAIL_WITH_IT = Supervision(restarts_max=0)
+"""A supervisor that is started again would know nothing of the servers that run."""
+
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -33,7 +37,7 @@ def run_servers(
     title: str,
     log_folder: Path,
     stdout: IO[str],
-    stderr: IO[str],
+    stderr: TextIO,
     policy: RestartPolicy | None = None,
 ) -> int:
     """Supervise servers until a signal stops them or they cannot be started.
@@ -46,12 +50,16 @@ def run_servers(
         title: Shown above the table.
         log_folder: Of the log files; made when need be.
         stdout: Where the status goes.
-        stderr: Where the logs go, unless there is a terminal.
+        stderr: Where the logs go, unless there is a terminal, and what a bug leaves behind.
         policy: Waits and limits of restarts.
 
     Returns:
         An exit status: 0 when stopped by one signal, 1 when the servers could not be run.
+
+    Raises:
+        Exception: What an actor of ours raised, which is a bug; the servers are killed.
     """
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(stderr))  # our own actors' bugs
     policy = policy or RestartPolicy()
     surface = partial(_surface, commands, title, log_folder, stdout=stdout, stderr=stderr)
     return asyncio.run(_supervise(commands, policy, surface))
@@ -87,7 +95,6 @@ async def _supervise(
     loop = asyncio.get_running_loop()
     finished: asyncio.Future[int] = loop.create_future()
     dispatcher = AsyncioDispatcher(loop)
-    system = ActorSystem(dispatcher, name="supervise")
     refs: list[ActorRef[Supervisor]] = []
 
     def interrupt() -> None:
@@ -98,6 +105,11 @@ async def _supervise(
         if not finished.done():
             finished.set_result(exit_status)
 
+    def fail(error: BaseException) -> None:
+        if not finished.done():
+            finished.set_exception(error.__cause__ or error)
+
+    system = ActorSystem(dispatcher, name="supervise", on_failure=fail)
     for number in STOP_SIGNALS:
         is_nohup = number == signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN
         if not is_nohup:
@@ -112,6 +124,7 @@ async def _supervise(
             status=status,
             finished=finish,
             name="supervisor",
+            supervision=FAIL_WITH_IT,
         )
         refs.append(supervisor)
         return await finished

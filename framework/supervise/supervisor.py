@@ -13,7 +13,6 @@ from framework.supervise.server_process import ServerProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from types import TracebackType
 
     from framework.actors import ActorRef
     from framework.supervise.machine import RestartPolicy
@@ -26,8 +25,6 @@ TICK_S = 1.0
 
 EXIT_STOPPED = 0
 EXIT_FAILED = 1
-EXIT_BUG = 70
-"""An actor of ours failed; `EX_SOFTWARE` of sysexits."""
 EXIT_KILLED = 130
 """As a shell reports a program that Ctrl-C ended."""
 
@@ -119,15 +116,6 @@ class Supervisor(Component):
                 problem = "the supervisor lost track of it; please report this"
                 self._take_row(replace(row, phase=Phase.FAILED, problem=problem))
                 break
-
-    @override
-    def on_failure(
-        self,
-        exception_type: type[BaseException] | None,
-        exception_value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._finished(EXIT_BUG)
 
     def _tell_changed(self, row: ServerRow) -> None:
         self.actor_ref.tell(Supervisor.ServerChanged(row))

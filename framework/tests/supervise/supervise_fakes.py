@@ -1,22 +1,42 @@
 """Supervises fake servers, as `framework run` does real ones.
 
-Usage: supervise_fakes.py FOLDER NAME=BEHAVIOUR...
+Usage: supervise_fakes.py FOLDER [--bug] NAME=BEHAVIOUR...
+
+With --bug the supervisor fails as soon as a server is ready.
 """
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
+
+from typing_extensions import override
 
 from framework.supervise import RestartPolicy, ServerCommand, run_servers
 
 POLICY = RestartPolicy(delay_first_s=0.05, delay_max_s=0.1, stop_deadline_s=20)
 
 
+class Bug(io.StringIO):
+    """Stands for anything that raises what nobody expects."""
+
+    @override
+    def write(self, text: str) -> int:
+        if " ready " in text:
+            raise ZeroDivisionError("a bug")
+        return sys.stdout.write(text)
+
+    @override
+    def flush(self) -> None:
+        sys.stdout.flush()
+
+
 def main(folder: Path, pairs: list[str]) -> int:
+    is_buggy = pairs[0] == "--bug"
     script = str(Path(__file__).with_name("fake_server.py"))
     commands = []
-    for pair in pairs:
+    for pair in pairs[is_buggy:]:
         name, _, behaviour = pair.partition("=")
         marker = str(folder / f"{name}.marker")
         commands.append(ServerCommand(name, (sys.executable, script, behaviour, marker)))
@@ -24,7 +44,7 @@ def main(folder: Path, pairs: list[str]) -> int:
         commands,
         title="fakes",
         log_folder=folder / "logs",
-        stdout=sys.stdout,
+        stdout=Bug() if is_buggy else sys.stdout,
         stderr=sys.stderr,
         policy=POLICY,
     )

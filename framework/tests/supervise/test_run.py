@@ -140,6 +140,17 @@ def test_servers_do_not_outlive_a_supervisor_that_is_killed(start) -> None:
     assert alive == []
 
 
+def test_a_bug_of_the_supervisor_ends_the_run_and_is_told(start) -> None:
+    run = start("--bug", "a=orphan")
+    server = psutil.Process(int(run.until("a starting pid").rpartition(" ")[2]))
+
+    exit_status, told = run.end()
+    gone, _ = psutil.wait_procs([server], timeout=20)
+    assert exit_status == 1  # as Python ends; the command line turns it into 70
+    assert told.endswith("ZeroDivisionError: a bug\n")
+    assert gone == [server]
+
+
 def test_when_nobody_reads_the_status_all_is_stopped(start) -> None:
     run = start("a=orphan")
     run.until("1/1 ready")
