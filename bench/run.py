@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from framework.testing import ServerProcess
 
 FOLDER = Path(__file__).parent
+ONE_CPU = 0
 ROUNDS_MIN = 3
 
 
@@ -41,7 +43,10 @@ def measure(
     """Run the load generator once and return its document."""
     pids = ",".join(str(server.pid) for server in servers)
     ports = [f"port={servers[0].port}", f"subport={servers[-1].port}"]
+    if workload.one_cpu:
+        stay_on_one_cpu(servers)
     command = [
+        *(("taskset", "-c", str(ONE_CPU)) if workload.one_cpu else ()),
         loadgen,
         workload.mode,
         *ports,
@@ -54,6 +59,13 @@ def measure(
         raise SystemExit(f"{shlex.join(map(str, command))}: {done.stderr}{done.stdout}")
     document: dict[str, float] = json.loads(done.stdout)
     return document
+
+
+def stay_on_one_cpu(servers: Sequence[ServerProcess]) -> None:
+    """Move all threads of servers; those they start later stay there too."""
+    for server in servers:
+        for thread in psutil.Process(server.pid).threads():
+            os.sched_setaffinity(thread.id, {ONE_CPU})
 
 
 def start(fleet: Fleet, kind: str, workload: Workload) -> list[ServerProcess]:

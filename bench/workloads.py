@@ -24,6 +24,8 @@ class Workload:
     more_is_better: bool = True
     cluster: bool = False
     """Two servers with a route; publishers on the first, subscribers on the second."""
+    one_cpu: bool = False
+    """Servers and load generator share one CPU, so that none has to wake another."""
 
 
 def _core(
@@ -42,8 +44,11 @@ def _rtt(
     floor: float | None = None,
     goal: float | None = None,
     key: str = "p50_us",
+    one_cpu: bool = False,
 ) -> Workload:
-    return Workload(name, "rtt", options, key, "us", floor, goal, more_is_better=False)
+    return Workload(
+        name, "rtt", options, key, "us", floor, goal, more_is_better=False, one_cpu=one_cpu
+    )
 
 
 def _at_most(limit: float, mode: str, key: str, unit: str, name: str, *options: str) -> Workload:
@@ -68,6 +73,9 @@ WORKLOADS = (
     _core("1 to 1 by a route, 128 B", "size=128", cluster=True),
     _core("1 to 1 by a route, 1 KiB", "size=1024", cluster=True),
     _rtt("round trip 16 B", "size=16", floor=0.6, goal=0.4),
+    _rtt("a bare relay beside it", "size=16", key="relay_p50_us"),
+    _rtt("round trip 16 B on one CPU", "size=16", one_cpu=True),
+    _rtt("a bare relay on one CPU", "size=16", key="relay_p50_us", one_cpu=True),
     _rtt("round trip 1 KiB", "size=1024"),
     _rtt("round trip 16 B beside 100,000/s", "size=16", "bgrate=100000", floor=1),
     _rtt("the same, p99", "size=16", "bgrate=100000", key="p99_us"),
