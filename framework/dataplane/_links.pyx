@@ -199,6 +199,7 @@ cdef Link* link_open(State* state, LinkKindC kind, bint accepted, const char* ho
     cdef Link* link
     cdef Record* record
     cdef uint32_t slot
+    cdef int64_t first
     if state.free_count == 0 and not _slots_grow(state):
         return NULL
     link = <Link*> calloc(1, sizeof(Link))
@@ -218,7 +219,9 @@ cdef Link* link_open(State* state, LinkKindC kind, bint accepted, const char* ho
     # What a client has that sends no CONNECT. Source: nats-server `client.go`, `defaultOpts`.
     link.account = state.accounts[0]
     link.opened_ns = link.received_ns = state.now_ns
-    link.ping_due_ns = state.now_ns + (2 if kind == CLIENT else 1) * <int64_t> SECOND_NS + random_next(state) % (SECOND_NS // 5)
+    first = min(state.limits.ping_interval_ns, (2 if kind == CLIENT else 1) * <int64_t> SECOND_NS)
+    # At random by up to a fifth. Source: nats-server `client.go`, `setFirstPingTimer`.
+    link.ping_due_ns = state.now_ns + first + <int64_t> (random_next(state) % <uint64_t> max(1, first // 5))
     link.port = port
     memcpy(link.host, host, min(strlen(host), sizeof(link.host) - 1))
     link.place = state.link_count
@@ -415,7 +418,7 @@ cdef void _tick_ping(State* state, Link* link) noexcept nogil:
         link.pings_out = 0
         link.ping_due_ns = link.received_ns + interval
         return
-    if link.pings_out > state.limits.ping_max:
+    if link.pings_out >= state.limits.ping_max:
         if link.kind == CLIENT:
             state.totals.stale_clients += 1
         else:

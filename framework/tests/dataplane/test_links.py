@@ -136,7 +136,7 @@ def test_a_silent_client_is_pinged_and_then_given_up() -> None:
         heard.append(client.heard())
     said = [words for words in heard if words]
 
-    assert [b"PING\r\n"] * 3 + [b"-ERR 'Stale Connection'\r\n"] == said
+    assert [b"PING\r\n"] * 2 + [b"-ERR 'Stale Connection'\r\n"] == said
     assert [ClosedState.STALE_CONNECTION] == [event.reason for event in talk.of(Closed)]
     assert 1 == talk.core.totals().stale_clients
 
