@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.machinery
 import re
+import sys
 import tomllib
-from importlib.metadata import entry_points
+from importlib.metadata import entry_points, packages_distributions
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-import framework
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -29,10 +30,6 @@ def name_of(requirement: str) -> str:
 def pinned(file: str) -> set[str]:
     text = (ROOT / "requirements" / file).read_text()
     return {name_of(line) for line in text.splitlines() if re.match(r"[a-z].*==", line)}
-
-
-def test_version_is_said_once() -> None:
-    assert PROJECT["project"]["version"] == framework.__version__
 
 
 def test_asserts_are_enabled() -> None:
@@ -72,6 +69,33 @@ def test_dependencies_are_pinned() -> None:
 
     assert declared <= pinned("run.txt")
     assert building <= pinned("build.txt")
+
+
+@pytest.mark.parametrize("folder", [ROOT, *PLUGINS], ids=["core", *(p.name for p in PLUGINS)])
+def test_what_is_imported_is_declared(folder: Path) -> None:
+    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    extras = project.get("optional-dependencies", {}).values()
+    declared = {name_of(each) for each in chain(project["dependencies"], *extras)}
+    homes = packages_distributions()
+    used = {
+        name_of(homes.get(module, [module])[0])
+        for path in (ROOT / "framework" if folder == ROOT else folder / "src").rglob("*.py")
+        if "tests" not in path.relative_to(folder).parts
+        for module in imported(path) - sys.stdlib_module_names
+    }
+
+    assert used - {project["name"]} <= declared
+
+
+def imported(path: Path) -> set[str]:
+    names: list[str] = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            assert node.module is not None
+            names.append(node.module)
+    return {name.partition(".")[0] for name in names}
 
 
 @pytest.mark.parametrize(
