@@ -13,7 +13,7 @@ from framework.actors.errors import (
     MailboxFullError,
     SpawnRefusedError,
 )
-from framework.actors.mailbox import Overflow
+from framework.actors.mailbox import WhenFull
 from framework.actors.pool_dispatcher import PoolDispatcher
 from framework.actors.reference import ActorRef
 from framework.actors.reply import Reply
@@ -33,7 +33,6 @@ __all__ = [
     "Component",
     "Dispatcher",
     "MailboxFullError",
-    "Overflow",
     "PoolDispatcher",
     "Reply",
     "Scheduler",
@@ -41,4 +40,5 @@ __all__ = [
     "SpawnRefusedError",
     "Supervision",
     "Timer",
+    "WhenFull",
 ]

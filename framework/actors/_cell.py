@@ -79,7 +79,7 @@ class Cell(Generic[A]):
         self.children: dict[ActorRef[Any], None] = {}
         self.stopped = StopFlag()
         self.mailbox = Mailbox(
-            component.MAILBOX_MAX, component.OVERFLOW, self._turn, self.dispatcher.dispatch
+            component.MAILBOX_MAX, component.WHEN_FULL, self._turn, self.dispatcher.dispatch
         )
         urn = system.new_urn()
         own_name = name if name is not None else f"{component.__name__}-{urn.rpartition(':')[2]}"

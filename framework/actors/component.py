@@ -8,7 +8,7 @@ import pykka
 from typing_extensions import override
 
 from framework.actors.limits import MAILBOX_MAX, TURN_MESSAGES_MAX
-from framework.actors.mailbox import Mailbox, Overflow
+from framework.actors.mailbox import Mailbox, WhenFull
 from framework.actors.reply import Reply
 from framework.actors.supervision import STOP_ON_FAILURE, Supervision
 
@@ -38,7 +38,7 @@ class Component(pykka.Actor):
 
     MAILBOX_MAX: ClassVar[int] = MAILBOX_MAX
     """Messages that may wait."""
-    OVERFLOW: ClassVar[Overflow] = Overflow.REFUSE
+    WHEN_FULL: ClassVar[WhenFull] = WhenFull.REFUSE
     """What happens to one message more."""
     TURN_MESSAGES_MAX: ClassVar[int] = TURN_MESSAGES_MAX
     """Messages of one turn; not for `on_batch`."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container
 
 
-class Overflow(Enum):
+class WhenFull(Enum):
     """What happens to a message for a mailbox that holds `MAILBOX_MAX`.
 
     A dropped ask is answered with `MailboxFullError`; a `KeptEnvelope` is never dropped.
@@ -41,20 +41,29 @@ class Mailbox:
 
     Args:
         limit: Messages that it holds; at least 1.
-        overflow: What happens to one more.
+        when_full: What happens to one more.
         run: The actor's turn.
         dispatch: Gets `run` when a message comes and no turn is waiting or running.
     """
 
     __slots__ = (
-        "_attention", "_busy", "_closed_because", "_dispatch", "_is_pressed", "_limit",
-        "_on_pressure", "_overflow", "_queue", "_run", "dropped_count",
+        "_attention",
+        "_busy",
+        "_closed_because",
+        "_dispatch",
+        "_is_pressed",
+        "_limit",
+        "_on_pressure",
+        "_queue",
+        "_run",
+        "_when_full",
+        "dropped_count",
     )  # fmt: skip
 
     def __init__(
         self,
         limit: int,
-        overflow: Overflow,
+        when_full: WhenFull,
         run: Callable[[], None],
         dispatch: Callable[[Callable[[], None]], None],
     ) -> None:
@@ -64,7 +73,7 @@ class Mailbox:
         self._run = run
         self._dispatch = dispatch
         self._limit = limit
-        self._overflow = overflow
+        self._when_full = when_full
         self._attention = limit
         self._on_pressure: Callable[[bool], None] | None = None
         self._is_pressed = False
@@ -84,7 +93,7 @@ class Mailbox:
         self._attention = self._limit if callback is None else self._high_mark
 
     def put(self, item: Any, /) -> None:
-        """Append a message, or do with it what the overflow policy says; callable from any thread.
+        """Append a message, or do with it what `when_full` says; callable from any thread.
 
         Args:
             item: A message that was told, as it is, or an envelope with a question. An envelope for
@@ -158,10 +167,10 @@ class Mailbox:
             self._on_pressure(True)  # noqa: FBT003 -- a callback's one argument
         if len(self._queue) < self._limit or isinstance(item, KeptEnvelope):
             return True
-        if self._overflow is Overflow.REFUSE and not isinstance(item, Envelope):
+        if self._when_full is WhenFull.REFUSE and not isinstance(item, Envelope):
             raise MailboxFullError(f"{self._limit} messages wait already")
         self.dropped_count += 1
-        if self._overflow is Overflow.DROP_OLDEST and self._drop_oldest():
+        if self._when_full is WhenFull.DROP_OLDEST and self._drop_oldest():
             return True
         _answer_error(item, MailboxFullError(f"{self._limit} messages wait already"))
         return False

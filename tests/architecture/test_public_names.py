@@ -19,8 +19,6 @@ ROOMS = sorted(
     for path in ROOT.glob("framework/*/__init__.py")
     if "tests" not in path.parts
 )
-TWO_MEANINGS = {"Overflow"}
-"""What happens when a mailbox is full, and when a sink is; a reader knows which from the room."""
 
 
 def exported(room: str) -> tuple[ModuleType, list[str]]:
@@ -58,8 +56,4 @@ def test_a_name_means_one_thing() -> None:
         for name in names:
             meanings[name].setdefault(id(getattr(module, name)), room)
 
-    assert {
-        name: rooms
-        for name, rooms in meanings.items()
-        if len(rooms) > 1 and name not in TWO_MEANINGS
-    } == {}
+    assert {name: rooms for name, rooms in meanings.items() if len(rooms) > 1} == {}

@@ -10,7 +10,7 @@ from framework.actors import (
     BlockingCallError,
     Component,
     MailboxFullError,
-    Overflow,
+    WhenFull,
 )
 
 
@@ -470,13 +470,13 @@ def test_an_actor_knows_where_it_lives(runtime):
 
 
 @pytest.mark.parametrize(
-    ("overflow", "kept"),
-    [(Overflow.DROP_NEWEST, [1, 2, 3, 4]), (Overflow.DROP_OLDEST, [3, 4, 5, 6])],
+    ("when_full", "kept"),
+    [(WhenFull.DROP_NEWEST, [1, 2, 3, 4]), (WhenFull.DROP_OLDEST, [3, 4, 5, 6])],
 )
-def test_a_full_mailbox_drops_as_declared(simulated, overflow, kept):
+def test_a_full_mailbox_drops_as_declared(simulated, when_full, kept):
     class Small(Component):
         MAILBOX_MAX = 4
-        OVERFLOW = overflow
+        WHEN_FULL = when_full
 
         def __init__(self):
             self.heard = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pykka
 import pytest
 
-from framework.actors import MailboxFullError, Overflow, Reply
+from framework.actors import MailboxFullError, Reply, WhenFull
 from framework.actors._pykka import ActorStop, Envelope
 from framework.actors.mailbox import KeptEnvelope, Mailbox
 
@@ -20,9 +20,9 @@ class Turns:
         self.count += 1
 
 
-def _mailbox(limit=4, overflow=Overflow.REFUSE):
+def _mailbox(limit=4, when_full=WhenFull.REFUSE):
     turns = Turns()
-    return Mailbox(limit, overflow, lambda: None, turns.dispatch), turns
+    return Mailbox(limit, when_full, lambda: None, turns.dispatch), turns
 
 
 def _waiting(mailbox):
@@ -96,9 +96,9 @@ def test_a_closed_mailbox_answers_what_waits_and_what_comes():
     assert turns.count == 1
 
 
-@pytest.mark.parametrize("overflow", list(Overflow))
-def test_what_is_kept_is_taken_beyond_the_limit_and_never_dropped(overflow):
-    mailbox, _ = _mailbox(limit=1, overflow=overflow)
+@pytest.mark.parametrize("when_full", list(WhenFull))
+def test_what_is_kept_is_taken_beyond_the_limit_and_never_dropped(when_full):
+    mailbox, _ = _mailbox(limit=1, when_full=when_full)
     mailbox.put(KeptEnvelope("timer"))
     mailbox.put(KeptEnvelope("answer"))
     asked = Reply()
@@ -111,7 +111,7 @@ def test_what_is_kept_is_taken_beyond_the_limit_and_never_dropped(overflow):
 
 
 def test_an_asked_message_that_is_dropped_for_a_newer_one_is_answered():
-    mailbox, _ = _mailbox(limit=1, overflow=Overflow.DROP_OLDEST)
+    mailbox, _ = _mailbox(limit=1, when_full=WhenFull.DROP_OLDEST)
     asked = Reply()
     mailbox.put(Envelope("old", reply_to=asked))
     mailbox.put("new")
