@@ -637,7 +637,7 @@ cdef void _peer_error(State* state, Link* link, const char* at, const char* end)
         end -= 1
     if link.kind == CLIENT:
         # A client that has seen an error ends its connection, or so nats-server thinks: `client.go`, `processErr`.
-        link_doom(state, link, PARSE_ERROR, False, b"client error")
+        link_doom(state, link, PARSE_ERROR, True, b"client error")
         return
     end = min(end, at + PEER_ERROR_BYTES_MAX)
     record = record_new(state, RECORD_ERR, link, end - at)
