@@ -88,3 +88,12 @@ def test_cluster_names_must_agree(fleet, real):
 
     ours.wait_log(text)
     other.wait_log("Cluster Name Conflict")
+
+
+@pytest.mark.peer("2.15.2")
+def test_ours_has_nothing_to_complain_of(fleet):
+    """The real one asks for a route for its system account alone, and then does without."""
+    ours, _ = fleet.start_cluster(OURS, "2.15.2", flags=("-D",))
+    ours.wait_log("Not possible to have a dedicated route")
+
+    assert "[ERR]" not in ours.log()

@@ -43,6 +43,13 @@ if TYPE_CHECKING:
 _ERR_BYTES_MAX = 256
 """Of a peer's `-ERR` that go to the log."""
 
+_EXPECTED_ERR = b"Not possible to have a dedicated route for account"
+"""nats-server tries one for its system account, and learns from our INFO that there is one route
+for all of them: nothing that an operator should look at.
+
+Source: nats-server `route.go`, `processRouteInfo`.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Login:
@@ -194,7 +201,8 @@ class ConnectionMachine:
         """Take the peer's complaint; it closes the connection, and so do we."""
         if self._phase is _Phase.CLOSED:
             return []
-        noted = Noted(Level.ERROR, "Route Error '{detail}'", {"detail": text[:_ERR_BYTES_MAX]})
+        level = Level.DEBUG if text.startswith(_EXPECTED_ERR) else Level.ERROR
+        noted = Noted(level, "Route Error '{detail}'", {"detail": text[:_ERR_BYTES_MAX]})
         return [noted, *self._close(ClosedState.PARSE_ERROR)]
 
     def receive_timeout(self) -> Sequence[ConnectionEffect]:
