@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
 
-READ_TIMEOUT_S = 10.0
+READ_TIMEOUT_S = 20.0
 """How long a server may stay silent; less than a test may take."""
 
 CONNECT_DEFAULTS: Mapping[str, object] = {

@@ -12,7 +12,7 @@ from framework.testing.watched_process import WatchedProcess
 if TYPE_CHECKING:
     from pathlib import Path
 
-_TIMEOUT_S = 20.0
+_TIMEOUT_S = 30.0
 
 
 class NatsCli:

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-START_TIMEOUT_S = 15.0
+START_TIMEOUT_S = 30.0
 """Far more than a start takes, as machines that run tests are busy."""
-STOP_TIMEOUT_S = 10.0
+STOP_TIMEOUT_S = 20.0
 
 
 class WatchedProcess:

@@ -29,6 +29,8 @@ CORPUS = Path(__file__).parent / "corpus"
 KINDS = ("client", "route")
 SECONDS = 12.0
 """Of each kind, with a factor of 1."""
+CORPUS_LIMIT_S = 300.0
+"""In which the corpus, or one input, must be through; it takes a few seconds."""
 
 
 def fuzz(kind: str, options: argparse.Namespace, environment: dict[str, str]) -> bool:
@@ -37,7 +39,8 @@ def fuzz(kind: str, options: argparse.Namespace, environment: dict[str, str]) ->
         current = Path(folder) / "current"
         words = [kind, "--corpus", CORPUS / kind, "--current", current]
         words += ["--seconds", str(SECONDS * options.factor), "--seed", str(options.seed)]
-        if work([*words, *(["--keep"] if options.keep else [])], environment):
+        limit_s = CORPUS_LIMIT_S + 2 * SECONDS * options.factor
+        if work([*words, *(["--keep"] if options.keep else [])], environment, limit_s):
             return True
         failure = ROOT / f"fuzz-failure.{kind}"
         shutil.copy2(current, failure)
@@ -46,11 +49,18 @@ def fuzz(kind: str, options: argparse.Namespace, environment: dict[str, str]) ->
     return False
 
 
-def work(words: Sequence[str | Path], environment: dict[str, str]) -> bool:
+def work(words: Sequence[str | Path], environment: dict[str, str], limit_s: float) -> bool:
     """Run the worker in the instrumented copy; tell whether all went well."""
     command = [sys.executable, "-m", "tests.fuzz.worker", *words]
-    done = subprocess.run(command, cwd=FOLDER / "tree", env=environment, check=False)
-    return done.returncode == 0
+    process = subprocess.Popen(command, cwd=FOLDER / "tree", env=environment)
+    try:
+        return process.wait(limit_s) == 0
+    except subprocess.TimeoutExpired:
+        print(f"it has not ended after {limit_s:g} s")
+        return False
+    finally:
+        process.kill()
+        process.wait()
 
 
 def main() -> int:
@@ -64,7 +74,8 @@ def main() -> int:
     environment = prepare()
     if options.replay:
         kind = options.replay.suffix.removeprefix(".")
-        return not work([kind, "--replay", options.replay.resolve()], environment)
+        words = [kind, "--replay", options.replay.resolve()]
+        return not work(words, environment, CORPUS_LIMIT_S)
     results = [fuzz(kind, options, environment) for kind in KINDS]
     return not all(results)
 

@@ -93,7 +93,7 @@ def test_a_route_byte_by_byte_is_a_route_in_one_piece(script: bytes) -> None:
     assert _run(script, [], LinkKind.ROUTE) == _run(script, pieces, LinkKind.ROUTE)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data(), which=st.integers(0, len(CLIENT_SCRIPTS) - 1))
 def test_any_cut_gives_the_same(data: st.DataObject, which: int) -> None:
     script = CLIENT_SCRIPTS[which]
@@ -102,7 +102,7 @@ def test_any_cut_gives_the_same(data: st.DataObject, which: int) -> None:
     assert _run(script, [], LinkKind.CLIENT) == _run(script, cuts, LinkKind.CLIENT)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.lists(
         st.sampled_from([

@@ -7,7 +7,7 @@ the same one on both sides, and clients are told of everybody.
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 pytestmark = pytest.mark.sim
@@ -76,7 +76,7 @@ def run_mesh(network, count, shape, starts_s, *, faults=(), clusters=None):
     return servers
 
 
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 2**32 - 1),
     count=st.sampled_from([2, 3, 3, 5, 9]),
