@@ -17,7 +17,7 @@ cdef struct Interest:
     uint32_t place
     uint32_t weight
     # Members that it stands for; at least 1.
-    uint16_t queue_length
+    uint32_t queue_length
     uint8_t remote
     # 1: of another server.
 
@@ -29,7 +29,7 @@ cdef struct Group:
     # Index of its first member in `Match.members`; local members come first.
     uint32_t local_count
     uint32_t remote_count
-    uint32_t weight
+    uint64_t weight
     # Of all members together.
 
 
@@ -97,6 +97,8 @@ cdef struct SublistState:
     uint32_t cache_max
     uint32_t* seen
     # Subjects that were looked up once and are not cached yet.
+    size_t store_bytes
+    # What the remembered matches take.
     Match scratch
     uint64_t next_serial
     size_t count

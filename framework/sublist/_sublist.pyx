@@ -14,7 +14,7 @@ Source: nats-server `sublist.go`, `Match`, `matchLevel`.
 Size: the tree, the memory of matches and what makes a remembered match stale are one algorithm; apart, none of them can be checked.
 """
 
-from libc.stdint cimport uint16_t, uint32_t, uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memchr, memcpy, memset
 
@@ -27,6 +27,8 @@ from framework.sublist.result import SublistResult
 cdef enum:
     SEEN_COUNT = 8192
     # Slots of the doorkeeper; a power of two.
+    STORE_BYTES_MAX = 67108864
+    # Of all remembered matches together: a match of many subscriptions is large.
 
 
 # ---- lists of interest -------------------------------------------------------------------------------------------------
@@ -369,12 +371,14 @@ cdef bint _is_matchable(const char* subject, size_t length) noexcept nogil:
     return True
 
 
-cdef bint _room_for(Match* match, size_t need) noexcept nogil:
+cdef bint _room_for(SublistState* self, Match* match, size_t need) noexcept nogil:
     cdef void* store
     if need > match.store_bytes:
         store = realloc(match.store, need)
         if store == NULL:
             return False
+        if match != &self.scratch:
+            self.store_bytes += need - match.store_bytes
         match.store = store
         match.store_bytes = need
     return True
@@ -478,7 +482,7 @@ cdef bint _fill(SublistState* self, Match* match, const char* subject, size_t le
             return False
     for which in range(self.reached_count):
         total += self.reached[which].count
-    if not _room_for(match, total * (3 * sizeof(Interest*) + sizeof(Group))):
+    if not _room_for(self, match, total * (3 * sizeof(Interest*) + sizeof(Group))):
         return False
     match.plain = <Interest**> match.store
     match.remote = match.plain + total
@@ -540,6 +544,30 @@ cdef Match* _cache_place(SublistState* self, const char* subject, size_t length,
     return match
 
 
+cdef void _forget_others(SublistState* self, Match* kept) noexcept nogil:
+    """Forget matches that were not used lately, until the rest takes no more than it may."""
+    cdef uint32_t left = 2 * self.ring_count
+    cdef Match* match
+    while self.store_bytes > STORE_BYTES_MAX and left:
+        left -= 1
+        match = self.ring[self.hand]
+        self.hand = (self.hand + 1) % self.ring_count
+        if match == kept or match.store == NULL:
+            continue
+        if match.recent:
+            match.recent = 0
+            continue
+        if match.key.length:
+            table_remove(&self.cache, &match.key)
+            match.key.length = 0
+        free(match.store)
+        self.store_bytes -= match.store_bytes
+        match.store = NULL
+        match.store_bytes = 0
+        match.plain_count = match.remote_count = match.group_count = 0
+        match.stamp = ~<uint64_t> 0
+
+
 cdef bint _was_seen(SublistState* self, uint64_t hashed) noexcept nogil:
     """Whether the subject was looked up before, lately; remember that it was now."""
     cdef uint32_t tag = <uint32_t> (hashed >> 32) | 1
@@ -575,6 +603,8 @@ cdef Match* sublist_match(SublistState* self, const char* subject, size_t length
     if not _fill(self, match, subject, length, hashed):
         match.plain_count = match.remote_count = match.group_count = 0
         match.stamp = ~<uint64_t> 0
+    if self.store_bytes > STORE_BYTES_MAX:
+        _forget_others(self, match)
     return match
 
 
@@ -680,7 +710,7 @@ cdef class Sublist:
         held.interest.subject = chars
         held.interest.subject_length = <uint32_t> subject_length
         held.interest.queue = chars + subject_length
-        held.interest.queue_length = <uint16_t> queue_length
+        held.interest.queue_length = <uint32_t> queue_length
         held.interest.weight = weight
         held.interest.remote = remote
         held.interest.owner = <void*> value
