@@ -460,6 +460,9 @@ cdef class Plane(Core):
     cdef Loop loop
     cdef object thread
     cdef object pipes
+    cdef list listening
+    # Kinds, one for each listener.
+    cdef bint started
 
     def __cinit__(self, limits: PlaneLimits, *, poller: str = "epoll", seed: int | None = None) -> None:
         cdef int at
@@ -486,11 +489,17 @@ cdef class Plane(Core):
         self.state.shell.watch = _watch_reading
         self.state.now_ns = clock_ns()
         self.thread = None
+        self.listening = []
 
     def __dealloc__(self) -> None:
+        cdef Command* command = self.first_command
         if self.loop.state == NULL:
             # It never came to be.
             return
+        while command != NULL:
+            if command.verb == LISTEN or command.verb == ADOPT:
+                close(<int> command.number)
+            command = command.next
         _close_all(&self.loop)
         memset(&self.state.shell, 0, sizeof(Shell))
         poller_close(&self.loop.poller)
@@ -499,7 +508,10 @@ cdef class Plane(Core):
             os.close(fd)
 
     def start(self) -> None:
-        """Start the loop thread."""
+        """Start the loop thread; a plane is started once."""
+        if self.started:
+            raise RuntimeError("the data plane was started before")
+        self.started = True
         self.thread = threading.Thread(target=self._run, name="dataplane", daemon=True)
         self.thread.start()
 
@@ -518,17 +530,28 @@ cdef class Plane(Core):
         self.thread = None
 
     def listen(self, sock: socket.socket, kind: LinkKind) -> None:
-        """Accept connections of a kind on a bound socket; the plane takes a copy of it."""
+        """Accept connections of a kind on a bound socket; the plane takes a copy of it.
+
+        Raises:
+            ValueError: It listens on eight sockets already.
+        """
+        if len(self.listening) == LISTENERS_MAX:
+            raise ValueError(f"a data plane has at most {LISTENERS_MAX} listeners")
+        self.listening.append(kind)
         sock.listen(socket.SOMAXCONN)
         sock.setblocking(False)
         self._post(self._order(LISTEN, 0, os.dup(sock.fileno()), kind, b""))
 
     def unlisten(self, kind: LinkKind) -> None:
         """Accept no more connections of a kind; those there are stay."""
+        self.listening = [other for other in self.listening if other != kind]
         self._post(self._order(UNLISTEN, 0, 0, kind, b""))
 
     def adopt(self, sock: socket.socket, kind: LinkKind, token: int) -> None:
-        """Take over a connected socket; its `Opened` event has the token."""
+        """Take over a connected socket; its `Opened` event has the token. A plane that has ended closes it."""
+        if self.loop.stopping:
+            sock.close()
+            return
         self._post(self._order(ADOPT, token, sock.detach(), kind, b""))
 
     cdef void apply_shell(self, Command* command) noexcept nogil:

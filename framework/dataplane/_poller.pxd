@@ -28,9 +28,10 @@ cdef extern from *:
     typedef struct { uint64_t tag; int ready; } PollerEvent;
     typedef struct {
         int epoll_fd;                 /* -1: poll(2) */
-        struct pollfd *entries;       /* poll(2) only; as are the next three */
+        struct pollfd *entries;       /* poll(2) only; as are the next four */
         uint64_t *tags;
         int count, room;
+        int last;                     /* that was looked at; the next wait goes on behind it, or the first would starve the rest */
         PollerEvent events[POLLER_EVENTS_MAX];
     } Poller;
 
@@ -111,7 +112,9 @@ cdef extern from *:
         }
     #endif
         if (poll(self->entries, self->count, timeout_ms) <= 0) return 0;
-        for (int at = 0; at < self->count && found < POLLER_EVENTS_MAX; at++) {
+        for (int looked = 0; looked < self->count && found < POLLER_EVENTS_MAX; looked++) {
+            if (++self->last >= self->count) self->last = 0;
+            int at = self->last;
             short ready = self->entries[at].revents;
             if (!ready) continue;
             self->events[found].tag = self->tags[at];

@@ -1,0 +1,144 @@
+"""Ends of planes and of their sockets, on both pollers."""
+
+from __future__ import annotations
+
+import gc
+import select
+import socket
+import struct
+
+import pytest
+
+from framework.dataplane import Closed, Greeting, LinkKind, Opened, Plane, PlaneLimits
+
+WAIT_S = 10.0
+
+
+def _bound() -> tuple[socket.socket, int]:
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(("127.0.0.1", 0))
+    return listener, listener.getsockname()[1]
+
+
+def _take(plane: Plane, kind: type) -> object:
+    """Wait for the next event of a kind."""
+    while True:
+        ready, _, _ = select.select([plane.event_fd], [], [], WAIT_S)
+        assert ready, f"no {kind.__name__}"
+        for event in plane.take_events():
+            if isinstance(event, kind):
+                return event
+
+
+@pytest.mark.parametrize("poller", ["epoll", "poll"])
+@pytest.mark.parametrize("end", ["reset", "close"])
+def test_who_hangs_up_while_it_is_parked_is_still_heard(poller: str, end: str) -> None:
+    plane = Plane(PlaneLimits(), poller=poller)
+    listener, port = _bound()
+    plane.listen(listener, LinkKind.CLIENT)
+    listener.close()
+    plane.start()
+    if end == "reset":
+        client = socket.create_connection(("127.0.0.1", port))
+    else:
+        near, client = socket.socketpair()
+        plane.adopt(near, LinkKind.CLIENT, 1)
+    client.sendall(b"CONNECT {}\r\nPUB a 1\r\nx\r\n")
+    greeting = _take(plane, Greeting)
+    if end == "reset":
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.close()
+    plane.resume_client(
+        greeting.link,
+        verbose=False,
+        pedantic=False,
+        echo=True,
+        headers=True,
+        no_responders=True,
+        protocol=1,
+    )
+    closed = _take(plane, Closed)
+    plane.stop(WAIT_S)
+
+    assert (greeting.link, 1) == (closed.link, closed.row.in_msgs)
+
+
+def test_many_that_are_busy_starve_nobody_where_there_is_no_epoll() -> None:
+    plane = Plane(PlaneLimits(), poller="poll")
+    listener, port = _bound()
+    listener.listen(400)
+    plane.listen(listener, LinkKind.CLIENT)
+    listener.close()
+    peers = [socket.create_connection(("127.0.0.1", port)) for _ in range(300)]
+    for peer in peers[:-1]:
+        peer.sendall(b"+OK\r\n" * 40_000 + b"CONNECT {}\r\n")
+    peers[-1].sendall(b"CONNECT {}\r\n")
+    plane.start()
+    greeting = _take(plane, Greeting)
+    plane.stop(WAIT_S)
+    for peer in peers:
+        peer.close()
+
+    assert 299 == greeting.link & 0xFFFFFFFF
+
+
+def test_a_plane_is_started_once() -> None:
+    plane = Plane(PlaneLimits())
+    plane.stop(WAIT_S)
+    plane.start()
+    with pytest.raises(RuntimeError, match="before"):
+        plane.start()
+    plane.stop(WAIT_S)
+    plane.stop(WAIT_S)
+    with pytest.raises(RuntimeError, match="before"):
+        plane.start()
+
+
+def test_a_plane_that_was_never_started_gives_its_sockets_back() -> None:
+    plane = Plane(PlaneLimits())
+    listener, port = _bound()
+    plane.listen(listener, LinkKind.CLIENT)
+    listener.close()
+    near, far = socket.socketpair()
+    plane.adopt(near, LinkKind.CLIENT, 1)
+    del plane
+    gc.collect()
+    again = socket.socket()
+    again.bind(("127.0.0.1", port))
+    far.settimeout(WAIT_S)
+
+    assert b"" == far.recv(1)
+    again.close()
+    far.close()
+
+
+def test_a_plane_that_has_ended_closes_what_it_is_given() -> None:
+    plane = Plane(PlaneLimits())
+    plane.start()
+    plane.stop(WAIT_S)
+    near, far = socket.socketpair()
+    plane.adopt(near, LinkKind.CLIENT, 1)
+    far.settimeout(WAIT_S)
+
+    assert b"" == far.recv(1)
+    far.close()
+
+
+def test_one_listener_too_many_is_refused() -> None:
+    plane = Plane(PlaneLimits())
+    listeners = [_bound()[0] for _ in range(9)]
+    for listener in listeners[:8]:
+        plane.listen(listener, LinkKind.CLIENT)
+    with pytest.raises(ValueError, match="at most 8"):
+        plane.listen(listeners[8], LinkKind.CLIENT)
+    plane.unlisten(LinkKind.CLIENT)
+    plane.listen(listeners[8], LinkKind.CLIENT)
+    plane.start()
+    client = socket.create_connection(listeners[8].getsockname())
+
+    assert isinstance(_take(plane, Opened), Opened)
+    client.close()
+    plane.stop(WAIT_S)
+    for listener in listeners:
+        listener.close()
