@@ -12,7 +12,7 @@ from framework.dataplane._output cimport output_append
 from framework.dataplane._parser cimport parse
 from framework.dataplane._sinkbatch cimport sink_flush, sink_release
 from framework.dataplane._state cimport (
-    CLIENT, RECORD_LINKS, RECORD_SUBSCRIPTIONS, Account, ClosedStateC, Command, Limits, Link, Record, Row, Sink, State, Subscription,
+    CLIENT, RECORD_LINKS, RECORD_SUBSCRIPTIONS, ROUTE, Account, ClosedStateC, Command, Limits, Link, Record, Row, Sink, State, Subscription,
 )
 
 cdef enum:
@@ -57,6 +57,8 @@ cdef void _resume(State* state, Link* link) noexcept nogil:
 
 
 cdef void _resume_client(State* state, Link* link, Command* command) noexcept nogil:
+    if link.kind != CLIENT:
+        return
     link.verbose = command.flags & FLAG_VERBOSE != 0
     link.pedantic = command.flags & FLAG_PEDANTIC != 0
     link.echo = command.flags & FLAG_ECHO != 0
@@ -72,24 +74,29 @@ cdef void _resume_client(State* state, Link* link, Command* command) noexcept no
     _resume(state, link)
 
 
-cdef void _join_account(Account* account, Link* link) noexcept nogil:
+cdef bint _join_account(Account* account, Link* link) noexcept nogil:
+    """Let a route carry an account; False: it does so already, or there is no memory."""
     cdef Link** grown
-    cdef uint32_t room
+    cdef uint32_t at, room
+    for at in range(account.route_count):
+        if account.routes[at] == link:
+            return False
     if account.route_count == account.route_room:
         room = account.route_room * 2 + 4
         grown = <Link**> realloc(account.routes, room * sizeof(Link*))
         if grown == NULL:
-            return
+            return False
         account.routes = grown
         account.route_room = room
     account.routes[account.route_count] = link
     account.route_count += 1
+    return True
 
 
 cdef void _register_route(State* state, Link* link, Command* command) noexcept nogil:
     cdef uint32_t* accounts = <uint32_t*> command_chars(command)
     cdef size_t at
-    if link.registered:
+    if link.registered or link.kind != ROUTE:
         return
     link.headers = command.flags & FLAG_HEADERS != 0
     link.account_omitted = command.flags & FLAG_ACCOUNT_OMITTED != 0
@@ -99,8 +106,8 @@ cdef void _register_route(State* state, Link* link, Command* command) noexcept n
     for at in range(command.length // sizeof(uint32_t)):
         if accounts[at] < state.account_count:
             link.account = state.accounts[accounts[at]]
-            _join_account(link.account, link)
-            interest_send(state, link.account, link)
+            if _join_account(link.account, link):
+                interest_send(state, link.account, link)
     _resume(state, link)
 
 
@@ -129,6 +136,7 @@ cdef void _unsubscribe_sink(State* state, int64_t id) noexcept nogil:
     if sink == NULL:
         return
     at[0] = sink.next
+    sink.closed = 1
     subscription_drop(state, sink.subscription)
     sink_flush(state, sink)
     while filled[0] != NULL:
@@ -162,6 +170,7 @@ cdef void _answer_links(State* state, Command* command) noexcept nogil:
             link_row(state.links[at], &rows[count])
             count += 1
     record.number = command.number
+    state.record_bytes -= record.length - count * sizeof(Row)
     record.length = count * sizeof(Row)
 
 
@@ -221,6 +230,7 @@ cdef void _forget_lines(State* state) noexcept nogil:
     """Look at every line again: a remembered one was checked against what was in force before."""
     cdef uint32_t at
     for at in range(state.link_count):
+        state.links[at].line_traced = 0
         if state.links[at].memo != NULL:
             state.links[at].memo.line_length = 0
 

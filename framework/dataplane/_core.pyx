@@ -21,9 +21,10 @@ from framework.dataplane._links cimport (
     state_sweep,
 )
 from framework.dataplane._output cimport output_sent
-from framework.dataplane._sinkbatch cimport atomic_add, batch_free, sink_release
+from framework.dataplane._sinkbatch cimport atomic_add, batch_free, seen_pointer, sink_release
 from framework.dataplane._state cimport (
-    READ_BLOCK_BYTES, RECORD_TRACE, Command, Farewell, Limits, Link, Record, Segment, Sink, Totals as TotalsC,
+    READ_BLOCK_BYTES, RECORD_DELIVERED, RECORD_TRACE, STALL_PENDING_BYTES, Account, Command, Farewell, Limits, Link, Record, Segment,
+    Sink, Totals as TotalsC,
 )
 from framework.sublist._bytes cimport COPY_SLACK
 from framework.sublist._sublist cimport SublistState
@@ -44,6 +45,8 @@ cdef extern from "unistd.h" nogil:
 cdef enum:
     SECOND_NS = 1000000000
     SINK_BYTES_MAX = 16777216
+    MESSAGE_BYTES_END = 1000000000
+    # Sizes have nine digits.
 
 
 cdef Limits limits_made(limits: PlaneLimits):
@@ -51,6 +54,7 @@ cdef Limits limits_made(limits: PlaneLimits):
     made.max_payload = limits.max_payload
     made.max_control_line = limits.max_control_line
     made.max_pending = limits.max_pending
+    made.pending_free = min(<int64_t> STALL_PENDING_BYTES, made.max_pending)
     made.max_connections = limits.max_connections
     made.max_subscriptions = limits.max_subscriptions
     made.ping_interval_ns = <int64_t> (limits.ping_interval_s * SECOND_NS)
@@ -167,6 +171,7 @@ cdef class Core:
         state_sweep(self.state)
         if self.state.first_record == NULL:
             return
+        atomic_add(&self.state.records_waiting, self.state.record_bytes)
         pthread_mutex_lock(&self.lock)
         first = self.first_shared == NULL
         if first:
@@ -176,6 +181,7 @@ cdef class Core:
         self.last_shared = self.state.last_record
         pthread_mutex_unlock(&self.lock)
         self.state.first_record = self.state.last_record = NULL
+        self.state.record_bytes = 0
         if first and self.event_write_fd >= 0:
             write(self.event_write_fd, b"e", 1)
 
@@ -243,7 +249,9 @@ cdef class Core:
 
     def add_account(self, name: bytes) -> int:
         """Return the index of an account; it is made when it is new."""
-        if _plain("an account's name", name) in self.account_names:
+        if not _plain("an account's name", name):
+            raise ValueError("an account needs a name")
+        if name in self.account_names:
             return self.account_names.index(name)
         self.account_names.append(name)
         self._post(self._order(ADD_ACCOUNT, 0, 0, 0, name))
@@ -296,7 +304,7 @@ cdef class Core:
             messages: (subject, reply or empty, header block or empty, payload) each; a header block begins with `NATS/1.0`.
 
         Raises:
-            ValueError: A subject is empty, or has blanks or control characters.
+            ValueError: A subject is empty, or has blanks or control characters; a message has 1 GB or more.
         """
         if not 0 <= account < len(self.account_names):
             raise ValueError(f"no account {account}")
@@ -304,6 +312,8 @@ cdef class Core:
         for subject, reply, header, payload in messages:
             if not _plain("a subject", subject):
                 raise ValueError("a message needs a subject")
+            if len(header) + len(payload) >= MESSAGE_BYTES_END:
+                raise ValueError(f"a message of {len(header) + len(payload)} bytes is too long")
             words = subject + b" " + _plain("a reply", reply) if reply else subject
             if header:
                 lines.append(b"HPUB %b %d %d\r\n%b%b\r\n" % (words, len(header), len(header) + len(payload), header, payload))
@@ -350,6 +360,8 @@ cdef class Core:
         while record != NULL:
             if record.type == RECORD_TRACE:
                 atomic_add(&self.state.traces_waiting, -1)
+            if record.type != RECORD_DELIVERED:
+                atomic_add(&self.state.records_waiting, -<int64_t> (sizeof(Record) + record.length))
             events.append(event_made(record))
             done = record
             record = record.next
@@ -363,18 +375,19 @@ cdef class Core:
 
     def sublist_counters(self) -> SublistCounters:
         """Return the counters of the subject tables of all accounts together, as they stand. Callable from any thread."""
-        cdef uint32_t at
+        cdef Account* account = self.state.first_account
         cdef SublistState* sublist
         cdef uint64_t inserts = 0, removes = 0, hits = 0, misses = 0, cached = 0, fanout = 0, fanout_max = 0
-        for at in range(self.state.account_count):
-            sublist = &self.state.accounts[at].sublist
+        while account != NULL:
+            sublist = &account.sublist
             inserts += sublist.inserts
             removes += sublist.removes
             hits += sublist.hits
             misses += sublist.misses
-            cached += sublist.ring_count
+            cached += sublist.cache.count
             fanout += sublist.fanout
             fanout_max = max(fanout_max, sublist.fanout_max)
+            account = <Account*> seen_pointer(<void**> &account.next)
         return SublistCounters(inserts, removes, hits, misses, cached, fanout, fanout_max)
 
     # ---- driving it without sockets

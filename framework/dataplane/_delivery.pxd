@@ -11,6 +11,7 @@ from framework.sublist._sublist cimport Match
 cdef int deliver_matched(State* state, Match* match, Message* message) noexcept nogil
 cdef int deliver(State* state, Message* message) noexcept nogil
 cdef void link_doom(State* state, Link* link, ClosedStateC reason, bint last_words, const char* detail) noexcept nogil
+cdef void link_cut_off(State* state, Link* link) noexcept nogil
 cdef Record* record_new(State* state, RecordType type, Link* link, size_t length) noexcept nogil
 cdef char* record_chars(Record* record) noexcept nogil
 cdef void subscription_drop(State* state, Subscription* subscription) noexcept nogil

@@ -16,8 +16,8 @@ from framework.dataplane._output cimport (
 )
 from framework.dataplane._sinkbatch cimport atomic_add, atomic_get, sink_put
 from framework.dataplane._state cimport (
-    CLIENT, RECORD_INTEREST, RECORD_TRACE, REFERENCE_BYTES, REFERENCE_PENDING_BYTES, ROUTE, SLOW_CONSUMER_PENDING_BYTES,
-    STALL_PENDING_BYTES, SYSTEM, TRACES_MAX, WRITE_ERROR, Account, ClosedStateC, Link, LocalInterest, Message, Pick, Record,
+    CLIENT, RECORD_DELIVERED, RECORD_INTEREST, RECORD_TRACE, REFERENCE_BYTES, REFERENCE_PENDING_BYTES, ROUTE,
+    SLOW_CONSUMER_PENDING_BYTES, SYSTEM, TRACES_MAX, WRITE_ERROR, Account, ClosedStateC, Link, LocalInterest, Message, Pick, Record,
     RecordType, State, Subscription,
 )
 from framework.sublist._bytes cimport copy_short, hash_bytes, write_decimal
@@ -57,7 +57,8 @@ cdef Record* record_new(State* state, RecordType type, Link* link, size_t length
     else:
         state.last_record.next = record
     state.last_record = record
-    state.record_count += 1
+    if type != RECORD_DELIVERED:
+        state.record_bytes += sizeof(Record) + length
     return record
 
 
@@ -87,7 +88,7 @@ cdef void link_doom(State* state, Link* link, ClosedStateC reason, bint last_wor
         detail: For the log; NULL: nothing to say.
     """
     cdef Link** grown
-    if link.doomed:
+    if link.doomed or link.kind == SYSTEM:
         return
     if state.doomed_count == state.doomed_room:
         grown = <Link**> realloc(state.doomed, (state.doomed_room * 2 + 16) * sizeof(Link*))
@@ -108,6 +109,15 @@ cdef void link_doom(State* state, Link* link, ClosedStateC reason, bint last_wor
         if link.left != NULL:
             # A doomed link reads no more: its buffer keeps the reason.
             memcpy(link.left, detail, strlen(detail) + 1)
+
+
+cdef void link_cut_off(State* state, Link* link) noexcept nogil:
+    """End a link for which too much waits."""
+    if link.kind == CLIENT:
+        state.totals.slow_clients += 1
+    else:
+        state.totals.slow_routes += 1
+    link_doom(state, link, SLOW_CONSUMER_PENDING_BYTES, False, NULL)
 
 
 cdef bint link_say(State* state, Link* link, const char* line) noexcept nogil:
@@ -215,6 +225,16 @@ cdef LocalInterest* _local(State* state, Account* account, Interest* interest) n
     return found
 
 
+cdef void _hold_back(State* state, Link* route, Link* source) noexcept nogil:
+    """Let no client's changes of interest fill a route without end."""
+    if <int64_t> route.pending <= state.limits.pending_free:
+        return
+    if <int64_t> route.pending > state.limits.max_pending:
+        link_cut_off(state, route)
+    elif source != NULL and state.limits.fast_producer_stall:
+        state.stalled_by = route
+
+
 cdef void interest_add(State* state, Account* account, Subscription* subscription, int change) noexcept nogil:
     """Count one local subscription more or less, and tell the routes what follows from it, at once.
 
@@ -230,6 +250,7 @@ cdef void interest_add(State* state, Account* account, Subscription* subscriptio
         for at in range(account.route_count):
             if not account.routes[at].doomed:
                 _tell_route(state, account.routes[at], account, local)
+                _hold_back(state, account.routes[at], subscription.link)
         if state.watch_interest:
             record = record_new(state, RECORD_INTEREST, NULL, local.key.length)
             if record != NULL:
@@ -288,13 +309,9 @@ cdef void _count_out(State* state, Link* to, Message* message, size_t length) no
     if to.kind == CLIENT:
         state.totals.out_client_msgs += 1
         state.totals.out_client_bytes += length
-    if to.pending > STALL_PENDING_BYTES:
+    if <int64_t> to.pending > state.limits.pending_free:
         if <int64_t> to.pending > state.limits.max_pending:
-            if to.kind == CLIENT:
-                state.totals.slow_clients += 1
-            else:
-                state.totals.slow_routes += 1
-            link_doom(state, to, SLOW_CONSUMER_PENDING_BYTES, False, NULL)
+            link_cut_off(state, to)
         elif message.source.kind == CLIENT and state.limits.fast_producer_stall:
             state.stalled_by = to
 

@@ -1,6 +1,6 @@
 """Subscriptions of links: made, found and checked."""
 
-from libc.stdint cimport uint16_t, uint32_t
+from libc.stdint cimport uint32_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
@@ -76,17 +76,19 @@ cdef Subscription* subscription_add(
     chars = <char*> (made + 1)
     if link != NULL:
         memcpy(chars, &link.id, 8)
-    memcpy(chars + 8, sid, sid_length)
+    if sid_length:
+        memcpy(chars + 8, sid, sid_length)
     memcpy(chars + 8 + sid_length, subject, subject_length)
-    memcpy(chars + 8 + sid_length + subject_length, queue, queue_length)
+    if queue_length:
+        memcpy(chars + 8 + sid_length + subject_length, queue, queue_length)
     made.link = link
     made.account = account
     made.sid = chars + 8
-    made.sid_length = <uint16_t> sid_length
+    made.sid_length = <uint32_t> sid_length
     made.interest.subject = chars + 8 + sid_length
     made.interest.subject_length = <uint32_t> subject_length
     made.interest.queue = made.interest.subject + subject_length
-    made.interest.queue_length = <uint16_t> queue_length
+    made.interest.queue_length = <uint32_t> queue_length
     made.interest.weight = weight
     made.interest.remote = link != NULL and link.kind == ROUTE
     made.interest.owner = link

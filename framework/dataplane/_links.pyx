@@ -7,16 +7,20 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memmove, strlen
 
-from framework.dataplane._delivery cimport link_doom, link_info, link_say, random_next, record_chars, record_new, subscription_drop
+from framework.dataplane._delivery cimport (
+    link_cut_off, link_doom, link_info, link_say, random_next, record_chars, record_new, subscription_drop,
+)
 from framework.dataplane._output cimport (
     block_chars, block_drop, block_new, output_discard,
 )
 from framework.dataplane._parser cimport parse
-from framework.dataplane._sinkbatch cimport batch_free, sink_flush, sink_release
+from framework.dataplane._sinkbatch cimport (
+    atomic_add_users, atomic_get, batch_free, publish_pointer, sink_flush, sink_is_full, sink_release,
+)
 from framework.dataplane._state cimport (
     AUTHENTICATION_TIMEOUT, CLIENT, CLIENT_CLOSED, DETAIL_BYTES, FRAME_OWN_BLOCK_BYTES, MAX_CONNECTIONS_EXCEEDED, READ_BLOCK_BYTES,
-    READ_ERROR, RECORD_CLOSED, RECORD_OPENED, ROUTE, SLOW_CONSUMER_WRITE_DEADLINE, STALE_CONNECTION, STALL_NS, STALL_PENDING_BYTES,
-    SYSTEM, Account, Block, Farewell, Limits, Link, LinkKindC, Record, Row, Segment, Sink, State, Subscription,
+    READ_ERROR, RECORD_CLOSED, RECORD_OPENED, RECORDS_WAITING_BYTES, ROUTE, SLOW_CONSUMER_WRITE_DEADLINE, STALE_CONNECTION,
+    STALL_NS, SYSTEM, Account, Block, Farewell, Limits, Link, LinkKindC, Record, Row, Segment, Sink, State, Subscription,
 )
 from framework.sublist._bytes cimport COPY_SLACK, hash_bytes
 from framework.sublist._sublist cimport sublist_close, sublist_open
@@ -72,6 +76,10 @@ cdef Account* account_new(State* state, const char* name, size_t length) noexcep
     sublist_open(&account.sublist, state.seed, CACHE_MAX)
     table_add(&state.account_names, &account.key)
     state.accounts[state.account_count] = account
+    if state.account_count == 0:
+        state.first_account = account
+    else:
+        publish_pointer(<void**> &state.accounts[state.account_count - 1].next, account)
     state.account_count += 1
     return account
 
@@ -98,6 +106,7 @@ cdef void state_free(State* state) noexcept nogil:
     while state.link_count:
         link_doom(state, state.links[0], CLIENT_CLOSED, False, NULL)
         links_bury(state)
+    state.filled = NULL
     while state.sinks != NULL:
         sink = state.sinks
         state.sinks = sink.next
@@ -331,14 +340,23 @@ cdef bint _keep(State* state, Link* link, char* at, size_t length, size_t need) 
     return True
 
 
+cdef bint _is_python_behind(State* state) noexcept nogil:
+    """Whether so many records wait already that no link may add to them."""
+    return atomic_get(&state.records_waiting) + state.record_bytes > RECORDS_WAITING_BYTES
+
+
 cdef void _pause(State* state, Link* link) noexcept nogil:
-    """Read a client no further for a while: what it publishes to is behind."""
+    """Read a link no further for a while: what it publishes to, or who hears of its doings, is behind."""
     link.paused = 1
     link.stalls += 1
     link.stalled_by = state.stalled_by.id if state.stalled_by != NULL else 0
+    link.stalled_sink = state.stalled_sink
+    if link.stalled_sink != NULL:
+        atomic_add_users(&link.stalled_sink.users, 1)
     link.stalled_until_ns = state.now_ns + STALL_NS
     state.paused_count += 1
-    state.totals.stalled_clients += 1
+    if link.kind == CLIENT:
+        state.totals.stalled_clients += 1
     if state.shell.watch != NULL:
         state.shell.watch(state.shell.self, link)
 
@@ -350,6 +368,7 @@ cdef void link_received(State* state, Link* link, size_t length) noexcept nogil:
     cdef char* end
     cdef size_t need = 0
     cdef int64_t out_before = state.totals.out_bytes
+    cdef int64_t records_before = state.record_bytes
     if length:
         link.received_ns = state.now_ns
     if link.big != NULL:
@@ -374,7 +393,13 @@ cdef void link_received(State* state, Link* link, size_t length) noexcept nogil:
         return
     if length:
         link.amplification = (state.totals.out_bytes - out_before) // <int64_t> length
-    if link.kind == CLIENT and not link.paused and (state.stalled_by != NULL or state.stalled_sink != NULL):
+    if link.kind == CLIENT and <int64_t> link.pending > state.limits.max_pending:
+        # By answers to what it said itself.
+        link_cut_off(state, link)
+    elif not link.paused and (
+        (link.kind == CLIENT and (state.stalled_by != NULL or state.stalled_sink != NULL))
+        or (state.record_bytes != records_before and _is_python_behind(state))
+    ):
         _pause(state, link)
     elif link.parked and state.shell.watch != NULL:
         state.shell.watch(state.shell.self, link)
@@ -385,20 +410,30 @@ cdef void link_hung_up(State* state, Link* link, int error) noexcept nogil:
     link_doom(state, link, READ_ERROR if error else CLIENT_CLOSED, False, NULL)
 
 
+cdef void _leave_sink(Link* link) noexcept nogil:
+    """Wait for a sink no more."""
+    sink_release(link.stalled_sink)
+    link.stalled_sink = NULL
+
+
 cdef void links_unpause(State* state) noexcept nogil:
-    """Read clients again whose receivers have caught up, or whose time is up."""
+    """Read links again whose receivers have caught up, or whose time is up. A full sink has no time: it is waited for."""
     cdef uint32_t at
     cdef Link* link
     cdef Link* slow
-    if state.paused_count == 0:
+    if state.paused_count == 0 or _is_python_behind(state):
         return
     for at in range(state.link_count):
         link = state.links[at]
         if not link.paused or link.doomed:
             continue
-        if state.now_ns < link.stalled_until_ns:
+        if link.stalled_sink != NULL:
+            if not link.stalled_sink.closed and sink_is_full(link.stalled_sink):
+                continue
+            _leave_sink(link)
+        if link.stalled_by and state.now_ns < link.stalled_until_ns:
             slow = link_of(state, link.stalled_by)
-            if (slow != NULL and slow.pending > STALL_PENDING_BYTES // 2) or link.stalled_by == 0:
+            if slow != NULL and <int64_t> slow.pending > state.limits.pending_free // 2:
                 continue
         link.paused = 0
         state.paused_count -= 1
@@ -413,6 +448,10 @@ cdef void _tick_ping(State* state, Link* link) noexcept nogil:
     cdef int64_t interval = state.limits.ping_interval_ns
     if link.kind != CLIENT:
         interval = min(interval, ROUTE_PING_INTERVAL_S * <int64_t> SECOND_NS)
+    if link.paused:
+        # Its PONG could not be read.
+        link.ping_due_ns = state.now_ns + interval
+        return
     if link.kind == CLIENT and link.rtt_ns and state.now_ns - link.received_ns < interval:
         # It is alive, and its round trip is known. Source: nats-server `client.go`, `processPingTimer`.
         link.pings_out = 0
@@ -527,6 +566,8 @@ cdef void _bury(State* state, Link* link) noexcept nogil:
             memcpy(record_chars(record), link.left, detail)
     if link.paused:
         state.paused_count -= 1
+    if link.stalled_sink != NULL:
+        _leave_sink(link)
     if link.kind == CLIENT:
         state.totals.connections -= 1
     else:

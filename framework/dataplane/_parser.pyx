@@ -27,9 +27,9 @@ from framework.dataplane._interest cimport (
 )
 from framework.dataplane._output cimport output_append, output_commit, output_reserve
 from framework.dataplane._state cimport (
-    AUTHENTICATION_VIOLATION, CLIENT, MAX_CONTROL_LINE_EXCEEDED, MAX_PAYLOAD_EXCEEDED, MEMO_HEAD_BYTES, MEMO_LINE_BYTES,
+    AUTHENTICATION_VIOLATION, CLIENT, LINE_BYTES_MAX, MAX_CONTROL_LINE_EXCEEDED, MAX_PAYLOAD_EXCEEDED, MEMO_HEAD_BYTES, MEMO_LINE_BYTES,
     MSG_HEADER_VIOLATION, PARSE_ERROR, PROTOCOL_VIOLATION, QUEUES_MAX, RECORD_ERR, RECORD_GREETING, RECORD_PONG, REFERENCE_BYTES,
-    ROUTE, ROUTE_CONTROL_LINE_FACTOR, STALL_PENDING_BYTES, Account, Block, ClosedStateC, Link, Memo, Message, Record, State,
+    ROUTE, ROUTE_CONTROL_LINE_FACTOR, SYSTEM, Account, Block, ClosedStateC, Link, Memo, Message, Record, State,
     Subscription,
 )
 from framework.sublist._bytes cimport copy_short, hash_bytes, same_bytes, write_decimal
@@ -87,19 +87,24 @@ cdef inline bint _is_blank(char c) noexcept nogil:
     return c == c" " or c == c"\t"
 
 
+cdef inline bint _is_gap(char c) noexcept nogil:
+    """Whether it parts words: a blank, or a CR within the line. Source: nats-server `client.go`, `splitArg`."""
+    return <unsigned char> c <= 32 and (c == c" " or c == c"\t" or c == c"\r")
+
+
 cdef bint _split(Line* line, const char* at, const char* end) noexcept nogil:
     """Part the words; False: too many."""
     cdef const char* start
     line.count = 0
     while True:
-        while at < end and _is_blank(at[0]):
+        while at < end and _is_gap(at[0]):
             at += 1
         if at == end:
             return True
         if line.count == WORDS_MAX:
             return False
         start = at
-        while at < end and not _is_blank(at[0]):
+        while at < end and not _is_gap(at[0]):
             at += 1
         line.words[line.count] = start
         line.lengths[line.count] = <uint32_t> (at - start)
@@ -286,7 +291,7 @@ cdef char* _repeat_to_client(State* state, Link* link, Memo* memo, char* at, cha
     cdef size_t used, space
     cdef int64_t count = 0
     cdef char* room
-    while not to.doomed and to.pending <= STALL_PENDING_BYTES and _is_next(memo, at, end, frame):
+    while not to.doomed and <int64_t> to.pending <= state.limits.pending_free and _is_next(memo, at, end, frame):
         room = output_reserve(state, to, need)
         if room == NULL:
             break
@@ -729,8 +734,12 @@ cdef char* parse(State* state, Link* link, char* at, char* end, Block* block, si
     cdef char* rest
     cdef int64_t line_max = state.limits.max_control_line
     cdef int64_t window
-    if link.kind != CLIENT:
+    if link.kind == SYSTEM:
+        line_max = end - at
+    elif link.kind != CLIENT:
         line_max *= ROUTE_CONTROL_LINE_FACTOR
+    if link.kind != SYSTEM and line_max > LINE_BYTES_MAX:
+        line_max = LINE_BYTES_MAX
     window = line_max + VERB_LONGEST + 2
     need[0] = 0
     while at < end and not link.doomed and not link.parked:
@@ -752,10 +761,13 @@ cdef char* parse(State* state, Link* link, char* at, char* end, Block* block, si
         if line_end - at > line_max and _words_length(at, line_end) > line_max and _may_begin(link, at, line_end):
             _refuse(state, link, MAX_CONTROL_LINE_EXCEEDED, b"maximum control line exceeded", NULL)
             break
-        if state.trace and need[0] == 0:
-            trace(state, link, True, at, line_end - at)
+        if state.trace:
+            if not link.line_traced:
+                trace(state, link, True, at, line_end - at)
+            link.line_traced = 0
         rest = _one_line(state, link, &words, at, end, line_end, eol + 1, block, need)
         if rest == NULL:
+            link.line_traced = state.trace and need[0] != 0
             break
         at = rest
     return at

@@ -20,9 +20,13 @@ cdef extern from *:
     #include <stdint.h>
     static inline int64_t atomic_add(int64_t *at, int64_t value) { return __atomic_add_fetch(at, value, __ATOMIC_ACQ_REL); }
     static inline int64_t atomic_get(int64_t *at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
+    static inline void publish_pointer(void **at, void *value) { __atomic_store_n(at, value, __ATOMIC_RELEASE); }
+    static inline void *seen_pointer(void **at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
     static inline int32_t atomic_add_users(int32_t *at, int32_t value) { return __atomic_add_fetch(at, value, __ATOMIC_ACQ_REL); }
     #endif
     """
     int64_t atomic_add(int64_t* at, int64_t value) noexcept nogil
     int64_t atomic_get(int64_t* at) noexcept nogil
+    void publish_pointer(void** at, void* value) noexcept nogil
+    void* seen_pointer(void** at) noexcept nogil
     int32_t atomic_add_users(int32_t* at, int32_t value) noexcept nogil

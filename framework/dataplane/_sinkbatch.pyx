@@ -21,13 +21,18 @@ cdef enum:
     OVERFLOW_REFUSE = 2
     BATCH_FIRST_BYTES = 4096
     BATCH_FIRST_MESSAGES = 16
+    # Many small messages take more than their bytes: as much again may be held beside them, and this much in any case.
+    BESIDE_FREE_BYTES = 1048576
 
 
 # ---- the loop's side ---------------------------------------------------------------------------------------------------
 
 
 cdef bint sink_is_full(Sink* sink) noexcept nogil:
-    return atomic_get(&sink.held) >= sink.bytes_max
+    return (
+        sink.given - atomic_get(&sink.returned) >= sink.bytes_max
+        or sink.given_beside - atomic_get(&sink.returned_beside) >= max(sink.bytes_max, <int64_t> BESIDE_FREE_BYTES)
+    )
 
 
 cdef void sink_release(Sink* sink) noexcept nogil:
@@ -38,7 +43,8 @@ cdef void sink_release(Sink* sink) noexcept nogil:
 
 cdef void batch_free(SinkBatch* batch) noexcept nogil:
     """Free a batch and give its bytes back to its sink. Callable from any thread."""
-    atomic_add(&batch.sink.held, -<int64_t> batch.used)
+    atomic_add(&batch.sink.returned, batch.used)
+    atomic_add(&batch.sink.returned_beside, batch.beside)
     sink_release(batch.sink)
     free(batch.messages)
     free(batch.chars)
@@ -50,6 +56,8 @@ cdef SinkBatch* _batch_new(Sink* sink) noexcept nogil:
     if batch == NULL:
         return NULL
     batch.sink = sink
+    batch.beside = sizeof(SinkBatch) + sizeof(Record)
+    sink.given_beside += batch.beside
     atomic_add_users(&sink.users, 1)
     return batch
 
@@ -119,7 +127,9 @@ cdef bint sink_put(State* state, Sink* sink, Message* message) noexcept nogil:
     memcpy(at, message.body, message.body_length)
     batch.count += 1
     batch.used += need
-    atomic_add(&sink.held, need)
+    batch.beside += sizeof(SinkMessage)
+    sink.given += need
+    sink.given_beside += sizeof(SinkMessage)
     if not sink.filled:
         sink.filled = 1
         sink.next_filled = state.filled
@@ -127,11 +137,27 @@ cdef bint sink_put(State* state, Sink* sink, Message* message) noexcept nogil:
     return True
 
 
+cdef void _trim(SinkBatch* batch) noexcept nogil:
+    """Give back the room that was left: a batch may be held for long."""
+    cdef void* less
+    if batch.capacity > 2 * batch.used and batch.used:
+        less = realloc(batch.chars, batch.used)
+        if less != NULL:
+            batch.chars = <char*> less
+            batch.capacity = batch.used
+    if batch.room > 2 * batch.count and batch.count:
+        less = realloc(batch.messages, batch.count * sizeof(SinkMessage))
+        if less != NULL:
+            batch.messages = <SinkMessage*> less
+            batch.room = batch.count
+
+
 cdef void sink_flush(State* state, Sink* sink) noexcept nogil:
     """Hand the sink's batch over as an event."""
     cdef Record* record
     if sink.batch == NULL:
         return
+    _trim(sink.batch)
     record = record_new(state, RECORD_DELIVERED, NULL, 0)
     if record == NULL:
         sink.dropped += sink.batch.count
@@ -153,6 +179,10 @@ cdef struct BatchView:
     const char* chars
 
 
+cdef SinkBatch EMPTY
+# What is in a batch that Python made.
+
+
 cdef class Batch:
     """Messages of one sink and turn, at most 2,000 or 256 KiB (a single message may be longer), in order of arrival.
 
@@ -162,8 +192,11 @@ cdef class Batch:
     cdef SinkBatch* batch
     cdef BatchView view
 
+    def __cinit__(self) -> None:
+        self.batch = &EMPTY
+
     def __dealloc__(self) -> None:
-        if self.batch != NULL:
+        if self.batch != &EMPTY:
             batch_free(self.batch)
 
     def __len__(self) -> int:

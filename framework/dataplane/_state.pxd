@@ -19,12 +19,16 @@ cdef enum:
     STALL_PENDING_BYTES = 4194304
     # A client that publishes to a link with so much waiting is read no further for a while.
     STALL_NS = 10000000
+    # As long as so much of what links reported waits for Python, who reports more is read no further.
+    RECORDS_WAITING_BYTES = 16777216
     BLOCKS_KEPT = 192
     MEMO_LINE_BYTES = 224
     MEMO_HEAD_BYTES = 320
     BATCH_MESSAGES = 2000
     BATCH_BYTES = 262144
     ROUTE_CONTROL_LINE_FACTOR = 16
+    LINE_BYTES_MAX = 131072
+    # Of any link, whatever the limits say: an incomplete line must leave room in the block that it is read into.
     UNREGISTERED_READ_BYTES = 4096
     QUEUES_MAX = 1024
     # Queue groups in one RMSG.
@@ -84,6 +88,8 @@ cdef struct Account:
     SublistState sublist
     Table interest
     # Local interest by subject and queue: what routes were told.
+    Account* next
+    # Made after it; set when that one is complete, so that any thread may walk along.
     Link** routes
     uint32_t route_count
     uint32_t route_room
@@ -110,7 +116,7 @@ cdef struct Subscription:
     int64_t msgs
     int64_t max_msgs
     const char* sid
-    uint16_t sid_length
+    uint32_t sid_length
     uint8_t dead
 
 
@@ -157,6 +163,8 @@ cdef struct Link:
     uint8_t ponged
     # Its first PING behind CONNECT was answered: INFO may come at any time now.
     uint8_t account_omitted
+    uint8_t line_traced
+    # The line of its incomplete frame is in the trace already.
     uint8_t picked
     uint16_t reason
     uint16_t port
@@ -182,6 +190,8 @@ cdef struct Link:
     Memo* memo
     Link* next_dirty
     uint64_t stalled_by
+    Sink* stalled_sink
+    # That it waits for; counts among its users.
     int64_t stalled_until_ns
     int64_t written_ns
     int64_t opened_ns
@@ -204,8 +214,12 @@ cdef struct Sink:
     Account* account
     Subscription* subscription
     int64_t bytes_max
-    int64_t held
-    # Bytes of its messages that Python has not let go of; touched by both threads, atomically.
+    int64_t given
+    int64_t given_beside
+    # Bytes of its messages, and of what they lie in, ever.
+    int64_t returned
+    int64_t returned_beside
+    # Of these, what Python has let go of; touched by both threads, atomically.
     int64_t dropped
     int32_t users
     # Itself and its batches, atomically.
@@ -232,6 +246,8 @@ cdef struct SinkBatch:
     uint32_t count
     uint32_t room
     size_t used
+    size_t beside
+    # Bytes that it takes beside its messages.
     size_t capacity
     SinkMessage* messages
     char* chars
@@ -299,6 +315,8 @@ cdef struct Limits:
     int64_t max_payload
     int64_t max_control_line
     int64_t max_pending
+    int64_t pending_free
+    # Up to here nothing follows from what waits: STALL_PENDING_BYTES, or `max_pending` where that is less.
     int64_t max_connections
     int64_t max_subscriptions
     int64_t ping_interval_ns
@@ -361,6 +379,7 @@ cdef struct State:
     uint64_t next_cid
     int64_t now_ns
     int64_t tick_due_ns
+    Account* first_account
     Account** accounts
     uint32_t account_count
     Table account_names
@@ -396,7 +415,10 @@ cdef struct State:
     Sink* stalled_sink
     Record* first_record
     Record* last_record
-    uint32_t record_count
+    int64_t record_bytes
+    # Of the records made in this turn, without those of sinks, which have bounds of their own.
+    int64_t records_waiting
+    # Such bytes that Python has not taken; touched by both threads, atomically.
     char* info[4]
     size_t info_length[4]
     uint32_t info_version[4]

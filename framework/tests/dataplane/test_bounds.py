@@ -1,0 +1,143 @@
+"""What waits has bounds, whoever is slow: a peer, a sink, or Python."""
+
+from __future__ import annotations
+
+import pytest
+
+from framework.dataplane import Closed, Delivered, LinksAnswered, Overflow, PlaneLimits
+from framework.tests.dataplane.conftest import Peer, Talk
+from framework.wire.closed_state import ClosedState
+
+KIB = b"PUB s 1024\r\n" + b"x" * 1024 + b"\r\n"
+
+
+def _stalls(peer: Peer) -> int:
+    peer.talk.core.ask_links(1)
+    peer.talk.turn()
+    *_, answer = peer.talk.of(LinksAnswered)
+    return next(row.stalls for row in answer.rows if row.link == peer.link)
+
+
+@pytest.mark.parametrize("line", [b"PING\r\n", b"SUB .. 1\r\n", b"UNSUB 1\r\n"])
+def test_answers_that_nobody_reads_cut_a_client_off(line: bytes) -> None:
+    talk = Talk(PlaneLimits(max_pending=1_000_000))
+    client = talk.client(verbose=True)
+    for _ in range(100):
+        talk.core.feed(client.link, line * 5_000, talk.now_ns)
+    talk.turn()
+    (event,) = talk.of(Closed)
+
+    assert ClosedState.SLOW_CONSUMER_PENDING_BYTES == event.reason
+    assert event.row.pending_bytes < 1_500_000
+    assert 1 == talk.core.totals().slow_clients
+
+
+def test_a_small_bound_of_what_waits_is_in_force() -> None:
+    talk = Talk(PlaneLimits(max_pending=100_000))
+    publisher, slow = talk.client(), talk.client()
+    slow.say(b"SUB s 1\r\n")
+    for _ in range(200):
+        talk.core.feed(publisher.link, KIB, talk.now_ns)
+    talk.turn()
+
+    (event,) = talk.of(Closed)
+
+    assert slow.link == event.link
+    assert 100_000 < event.row.pending_bytes < 140_000
+
+
+def test_interest_that_a_route_does_not_read_cuts_it_off() -> None:
+    talk = Talk(PlaneLimits(max_pending=1_000_000))
+    client, route = talk.client(), talk.route()
+    for _ in range(100):
+        talk.core.feed(client.link, b"SUB a 1\r\nUNSUB 1\r\n" * 2_000, talk.now_ns)
+    talk.turn()
+
+    assert [route.link] == [event.link for event in talk.of(Closed)]
+    assert 1 == talk.core.totals().slow_routes
+
+
+def test_a_route_is_told_all_interest_whatever_its_size() -> None:
+    talk = Talk(PlaneLimits(max_pending=100_000))
+    client = talk.client()
+    client.say(b"".join(b"SUB subject.%d %d\r\n" % (sid, sid) for sid in range(10_000)))
+
+    assert 10_000 == talk.route().heard().count(b"RS+ ")
+
+
+def test_a_client_that_waits_for_a_sink_is_read_when_there_is_room_and_not_before(
+    talk: Talk,
+) -> None:
+    talk.core.subscribe_sink(0, b"s", bytes_max=1000, overflow=Overflow.STALL)
+    client = talk.client()
+    counts = []
+    for _ in range(3):
+        talk.core.feed(client.link, KIB * 3, talk.now_ns)
+        talk.turn(1)
+        counts.append(_stalls(client))
+    talk.events.clear()
+    talk.turn()
+    for _ in range(3):
+        talk.core.feed(client.link, KIB * 3, talk.now_ns)
+        counts.append(_stalls(client))
+
+    assert [1, 1, 1, 2, 2, 2] == counts
+
+
+def test_a_sink_that_ends_lets_its_clients_go(talk: Talk) -> None:
+    sink = talk.core.subscribe_sink(0, b"s", bytes_max=1000, overflow=Overflow.STALL)
+    client = talk.client()
+    client.say(KIB * 3)
+    before = _stalls(client)
+    talk.core.unsubscribe_sink(sink)
+    talk.core.subscribe_sink(0, b"s", bytes_max=1000, overflow=Overflow.STALL)
+    talk.turn()
+    client.say(KIB * 3)
+
+    assert (1, 2) == (before, _stalls(client))
+
+
+def test_a_client_that_is_not_read_is_not_given_up_for_its_silence() -> None:
+    talk = Talk(PlaneLimits(ping_interval_s=1, ping_max=1))
+    talk.core.subscribe_sink(0, b"s", bytes_max=1000, overflow=Overflow.STALL)
+    client = talk.client()
+    client.say(KIB * 3)
+    for _ in range(20):
+        talk.turn(1)
+
+    assert [] == talk.of(Closed)
+
+
+def test_small_messages_count_with_what_they_lie_in(talk: Talk) -> None:
+    talk.core.subscribe_sink(0, b"s", bytes_max=1_000_000)
+    client = talk.client()
+    client.say(b"PUB s 0\r\n\r\n" * 50_000)
+    held = sum(len(event.batch) for event in talk.of(Delivered))
+    talk.events.clear()
+    client.say(b"PUB s 0\r\n\r\n" * 1_000)
+
+    assert 20_000 < held < 40_000
+    assert 50_000 == held + talk.core.totals().dropped
+    assert 1_000 == sum(len(event.batch) for event in talk.of(Delivered))
+
+
+def test_who_reports_more_than_python_takes_is_read_no_further(talk: Talk) -> None:
+    talk.core.watch_interest(watch=True)
+    client = talk.client()
+    talk.core.ask_links(1)
+    for _ in range(20):
+        talk.core.feed(client.link, b"SUB a 1\r\nUNSUB 1\r\n" * 2_000, talk.now_ns)
+        talk.core.turn(talk.now_ns)
+    first = _stalls(client)
+    client.say(b"SUB a 1\r\nUNSUB 1\r\n" * 1_000)
+
+    assert (1, 1) == (first, _stalls(client))
+
+
+def test_remembered_matches_have_a_bound_in_bytes(talk: Talk) -> None:
+    client = talk.client(echo=False)
+    client.say(b"".join(b"SUB s.> %d\r\n" % sid for sid in range(2_000)))
+    for subject in range(1_000):
+        talk.core.feed(client.link, b"PUB s.%d r 0\r\n\r\n" % subject * 2, talk.now_ns)
+
+    assert 100 < talk.core.sublist_counters().cached < 700
