@@ -210,14 +210,14 @@ def _connection_document(
     if connect:
         told = {"name": connect.name, "lang": connect.lang, "version": connect.version}
         document |= {name: value for name, value in told.items() if value}
-    if question.auth:
-        if connect and connect.user:
-            document["authorized_user"] = connect.user
-        document["name_tag"] = GLOBAL_ACCOUNT
+    if question.auth and connect and connect.user:
+        document["authorized_user"] = connect.user
     if question.subs_detail and subscriptions:
         document["subscriptions_list_detail"] = [
             subscription_detail(it, row.cid) for it in subscriptions
         ]
     elif question.subs and subscriptions:
         document["subscriptions_list"] = [text_from_bytes(it.subject) for it in subscriptions]
+    if question.auth:
+        document["name_tag"] = GLOBAL_ACCOUNT
     return document

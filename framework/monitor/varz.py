@@ -6,15 +6,15 @@ Source: nats-server `monitor.go`, `createVarz` and `updateVarzRuntimeFields`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
+from framework.monitor.limits import ROUTE_LOGIN_TIMEOUT_S
 from framework.spec.formats import time_text, uptime_text
 from framework.wire.version import CLIENT_PROTOCOL, NATS_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from framework.dataplane.limits import PlaneLimits
     from framework.dataplane.totals import Totals
     from framework.monitor.source import MonitorSource, ServerFacts
 
@@ -23,12 +23,13 @@ _NS_PER_S: Final = 1_000_000_000
 
 async def answer_varz(source: MonitorSource, _query: Mapping[str, str]) -> object:
     """Return the document; a query changes nothing."""
+    totals = source.totals()
     return {
         **_identity(source),
         **_configuration(source, source.facts),
         **_runtime(source, source.facts),
-        **_counters(source.totals()),
-        **_rest(source, source.facts),
+        **_counters(totals),
+        **_rest(source, source.facts, totals),
     }
 
 
@@ -63,7 +64,7 @@ def _configuration(source: MonitorSource, facts: ServerFacts) -> dict[str, objec
         "max_control_line": limits.max_control_line,
         "max_payload": limits.max_payload,
         "max_pending": limits.max_pending,
-        "cluster": _cluster(source, facts, limits),
+        "cluster": _cluster(source, facts),
         "gateway": {},
         "leaf": {},
         "mqtt": {},
@@ -74,16 +75,17 @@ def _configuration(source: MonitorSource, facts: ServerFacts) -> dict[str, objec
     }
 
 
-def _cluster(source: MonitorSource, facts: ServerFacts, limits: PlaneLimits) -> dict[str, object]:
-    if facts.cluster_address is None:
+def _cluster(source: MonitorSource, facts: ServerFacts) -> dict[str, object]:
+    if facts.cluster_address is None or facts.cluster is None:
         return {}
     host, port = facts.cluster_address
-    urls = facts.cluster.get("routes") if facts.cluster else None
+    urls, login = facts.cluster.get("routes"), facts.cluster.get("authorization")
+    timeout_s = cast("Mapping[str, float]", login)["timeout"] if login else ROUTE_LOGIN_TIMEOUT_S
     return {
         "name": source.cluster_name,
         "addr": host,
         "cluster_port": port,
-        "auth_timeout": _short(limits.auth_timeout_s),
+        "auth_timeout": _short(timeout_s),
         **({"urls": [_without_user(str(url)) for url in urls]} if isinstance(urls, tuple) else {}),
         "tls_timeout": 2,
     }
@@ -122,8 +124,6 @@ def _counters(totals: Totals) -> dict[str, object]:
         "stale_connections": totals.stale_clients + totals.stale_routes,
         "stalled_clients": totals.stalled_clients,
         "subscriptions": totals.subscriptions,
-        "slow_consumer_stats": _by_kind(totals.slow_clients, totals.slow_routes),
-        "stale_connection_stats": _by_kind(totals.stale_clients, totals.stale_routes),
     }
 
 
@@ -131,13 +131,15 @@ def _by_kind(clients: int, routes: int) -> dict[str, int]:
     return {"clients": clients, "routes": routes, "gateways": 0, "leafs": 0}
 
 
-def _rest(source: MonitorSource, facts: ServerFacts) -> dict[str, object]:
+def _rest(source: MonitorSource, facts: ServerFacts, totals: Totals) -> dict[str, object]:
     return {
         "http_req_stats": dict(source.request_counts),
         "config_load_time": time_text(facts.config_loaded_ns),
         "config_digest": facts.config_digest,
         **({"tags": list(facts.tags)} if facts.tags else {}),
         **({"metadata": dict(facts.metadata)} if facts.metadata else {}),
+        "slow_consumer_stats": _by_kind(totals.slow_clients, totals.slow_routes),
+        "stale_connection_stats": _by_kind(totals.stale_clients, totals.stale_routes),
         "disk_io_wait_stats": {"waiters": 0, "waits": 0, "wait_time": 0, "max_wait_time": 0},
     }
 

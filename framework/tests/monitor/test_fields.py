@@ -46,6 +46,12 @@ def shape(value: Any, path: str = "") -> dict[str, str]:
     return {path: type(value).__name__}
 
 
+def fetch(server: ServerProcess, path: str) -> Any:
+    url = f"http://127.0.0.1:{server.monitor_port}{path}"
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        return json.load(answer)
+
+
 def ask(server: ServerProcess, path: str) -> dict[str, str]:
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as sock:
         sock.recv(4_096)
@@ -56,9 +62,7 @@ def ask(server: ServerProcess, path: str) -> dict[str, str]:
         data = b""
         while b"PONG\r\n" not in data:
             data += sock.recv(4_096)
-        url = f"http://127.0.0.1:{server.monitor_port}{path}"
-        with urllib.request.urlopen(url, timeout=10) as answer:
-            return shape(json.load(answer))
+        return shape(fetch(server, path))
 
 
 @pytest.mark.interop
@@ -89,3 +93,19 @@ def test_fields_are_those_of_the_real_server(
 
     assert missing == {}
     assert set(ours) - set(theirs) - EXTRA == set()
+    assert [name for name in ours if name in theirs and "[]" not in name] == [
+        name for name in theirs if name in ours and "[]" not in name
+    ]
+
+
+@pytest.mark.interop
+@pytest.mark.parametrize("login", ["", "authorization { user: a, password: b, timeout: 3.5 }"])
+def test_the_cluster_has_the_values_of_the_real_server(
+    start_server: StartServer, real_server: StartRealServer, login: str
+) -> None:
+    config = CONFIG.replace("routes:", f"{login}\nroutes:")
+    theirs = fetch(real_server(config=config, clustered=True), "/varz")["cluster"]
+    ours = fetch(start_server(config=config, clustered=True), "/varz")["cluster"]
+
+    assert theirs.pop("pool_size")
+    assert {**theirs, "cluster_port": ours["cluster_port"]} == ours
