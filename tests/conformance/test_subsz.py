@@ -17,7 +17,7 @@ SESSION = (
     b"PUB foo 1\r\nx\r\nPUB foo.a 1\r\nx\r\nPUB none.a 1\r\nx\r\nPUB q.x 1\r\nx\r\n"
     b"UNSUB 3\r\nPUB foo 1\r\nx\r\n"
     b"SUB foo 7\r\nUNSUB 7 2\r\nPUB foo 1\r\nx\r\nPUB foo.a 1\r\nx\r\nPUB foo 1\r\nx\r\n"
-    b"PUB foo.a 1\r\nx\r\nPUB foo 1\r\nx\r\nSUB > 8\r\n"
+    b"PUB foo.a 1\r\nx\r\nPUB foo 1\r\nx\r\nSUB foo.* 8\r\nPUB foo 1\r\nx\r\nUNSUB 8\r\n"
 )
 
 
