@@ -76,6 +76,12 @@ cdef struct Node:
     uint32_t children
 
 
+cdef struct Branch:
+    # What a walk down the tree has yet to look at: the rest of the subject, below a node.
+    Node* node
+    const char* subject
+
+
 cdef enum:
     BUCKETS = 256
 
@@ -112,6 +118,9 @@ cdef struct SublistState:
     InterestList** reached
     uint32_t reached_count
     uint32_t reached_room
+    Branch* branches
+    uint32_t branch_count
+    uint32_t branch_room
 
 
 cdef bint sublist_open(SublistState* self, uint64_t seed, uint32_t cache_max) noexcept nogil

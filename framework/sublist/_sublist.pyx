@@ -332,8 +332,25 @@ cdef bint _reach(SublistState* self, InterestList* found) noexcept nogil:
     return True
 
 
-cdef bint _walk(SublistState* self, Node* node, const char* subject, const char* end) noexcept nogil:
-    """Collect the lists below `node` that the rest of the subject reaches; False: no memory."""
+cdef bint _put_off(SublistState* self, Node* node, const char* subject) noexcept nogil:
+    """Look below `node` later; False: no memory."""
+    cdef Branch* grown
+    cdef uint32_t room
+    if self.branch_count == self.branch_room:
+        room = self.branch_room * 2 if self.branch_room else 16
+        grown = <Branch*> realloc(self.branches, room * sizeof(Branch))
+        if grown == NULL:
+            return False
+        self.branches = grown
+        self.branch_room = room
+    self.branches[self.branch_count].node = node
+    self.branches[self.branch_count].subject = subject
+    self.branch_count += 1
+    return True
+
+
+cdef bint _walk_one(SublistState* self, Node* node, const char* subject, const char* end) noexcept nogil:
+    """Collect the lists on the way of literal tokens below `node`, and put off the branches of `*`; False: no memory."""
     cdef const char* dot
     cdef Node* child
     while True:
@@ -349,7 +366,7 @@ cdef bint _walk(SublistState* self, Node* node, const char* subject, const char*
             if dot == end:
                 if not _reach(self, &child.here):
                     return False
-            elif not _walk(self, child, dot + 1, end):
+            elif not _put_off(self, child, dot + 1):
                 return False
         child = _child(self, node, subject, dot - subject)
         if child == NULL:
@@ -358,6 +375,18 @@ cdef bint _walk(SublistState* self, Node* node, const char* subject, const char*
             return _reach(self, &child.here)
         node = child
         subject = dot + 1
+
+
+cdef bint _walk(SublistState* self, const char* subject, const char* end) noexcept nogil:
+    """Collect the lists of the tree that a subject reaches; False: no memory. Not by recursion: a peer says how deep it goes."""
+    self.branch_count = 0
+    if not _walk_one(self, &self.root, subject, end):
+        return False
+    while self.branch_count:
+        self.branch_count -= 1
+        if not _walk_one(self, self.branches[self.branch_count].node, self.branches[self.branch_count].subject, end):
+            return False
+    return True
 
 
 cdef bint _is_matchable(const char* subject, size_t length) noexcept nogil:
@@ -478,7 +507,7 @@ cdef bint _fill(SublistState* self, Match* match, const char* subject, size_t le
         literal = <Literal*> table_find(&self.literals, hashed, subject, length)
         if literal != NULL and not _reach(self, &literal.here):
             return False
-        if not _walk(self, &self.root, subject, subject + length):
+        if not _walk(self, subject, subject + length):
             return False
     for which in range(self.reached_count):
         total += self.reached[which].count
@@ -625,12 +654,16 @@ cdef void _free_slots(Table* table, bint lists) noexcept nogil:
 
 
 cdef void _free_node(Node* node, bint itself) noexcept nogil:
-    free(node.here.items)
-    free(node.rest.items)
-    if node.any_token != NULL:
-        _free_node(node.any_token, True)
-    if itself:
-        free(node)
+    """Free what a node holds, `itself` or not, and the nodes of `*` below it."""
+    cdef Node* following
+    while node != NULL:
+        following = node.any_token
+        free(node.here.items)
+        free(node.rest.items)
+        if itself:
+            free(node)
+        itself = True
+        node = following
 
 
 cdef void sublist_close(SublistState* self) noexcept nogil:
@@ -651,6 +684,7 @@ cdef void sublist_close(SublistState* self) noexcept nogil:
     free(self.scratch.store)
     free(self.seen)
     free(self.reached)
+    free(self.branches)
     table_clear(&self.cache)
     memset(self, 0, sizeof(SublistState))
 
