@@ -150,11 +150,11 @@ cdef int64_t _words_length(const char* at, const char* end) noexcept nogil:
 
 cdef bint _may_begin(Link* link, const char* at, const char* end) noexcept nogil:
     """Whether an incomplete line may still become an operation."""
-    cdef const char* verb = b"pub |hpub |sub |unsub |connect |ping|pong|info |+ok|-err|"
+    cdef const char* verb = b"pub |hpub |sub |unsub |connect|ping|pong|info |+ok|-err|"
     cdef const char* got
     cdef char c
     if link.kind == ROUTE:
-        verb = b"rmsg |hmsg |rs+ |rs- |a+ |a- |connect |ping|pong|info |+ok|-err|"
+        verb = b"rmsg |hmsg |rs+ |rs- |a+ |a- |connect|ping|pong|info |+ok|-err|"
     while verb[0]:
         got = at
         while verb[0] != c"|" and got < end:

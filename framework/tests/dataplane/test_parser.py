@@ -30,6 +30,7 @@ CLIENT_SCRIPTS = [
     CONNECT + b"HPUB h 9 3\r\nabc\r\n",
     CONNECT + b"RS+ $G foo\r\n",
     b"SUB a 1\r\n-ERR 'no'\r\nPING\r\n",
+    b"CONNECT\r\nPING\r\n",
     b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
     b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
     CONNECT + b"PUB big 70000\r\n" + b"z" * 70000 + b"\r\nPING\r\n",
