@@ -65,7 +65,6 @@ def ask(server: ServerProcess, path: str) -> dict[str, str]:
         return shape(fetch(server, path))
 
 
-@pytest.mark.interop
 @pytest.mark.parametrize(
     "path",
     [
@@ -98,7 +97,6 @@ def test_fields_are_those_of_the_real_server(
     ]
 
 
-@pytest.mark.interop
 @pytest.mark.parametrize("login", ["", "authorization { user: a, password: b, timeout: 3.5 }"])
 def test_the_cluster_has_the_values_of_the_real_server(
     start_server: StartServer, real_server: StartRealServer, login: str
