@@ -28,7 +28,7 @@ from framework.dataplane._interest cimport (
 from framework.dataplane._output cimport output_append, output_commit, output_reserve
 from framework.dataplane._state cimport (
     AUTHENTICATION_VIOLATION, CLIENT, LINE_BYTES_MAX, MAX_CONTROL_LINE_EXCEEDED, MAX_PAYLOAD_EXCEEDED, MEMO_HEAD_BYTES, MEMO_LINE_BYTES,
-    MSG_HEADER_VIOLATION, PARSE_ERROR, PROTOCOL_VIOLATION, QUEUES_MAX, RECORD_ERR, RECORD_GREETING, RECORD_PONG, REFERENCE_BYTES,
+    PARSE_ERROR, PROTOCOL_VIOLATION, QUEUES_MAX, RECORD_ERR, RECORD_GREETING, RECORD_PONG, REFERENCE_BYTES,
     ROUTE, ROUTE_CONTROL_LINE_FACTOR, SYSTEM, Account, Block, ClosedStateC, Link, Memo, Message, Record, State,
     Subscription,
 )
@@ -77,7 +77,7 @@ cdef void _refuse_line(State* state, Link* link, const char* at, const char* end
         count += 1
         at += 1
     detail[count] = 0
-    _refuse(state, link, PARSE_ERROR, b"Unknown Protocol Operation", detail)
+    _refuse(state, link, PROTOCOL_VIOLATION, b"Unknown Protocol Operation", detail)
 
 
 # ---- words and numbers -------------------------------------------------------------------------------------------------
@@ -394,10 +394,10 @@ cdef char* _publish(
     if headers:
         header = _number(words.words[words.count - 2], words.lengths[words.count - 2])
     if total < 0 or header < 0 or header > total:
-        _refuse(state, link, PROTOCOL_VIOLATION, b"Bad or Missing Size", NULL)
+        _refuse(state, link, PROTOCOL_VIOLATION, b"Bad or Missing Size", b"Bad or Missing Size")
         return NULL
     if headers and not link.headers:
-        _refuse(state, link, MSG_HEADER_VIOLATION, b"message headers not supported", NULL)
+        _refuse(state, link, PROTOCOL_VIOLATION, b"message headers not supported", b"message headers not supported")
         return NULL
     message.source = link
     message.account = link.account
@@ -452,7 +452,7 @@ cdef char* _routed(
     if headers:
         header = _number(words.words[words.count - 2], words.lengths[words.count - 2])
     if total < 0 or header < 0 or header > total:
-        _refuse(state, link, PROTOCOL_VIOLATION, b"Bad or Missing Size", NULL)
+        _refuse(state, link, PROTOCOL_VIOLATION, b"Bad or Missing Size", b"Bad or Missing Size")
         return NULL
     message.source = link
     message.subject = words.words[first - 1]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from framework.errors import ProtocolError
 from framework.monitor import ClosedClient
@@ -27,6 +27,7 @@ from framework.spec import (
     Refused,
     Traced,
 )
+from framework.spec.endings import log_ending
 from framework.spec.tracing import log_traced
 from framework.wire.document import parse_document
 from framework.wire.info import ClientConnect
@@ -51,16 +52,6 @@ if TYPE_CHECKING:
         def report_closed(self, connection: ConnectionInfo, reason: ClosedState) -> None:
             """Take note of its end."""
             ...
-
-
-_QUIET: Final = frozenset({
-    ClosedState.CLIENT_CLOSED,
-    ClosedState.READ_ERROR,
-    ClosedState.WRITE_ERROR,
-    ClosedState.SERVER_SHUTDOWN,
-    ClosedState.STALE_CONNECTION,
-})
-"""Ends that are nobody's fault, or the network's."""
 
 
 @dataclass(slots=True)
@@ -173,7 +164,7 @@ class Clients:
             self._check(connect)
         except ProtocolError as error:
             words = f"-ERR '{error.text}'\r\n".encode()
-            self._log.error("{detail}", detail=str(error), remote=_remote(client), cid=client.cid)
+            self._log.error("{detail}", detail=str(error), **_prefix(client))
             self._plane.close(event.link, error.reason, words)
             return
         if self._logins is None:
@@ -276,19 +267,10 @@ class Clients:
             # The plane has closed it, because it said something else before it logged in.
             self._log.error("authentication error", remote=_remote(client), cid=client.cid)
         self.closed.append(ClosedClient(event.row, connect, event.reason, event.closed_ns))
-        if event.detail and event.reason not in _QUIET:
-            self._log.error(
-                "{reason}: {detail}",
-                reason=event.reason.text,
-                detail=event.detail,
-                **_prefix(client),
-            )
+        log = self._log.bind(**_prefix(client))
+        log_ending(log, event)
         if debug:
-            self._log.debug(
-                "Client connection closed: {reason}",
-                reason=event.reason.text,
-                **_prefix(client),
-            )
+            log.debug("Client connection closed: {reason}", reason=event.reason.text)
         if self._notices and client.has_begun:
             self._notices.report_closed(_connection_info(event.link, client), event.reason)
 

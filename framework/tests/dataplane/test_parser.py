@@ -139,7 +139,7 @@ def test_garbage_gives_the_same_in_pieces_and_never_more_than_an_error(
 @pytest.mark.parametrize(
     ("said", "answer", "reason"),
     [
-        (b"NOPE\r\n", b"-ERR 'Unknown Protocol Operation'\r\n", ClosedState.PARSE_ERROR),
+        (b"NOPE\r\n", b"-ERR 'Unknown Protocol Operation'\r\n", ClosedState.PROTOCOL_VIOLATION),
         (
             b"PUB foo 1048577\r\n",
             b"-ERR 'Maximum Payload Violation'\r\n",

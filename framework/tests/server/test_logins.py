@@ -31,6 +31,9 @@ VIOLATION = b"-ERR 'Authorization Violation'\r\n"
 
 
 class Log(CapturingLogger):
+    def bind(self, **_fields: Any) -> Log:
+        return self
+
     def is_enabled_for(self, level: int) -> bool:
         return level > 10
 

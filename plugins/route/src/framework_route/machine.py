@@ -210,9 +210,8 @@ class ConnectionMachine:
         if self._phase in {_Phase.REGISTERED, _Phase.CLOSED}:
             return []
         if self._url is not None:
-            return self._close(ClosedState.STALE_CONNECTION, "Stale Connection", level=Level.DEBUG)
-        words = "Authentication Timeout"
-        return self._close(ClosedState.AUTHENTICATION_TIMEOUT, words, level=Level.DEBUG)
+            return self._close(ClosedState.STALE_CONNECTION, "Stale Connection")
+        return self._close(ClosedState.AUTHENTICATION_TIMEOUT, "Authentication Timeout")
 
     def _close(
         self, reason: ClosedState, text: str = "", *, level: Level | None = None

@@ -21,6 +21,7 @@ from framework.spec import (
     Opened,
     Traced,
 )
+from framework.spec.endings import log_ending
 from framework.spec.tracing import log_traced
 from framework.wire.document import build_document
 from framework_route.effect import (
@@ -61,14 +62,6 @@ if TYPE_CHECKING:
 
 ROUTE_MANAGER = "route_manager"
 """Name of its ComponentSpec."""
-
-_QUIET = frozenset({
-    ClosedState.CLIENT_CLOSED,
-    ClosedState.READ_ERROR,
-    ClosedState.WRITE_ERROR,
-    ClosedState.SERVER_SHUTDOWN,
-})
-"""Ends that are nobody's fault, or the network's."""
 
 
 @dataclass(slots=True)
@@ -211,10 +204,7 @@ class RouteManager(Component):
             known.actor.stop(block=False)
 
     def _bury(self, event: Closed) -> None:
-        if event.detail:
-            log = self._log_of(event.link)
-            write = log.debug if event.reason in _QUIET else log.error
-            write("Route connection failed: {detail}", detail=event.detail)
+        log_ending(self._log_of(event.link), event)
         self._perform(self._mesh.receive_closed(event.link, event.reason))
         del self._links[event.link]
 

@@ -1,0 +1,59 @@
+"""Log lines that say what ended a connection, for whoever owns a kind of connection."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from framework.dataplane.link import LinkKind
+from framework.wire.closed_state import ClosedState
+
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
+
+    from framework.dataplane.event import Closed
+
+_DEBUG: Final = {
+    ClosedState.AUTHENTICATION_TIMEOUT: "Authentication Timeout",
+    ClosedState.STALE_CONNECTION: "Stale Client Connection - Closing",
+}
+_INFO: Final = {
+    ClosedState.SLOW_CONSUMER_PENDING_BYTES: "Slow Consumer Detected: MaxPending Exceeded",
+    ClosedState.SLOW_CONSUMER_WRITE_DEADLINE: "Slow Consumer Detected: WriteDeadline exceeded",
+}
+_ERROR: Final = {
+    ClosedState.MAX_CONNECTIONS_EXCEEDED: "maximum connections exceeded",
+    ClosedState.MAX_CONTROL_LINE_EXCEEDED: "maximum control line exceeded",
+    ClosedState.MAX_PAYLOAD_EXCEEDED: "maximum payload exceeded",
+}
+_QUIET: Final = frozenset({
+    ClosedState.CLIENT_CLOSED,
+    ClosedState.READ_ERROR,
+    ClosedState.WRITE_ERROR,
+    ClosedState.SERVER_SHUTDOWN,
+})
+"""Ends that are nobody's fault, or the network's."""
+_KINDS: Final = {LinkKind.CLIENT: "Client", LinkKind.ROUTE: "Router"}
+
+
+def log_ending(log: FilteringBoundLogger, closed: Closed) -> None:
+    """Write what ended a connection, if its owner does not know it already, as nats-server does.
+
+    Args:
+        log: Names the connection in each line.
+        closed: What the owner of the connection was told.
+
+    Source: nats-server `client.go`, `readLoop`, `markConnAsClosed`; `parser.go`, `parse`.
+    """
+    reason, kind = closed.reason, _KINDS[closed.kind]
+    if reason in _DEBUG:
+        log.debug(_DEBUG[reason])
+    elif reason in _INFO:
+        log.info(_INFO[reason])
+    elif reason in _ERROR:
+        log.error(_ERROR[reason])
+    elif not closed.detail or reason in _QUIET:
+        return
+    elif reason is ClosedState.PARSE_ERROR:
+        log.error("{kind} Error", kind=kind)  # the peer's own
+    else:
+        log.error("{kind} parser ERROR: {detail}", kind=kind, detail=closed.detail)
