@@ -33,4 +33,3 @@ ROUTE_LOGIN_TIMEOUT_S: Final = 2
 """Shown where the block `cluster` does not say how long others may take to log in."""
 
 assert HEADER_BYTES_MAX < REQUEST_BYTES_MAX
-
