@@ -67,7 +67,7 @@ def _run(line: CommandLine, schema: Schema, registry: PluginRegistry, program: s
         return EXIT_OK
     from framework.server import run_server  # noqa: PLC0415 -- builds on compiled code
 
-    return run_server(config, registry, read_again=read)
+    return run_server(config, registry, read_again=read if line.config else None)
 
 
 def _word(line: CommandLine) -> str:

@@ -252,14 +252,15 @@ class Logs:
         )
         self._settings = settings
 
-    def reopen(self) -> None:
-        """Open the log file anew, after it was moved away.
+    def reopen(self) -> bool:
+        """Open the log file anew, after it was moved away; tell whether there is one.
 
         Raises:
             OSError: It can't be opened; the old one stays in use.
         """
         if self._output.file is not None:
             self._output.file.reopen()
+        return self._output.file is not None
 
     def close(self) -> None:
         """Let the log file go; later lines go to standard error."""

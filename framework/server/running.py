@@ -126,24 +126,30 @@ class _Run:
 
     def _reopen_log(self) -> None:
         try:
-            self._logs.reopen()
+            is_file = self._logs.reopen()
         except OSError as error:
             self._log.error("Log file can't be reopened", error=str(error))
         else:
-            self._log.info("File log re-opened")
+            outcome = "re-opened" if is_file else "re-open ignored, not a file logger"
+            self._log.info("File log {detail}", detail=outcome)
 
     def _begin_lame_duck(self) -> None:
         if self._server:
             self._spawn(self._server.enter_lame_duck())
 
     def _reload(self) -> None:
-        if self._server is None or not self._server.is_ready or self._read_again is None:
-            self._log.error("Failed to reload server configuration: there is nothing to read again")
+        failed = "Failed to reload server configuration: {detail}"
+        if self._read_again is None:
+            why = "can only reload config when a file is provided using -c or --config"
+            self._log.error(failed, detail=why)
+            return
+        if self._server is None or not self._server.is_ready:
+            self._log.error(failed, detail="the server is not ready")
             return
         try:
             self._server.reload(self._read_again())
         except (FrameworkError, OSError) as error:
-            self._log.error("Failed to reload server configuration: {error}", error=str(error))
+            self._log.error(failed, detail=str(error))
 
     def _spawn(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

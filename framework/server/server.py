@@ -180,7 +180,7 @@ class Server:
                 shown = shown_change(option, change)
                 self.log.info("Reloaded: {option} = {detail}", option=change.path, detail=shown)
         self._warn_of_inert({change.path for change in diff.live})
-        self.log.info("Reloaded server configuration")
+        self.log.info("Reloaded server configuration ({detail})", detail=config.digest)
         return diff.live
 
     def _running(self) -> Assembly:

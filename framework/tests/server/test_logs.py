@@ -99,11 +99,13 @@ def test_reopen(tmp_path: Path) -> None:
     path = tmp_path / "log"
     logs = Logs(settings(path), clock_ns=lambda: 0)
     path.rename(tmp_path / "old")
-    logs.reopen()
+
+    assert logs.reopen()
     logs.log.info("Hello")
     logs.close()
 
     assert logged(path) == ["Hello"]
+    assert not logs.reopen()
 
 
 def test_an_exception_is_shown_with_its_origin(tmp_path: Path) -> None:

@@ -198,6 +198,13 @@ def test_reload_refused(
     assert "[DBG]" not in server.log()
 
 
+def test_without_a_file_there_is_nothing_to_reload(start_server: StartServer) -> None:
+    server = start_server()
+    server.signal(signal.SIGHUP)
+
+    server.wait_log("can only reload config when a file is provided using -c or --config")
+
+
 def test_trace(start_server: StartServer, tmp_path: Path) -> None:
     config = tmp_path / "it.conf"
     config.write_text("port: -1\n")
