@@ -96,7 +96,7 @@ def test_plugins_hear_of_routes_and_of_nothing_less(server, peer):
     peer.send(connect() + info())
     peer.send(b"bad line\r\n")
 
-    assert server.reports == [("opened", "raw 10.9.9.9"), ("Parse Error", "raw 10.9.9.9")]
+    assert server.reports == [("opened", "raw 10.9.9.9"), ("Protocol Violation", "raw 10.9.9.9")]
     RawPeer(server).send(b"bad line\r\n")
     assert len(server.reports) == 2
 
