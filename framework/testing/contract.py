@@ -20,7 +20,7 @@ from framework.testing.embedded import client_port, embedded_server
 from framework.topology import CORE_SECTION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from framework.topology import ConfigSection, Option
@@ -36,6 +36,8 @@ class PluginContract:
     """Name of its entry point."""
     CONFIG: ClassVar[str] = ""
     """Configuration that puts it to work, in nats-server's language."""
+    LOGIN: ClassVar[Mapping[str, str]] = {}
+    """Fields of CONNECT that let a client in when it is at work."""
 
     def test_names_agree(self) -> None:
         """Distribution, package and entry point have one noun in common."""
@@ -75,16 +77,16 @@ class PluginContract:
 
     def test_a_server_starts_without_being_told_of_it(self, tmp_path: Path) -> None:
         """All its options have defaults, and it keeps out of the way."""
-        self._serve(tmp_path, config="")
+        self._serve(tmp_path, config="", login={})
 
     def test_a_server_starts_and_stops_with_it_at_work(self, tmp_path: Path) -> None:
         """Clients are served, and nothing stays behind."""
-        self._serve(tmp_path, config=self.CONFIG)
+        self._serve(tmp_path, config=self.CONFIG, login=self.LOGIN)
 
     def test_a_server_starts_again_after_it_stopped(self, tmp_path: Path) -> None:
         """Nothing of the first is in the way of the second."""
         for _ in range(2):
-            self._serve(tmp_path, config=self.CONFIG)
+            self._serve(tmp_path, config=self.CONFIG, login=self.LOGIN)
 
     def test_stopping_twice_is_stopping_once(self, tmp_path: Path) -> None:
         """The second time nothing happens."""
@@ -109,20 +111,20 @@ class PluginContract:
                 embedded_server(folders[1], self.CONFIG, plugins=plugins) as other,
             ):
                 ports = (client_port(one), client_port(other))
-                await asyncio.to_thread(_check_apart, *ports)
+                await asyncio.to_thread(_check_apart, *ports, self.LOGIN)
 
         asyncio.run(run())
 
     def _load(self) -> PluginRegistry:
         return PluginRegistry.load([self.PLUGIN], installed=False)
 
-    def _serve(self, folder: Path, config: str) -> None:
+    def _serve(self, folder: Path, config: str, login: Mapping[str, str]) -> None:
         """Start, serve a client, stop, and look for what was left."""
 
         async def run() -> set[asyncio.Task[object]]:
             before = asyncio.all_tasks()
             async with embedded_server(folder, config, plugins=(self.PLUGIN,)) as server:
-                await asyncio.to_thread(_check_service, client_port(server))
+                await asyncio.to_thread(_check_service, client_port(server), login)
             await asyncio.get_running_loop().shutdown_default_executor()
             return asyncio.all_tasks() - before
 
@@ -142,18 +144,18 @@ def _options(section: ConfigSection) -> Iterable[tuple[str, Option]]:
         waiting += [(f"{path}.{inner.name}", inner) for inner in option.options]
 
 
-def _check_service(port: int) -> None:
+def _check_service(port: int, login: Mapping[str, str]) -> None:
     with RawClient(port) as client:
-        client.log_in()
+        client.log_in(**login)
         client.send(b"SUB contract 1\r\nPUB contract 2\r\nok\r\n")
 
         assert [message.body for message in client.messages()] == [b"ok"]
 
 
-def _check_apart(one: int, other: int) -> None:
+def _check_apart(one: int, other: int, login: Mapping[str, str]) -> None:
     with RawClient(one) as publisher, RawClient(other) as subscriber:
         for client in (publisher, subscriber):
-            client.log_in()
+            client.log_in(**login)
         subscriber.send(b"SUB contract 1\r\n")
         subscriber.flush()
         publisher.send(b"PUB contract 2\r\nno\r\n")
