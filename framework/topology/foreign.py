@@ -36,10 +36,10 @@ _FLAG_OWNERS = {flag: plugin for plugin, flags in _FLAGS.items() for flag in fla
 def explain_foreign_key(key: str) -> str | None:
     """Say which plugin owns a key of nats-server; None if none does."""
     owner = _KEY_OWNERS.get(key)
-    return f"`{key}` needs the {owner} plugin, which is not installed" if owner else None
+    return f"`{key}` needs the {owner} plugin, which is not loaded" if owner else None
 
 
 def explain_foreign_flag(flag: str) -> str | None:
     """Say which plugin owns a flag of nats-server, given without dashes; None if none does."""
     owner = _FLAG_OWNERS.get(flag)
-    return f"`-{flag}` needs the {owner} plugin, which is not installed" if owner else None
+    return f"`-{flag}` needs the {owner} plugin, which is not loaded" if owner else None

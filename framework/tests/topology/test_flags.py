@@ -69,9 +69,9 @@ def test_actions(schema):
         (["-D=perhaps"], 'argument -D/-debug: expected true or false, found "perhaps"'),
         (["-DV=perhaps"], 'argument -DV: expected true or false, found "perhaps"'),
         (["-cluster", "nats://a@h:1"], "expected cluster password to be set"),
-        (["-js"], "`-js` needs the jetstream plugin, which is not installed"),
-        (["--tlscert", "x"], "`-tlscert` needs the tls plugin, which is not installed"),
-        (["--user", "x"], "`-user` needs the auth plugin, which is not installed"),
+        (["-js"], "`-js` needs the jetstream plugin, which is not loaded"),
+        (["--tlscert", "x"], "`-tlscert` needs the tls plugin, which is not loaded"),
+        (["--user", "x"], "`-user` needs the auth plugin, which is not loaded"),
     ],
 )
 def test_what_is_refused(schema, argv, problem):
