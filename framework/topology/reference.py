@@ -1,7 +1,7 @@
 """Makes the reference page of all options: `python -m framework.topology.reference`.
 
 Without arguments it writes docs/OPTIONS.md; with --check it only tells whether that is up to
-date. Options of installed plugins are part of the page.
+date. Options of the plugins in this tree are part of the page, whatever else is installed.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["main", "render_reference"]
 
 _PAGE = Path("docs/OPTIONS.md")
+_PLUGINS = Path(__file__).parents[2] / "plugins"
 _INTRODUCTION = """\
 # Options
 
@@ -119,11 +120,12 @@ def _default_of(option: Option) -> str:
     return "" if shown in {"-", "none"} else f"`{shown}`"
 
 
-def _installed_sections() -> list[ConfigSection]:
-    """Return the sections of installed plugins, in the order of their names."""
+def _our_sections() -> list[ConfigSection]:
+    """Return the sections of our plugins, in the order of their names."""
     sections: list[ConfigSection] = []
-    for entry in sorted(entry_points(group="framework"), key=lambda entry: entry.name):
-        plugin = entry.load()
+    installed = {entry.name: entry for entry in entry_points(group="framework")}
+    for name in sorted(folder.name for folder in _PLUGINS.iterdir() if folder.name in installed):
+        plugin = installed[name].load()
         if hasattr(plugin, "framework_config_sections"):
             sections.extend(plugin.framework_config_sections())
     return sections
@@ -135,7 +137,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="only tell whether it is up to date")
     parser.add_argument("page", nargs="?", type=Path, default=_PAGE, help=f"default: {_PAGE}")
     arguments = parser.parse_args(argv)
-    text = render_reference(_installed_sections())
+    text = render_reference(_our_sections())
     page: Path = arguments.page
     if not arguments.check:
         page.write_text(text)
