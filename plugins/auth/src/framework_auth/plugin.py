@@ -36,8 +36,6 @@ def framework_components(server: ServerContext) -> Iterable[ComponentSpec]:
         if server.config.section("authorization"):
             server.log.warning("`authorization` names nobody, so clients need no login")
         return []
-    if config.has_plain_passwords:
-        server.log.warning("Plaintext passwords detected, use nkeys or bcrypt")
     return [ComponentSpec(name=PASSWORD_CHECKER, factory=partial(_checker, config=config))]
 
 
@@ -54,8 +52,10 @@ def framework_authenticators(server: ServerContext) -> Iterable[Authenticator]:
 
 
 def _checker(
-    _server: ServerContext, *, config: AuthConfig
+    server: ServerContext, *, config: AuthConfig
 ) -> tuple[type[PasswordChecker], Mapping[str, object]]:
+    if config.has_plain_passwords:
+        server.log.warning("Plaintext passwords detected, use nkeys or bcrypt")
     passwords = Passwords(config.secrets, key=os.urandom(DIGEST_KEY_BYTES))
     arguments = {"passwords": passwords, "timeout_s": config.timeout_s}
     if not config.has_hashes:
