@@ -7,8 +7,7 @@ message. A hook that serves messages returns a spec, and the core drives what th
 Three kinds, told apart by the first word of their contract:
 
 - *Assembly* hooks describe: they do no I/O, and an error stops the start and names the plugin.
-- *Choice* hooks are `firstresult`: the first plugin that does not return None decides. The core
-  has none; plugins offer such hooks to each other by `framework_addhooks`.
+- *Choice* hooks are `firstresult`: the first plugin that does not return None decides.
 - *Notice* hooks are told what has happened: they must not block, and an error is logged,
   counted, and kept from the other plugins.
 
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from framework.spec import (
+        AccountPlan,
         Authenticator,
         ClosedState,
         CommandGroup,
@@ -36,10 +36,11 @@ if TYPE_CHECKING:
         ListenerSpec,
         MonitorEndpoint,
         ServerContext,
+        ServiceSpec,
         StopReason,
         TapSpec,
     )
-    from framework.topology import ConfigSection, Topology, TopologyError
+    from framework.topology import ConfigSection, ServerConfig, Topology, TopologyError
 
 __all__ = ["hookimpl", "hookspec"]
 
@@ -123,6 +124,42 @@ def framework_listeners(server: ServerContext) -> Iterable[ListenerSpec]:
 
     Args:
         server: As in `framework_components`.
+    """
+
+
+@hookspec(firstresult=True)
+def framework_server_key(config: ServerConfig) -> str | None:
+    """Choose the public key that names this run of the server, such as `NAX...`.
+
+    Choice. Called once, before anything else of the server. A plugin that signs in the server's
+    name draws a key here and keeps its secret half; without one the server draws a name itself.
+
+    Args:
+        config: Of the server.
+    """
+
+
+@hookspec(firstresult=True)
+def framework_accounts(server: ServerContext) -> AccountPlan | None:
+    """Choose which accounts there are.
+
+    Choice. Called once, after all components have started and before any port opens; later
+    changes go through `ServerContext.accounts`. Without a plan there are `$G` and `$SYS`.
+
+    Args:
+        server: Its components run.
+    """
+
+
+@hookspec
+def framework_services(server: ServerContext) -> Iterable[ServiceSpec]:
+    """Declare subjects on which this server answers requests, such as `$SYS.REQ.CLAIMS.LIST`.
+
+    Assembly. Called once, after the accounts are there and before any port opens. Two services
+    with one name stop the start.
+
+    Args:
+        server: Its components run, and its accounts are known.
     """
 
 

@@ -10,11 +10,13 @@ from framework.errors import PluginError
 from framework.plugins._claims import CORE, check_claims, start_order
 from framework.plugins._plugin_set import PluginSet
 from framework.spec import (
+    AccountPlan,
     Authenticator,
     ComponentSpec,
     HealthCheck,
     ListenerSpec,
     MonitorEndpoint,
+    ServiceSpec,
     TapSpec,
 )
 from framework.topology.errors import TopologyError
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
         ServerContext,
         StopReason,
     )
-    from framework.topology import Topology
+    from framework.topology import ServerConfig, Topology
 
 T = TypeVar("T")
 
@@ -98,6 +100,21 @@ class PluginRegistry(PluginSet):
                     plugin, f"a listener belongs to {spec.owner}, which is no component"
                 )
         return _items(owned)
+
+    def server_key(self, config: ServerConfig) -> str | None:
+        """Return the public key that a plugin has drawn for the server; None: none did."""
+        return self._choose("server_key", str, config=config)
+
+    def accounts(self, server: ServerContext) -> AccountPlan | None:
+        """Return the accounts that a plugin has planned; None: none did."""
+        return self._choose("accounts", AccountPlan, server=server)
+
+    def services(
+        self, server: ServerContext, core: Sequence[ServiceSpec] = ()
+    ) -> tuple[ServiceSpec, ...]:
+        """Return all services."""
+        found = self._collect("services", ServiceSpec, server=server)
+        return _items(_claimed("service", core, found, lambda spec: spec.name))
 
     def authenticators(self, server: ServerContext) -> tuple[Authenticator, ...]:
         """Return all authenticators, in the order in which they are asked."""
@@ -171,6 +188,17 @@ class PluginRegistry(PluginSet):
             connection=connection,
             reason=reason,
         )
+
+    def _choose(self, hook: str, kind: type[T], **arguments: object) -> T | None:
+        """Call a choice hook that returns one `kind`, or None."""
+        chosen = self.calls.choose(f"framework_{hook}", **arguments)
+        if chosen is None:
+            return None
+        plugin, answer = chosen
+        if not isinstance(answer, kind):
+            problem = f"framework_{hook} must return a {kind.__name__}, not {answer!r:.80}"
+            raise PluginError(plugin, problem)
+        return answer
 
     def _collect(self, hook: str, kind: type[T], **arguments: object) -> list[tuple[str, T]]:
         """Call an assembly hook that returns iterables; return (plugin, item) of every item."""

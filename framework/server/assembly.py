@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from framework.actors import ActorSystem, AsyncioDispatcher
 from framework.monitor import HttpServer, core_endpoints, root_page
+from framework.server.accounts import Accounts
 from framework.server.bridge import Bridge
 from framework.server.client_info import ClientInfoDocument
 from framework.server.client_listener import CLIENT_LISTENER, ClientListener
@@ -102,6 +103,7 @@ class Assembly:
             headers=settings.headers,
             max_payload=settings.limits.max_payload,
         )
+        self.accounts = Accounts(self.plane)
         self.context = Context(
             identity=identity,
             config=config,
@@ -111,10 +113,12 @@ class Assembly:
             dialer=self._dialer,
             client_info=self.client_info,
             plugins=plugins,
+            accounts=self.accounts,
             log=log,
         )
         self.clients = Clients(
             self.plane,
+            accounts=self.accounts,
             headers=settings.headers,
             notices=self.context,
             log=log,
@@ -184,6 +188,7 @@ class Assembly:
         self._bridge.start()
         self._steps.push("data plane", self._stop_plane)
         self._steps.push("dials", self._dialer.stop)
+        self.accounts.begin(self._plugins.accounts(self.context))
         self._authenticators = self._plugins.authenticators(self.context)
         if self._authenticators:
             self._require_login()

@@ -16,6 +16,7 @@ from framework.monitor.limits import CLOSED_CLIENTS_MAX
 from framework.server.log_line import DEBUG
 from framework.server.logins import Logins, Question
 from framework.spec import (
+    GLOBAL_ACCOUNT,
     Accepted,
     Closed,
     ClosedState,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
 
     from framework.server.plane_port import ServerPlane
-    from framework.spec import Authenticator, Event, LinkId
+    from framework.spec import AccountBook, Authenticator, Event, LinkId
 
     class ConnectionNotices(Protocol):
         """Who hears of clients that came and went."""
@@ -61,6 +62,8 @@ class _Client:
     port: int
     connect: ClientConnect | None = None
     """Without secrets once it was decided on."""
+    account: str = GLOBAL_ACCOUNT
+    """Where it is once it has begun."""
     has_greeted: bool = False
     """A CONNECT came."""
     has_begun: bool = False
@@ -72,6 +75,7 @@ class Clients:
 
     Args:
         plane: Takes the answers.
+        accounts: Where clients are let into.
         headers: Whether clients may use headers.
         notices: Hears of who comes and goes; None when nobody wants to.
         log: The server's logger.
@@ -82,6 +86,7 @@ class Clients:
         self,
         plane: ServerPlane,
         *,
+        accounts: AccountBook,
         headers: bool,
         notices: ConnectionNotices | None,
         log: FilteringBoundLogger,
@@ -95,6 +100,7 @@ class Clients:
         self.ask: Callable[[Question], None] | None = None
         """Asks an authenticator, whose answer comes to `receive_answer`."""
         self._plane = plane
+        self._accounts = accounts
         self._headers = headers
         self._notices = notices
         self._log = log
@@ -168,9 +174,10 @@ class Clients:
             self._plane.close(event.link, error.reason, words)
             return
         if self._logins is None:
-            self._begin(event.link, client, connect)
+            self._begin(event.link, client, connect, account=0)
         else:
             request = LoginRequest(
+                link=event.link,
                 kind=LinkKind.CLIENT,
                 cid=client.cid,
                 host=client.host,
@@ -186,8 +193,9 @@ class Clients:
         match self._logins.receive(link, outcome):
             case _, Question() as question:
                 self._ask(question)
-            case request, Accepted(user) if client:
-                self._begin(link, client, _without_secrets(request.connect, user))
+            case request, Accepted() as accepted if client:
+                connect = _without_secrets(request.connect, accepted.user)
+                self._admit(link, client, connect, accepted)
             case request, Refused(detail) if client:
                 self._refuse(link, client, request.connect, detail)
             case _:
@@ -197,12 +205,27 @@ class Clients:
         assert self.ask is not None
         self.ask(question)
 
-    def _begin(self, link: LinkId, client: _Client, connect: ClientConnect) -> None:
+    def _admit(
+        self, link: LinkId, client: _Client, connect: ClientConnect, accepted: Accepted
+    ) -> None:
+        """Let a client into its account, if there is such."""
+        try:
+            account = self._accounts.index(accepted.account)
+        except KeyError:
+            self._refuse(link, client, connect, "its account is not known")
+            return
+        client.account = accepted.account
+        self._begin(link, client, connect, account=account)
+
+    def _begin(
+        self, link: LinkId, client: _Client, connect: ClientConnect, *, account: int
+    ) -> None:
         """Let a client begin whose CONNECT is good, or go on after another one."""
         is_first = not client.has_begun
         client.connect, client.has_begun = connect, True
         self._plane.resume_client(
             link,
+            account=account,
             verbose=connect.verbose,
             pedantic=connect.pedantic,
             echo=connect.echo,
@@ -286,7 +309,7 @@ def _prefix(client: _Client) -> dict[str, object]:
     if client.has_begun and client.connect:
         fields["client"] = _label(client.connect)
         if client.connect.user:
-            fields["login"] = f"$G/user:{client.connect.user}"
+            fields["login"] = f"{client.account}/user:{client.connect.user}"
     return fields
 
 

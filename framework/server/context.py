@@ -12,7 +12,7 @@ from framework.server.usage import UsageMeter
 from framework.spec import LinkKind, ServerContext
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from structlog.typing import FilteringBoundLogger
 
@@ -20,12 +20,14 @@ if TYPE_CHECKING:
     from framework.dataplane.totals import SublistCounters, Totals
     from framework.monitor import ClosedClient, ProcessUsage, ServerFacts
     from framework.plugins import PluginRegistry
+    from framework.server.accounts import Accounts
     from framework.server.bridge import Bridge
     from framework.server.client_info import ClientInfoDocument, ServerIdentity
     from framework.server.clients import Clients
     from framework.server.dialing import Dialer
     from framework.server.plane_port import ServerPlane
     from framework.spec import (
+        AccountBook,
         ClosedState,
         ConnectionInfo,
         HealthCheck,
@@ -50,6 +52,7 @@ class Context(ServerContext):
         dialer: Connects to other servers.
         client_info: The INFO of clients.
         plugins: Told of connections.
+        accounts: Its accounts.
         log: Its logger.
     """
 
@@ -64,6 +67,7 @@ class Context(ServerContext):
         dialer: Dialer,
         client_info: ClientInfoDocument,
         plugins: PluginRegistry,
+        accounts: Accounts,
         log: FilteringBoundLogger,
     ) -> None:
         self.components: dict[str, ActorRef[Any]] = {}
@@ -78,7 +82,10 @@ class Context(ServerContext):
         self._dialer = dialer
         self._client_info = client_info
         self._plugins = plugins
+        self._accounts = accounts
         self._log = log
+        self.recheck: Callable[[str | None], None] = lambda _: None
+        """Asks authenticators again; set when there are clients."""
         section = config.section("cluster")
         self._cluster_name = str(section.get("name") or "") if section else ""
 
@@ -126,6 +133,19 @@ class Context(ServerContext):
     @override
     def log(self) -> FilteringBoundLogger:
         return self._log
+
+    @property
+    @override
+    def accounts(self) -> AccountBook:
+        return self._accounts
+
+    @override
+    def recheck_logins(self, account: str | None = None) -> None:
+        self.recheck(account)
+
+    def account_name(self, account: int) -> str:
+        """Return the name of an account by its number in the data plane."""
+        return self._accounts.name(account)
 
     @override
     def component(self, name: str) -> ActorRef[Any]:
@@ -230,7 +250,7 @@ class MonitorView(MonitorSource):
 
     @override
     def account_name(self, account: int) -> str:
-        return "$G" if account == 0 else str(account)
+        return self._context.account_name(account)
 
     @override
     def sublist_counters(self) -> SublistCounters:

@@ -53,7 +53,7 @@ class Server:
     ) -> None:
         self.settings = settings_from_config(config)
         self.is_ready = False
-        server_id = server_id_from_random(os.urandom(32))
+        server_id = plugins.server_key(config) or server_id_from_random(os.urandom(32))
         self.identity = ServerIdentity(server_id, self.settings.name or server_id)
         self.log = logs.log
         self._config = config

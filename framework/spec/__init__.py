@@ -15,21 +15,53 @@ from framework.dataplane.event import (
     Traced,
 )
 from framework.dataplane.link import LinkId, LinkKind, LinkRow, SubscriptionRow
+from framework.dataplane.permissions import Permissions, ResponsePermission, SubjectRules
 from framework.dataplane.sink import Overflow, SinkId
+from framework.dataplane.tables import MappedDestination, ResponseKind, SubjectMapping
+from framework.spec.account import (
+    GLOBAL_ACCOUNT,
+    SYSTEM_ACCOUNT,
+    UNLIMITED,
+    AccountBook,
+    AccountLimits,
+    AccountPlan,
+    AccountSpec,
+    LatencySampling,
+    ServiceExport,
+    ServiceImport,
+    StreamExport,
+    StreamImport,
+)
 from framework.spec.command import CommandGroup
 from framework.spec.component import ComponentSpec
 from framework.spec.connection import ConnectionInfo
 from framework.spec.hooks import HookOffer
 from framework.spec.listener import DialFailed, LinkEvents, ListenerSpec
-from framework.spec.login import Accepted, Authenticator, LoginAnswer, LoginRequest, Refused
+from framework.spec.login import (
+    Accepted,
+    Authenticator,
+    ConnectionLimits,
+    LoginAnswer,
+    LoginRequest,
+    Refused,
+    TlsPeer,
+)
 from framework.spec.monitor import HealthCheck, MonitorEndpoint
 from framework.spec.plane import PlaneControl
 from framework.spec.server import ServerContext, StopReason
+from framework.spec.service import ServiceAnswer, ServiceRequest, ServiceSpec
 from framework.spec.tap import TapSpec
 from framework.wire.closed_state import ClosedState
 
 __all__ = [
+    "GLOBAL_ACCOUNT",
+    "SYSTEM_ACCOUNT",
+    "UNLIMITED",
     "Accepted",
+    "AccountBook",
+    "AccountLimits",
+    "AccountPlan",
+    "AccountSpec",
     "Authenticator",
     "Batch",
     "Closed",
@@ -37,6 +69,7 @@ __all__ = [
     "CommandGroup",
     "ComponentSpec",
     "ConnectionInfo",
+    "ConnectionLimits",
     "Delivered",
     "DialFailed",
     "ErrReceived",
@@ -45,6 +78,7 @@ __all__ = [
     "HealthCheck",
     "HookOffer",
     "InterestChanged",
+    "LatencySampling",
     "LinkEvents",
     "LinkId",
     "LinkKind",
@@ -53,17 +87,31 @@ __all__ = [
     "ListenerSpec",
     "LoginAnswer",
     "LoginRequest",
+    "MappedDestination",
     "MonitorEndpoint",
     "Opened",
     "Overflow",
+    "Permissions",
     "PlaneControl",
     "PongReceived",
     "Refused",
+    "ResponseKind",
+    "ResponsePermission",
     "ServerContext",
+    "ServiceAnswer",
+    "ServiceExport",
+    "ServiceImport",
+    "ServiceRequest",
+    "ServiceSpec",
     "SinkId",
     "StopReason",
+    "StreamExport",
+    "StreamImport",
+    "SubjectMapping",
+    "SubjectRules",
     "SubscriptionRow",
     "SubscriptionsAnswered",
     "TapSpec",
+    "TlsPeer",
     "Traced",
 ]

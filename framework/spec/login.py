@@ -5,25 +5,60 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from framework.spec.account import GLOBAL_ACCOUNT
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from framework.actors import Reply
-    from framework.dataplane.link import LinkKind
+    from framework.dataplane.link import LinkId, LinkKind
+    from framework.dataplane.permissions import Permissions
     from framework.wire.info import ClientConnect
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TlsPeer:
+    """What a TLS connection has agreed on, and who the other end is."""
+
+    version: str
+    """`1.2` or `1.3`."""
+    cipher: str
+    """Its name, as in RFC 8446."""
+    certificates: tuple[bytes, ...] = ()
+    """What the peer showed, in DER, its own first; empty: it showed none. Checked already."""
+    is_first: bool = False
+    """The handshake came before INFO."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoginRequest:
     """A connection that wants to log in, and what it gives for it."""
 
+    link: LinkId
     kind: LinkKind
     cid: int
     """Counts connections of all kinds from 1."""
     host: str
     port: int
     connect: ClientConnect
-    """As the client sent it; its secrets are not in its `repr`, and belong into no log."""
+    """As the client sent it; its secrets are not in its `repr`, and belong into no log.
+
+    Of a client that said something else first, all fields are empty.
+    """
+    nonce: bytes = b""
+    """What the client was asked to sign by its INFO; of this connection alone."""
+    tls: TlsPeer | None = None
+    """None: a plain connection."""
+    connection_type: str = "STANDARD"
+    """As `allowed_connection_types` has it: `WEBSOCKET`, `LEAFNODE`, `MQTT`, `IN_PROCESS`, ..."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionLimits:
+    """Of one connection, beside those of the server and its account; -1: no other limit."""
+
+    max_subscriptions: int = -1
+    max_payload: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +67,22 @@ class Accepted:
 
     user: str
     """Who it is, for monitoring and logs; no secret."""
+    account: str = GLOBAL_ACCOUNT
+    """Name of a known account: the core refuses who is let into another."""
+    permissions: Permissions | None = None
+    """None: those that the account has for everybody, or else all."""
+    limits: ConnectionLimits | None = None
+    expires_s: float = 0.0
+    """Unix time at which the connection ends; 0: never."""
+    name_tag: str = ""
+    """What people call the user, when `user` is a key."""
+    issuer: str = ""
+    """Public key of who vouches for the user."""
+    jwt: str = ""
+    """The user's claim, for `/connz`; it holds no secret, but the core shows it only on request."""
+    tags: tuple[str, ...] = ()
+    proof: object = None
+    """For `Authenticator.recheck`; whatever tells whether the answer would still be the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +102,26 @@ class Authenticator:
     """One way to log in."""
 
     name: str
-    """Unique in the server; for the log."""
+    """Unique in the server; for the log, and for `authorization.order`."""
     authenticate: Callable[[LoginRequest], Reply[LoginAnswer]]
     """Called in the control loop, once for each CONNECT of a client, and must not block.
 
     The reply may be set before it is returned, or later from any thread. Who raises, or answers
     with something else, has refused; who never answers has refused when the time is over.
     """
+    recheck: Callable[[LoginRequest, Accepted], Accepted | Refused] | None = None
+    """Called after a reload, and by `ServerContext.recheck_logins`, for who was accepted earlier.
+
+    The request is as it was, without secrets. Who is refused, or accepted into another account, is
+    closed; new permissions and limits take effect at once. None: the answer stands as it is.
+    """
     timeout_s: float = 2.0
     """From the connection to the answer; of several authenticators, the longest counts."""
+    wants_nonce: bool = False
+    """Clients are given a nonce to sign."""
+    lets_anybody_in: bool = False
+    """Clients need not log in, but may: INFO does not ask for it, and who begins without CONNECT
+    is asked about all the same."""
 
     def __post_init__(self) -> None:
         assert self.timeout_s > 0

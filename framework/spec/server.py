@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from framework.actors import ActorRef, ActorSystem
     from framework.dataplane.link import LinkId, LinkKind, LinkRow, SubscriptionRow
+    from framework.spec.account import AccountBook
     from framework.spec.connection import ConnectionInfo
     from framework.spec.plane import PlaneControl
     from framework.topology import ServerConfig
@@ -75,6 +76,15 @@ class ServerContext(Protocol):
     @property
     def log(self) -> FilteringBoundLogger:
         """Logger that names the server."""
+        ...
+
+    @property
+    def accounts(self) -> AccountBook:
+        """The accounts that the server knows."""
+        ...
+
+    def recheck_logins(self, account: str | None = None) -> None:
+        """Ask authenticators once more about clients of an account (None: all) that may go on."""
         ...
 
     def component(self, name: str) -> ActorRef[Any]:

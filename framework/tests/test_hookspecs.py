@@ -12,7 +12,7 @@ from framework import hookspecs
 from framework.plugins import PluginRegistry
 
 HOOKS = {name: item for name, item in vars(hookspecs).items() if hasattr(item, "framework_spec")}
-KINDS = {"Assembly", "Notice"}
+KINDS = {"Assembly", "Choice", "Notice"}
 REGISTRY_TESTS = Path(__file__).with_name("plugins") / "test_registry.py"
 
 each_hook = pytest.mark.parametrize("hook", HOOKS.values(), ids=HOOKS)
@@ -44,7 +44,9 @@ def test_documents_the_arguments_that_it_has(hook):
 @each_hook
 def test_a_notice_returns_nothing_and_what_describes_returns_something(hook):
     returned = inspect.signature(hook).return_annotation
-    describes = inspect.getdoc(hook).split("\n")[0].startswith(("Return", "Declare", "Check"))
+    describes = (
+        inspect.getdoc(hook).split("\n")[0].startswith(("Return", "Declare", "Check", "Choose"))
+    )
 
     assert (returned != "None") == describes
 

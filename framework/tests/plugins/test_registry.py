@@ -13,6 +13,7 @@ from framework.errors import PluginError
 from framework.hookspecs import hookimpl, hookspec
 from framework.plugins import PluginRegistry
 from framework.spec import (
+    AccountPlan,
     Authenticator,
     ClosedState,
     CommandGroup,
@@ -22,6 +23,7 @@ from framework.spec import (
     LinkKind,
     ListenerSpec,
     MonitorEndpoint,
+    ServiceSpec,
     StopReason,
     TapSpec,
 )
@@ -147,6 +149,31 @@ def test_authenticators_are_asked_in_the_order_of_the_call_and_have_names_of_the
         registry_of(
             x=("authenticators", lambda: [first]), y=("authenticators", lambda: [first])
         ).authenticators(SERVER)
+
+
+def test_server_key_is_that_of_the_first_plugin_that_draws_one():
+    draws = {"x": ("server_key", lambda: "NX"), "y": ("server_key", lambda config: None)}
+
+    assert registry_of(**draws).server_key(None) == "NX"
+    assert registry_of().server_key(None) is None
+
+
+def test_accounts_are_planned_by_one_plugin():
+    plan = AccountPlan(accounts=())
+
+    assert registry_of(x=("accounts", lambda: plan)).accounts(SERVER) is plan
+    with pytest.raises(PluginError, match="plugin x: framework_accounts must return a AccountPlan"):
+        registry_of(x=("accounts", lambda: [plan])).accounts(SERVER)
+
+
+def test_services_have_names_of_their_own():
+    service = ServiceSpec(name="s", subject="a", answer=print)
+
+    assert registry_of(a=("services", lambda: [service])).services(SERVER) == (service,)
+    with pytest.raises(PluginError, match="plugin a: service s belongs to plugin b already"):
+        registry_of(a=("services", lambda: [service]), b=("services", lambda: [service])).services(
+            SERVER
+        )
 
 
 def test_taps_have_names_of_their_own():

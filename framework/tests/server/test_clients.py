@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from structlog.testing import CapturingLogger
 
+from framework.server.accounts import Accounts
 from framework.server.clients import Clients
 from framework.spec import (
     Closed,
@@ -66,17 +67,29 @@ def closed(row: Any) -> Any:
 
 
 def table(plane: Any, **changes: Any) -> Clients:
-    arguments = {"headers": True, "notices": None, "log": Log(), **changes}
+    arguments = {
+        "accounts": Accounts(plane),
+        "headers": True,
+        "notices": None,
+        "log": Log(),
+        **changes,
+    }
     return Clients(plane, **arguments)
 
 
 def test_a_client_may_begin(plane: Any) -> None:
     notices = Notices()
     clients = table(plane, notices=notices)
-    document = {"verbose": False, "protocol": 1, "headers": True, "no_responders": True}
+    document = {
+        "verbose": False,
+        "protocol": 1,
+        "headers": True,
+        "no_responders": True,
+    }
     clients.receive([opened(1), greeting(1, {**document, "name": "me", "lang": "python"})])
 
     expected = {
+        "account": 0,
         "verbose": False,
         "pedantic": True,
         "echo": True,

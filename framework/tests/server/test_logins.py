@@ -8,6 +8,7 @@ import pytest
 from structlog.testing import CapturingLogger
 
 from framework.actors import ActorSystem, Reply, SimulatedDispatcher
+from framework.server.accounts import Accounts
 from framework.server.client_listener import ClientListener
 from framework.server.clients import Clients
 from framework.spec import (
@@ -68,7 +69,13 @@ class World:
         self.plane = plane
         self.log = Log()
         self.notices = Notices()
-        self.clients = Clients(plane, headers=True, notices=self.notices, log=self.log)  # type: ignore[arg-type]
+        self.clients = Clients(
+            plane,
+            accounts=Accounts(plane),
+            headers=True,
+            notices=self.notices,
+            log=self.log,  # type: ignore[arg-type]
+        )
         self.clients.require_login(
             [Authenticator(name=f"a{n}", authenticate=it) for n, it in enumerate(authenticate)],
             waiting_max=waiting_max,

@@ -1,0 +1,38 @@
+"""What a client may say and hear."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubjectRules:
+    """Which subjects are allowed; a denied one is not, whatever allows it.
+
+    Subjects may have wildcards. In rules for subscriptions, `orders.* workers` is about members of
+    the queue group `workers`; the group may have wildcards too. Source: nats-server `auth.go`,
+    `SubjectPermission`; `client.go`, `setPermissions`, `canSubscribe`.
+    """
+
+    allow: tuple[str, ...] = ()
+    """Empty: all subjects."""
+    deny: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResponsePermission:
+    """A client may publish to the reply subjects of what it gets. Source: `auth.go`."""
+
+    max_msgs: int = 1
+    """Answers to one request; -1: as many as it likes."""
+    expires_s: float = 120.0
+    """After the request; negative: never."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Permissions:
+    """Of one client; equal ones share a table in the plane."""
+
+    publish: SubjectRules = field(default_factory=SubjectRules)
+    subscribe: SubjectRules = field(default_factory=SubjectRules)
+    responses: ResponsePermission | None = None

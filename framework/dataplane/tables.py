@@ -1,0 +1,86 @@
+"""What an account makes of its messages: mappings, and the doors to other accounts.
+
+A plane takes the tables of an account as one version, between two turns: no message sees half
+of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+class ResponseKind(IntEnum):
+    """What comes back from a service. Source: nats-server `accounts.go`, `ServiceRespType`."""
+
+    SINGLETON = 0
+    """One answer."""
+    STREAM = 1
+    """Several, until the requestor goes or the threshold passes without one."""
+    CHUNKED = 2
+    """Several, the last of them empty."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MappedDestination:
+    """Where a share of the messages of a mapped subject goes."""
+
+    subject: str
+    """A transform of the source: `b.{{wildcard(1)}}`."""
+    weight: int = 100
+    """Percent."""
+    cluster: str = ""
+    """Only servers of this cluster send there; empty: all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubjectMapping:
+    """Messages of clients for `source` go to other subjects; what the weights leave stays."""
+
+    source: str
+    destinations: tuple[MappedDestination, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamDoor:
+    """Who subscribes here to `to` gets what another account publishes."""
+
+    account: int
+    """Index of the exporter."""
+    subject: str
+    """As the exporter publishes it."""
+    to: str
+    """As clients here see it."""
+    allow_trace: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceDoor:
+    """Who publishes here to `to` sends a request to another account."""
+
+    account: int
+    """Index of the exporter."""
+    subject: str
+    """As the exporter serves it."""
+    to: str
+    """As clients here send it."""
+    response: ResponseKind = ResponseKind.SINGLETON
+    threshold_s: float = 120.0
+    """How long an answer may take."""
+    share: bool = False
+    """The service is told who asks, by the header `Nats-Request-Info`."""
+    latency: int = 0
+    """Reports `LatencySampled` with this token; 0: nothing is measured."""
+    latency_percent: int = 100
+    """Of the requests; 0: those that ask for it by a header."""
+    allow_trace: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountTables:
+    """All that one account does to messages."""
+
+    mappings: tuple[SubjectMapping, ...] = ()
+    """In order: the first whose source holds the subject decides."""
+    stream_imports: tuple[StreamDoor, ...] = ()
+    service_imports: tuple[ServiceDoor, ...] = ()

@@ -1,0 +1,181 @@
+"""Accounts: walls between clients, and the doors in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Protocol
+
+from framework.dataplane.tables import ResponseKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from framework.actors import Reply
+    from framework.dataplane.permissions import Permissions
+    from framework.dataplane.tables import SubjectMapping
+
+GLOBAL_ACCOUNT: Final = "$G"
+"""Where clients are that no account was named for."""
+
+SYSTEM_ACCOUNT: Final = "$SYS"
+"""Where servers speak to each other and to operators, unless another account was named."""
+
+UNLIMITED: Final = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatencySampling:
+    """Where samples of a service's response times are published. Source: ADR-3."""
+
+    subject: str
+    percent: int = 100
+    """1 to 100; 0: when the request asks for it by a header."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamExport:
+    """Other accounts may import what is published on a subject."""
+
+    subject: str
+    accounts: tuple[str, ...] | None = None
+    """Who may; None: everybody."""
+    token_required: bool = False
+    """An importer brings an activation that this account has signed."""
+    account_token_position: int = 0
+    """The token, counted from 1, that must be the importer's name; 0: none."""
+    revoked: tuple[tuple[str, int], ...] = ()
+    """Activations, by importer (`*`: all), that were issued at or before so many Unix seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceExport(StreamExport):
+    """Other accounts may import a service: they send requests, and answers go back."""
+
+    response: ResponseKind = ResponseKind.SINGLETON
+    threshold_s: float = 0.0
+    """After which an answer comes too late; 0: nats-server's default of 2 minutes."""
+    latency: LatencySampling | None = None
+    allow_trace: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamImport:
+    """Clients here may subscribe to what another account exports."""
+
+    account: str
+    subject: str
+    """As the exporter publishes it."""
+    to: str
+    """As clients here see it; wildcards of `subject` stand in it as `$1` or as wildcards."""
+    allow_trace: bool = False
+    activated_s: float | None = None
+    """Unix time of the activation that the exporter has signed; None: there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceImport:
+    """Requests of clients here go to a service of another account."""
+
+    account: str
+    subject: str
+    """As the exporter serves it."""
+    to: str
+    """As clients here send it."""
+    share: bool = False
+    """The service is told who asks, in the header `Nats-Request-Info`."""
+    activated_s: float | None = None
+    """As in `StreamImport`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountLimits:
+    """-1: unlimited."""
+
+    max_connections: int = UNLIMITED
+    max_leafnodes: int = UNLIMITED
+    max_subscriptions: int = UNLIMITED
+    """Of each connection."""
+    max_payload: int = UNLIMITED
+    max_imports: int = UNLIMITED
+    max_exports: int = UNLIMITED
+    wildcard_exports: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountSpec:
+    """An account as its configuration or its JWT describes it; clients and interest are elsewhere.
+
+    The core looks whether the exporter of an import lets this account in; while it does not, the
+    import does nothing.
+    """
+
+    name: str
+    """A public key in operator mode."""
+    name_tag: str = ""
+    """What people call it; empty: `name`."""
+    mappings: tuple[SubjectMapping, ...] = ()
+    stream_exports: tuple[StreamExport, ...] = ()
+    service_exports: tuple[ServiceExport, ...] = ()
+    stream_imports: tuple[StreamImport, ...] = ()
+    service_imports: tuple[ServiceImport, ...] = ()
+    limits: AccountLimits = field(default_factory=AccountLimits)
+    default_permissions: Permissions | None = None
+    trace_destination: str = ""
+    """Where traces of messages with `traceparent` go; empty: nowhere."""
+    trace_sampling_percent: int = 100
+    jetstream: object = None
+    """The account's `jetstream` block, for the plugin that has streams."""
+    claim: str = ""
+    """The JWT that it comes from, for `/accountz`; empty: the configuration."""
+    issuer: str = ""
+    tags: tuple[str, ...] = ()
+    expires_s: float = 0.0
+    """Unix time from which on nobody may use it; 0: never."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountPlan:
+    """The accounts that a server begins with, and where others come from."""
+
+    accounts: tuple[AccountSpec, ...]
+    """`$G` and the system account may be missing."""
+    system_account: str = SYSTEM_ACCOUNT
+    """Empty: the server has none, and no `$SYS` services."""
+    resolve: Callable[[str], Reply[AccountSpec | None]] | None = None
+    """Fetches an account that is not known yet, from worker threads; None: there are no others."""
+
+
+class AccountBook(Protocol):
+    """The accounts of a running server; for the control loop."""
+
+    @property
+    def system_account(self) -> str:
+        """Name of the system account; empty: there is none."""
+        ...
+
+    def names(self) -> Sequence[str]:
+        """Return all that are known."""
+        ...
+
+    def get(self, name: str) -> AccountSpec | None:
+        """Return an account that is known."""
+        ...
+
+    def index(self, name: str) -> int:
+        """Return the number by which the data plane knows an account.
+
+        Raises:
+            KeyError: It is not known.
+        """
+        ...
+
+    def put(self, specs: Sequence[AccountSpec]) -> None:
+        """Add accounts, or put new versions of them in force, all at once.
+
+        Clients that a new limit leaves no room for are closed, the latest first.
+        """
+        ...
+
+    def remove(self, names: Sequence[str]) -> None:
+        """Forget accounts and close their clients."""
+        ...

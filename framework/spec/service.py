@@ -1,0 +1,39 @@
+"""Requests that the server itself answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceRequest:
+    """One request, copied out of its batch."""
+
+    subject: str
+    reply: str
+    """Empty: nobody waits for an answer."""
+    header: bytes
+    """The whole block with its `NATS/1.0`; empty: none."""
+    payload: bytes
+
+
+ServiceAnswer: TypeAlias = bytes | None
+"""The payload of the answer; None: silence, because another server is meant."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceSpec:
+    """Subjects of one account that this server answers on."""
+
+    name: str
+    """Unique in the server."""
+    subject: str
+    """May have wildcards."""
+    answer: Callable[[ServiceRequest], Awaitable[ServiceAnswer]]
+    """Called in the control loop; what it raises is answered as `{"error": ...}` and logged."""
+    account: str = ""
+    """Empty: the system account."""
