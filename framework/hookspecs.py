@@ -40,7 +40,13 @@ if TYPE_CHECKING:
         StopReason,
         TapSpec,
     )
-    from framework.topology import ConfigSection, ServerConfig, Topology, TopologyError
+    from framework.topology import (
+        ConfigDiff,
+        ConfigSection,
+        ServerConfig,
+        Topology,
+        TopologyError,
+    )
 
 __all__ = ["hookimpl", "hookspec"]
 
@@ -251,6 +257,33 @@ def framework_server_stopping(server: ServerContext, reason: StopReason) -> None
     Args:
         server: Still complete.
         reason: Why it stops.
+    """
+
+
+@hookspec
+def framework_check_reload(server: ServerContext, diff: ConfigDiff) -> Iterable[TopologyError]:
+    """Check whether the running server can follow another configuration; change nothing yet.
+
+    Assembly. Called once for each reload, also when no option has changed, since a file that an
+    option names may have. Only options that come into force at once have changed; the errors of
+    all plugins are shown together, and one refuses the reload as a whole.
+
+    Args:
+        server: Complete, with the configuration that is in force.
+        diff: What has changed; `diff.config` is what would be in force.
+    """
+
+
+@hookspec
+def framework_reloaded(server: ServerContext, diff: ConfigDiff) -> None:
+    """Hear that another configuration is in force, and follow it.
+
+    Notice. Called once for each reload that was not refused, when the limits and logs of the
+    core have changed. Afterwards the authenticators are asked again about who is connected.
+
+    Args:
+        server: With the configuration that is in force now.
+        diff: As `framework_check_reload` had it.
     """
 
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from framework.dataplane.limits import PlaneLimits
     from framework.dataplane.totals import SublistCounters, Totals
-    from framework.spec import LinkKind, LinkRow, SubscriptionRow
+    from framework.spec import ClientIdentity, LinkKind, LinkRow, SubscriptionRow
     from framework.wire.closed_state import ClosedState
     from framework.wire.info import ClientConnect
 
@@ -25,6 +25,8 @@ class ClosedClient:
     reason: ClosedState
     closed_ns: int
     """Monotonic."""
+    identity: ClientIdentity | None = None
+    """None when it was never let in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,10 @@ class MonitorSource(Protocol):
 
     def client_connect(self, row: LinkRow) -> ClientConnect | None:
         """Return what the client said of itself; None before it did."""
+        ...
+
+    def client_identity(self, row: LinkRow) -> ClientIdentity | None:
+        """Return who the client is; None before it was let in."""
         ...
 
     def closed_clients(self) -> Sequence[ClosedClient]:

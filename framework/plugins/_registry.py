@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         ServerContext,
         StopReason,
     )
-    from framework.topology import ServerConfig, Topology
+    from framework.topology import ConfigDiff, ServerConfig, Topology
 
 T = TypeVar("T")
 
@@ -166,6 +166,15 @@ class PluginRegistry(PluginSet):
     def server_stopping(self, server: ServerContext, reason: StopReason) -> None:
         """Tell the plugins."""
         self.calls.notify(server.log, "framework_server_stopping", server=server, reason=reason)
+
+    def check_reload(self, server: ServerContext, diff: ConfigDiff) -> tuple[TopologyError, ...]:
+        """Return what speaks against a reload."""
+        found = self._collect("check_reload", TopologyError, server=server, diff=diff)
+        return tuple(error for _, error in found)
+
+    def reloaded(self, server: ServerContext, diff: ConfigDiff) -> None:
+        """Tell the plugins."""
+        self.calls.notify(server.log, "framework_reloaded", server=server, diff=diff)
 
     def lame_duck(self, server: ServerContext, duration_s: float) -> None:
         """Tell the plugins."""

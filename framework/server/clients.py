@@ -18,6 +18,7 @@ from framework.server.logins import Logins, Question
 from framework.spec import (
     GLOBAL_ACCOUNT,
     Accepted,
+    ClientIdentity,
     Closed,
     ClosedState,
     ConnectionInfo,
@@ -62,8 +63,8 @@ class _Client:
     port: int
     connect: ClientConnect | None = None
     """Without secrets once it was decided on."""
-    account: str = GLOBAL_ACCOUNT
-    """Where it is once it has begun."""
+    identity: ClientIdentity | None = None
+    """None before its CONNECT was accepted."""
     has_greeted: bool = False
     """A CONNECT came."""
     has_begun: bool = False
@@ -130,6 +131,11 @@ class Clients:
         client = self._clients.get(link)
         return client.connect if client else None
 
+    def identity_of(self, link: LinkId) -> ClientIdentity | None:
+        """Return who a client that is connected is; None before it was let in."""
+        client = self._clients.get(link)
+        return client.identity if client else None
+
     def receive(self, events: Sequence[Event]) -> None:
         """Take what happened to client links, in order."""
         debug = self._log.is_enabled_for(DEBUG)
@@ -174,6 +180,7 @@ class Clients:
             self._plane.close(event.link, error.reason, words)
             return
         if self._logins is None:
+            client.identity = ClientIdentity(user=connect.user)
             self._begin(event.link, client, connect, account=0)
         else:
             request = LoginRequest(
@@ -214,7 +221,17 @@ class Clients:
         except KeyError:
             self._refuse(link, client, connect, "its account is not known")
             return
-        client.account = accepted.account
+        client.identity = ClientIdentity(
+            account=accepted.account,
+            user=accepted.user,
+            name_tag=accepted.name_tag,
+            nkey=connect.nkey,
+            jwt=accepted.jwt,
+            issuer_key=accepted.issuer,
+            tags=accepted.tags,
+            permissions=accepted.permissions,
+            expires_s=accepted.expires_s,
+        )
         self._begin(link, client, connect, account=account)
 
     def _begin(
@@ -289,7 +306,9 @@ class Clients:
         if violated and not client.has_greeted:
             # The plane has closed it, because it said something else before it logged in.
             self._log.error("authentication error", remote=_remote(client), cid=client.cid)
-        self.closed.append(ClosedClient(event.row, connect, event.reason, event.closed_ns))
+        self.closed.append(
+            ClosedClient(event.row, connect, event.reason, event.closed_ns, client.identity)
+        )
         log = self._log.bind(**_prefix(client))
         log_ending(log, event)
         if debug:
@@ -309,7 +328,8 @@ def _prefix(client: _Client) -> dict[str, object]:
     if client.has_begun and client.connect:
         fields["client"] = _label(client.connect)
         if client.connect.user:
-            fields["login"] = f"{client.account}/user:{client.connect.user}"
+            account = client.identity.account if client.identity else GLOBAL_ACCOUNT
+            fields["login"] = f"{account}/user:{client.connect.user}"
     return fields
 
 
@@ -334,5 +354,6 @@ def _connection_info(link: LinkId, client: _Client) -> ConnectionInfo:
         name=client.connect.name,
         lang=client.connect.lang,
         version=client.connect.version,
+        account=client.identity.account if client.identity else GLOBAL_ACCOUNT,
         user=client.connect.user,
     )

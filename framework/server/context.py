@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from framework.server.plane_port import ServerPlane
     from framework.spec import (
         AccountBook,
+        ClientIdentity,
         ClosedState,
         ConnectionInfo,
         HealthCheck,
@@ -243,6 +244,10 @@ class MonitorView(MonitorSource):
     @override
     def client_connect(self, row: LinkRow) -> ClientConnect | None:
         return self._clients.connect_of(row.link)
+
+    @override
+    def client_identity(self, row: LinkRow) -> ClientIdentity | None:
+        return self._clients.identity_of(row.link)
 
     @override
     def closed_clients(self) -> Sequence[ClosedClient]:

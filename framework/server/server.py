@@ -18,7 +18,7 @@ from framework.server.reload import refuse_if_any, shown_change
 from framework.server.settings import settings_from_config
 from framework.server.stopping import StopSteps
 from framework.spec import LinkKind, StopReason
-from framework.topology import diff_configs, inert_settings
+from framework.topology import TopologyErrors, diff_configs, inert_settings
 from framework.wire.server_id import server_id_from_random
 from framework.wire.version import NATS_VERSION
 
@@ -165,10 +165,15 @@ class Server:
 
         Raises:
             ReloadRefused: Something changed that needs a restart; it is named.
+            TopologyErrors: A plugin can't follow it.
             OSError: The new log file can't be opened.
         """
         diff = diff_configs(self._config, config)
         refuse_if_any(diff)
+        context = self._running().context
+        errors = self._plugins.check_reload(context, diff)
+        if errors:
+            raise TopologyErrors(errors)
         fresh = settings_from_config(config)
         self._logs.configure(fresh.logs)
         self._running().reload(config, fresh)
@@ -179,6 +184,7 @@ class Server:
             if option and not option.inert:
                 shown = shown_change(option, change)
                 self.log.info("Reloaded: {option} = {detail}", option=change.path, detail=shown)
+        self._plugins.reloaded(context, diff)
         self._warn_of_inert({change.path for change in diff.live})
         self.log.info("Reloaded server configuration ({detail})", detail=config.digest)
         return diff.live

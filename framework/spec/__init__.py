@@ -34,7 +34,7 @@ from framework.spec.account import (
 )
 from framework.spec.command import CommandGroup
 from framework.spec.component import ComponentSpec
-from framework.spec.connection import ConnectionInfo
+from framework.spec.connection import ClientIdentity, ConnectionInfo
 from framework.spec.hooks import HookOffer
 from framework.spec.listener import DialFailed, LinkEvents, ListenerSpec
 from framework.spec.login import (
@@ -64,6 +64,7 @@ __all__ = [
     "AccountSpec",
     "Authenticator",
     "Batch",
+    "ClientIdentity",
     "Closed",
     "ClosedState",
     "CommandGroup",

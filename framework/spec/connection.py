@@ -1,12 +1,16 @@
-"""A connection, as the hooks are told of it."""
+"""A connection: as the hooks are told of it, and who it is for operators."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from framework.spec.account import GLOBAL_ACCOUNT
+
 if TYPE_CHECKING:
     from framework.dataplane.link import LinkId, LinkKind
+    from framework.dataplane.permissions import Permissions
+    from framework.spec.login import TlsPeer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +28,32 @@ class ConnectionInfo:
     lang: str = ""
     version: str = ""
     """Of the client's library, or of the other server."""
-    account: str = "$G"
+    account: str = GLOBAL_ACCOUNT
     user: str = ""
     """Who logged in, as the authenticator says; without one, what the client calls itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientIdentity:
+    """Who a client is, as monitoring and the system account show it; no secret is in it."""
+
+    account: str = GLOBAL_ACCOUNT
+    user: str = ""
+    """As in `ConnectionInfo`."""
+    name_tag: str = ""
+    """What people call the user, when `user` is a key."""
+    nkey: str = ""
+    """Public key with which the client has signed; empty: it has not."""
+    jwt: str = ""
+    """The user's claim; shown only on request."""
+    issuer_key: str = ""
+    """Public key of who vouches for the user."""
+    tags: tuple[str, ...] = ()
+    tls: TlsPeer | None = None
+    """None: a plain connection."""
+    connection_type: str = "STANDARD"
+    """As in `LoginRequest`."""
+    permissions: Permissions | None = None
+    """In force; None: all."""
+    expires_s: float = 0.0
+    """Unix time at which the connection ends; 0: never."""

@@ -33,6 +33,8 @@ class ConfigDiff:
     """All changes, in the order of the options."""
 
     changes: tuple[Change, ...]
+    config: ServerConfig
+    """What is to be in force."""
 
     @property
     def live(self) -> tuple[Change, ...]:
@@ -48,8 +50,8 @@ class ConfigDiff:
 def diff_configs(old: ServerConfig, new: ServerConfig) -> ConfigDiff:
     """Compare two configurations of a server with the same plugins.
 
-    A block that comes or goes counts as one change, which needs a restart; an address that
-    host and port are part of does not count beside them.
+    A block that comes or goes counts as one change; an address that host and port are part of
+    does not count beside them.
     """
     before = {path: (option, value) for path, option, value in walk_values(old)}
     after = {path: (option, value) for path, option, value in walk_values(new)}
@@ -63,10 +65,10 @@ def diff_configs(old: ServerConfig, new: ServerConfig) -> ConfigDiff:
             continue
         if option.kind is Kind.BLOCK:
             if (old_value is None) is not (new_value is None):
-                changes.append(Change(path, old_value, new_value, Reload.RESTART))
+                changes.append(Change(path, old_value, new_value, option.reload))
         elif _plain(old_value) != _plain(new_value):
             changes.append(Change(path, old_value, new_value, option.reload))
-    return ConfigDiff(tuple(changes))
+    return ConfigDiff(tuple(changes), new)
 
 
 def _is_covered(option: Option, path: str, *sides: dict[str, tuple[Option, object]]) -> bool:

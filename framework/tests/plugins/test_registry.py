@@ -245,6 +245,23 @@ def test_server_stopping_says_why():
     assert told == ["asked"]
 
 
+def test_check_reload_shows_the_errors_of_all_plugins():
+    error = TopologyError(Place("a.conf", 1), "no such user")
+    registry = registry_of(a=("check_reload", lambda diff: [error] if diff else []))
+
+    assert registry.check_reload(SERVER, "diff") == (error,)
+    assert registry.check_reload(SERVER, "") == ()
+
+
+def test_reloaded_says_what_has_changed():
+    told = []
+    registry = registry_of(a=("reloaded", lambda server, diff: told.append((server, diff))))
+
+    registry.reloaded(SERVER, "diff")
+
+    assert told == [(SERVER, "diff")]
+
+
 def test_lame_duck_says_how_long():
     told = []
 
