@@ -59,3 +59,11 @@ class ProtocolError(FrameworkError):
 
 class BadQuery(FrameworkError):  # noqa: N818 - HTTP's own word
     """The query of a monitoring request makes no sense; it is answered with status 400."""
+
+
+class BadOptions(BadQuery):
+    """The JSON of a `$SYS` request can't be read; it is answered with error 400."""
+
+
+class NoAnswer(BadQuery):
+    """A request that all servers get is for others; it is not answered, or by HTTP with 400."""

@@ -197,10 +197,11 @@ def framework_taps(server: ServerContext) -> Iterable[TapSpec]:
 
 @hookspec
 def framework_monitor_endpoints(server: ServerContext) -> Iterable[MonitorEndpoint]:
-    """Declare paths of the monitoring port, such as `/routez`.
+    """Declare documents about the server: paths of the monitoring port, such as `/routez`.
 
-    Assembly. Called once, after all components have started, also when no monitoring port is
-    configured. A path that the core or another plugin has stops the start.
+    The same document may answer a `$SYS` request, such as `ROUTEZ`. Assembly. Called once, after
+    all components have started, also when no monitoring port is configured. A path or a request
+    that the core or another plugin has stops the start.
 
     Args:
         server: Its components run.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from framework.monitor.endpoints import core_endpoints
 from framework.monitor.http_server import HttpServer
+from framework.monitor.request_options import answer_request, options_from_payload
 from framework.monitor.root_page import root_page
 from framework.monitor.source import ClosedClient, MonitorSource, ProcessUsage, ServerFacts
 
@@ -13,6 +14,8 @@ __all__ = [
     "MonitorSource",
     "ProcessUsage",
     "ServerFacts",
+    "answer_request",
     "core_endpoints",
+    "options_from_payload",
     "root_page",
 ]

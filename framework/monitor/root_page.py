@@ -24,6 +24,7 @@ def root_page(endpoints: Sequence[MonitorEndpoint], base_path: str, title: str) 
     items = "\n".join(
         f'<li><a href="{escape(base_path + it.path)}">{escape(it.path)}</a> {escape(it.help)}</li>'
         for it in endpoints
+        if it.path and it.help
     )
     return Page(
         '<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8">'

@@ -66,6 +66,15 @@ async def answer_subsz(source: MonitorSource, query: Mapping[str, str]) -> objec
     return document
 
 
+async def answer_account_subsz(source: MonitorSource, query: Mapping[str, str]) -> object:
+    """Return the document for an account, always with its subscriptions.
+
+    Raises:
+        BadQuery: A value makes no sense.
+    """
+    return await answer_subsz(source, {**query, "subs": "1"})
+
+
 def _table_document(counters: SublistCounters) -> dict[str, object]:
     """Return what the subject tables have done, by the names of nats-server.
 

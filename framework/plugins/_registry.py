@@ -129,9 +129,14 @@ class PluginRegistry(PluginSet):
     def monitor_endpoints(
         self, server: ServerContext, core: Sequence[MonitorEndpoint] = ()
     ) -> tuple[MonitorEndpoint, ...]:
-        """Return all paths of the monitoring port."""
+        """Return all documents about the server."""
         found = self._collect("monitor_endpoints", MonitorEndpoint, server=server)
-        return _items(_claimed("path", core, found, lambda endpoint: endpoint.path))
+        owned = [*((CORE, endpoint) for endpoint in core), *found]
+        for field in ("path", "request", "account_request"):
+            named = ((plugin, getattr(endpoint, field)) for plugin, endpoint in owned)
+            claims = [(plugin, name) for plugin, name in named if name]
+            check_claims(field.replace("_", " "), claims)
+        return _items(owned)
 
     def health_checks(
         self, server: ServerContext, core: Sequence[HealthCheck] = ()

@@ -274,7 +274,7 @@ class Assembly:
             return page
 
         routes: dict[str, Callable[[Mapping[str, str]], Awaitable[object]]] = {
-            base + endpoint.path: endpoint.answer for endpoint in endpoints
+            base + endpoint.path: endpoint.answer for endpoint in endpoints if endpoint.path
         }
         routes[base or "/"] = answer_root
         server = HttpServer(routes, log=self._log)

@@ -46,7 +46,7 @@ from framework.spec.login import (
     Refused,
     TlsPeer,
 )
-from framework.spec.monitor import HealthCheck, MonitorEndpoint
+from framework.spec.monitor import HealthCheck, MonitorEndpoint, OptionKind, RequestOption
 from framework.spec.plane import PlaneControl
 from framework.spec.server import ServerContext, StopReason
 from framework.spec.service import ServiceAnswer, ServiceRequest, ServiceSpec
@@ -91,11 +91,13 @@ __all__ = [
     "MappedDestination",
     "MonitorEndpoint",
     "Opened",
+    "OptionKind",
     "Overflow",
     "Permissions",
     "PlaneControl",
     "PongReceived",
     "Refused",
+    "RequestOption",
     "ResponseKind",
     "ResponsePermission",
     "ServerContext",

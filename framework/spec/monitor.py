@@ -1,24 +1,58 @@
-"""What a plugin shows on the monitoring port."""
+"""What a plugin shows on the monitoring port, and to who asks by message."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
 
+class OptionKind(Enum):
+    """What the value of a request's field may be; the values are Go's names, for errors."""
+
+    FLAG = "bool"
+    INT = "int"
+    UNSIGNED = "uint64"
+    TEXT = "string"
+    TEXTS = "[]string"
+
+
+@dataclass(frozen=True, slots=True)
+class RequestOption:
+    """One field of the JSON that a `$SYS` request may bring, and what it is in a URL."""
+
+    name: str
+    """In the JSON."""
+    kind: OptionKind
+    query: str = ""
+    """In the query of the URL; empty: as in the JSON."""
+    texts: tuple[str, ...] = ()
+    """What the query says for 0, 1, ... of a number; for a flag, what it says instead of `1`."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MonitorEndpoint:
-    """One path of the monitoring port, answered in JSON."""
+    """One document about the server: a path of the monitoring port, a `$SYS` request, or both."""
 
-    path: str
-    """With its slash, such as `/routez`."""
+    path: str = ""
+    """With its slash, such as `/routez`; empty: it can only be asked for by message."""
     answer: Callable[[Mapping[str, str]], Awaitable[object]]
-    """Takes the query of the URL; returns what `json.dumps` takes; may raise `BadQuery`."""
-    help: str
-    """One line for the index page."""
+    """Takes the query of the URL; returns what `json.dumps` takes; may raise `BadQuery`, and
+    `NoAnswer` when a message asks every server, and this one has nothing to say.
+
+    The options of a request come as the query that means the same, texts of a list between spaces.
+    """
+    help: str = ""
+    """One line for the index page; empty: it is not shown there."""
+    request: str = ""
+    """What `$SYS.REQ.SERVER.PING.<request>` calls it, such as `ROUTEZ`; empty: nothing does."""
+    account_request: str = ""
+    """What `$SYS.REQ.ACCOUNT.<account>.<request>` calls it; the account comes as `acc`."""
+    options: tuple[RequestOption, ...] = ()
+    """What the JSON of both requests may have; other fields are not looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -194,6 +194,18 @@ def test_monitor_endpoints_have_paths_of_their_own():
         registry.monitor_endpoints(SERVER, [endpoint("/auditz")])
 
 
+def test_monitor_endpoints_have_requests_of_their_own_or_none():
+    ours = [MonitorEndpoint(answer=None, request="CONNZ", account_request="CONNZ")]
+    silent = [endpoint("/a"), endpoint("/b"), MonitorEndpoint(answer=None, request="AUDITZ")]
+
+    assert registry_of(a=("monitor_endpoints", lambda: silent)).monitor_endpoints(SERVER, ours)
+    for asked in ("request", "account_request"):
+        theirs = [MonitorEndpoint(answer=None, **{asked: "CONNZ"})]
+        registry = registry_of(a=("monitor_endpoints", lambda it=theirs: it))
+        with pytest.raises(PluginError, match=f"{asked.replace('_', ' ')} CONNZ belongs to"):
+            registry.monitor_endpoints(SERVER, ours)
+
+
 def test_health_checks_have_names_of_their_own():
     check = HealthCheck(name="disk", check=lambda: None)
     registry = registry_of(a=("health_checks", lambda server: [check]))

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from framework.spec import LinkKind
+from framework.spec import LinkKind, OptionKind, RequestOption
 from framework.spec.documents import subscription_detail, text_from_bytes
 from framework.spec.formats import rtt_text, time_text, uptime_text
 from framework.spec.query import read_bool
@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 
     from framework.spec import LinkId, LinkRow, ServerContext, SubscriptionRow
     from framework_route.peer import Connection
+
+
+ROUTEZ_OPTIONS: Final = (
+    RequestOption("subscriptions", OptionKind.FLAG, "subs"),
+    RequestOption("subscriptions_detail", OptionKind.FLAG, "subs", ("detail",)),
+)
+"""Those of `$SYS.REQ.SERVER.*.ROUTEZ`."""
 
 
 async def answer_routez(server: ServerContext, query: Mapping[str, str]) -> object:

@@ -10,7 +10,7 @@ from framework.hookspecs import hookimpl
 from framework.spec import ComponentSpec, HealthCheck, LinkKind, ListenerSpec, MonitorEndpoint
 from framework_route.config import CLUSTER_SECTION, route_config
 from framework_route.introduction import introduce
-from framework_route.monitor import answer_routez
+from framework_route.monitor import ROUTEZ_OPTIONS, answer_routez
 from framework_route.route_manager import ROUTE_MANAGER, Gate, RouteManager
 
 if TYPE_CHECKING:
@@ -67,10 +67,14 @@ def framework_listeners(server: ServerContext) -> Iterable[ListenerSpec]:
 
 @hookimpl
 def framework_monitor_endpoints(server: ServerContext) -> Iterable[MonitorEndpoint]:
-    """Answer `/routez`, also where there are no routes."""
+    """Answer `/routez` and `ROUTEZ`, also where there are no routes."""
     return [
         MonitorEndpoint(
-            path="/routez", answer=partial(answer_routez, server), help="Routes to other servers"
+            path="/routez",
+            answer=partial(answer_routez, server),
+            help="Routes to other servers",
+            request="ROUTEZ",
+            options=ROUTEZ_OPTIONS,
         )
     ]
 
