@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from typing import Final
 
-_PREFIX_SERVER: Final = 13 << 3
-"""The five high bits choose the first letter of the base32 text: 13 is `N`."""
+from framework.wire.nkey import NkeyKind, encode_public_key
 
-_KEY_BYTES: Final = 32
 _NUID_ALPHABET: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _NUID_CHARS: Final = 22
 NUID_RANDOM_BYTES: Final = 17
@@ -21,13 +17,8 @@ def server_id_from_random(key: bytes) -> str:
 
     Args:
         key: 32 random bytes, in the place of an Ed25519 public key.
-
-    Source: nkeys `strkey.go`, `Encode`: prefix, key, and CRC-16/XMODEM with its low byte first.
     """
-    assert len(key) == _KEY_BYTES
-    body = bytes([_PREFIX_SERVER]) + key
-    checksum = binascii.crc_hqx(body, 0).to_bytes(2, "little")
-    return base64.b32encode(body + checksum).rstrip(b"=").decode()
+    return encode_public_key(NkeyKind.SERVER, key)
 
 
 def nuid_from_random(randomness: bytes) -> str:
