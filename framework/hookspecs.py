@@ -199,9 +199,9 @@ def framework_taps(server: ServerContext) -> Iterable[TapSpec]:
 def framework_monitor_endpoints(server: ServerContext) -> Iterable[MonitorEndpoint]:
     """Declare documents about the server: paths of the monitoring port, such as `/routez`.
 
-    The same document may answer a `$SYS` request, such as `ROUTEZ`. Assembly. Called once, after
-    all components have started, also when no monitoring port is configured. A path or a request
-    that the core or another plugin has stops the start.
+    Assembly. Called once, after all components have started, also when no monitoring port is
+    configured. The same document may answer a `$SYS` request, such as `ROUTEZ`. A path or a
+    request that the core or another plugin has stops the start.
 
     Args:
         server: Its components run.
