@@ -5,6 +5,7 @@ from framework.dataplane._loop import Plane
 from framework.dataplane._sinkbatch import Batch
 from framework.dataplane.event import (
     Closed,
+    Confirmed,
     Delivered,
     ErrReceived,
     Event,
@@ -24,6 +25,7 @@ from framework.dataplane.totals import SublistCounters, Totals
 __all__ = [
     "Batch",
     "Closed",
+    "Confirmed",
     "Core",
     "Delivered",
     "ErrReceived",

@@ -20,6 +20,9 @@ cdef enum Verb:
     SET_LIMITS
     WATCH_INTEREST
     SET_TRACE
+    REMOVE_ACCOUNT
+    SET_NONCES
+    CONFIRM
     SHELL_VERBS = 100
     # Verbs from here on are of a plane with sockets.
 
@@ -31,6 +34,7 @@ cdef enum:
     FLAG_HEADERS = 8
     FLAG_NO_RESPONDERS = 16
     FLAG_ACCOUNT_OMITTED = 32
+    FLAG_ALL_ACCOUNTS = 64
 
 
 cdef char* command_chars(Command* command) noexcept nogil

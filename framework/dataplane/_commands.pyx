@@ -1,18 +1,20 @@
 """Commands, carried out by the loop between its turns."""
 
 from libc.stdint cimport int64_t, uint32_t
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from framework.dataplane._delivery cimport interest_send, link_doom, link_info, link_say, record_chars, record_new, subscription_drop
+from framework.dataplane._accounts cimport account_carry, account_new, account_remove, accounts_carry
+from framework.dataplane._delivery cimport link_doom, link_info, link_say, record_chars, record_new, subscription_drop
 from framework.dataplane._events cimport SubscriptionRecord
 from framework.dataplane._interest cimport subscription_add
-from framework.dataplane._links cimport account_new, link_of, link_received, link_register, link_row, link_window
+from framework.dataplane._links cimport link_of, link_received, link_register, link_row, link_window
 from framework.dataplane._output cimport output_append
 from framework.dataplane._parser cimport parse
 from framework.dataplane._sinkbatch cimport sink_flush, sink_release
 from framework.dataplane._state cimport (
-    CLIENT, RECORD_LINKS, RECORD_SUBSCRIPTIONS, ROUTE, Account, ClosedStateC, Command, Limits, Link, Record, Row, Sink, State, Subscription,
+    CLIENT, RECORD_CONFIRMED, RECORD_LINKS, RECORD_SUBSCRIPTIONS, ROUTE, ClosedStateC, Command, Limits, Link, Record, Row, Sink, State,
+    Subscription,
 )
 
 cdef enum:
@@ -69,28 +71,10 @@ cdef void _resume_client(State* state, Link* link, Command* command) noexcept no
     if link.memo != NULL:
         link.memo.line_length = 0
     link_register(state, link)
-    if link.verbose:
+    if link.verbose and not link.implied:
         link_say(state, link, b"+OK\r\n")
+    link.implied = 0
     _resume(state, link)
-
-
-cdef bint _join_account(Account* account, Link* link) noexcept nogil:
-    """Let a route carry an account; False: it does so already, or there is no memory."""
-    cdef Link** grown
-    cdef uint32_t at, room
-    for at in range(account.route_count):
-        if account.routes[at] == link:
-            return False
-    if account.route_count == account.route_room:
-        room = account.route_room * 2 + 4
-        grown = <Link**> realloc(account.routes, room * sizeof(Link*))
-        if grown == NULL:
-            return False
-        account.routes = grown
-        account.route_room = room
-    account.routes[account.route_count] = link
-    account.route_count += 1
-    return True
 
 
 cdef void _register_route(State* state, Link* link, Command* command) noexcept nogil:
@@ -103,11 +87,12 @@ cdef void _register_route(State* state, Link* link, Command* command) noexcept n
     link.verbose = link.pedantic = 0
     link_register(state, link)
     link.ping_due_ns = state.now_ns + SECOND_NS
+    if command.flags & FLAG_ALL_ACCOUNTS:
+        accounts_carry(state, link)
     for at in range(command.length // sizeof(uint32_t)):
         if accounts[at] < state.account_count:
             link.account = state.accounts[accounts[at]]
-            if _join_account(link.account, link):
-                interest_send(state, link.account, link)
+            account_carry(state, link.account, link)
     _resume(state, link)
 
 
@@ -137,7 +122,8 @@ cdef void _unsubscribe_sink(State* state, int64_t id) noexcept nogil:
         return
     at[0] = sink.next
     sink.closed = 1
-    subscription_drop(state, sink.subscription)
+    if sink.subscription != NULL:
+        subscription_drop(state, sink.subscription)
     sink_flush(state, sink)
     while filled[0] != NULL:
         if filled[0] == sink:
@@ -219,7 +205,9 @@ cdef void _answer_subscriptions(State* state, Command* command) noexcept nogil:
                 continue
             subscription = state.links[at].subscriptions
             while subscription != NULL:
-                if stage == 0:
+                if not subscription.account.ours:
+                    pass
+                elif stage == 0:
                     total += _subscription_size(subscription)
                 else:
                     chars = _put_subscription(chars, subscription)
@@ -240,6 +228,12 @@ cdef void _set_limits(State* state, Command* command) noexcept nogil:
     _forget_lines(state)
 
 
+cdef void _confirm(State* state, Command* command) noexcept nogil:
+    cdef Record* record = record_new(state, RECORD_CONFIRMED, NULL, 0)
+    if record != NULL:
+        record.number = command.number
+
+
 cdef void command_apply(State* state, Command* command) noexcept nogil:
     """Carry out one command; what is for a link that has ended does nothing."""
     cdef Link* link
@@ -249,6 +243,8 @@ cdef void command_apply(State* state, Command* command) noexcept nogil:
         _announce_info(state)
     elif command.verb == ADD_ACCOUNT:
         account_new(state, command_chars(command), command.length)
+    elif command.verb == REMOVE_ACCOUNT:
+        account_remove(state, state.accounts[command.number])
     elif command.verb == SUBSCRIBE_SINK:
         _subscribe_sink(state, command)
     elif command.verb == UNSUBSCRIBE_SINK:
@@ -266,6 +262,10 @@ cdef void command_apply(State* state, Command* command) noexcept nogil:
     elif command.verb == SET_TRACE:
         state.trace = command.number != 0
         _forget_lines(state)
+    elif command.verb == SET_NONCES:
+        state.nonces[command.other] = command.number != 0
+    elif command.verb == CONFIRM:
+        _confirm(state, command)
     else:
         link = link_of(state, command.link)
         if link == NULL:

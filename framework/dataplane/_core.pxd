@@ -27,7 +27,9 @@ cdef class Core:
     cdef int event_write_fd
     # Written when the first event waits.
     cdef readonly int event_fd
-    cdef object account_names
+    cdef dict account_indexes
+    # By name.
+    cdef set removed_accounts
     cdef int64_t next_sink
 
     cdef void begin_turn(self, int64_t now_ns) noexcept nogil

@@ -10,9 +10,10 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
 from framework.dataplane._commands cimport (
-    ADD_ACCOUNT, ANNOUNCE_INFO, ASK_LINKS, ASK_SUBSCRIPTIONS, CLOSE, FLAG_ACCOUNT_OMITTED, FLAG_ECHO, FLAG_HEADERS,
-    FLAG_NO_RESPONDERS, FLAG_PEDANTIC, FLAG_VERBOSE, PUBLISH, REGISTER_ROUTE, RESUME, RESUME_CLIENT, SEND, SET_INFO, SET_LIMITS,
-    SET_TRACE, SHELL_VERBS, SUBSCRIBE_SINK, UNSUBSCRIBE_SINK, WATCH_INTEREST, command_apply, command_chars,
+    ADD_ACCOUNT, ANNOUNCE_INFO, ASK_LINKS, ASK_SUBSCRIPTIONS, CLOSE, CONFIRM, FLAG_ACCOUNT_OMITTED, FLAG_ALL_ACCOUNTS, FLAG_ECHO,
+    FLAG_HEADERS, FLAG_NO_RESPONDERS, FLAG_PEDANTIC, FLAG_VERBOSE, PUBLISH, REGISTER_ROUTE, REMOVE_ACCOUNT, RESUME, RESUME_CLIENT,
+    SEND, SET_INFO, SET_LIMITS, SET_NONCES, SET_TRACE, SHELL_VERBS, SUBSCRIBE_SINK, UNSUBSCRIBE_SINK, WATCH_INTEREST, command_apply,
+    command_chars,
 )
 from framework.dataplane._events cimport event_made
 from framework.dataplane._interest cimport is_valid_subject
@@ -62,6 +63,7 @@ cdef Limits limits_made(limits: PlaneLimits):
     made.write_deadline_ns = <int64_t> (limits.write_deadline_s * SECOND_NS)
     made.auth_timeout_ns = <int64_t> (limits.auth_timeout_s * SECOND_NS)
     made.auth_required = limits.auth_required
+    made.lets_anybody_in = limits.lets_anybody_in
     made.max_subscription_tokens = limits.max_subscription_tokens
     made.max_traced_bytes = limits.max_traced_bytes
     made.fast_producer_stall = limits.fast_producer_stall
@@ -91,7 +93,8 @@ cdef class Core:
             seed = int.from_bytes(os.urandom(8), "little")
         pthread_mutex_init(&self.lock, NULL)
         self.wake_fd = self.event_write_fd = self.event_fd = -1
-        self.account_names = [b"$G"]
+        self.account_indexes = {b"$G": 0}
+        self.removed_accounts = set()
         self.next_sink = 0
         self.state = state_new(&made, seed)
         if self.state == NULL:
@@ -209,7 +212,7 @@ cdef class Core:
         protocol: int,
     ) -> None:
         """Accept a client's CONNECT: it may act in `account` from now on."""
-        if not 0 <= account < len(self.account_names):
+        if not 0 <= account < len(self.account_indexes):
             raise ValueError(f"no account {account}")
         cdef Command* command = self._order(RESUME_CLIENT, link, account, 1 if protocol else 0, b"")
         command.flags = (
@@ -223,20 +226,22 @@ cdef class Core:
         self._post(self._order(RESUME, link, 0, 0, b""))
 
     def register_route(
-        self, link: int, *, accounts: Sequence[int] = (0,), headers: bool = True, account_omitted: bool = False
+        self, link: int, *, accounts: Sequence[int] | None = None, headers: bool = True, account_omitted: bool = False
     ) -> None:
         """Finish a route's handshake: all local interest of its accounts is sent, then messages and interest flow.
 
         Args:
             link: A route that is not registered yet; nothing happens otherwise.
-            accounts: Indexes of the accounts that this connection carries.
+            accounts: Indexes of the accounts that this connection carries. None: all, those as well that are added later.
             headers: The peer takes messages with headers.
             account_omitted: The connection carries one account, whose name is left out of its lines.
         """
         cdef Command* command = self._order(
-            REGISTER_ROUTE, link, 0, 0, b"".join(int(account).to_bytes(4, "little") for account in accounts)
+            REGISTER_ROUTE, link, 0, 0, b"".join(int(account).to_bytes(4, "little") for account in accounts or ())
         )
-        command.flags = FLAG_HEADERS * bool(headers) + FLAG_ACCOUNT_OMITTED * bool(account_omitted)
+        command.flags = (
+            FLAG_HEADERS * bool(headers) + FLAG_ACCOUNT_OMITTED * bool(account_omitted) + FLAG_ALL_ACCOUNTS * (accounts is None)
+        )
         self._post(command)
 
     def send(self, link: int, data: bytes) -> None:
@@ -251,11 +256,24 @@ cdef class Core:
         """Return the index of an account; it is made when it is new."""
         if not _plain("an account's name", name):
             raise ValueError("an account needs a name")
-        if name in self.account_names:
-            return self.account_names.index(name)
-        self.account_names.append(name)
+        index = self.account_indexes.get(name)
+        if index is not None and index not in self.removed_accounts:
+            return index
+        if index is None:
+            index = self.account_indexes[name] = len(self.account_indexes)
+        self.removed_accounts.discard(index)
         self._post(self._order(ADD_ACCOUNT, 0, 0, 0, name))
-        return len(self.account_names) - 1
+        return index
+
+    def remove_account(self, account: int) -> None:
+        """End all that is subscribed in an account; routes carry it no more. Its number stays its name's.
+
+        Its clients are closed before. Adding it again brings it back, without what was subscribed.
+        """
+        if not 0 < account < len(self.account_indexes):
+            raise ValueError(f"no account {account} that can be removed")
+        self.removed_accounts.add(account)
+        self._post(self._order(REMOVE_ACCOUNT, 0, account, 0, b""))
 
     def subscribe_sink(
         self, account: int, subject: bytes, queue: bytes | None = None, *, bytes_max: int = SINK_BYTES_MAX,
@@ -273,7 +291,7 @@ cdef class Core:
         Returns:
             The sink's number, for `unsubscribe_sink`.
         """
-        if not 0 <= account < len(self.account_names) or bytes_max < 1:
+        if not 0 <= account < len(self.account_indexes) or bytes_max < 1:
             raise ValueError(f"no account {account}, or bytes_max {bytes_max} below 1")
         if not is_valid_subject(_plain("a subject", subject), len(subject)):
             raise ValueError(f"not a valid subject: {subject!r}")
@@ -306,7 +324,7 @@ cdef class Core:
         Raises:
             ValueError: A subject is empty, or has blanks or control characters; a message has 1 GB or more.
         """
-        if not 0 <= account < len(self.account_names):
+        if not 0 <= account < len(self.account_indexes):
             raise ValueError(f"no account {account}")
         lines = []
         for subject, reply, header, payload in messages:
@@ -342,6 +360,14 @@ cdef class Core:
     def trace(self, on: bool) -> None:
         """Report the protocol lines of all links as `Traced` from now on, or no more; at most 10,000 wait."""
         self._post(self._order(SET_TRACE, 0, bool(on), 0, b""))
+
+    def set_nonces(self, kind: LinkKind, on: bool) -> None:
+        """Give links of this kind that are accepted from now on a nonce to sign, in their INFO and in `Opened`, or no more."""
+        self._post(self._order(SET_NONCES, 0, bool(on), kind, b""))
+
+    def confirm(self, token: int) -> None:
+        """Ask for `Confirmed`, which says that all commands before this one are in force."""
+        self._post(self._order(CONFIRM, 0, token, 0, b""))
 
     # ---- answers
 

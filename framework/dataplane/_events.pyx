@@ -6,12 +6,13 @@ from libc.string cimport memcpy
 from framework.dataplane._delivery cimport record_chars
 from framework.dataplane._sinkbatch cimport batch_made
 from framework.dataplane._state cimport (
-    RECORD_CLOSED, RECORD_DELIVERED, RECORD_ERR, RECORD_GREETING, RECORD_INTEREST, RECORD_LINKS, RECORD_OPENED, RECORD_PONG,
-    RECORD_TRACE, Record, Row,
+    RECORD_CLOSED, RECORD_CONFIRMED, RECORD_DELIVERED, RECORD_ERR, RECORD_GREETING, RECORD_INTEREST, RECORD_LINKS, RECORD_OPENED,
+    RECORD_PONG, RECORD_TRACE, Record, Row,
 )
 
 from framework.dataplane.event import (
-    Closed, Delivered, ErrReceived, Greeting, InterestChanged, LinksAnswered, Opened, PongReceived, SubscriptionsAnswered, Traced,
+    Closed, Confirmed, Delivered, ErrReceived, Greeting, InterestChanged, LinksAnswered, Opened, PongReceived,
+    SubscriptionsAnswered, Traced,
 )
 from framework.dataplane.link import LinkKind, LinkRow, SubscriptionRow
 from framework.wire.closed_state import ClosedState
@@ -57,7 +58,7 @@ cdef object event_made(Record* record):
     if record.type == RECORD_OPENED:
         return Opened(
             record.link, KINDS[record.kind], record.row.cid, record.row.host.decode(), record.row.port, record.number,
-            record.row.opened_ns,
+            record.row.opened_ns, _text(record),
         )
     if record.type == RECORD_GREETING:
         return Greeting(
@@ -81,6 +82,8 @@ cdef object event_made(Record* record):
     if record.type == RECORD_INTEREST:
         text = _text(record)
         return InterestChanged(record.number, text[: record.link], text[record.link + 1 :], record.other)
+    if record.type == RECORD_CONFIRMED:
+        return Confirmed(record.number)
     if record.type == RECORD_LINKS:
         rows = <Row*> record_chars(record)
         return LinksAnswered(record.number, tuple([_row_made(&rows[at]) for at in range(record.length // sizeof(Row))]))

@@ -2,12 +2,11 @@
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from framework.dataplane._state cimport Account, Limits, Link, LinkKindC, Row, State
+from framework.dataplane._state cimport Limits, Link, LinkKindC, Row, State
 
 
 cdef State* state_new(Limits* limits, uint64_t seed) noexcept nogil
 cdef void state_free(State* state) noexcept nogil
-cdef Account* account_new(State* state, const char* name, size_t length) noexcept nogil
 cdef Link* link_open(State* state, LinkKindC kind, bint accepted, const char* host, int port, int64_t token) noexcept nogil
 cdef Link* link_of(State* state, uint64_t id) noexcept nogil
 cdef void link_row(Link* link, Row* row) noexcept nogil

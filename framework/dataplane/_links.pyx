@@ -7,29 +7,29 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memmove, strlen
 
+from framework.dataplane._accounts cimport account_new, account_spare, accounts_free, accounts_leave
 from framework.dataplane._delivery cimport (
     link_cut_off, link_doom, link_info, link_say, random_next, record_chars, record_new, subscription_drop,
 )
+from framework.dataplane._nonces cimport nonce_give
 from framework.dataplane._output cimport (
     block_chars, block_drop, block_new, output_discard,
 )
 from framework.dataplane._parser cimport parse
 from framework.dataplane._sinkbatch cimport (
-    atomic_add_users, atomic_get, batch_free, publish_pointer, sink_flush, sink_is_full, sink_release,
+    atomic_add_users, atomic_get, batch_free, sink_flush, sink_is_full, sink_release,
 )
 from framework.dataplane._state cimport (
     AUTHENTICATION_TIMEOUT, CLIENT, CLIENT_CLOSED, DETAIL_BYTES, FRAME_OWN_BLOCK_BYTES, MAX_CONNECTIONS_EXCEEDED, READ_BLOCK_BYTES,
     READ_ERROR, RECORD_CLOSED, RECORD_OPENED, RECORDS_WAITING_BYTES, ROUTE, SLOW_CONSUMER_WRITE_DEADLINE, STALE_CONNECTION,
     STALL_NS, SYSTEM, Account, Block, Farewell, Limits, Link, LinkKindC, Record, Row, Segment, Sink, State, Subscription,
 )
-from framework.sublist._bytes cimport COPY_SLACK, hash_bytes
-from framework.sublist._sublist cimport sublist_close, sublist_open
-from framework.sublist._table cimport table_add, table_clear
+from framework.sublist._bytes cimport hash_bytes
+from framework.sublist._table cimport table_clear
 
 cdef enum:
     SECOND_NS = 1000000000
     TICK_NS = 200000000
-    CACHE_MAX = 65536
     ROUTE_PING_INTERVAL_S = 30
     # Routes are pinged at least so often. Source: nats-server `route.go`, `routeMaxPingInterval`.
 
@@ -45,6 +45,7 @@ cdef State* state_new(Limits* limits, uint64_t seed) noexcept nogil:
     state.limits = limits[0]
     state.seed = seed
     state.random = hash_bytes(seed, b"queue members", 13)
+    state.nonce_random = hash_bytes(seed, b"nonces", 6)
     state.system = <Link*> calloc(1, sizeof(Link))
     if state.system == NULL or account_new(state, b"$G", 2) == NULL:
         state_free(state)
@@ -54,45 +55,6 @@ cdef State* state_new(Limits* limits, uint64_t seed) noexcept nogil:
     state.system.headers = 1
     state.system.fd = -1
     return state
-
-
-cdef Account* account_new(State* state, const char* name, size_t length) noexcept nogil:
-    cdef Account* account = <Account*> calloc(1, sizeof(Account) + length + COPY_SLACK)
-    cdef Account** grown
-    if account == NULL:
-        return NULL
-    grown = <Account**> realloc(state.accounts, (state.account_count + 1) * sizeof(Account*))
-    if grown == NULL:
-        free(account)
-        return NULL
-    state.accounts = grown
-    account.name = <char*> (account + 1)
-    memcpy(<char*> (account + 1), name, length)
-    account.name_length = <uint32_t> length
-    account.key.chars = account.name
-    account.key.length = <uint32_t> length
-    account.key.hash = hash_bytes(state.seed, name, length)
-    account.index = state.account_count
-    sublist_open(&account.sublist, state.seed, CACHE_MAX)
-    table_add(&state.account_names, &account.key)
-    state.accounts[state.account_count] = account
-    if state.account_count == 0:
-        state.first_account = account
-    else:
-        publish_pointer(<void**> &state.accounts[state.account_count - 1].next, account)
-    state.account_count += 1
-    return account
-
-
-cdef void _account_free(Account* account) noexcept nogil:
-    cdef size_t at
-    if account.interest.slots != NULL:
-        for at in range(account.interest.mask + 1):
-            free(account.interest.slots[at].key)
-    table_clear(&account.interest)
-    sublist_close(&account.sublist)
-    free(account.routes)
-    free(account)
 
 
 cdef void state_free(State* state) noexcept nogil:
@@ -113,11 +75,10 @@ cdef void state_free(State* state) noexcept nogil:
         if sink.batch != NULL:
             batch_free(sink.batch)
             sink.batch = NULL
-        subscription_drop(state, sink.subscription)
+        if sink.subscription != NULL:
+            subscription_drop(state, sink.subscription)
         sink_release(sink)
     state_sweep(state)
-    for at in range(state.account_count):
-        _account_free(state.accounts[at])
     while state.segments != NULL:
         segment = state.segments
         state.segments = segment.next
@@ -144,8 +105,7 @@ cdef void state_free(State* state) noexcept nogil:
         free(state.system.memo)
     free(state.system)
     table_clear(&state.sids)
-    table_clear(&state.account_names)
-    free(state.accounts)
+    accounts_free(state)
     free(state.slots)
     free(state.generations)
     free(state.free_slots)
@@ -236,8 +196,11 @@ cdef Link* link_open(State* state, LinkKindC kind, bint accepted, const char* ho
     link.place = state.link_count
     state.links[state.link_count] = link
     state.link_count += 1
-    record = record_new(state, RECORD_OPENED, link, 0)
+    if accepted and state.nonces[<int> kind] and not nonce_give(state, link):
+        link_doom(state, link, READ_ERROR, False, "no randomness for a nonce")
+    record = record_new(state, RECORD_OPENED, link, strlen(link.nonce))
     if record != NULL:
+        memcpy(record_chars(record), link.nonce, record.length)
         record.number = token
         link_row(link, &record.row)
     if kind == CLIENT:
@@ -500,18 +463,6 @@ cdef void links_tick(State* state) noexcept nogil:
 # ---- ending ------------------------------------------------------------------------------------------------------------
 
 
-cdef void _leave_accounts(State* state, Link* link) noexcept nogil:
-    cdef uint32_t at, which
-    cdef Account* account
-    for which in range(state.account_count):
-        account = state.accounts[which]
-        for at in range(account.route_count):
-            if account.routes[at] == link:
-                account.route_count -= 1
-                account.routes[at] = account.routes[account.route_count]
-                break
-
-
 cdef void _leave_dirty(State* state, Link* link) noexcept nogil:
     cdef Link** at = &state.dirty
     while at[0] != NULL and at[0] != link:
@@ -544,11 +495,14 @@ cdef void _bury(State* state, Link* link) noexcept nogil:
     cdef size_t detail = 0
     cdef uint32_t slot = <uint32_t> link.id
     cdef Row row
+    cdef Account* account
     link_row(link, &row)
     if link.kind == ROUTE:
-        _leave_accounts(state, link)
+        accounts_leave(state, link)
     while link.subscriptions != NULL:
+        account = link.subscriptions.account
         subscription_drop(state, link.subscriptions)
+        account_spare(state, account)
     if state.shell.bury != NULL:
         state.shell.bury(state.shell.self, link)
     elif link.last_words and link.pending:

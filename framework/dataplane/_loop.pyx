@@ -47,6 +47,9 @@ cdef extern from *:
     #include <sys/uio.h>
     #include <time.h>
     #include <unistd.h>
+    #if defined(__APPLE__) || defined(__linux__)
+    #include <sys/random.h>
+    #endif
     #ifndef MSG_NOSIGNAL
     #define MSG_NOSIGNAL 0
     #endif
@@ -127,6 +130,7 @@ cdef extern from *:
         void* iov_base
         size_t iov_len
     int64_t clock_ns() noexcept nogil
+    int getentropy(void* into, size_t count) noexcept nogil
     void socket_prepare(int fd) noexcept nogil
     int socket_accept(int listener) noexcept nogil
     int socket_peer(int fd, char* host, int room) noexcept nogil
@@ -207,6 +211,10 @@ cdef void _watch_reading(void* self, Link* link) noexcept nogil:
     """The core parked, paused or resumed a link. Most are resumed before they say more, so `_handle` looks away only then."""
     if not link.parked and not link.paused and not link.polled & POLL_READ:
         _watch(<Loop*> self, link)
+
+
+cdef bint _random(void* self, char* into, size_t count) noexcept nogil:
+    return getentropy(into, count) == 0
 
 
 # ---- writing -----------------------------------------------------------------------------------------------------------
@@ -487,6 +495,7 @@ cdef class Plane(Core):
         self.state.shell.self = &self.loop
         self.state.shell.bury = _bury
         self.state.shell.watch = _watch_reading
+        self.state.shell.random = _random
         self.state.now_ns = clock_ns()
         self.thread = None
         self.listening = []

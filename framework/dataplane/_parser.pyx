@@ -17,8 +17,9 @@ Size: one grammar with two dialects; clients and routes share the words, the pay
 
 from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport calloc
-from libc.string cimport memchr, memcmp, memcpy
+from libc.string cimport memchr, memcpy
 
+from framework.dataplane._accounts cimport account_foreign, account_named, account_spare
 from framework.dataplane._delivery cimport (
     deliver, deliver_matched, link_doom, link_info, link_say, record_chars, record_new, subscription_drop, trace,
 )
@@ -32,9 +33,8 @@ from framework.dataplane._state cimport (
     ROUTE, ROUTE_CONTROL_LINE_FACTOR, SYSTEM, Account, Block, ClosedStateC, Link, Memo, Message, Record, State,
     Subscription,
 )
-from framework.sublist._bytes cimport copy_short, hash_bytes, same_bytes, write_decimal
+from framework.sublist._bytes cimport copy_short, same_bytes, write_decimal
 from framework.sublist._sublist cimport Match, sublist_fresh, sublist_match, sublist_touch
-from framework.sublist._table cimport table_find
 
 cdef enum:
     WORDS_MAX = QUEUES_MAX + 8
@@ -426,13 +426,6 @@ cdef char* _publish(
     return rest
 
 
-cdef Account* _account_named(State* state, Link* link, const char* name, uint32_t length) noexcept nogil:
-    """Return the account of a route's line; NULL: it is not known here."""
-    if link.account != NULL and link.account.name_length == length and memcmp(link.account.name, name, length) == 0:
-        return link.account
-    return <Account*> table_find(&state.account_names, hash_bytes(state.seed, name, length), name, length)
-
-
 cdef char* _routed(
     State* state, Link* link, Line* words, bint headers, char* line, char* body, char* end, Block* block, size_t* need
 ) noexcept nogil:
@@ -486,8 +479,8 @@ cdef char* _routed(
     if rest == NULL:
         return NULL
     _count_in(state, link, 1, total)
-    message.account = link.account if link.account_omitted else _account_named(state, link, words.words[0], words.lengths[0])
-    if message.account != NULL:
+    message.account = link.account if link.account_omitted else account_named(state, link, words.words[0], words.lengths[0])
+    if message.account != NULL and message.account.ours:
         deliver(state, &message)
     return rest
 
@@ -569,7 +562,9 @@ cdef void _remote_interest(State* state, Link* link, Line* words, bint coming) n
     if weight < 1 or not is_valid_subject(words.words[first], words.lengths[first]):
         _refuse(state, link, PROTOCOL_VIOLATION, b"Invalid Subject", b"bad subject or weight in RS")
         return
-    account = link.account if link.account_omitted else _account_named(state, link, words.words[0], words.lengths[0])
+    account = link.account if link.account_omitted else account_named(state, link, words.words[0], words.lengths[0])
+    if account == NULL and coming:
+        account = account_foreign(state, words.words[0], words.lengths[0])
     if account == NULL:
         return
     # The words up to the subject or queue name the interest; a peer that spells them differently next time wrote one blank each.
@@ -579,6 +574,7 @@ cdef void _remote_interest(State* state, Link* link, Line* words, bint coming) n
     if not coming:
         if subscription != NULL:
             subscription_drop(state, subscription)
+            account_spare(state, account)
     elif subscription != NULL:
         subscription.interest.weight = <uint32_t> weight
         sublist_touch(&account.sublist, &subscription.interest)
@@ -607,6 +603,13 @@ cdef void _greeting(State* state, Link* link, bint info, const char* at, const c
     record.number = info
     link.parked = link.kind == CLIENT or not link.registered
     record.flag = link.parked
+
+
+cdef void _greet_for(State* state, Link* link) noexcept nogil:
+    """Report a client that begins without CONNECT as if it had said an empty one. Source: nats-server `parser.go`, `parse`."""
+    cdef const char* nothing = b"{}"
+    _greeting(state, link, False, nothing, nothing + 2)
+    link.implied = link.parked
 
 
 cdef void _ping(State* state, Link* link) noexcept nogil:
@@ -748,6 +751,9 @@ cdef char* parse(State* state, Link* link, char* at, char* end, Block* block, si
             if at == end:
                 break
         if not _may_act(state, link, at):
+            if link.kind == CLIENT and state.limits.lets_anybody_in:
+                _greet_for(state, link)
+                break
             _refuse(state, link, AUTHENTICATION_VIOLATION, b"Authorization Violation", NULL)
             break
         eol = <char*> memchr(at, c"\n", min(end - at, window))

@@ -29,10 +29,13 @@ cdef enum:
     ROUTE_CONTROL_LINE_FACTOR = 16
     LINE_BYTES_MAX = 131072
     # Of any link, whatever the limits say: an incomplete line must leave room in the block that it is read into.
+    NONCE_BYTES = 15
     UNREGISTERED_READ_BYTES = 4096
     QUEUES_MAX = 1024
     # Queue groups in one RMSG.
     DETAIL_BYTES = 256
+    ACCOUNTS_FOREIGN_MAX = 65536
+    # That routes speak of and that are not ours.
     TRACES_MAX = 10000
     # That may wait for the log; more are not recorded.
 
@@ -85,6 +88,9 @@ cdef struct Account:
     const char* name
     uint32_t name_length
     uint32_t index
+    uint8_t ours
+    uint8_t numbered
+    # It has an index, since it is or was ours.
     SublistState sublist
     Table interest
     # Local interest by subject and queue: what routes were told.
@@ -166,6 +172,8 @@ cdef struct Link:
     uint8_t line_traced
     # The line of its incomplete frame is in the trace already.
     uint8_t picked
+    uint8_t implied
+    # It began without CONNECT, and is asked about all the same.
     uint16_t reason
     uint16_t port
     uint32_t left_length
@@ -206,6 +214,8 @@ cdef struct Link:
     int64_t stalls
     int64_t amplification
     # Bytes that its last read made for each byte of it.
+    char nonce[NONCE_BYTES + 1]
+    # Empty: it was given none.
     char host[46]
 
 
@@ -282,6 +292,7 @@ cdef enum RecordType:
     RECORD_LINKS
     RECORD_SUBSCRIPTIONS
     RECORD_TRACE
+    RECORD_CONFIRMED
 
 
 cdef struct Record:
@@ -326,6 +337,7 @@ cdef struct Limits:
     int64_t max_subscription_tokens
     int64_t max_traced_bytes
     uint8_t auth_required
+    uint8_t lets_anybody_in
     uint8_t fast_producer_stall
 
 
@@ -355,6 +367,8 @@ cdef struct Shell:
     void* self
     void (*bury)(void* self, Link* link) noexcept nogil
     void (*watch)(void* self, Link* link) noexcept nogil
+    bint (*random)(void* self, char* into, size_t count) noexcept nogil
+    # Fills `into` with what nobody can guess; False: it could not.
 
 
 cdef struct Farewell:
@@ -376,12 +390,20 @@ cdef struct State:
     Shell shell
     uint64_t seed
     uint64_t random
+    uint64_t nonce_random
+    # Of nonces without a shell; apart, so that they change nothing else.
     uint64_t next_cid
     int64_t now_ns
     int64_t tick_due_ns
     Account* first_account
     Account** accounts
     uint32_t account_count
+    uint32_t account_room
+    uint32_t foreign_count
+    Link** wide
+    # Routes that carry every account.
+    uint32_t wide_count
+    uint32_t wide_room
     Table account_names
     Link** slots
     # By the low half of a link's id.
@@ -421,6 +443,8 @@ cdef struct State:
     # Such bytes that Python has not taken; touched by both threads, atomically.
     char* info[4]
     size_t info_length[4]
+    uint8_t nonces[4]
+    # Links that are accepted get one.
     uint32_t info_version[4]
     # Counts the documents, so that who has an old one gets the new one.
     uint8_t watch_interest

@@ -26,11 +26,17 @@ class Opened:
     token: int
     """As given to `adopt`; 0 for a connection that was accepted."""
     opened_ns: int
+    nonce: bytes = b""
+    """What its INFO asked it to sign; empty: nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Greeting:
-    """CONNECT or INFO arrived; a `parked` link waits for `resume`, `register_route` or `close`."""
+    """CONNECT or INFO arrived; a `parked` link waits for `resume`, `register_route` or `close`.
+
+    A client that must log in and begins with something else is reported as if it had said
+    `CONNECT {}`, where `PlaneLimits.lets_anybody_in`.
+    """
 
     link: LinkId
     kind: LinkKind
@@ -121,6 +127,13 @@ class Traced:
     """As it was on the wire, without CR LF, at most 1,024 bytes; escape it before it is shown."""
 
 
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """Answer to `confirm`: all commands before it are in force."""
+
+    token: int
+
+
 Event: TypeAlias = (
     Opened
     | Greeting
@@ -128,6 +141,7 @@ Event: TypeAlias = (
     | PongReceived
     | InterestChanged
     | Closed
+    | Confirmed
     | Delivered
     | LinksAnswered
     | SubscriptionsAnswered

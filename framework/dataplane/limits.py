@@ -37,3 +37,5 @@ class PlaneLimits:
     """Clients wait a little while what they publish to is far behind."""
     auth_required: bool = False
     """Clients may do nothing before their CONNECT was accepted."""
+    lets_anybody_in: bool = False
+    """A client that must log in, and begins without CONNECT, is asked about instead of refused."""

@@ -14,6 +14,7 @@ from framework.actors.errors import MailboxFullError
 from framework.server.limits import TAP_FAILURES_MAX
 from framework.spec import (
     ClosedState,
+    Confirmed,
     Delivered,
     InterestChanged,
     LinkEvents,
@@ -122,6 +123,12 @@ class Bridge:
         rows: Sequence[SubscriptionRow] = await answer
         return rows
 
+    async def confirm(self) -> None:
+        """Return when the plane has carried out all commands so far."""
+        token, answer = self._question()
+        self._plane.confirm(token)
+        await answer
+
     def turn(self) -> None:
         """Hand on all events that wait in the plane."""
         batches: defaultdict[LinkKind, list[Event]] = defaultdict(list)
@@ -131,6 +138,8 @@ class Bridge:
                     self._deliver(sink, event)
                 case LinksAnswered(token, rows) | SubscriptionsAnswered(token, rows):
                     self._answer(token, rows)
+                case Confirmed(token):
+                    self._answer(token, None)
                 case InterestChanged():
                     continue  # the plane told the routes; nobody here counts interest
                 case _:

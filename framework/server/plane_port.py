@@ -57,6 +57,18 @@ class ServerPlane(PlaneControl, Protocol):
         """Let a client that is parked after its CONNECT begin."""
         ...
 
+    def remove_account(self, account: int) -> None:
+        """End what is subscribed in an account; its number stays its name's."""
+        ...
+
+    def set_nonces(self, kind: LinkKind, on: bool) -> None:  # noqa: FBT001 - it is the whole command
+        """Give links of `kind` that are accepted from now on a nonce to sign, or no more."""
+        ...
+
+    def confirm(self, token: int) -> None:
+        """Ask for `Confirmed`, when all commands before it are in force."""
+        ...
+
     def set_limits(self, limits: PlaneLimits) -> None:
         """Put other limits in force."""
         ...

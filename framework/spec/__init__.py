@@ -3,6 +3,7 @@
 from framework.dataplane.batch import Batch
 from framework.dataplane.event import (
     Closed,
+    Confirmed,
     Delivered,
     ErrReceived,
     Event,
@@ -69,6 +70,7 @@ __all__ = [
     "ClosedState",
     "CommandGroup",
     "ComponentSpec",
+    "Confirmed",
     "ConnectionInfo",
     "ConnectionLimits",
     "Delivered",

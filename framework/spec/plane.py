@@ -33,7 +33,7 @@ class PlaneControl(Protocol):
         self,
         link: LinkId,
         *,
-        accounts: Sequence[int] = (0,),
+        accounts: Sequence[int] | None = None,
         headers: bool = True,
         account_omitted: bool = False,
     ) -> None:
@@ -41,7 +41,8 @@ class PlaneControl(Protocol):
 
         Args:
             link: A link of kind ROUTE whose handshake is done.
-            accounts: Indexes of the accounts that it carries.
+            accounts: Indexes of the accounts that it carries; None: all, those as well that are
+                added later.
             headers: The peer takes HMSG.
             account_omitted: The link carries one account only, and its lines do not name it.
         """

@@ -92,8 +92,9 @@ cdef struct SublistState:
     Table nodes
     Node root
     uint64_t version_all
-    uint64_t version_one[BUCKETS]
-    uint64_t version_two[BUCKETS]
+    uint64_t* version_one
+    uint64_t* version_two
+    # BUCKETS each; shared zeros until the first change.
     Table cache
     Match** ring
     # Cached matches, in the order in which the clock hand passes them.
@@ -103,6 +104,9 @@ cdef struct SublistState:
     uint32_t cache_max
     uint32_t* seen
     # Subjects that were looked up once and are not cached yet.
+    uint32_t seen_room
+    uint32_t seen_fills
+    # Since it has this room; it grows with the subjects that are asked for.
     size_t store_bytes
     # What the remembered matches take.
     Match scratch
@@ -127,6 +131,7 @@ cdef bint sublist_open(SublistState* self, uint64_t seed, uint32_t cache_max) no
 cdef void sublist_close(SublistState* self) noexcept nogil
 cdef bint sublist_insert(SublistState* self, Interest* interest) noexcept nogil
 cdef void sublist_remove(SublistState* self, Interest* interest) noexcept nogil
+cdef size_t sublist_all(SublistState* self, Interest** into) noexcept nogil
 cdef void sublist_touch(SublistState* self, Interest* interest) noexcept nogil
 cdef Match* sublist_match(SublistState* self, const char* subject, size_t length) noexcept nogil
 

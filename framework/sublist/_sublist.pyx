@@ -25,10 +25,15 @@ from framework.sublist.result import SublistResult
 
 
 cdef enum:
-    SEEN_COUNT = 8192
-    # Slots of the doorkeeper; a power of two.
+    SEEN_FIRST = 128
+    SEEN_MAX = 8192
+    # Slots of the doorkeeper; powers of two.
     STORE_BYTES_MAX = 67108864
     # Of all remembered matches together: a match of many subscriptions is large.
+
+
+cdef uint64_t NOTHING_CHANGED[BUCKETS]
+# The versions of a sublist whose interest in wildcards has never changed; most accounts have none, and there may be 10,000 of them.
 
 
 # ---- lists of interest -------------------------------------------------------------------------------------------------
@@ -213,6 +218,18 @@ cdef void _buckets(SublistState* self, const char* subject, size_t length, uint3
     two[0] = <uint32_t> (hash_bytes(self.seed, subject, second) % BUCKETS) if second else one[0]
 
 
+cdef bint _has_versions(SublistState* self) noexcept nogil:
+    """Whether the sublist has versions of its own; they are made when they are not there. False: no memory."""
+    cdef uint64_t* versions
+    if self.version_one == &NOTHING_CHANGED[0]:
+        versions = <uint64_t*> calloc(2 * BUCKETS, sizeof(uint64_t))
+        if versions == NULL:
+            return False
+        self.version_one = versions
+        self.version_two = versions + BUCKETS
+    return True
+
+
 cdef void _make_stale(SublistState* self, Interest* interest) noexcept nogil:
     cdef const char* subject = interest.subject
     cdef size_t length = interest.subject_length
@@ -223,6 +240,9 @@ cdef void _make_stale(SublistState* self, Interest* interest) noexcept nogil:
         if match != NULL:
             match.stamp = ~<uint64_t> 0
         self.scratch.stamp = ~<uint64_t> 0
+        return
+    if not _has_versions(self):
+        self.version_all += 1
         return
     prefix = _tokens_length(subject, length, 2)
     if prefix:
@@ -242,6 +262,7 @@ cdef bint sublist_open(SublistState* self, uint64_t seed, uint32_t cache_max) no
     memset(self, 0, sizeof(SublistState))
     self.seed = seed
     self.cache_max = cache_max
+    self.version_one = self.version_two = &NOTHING_CHANGED[0]
     self.scratch.stamp = ~<uint64_t> 0
     return True
 
@@ -310,6 +331,37 @@ cdef void sublist_remove(SublistState* self, Interest* interest) noexcept nogil:
 cdef void sublist_touch(SublistState* self, Interest* interest) noexcept nogil:
     """Say that the weight of interest that is there has changed."""
     _make_stale(self, interest)
+
+
+cdef size_t _list_all(InterestList* self, Interest** into) noexcept nogil:
+    if self.count:
+        memcpy(into, self.items, self.count * sizeof(Interest*))
+    return self.count
+
+
+cdef size_t _below(Node* node, Interest** into) noexcept nogil:
+    """Put the interest of a node, and of the nodes of `*` below it, into `into`; return how many."""
+    cdef size_t count = 0
+    while node != NULL:
+        count += _list_all(&node.here, into + count)
+        count += _list_all(&node.rest, into + count)
+        node = node.any_token
+    return count
+
+
+cdef size_t sublist_all(SublistState* self, Interest** into) noexcept nogil:
+    """Put all interest into `into`, which has room for `count`; return how many."""
+    cdef size_t at
+    cdef size_t count = _below(&self.root, into)
+    if self.nodes.slots != NULL:
+        for at in range(self.nodes.mask + 1):
+            if self.nodes.slots[at].key != NULL:
+                count += _below(<Node*> self.nodes.slots[at].key, into + count)
+    if self.literals.slots != NULL:
+        for at in range(self.literals.mask + 1):
+            if self.literals.slots[at].key != NULL:
+                count += _list_all(&(<Literal*> self.literals.slots[at].key).here, into + count)
+    return count
 
 
 # ---- matching ----------------------------------------------------------------------------------------------------------
@@ -597,18 +649,29 @@ cdef void _forget_others(SublistState* self, Match* kept) noexcept nogil:
         match.stamp = ~<uint64_t> 0
 
 
+cdef bint _seen_grow(SublistState* self) noexcept nogil:
+    """Make the doorkeeper, or make it larger; it forgets. False: there is none, for lack of memory."""
+    cdef uint32_t room = self.seen_room * 4 if self.seen_room else SEEN_FIRST
+    cdef uint32_t* seen = <uint32_t*> calloc(room, sizeof(uint32_t))
+    if seen != NULL:
+        free(self.seen)
+        self.seen = seen
+        self.seen_room = room
+    self.seen_fills = 0
+    return self.seen != NULL
+
+
 cdef bint _was_seen(SublistState* self, uint64_t hashed) noexcept nogil:
     """Whether the subject was looked up before, lately; remember that it was now."""
     cdef uint32_t tag = <uint32_t> (hashed >> 32) | 1
     cdef uint32_t* slot
-    if self.seen == NULL:
-        self.seen = <uint32_t*> calloc(SEEN_COUNT, sizeof(uint32_t))
-        if self.seen == NULL:
-            return False
-    slot = &self.seen[hashed & (SEEN_COUNT - 1)]
+    if self.seen_fills >= self.seen_room and self.seen_room < SEEN_MAX and not _seen_grow(self):
+        return False
+    slot = &self.seen[hashed & (self.seen_room - 1)]
     if slot[0] == tag:
         return True
     slot[0] = tag
+    self.seen_fills += 1
     return False
 
 
@@ -683,6 +746,8 @@ cdef void sublist_close(SublistState* self) noexcept nogil:
     free(self.ring)
     free(self.scratch.store)
     free(self.seen)
+    if self.version_one != &NOTHING_CHANGED[0]:
+        free(self.version_one)
     free(self.reached)
     free(self.branches)
     table_clear(&self.cache)

@@ -1,0 +1,230 @@
+"""Accounts: made, found by name, carried by routes, removed.
+
+Routes may speak of accounts that this server does not have, or not yet. What they say of their interest is kept all the same, since they
+say it once; messages of such an account go nowhere. An account that is removed becomes one of these, and keeps its number.
+"""
+
+from libc.stdint cimport uint32_t
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memcmp, memcpy
+
+from framework.dataplane._delivery cimport interest_send, subscription_drop
+from framework.dataplane._sinkbatch cimport publish_pointer
+from framework.dataplane._state cimport ACCOUNTS_FOREIGN_MAX, Account, Link, State, Subscription
+from framework.sublist._bytes cimport COPY_SLACK, hash_bytes
+from framework.sublist._sublist cimport Interest, sublist_all, sublist_close, sublist_open
+from framework.sublist._table cimport table_add, table_clear, table_find, table_remove
+
+cdef enum:
+    CACHE_MAX = 65536
+
+
+# ---- made and found ----------------------------------------------------------------------------------------------------
+
+
+cdef Account* _made(State* state, const char* name, size_t length) noexcept nogil:
+    """Make an account without a number; NULL: no memory."""
+    cdef Account* account = <Account*> calloc(1, sizeof(Account) + length + COPY_SLACK)
+    if account == NULL:
+        return NULL
+    account.name = <char*> (account + 1)
+    memcpy(<char*> (account + 1), name, length)
+    account.name_length = <uint32_t> length
+    account.key.chars = account.name
+    account.key.length = <uint32_t> length
+    account.key.hash = hash_bytes(state.seed, name, length)
+    sublist_open(&account.sublist, state.seed, CACHE_MAX)
+    if not table_add(&state.account_names, &account.key):
+        free(account)
+        return NULL
+    return account
+
+
+cdef bint _number(State* state, Account* account) noexcept nogil:
+    """Give an account the next number; False: no memory."""
+    cdef uint32_t room
+    cdef Account** grown
+    if state.account_count == state.account_room:
+        room = state.account_room * 2 + 16
+        grown = <Account**> realloc(state.accounts, room * sizeof(Account*))
+        if grown == NULL:
+            return False
+        state.accounts = grown
+        state.account_room = room
+    account.index = state.account_count
+    account.numbered = 1
+    state.accounts[state.account_count] = account
+    if state.account_count == 0:
+        state.first_account = account
+    else:
+        publish_pointer(<void**> &state.accounts[state.account_count - 1].next, account)
+    state.account_count += 1
+    return True
+
+
+cdef Account* account_new(State* state, const char* name, size_t length) noexcept nogil:
+    """Let an account be one of ours, a new one or one that routes spoke of, and let routes carry it. NULL: no memory."""
+    cdef Account* account = <Account*> table_find(&state.account_names, hash_bytes(state.seed, name, length), name, length)
+    cdef uint32_t at
+    if account == NULL:
+        account = _made(state, name, length)
+        if account == NULL:
+            return NULL
+    elif account.ours:
+        return account
+    elif not account.numbered:
+        state.foreign_count -= 1
+    if not account.numbered and not _number(state, account):
+        return NULL
+    account.ours = 1
+    for at in range(state.wide_count):
+        account_carry(state, account, state.wide[at])
+    return account
+
+
+cdef Account* account_named(State* state, Link* link, const char* name, uint32_t length) noexcept nogil:
+    """Return the account of a route's line, ours or not; NULL: nobody spoke of it yet."""
+    cdef Account* last = link.account
+    if last != NULL and last.name_length == length and memcmp(last.name, name, length) == 0:
+        return last
+    return <Account*> table_find(&state.account_names, hash_bytes(state.seed, name, length), name, length)
+
+
+cdef Account* account_foreign(State* state, const char* name, uint32_t length) noexcept nogil:
+    """Make an account that a route has interest in and that is not ours; NULL: there are enough of them, or no memory."""
+    cdef Account* account = NULL
+    if state.foreign_count < ACCOUNTS_FOREIGN_MAX:
+        account = _made(state, name, length)
+        if account != NULL:
+            state.foreign_count += 1
+    return account
+
+
+# ---- carried by routes -------------------------------------------------------------------------------------------------
+
+
+cdef void account_carry(State* state, Account* account, Link* route) noexcept nogil:
+    """Let a route carry an account, and tell it all interest here; nothing happens when it does so already."""
+    cdef Link** grown
+    cdef uint32_t at, room
+    for at in range(account.route_count):
+        if account.routes[at] == route:
+            return
+    if account.route_count == account.route_room:
+        room = account.route_room * 2 + 4
+        grown = <Link**> realloc(account.routes, room * sizeof(Link*))
+        if grown == NULL:
+            return
+        account.routes = grown
+        account.route_room = room
+    account.routes[account.route_count] = route
+    account.route_count += 1
+    interest_send(state, account, route)
+
+
+cdef void accounts_carry(State* state, Link* route) noexcept nogil:
+    """Let a route carry all accounts, and those that come later."""
+    cdef Link** grown
+    cdef uint32_t at
+    if state.wide_count == state.wide_room:
+        grown = <Link**> realloc(state.wide, (state.wide_room * 2 + 4) * sizeof(Link*))
+        if grown == NULL:
+            return
+        state.wide = grown
+        state.wide_room = state.wide_room * 2 + 4
+    state.wide[state.wide_count] = route
+    state.wide_count += 1
+    for at in range(state.account_count):
+        if state.accounts[at].ours:
+            account_carry(state, state.accounts[at], route)
+
+
+cdef void accounts_leave(State* state, Link* route) noexcept nogil:
+    """Let a route that ends carry nothing any more."""
+    cdef uint32_t at, which
+    cdef Account* account
+    for at in range(state.wide_count):
+        if state.wide[at] == route:
+            state.wide_count -= 1
+            state.wide[at] = state.wide[state.wide_count]
+            break
+    for which in range(state.account_count):
+        account = state.accounts[which]
+        for at in range(account.route_count):
+            if account.routes[at] == route:
+                account.route_count -= 1
+                account.routes[at] = account.routes[account.route_count]
+                break
+
+
+# ---- removed -----------------------------------------------------------------------------------------------------------
+
+
+cdef void _free(Account* account) noexcept nogil:
+    cdef size_t at
+    if account.interest.slots != NULL:
+        for at in range(account.interest.mask + 1):
+            free(account.interest.slots[at].key)
+    table_clear(&account.interest)
+    sublist_close(&account.sublist)
+    free(account.routes)
+    free(account)
+
+
+cdef void account_spare(State* state, Account* account) noexcept nogil:
+    """Free an account that never was ours when no route has interest in it any more."""
+    if account.numbered or account.sublist.count:
+        return
+    table_remove(&state.account_names, &account.key)
+    state.foreign_count -= 1
+    _free(account)
+
+
+cdef void _drop_local(State* state, Account* account) noexcept nogil:
+    """End all subscriptions here; routes are told."""
+    cdef size_t count, at
+    cdef Subscription* subscription
+    cdef Interest** all_of_it = <Interest**> malloc((account.sublist.count + 1) * sizeof(Interest*))
+    if all_of_it == NULL:
+        return
+    count = sublist_all(&account.sublist, all_of_it)
+    for at in range(count):
+        if all_of_it[at].remote:
+            continue
+        subscription = <Subscription*> all_of_it[at]
+        if subscription.sink != NULL:
+            subscription.sink.subscription = NULL
+        subscription_drop(state, subscription)
+    free(all_of_it)
+
+
+cdef void account_remove(State* state, Account* account) noexcept nogil:
+    """Take an account out of service: its subscriptions, matches and routes go; its number stays, and what routes say of it."""
+    cdef uint32_t at
+    if not account.ours:
+        return
+    _drop_local(state, account)
+    account.ours = 0
+    free(account.routes)
+    account.routes = NULL
+    account.route_count = account.route_room = 0
+    for at in range(state.link_count):
+        if state.links[at].account == account and state.links[at].memo != NULL:
+            state.links[at].memo.line_length = 0
+    if state.system.account == account and state.system.memo != NULL:
+        state.system.memo.line_length = 0
+    if account.sublist.count == 0:
+        sublist_close(&account.sublist)
+        sublist_open(&account.sublist, state.seed, CACHE_MAX)
+
+
+cdef void accounts_free(State* state) noexcept nogil:
+    """Free all accounts, those as well that only routes spoke of."""
+    cdef size_t at
+    if state.account_names.slots != NULL:
+        for at in range(state.account_names.mask + 1):
+            if state.account_names.slots[at].key != NULL:
+                _free(<Account*> state.account_names.slots[at].key)
+    table_clear(&state.account_names)
+    free(state.accounts)
+    free(state.wide)
