@@ -1,0 +1,9 @@
+from typing import Self, final
+
+@final
+class SubjectTransform:
+    source: str
+    destination: str
+    def __new__(cls, source: str, destination: str, *, strict: bool = False) -> Self: ...
+    def apply(self, subject: bytes) -> bytes | None: ...
+    def reversed(self) -> SubjectTransform: ...
