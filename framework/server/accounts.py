@@ -6,68 +6,185 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
+from framework.dataplane.tables import AccountTables
+from framework.server.account_links import CYCLE, AccountLinks, Shut
+from framework.server.sampled_services import SampledServices
 from framework.spec import GLOBAL_ACCOUNT, SYSTEM_ACCOUNT, AccountBook, AccountSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Protocol
 
-    from framework.server.plane_port import ServerPlane
+    from structlog.typing import FilteringBoundLogger
+
     from framework.spec import AccountPlan
+
+    class AccountPlane(Protocol):
+        """What the book needs of a plane."""
+
+        def add_account(self, name: bytes) -> int:
+            """Return the number of an account, adding it first if need be."""
+            ...
+
+
+_NOTHING = AccountTables()
 
 
 class Accounts(AccountBook):
     """The book of accounts; a name keeps its number as long as the server runs.
 
+    A machine: it tells the plane, and who asked to be told, and does nothing else.
+
     Args:
         plane: Is told of them.
+        log: Where an import that does nothing is complained of, once.
     """
 
-    def __init__(self, plane: ServerPlane) -> None:
+    def __init__(self, plane: AccountPlane, *, log: FilteringBoundLogger) -> None:
+        self.changed: Callable[[Sequence[str]], None] = lambda _: None
+        """Told of accounts that came, changed or went, after they did."""
         self._plane = plane
-        self._specs: dict[str, AccountSpec] = {}
+        self._log = log
         self._indexes = {GLOBAL_ACCOUNT: 0}
-        self._system_account = ""
+        self._names = {0: GLOBAL_ACCOUNT}
+        self.sampled = SampledServices()
+        """Services whose response times are measured."""
+        self._links = AccountLinks(
+            index_of=self._indexes.__getitem__, token_of=self.sampled.token_of
+        )
+        self._tables: dict[str, AccountTables] = {}
+        self._shut: dict[str, tuple[Shut, ...]] = {}
         self.put([AccountSpec(name=GLOBAL_ACCOUNT)])
 
-    def begin(self, plan: AccountPlan | None) -> None:
-        """Take the accounts that the server begins with; None: `$G` and `$SYS`."""
-        self._system_account = plan.system_account if plan else SYSTEM_ACCOUNT
-        specs = list(plan.accounts) if plan else []
-        if self._system_account and self._system_account not in {spec.name for spec in specs}:
-            specs.append(AccountSpec(name=self._system_account))
-        self.put(specs)
+    def replace(self, plan: AccountPlan | None) -> None:
+        """Let there be the accounts of a plan and no others; None: `$G` and `$SYS`.
+
+        Where a plan can fetch accounts, those that it does not name stay.
+        """
+        system_account = plan.system_account if plan else SYSTEM_ACCOUNT
+        specs = {spec.name: spec for spec in plan.accounts} if plan else {}
+        for name in (GLOBAL_ACCOUNT, system_account):
+            if name:
+                specs.setdefault(name, AccountSpec(name=name))
+        everybody = system_account != self._links.system_account
+        self._links.system_account = system_account
+        can_fetch = plan is not None and plan.resolve is not None
+        gone = () if can_fetch else tuple(set(self._links.specs) - set(specs))
+        self._change(specs.values(), sorted(gone), everybody=everybody)
 
     @property
     @override
     def system_account(self) -> str:
-        return self._system_account
+        return self._links.system_account
 
     @override
     def names(self) -> Sequence[str]:
-        return tuple(self._specs)
+        return tuple(self._links.specs)
 
     @override
     def get(self, name: str) -> AccountSpec | None:
-        return self._specs.get(name)
+        return self._links.specs.get(name)
 
     @override
     def index(self, name: str) -> int:
-        if name not in self._specs:
+        if name not in self._links.specs:
             raise KeyError(name)
         return self._indexes[name]
 
     def name(self, index: int) -> str:
         """Return the name of an account by its number in the data plane."""
-        return next((name for name, at in self._indexes.items() if at == index), str(index))
+        return self._names.get(index) or str(index)
+
+    def shut_imports(self, name: str) -> Sequence[Shut]:
+        """Return the imports of an account that do nothing, and why."""
+        return self._shut.get(name, ())
+
+    def missing(self) -> Sequence[str]:
+        """Return the accounts that others import from, and that are not known."""
+        return self._links.missing()
+
+    def set_cluster(self, name: str) -> None:
+        """Take note of the cluster's name: mappings may be of one cluster alone."""
+        if name != self._links.cluster:
+            self._links.cluster = name
+            self._refresh(self._links.specs)
 
     @override
     def put(self, specs: Sequence[AccountSpec]) -> None:
-        for spec in specs:
-            self._specs[spec.name] = spec
-            if spec.name not in self._indexes:
-                self._indexes[spec.name] = self._plane.add_account(spec.name.encode())
+        self._change(specs, ())
 
     @override
     def remove(self, names: Sequence[str]) -> None:
-        for name in names:
-            self._specs.pop(name, None)
+        self._change((), names)
+
+    def _change(
+        self, specs: Iterable[AccountSpec], gone: Sequence[str], *, everybody: bool = False
+    ) -> None:
+        """Put accounts, take others away, then open and shut the doors that this concerns."""
+        changed = [spec for spec in specs if self._links.specs.get(spec.name) != spec]
+        always = {GLOBAL_ACCOUNT, self.system_account}
+        changed += [AccountSpec(name=name) for name in gone if name in always]
+        for spec in changed:
+            self._links.put(spec)
+            if spec.name not in self._indexes:
+                self._number(spec.name)
+        removed = [name for name in gone if self._take_away(name)]
+        touched = [*(spec.name for spec in changed), *removed]
+        concerned = dict.fromkeys(self._links.specs if everybody else touched)
+        for name in touched:
+            concerned.update(dict.fromkeys(self._links.importers(name)))
+        self._refresh(concerned)
+        if touched:
+            self.changed(touched)
+
+    def _take_away(self, name: str) -> bool:
+        """Forget an account; return False for one that is not known, or that always is."""
+        if name not in self._links.specs or name in {GLOBAL_ACCOUNT, self.system_account}:
+            return False
+        self._links.remove(name)
+        self._tables.pop(name, None)
+        self._shut.pop(name, None)
+        self.sampled.forget(name)
+        self._tell("remove_account", self._indexes[name])
+        return True
+
+    def _number(self, name: str) -> None:
+        index = self._plane.add_account(name.encode())
+        self._indexes[name] = index
+        self._names[index] = name
+
+    def _refresh(self, names: Iterable[str]) -> None:
+        """Tell the plane of the tables that have changed."""
+        # What was in a cycle may not be any more, whichever account has broken it.
+        cycles = [
+            name for name, shut in self._shut.items() if any(it.reason is CYCLE for it in shut)
+        ]
+        for name in dict.fromkeys((*names, *cycles)):
+            if name not in self._links.specs:
+                continue
+            tables, shut = self._links.tables(name)
+            if tables != self._tables.get(name, _NOTHING):
+                self._tables[name] = tables
+                self._tell("set_account_tables", self._indexes[name], tables)
+            self._note_shut(name, shut)
+
+    def _tell(self, command: str, *arguments: object) -> None:
+        # Planes of this version carry accounts, and their tables as soon as they know them.
+        carry_out = getattr(self._plane, command, None)
+        if carry_out is not None:
+            carry_out(*arguments)
+
+    def _note_shut(self, name: str, shut: tuple[Shut, ...]) -> None:
+        """Complain of imports that do nothing, each once until it did something."""
+        before = self._shut.pop(name, ())
+        if shut:
+            self._shut[name] = shut
+        for it in shut:
+            if it not in before:
+                self._log.warning(
+                    "Import of {subject} from account {exporter} does nothing: {detail}",
+                    subject=it.subject,
+                    exporter=it.account,
+                    detail=it.reason,
+                    account=name,
+                )

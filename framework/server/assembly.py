@@ -103,7 +103,7 @@ class Assembly:
             headers=settings.headers,
             max_payload=settings.limits.max_payload,
         )
-        self.accounts = Accounts(self.plane)
+        self.accounts = Accounts(self.plane, log=log)
         self.context = Context(
             identity=identity,
             config=config,
@@ -188,7 +188,7 @@ class Assembly:
         self._bridge.start()
         self._steps.push("data plane", self._stop_plane)
         self._steps.push("dials", self._dialer.stop)
-        self.accounts.begin(self._plugins.accounts(self.context))
+        self.accounts.replace(self._plugins.accounts(self.context))
         self._authenticators = self._plugins.authenticators(self.context)
         if self._authenticators:
             self._require_login()

@@ -27,3 +27,17 @@ def is_literal(subject: str) -> bool:
     Source: nats-server `sublist.go`, `IsValidPublishSubject`.
     """
     return is_valid_subject(subject) and {"*", ">"}.isdisjoint(subject.split("."))
+
+
+def is_subset(subject: str, pattern: str) -> bool:
+    """Tell whether `pattern` matches all that `subject` does; both may have wildcards.
+
+    Source: nats-server `sublist.go`, `isSubsetMatch`.
+    """
+    parts, wanted = subject.split("."), pattern.split(".")
+    for part, want in zip(parts, wanted, strict=False):
+        if want == ">":
+            return True
+        if part == ">" or want not in {"*", part}:
+            return False
+    return len(parts) == len(wanted)

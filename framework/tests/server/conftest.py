@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,11 +19,12 @@ class RecordingPlane:
     def __init__(self) -> None:
         self.calls: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
         self.events: list[Event] = []
+        self._numbers = count(1)
 
     def __getattr__(self, name: str) -> Any:
         def record(*arguments: Any, **keywords: Any) -> int:
             self.calls.append((name, arguments, keywords))
-            return len(self.calls)
+            return next(self._numbers)
 
         return record
 

@@ -68,7 +68,7 @@ def closed(row: Any) -> Any:
 
 def table(plane: Any, **changes: Any) -> Clients:
     arguments = {
-        "accounts": Accounts(plane),
+        "accounts": Accounts(plane, log=Log()),
         "headers": True,
         "notices": None,
         "log": Log(),

@@ -71,7 +71,7 @@ class World:
         self.notices = Notices()
         self.clients = Clients(
             plane,
-            accounts=Accounts(plane),
+            accounts=Accounts(plane, log=self.log),
             headers=True,
             notices=self.notices,
             log=self.log,  # type: ignore[arg-type]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from framework.wire.subject import is_literal, is_valid_subject
+from framework.wire.subject import is_literal, is_subset, is_valid_subject
 
 LITERALS = ["a", "a.b", "$SYS.REQ", "a*", "*a.b", "a>", "a.>b", "ä.ö", "a.b\x01"]
 PATTERNS = ["*", ">", "a.*", "a.>", "*.*.>", "*.b"]
@@ -39,3 +39,27 @@ def test_pattern(subject):
 def test_invalid(subject):
     assert not is_valid_subject(subject)
     assert not is_literal(subject)
+
+
+@pytest.mark.parametrize(
+    ("subject", "pattern"),
+    [("a.b", "a.b"), ("a.b", "a.*"), ("a.*", "a.*"), ("a.>", ">"), ("a.b.c", "a.>"), ("*", "*")],
+)
+def test_what_a_pattern_holds_is_a_subset(subject, pattern):
+    assert is_subset(subject, pattern)
+
+
+@pytest.mark.parametrize(
+    ("subject", "pattern"),
+    [
+        ("a", "a.>"),
+        ("a.>", "a.*"),
+        ("*", "a"),
+        ("a.b", "a"),
+        ("a", "a.b"),
+        (">", "*"),
+        ("b.c", "a.*"),
+    ],
+)
+def test_what_a_pattern_does_not_hold_is_none(subject, pattern):
+    assert not is_subset(subject, pattern)

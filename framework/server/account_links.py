@@ -1,0 +1,186 @@
+"""Imports meet exports: what the tables of an account are, beside those of others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from framework.dataplane.tables import AccountTables, ServiceDoor, StreamDoor
+from framework.server.account_cycles import is_in_cycle
+from framework.server.account_exports import Exports
+from framework.server.account_mappings import mappings_of_cluster
+from framework.server.system_doors import own_system_exports, system_doors
+from framework.spec import ServiceExport, ServiceImport
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from framework.spec import AccountSpec, StreamExport, StreamImport
+
+THRESHOLD_S: Final = 120.0
+"""How long an answer may take. Source: nats-server `const.go`."""
+
+UNKNOWN: Final = "that account is not known"
+CYCLE: Final = "it leads back to this account"
+
+
+@dataclass(frozen=True, slots=True)
+class Shut:
+    """An import that does nothing."""
+
+    account: str
+    """The exporter."""
+    subject: str
+    reason: str
+
+
+class AccountLinks:
+    """All accounts, and what each may take from the others.
+
+    Args:
+        index_of: The number of a known account in the data plane.
+        token_of: The token of a service whose response times are sampled, by its account and
+            the subject of its export.
+    """
+
+    def __init__(
+        self, *, index_of: Callable[[str], int], token_of: Callable[[str, str], int]
+    ) -> None:
+        self.system_account = ""
+        self.cluster = ""
+        """Name of the cluster: mappings may be of one alone."""
+        self._index_of = index_of
+        self._token_of = token_of
+        self._specs: dict[str, AccountSpec] = {}
+        self._importers: dict[str, dict[str, None]] = {}
+        """Of whom each account imports, known or not; a dict keeps the order."""
+        self._exports: dict[str, tuple[Exports[StreamExport], Exports[ServiceExport]]] = {}
+
+    @property
+    def specs(self) -> Mapping[str, AccountSpec]:
+        """All accounts by name."""
+        return self._specs
+
+    def put(self, spec: AccountSpec) -> None:
+        """Add an account, or a new version of it."""
+        self._forget_imports(spec.name)
+        self._exports.pop(spec.name, None)
+        self._specs[spec.name] = spec
+        for exporter in _exporters(spec):
+            self._importers.setdefault(exporter, {})[spec.name] = None
+
+    def remove(self, name: str) -> None:
+        """Forget an account; imports from it do nothing until it comes again."""
+        self._forget_imports(name)
+        self._exports.pop(name, None)
+        self._specs.pop(name, None)
+
+    def importers(self, exporter: str) -> Sequence[str]:
+        """Return the accounts that import something of another."""
+        return tuple(self._importers.get(exporter, ()))
+
+    def missing(self) -> Sequence[str]:
+        """Return the accounts that others import from, and that are not known."""
+        return tuple(name for name in self._importers if name not in self._specs)
+
+    def tables(self, name: str) -> tuple[AccountTables, tuple[Shut, ...]]:
+        """Return what a known account does to messages, and which imports do nothing."""
+        spec = self._specs[name]
+        shut: list[Shut] = []
+        streams = (self._stream_door(spec, it, shut) for it in spec.stream_imports)
+        services = (self._service_door(spec, it, shut) for it in spec.service_imports)
+        tables = AccountTables(
+            mappings=mappings_of_cluster(spec.mappings, self.cluster),
+            stream_imports=tuple(door for door in streams if door),
+            service_imports=(*(door for door in services if door), *self._system_doors(spec)),
+        )
+        return tables, tuple(shut)
+
+    def _stream_door(
+        self, spec: AccountSpec, imported: StreamImport, shut: list[Shut]
+    ) -> StreamDoor | None:
+        export = self._admit(spec, imported, shut)
+        if export is None:
+            return None
+        return StreamDoor(
+            account=self._index_of(imported.account),
+            subject=imported.subject,
+            to=imported.to,
+            allow_trace=imported.allow_trace,
+        )
+
+    def _service_door(
+        self, spec: AccountSpec, imported: ServiceImport, shut: list[Shut]
+    ) -> ServiceDoor | None:
+        export = self._admit(spec, imported, shut)
+        if export is None:
+            return None
+        assert isinstance(export, ServiceExport)
+        latency = export.latency
+        return ServiceDoor(
+            account=self._index_of(imported.account),
+            subject=imported.subject,
+            to=imported.to,
+            response=export.response,
+            threshold_s=export.threshold_s or THRESHOLD_S,
+            share=imported.share,
+            latency=self._token_of(imported.account, export.subject) if latency else 0,
+            latency_percent=latency.percent if latency else 100,
+            allow_trace=export.allow_trace,
+        )
+
+    def _admit(
+        self, spec: AccountSpec, imported: StreamImport | ServiceImport, shut: list[Shut]
+    ) -> StreamExport | None:
+        """Return the export behind an import; None, and one more that is shut, if there is none."""
+        is_service = isinstance(imported, ServiceImport)
+        found: StreamExport | str = UNKNOWN
+        if imported.account in self._specs:
+            exports = self._exports_of(imported.account)[is_service]
+            found = exports.admit(spec.name, imported.subject, imported.activated_s)
+        if not isinstance(found, str):
+            imports_of = self._services_of if is_service else self._streams_of
+            if is_in_cycle(spec.name, imported, imports_of):
+                found = CYCLE
+        if isinstance(found, str):
+            shut.append(Shut(imported.account, imported.subject, found))
+            return None
+        return found
+
+    def _exports_of(self, name: str) -> tuple[Exports[StreamExport], Exports[ServiceExport]]:
+        exports = self._exports.get(name)
+        if exports is None:
+            spec = self._specs[name]
+            services = spec.service_exports
+            if name == self.system_account:
+                services += own_system_exports(services)
+            exports = (Exports(spec.stream_exports), Exports(services))
+            self._exports[name] = exports
+        return exports
+
+    def _system_doors(self, spec: AccountSpec) -> tuple[ServiceDoor, ...]:
+        if not self.system_account:
+            return ()
+        return system_doors(spec, self.system_account, self._index_of(self.system_account))
+
+    def _services_of(self, name: str) -> Sequence[ServiceImport]:
+        spec = self._specs.get(name)
+        return spec.service_imports if spec else ()
+
+    def _streams_of(self, name: str) -> Sequence[StreamImport]:
+        spec = self._specs.get(name)
+        return spec.stream_imports if spec else ()
+
+    def _forget_imports(self, name: str) -> None:
+        spec = self._specs.get(name)
+        for exporter in _exporters(spec) if spec else ():
+            importers = self._importers[exporter]
+            importers.pop(name, None)
+            if not importers:
+                del self._importers[exporter]
+
+
+def _exporters(spec: AccountSpec) -> Sequence[str]:
+    """Return the accounts that a spec names, each once."""
+    streams = {it.account: None for it in spec.stream_imports}
+    return tuple(streams | {it.account: None for it in spec.service_imports})

@@ -1,0 +1,351 @@
+"""The book of accounts: who is there, what each imports, and what the plane is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from structlog.testing import CapturingLogger
+
+from framework.dataplane.tables import AccountTables, ServiceDoor, StreamDoor
+from framework.server.accounts import Accounts
+from framework.spec import (
+    GLOBAL_ACCOUNT,
+    SYSTEM_ACCOUNT,
+    AccountPlan,
+    AccountSpec,
+    LatencySampling,
+    MappedDestination,
+    ResponseKind,
+    ServiceExport,
+    ServiceImport,
+    StreamExport,
+    StreamImport,
+    SubjectMapping,
+)
+
+
+class Book:
+    """Accounts without a system account, unless a test brings it, and a plane that remembers."""
+
+    def __init__(self, plane: Any) -> None:
+        self.plane = plane
+        self.log = CapturingLogger()
+        self.accounts = Accounts(plane, log=self.log)  # type: ignore[arg-type]
+        self.heard: list[list[str]] = []
+        self.accounts.changed = lambda names: self.heard.append(list(names))
+
+    def put(self, *specs: AccountSpec) -> None:
+        self.plane.calls.clear()
+        self.accounts.put(specs)
+
+    def told(self) -> dict[str, AccountTables]:
+        """Return the tables that the plane was told of since the last `put`."""
+        sent = [arguments for arguments, _ in self.plane.named("set_account_tables")]
+        return {self.accounts.name(index): tables for index, tables in sent}
+
+    def complaints(self) -> list[tuple[str, str, str]]:
+        return [
+            (it.kwargs["account"], it.kwargs["exporter"], it.kwargs["detail"])
+            for it in self.log.calls
+        ]
+
+
+@pytest.fixture
+def book(plane: Any) -> Book:
+    return Book(plane)
+
+
+def importer(name: str = "I", subject: str = "s.*", **changes: Any) -> AccountSpec:
+    return AccountSpec(
+        name=name,
+        stream_imports=(StreamImport(account="E", subject=subject, to="in.*", **changes),),
+    )
+
+
+def exporter(**changes: Any) -> AccountSpec:
+    return AccountSpec(name="E", stream_exports=(StreamExport(subject="s.>", **changes),))
+
+
+def test_an_account_keeps_its_number_while_the_server_runs(book: Book) -> None:
+    book.put(AccountSpec(name="A"))
+    first = book.accounts.index("A")
+    book.accounts.remove(["A"])
+
+    assert book.accounts.get("A") is None
+    with pytest.raises(KeyError):
+        book.accounts.index("A")
+    assert book.plane.named("remove_account") == [((first,), {})]
+    assert book.accounts.name(first) == "A"
+    book.put(AccountSpec(name="A"))
+    assert book.accounts.index("A") == first
+
+
+def test_without_a_plan_there_are_the_global_and_the_system_account(book: Book) -> None:
+    book.accounts.replace(None)
+
+    assert book.accounts.names() == (GLOBAL_ACCOUNT, SYSTEM_ACCOUNT)
+    assert book.accounts.system_account == SYSTEM_ACCOUNT
+    assert book.accounts.index(GLOBAL_ACCOUNT) == 0
+
+
+def test_a_plan_takes_the_place_of_another(book: Book) -> None:
+    a, b, c = (AccountSpec(name=name) for name in "ABC")
+    book.accounts.replace(AccountPlan(accounts=(a, b), system_account="A"))
+    book.accounts.replace(AccountPlan(accounts=(b, c), system_account="C"))
+
+    assert set(book.accounts.names()) == {GLOBAL_ACCOUNT, "B", "C"}
+    assert book.heard == [["A", "B"], ["C", "A"]]
+    assert book.told()["B"].service_imports[0].account == book.accounts.index("C")
+
+
+def test_accounts_that_were_fetched_outlive_a_plan_that_can_fetch(book: Book) -> None:
+    plan = AccountPlan(accounts=(), system_account="", resolve=lambda name: name)  # type: ignore[arg-type,return-value]
+    book.put(AccountSpec(name="fetched"))
+    book.accounts.replace(plan)
+
+    assert set(book.accounts.names()) == {GLOBAL_ACCOUNT, "fetched"}
+
+
+def test_the_global_and_the_system_account_are_never_gone(book: Book) -> None:
+    book.accounts.replace(None)
+    mapping = SubjectMapping(source="a", destinations=(MappedDestination(subject="b"),))
+    book.put(AccountSpec(name=GLOBAL_ACCOUNT, mappings=(mapping,)))
+    book.accounts.remove([GLOBAL_ACCOUNT, SYSTEM_ACCOUNT, "nobody"])
+
+    assert book.accounts.names() == (GLOBAL_ACCOUNT, SYSTEM_ACCOUNT)
+    assert book.accounts.get(GLOBAL_ACCOUNT) == AccountSpec(name=GLOBAL_ACCOUNT)
+    assert book.plane.named("remove_account") == []
+
+
+def test_what_is_put_as_it_was_changes_nothing(book: Book) -> None:
+    book.put(exporter(), importer())
+    book.heard.clear()
+    book.put(exporter(), importer())
+
+    assert book.plane.calls == []
+    assert book.heard == []
+
+
+def test_a_stream_that_is_exported_to_everybody_can_be_imported(book: Book) -> None:
+    book.put(exporter(), importer(allow_trace=True))
+
+    door = StreamDoor(account=book.accounts.index("E"), subject="s.*", to="in.*", allow_trace=True)
+    assert book.told() == {"I": AccountTables(stream_imports=(door,))}
+    assert book.complaints() == []
+
+
+def test_an_import_comes_alive_when_its_exporter_comes_and_ends_with_it(book: Book) -> None:
+    book.put(importer())
+    book.put(AccountSpec(name="other"))
+    assert book.told() == {}
+    assert book.complaints() == [("I", "E", "that account is not known")]
+    assert book.accounts.missing() == ("E",)
+
+    book.put(exporter())
+    assert [door.to for door in book.told()["I"].stream_imports] == ["in.*"]
+    assert book.accounts.shut_imports("I") == ()
+
+    book.plane.calls.clear()
+    book.accounts.remove(["E"])
+    assert book.told()["I"] == AccountTables()
+    assert len(book.complaints()) == 2
+
+
+@pytest.mark.parametrize(
+    ("export", "subject", "activated_s", "problem"),
+    [
+        ({}, "x.*", None, "that account does not export it"),
+        ({}, ">", None, "that account does not export it"),
+        ({"accounts": ("I",)}, "s.*", None, ""),
+        ({"accounts": ("J",)}, "s.*", None, "that account does not export it to this one"),
+        ({"account_token_position": 2}, "s.I", None, ""),
+        ({"account_token_position": 2}, "s.J", None, "that account does not export it to this one"),
+        ({"account_token_position": 3}, "s.I", None, "that account does not export it to this one"),
+        ({"token_required": True}, "s.*", 9.0, ""),
+        (
+            {"token_required": True},
+            "s.*",
+            None,
+            "that account has signed no activation for this one",
+        ),
+        ({"token_required": True, "revoked": (("I", 8), ("J", 10))}, "s.*", 9.0, ""),
+        (
+            {"token_required": True, "revoked": (("I", 9),)},
+            "s.*",
+            9.0,
+            "that account has revoked the activation of this one",
+        ),
+        (
+            {"token_required": True, "revoked": (("*", 9),)},
+            "s.*",
+            9.0,
+            "that account has revoked the activation of this one",
+        ),
+    ],
+)
+def test_an_exporter_says_who_may_import(
+    book: Book, export: dict[str, Any], subject: str, activated_s: float | None, problem: str
+) -> None:
+    book.put(exporter(**export), importer(subject=subject, activated_s=activated_s))
+
+    assert book.complaints() == ([("I", "E", problem)] if problem else [])
+    assert bool(book.told()) is not bool(problem)
+
+
+def test_a_service_is_imported_with_what_its_export_says(book: Book) -> None:
+    export = ServiceExport(
+        subject="svc.*",
+        response=ResponseKind.CHUNKED,
+        threshold_s=3.0,
+        latency=LatencySampling(subject="lat", percent=40),
+        allow_trace=True,
+    )
+    taken = ServiceImport(account="E", subject="svc.one", to="mine", share=True)
+    book.put(
+        AccountSpec(name="E", service_exports=(export,)),
+        AccountSpec(name="I", service_imports=(taken,)),
+    )
+
+    (door,) = book.told()["I"].service_imports
+    assert door == ServiceDoor(
+        account=book.accounts.index("E"),
+        subject="svc.one",
+        to="mine",
+        response=ResponseKind.CHUNKED,
+        threshold_s=3.0,
+        share=True,
+        latency=door.latency,
+        latency_percent=40,
+        allow_trace=True,
+    )
+    assert book.accounts.sampled.service_of(door.latency) == ("E", "svc.*")
+    book.accounts.remove(["E"])
+    assert book.accounts.sampled.service_of(door.latency) is None
+
+
+def test_a_service_has_two_minutes_to_answer_unless_it_says_otherwise(book: Book) -> None:
+    book.put(
+        AccountSpec(name="E", service_exports=(ServiceExport(subject="svc"),)),
+        AccountSpec(name="I", service_imports=(ServiceImport(account="E", subject="svc", to="s"),)),
+    )
+
+    (door,) = book.told()["I"].service_imports
+    assert (door.threshold_s, door.latency) == (120.0, 0)
+
+
+def test_every_account_gets_the_services_of_the_system_account(book: Book) -> None:
+    book.accounts.replace(None)
+    book.put(AccountSpec(name="A"))
+
+    doors = {it.to: (it.account, it.subject, it.share) for it in book.told()["A"].service_imports}
+    system = book.accounts.index(SYSTEM_ACCOUNT)
+    assert doors == {
+        "$SYS.REQ.USER.INFO": (system, "$SYS.REQ.USER.A.INFO", True),
+        "$SYS.REQ.ACCOUNT.PING.CONNZ": (system, "$SYS.REQ.ACCOUNT.A.CONNZ", False),
+        "$SYS.REQ.SERVER.PING.CONNZ": (system, "$SYS.REQ.ACCOUNT.A.CONNZ", False),
+        "$SYS.REQ.ACCOUNT.PING.STATZ": (system, "$SYS.REQ.ACCOUNT.A.STATZ", False),
+    }
+
+
+def test_the_system_account_tells_its_users_who_they_are(book: Book) -> None:
+    book.accounts.replace(None)
+
+    (door,) = book.told()[SYSTEM_ACCOUNT].service_imports
+    assert (door.to, door.subject) == ("$SYS.REQ.USER.INFO", "$SYS.REQ.USER.$SYS.INFO")
+
+
+def test_an_account_that_imports_a_system_service_itself_has_its_own_way(book: Book) -> None:
+    book.accounts.replace(None)
+    own = ServiceImport(
+        account=SYSTEM_ACCOUNT, subject="$SYS.REQ.ACCOUNT.A.CONNZ", to="$SYS.REQ.SERVER.PING.CONNZ"
+    )
+    foreign = ServiceImport(account=SYSTEM_ACCOUNT, subject="$SYS.REQ.ACCOUNT.B.CONNZ", to="b")
+    book.put(AccountSpec(name="A", service_imports=(own, foreign)))
+
+    doors = [it.to for it in book.told()["A"].service_imports]
+    assert doors.count("$SYS.REQ.SERVER.PING.CONNZ") == 1
+    assert "b" not in doors
+    assert book.complaints() == [
+        ("A", SYSTEM_ACCOUNT, "that account does not export it to this one")
+    ]
+
+
+def test_a_name_that_cannot_stand_in_a_subject_has_no_system_services(book: Book) -> None:
+    book.accounts.replace(None)
+    book.put(AccountSpec(name="two words"))
+
+    assert book.told() == {}
+
+
+def service_ring(*names: str) -> list[AccountSpec]:
+    """Return accounts of which each imports the service of the next, and the last of the first."""
+    return [
+        AccountSpec(
+            name=name,
+            service_exports=(ServiceExport(subject="q"),),
+            service_imports=(ServiceImport(account=following, subject="q", to="q"),),
+        )
+        for name, following in zip(names, (*names[1:], names[0]), strict=True)
+    ]
+
+
+@pytest.mark.parametrize("names", ["A", "AB", "ABCD"])
+def test_services_that_lead_in_a_circle_do_nothing_until_it_is_broken(
+    book: Book, names: str
+) -> None:
+    ring = service_ring(*names)
+    book.put(*ring)
+    assert book.told() == {}
+    assert [it[2] for it in book.complaints()] == ["it leads back to this account"] * len(names)
+
+    book.put(AccountSpec(name="A", service_exports=(ServiceExport(subject="q"),)))
+    assert set(book.told()) == set(names) - {"A"}
+
+
+def test_streams_that_lead_in_a_circle_do_nothing(book: Book) -> None:
+    book.put(
+        *(
+            AccountSpec(
+                name=name,
+                stream_exports=(StreamExport(subject=">"),),
+                stream_imports=(StreamImport(account=other, subject="s.>", to="s.>"),),
+            )
+            for name, other in (("A", "B"), ("B", "A"))
+        )
+    )
+
+    assert book.told() == {}
+
+
+def test_accounts_that_serve_each_other_on_other_subjects_are_no_circle(book: Book) -> None:
+    book.put(
+        *(
+            AccountSpec(
+                name=name,
+                service_exports=(ServiceExport(subject=f"of.{name}"),),
+                service_imports=(
+                    ServiceImport(account=other, subject=f"of.{other}", to=f"to.{other}"),
+                ),
+            )
+            for name, other in (("A", "B"), ("B", "A"))
+        )
+    )
+
+    assert set(book.told()) == {"A", "B"}
+
+
+def test_mappings_of_the_own_cluster_replace_the_general_ones(book: Book) -> None:
+    mapping = SubjectMapping(
+        source="a",
+        destinations=(
+            MappedDestination(subject="b"),
+            MappedDestination(subject="c", cluster="east"),
+            MappedDestination(subject="d", cluster="west"),
+        ),
+    )
+    book.put(AccountSpec(name="A", mappings=(mapping,)))
+    assert [it.subject for it in book.told()["A"].mappings[0].destinations] == ["b"]
+
+    book.accounts.set_cluster("east")
+    assert book.told()["A"].mappings[0].destinations == (MappedDestination(subject="c"),)
