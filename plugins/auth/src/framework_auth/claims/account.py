@@ -1,0 +1,240 @@
+"""Accounts: their limits, what they export and import, and who signs for them.
+
+Source: jwt `account_claims.go`, `exports.go`, `imports.go`, `signingkeys.go`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from framework.spec import AccountLimits, MappedDestination, SubjectMapping
+from framework.wire.nkey import NkeyKind, is_public_key
+from framework_auth.claims.account_doors import (
+    AccountExport,
+    AccountImport,
+    check_doors,
+    read_export,
+    read_import,
+)
+from framework_auth.claims.errors import ClaimsError
+from framework_auth.claims.fields import Fields, shown
+from framework_auth.claims.standard import Standard, check_key, read_standard
+from framework_auth.claims.subjects import check_literal, check_subject
+from framework_auth.claims.user import UserRules, read_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from framework_auth.claims.token import Token
+
+ALL: Final = "*"
+"""In revocations and among allowed accounts: everybody."""
+
+_WEIGHT_MAX: Final = 100
+_UNLIMITED: Final = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """A signing key whose users may what it says, whatever their own claims say."""
+
+    role: str
+    template: UserRules
+    """Its subjects may have `{{name()}}` and the like in them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Callout:
+    """Who decides on logins of the account's users. Source: ADR-26."""
+
+    auth_users: tuple[str, ...] = ()
+    """Public keys of users who log in without being asked about; empty: there is no callout."""
+    allowed_accounts: tuple[str, ...] = ()
+    """Where else users may be let in; `*`: everywhere."""
+    xkey: str = ""
+    """Public xkey that requests are encrypted for; empty: they are not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamLimits:
+    """Of streams: what they may hold, in all. -1: unlimited."""
+
+    memory_bytes: int = 0
+    disk_bytes: int = 0
+    streams: int = 0
+    consumers: int = 0
+    max_ack_pending: int = 0
+    memory_stream_bytes: int = 0
+    disk_stream_bytes: int = 0
+    max_bytes_required: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountClaims:
+    """An account, as its operator says."""
+
+    standard: Standard
+    imports: tuple[AccountImport, ...] = ()
+    exports: tuple[AccountExport, ...] = ()
+    limits: AccountLimits = field(default_factory=AccountLimits)
+    disallow_bearer: bool = False
+    stream_limits: Mapping[str, StreamLimits] = field(default_factory=dict)
+    """By tier; the empty name: of all. Empty: it may have no streams."""
+    signing_keys: Mapping[str, Scope | None] = field(default_factory=dict)
+    """By public key; None: as good as the account's own."""
+    revocations: Mapping[str, int] = field(default_factory=dict)
+    """By public key of a user, or `*`: claims issued until this Unix time do not count."""
+    default_rules: UserRules = field(default_factory=UserRules)
+    """What users may whose claims say nothing."""
+    mappings: tuple[SubjectMapping, ...] = ()
+    callout: Callout = field(default_factory=Callout)
+    trace_destination: str = ""
+    trace_sampling_percent: int = 100
+
+    @property
+    def name(self) -> str:
+        """Its public key."""
+        return self.standard.subject
+
+    def is_revoked(self, user: str, issued_s: int) -> bool:
+        """Tell whether a user's claim was taken back after it was issued."""
+        return any(self.revocations.get(key, -1) >= issued_s for key in (user, ALL))
+
+
+def read_account(token: Token) -> AccountClaims:
+    """Read the claims of an account.
+
+    Raises:
+        ClaimsError: They say what no account may say.
+    """
+    nats = token.fields.nested("nats")
+    limits = nats.nested("limits")
+    trace = nats.nested("trace")
+    claims = AccountClaims(
+        standard=read_standard(token),
+        imports=tuple(read_import(it) for it in nats.objects("imports")),
+        exports=tuple(read_export(it) for it in nats.objects("exports")),
+        limits=_read_limits(limits),
+        disallow_bearer=limits.flag("disallow_bearer"),
+        stream_limits={} if token.version == 1 else _read_stream_limits(limits),
+        signing_keys=_read_signing_keys(nats),
+        revocations=nats.table("revocations", Fields.number),
+        default_rules=read_rules(nats.nested("default_permissions"), unlimited=0),
+        mappings=tuple(nats.table("mappings", _read_mapping).values()),
+        callout=_read_callout(nats.nested("authorization")),
+        trace_destination=trace.text("dest"),
+        trace_sampling_percent=trace.number("sampling") or 100,
+    )
+    _check(claims, has_trace=nats.has("trace"))
+    return claims
+
+
+def _check(claims: AccountClaims, *, has_trace: bool) -> None:
+    standard = claims.standard
+    if not is_public_key(standard.issuer, NkeyKind.ACCOUNT, NkeyKind.OPERATOR):
+        raise ClaimsError("issuer is neither an account nor an operator public key")
+    check_key(standard.subject, "subject", NkeyKind.ACCOUNT)
+    check_doors(claims.imports, claims.exports, claims.limits)
+    if has_trace:
+        check_literal(claims.trace_destination, "trace")
+        if not 1 <= claims.trace_sampling_percent <= 100:  # noqa: PLR2004 - percent
+            raise ClaimsError("trace sampling is not between 1 and 100")
+
+
+def _read_limits(fields: Fields) -> AccountLimits:
+    """Read limits; what is absent is 0, which is none at all."""
+    return AccountLimits(
+        max_connections=fields.number("conn"),
+        max_leafnodes=fields.number("leaf"),
+        max_subscriptions=fields.number("subs"),
+        max_payload=fields.number("payload"),
+        max_imports=fields.number("imports"),
+        max_exports=fields.number("exports"),
+        wildcard_exports=fields.flag("wildcards"),
+    )
+
+
+def _read_stream_limits(fields: Fields) -> dict[str, StreamLimits]:
+    def read(parent: Fields, tier: str) -> StreamLimits:
+        return _read_tier(parent.nested(tier))
+
+    tiers = fields.table("tiered_limits", read) or {"": _read_tier(fields)}
+    return {name: it for name, it in tiers.items() if it.memory_bytes or it.disk_bytes}
+
+
+def _read_tier(fields: Fields) -> StreamLimits:
+    def optional(name: str) -> int:
+        value = fields.number(name)
+        return value if value > 0 else _UNLIMITED
+
+    return StreamLimits(
+        memory_bytes=fields.number("mem_storage"),
+        disk_bytes=fields.number("disk_storage"),
+        streams=fields.number("streams"),
+        consumers=fields.number("consumer"),
+        max_ack_pending=optional("max_ack_pending"),
+        memory_stream_bytes=optional("mem_max_stream_bytes"),
+        disk_stream_bytes=optional("disk_max_stream_bytes"),
+        max_bytes_required=fields.flag("max_bytes_required"),
+    )
+
+
+def _read_signing_keys(nats: Fields) -> dict[str, Scope | None]:
+    """Read keys: a text, or an object that says what its users may."""
+    keys: dict[str, Scope | None] = {}
+    for item in nats.items("signing_keys"):
+        if isinstance(item, str):
+            keys[item] = None
+        elif isinstance(item, dict):
+            fields = Fields(item, "signing_keys")
+            if fields.text("kind") != "user_scope":
+                raise ClaimsError(f"scope {shown(fields.text('kind'))} is not known")
+            template = read_rules(fields.nested("template"), unlimited=_UNLIMITED)
+            keys[fields.text("key")] = Scope(role=fields.text("role"), template=template)
+        else:
+            raise ClaimsError("a signing key is neither a string nor an object")
+    for key in keys:
+        check_key(key, "signing key", NkeyKind.ACCOUNT)
+    return keys
+
+
+def _read_mapping(parent: Fields, source: str) -> SubjectMapping:
+    """Read where messages of a subject go.
+
+    Source: nats-server `accounts.go`, `validateAccountClaimMappings`.
+    """
+    check_subject(source, "mapping")
+    destinations = tuple(
+        MappedDestination(
+            subject=it.text("subject"),
+            weight=it.number("weight") or _WEIGHT_MAX,
+            cluster=it.text("cluster"),
+        )
+        for it in parent.objects(source)
+    )
+    weights: dict[str, int] = {}
+    for it in destinations:
+        check_subject(it.subject, "mapping")
+        weights[it.cluster] = weights.get(it.cluster, 0) + it.weight
+        if it.weight < 0 or weights[it.cluster] > _WEIGHT_MAX:
+            raise ClaimsError(f"mapping {shown(source)}: weights are not within 0 and 100")
+    return SubjectMapping(source=source, destinations=destinations)
+
+
+def _read_callout(fields: Fields) -> Callout:
+    callout = Callout(
+        auth_users=fields.texts("auth_users"),
+        allowed_accounts=fields.texts("allowed_accounts"),
+        xkey=fields.text("xkey"),
+    )
+    for user in callout.auth_users:
+        check_key(user, "auth user", NkeyKind.USER)
+    for account in callout.allowed_accounts:
+        if account != ALL or len(callout.allowed_accounts) > 1:
+            check_key(account, "allowed account", NkeyKind.ACCOUNT)
+    if callout.allowed_accounts and not callout.auth_users:
+        raise ClaimsError("allowed accounts need auth users")
+    if callout.xkey:
+        check_key(callout.xkey, "xkey", NkeyKind.CURVE)
+    return callout
