@@ -193,7 +193,7 @@ class Assembly:
         if self._authenticators:
             self._require_login()
         for tap in self._plugins.taps(self.context):
-            self._bridge.add_tap(tap)
+            self.context.add_tap(tap)
         self._steps.push("taps", self._bridge.remove_taps)
         well = HealthCheck(name="server", check=self._check_well)
         self._monitor.health_checks = self._plugins.health_checks(self.context, (well,))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from framework.spec import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from structlog.typing import FilteringBoundLogger
 
@@ -92,16 +93,17 @@ class Bridge:
         if owner is not None:
             self._tell(owner, message)
 
-    def add_tap(self, spec: TapSpec) -> None:
-        """Subscribe a tap on the global account."""
+    def add_tap(self, spec: TapSpec, *, account: int) -> Callable[[], None]:
+        """Subscribe a tap in the account of a number; return what takes it away again."""
         sink = self._plane.subscribe_sink(
-            0,
+            account,
             spec.subject.encode(),
             spec.queue.encode() if spec.queue else None,
             bytes_max=spec.bytes_max,
             overflow=spec.overflow,
         )
         self._taps[sink] = _Tap(spec)
+        return partial(self._remove_tap, sink)
 
     def remove_taps(self) -> None:
         """End all subscriptions of taps."""
@@ -177,6 +179,10 @@ class Bridge:
             if isinstance(event, Opened):
                 self._plane.close(event.link, ClosedState.WRONG_PORT)
 
+    def _remove_tap(self, sink: SinkId) -> None:
+        if self._taps.pop(sink, None) is not None:
+            self._plane.unsubscribe_sink(sink)
+
     def _deliver(self, sink: SinkId, event: Delivered) -> None:
         tap = self._taps.get(sink)
         if tap is None:
@@ -189,8 +195,7 @@ class Bridge:
         else:
             tap.failures = 0
         if tap.failures >= TAP_FAILURES_MAX:
-            self._plane.unsubscribe_sink(sink)
-            del self._taps[sink]
+            self._remove_tap(sink)
             self._log.error(
                 "Tap {component} taken away after {count} failures in a row",
                 component=tap.spec.name,

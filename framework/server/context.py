@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         LinkRow,
         PlaneControl,
         SubscriptionRow,
+        TapSpec,
     )
     from framework.topology import ServerConfig
     from framework.wire.info import ClientConnect
@@ -147,6 +148,10 @@ class Context(ServerContext):
     def account_name(self, account: int) -> str:
         """Return the name of an account by its number in the data plane."""
         return self._accounts.name(account)
+
+    @override
+    def add_tap(self, spec: TapSpec) -> Callable[[], None]:
+        return self._bridge.add_tap(spec, account=self._accounts.index(spec.account))
 
     @override
     def component(self, name: str) -> ActorRef[Any]:

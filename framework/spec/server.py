@@ -6,7 +6,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from structlog.typing import FilteringBoundLogger
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from framework.spec.account import AccountBook
     from framework.spec.connection import ConnectionInfo
     from framework.spec.plane import PlaneControl
+    from framework.spec.tap import TapSpec
     from framework.topology import ServerConfig
     from framework.wire.closed_state import ClosedState
 
@@ -85,6 +86,14 @@ class ServerContext(Protocol):
 
     def recheck_logins(self, account: str | None = None) -> None:
         """Ask authenticators once more about clients of an account (None: all) that may go on."""
+        ...
+
+    def add_tap(self, spec: TapSpec) -> Callable[[], None]:
+        """Subscribe a tap now, beside those of `framework_taps`; return what takes it away again.
+
+        Raises:
+            KeyError: Its account is not known.
+        """
         ...
 
     def component(self, name: str) -> ActorRef[Any]:

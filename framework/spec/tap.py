@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from framework.dataplane.sink import Overflow
+from framework.spec.account import GLOBAL_ACCOUNT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,3 +34,5 @@ class TapSpec:
     bytes_max: int = TAP_BYTES_MAX
     """Bytes that may wait for `receive`."""
     overflow: Overflow = Overflow.DROP
+    account: str = GLOBAL_ACCOUNT
+    """Name of a known account, whose messages it gets."""

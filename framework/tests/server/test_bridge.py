@@ -115,22 +115,28 @@ def test_who_waits_at_the_stop_is_cancelled(plane: Any) -> None:
 def test_taps(plane: Any) -> None:
     batches: list[Any] = []
     bridge, log = bridge_of(plane)
-    bridge.add_tap(TapSpec(name="bad", subject="a", receive=lambda _: 1 // 0))  # type: ignore[arg-type, return-value]
-    bridge.add_tap(TapSpec(name="good", subject="b.>", queue="q", receive=batches.append))
+    bad = TapSpec(name="bad", subject="a", receive=lambda _: 1 // 0)  # type: ignore[arg-type, return-value]
+    bridge.add_tap(bad, account=0)
+    good = TapSpec(name="good", subject="b.>", queue="q", receive=batches.append)
+    take_away = bridge.add_tap(good, account=3)
     plane.events = [Delivered(1, "one"), Delivered(2, "two"), Delivered(99, "?")]  # type: ignore[arg-type]
     bridge.turn()
 
     assert batches == ["two"]
     assert [arguments for arguments, _ in plane.named("subscribe_sink")] == [
         (0, b"a", None),
-        (0, b"b.>", b"q"),
+        (3, b"b.>", b"q"),
     ]
     assert [call.kwargs["component"] for call in log.calls] == ["bad"]
+    take_away()
+    take_away()
+    assert plane.named("unsubscribe_sink") == [((2,), {})]
 
 
 def test_a_tap_that_always_fails_is_taken_away(plane: Any) -> None:
     bridge, _ = bridge_of(plane)
-    bridge.add_tap(TapSpec(name="bad", subject="a", receive=lambda _: 1 // 0))  # type: ignore[arg-type, return-value]
+    bad = TapSpec(name="bad", subject="a", receive=lambda _: 1 // 0)  # type: ignore[arg-type, return-value]
+    bridge.add_tap(bad, account=0)
     plane.events = [Delivered(1, "it")] * (TAP_FAILURES_MAX + 3)  # type: ignore[arg-type]
     bridge.turn()
     bridge.remove_taps()
