@@ -13,10 +13,11 @@ import json
 import re
 from datetime import datetime
 from decimal import Decimal
+from json.encoder import encode_basestring
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from framework.topology.node import Node
+    from framework.topology.node import Node, Scalar
 
 __all__ = ["digest_of"]
 
@@ -40,11 +41,19 @@ def digest_of(settings: Node) -> str:
 
 def _json(node: Node) -> str:
     match node.value:
+        case str() as text:
+            return _text(text)
         case dict() as table:
             names = sorted(table, key=lambda name: name.encode(errors="surrogateescape"))
-            return f"{{{','.join(f'{_text(name)}:{_json(table[name])}' for name in names)}}}"
+            return f"{{{','.join([f'{_text(name)}:{_json(table[name])}' for name in names])}}}"
         case list() as items:
-            return f"[{','.join(map(_json, items))}]"
+            return f"[{','.join([_json(item) for item in items])}]"
+        case scalar:
+            return _json_scalar(scalar)
+
+
+def _json_scalar(scalar: Scalar) -> str:
+    match scalar:
         case float() as number:
             return _number(number)
         case datetime() as moment:
@@ -56,7 +65,7 @@ def _json(node: Node) -> str:
 
 
 def _text(text: str) -> str:
-    return _ESCAPED.sub(_escape, json.dumps(text, ensure_ascii=False))
+    return _ESCAPED.sub(_escape, encode_basestring(text))
 
 
 def _escape(match: re.Match[str]) -> str:

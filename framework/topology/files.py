@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from framework.topology.collection import no_collections
 from framework.topology.natsconf import load_conf
 from framework.topology.node import table_from_plain
 from framework.topology.place import NOWHERE
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["read_server_conf"]
 
 
+@no_collections()
 def read_server_conf(
     path: str | os.PathLike[str] | None,
     sections: Iterable[ConfigSection] | Schema = (),

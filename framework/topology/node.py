@@ -2,40 +2,64 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
 
 from typing_extensions import override
 
+from framework.topology.place import Place
+
 if TYPE_CHECKING:
     from datetime import date, datetime, time, timedelta
-
-    from framework.topology.place import Place
 
 __all__ = ["Node", "Scalar", "Table", "describe_type", "table_from_plain"]
 
 Scalar: TypeAlias = "bool | int | float | str | datetime | date | time | timedelta | None"
 Table: TypeAlias = "dict[str, Node]"
+Spot: TypeAlias = "Place | tuple[Locator, int]"
+
+
+class Locator(Protocol):
+    """A text that tells the places of its characters."""
+
+    def place(self, offset: int) -> Place:
+        """Return the place of a character, given its offset from 0."""
 
 
 class Node:
     """A value and where it stands.
 
+    A large file has more values than anybody asks places of, so these are worked out late.
+
     Args:
         value: A scalar, a list of nodes, or a table of nodes in the order of the file.
-        place: Where the value begins.
+        place: Where the value begins; or a text, and the offset in it.
         key_place: Where its key begins; None in a list.
     """
 
-    __slots__ = ("key_place", "place", "used_as_variable", "value")
+    __slots__ = ("_key_spot", "_spot", "used_as_variable", "value")
 
     def __init__(
-        self, value: Scalar | list[Node] | Table, place: Place, key_place: Place | None = None
+        self, value: Scalar | list[Node] | Table, place: Spot, key_place: Spot | None = None
     ) -> None:
         self.value = value
-        self.place = place
-        self.key_place = key_place or place
+        self._spot = place
+        self._key_spot = key_place or place
         self.used_as_variable = False
         """Some `$NAME` refers to this key, so it need not be an option."""
+
+    @property
+    def place(self) -> Place:
+        """Where the value begins."""
+        return _place_from(self._spot)
+
+    @property
+    def key_place(self) -> Place:
+        """Where its key begins; the value, when it has none."""
+        return _place_from(self._key_spot)
+
+    def with_value(self, value: list[Node] | Table) -> Node:
+        """Return another value that stands at the same place."""
+        return Node(value, self._spot, self._key_spot)
 
     @override
     def __repr__(self) -> str:
@@ -50,6 +74,13 @@ class Node:
                 return [node.plain() for node in items]
             case scalar:
                 return scalar
+
+
+def _place_from(spot: Spot) -> Place:
+    if isinstance(spot, Place):
+        return spot
+    text, offset = spot
+    return text.place(offset)
 
 
 def table_from_plain(values: object, place: Place) -> Node:

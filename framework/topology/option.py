@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+
+    from framework.topology.node import Node
+    from framework.topology.place import KeyPath
 
 __all__ = ["ConfigSection", "Flag", "FlagReader", "Kind", "Option", "Reload", "Settle"]
 
 FlagReader: TypeAlias = "Callable[[str], Mapping[str, object]]"
 """Turns the text of a flag into settings of its section; ValueError says what it expected."""
 
-Settle: TypeAlias = "Callable[[dict[str, object]], Iterable[tuple[str, str]]]"
+Settle: TypeAlias = "Callable[[dict[str, object]], Iterable[tuple[str | KeyPath, str]]]"
 """Fills in what follows from other values of a block, and yields (option, problem) pairs.
 
-The option may be several with a space between: the place is that of the first one set.
+The option may be several with a space between: the place is that of the first one set. Or it is
+the way to something deeper, as a tuple: `("users", 3, "password")`.
 """
 
 
@@ -52,6 +57,8 @@ class Kind(Enum):
     """[Mapping[str, object]] by the options inside."""
     BLOCKS = "list of blocks"
     """[tuple[Mapping[str, object], ...]] by the options inside."""
+    NAMED = "blocks by name"
+    """[Mapping[str, Mapping[str, object]]] by the options inside; users choose the names."""
     FREE = "block of its own form"
     """[Node | None]: its plugin reads it, and finds the place of everything in it."""
 
@@ -63,7 +70,7 @@ class Reload(Enum):
     RESTART = "restart"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Option:
     """One thing that users can set."""
 
@@ -93,9 +100,14 @@ class Option:
     spreads: tuple[str, str] = ("host", "port")
     """Of a LISTEN: the options that its two halves set."""
     options: tuple[Option, ...] = ()
-    """Of a BLOCK or BLOCKS: what may stand inside."""
+    """Of a BLOCK, BLOCKS or NAMED: what may stand inside."""
     settle: Settle | None = None
-    """Of a BLOCK: what follows from its values together."""
+    """Of each block: what follows from its values together."""
+    normalize: Callable[[Node], Node] | None = None
+    """Turns other forms of the value, such as a text for a block, into that of `kind`.
+
+    What it does not know it returns as it is; ValueError says what is wrong.
+    """
     secret: bool = False
     """Never shown by checks, only whether it is set."""
     refusal: str = ""
@@ -109,12 +121,37 @@ class Option:
         assert self.name == self.name.lower()
         assert not self.help.endswith(".")
         assert not self.inert.endswith(".")
-        assert bool(self.options) == (self.kind in {Kind.BLOCK, Kind.BLOCKS})
+        assert bool(self.options) == (self.kind in {Kind.BLOCK, Kind.BLOCKS, Kind.NAMED})
 
     @property
     def names(self) -> tuple[str, ...]:
         """All spellings in files, the one to prefer first."""
         return (self.name, *self.aliases)
+
+    @cached_property
+    def spellings(self) -> Mapping[str, Option]:
+        """Of a block: every spelling of every option inside."""
+        return {name: option for option in self.options for name in option.names}
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Option]:
+        """Of a block: the options inside."""
+        return {option.name: option for option in self.options}
+
+    @cached_property
+    def defaults(self) -> dict[str, object]:
+        """Of a block: the values of all options that nobody sets; to be copied."""
+        return {option.name: option.default for option in self.options}
+
+    @cached_property
+    def addresses(self) -> tuple[Option, ...]:
+        """Of a block: the options that are addresses."""
+        return tuple(option for option in self.options if option.kind is Kind.LISTEN)
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether the value is taken as it stands: no keys inside, one form."""
+        return not self.options and self.normalize is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,9 +184,11 @@ class ConfigSection:
     settle: Settle | None = None
     """What follows from the values of the block together."""
     reload: Reload = Reload.RESTART
-    """Of a FREE block; options have their own."""
+    """Of a FREE block, and of a block that comes or goes; options have their own."""
     top: tuple[Option, ...] = ()
     """Options of the same owner that stand at the top level, such as `store_dir`."""
+    settle_all: Settle | None = None
+    """What follows from the values of the top level together, of all owners; called last."""
 
     def __post_init__(self) -> None:
         assert self.name or not (self.top or self.plugin), "a plugin's section has a block"

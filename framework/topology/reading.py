@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from framework.topology.node import Table
-    from framework.topology.option import Option
-    from framework.topology.place import Place
+    from framework.topology.option import Option, Settle
+    from framework.topology.place import KeyPath, Place
 
 __all__ = ["Mistakes", "Reading", "merge_nodes", "rename_keys"]
 
@@ -70,30 +70,46 @@ def rename_keys(
     if not isinstance(node.value, dict):
         if node.value is not None:
             mistakes.add(node.place, f"expected a block, found {describe_type(node.value)}")
-        return Node({}, node.place, node.key_place)
-    known = {name: option for option in block.options for name in option.names}
+        return node.with_value({})
+    spellings = block.spellings
     renamed: Table = {}
     for key, item in node.value.items():
-        option = known.get(key.lower())
+        option = spellings.get(key) or spellings.get(key.lower())
         if option is None:
             if not item.used_as_variable:
                 problem = explain_unknown(key.lower())
-                fix = "" if problem else nearest_fix(key, known)
+                fix = "" if problem else nearest_fix(key, spellings)
                 mistakes.add(item.key_place, problem or f"unknown key `{key}`", fix)
         elif option.refusal:
             mistakes.add(item.key_place, f"`{key}` is not available: {option.refusal}")
         else:
             renamed.pop(option.name, None)
-            renamed[option.name] = _rename_inside(option, item, mistakes)
-    return Node(renamed, node.place, node.key_place)
+            renamed[option.name] = (
+                item if option.is_plain else _rename_inside(option, item, mistakes)
+            )
+    return node.with_value(renamed)
 
 
 def _rename_inside(option: Option, node: Node, mistakes: Mistakes) -> Node:
-    if option.kind is Kind.BLOCK and node.value is not None:
-        return rename_keys(option, node, mistakes)
-    if option.kind is Kind.BLOCKS and isinstance(node.value, list):
-        items = [rename_keys(option, item, mistakes) for item in node.value]
-        return Node(items, node.place, node.key_place)
+    if node.value is None:
+        return node
+    if option.normalize:
+        try:
+            node = option.normalize(node)
+        except ValueError as error:
+            mistakes.add(node.place, f"`{option.name}`: {error}")
+            return Node(None, node.place, node.key_place)
+    match option.kind, node.value:
+        case Kind.BLOCK, _:
+            return rename_keys(option, node, mistakes)
+        case Kind.BLOCKS, list() as items:
+            return node.with_value([rename_keys(option, item, mistakes) for item in items])
+        case Kind.NAMED, dict() as table:
+            return node.with_value({
+                name: rename_keys(option, item, mistakes)
+                for name, item in table.items()
+                if not item.used_as_variable
+            })
     return node
 
 
@@ -122,74 +138,126 @@ class Reading:
     def __init__(self, mistakes: Mistakes) -> None:
         self._mistakes = mistakes
         self.places: dict[str, Place] = {}
-        """Dotted path of an option to where it was set; not in it: nobody set it."""
+        """Dotted path of an option to where it was set; not in it: nobody set it, or it stands in
+        one of many blocks."""
 
-    def read_block(self, block: Option, node: Node, path: str = "") -> dict[str, object]:
-        """Return the values of a block: what is set, and the defaults of the rest."""
+    def read_block(
+        self, block: Option, node: Node, path: KeyPath = (), *, is_item: bool = False
+    ) -> dict[str, object]:
+        """Return the values of a block: what is set, and the defaults of the rest.
+
+        Args:
+            block: What may stand in it.
+            node: What stands in it.
+            path: The way to it from the top.
+            is_item: It is one of many, of which places are not kept: there may be 100,000.
+        """
         assert isinstance(node.value, dict)
-        options = {option.name: option for option in block.options}
-        values = {option.name: option.default for option in block.options}
+        options, values = block.by_name, block.defaults.copy()
         mistakes_before = self._mistakes.count
         for name, item in node.value.items():
-            inner = f"{path}.{name}" if path else name
-            if item.value is None:
-                values[name] = options[name].default
-                continue
-            self.places[inner] = item.place
-            self._read_option(options[name], item, values, inner)
-        for option in block.options:
-            if option.kind is Kind.LISTEN:
-                host, port = (values.get(name) for name in option.spreads)
-                values[option.name] = None if port is None else (host, port)
+            if item.value is not None:
+                if not is_item:
+                    self.places[_dotted((*path, name))] = item.place
+                self._read_option(options[name], item, values, (*path, name), is_item=is_item)
+        for option in block.addresses:
+            host, port = (values.get(name) for name in option.spreads)
+            values[option.name] = None if port is None else (host, port)
         if block.settle and self._mistakes.count == mistakes_before:
-            self._settle(block, node, values, path)
+            self._settle(block.settle, node, values, path)
         return values
 
     def _read_option(
-        self, option: Option, node: Node, values: dict[str, object], path: str
+        self,
+        option: Option,
+        node: Node,
+        values: dict[str, object],
+        path: KeyPath,
+        *,
+        is_item: bool,
     ) -> None:
         match option.kind:
             case Kind.BLOCK:
-                values[option.name] = self.read_block(option, node, path)
+                values[option.name] = self.read_block(option, node, path, is_item=is_item)
             case Kind.BLOCKS:
                 values[option.name] = self._read_blocks(option, node, path)
+            case Kind.NAMED:
+                values[option.name] = self._read_named(option, node, path)
             case Kind.FREE:
                 values[option.name] = node
             case _:
                 try:
                     value = convert_value(option, node)
                 except ValueError as error:
-                    self._mistakes.add(node.place, f"`{path}`: {error}")
+                    self._mistakes.add(node.place, f"`{_dotted(path)}`: {error}")
                     return
                 values[option.name] = value
                 if option.kind is Kind.LISTEN:
                     self._spread(option, cast("tuple[str, int]", value), values, path)
 
     def _spread(
-        self, option: Option, value: tuple[str, int], values: dict[str, object], path: str
+        self, option: Option, value: tuple[str, int], values: dict[str, object], path: KeyPath
     ) -> None:
         """Set the two options that an address stands for."""
         host, port = value
-        above = path.rpartition(".")[0]
         for name, half in zip(option.spreads, (host or None, port or None), strict=True):
             if half is not None:
                 values[name] = 0 if half == -1 else half
-                self.places[f"{above}.{name}" if above else name] = self.places[path]
+                if place := self.places.get(_dotted(path)):
+                    self.places[_dotted((*path[:-1], name))] = place
 
-    def _read_blocks(self, option: Option, node: Node, path: str) -> tuple[object, ...]:
+    def _read_blocks(self, option: Option, node: Node, path: KeyPath) -> tuple[object, ...]:
         if not isinstance(node.value, list):
-            problem = f"`{path}`: expected a list of blocks, found {describe_type(node.value)}"
-            self._mistakes.add(node.place, problem)
+            self._expected("a list of blocks", node, path)
             return ()
-        return tuple(
-            self.read_block(option, item, f"{path}[{index}]")
+        return tuple([
+            self.read_block(option, item, (*path, index), is_item=True)
             for index, item in enumerate(node.value)
-        )
+        ])
 
-    def _settle(self, block: Option, node: Node, values: dict[str, object], path: str) -> None:
-        assert block.settle
-        prefix = f"{path}." if path else ""
-        for names, problem in block.settle(values):
-            paths = [prefix + name for name in names.split()]
-            places = [self.places[inner] for inner in paths if inner in self.places]
-            self._mistakes.add((*places, node.key_place)[0], f"`{paths[0]}`: {problem}")
+    def _read_named(self, option: Option, node: Node, path: KeyPath) -> dict[str, object]:
+        if not isinstance(node.value, dict):
+            self._expected("blocks by name", node, path)
+            return {}
+        return {
+            name: self.read_block(option, item, (*path, name), is_item=True)
+            for name, item in node.value.items()
+        }
+
+    def _expected(self, what: str, node: Node, path: KeyPath) -> None:
+        problem = f"`{_dotted(path)}`: expected {what}, found {describe_type(node.value)}"
+        self._mistakes.add(node.place, problem)
+
+    def _settle(self, settle: Settle, node: Node, values: dict[str, object], path: KeyPath) -> None:
+        for where, problem in settle(values):
+            if isinstance(where, str):
+                names = where.split()
+                found = [self._place_of(node, path, (name,)) for name in names]
+                shown = _dotted((*path, names[0]))
+            else:
+                found = [self._place_of(node, path, where)]
+                shown = _dotted((*path, *where))
+            places = [place for place in found if place]
+            self._mistakes.add((*places, node.key_place)[0], f"`{shown}`: {problem}")
+
+    def _place_of(self, node: Node, path: KeyPath, inner: KeyPath) -> Place | None:
+        """Return the place of something in a block, or of what it stands in; None: not set."""
+        found: Node | None = None
+        for step in inner:
+            below = (found or node).value
+            match below, step:
+                case dict(), str() if step in below:
+                    found = below[step]
+                case list(), int() if step < len(below):
+                    found = below[step]
+                case _:
+                    break
+        return found.place if found else self.places.get(_dotted((*path, *inner)))
+
+
+def _dotted(path: KeyPath) -> str:
+    """Return the way to an option as people write it: `users[3].user`."""
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+    return text

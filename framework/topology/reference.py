@@ -81,13 +81,25 @@ def _render_section(section: ConfigSection) -> Iterator[str]:
         yield f"{section.help}.\n"
     yield from _table((*section.options, *section.top))
     for option in section.options:
-        if option.kind in {Kind.BLOCK, Kind.BLOCKS}:
-            yield f"\n### `{section.name}.{option.name}`\n"
-            yield from _table(option.options)
+        yield from _inner_tables(option, f"{section.name}.")
+    for option in section.top:
+        yield from _inner_tables(option, "")
     if section.flags:
         yield ""
         for flag in section.flags:
             yield f"- {_dashed(flag.names)}: {flag.help}"
+
+
+def _inner_tables(option: Option, above: str) -> Iterator[str]:
+    """Yield a table for the inside of a block, and of the blocks in it."""
+    if not option.options or option.refusal:
+        return
+    path = above + option.name
+    inside = f"{path}.*." if option.kind is Kind.NAMED else f"{path}."
+    yield f"\n### `{inside[:-1]}`\n"
+    yield from _table(option.options)
+    for inner in option.options:
+        yield from _inner_tables(inner, inside)
 
 
 def _dashed(flags: Sequence[str]) -> str:

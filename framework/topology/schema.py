@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from framework.topology.node import Node
     from framework.topology.option import ConfigSection
+    from framework.topology.place import KeyPath
     from framework.topology.reading import Mistakes
 
 __all__ = ["Schema"]
@@ -43,8 +44,14 @@ class Schema:
             kind=Kind.BLOCK,
             help=CORE_SECTION.help,
             options=tuple(top),
-            settle=CORE_SECTION.settle,
+            settle=self._settle,
         )
+
+    def _settle(self, values: dict[str, object]) -> Iterator[tuple[str | KeyPath, str]]:
+        for section in self.sections:
+            settle = section.settle_all if section.name else section.settle
+            if settle:
+                yield from settle(values)
 
     def rename(self, node: Node, mistakes: Mistakes) -> Node:
         """Return the settings of one file or level with every key in its first spelling."""

@@ -36,7 +36,8 @@ class ServerConfig:
     values: Mapping[str, object] = field(repr=False)
     """Option of the top level to its value; a block is a mapping, or None when it is absent."""
     places: Mapping[str, Place]
-    """Dotted path of an option to where it was set; only those that were."""
+    """Dotted path of an option to where it was set; only those that were, and not those that
+    stand in one of many blocks."""
     file: str | None = None
     """The file it was read from, as the user named it."""
     digest: str = ""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from framework.topology.collection import no_collections
 from framework.topology.conversion import convert_value
 from framework.topology.errors import TopologyError, TopologyErrors
 from framework.topology.hocon_file import node_from_hocon
@@ -69,6 +70,7 @@ class TopologyFile:
     plugins: tuple[str, ...] | None
     """What the file says; None when it says nothing."""
 
+    @no_collections()
     def plan(self, sections: Iterable[ConfigSection] | Schema = ()) -> Topology:
         """Work out every server of the topology.
 
@@ -87,6 +89,7 @@ class TopologyFile:
         return Topology(self.name, self.file, self.plugins, tuple(servers))
 
 
+@no_collections()
 def open_topology(path: str | os.PathLike[str]) -> TopologyFile:
     """Read a topology as far as it can be understood without its plugins.
 

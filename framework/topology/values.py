@@ -77,5 +77,6 @@ _SHOWN: Mapping[Kind, Callable[[object], str]] = {
     Kind.URLS: _show_texts,
     Kind.MAP: _show_map,
     Kind.BLOCKS: _show_free,
+    Kind.NAMED: _show_free,
     Kind.FREE: _show_free,
 }

@@ -8,12 +8,12 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from framework.topology.errors import TopologyErrors
 from framework.topology.limits import INCLUDE_DEPTH_MAX, NESTING_MAX
-from framework.topology.natsconf import load_conf, parse_conf
+from framework.topology.natsconf import load_conf, parse_conf, parser
 
 if TYPE_CHECKING:
     from framework.topology.node import Node
@@ -275,3 +275,49 @@ def walk(node):
 
 def is_scalar(node: Node):
     return not isinstance(node.value, dict | list)
+
+
+NEVER = re.compile(r"(?!)")
+
+
+@given(
+    st.lists(
+        st.sampled_from([
+            *"abz_09 \t\n\r,;:={}[]'\"\\/#$.-",
+            "include ",
+            "true",
+            "// x",
+            'k: "v"',
+            "k = v\n",
+            "a: b, ",
+            "é",
+            "{ k: v }",
+        ]),
+        max_size=12,
+    ).map("".join)
+)
+@example("include: x")
+@example("INCLUDE = x")
+@example("a: b\n\n c: d")
+def test_plain_entries_are_read_in_one_step_as_otherwise(text):
+    text = f"b {{ {text}\n}}"
+    outcomes = []
+    for pattern in (parser._PLAIN_ENTRY, NEVER):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(parser, "_PLAIN_ENTRY", pattern)
+            try:
+                root = parse_conf(text, environ={})
+                outcomes.append([_with_places(root)])
+            except TopologyErrors as error:
+                outcomes.append(str(error))
+
+    assert outcomes[0] == outcomes[1]
+
+
+def _with_places(node):
+    value = node.value
+    if isinstance(value, dict):
+        value = [(key, _with_places(item)) for key, item in value.items()]
+    elif isinstance(value, list):
+        value = [_with_places(item) for item in value]
+    return value, node.place, node.key_place, node.used_as_variable

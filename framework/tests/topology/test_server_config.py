@@ -122,7 +122,7 @@ def test_lists_and_blocks_inside_a_block(read):
         {"name": None, "urls": ()},
     )
     assert cluster["permissions"].plain() == {"import": "x"}
-    assert str(config.source("cluster.remotes[0].name")) == "server.conf:7:21"
+    assert str(config.source("cluster.remotes")) == "server.conf:7:12"
 
 
 def test_a_free_block_keeps_its_places(read):

@@ -23,13 +23,13 @@ import re
 from typing import TYPE_CHECKING, Protocol
 
 from framework.topology.limits import NESTING_MAX
-from framework.topology.natsconf.scalars import Variable, scan_scalar
+from framework.topology.natsconf.scalars import Variable, scan_scalar, word_value
 from framework.topology.node import Node
 
 if TYPE_CHECKING:
     from framework.topology.errors import TopologyErrors
     from framework.topology.natsconf.source import Source
-    from framework.topology.node import Table
+    from framework.topology.node import Scalar, Spot, Table
 
 __all__ = ["Parser", "Surroundings"]
 
@@ -39,6 +39,12 @@ _LINES = re.compile(r"[ \t\n\r]*")
 _BLANKS = re.compile(r"[ \t]*")
 _KEY_REST = re.compile(f"[^{_SPACE}=:]*")
 _COMMENT = re.compile(r"(?:#|//)[^\n\r]*")
+_PLAIN_ENTRY = re.compile(
+    r"[ \t\n\r]*(?!(?i:include)\b)([A-Za-z_]\w*)[ \t]*[:=][ \t]*"
+    r"""(?:"([^"\\]*)"|([A-Za-z/][^\n\r;,\]}\t '\\]*))[ \t]*([,;\n\r}])""",
+    re.ASCII,
+)
+"""A key and a text, as nearly all entries of large files are: read in one step."""
 _INCLUDE_WORD = re.compile(r"[^\n\r;}\t ']*")
 
 _QUOTES = ("'", '"')
@@ -225,8 +231,7 @@ class Parser:
 
     def _set(self, key: str, key_offset: int) -> None:
         """Read a value and enter it under a key; the last one wins, and stands last."""
-        node = self._value()
-        node.key_place = self._source.place(key_offset)
+        node = self._value((self._source, key_offset))
         scope = self._scopes[-1]
         if key in scope:
             del scope[key]
@@ -254,29 +259,29 @@ class Parser:
             scope.pop(key, None)
             scope[key] = node
 
-    def _value(self) -> Node:
+    def _value(self, key_spot: Spot | None = None) -> Node:
         self._skip(_BLANKS)
         start = self._pos
-        place = self._source.place(start)
+        value: Scalar | list[Node] | Table | Variable
         match self._at():
             case "{":
-                return Node(self._block(), place)
+                value = self._block()
             case "[":
-                return Node(self._list(), place)
-        value, self._pos = scan_scalar(self._source, start)
+                value = self._list()
+            case _:
+                value, self._pos = scan_scalar(self._source, start)
         if isinstance(value, Variable):
-            return self._reference(value.name, start)
-        return Node(value, place)
+            value = self._reference(value.name, start)
+        return Node(value, (self._source, start), key_spot)
 
-    def _reference(self, name: str, start: int) -> Node:
+    def _reference(self, name: str, start: int) -> Scalar | list[Node] | Table:
         """Return what `$name` stands for: the nearest enclosing block that has said so far."""
-        place = self._source.place(start)
         if name.startswith(_BCRYPT_PREFIX):
-            return Node(f"${name}", place)
+            return f"${name}"
         for scope in reversed(self._scopes):
             if name in scope:
                 scope[name].used_as_variable = True
-                return Node(scope[name].value, place)
+                return scope[name].value
         found = self._surroundings.variable(name, self._source, start)
         if found is None:
             raise self._error(
@@ -284,26 +289,40 @@ class Parser:
                 "quote a text that begins with `$`",
                 at=start,
             )
-        return Node(found.value, place)
+        return found.value
 
     def _block(self) -> Table:
         start = self._pos
         self._enter()
         scope: Table = {}
         self._scopes.append(scope)
-        while self._skip(_SPACES):
+        closed = False
+        while not closed and not self._plain_entries(scope):
+            if not self._skip(_SPACES):
+                raise self._error("a block has no end", "close it with `}`", at=start)
             if self._at() == "}":
                 self._pos += 1
-                break
-            if not self._comment():
+                closed = True
+            elif not self._comment():
                 self._block_entry()
-                if self._ends("}", ";,\n\r/"):
-                    break
-        else:
-            raise self._error("a block has no end", "close it with `}`", at=start)
+                closed = self._ends("}", ";,\n\r/")
         self._scopes.pop()
         self._nesting -= 1
         return scope
+
+    def _plain_entries(self, scope: Table) -> bool:
+        """Read entries as long as they are plain ones; tell whether the block was closed."""
+        text, source = self._text, self._source
+        while entry := _PLAIN_ENTRY.match(text, self._pos):
+            key, quoted, word, end = entry.groups()
+            value = word_value(word) if quoted is None else quoted
+            scope.pop(key, None)
+            spot = (source, entry.start(3 if quoted is None else 2) - (quoted is not None))
+            scope[key] = Node(value, spot, (source, entry.start(1)))
+            self._pos = entry.end()
+            if end == "}":
+                return True
+        return False
 
     def _block_entry(self) -> None:
         start = self._pos

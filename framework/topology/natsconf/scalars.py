@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from framework.topology.natsconf.source import Source
     from framework.topology.node import Scalar
 
-__all__ = ["Variable", "scan_scalar"]
+__all__ = ["Variable", "scan_scalar", "word_value"]
 
 _WORD = re.compile(r"[^\n\r;,\]}\t '\\]*")
 _DOUBLE_QUOTED = re.compile(r'[^"\\]*')
@@ -90,7 +90,12 @@ def _scan_word(source: Source, start: int, pos: int) -> tuple[Scalar | Variable,
         return word, end + 1
     if word[:1] == "$":
         return Variable(word[1:]), end
-    return _BOOLS.get(word.lower(), word), end
+    return word_value(word), end
+
+
+def word_value(word: str) -> str | bool:
+    """Return what a bare word without escapes stands for."""
+    return _BOOLS.get(word.lower(), word)
 
 
 def _scan_escaped(source: Source, start: int, pos: int, plain: re.Pattern[str]) -> tuple[str, int]:

@@ -40,7 +40,7 @@ def _check_secret(secret: object) -> str | None:
     return None
 
 
-def _settle(values: dict[str, object]) -> Iterator[tuple[str, str]]:
+def _settle(values: dict[str, object]) -> Iterator[tuple[str | tuple[str | int, ...], str]]:
     user, password = values["user"], values["password"]
     token, users = values["token"], values["users"]
     single = "user" if user is not None else "password"
@@ -58,7 +58,7 @@ def _settle(values: dict[str, object]) -> Iterator[tuple[str, str]]:
         yield from _settle_users(users)
 
 
-def _settle_users(users: object) -> Iterator[tuple[str, str]]:
+def _settle_users(users: object) -> Iterator[tuple[str | tuple[str | int, ...], str]]:
     assert isinstance(users, tuple)
     if not users:
         yield "users", "names nobody; add a user, or leave it out"
@@ -66,11 +66,11 @@ def _settle_users(users: object) -> Iterator[tuple[str, str]]:
     for index, entry in enumerate(users):
         name = entry["user"]
         if name is None:
-            yield f"users[{index}]", "user entry requires a user; add `user`"
+            yield ("users", index), "user entry requires a user; add `user`"
         elif entry["password"] is None:
-            yield f"users[{index}].user", "user entry requires a password; add `password`"
+            yield ("users", index, "user"), "user entry requires a password; add `password`"
         elif name in seen:
-            yield f"users[{index}].user", f'duplicate user "{name}" detected; remove one of them'
+            yield ("users", index, "user"), f'duplicate user "{name}" detected; remove one of them'
         seen.add(name)
 
 
