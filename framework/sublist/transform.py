@@ -231,7 +231,7 @@ def with_numbered_wildcards(subject: str) -> str:
 def with_plain_wildcards(destination: str) -> tuple[str, list[int]]:
     """Write `*` for each `$n` or `wildcard(n)`; return their numbers in order, too."""
     tokens = destination.split(".")
-    numbers = []
+    numbers: list[int] = []
     for at, token in enumerate(tokens):
         call = _call(token)
         if call.function is Function.WILDCARD:
