@@ -36,3 +36,4 @@ class Permissions:
     publish: SubjectRules = field(default_factory=SubjectRules)
     subscribe: SubjectRules = field(default_factory=SubjectRules)
     responses: ResponsePermission | None = None
+    """With it, an empty `publish.allow` allows nothing but answers."""

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from framework.errors import BadQuery
 from framework.monitor.limits import CONNECTIONS_LISTED
-from framework.monitor.overlap import overlaps
 from framework.spec import LinkKind
 from framework.spec.documents import subscription_detail, text_from_bytes
 from framework.spec.formats import rtt_text, time_text, uptime_text
 from framework.spec.query import read_bool, read_int, read_unsigned
+from framework.wire.overlap import overlaps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

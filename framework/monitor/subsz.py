@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from framework.errors import BadQuery
 from framework.monitor.limits import SUBSCRIPTIONS_LISTED
-from framework.monitor.overlap import overlaps
 from framework.spec import LinkKind
 from framework.spec.documents import subscription_detail
 from framework.spec.formats import time_text
 from framework.spec.query import read_bool, read_int
+from framework.wire.overlap import overlaps
 from framework.wire.subject import is_literal
 
 if TYPE_CHECKING:

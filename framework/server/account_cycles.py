@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from framework.monitor.overlap import overlaps
+from framework.wire.overlap import overlaps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

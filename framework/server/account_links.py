@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from framework.dataplane.tables import AccountTables, ServiceDoor, StreamDoor
 from framework.server.account_cycles import is_in_cycle
-from framework.server.account_exports import Exports
 from framework.server.account_mappings import mappings_of_cluster
 from framework.server.system_doors import own_system_exports, system_doors
 from framework.spec import ServiceExport, ServiceImport
+from framework.spec.exports import Exports
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -5,7 +5,7 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from framework.monitor.overlap import overlaps
+from framework.wire.overlap import overlaps
 
 TOKENS = ["a", "b"]
 LITERALS = [".".join(it) for count in (1, 2, 3, 4) for it in product(TOKENS, repeat=count)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from framework.spec import StreamExport
+from framework.spec.account import StreamExport
 from framework.wire.subject import is_subset
 
 if TYPE_CHECKING:
