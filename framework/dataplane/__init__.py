@@ -20,9 +20,10 @@ from framework.dataplane.event import (
 from framework.dataplane.limits import PlaneLimits
 from framework.dataplane.link import LinkId, LinkKind, LinkRow, SubscriptionRow
 from framework.dataplane.sink import Overflow, SinkId
-from framework.dataplane.totals import SublistCounters, Totals
+from framework.dataplane.totals import AccountTraffic, SublistCounters, Totals
 
 __all__ = [
+    "AccountTraffic",
     "Batch",
     "Closed",
     "Confirmed",

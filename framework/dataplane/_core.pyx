@@ -25,7 +25,7 @@ from framework.dataplane._output cimport output_sent
 from framework.dataplane._sinkbatch cimport atomic_add, batch_free, seen_pointer, sink_release
 from framework.dataplane._state cimport (
     READ_BLOCK_BYTES, RECORD_DELIVERED, RECORD_TRACE, STALL_PENDING_BYTES, Account, Command, Farewell, Limits, Link, Record, Segment,
-    Sink, Totals as TotalsC,
+    Sink, Totals as TotalsC, Traffic,
 )
 from framework.sublist._bytes cimport COPY_SLACK
 from framework.sublist._sublist cimport SublistState
@@ -36,7 +36,7 @@ from collections.abc import Sequence
 from framework.dataplane.limits import PlaneLimits
 from framework.dataplane.link import LinkKind
 from framework.dataplane.sink import Overflow
-from framework.dataplane.totals import SublistCounters, Totals
+from framework.dataplane.totals import AccountTraffic, SublistCounters, Totals
 from framework.wire.closed_state import ClosedState
 
 cdef extern from "unistd.h" nogil:
@@ -399,22 +399,36 @@ cdef class Core:
         cdef TotalsC totals = self.state.totals
         return Totals(**totals)
 
-    def sublist_counters(self) -> SublistCounters:
-        """Return the counters of the subject tables of all accounts together, as they stand. Callable from any thread."""
-        cdef Account* account = self.state.first_account
+    def account_traffic(self, account: int) -> AccountTraffic:
+        """Return what passed through an account, as it stands. Callable from any thread."""
+        cdef Account* at = self.state.first_account
+        cdef Traffic traffic
+        while at != NULL:
+            if at.index == <uint32_t> account:
+                traffic = at.traffic
+                return AccountTraffic(**traffic)
+            at = <Account*> seen_pointer(<void**> &at.next)
+        raise KeyError(account)
+
+    def sublist_counters(self, account: int | None = None) -> SublistCounters:
+        """Return the counters of the subject tables of one or all accounts, as they stand. Callable from any thread."""
+        cdef Account* at = self.state.first_account
         cdef SublistState* sublist
-        cdef uint64_t inserts = 0, removes = 0, hits = 0, misses = 0, cached = 0, fanout = 0, fanout_max = 0
-        while account != NULL:
-            sublist = &account.sublist
-            inserts += sublist.inserts
-            removes += sublist.removes
-            hits += sublist.hits
-            misses += sublist.misses
-            cached += sublist.cache.count
-            fanout += sublist.fanout
-            fanout_max = max(fanout_max, sublist.fanout_max)
-            account = <Account*> seen_pointer(<void**> &account.next)
-        return SublistCounters(inserts, removes, hits, misses, cached, fanout, fanout_max)
+        cdef uint64_t count = 0, inserts = 0, removes = 0, hits = 0, misses = 0, cached = 0, fanout = 0, fanout_max = 0
+        cdef int64_t wanted = -1 if account is None else account
+        while at != NULL:
+            if wanted < 0 or at.index == wanted:
+                sublist = &at.sublist
+                count += sublist.count
+                inserts += sublist.inserts
+                removes += sublist.removes
+                hits += sublist.hits
+                misses += sublist.misses
+                cached += sublist.cache.count
+                fanout += sublist.fanout
+                fanout_max = max(fanout_max, sublist.fanout_max)
+            at = <Account*> seen_pointer(<void**> &at.next)
+        return SublistCounters(count, inserts, removes, hits, misses, cached, fanout, fanout_max)
 
     # ---- driving it without sockets
 

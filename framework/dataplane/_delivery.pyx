@@ -115,6 +115,7 @@ cdef void link_cut_off(State* state, Link* link) noexcept nogil:
     """End a link for which too much waits."""
     if link.kind == CLIENT:
         state.totals.slow_clients += 1
+        link.account.traffic.slow_consumers += 1
     else:
         state.totals.slow_routes += 1
     link_doom(state, link, SLOW_CONSUMER_PENDING_BYTES, False, NULL)
@@ -313,6 +314,11 @@ cdef void _count_out(State* state, Link* to, Message* message, size_t length) no
     if to.kind == CLIENT:
         state.totals.out_client_msgs += 1
         state.totals.out_client_bytes += length
+    message.account.traffic.out_msgs += 1
+    message.account.traffic.out_bytes += length
+    if to.kind == ROUTE:
+        message.account.traffic.out_route_msgs += 1
+        message.account.traffic.out_route_bytes += length
     if <int64_t> to.pending > state.limits.pending_free:
         if <int64_t> to.pending > state.limits.max_pending:
             link_cut_off(state, to)

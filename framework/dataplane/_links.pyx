@@ -453,6 +453,7 @@ cdef void links_tick(State* state) noexcept nogil:
         if link.pending and state.now_ns - link.written_ns > state.limits.write_deadline_ns:
             if link.kind == CLIENT:
                 state.totals.slow_clients += 1
+                link.account.traffic.slow_consumers += 1
             else:
                 state.totals.slow_routes += 1
             link_doom(state, link, SLOW_CONSUMER_WRITE_DEADLINE, False, NULL)

@@ -174,7 +174,7 @@ cdef bint _may_begin(Link* link, const char* at, const char* end) noexcept nogil
 # ---- messages ----------------------------------------------------------------------------------------------------------
 
 
-cdef void _count_in(State* state, Link* link, int64_t messages, int64_t length) noexcept nogil:
+cdef void _count_in(State* state, Link* link, Account* account, int64_t messages, int64_t length) noexcept nogil:
     link.in_msgs += messages
     link.in_bytes += length
     state.totals.in_msgs += messages
@@ -182,6 +182,13 @@ cdef void _count_in(State* state, Link* link, int64_t messages, int64_t length) 
     if link.kind == CLIENT:
         state.totals.in_client_msgs += messages
         state.totals.in_client_bytes += length
+    if account == NULL:
+        return
+    account.traffic.in_msgs += messages
+    account.traffic.in_bytes += length
+    if link.kind == ROUTE:
+        account.traffic.in_route_msgs += messages
+        account.traffic.in_route_bytes += length
 
 
 cdef void _no_responders(State* state, Message* message) noexcept nogil:
@@ -305,12 +312,14 @@ cdef char* _repeat_to_client(State* state, Link* link, Memo* memo, char* at, cha
             count += 1
         if not output_commit(state, to, used):
             break
-    _count_in(state, link, count, count * <int64_t> body)
+    _count_in(state, link, link.account, count, count * <int64_t> body)
     target.msgs += count
     to.out_msgs += count
     to.out_bytes += count * <int64_t> body
     state.totals.out_msgs += count
     state.totals.out_bytes += count * <int64_t> body
+    link.account.traffic.out_msgs += count
+    link.account.traffic.out_bytes += count * <int64_t> body
     if to.kind == CLIENT:
         state.totals.out_client_msgs += count
         state.totals.out_client_bytes += count * <int64_t> body
@@ -338,7 +347,7 @@ cdef char* _repeat(State* state, Link* link, char* at, char* end, Block* block) 
         while _is_next(memo, at, end, frame):
             at += frame
             count += 1
-        _count_in(state, link, count, count * <int64_t> body)
+        _count_in(state, link, link.account, count, count * <int64_t> body)
         return at
     message.source = link
     message.account = link.account
@@ -358,7 +367,7 @@ cdef char* _repeat(State* state, Link* link, char* at, char* end, Block* block) 
             break
         if memo.match.serial != memo.serial or not sublist_fresh(&link.account.sublist, memo.match):
             break
-    _count_in(state, link, count, count * <int64_t> body)
+    _count_in(state, link, link.account, count, count * <int64_t> body)
     return at
 
 
@@ -412,7 +421,7 @@ cdef char* _publish(
     rest = _take_body(state, link, &message, line, body, end, need)
     if rest == NULL:
         return NULL
-    _count_in(state, link, 1, total)
+    _count_in(state, link, link.account, 1, total)
     if link.pedantic and not is_literal_subject(message.subject, message.subject_length):
         _complain(state, link, b"Invalid Publish Subject")
     if link.verbose:
@@ -478,8 +487,8 @@ cdef char* _routed(
     rest = _take_body(state, link, &message, line, body, end, need)
     if rest == NULL:
         return NULL
-    _count_in(state, link, 1, total)
     message.account = link.account if link.account_omitted else account_named(state, link, words.words[0], words.lengths[0])
+    _count_in(state, link, message.account, 1, total)
     if message.account != NULL and message.account.ours:
         deliver(state, &message)
     return rest

@@ -82,6 +82,19 @@ cdef struct Segment:
     size_t length
 
 
+cdef struct Traffic:
+    # Of one account: messages of its clients and routes that came, and those that went out to others for them.
+    int64_t in_msgs
+    int64_t in_bytes
+    int64_t out_msgs
+    int64_t out_bytes
+    int64_t in_route_msgs
+    int64_t in_route_bytes
+    int64_t out_route_msgs
+    int64_t out_route_bytes
+    int64_t slow_consumers
+
+
 cdef struct Account:
     Key key
     # Its name, which follows the struct.
@@ -94,6 +107,7 @@ cdef struct Account:
     SublistState sublist
     Table interest
     # Local interest by subject and queue: what routes were told.
+    Traffic traffic
     Account* next
     # Made after it; set when that one is complete, so that any thread may walk along.
     Link** routes

@@ -38,9 +38,29 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True)
+class AccountTraffic:
+    """What passed through one account since the start; counted as in `Totals`."""
+
+    in_msgs: int
+    """From its clients, and from routes."""
+    in_bytes: int
+    out_msgs: int
+    """To whoever received what was published in it, routes among them."""
+    out_bytes: int
+    in_route_msgs: int
+    in_route_bytes: int
+    out_route_msgs: int
+    out_route_bytes: int
+    slow_consumers: int
+    """Clients of it that were closed for it."""
+
+
+@dataclass(frozen=True, slots=True)
 class SublistCounters:
     """What the subject tables have done since the start."""
 
+    count: int
+    """Subscriptions that stand in them now: of clients, of sinks, and the interest of routes."""
     inserts: int
     removes: int
     hits: int

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import socket
 
     from framework.dataplane.limits import PlaneLimits
-    from framework.dataplane.totals import SublistCounters, Totals
+    from framework.dataplane.totals import AccountTraffic, SublistCounters, Totals
     from framework.spec import Event, LinkId, LinkKind
 
 
@@ -93,6 +93,14 @@ class ServerPlane(PlaneControl, Protocol):
         """Return the counters of the whole plane."""
         ...
 
-    def sublist_counters(self) -> SublistCounters:
-        """Return what the subject tables have done."""
+    def account_traffic(self, account: int) -> AccountTraffic:
+        """Return what passed through an account.
+
+        Raises:
+            KeyError: There is none with that number.
+        """
+        ...
+
+    def sublist_counters(self, account: int | None = None) -> SublistCounters:
+        """Return what the subject tables of an account have done; None: those of all."""
         ...
