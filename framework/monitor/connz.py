@@ -10,30 +10,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from framework.errors import BadQuery
+from framework.monitor.connection_document import Connection, Wanted, connection_document
+from framework.monitor.head import head
 from framework.monitor.limits import CONNECTIONS_LISTED
 from framework.spec import LinkKind
-from framework.spec.documents import subscription_detail, text_from_bytes
-from framework.spec.formats import rtt_text, time_text, uptime_text
 from framework.spec.query import read_bool, read_int, read_unsigned
 from framework.wire.overlap import overlaps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from framework.monitor.source import ClosedClient, MonitorSource
-    from framework.spec import LinkRow, SubscriptionRow
-    from framework.wire.info import ClientConnect
-
-GLOBAL_ACCOUNT: Final = "$G"
-
-
-@dataclass(frozen=True, slots=True)
-class _Connection:
-    """One line of the answer before it is formatted."""
-
-    row: LinkRow
-    connect: ClientConnect | None
-    closed: ClosedClient | None = None
+    from framework.monitor.source import MonitorSource
+    from framework.spec import SubscriptionRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +33,7 @@ class _Question:
     offset: int
     limit: int
     cid: int
+    mqtt_client: str
     user: str
     account: str
     filter_subject: str
@@ -53,7 +42,7 @@ class _Question:
     subs_detail: bool
 
 
-_SORTS: Final[dict[str, tuple[Callable[[_Connection], int | str], bool]]] = {
+_SORTS: Final[dict[str, tuple[Callable[[Connection], int | str], bool]]] = {
     "cid": (lambda it: it.row.cid, False),
     "start": (lambda it: it.row.cid, False),
     "subs": (lambda it: it.row.subscriptions, True),
@@ -90,16 +79,16 @@ async def answer_connz(source: MonitorSource, query: Mapping[str, str]) -> objec
     key, largest_first = _SORTS[question.sort]
     chosen.sort(key=key, reverse=largest_first)
     page = chosen[question.offset : question.offset + question.limit]
+    shown = Wanted(auth=question.auth, subs=question.subs, details=question.subs_detail)
     now_ns = source.monotonic_ns()
     return {
-        "server_id": source.server_id,
-        "now": time_text(source.wall_ns(now_ns)),
+        **head(source),
         "num_connections": len(page),
         "total": total,
         "offset": question.offset,
         "limit": question.limit,
         "connections": [
-            _connection_document(source, it, question, subscriptions[it.row.link], now_ns)
+            connection_document(source, it, shown, subscriptions[it.row.link], now_ns)
             for it in page
         ],
     }
@@ -128,6 +117,7 @@ def _question_from_query(query: Mapping[str, str]) -> _Question:
         offset=max(offset, 0),
         limit=1 if cid else limit if limit > 0 else CONNECTIONS_LISTED,
         cid=cid,
+        mqtt_client=query.get("mqtt_client", ""),
         user=query.get("user", ""),
         account=query.get("acc", ""),
         filter_subject=filter_subject,
@@ -150,20 +140,23 @@ def _read_state(query: Mapping[str, str]) -> Literal["open", "closed", "all"]:
             raise BadQuery(f"Error decoding state for {text[:100]}")
 
 
-async def _choose(source: MonitorSource, question: _Question) -> tuple[list[_Connection], int]:
+async def _choose(source: MonitorSource, question: _Question) -> tuple[list[Connection], int]:
     """Return the connections asked for, and how many there are before users are told apart."""
-    found: list[_Connection] = []
+    found: list[Connection] = []
     if question.state != "closed":
         rows = await source.links(LinkKind.CLIENT)
-        found += [_Connection(row, source.client_connect(row)) for row in rows]
+        found += [
+            Connection(row, source.client_connect(row), source.client_identity(row)) for row in rows
+        ]
     if question.state != "open":
-        found += [_Connection(it.row, it.connect, it) for it in source.closed_clients()]
-    # All clients are of the global account as long as no plugin brings accounts.
-    if question.account not in {"", GLOBAL_ACCOUNT}:
-        found = []
+        found += [Connection(it.row, it.connect, it.identity, it) for it in source.closed_clients()]
+    if question.account:
+        found = [it for it in found if it.account == question.account]
     total = len(found)
     if question.user:
-        found = [it for it in found if it.connect and it.connect.user == question.user]
+        found = [it for it in found if it.user == question.user]
+    if question.mqtt_client:
+        found = []
     if question.cid:
         found = [it for it in found if it.row.cid == question.cid][:1]
     return found, total
@@ -171,53 +164,3 @@ async def _choose(source: MonitorSource, question: _Question) -> tuple[list[_Con
 
 def _has_interest(rows: Sequence[SubscriptionRow], subject: bytes) -> bool:
     return any(overlaps(subject, row.subject) for row in rows)
-
-
-def _connection_document(
-    source: MonitorSource,
-    connection: _Connection,
-    question: _Question,
-    subscriptions: Sequence[SubscriptionRow],
-    now_ns: int,
-) -> dict[str, object]:
-    row, connect, closed = connection.row, connection.connect, connection.closed
-    until_ns = closed.closed_ns if closed else now_ns
-    document: dict[str, object] = {
-        "cid": row.cid,
-        "kind": "Client",
-        "type": "nats",
-        "ip": row.host,
-        "port": row.port,
-        "start": time_text(source.wall_ns(row.opened_ns)),
-        "last_activity": time_text(source.wall_ns(row.last_activity_ns)),
-    }
-    if closed:
-        document["stop"] = time_text(source.wall_ns(closed.closed_ns))
-        document["reason"] = closed.reason.text
-    document |= {
-        "rtt": rtt_text(row.rtt_ns),
-        "uptime": uptime_text(until_ns - row.opened_ns),
-        "idle": uptime_text(until_ns - row.last_activity_ns),
-        "pending_bytes": row.pending_bytes,
-        "in_msgs": row.in_msgs,
-        "out_msgs": row.out_msgs,
-        "in_bytes": row.in_bytes,
-        "out_bytes": row.out_bytes,
-    }
-    if row.stalls:
-        document["stalls"] = row.stalls
-    document["subscriptions"] = row.subscriptions
-    if connect:
-        told = {"name": connect.name, "lang": connect.lang, "version": connect.version}
-        document |= {name: value for name, value in told.items() if value}
-    if question.auth and connect and connect.user:
-        document["authorized_user"] = connect.user
-    if question.subs_detail and subscriptions:
-        document["subscriptions_list_detail"] = [
-            subscription_detail(it, row.cid) for it in subscriptions
-        ]
-    elif question.subs and subscriptions:
-        document["subscriptions_list"] = [text_from_bytes(it.subject) for it in subscriptions]
-    if question.auth:
-        document["name_tag"] = GLOBAL_ACCOUNT
-    return document

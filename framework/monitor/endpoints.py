@@ -5,9 +5,20 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from framework.monitor.absent import absent_endpoints
+from framework.monitor.accountz import answer_account_info, answer_accountz
+from framework.monitor.accstatz import answer_accstatz, answer_accstatz_request
 from framework.monitor.connz import answer_connz
 from framework.monitor.healthz import answer_health_request, answer_healthz
-from framework.monitor.options import CONNZ_OPTIONS, HEALTHZ_OPTIONS, SUBSZ_OPTIONS
+from framework.monitor.insides import answer_ipqueuesz, answer_stacksz
+from framework.monitor.options import (
+    ACCOUNTZ_OPTIONS,
+    ACCSTATZ_OPTIONS,
+    CONNZ_OPTIONS,
+    HEALTHZ_OPTIONS,
+    IPQUEUESZ_OPTIONS,
+    SUBSZ_OPTIONS,
+)
 from framework.monitor.subsz import answer_account_subsz, answer_subsz
 from framework.monitor.varz import answer_varz
 from framework.spec import MonitorEndpoint
@@ -19,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def core_endpoints(source: MonitorSource) -> Sequence[MonitorEndpoint]:
-    """Return the endpoints of the core, over one server."""
+    """Return the endpoints of the core, over one server, in the order of the index page."""
     return (
         MonitorEndpoint(
             path="/varz", answer=partial(answer_varz, source), help="General", request="VARZ"
@@ -32,15 +43,51 @@ def core_endpoints(source: MonitorSource) -> Sequence[MonitorEndpoint]:
             account_request="CONNZ",
             options=CONNZ_OPTIONS,
         ),
+        *_accounts(source),
         *_subscriptions(source),
+        *_health(source),
+        *absent_endpoints(source),
+    )
+
+
+def _accounts(source: MonitorSource) -> Sequence[MonitorEndpoint]:
+    return (
         MonitorEndpoint(
-            path="/healthz", answer=partial(answer_healthz, source), help="Health probe"
+            path="/accountz",
+            answer=partial(answer_accountz, source),
+            help="Accounts",
+            request="ACCOUNTZ",
+            options=ACCOUNTZ_OPTIONS,
+        ),
+        MonitorEndpoint(answer=partial(answer_account_info, source), account_request="INFO"),
+        MonitorEndpoint(
+            path="/accstatz", answer=partial(answer_accstatz, source), help="Account Stats"
+        ),
+        MonitorEndpoint(
+            answer=partial(answer_accstatz_request, source),
+            account_request="STATZ",
+            options=ACCSTATZ_OPTIONS,
+        ),
+    )
+
+
+def _health(source: MonitorSource) -> Sequence[MonitorEndpoint]:
+    return (
+        MonitorEndpoint(
+            path="/healthz", answer=partial(answer_healthz, source), help="Health Probe"
         ),
         MonitorEndpoint(
             answer=partial(answer_health_request, source),
             request="HEALTHZ",
             options=HEALTHZ_OPTIONS,
         ),
+        MonitorEndpoint(
+            path="/ipqueuesz",
+            answer=partial(answer_ipqueuesz, source),
+            request="IPQUEUESZ",
+            options=IPQUEUESZ_OPTIONS,
+        ),
+        MonitorEndpoint(path="/stacksz", answer=answer_stacksz),
     )
 
 

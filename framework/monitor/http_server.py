@@ -46,6 +46,14 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class Text:
+    """Words for people or for logs, with a status."""
+
+    text: str
+    status: int = 200
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """A page for people."""
 
@@ -213,6 +221,8 @@ def _query_from_text(text: str) -> dict[str, str]:
 async def _response_from(answer: object) -> _Response:
     if isinstance(answer, Page):
         return _Response(200, "text/html; charset=utf-8", answer.html.encode())
+    if isinstance(answer, Text):
+        return _text(answer.status, answer.text)
     if not isinstance(answer, Answer):
         answer = Answer(200, answer)
     # A thousand connections take 30 ms: not in the thread that all actors share.

@@ -82,3 +82,9 @@ IPQUEUESZ_OPTIONS: Final = (
 )
 
 RAFTZ_OPTIONS: Final = (RequestOption("account", _TEXT, "acc"), RequestOption("group", _TEXT))
+
+PROFILEZ_OPTIONS: Final = (
+    RequestOption("name", _TEXT),
+    RequestOption("debug", _INT),
+    RequestOption("duration", _INT),
+)

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from framework.dataplane.limits import PlaneLimits
-    from framework.dataplane.totals import SublistCounters, Totals
-    from framework.spec import ClientIdentity, LinkKind, LinkRow, SubscriptionRow
+    from framework.dataplane.totals import AccountTraffic, SublistCounters, Totals
+    from framework.spec import AccountBook, ClientIdentity, LinkKind, LinkRow, SubscriptionRow
     from framework.wire.closed_state import ClosedState
     from framework.wire.info import ClientConnect
 
@@ -115,8 +115,28 @@ class MonitorSource(Protocol):
         """Return the name of the account with that index."""
         ...
 
-    def sublist_counters(self) -> SublistCounters:
-        """Return what the subject tables have done."""
+    @property
+    def accounts(self) -> AccountBook:
+        """The accounts of the server."""
+        ...
+
+    def shut_imports(self, account: str) -> Collection[tuple[str, str]]:
+        """Return (exporter, subject) of the imports of an account that do nothing."""
+        ...
+
+    def system_imports(self, account: str) -> Sequence[tuple[str, str, bool]]:
+        """Return (local subject, subject, shared) of what an account takes of the system account.
+
+        It does so without being told to; what it is told to take is not among it.
+        """
+        ...
+
+    def account_traffic(self, account: int) -> AccountTraffic:
+        """Return what passed through the account with that index."""
+        ...
+
+    def sublist_counters(self, account: int | None = None) -> SublistCounters:
+        """Return what the subject tables of an account have done; None: those of all."""
         ...
 
     def totals(self) -> Totals:
@@ -136,6 +156,10 @@ class MonitorSource(Protocol):
     @property
     def request_counts(self) -> Mapping[str, int]:
         """HTTP requests by path."""
+        ...
+
+    def mailboxes(self) -> Mapping[str, int]:
+        """Return how many messages wait for each component."""
         ...
 
     def usage(self) -> ProcessUsage:

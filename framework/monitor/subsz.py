@@ -5,13 +5,15 @@ Source: nats-server `monitor.go`, `Subsz`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from framework.dataplane.totals import SublistCounters
 from framework.errors import BadQuery
+from framework.monitor.head import head
 from framework.monitor.limits import SUBSCRIPTIONS_LISTED
+from framework.monitor.sublist_stats import sublist_stats
 from framework.spec import LinkKind
 from framework.spec.documents import subscription_detail
-from framework.spec.formats import time_text
 from framework.spec.query import read_bool, read_int
 from framework.wire.overlap import overlaps
 from framework.wire.subject import is_literal
@@ -19,8 +21,12 @@ from framework.wire.subject import is_literal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from framework.dataplane.totals import SublistCounters
     from framework.monitor.source import MonitorSource
+    from framework.spec import SubscriptionRow
+
+_NONE: Final = SublistCounters(0, 0, 0, 0, 0, 0, 0, 0)
+"""Of an account that is not there."""
+_NO_ACCOUNT: Final = -1
 
 
 async def answer_subsz(source: MonitorSource, query: Mapping[str, str]) -> object:
@@ -35,20 +41,17 @@ async def answer_subsz(source: MonitorSource, query: Mapping[str, str]) -> objec
     test, account = query.get("test", ""), query.get("acc", "")
     if test and not is_literal(test):
         raise BadQuery(f"invalid test subject, must be valid publish subject: {test[:200]}")
-    rows = await source.subscriptions()
-    if account:
-        rows = [row for row in rows if source.account_name(row.account) == account]
+    index = _account_index(source, account)
     document: dict[str, object] = {
-        "server_id": source.server_id,
-        "now": time_text(source.wall_ns(source.monotonic_ns())),
-        "num_subscriptions": len(rows),
-        **_table_document(source.sublist_counters()),
+        **head(source),
+        **sublist_stats(_NONE if index == _NO_ACCOUNT else source.sublist_counters(index)),
         "total": 0,
         "offset": offset,
         "limit": limit,
     }
     if not wants_list:
         return document
+    rows = [row for row in await source.subscriptions() if index in {None, row.account}]
     if test:
         rows = [row for row in rows if overlaps(test.encode(), row.subject)]
     cids = {row.link: row.cid for row in await source.links(LinkKind.CLIENT)}
@@ -56,14 +59,28 @@ async def answer_subsz(source: MonitorSource, query: Mapping[str, str]) -> objec
     page = rows[offset : offset + limit]
     if page:
         document["subscriptions_list"] = [
-            {
-                "account": source.account_name(row.account),
-                "account_tag": source.account_name(row.account),
-                **subscription_detail(row, cids.get(row.link, 0)),
-            }
-            for row in page
+            _subscription_document(source, row, cids.get(row.link, 0)) for row in page
         ]
     return document
+
+
+def _account_index(source: MonitorSource, name: str) -> int | None:
+    """Return what the plane calls an account; None: all of them are meant."""
+    if not name:
+        return None
+    try:
+        return source.accounts.index(name)
+    except KeyError:
+        return _NO_ACCOUNT
+
+
+def _subscription_document(
+    source: MonitorSource, row: SubscriptionRow, cid: int
+) -> dict[str, object]:
+    name = source.account_name(row.account)
+    spec = source.accounts.get(name)
+    tag = spec.name_tag if spec and spec.name_tag else name
+    return {"account": name, "account_tag": tag, **subscription_detail(row, cid)}
 
 
 async def answer_account_subsz(source: MonitorSource, query: Mapping[str, str]) -> object:
@@ -73,26 +90,3 @@ async def answer_account_subsz(source: MonitorSource, query: Mapping[str, str]) 
         BadQuery: A value makes no sense.
     """
     return await answer_subsz(source, {**query, "subs": "1"})
-
-
-def _table_document(counters: SublistCounters) -> dict[str, object]:
-    """Return what the subject tables have done, by the names of nats-server.
-
-    Source: nats-server `sublist.go`, `SublistStats`.
-    """
-    matches = counters.hits + counters.misses
-    return {
-        "num_cache": counters.cached,
-        "num_inserts": counters.inserts,
-        "num_removes": counters.removes,
-        "num_matches": matches,
-        "cache_hit_rate": _ratio(counters.hits, matches),
-        "max_fanout": counters.fanout_max,
-        "avg_fanout": _ratio(counters.fanout, counters.misses),
-    }
-
-
-def _ratio(part: int, whole: int) -> float:
-    """Return a quotient, as a whole number where it is one, so that JSON shows it as Go does."""
-    ratio = part / whole if whole else 0
-    return int(ratio) if ratio == int(ratio) else ratio

@@ -29,6 +29,7 @@ async def answer_varz(source: MonitorSource, _query: Mapping[str, str]) -> objec
         **_configuration(source, source.facts),
         **_runtime(source, source.facts),
         **_counters(totals),
+        "subscriptions": source.sublist_counters().count,
         **_rest(source, source.facts, totals),
     }
 
@@ -123,7 +124,6 @@ def _counters(totals: Totals) -> dict[str, object]:
         "slow_consumers": totals.slow_clients + totals.slow_routes,
         "stale_connections": totals.stale_clients + totals.stale_routes,
         "stalled_clients": totals.stalled_clients,
-        "subscriptions": totals.subscriptions,
     }
 
 
@@ -132,12 +132,14 @@ def _by_kind(clients: int, routes: int) -> dict[str, int]:
 
 
 def _rest(source: MonitorSource, facts: ServerFacts, totals: Totals) -> dict[str, object]:
+    system = source.accounts.system_account
     return {
         "http_req_stats": dict(source.request_counts),
         "config_load_time": time_text(facts.config_loaded_ns),
         "config_digest": facts.config_digest,
         **({"tags": list(facts.tags)} if facts.tags else {}),
         **({"metadata": dict(facts.metadata)} if facts.metadata else {}),
+        **({"system_account": system} if system else {}),
         "slow_consumer_stats": _by_kind(totals.slow_clients, totals.slow_routes),
         "stale_connection_stats": _by_kind(totals.stale_clients, totals.stale_routes),
         "disk_io_wait_stats": {"waiters": 0, "waits": 0, "wait_time": 0, "max_wait_time": 0},

@@ -131,11 +131,10 @@ class PluginRegistry(PluginSet):
     ) -> tuple[MonitorEndpoint, ...]:
         """Return all documents about the server."""
         found = self._collect("monitor_endpoints", MonitorEndpoint, server=server)
-        owned = [*((CORE, endpoint) for endpoint in core), *found]
-        for field in ("path", "request", "account_request"):
-            named = ((plugin, getattr(endpoint, field)) for plugin, endpoint in owned)
-            claims = [(plugin, name) for plugin, name in named if name]
-            check_claims(field.replace("_", " "), claims)
+        taken = {name for _, endpoint in found for name in _endpoint_names(endpoint)}
+        own = [it for it in core if not it.is_stand_in or taken.isdisjoint(_endpoint_names(it))]
+        owned = [*((CORE, endpoint) for endpoint in own), *found]
+        check_claims("endpoint", ((plugin, it) for plugin, e in owned for it in _endpoint_names(e)))
         return _items(owned)
 
     def health_checks(
@@ -234,6 +233,16 @@ def _claimed(
     owned = [*((CORE, item) for item in core), *found]
     check_claims(kind, ((plugin, name(item)) for plugin, item in owned))
     return owned
+
+
+def _endpoint_names(endpoint: MonitorEndpoint) -> Iterable[str]:
+    """Return in how many ways a document may be asked for."""
+    names = {
+        "path": endpoint.path,
+        "request": endpoint.request,
+        "account request": endpoint.account_request,
+    }
+    return [f"{kind} {name}" for kind, name in names.items() if name]
 
 
 def _items(owned: Iterable[tuple[str, T]]) -> tuple[T, ...]:

@@ -130,6 +130,7 @@ class Assembly:
             facts=self.facts,
             plane=self.plane,
             clients=self.clients,
+            accounts=self.accounts,
             client_info=self.client_info,
         )
         self._components: Sequence[ComponentSpec] = ()

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import override
 
 from framework.monitor import MonitorSource
+from framework.server.system_doors import system_doors
 from framework.server.usage import UsageMeter
 from framework.spec import LinkKind, ServerContext
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from structlog.typing import FilteringBoundLogger
 
     from framework.actors import ActorRef, ActorSystem
-    from framework.dataplane.totals import SublistCounters, Totals
+    from framework.dataplane.totals import AccountTraffic, SublistCounters, Totals
     from framework.monitor import ClosedClient, ProcessUsage, ServerFacts
     from framework.plugins import PluginRegistry
     from framework.server.accounts import Accounts
@@ -194,6 +195,7 @@ class MonitorView(MonitorSource):
         facts: What does not change but by a reload.
         plane: Has the counters.
         clients: Has the names of clients, and those that are gone.
+        accounts: Its accounts.
         client_info: The INFO of clients.
     """
 
@@ -204,6 +206,7 @@ class MonitorView(MonitorSource):
         facts: ServerFacts,
         plane: ServerPlane,
         clients: Clients,
+        accounts: Accounts,
         client_info: ClientInfoDocument,
     ) -> None:
         self.health_checks: Sequence[HealthCheck] = ()
@@ -212,6 +215,7 @@ class MonitorView(MonitorSource):
         self._facts = facts
         self._plane = plane
         self._clients = clients
+        self._accounts = accounts
         self._client_info = client_info
         self._usage = UsageMeter()
 
@@ -262,9 +266,30 @@ class MonitorView(MonitorSource):
     def account_name(self, account: int) -> str:
         return self._context.account_name(account)
 
+    @property
     @override
-    def sublist_counters(self) -> SublistCounters:
-        return self._plane.sublist_counters()
+    def accounts(self) -> AccountBook:
+        return self._accounts
+
+    @override
+    def shut_imports(self, account: str) -> Collection[tuple[str, str]]:
+        return {(it.account, it.subject) for it in self._accounts.shut_imports(account)}
+
+    @override
+    def system_imports(self, account: str) -> Sequence[tuple[str, str, bool]]:
+        spec, system = self._accounts.get(account), self._accounts.system_account
+        if spec is None or not system:
+            return ()
+        doors = system_doors(spec, system, self._accounts.index(system))
+        return [(door.to, door.subject, door.share) for door in doors]
+
+    @override
+    def account_traffic(self, account: int) -> AccountTraffic:
+        return self._plane.account_traffic(account)
+
+    @override
+    def sublist_counters(self, account: int | None = None) -> SublistCounters:
+        return self._plane.sublist_counters(account)
 
     @override
     def totals(self) -> Totals:
@@ -288,6 +313,10 @@ class MonitorView(MonitorSource):
     @override
     def request_counts(self) -> Mapping[str, int]:
         return self.requests
+
+    @override
+    def mailboxes(self) -> Mapping[str, int]:
+        return {name: len(it.actor_inbox) for name, it in self._context.components.items()}
 
     @override
     def usage(self) -> ProcessUsage:

@@ -53,6 +53,8 @@ class MonitorEndpoint:
     """What `$SYS.REQ.ACCOUNT.<account>.<request>` calls it; the account comes as `acc`."""
     options: tuple[RequestOption, ...] = ()
     """What the JSON of both requests may have; other fields are not looked at."""
+    is_stand_in: bool = False
+    """It answers only while no plugin has its path or one of its requests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

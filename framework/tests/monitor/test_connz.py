@@ -1,95 +1,18 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from typing import Any
 
 import pytest
 
-from framework.dataplane import LinkKind, LinkRow, SublistCounters, SubscriptionRow
 from framework.errors import BadQuery
-from framework.monitor import ClosedClient
 from framework.monitor.connz import answer_connz
-from framework.monitor.healthz import answer_healthz
-from framework.monitor.subsz import answer_subsz
-from framework.wire.closed_state import ClosedState
-from framework.wire.info import ClientConnect
-
-SECOND_NS = 1_000_000_000
-
-
-def row(cid: int, **changes: int) -> LinkRow:
-    fields: dict[str, Any] = dict.fromkeys(LinkRow.__slots__, 0)
-    fields |= {"link": cid, "kind": LinkKind.CLIENT, "cid": cid, "host": "127.0.0.1", "port": cid}
-    return LinkRow(**{**fields, **changes})
-
-
-def subscription(link: int, subject: bytes, **changes: Any) -> SubscriptionRow:
-    fields: dict[str, Any] = {"queue": b"", "sid": b"1", "msgs": 0, "max_msgs": 0, "weight": 1}
-    return SubscriptionRow(**{"link": link, "account": 0, "subject": subject, **fields, **changes})
-
-
-class Source:
-    """Three open clients, and two that are gone."""
-
-    server_id, name = "N1", "n1"
-    problems: tuple[str, ...] = ()
-
-    def __init__(self) -> None:
-        self.rows = [
-            row(1, in_msgs=5, out_bytes=1, opened_ns=1, last_activity_ns=9 * SECOND_NS),
-            row(2, in_msgs=7, out_bytes=9, opened_ns=2, last_activity_ns=2 * SECOND_NS, stalls=3),
-            row(3, in_msgs=6, out_bytes=4, opened_ns=3, last_activity_ns=5 * SECOND_NS),
-        ]
-        self.gone = [
-            ClosedClient(row(4), None, ClosedState.STALE_CONNECTION, 6 * SECOND_NS),
-            ClosedClient(
-                row(5), ClientConnect(name="me"), ClosedState.CLIENT_CLOSED, 7 * SECOND_NS
-            ),
-        ]
-        self.subscribed = [
-            subscription(1, b"a.*", queue=b"q"),
-            subscription(3, b"a.b", max_msgs=4),
-            subscription(3, b"\xff"),
-        ]
-
-    def monotonic_ns(self) -> int:
-        return 10 * SECOND_NS
-
-    def wall_ns(self, monotonic_ns: int) -> int:
-        return monotonic_ns
-
-    async def links(self, kind: LinkKind) -> list[LinkRow]:
-        assert kind is LinkKind.CLIENT
-        return self.rows
-
-    async def subscriptions(self) -> list[SubscriptionRow]:
-        return self.subscribed
-
-    def client_connect(self, it: LinkRow) -> ClientConnect | None:
-        return ClientConnect(name="first", user="joe", lang="c") if it.cid == 1 else None
-
-    def closed_clients(self) -> list[ClosedClient]:
-        return self.gone
-
-    def account_name(self, account: int) -> str:
-        assert account == 0
-        return "$G"
-
-    def sublist_counters(self) -> SublistCounters:
-        return SublistCounters(
-            inserts=9, removes=2, hits=3, misses=1, cached=1, fanout=5, fanout_max=5
-        )
-
-    def health_problems(self) -> tuple[str, ...]:
-        return self.problems
+from framework.tests.monitor.sources import Source
 
 
 def connz(**query: str) -> Any:
     return asyncio.run(answer_connz(Source(), query))  # type: ignore[arg-type]
-
-
-def subsz(**query: str) -> Any:
-    return asyncio.run(answer_subsz(Source(), query))  # type: ignore[arg-type]
 
 
 def cids(**query: str) -> list[int]:
@@ -115,7 +38,12 @@ def cids(**query: str) -> list[int]:
         ({"cid": "5"}, []),
         ({"cid": "5", "state": "any"}, [5]),
         ({"user": "joe"}, [1]),
+        ({"user": "ann", "state": "all"}, [5]),
+        ({"mqtt_client": "m"}, []),
         ({"acc": "$G"}, [1, 2, 3]),
+        ({"acc": "$G", "state": "all"}, [1, 2, 3, 4]),
+        ({"acc": "A", "state": "closed"}, [5]),
+        ({"acc": "A"}, []),
         ({"acc": "other"}, []),
         ({"acc": "$G", "filter_subject": "a.b"}, [1, 3]),
         ({"acc": "$G", "filter_subject": "c.>"}, []),
@@ -192,71 +120,56 @@ def test_subscriptions_of_a_connection() -> None:
     assert "subscriptions_list" not in connz(cid="2", subs="1")["connections"][0]
 
 
-def test_users_are_shown_on_demand() -> None:
-    assert "authorized_user" not in connz(cid="1")["connections"][0]
-    assert connz(cid="1", auth="1")["connections"][0]["authorized_user"] == "joe"
+LOGIN = ("authorized_user", "account", "jwt", "issuer_key", "name_tag", "tags")
 
 
-def test_subsz_counts_and_lists() -> None:
-    assert subsz()["num_subscriptions"] == 3
-    assert subsz()["total"] == 0
-    assert subsz(subs="1", limit="1", offset="1")["subscriptions_list"] == [
-        {
-            "account": "$G",
-            "account_tag": "$G",
-            "subject": "a.b",
-            "sid": "1",
-            "msgs": 0,
-            "max": 4,
-            "cid": 3,
-        }
-    ]
+def login(document: Any) -> dict[str, object]:
+    return {name: document[name] for name in LOGIN if name in document}
 
 
-def test_subsz_tests_a_subject() -> None:
-    assert [it["subject"] for it in subsz(subs="1", test="a.b")["subscriptions_list"]] == [
-        "a.*",
-        "a.b",
-    ]
-    with pytest.raises(BadQuery, match=r"must be valid publish subject: a\.\*"):
-        subsz(test="a.*")
+def test_who_a_client_is_is_shown_on_demand() -> None:
+    shown = {"authorized_user": "joe", "jwt": "e.e.e", "issuer_key": "OK", "name_tag": "$G"}
+
+    assert login(connz(cid="1")["connections"][0]) == {}
+    assert login(connz(cid="1", auth="1")["connections"][0]) == shown
+    assert list(login(connz(cid="1", auth="1")["connections"][0])) == list(shown)
 
 
-def test_subsz_shows_what_the_subject_tables_did() -> None:
-    document = subsz()
-    names = ("num_cache", "num_inserts", "num_removes", "num_matches")
-
-    assert [document[name] for name in names] == [1, 9, 2, 4]
-    names = ("cache_hit_rate", "max_fanout", "avg_fanout")
-    assert [document[name] for name in names] == [0.75, 5, 5]
-
-
-def test_subsz_of_an_account() -> None:
-    assert subsz(acc="$G")["num_subscriptions"] == 3
-    assert subsz(acc="x", subs="1")["total"] == 0
-
-
-@pytest.mark.parametrize(
-    ("problems", "query", "expected"),
-    [
-        ((), {}, (200, {"status": "ok"})),
-        ((), {"details": "1"}, (200, {"status": "ok"})),
-        (("a: bad", "b"), {}, (503, {"status": "unavailable", "error": "a: bad; b"})),
-        (
-            ("bad",),
-            {"details": "1"},
-            (503, {"status": "error", "errors": [{"type": "CONNECTION", "error": "bad"}]}),
-        ),
-    ],
-)
-def test_healthz(problems: tuple[str, ...], query: dict[str, str], expected: Any) -> None:
+def test_a_client_of_an_account_shows_it_when_it_is_gone_too() -> None:
     source = Source()
-    source.problems = problems
-    answer = asyncio.run(answer_healthz(source, query))  # type: ignore[arg-type]
+    source.join(2, "A", user="bob")
+    answer: Any = asyncio.run(answer_connz(source, {"auth": "1", "state": "all"}))  # type: ignore[arg-type]
+    shown = {it["cid"]: login(it) for it in answer["connections"]}
 
-    assert (answer.status, answer.document) == expected
+    assert shown[2] == {"authorized_user": "bob", "account": "A", "name_tag": "Aa"}
+    assert shown[3] == {"name_tag": "$G"}
+    assert shown[4] == {}
+    assert shown[5] == {
+        "authorized_user": "ann",
+        "account": "A",
+        "name_tag": "Aa",
+        "tags": ["t"],
+    }
 
 
-def test_healthz_refuses_flags_that_are_none() -> None:
-    with pytest.raises(BadQuery):
-        asyncio.run(answer_healthz(Source(), {"js-enabled-only": "x"}))  # type: ignore[arg-type]
+def test_a_token_that_is_enough_to_log_in_with_is_not_shown() -> None:
+    claim = base64.urlsafe_b64encode(b'{"nats":{"bearer_token":true}}').decode().rstrip("=")
+    source = Source()
+    source.join(1, "$G", jwt=f"e.{claim}.e")
+    answer: Any = asyncio.run(answer_connz(source, {"auth": "1", "cid": "1"}))  # type: ignore[arg-type]
+
+    assert "jwt" not in answer["connections"][0]
+
+
+def test_tls_of_a_connection() -> None:
+    source = Source()
+    source.join_by_tls(3)
+    answer: Any = asyncio.run(answer_connz(source, {"cid": "3"}))  # type: ignore[arg-type]
+    document = answer["connections"][0]
+
+    assert document["type"] == "websocket"
+    assert [document[f"tls_{it}"] for it in ("version", "cipher_suite", "first")] == [
+        "1.3",
+        "TLS_AES_128_GCM_SHA256",
+        True,
+    ]

@@ -206,6 +206,18 @@ def test_monitor_endpoints_have_requests_of_their_own_or_none():
             registry.monitor_endpoints(SERVER, ours)
 
 
+def test_a_stand_in_answers_only_while_no_plugin_does():
+    stand_ins = [
+        MonitorEndpoint(answer=None, path="/leafz", request="LEAFZ", is_stand_in=True),
+        MonitorEndpoint(answer=None, account_request="LEAFZ", is_stand_in=True),
+    ]
+    leaf = MonitorEndpoint(answer=None, request="LEAFZ")
+    registry = registry_of(a=("monitor_endpoints", lambda: [leaf]))
+
+    assert registry.monitor_endpoints(SERVER, stand_ins) == (stand_ins[1], leaf)
+    assert registry_of().monitor_endpoints(SERVER, stand_ins) == tuple(stand_ins)
+
+
 def test_health_checks_have_names_of_their_own():
     check = HealthCheck(name="disk", check=lambda: None)
     registry = registry_of(a=("health_checks", lambda server: [check]))

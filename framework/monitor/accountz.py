@@ -1,0 +1,118 @@
+"""`/accountz`: the accounts that are known, and one of them in detail.
+
+Source: nats-server `monitor.go`, `Accountz` and `accountInfo`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from framework.errors import BadQuery
+from framework.monitor.account_doors import (
+    exports_of,
+    mappings_of,
+    service_import,
+    stream_import,
+    times_by_name,
+)
+from framework.monitor.accstatz import connections_by_account
+from framework.monitor.claim import claim_of_token, revocations_of_claim
+from framework.monitor.head import head
+from framework.monitor.sublist_stats import sublist_stats
+from framework.spec import ServiceImport
+from framework.spec.formats import time_text
+from framework.wire.subject import is_subset
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from framework.monitor.source import MonitorSource
+    from framework.spec import AccountSpec, LatencySampling
+
+_NAME_SHOWN_CHARS_MAX: Final = 200
+
+
+async def answer_accountz(source: MonitorSource, query: Mapping[str, str]) -> object:
+    """Return the names of all accounts, or one account by `acc`.
+
+    Raises:
+        BadQuery: There is no such account.
+    """
+    name = query.get("acc", "")
+    system = source.accounts.system_account
+    document = {**head(source), **({"system_account": system} if system else {})}
+    if not name:
+        return {**document, "accounts": list(source.accounts.names())}
+    return {**document, "account_detail": await answer_account_info(source, query)}
+
+
+async def answer_account_info(source: MonitorSource, query: Mapping[str, str]) -> object:
+    """Return one account by `acc`.
+
+    Raises:
+        BadQuery: There is no such account.
+    """
+    name = query.get("acc", "")
+    spec = source.accounts.get(name)
+    if spec is None:
+        raise BadQuery(f"Account {name[:_NAME_SHOWN_CHARS_MAX]} does not exist")
+    counters = source.sublist_counters(source.accounts.index(name))
+    connections = await connections_by_account(source)
+    return {
+        "account_name": name,
+        "update_time": time_text(source.facts.config_loaded_ns),
+        **({"is_system": True} if name == source.accounts.system_account else {}),
+        "expired": 0 < spec.expires_s <= source.wall_ns(source.monotonic_ns()) / 1e9,
+        "complete": True,
+        "jetstream_enabled": False,
+        "leafnode_connections": 0,
+        "client_connections": connections[name],
+        "subscriptions": counters.count,
+        **_without_empty(
+            mappings=mappings_of(spec.mappings),
+            exports=exports_of(spec),
+            imports=_imports_of(source, spec),
+        ),
+        **_origin_of(spec),
+        "sublist_stats": sublist_stats(counters),
+    }
+
+
+def _imports_of(source: MonitorSource, spec: AccountSpec) -> list[dict[str, object]]:
+    shut = source.shut_imports(spec.name)
+    system = source.accounts.system_account
+    own = [
+        ServiceImport(account=system, subject=subject, to=to, share=share)
+        for to, subject, share in source.system_imports(spec.name)
+    ]
+    return [
+        *(stream_import(it, shut) for it in spec.stream_imports),
+        *(
+            service_import(it, shut, _latency_of(source, it))
+            for it in (*spec.service_imports, *own)
+        ),
+    ]
+
+
+def _latency_of(source: MonitorSource, imported: ServiceImport) -> LatencySampling | None:
+    """Return how the exporter of a service measures it."""
+    exporter = source.accounts.get(imported.account)
+    exports = exporter.service_exports if exporter else ()
+    return next((it.latency for it in exports if is_subset(imported.subject, it.subject)), None)
+
+
+def _origin_of(spec: AccountSpec) -> dict[str, object]:
+    """Return who vouches for an account: the configuration has a name for it at most."""
+    claim = claim_of_token(spec.claim)
+    return _without_empty(
+        jwt=spec.claim,
+        issuer_key=spec.issuer,
+        name_tag=spec.name_tag or spec.name,
+        tags=list(spec.tags),
+        decoded_jwt=claim,
+        revoked_user=times_by_name(revocations_of_claim(claim)),
+    )
+
+
+def _without_empty(**fields: object) -> dict[str, object]:
+    return {name: value for name, value in fields.items() if value}

@@ -1,0 +1,101 @@
+"""`/accstatz`: what passes through each account.
+
+Source: nats-server `monitor.go`, `AccountStatz`; `events.go`, `statz`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from framework.errors import NoAnswer
+from framework.monitor.head import head
+from framework.spec import GLOBAL_ACCOUNT, LinkKind
+from framework.spec.query import read_bool
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from framework.monitor.source import MonitorSource
+
+
+async def answer_accstatz(source: MonitorSource, query: Mapping[str, str]) -> object:
+    """Return the document: accounts with connections, or all with `unused`.
+
+    Raises:
+        BadQuery: A value makes no sense.
+    """
+    has_unused = read_bool(query, "unused")
+    asked = query.get("acc") or query.get("accounts", "")
+    names = (
+        [it for it in asked.split() if source.accounts.get(it)]
+        if asked
+        else source.accounts.names()
+    )
+    connections = await connections_by_account(source)
+    return {
+        **head(source),
+        "account_statz": [
+            account_statistics(source, name, connections[name])
+            for name in names
+            if has_unused or connections[name]
+        ],
+    }
+
+
+async def answer_accstatz_request(source: MonitorSource, query: Mapping[str, str]) -> object:
+    """Return the document, if there is something in it or it was asked for all the same.
+
+    Raises:
+        BadQuery: A value makes no sense.
+        NoAnswer: No client is in these accounts here.
+    """
+    document = await answer_accstatz(source, query)
+    assert isinstance(document, dict)
+    if not document["account_statz"] and not read_bool(query, "unused"):
+        raise NoAnswer("filtered response")
+    return document
+
+
+async def connections_by_account(source: MonitorSource) -> Counter[str]:
+    """Return how many clients are in each account now."""
+    counts: Counter[str] = Counter()
+    for row in await source.links(LinkKind.CLIENT):
+        identity = source.client_identity(row)
+        counts[identity.account if identity else GLOBAL_ACCOUNT] += 1
+    return counts
+
+
+def account_statistics(source: MonitorSource, name: str, connections: int) -> dict[str, object]:
+    """Return what passes through one account, as `$SYS.ACCOUNT.<name>.SERVER.CONNS` has it too."""
+    index = source.accounts.index(name)
+    traffic, spec = source.account_traffic(index), source.accounts.get(name)
+    return {
+        "acc": name,
+        "name": spec.name_tag if spec and spec.name_tag else name,
+        "conns": connections,
+        "leafnodes": 0,
+        "total_conns": connections,
+        "num_subscriptions": source.sublist_counters(index).count,
+        "sent": _traffic(
+            (traffic.out_msgs, traffic.out_bytes),
+            (traffic.out_route_msgs, traffic.out_route_bytes),
+        ),
+        "received": _traffic(
+            (traffic.in_msgs, traffic.in_bytes), (traffic.in_route_msgs, traffic.in_route_bytes)
+        ),
+        "slow_consumers": traffic.slow_consumers,
+    }
+
+
+def _traffic(everything: tuple[int, int], routes: tuple[int, int]) -> dict[str, object]:
+    return {
+        **_messages(*everything),
+        "gateways": _messages(0, 0),
+        "routes": _messages(*routes),
+        "leafs": _messages(0, 0),
+    }
+
+
+def _messages(messages: int, size_bytes: int) -> dict[str, int]:
+    return {"msgs": messages, "bytes": size_bytes}

@@ -1,0 +1,155 @@
+"""One client connection, as `/connz` shows it.
+
+Source: nats-server `monitor.go`, `fill` and the part of `Connz` behind it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from framework.monitor.claim import is_bearer
+from framework.spec import GLOBAL_ACCOUNT
+from framework.spec.documents import subscription_detail, text_from_bytes
+from framework.spec.formats import rtt_text, time_text, uptime_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from framework.monitor.source import ClosedClient, MonitorSource
+    from framework.spec import ClientIdentity, LinkRow, SubscriptionRow
+    from framework.wire.info import ClientConnect
+
+_TYPES: Final = {"WEBSOCKET": "websocket", "MQTT": "mqtt", "MQTT_WS": "mqtt"}
+"""By connection type; all others are `nats`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """A connection before it is formatted."""
+
+    row: LinkRow
+    connect: ClientConnect | None
+    """What it said of itself; None before it did."""
+    identity: ClientIdentity | None
+    """Who it is; None before it was let in."""
+    closed: ClosedClient | None = None
+    """None: it is open."""
+
+    @property
+    def account(self) -> str:
+        """Where it is; who is not let in yet waits in the global account, as in nats-server."""
+        return self.identity.account if self.identity else GLOBAL_ACCOUNT
+
+    @property
+    def user(self) -> str:
+        """Who logged in, or wanted to."""
+        if self.identity:
+            return self.identity.user
+        return self.connect.user if self.connect else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is shown of a connection besides its figures."""
+
+    auth: bool
+    subs: bool
+    details: bool
+    """Of its subscriptions; then `subs` does not count."""
+
+
+def connection_document(
+    source: MonitorSource,
+    connection: Connection,
+    wanted: Wanted,
+    subscriptions: Sequence[SubscriptionRow],
+    now_ns: int,
+) -> dict[str, object]:
+    """Return a connection, its fields in the order of nats-server."""
+    document = {**_figures(source, connection, now_ns), **_told(connection)}
+    document |= _tls(connection)
+    if wanted.auth:
+        document |= _login(connection)
+    if wanted.details and subscriptions:
+        cid = connection.row.cid
+        document["subscriptions_list_detail"] = [
+            subscription_detail(it, cid) for it in subscriptions
+        ]
+    elif wanted.subs and subscriptions:
+        document["subscriptions_list"] = [text_from_bytes(it.subject) for it in subscriptions]
+    if wanted.auth:
+        document |= _origin(source, connection)
+    return document
+
+
+def _figures(source: MonitorSource, connection: Connection, now_ns: int) -> dict[str, object]:
+    row, closed, identity = connection.row, connection.closed, connection.identity
+    until_ns = closed.closed_ns if closed else now_ns
+    document: dict[str, object] = {
+        "cid": row.cid,
+        "kind": "Client",
+        "type": _TYPES.get(identity.connection_type, "nats") if identity else "nats",
+        "ip": row.host,
+        "port": row.port,
+        "start": time_text(source.wall_ns(row.opened_ns)),
+        "last_activity": time_text(source.wall_ns(row.last_activity_ns)),
+    }
+    if closed:
+        document["stop"] = time_text(source.wall_ns(closed.closed_ns))
+        document["reason"] = closed.reason.text
+    document |= {
+        "rtt": rtt_text(row.rtt_ns),
+        "uptime": uptime_text(until_ns - row.opened_ns),
+        "idle": uptime_text(until_ns - row.last_activity_ns),
+        "pending_bytes": row.pending_bytes,
+        "in_msgs": row.in_msgs,
+        "out_msgs": row.out_msgs,
+        "in_bytes": row.in_bytes,
+        "out_bytes": row.out_bytes,
+    }
+    if row.stalls:
+        document["stalls"] = row.stalls
+    return {**document, "subscriptions": row.subscriptions}
+
+
+def _told(connection: Connection) -> dict[str, object]:
+    connect = connection.connect
+    if connect is None:
+        return {}
+    return _without_empty(name=connect.name, lang=connect.lang, version=connect.version)
+
+
+def _tls(connection: Connection) -> dict[str, object]:
+    tls = connection.identity.tls if connection.identity else None
+    if tls is None:
+        return {}
+    return _without_empty(
+        tls_version=tls.version,
+        tls_cipher_suite=tls.cipher,
+        tls_first=tls.is_first,
+    )
+
+
+def _login(connection: Connection) -> dict[str, object]:
+    account = connection.account
+    return _without_empty(
+        authorized_user=connection.user, account="" if account == GLOBAL_ACCOUNT else account
+    )
+
+
+def _origin(source: MonitorSource, connection: Connection) -> dict[str, object]:
+    """Return who vouches for the user; a JWT that is enough to log in with stays secret."""
+    identity, account = connection.identity, connection.account
+    is_shown = not connection.closed or account != GLOBAL_ACCOUNT
+    tag = (spec.name_tag if (spec := source.accounts.get(account)) else "") or account
+    named: dict[str, object] = {"name_tag": tag} if is_shown else {}
+    if identity is None:
+        return named
+    jwt = "" if is_bearer(identity.jwt) else identity.jwt
+    before = _without_empty(jwt=jwt, issuer_key=identity.issuer_key)
+    return {**before, **named, **_without_empty(tags=list(identity.tags))}
+
+
+def _without_empty(**fields: object) -> dict[str, object]:
+    return {name: value for name, value in fields.items() if value}

@@ -1,0 +1,142 @@
+"""A server as endpoints see it, made up: two accounts, three clients, two that are gone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from framework.dataplane import AccountTraffic, LinkKind, LinkRow, SublistCounters, SubscriptionRow
+from framework.monitor import ClosedClient
+from framework.spec import AccountSpec, ClientIdentity, TlsPeer
+from framework.wire.closed_state import ClosedState
+from framework.wire.info import ClientConnect
+
+SECOND_NS = 1_000_000_000
+
+
+def row(cid: int, **changes: int) -> LinkRow:
+    fields: dict[str, Any] = dict.fromkeys(LinkRow.__slots__, 0)
+    fields |= {"link": cid, "kind": LinkKind.CLIENT, "cid": cid, "host": "127.0.0.1", "port": cid}
+    return LinkRow(**{**fields, **changes})
+
+
+def subscription(link: int, subject: bytes, **changes: Any) -> SubscriptionRow:
+    fields: dict[str, Any] = {"queue": b"", "sid": b"1", "msgs": 0, "max_msgs": 0, "weight": 1}
+    return SubscriptionRow(**{"link": link, "account": 0, "subject": subject, **fields, **changes})
+
+
+class Book:
+    """The accounts."""
+
+    system_account = "$SYS"
+
+    def __init__(self, *specs: AccountSpec) -> None:
+        self.specs = {it.name: it for it in specs}
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.specs)
+
+    def get(self, name: str) -> AccountSpec | None:
+        return self.specs.get(name)
+
+    def index(self, name: str) -> int:
+        if name not in self.specs:
+            raise KeyError(name)
+        return list(self.specs).index(name)
+
+
+class Facts:
+    """What `/accountz` looks at."""
+
+    config_loaded_ns = 4 * SECOND_NS
+
+
+class Source:
+    """Three open clients, and two that are gone."""
+
+    server_id, name = "N1", "n1"
+    problems: tuple[str, ...] = ()
+    facts = Facts()
+
+    def __init__(self) -> None:
+        self.rows = [
+            row(1, in_msgs=5, out_bytes=1, opened_ns=1, last_activity_ns=9 * SECOND_NS),
+            row(2, in_msgs=7, out_bytes=9, opened_ns=2, last_activity_ns=2 * SECOND_NS, stalls=3),
+            row(3, in_msgs=6, out_bytes=4, opened_ns=3, last_activity_ns=5 * SECOND_NS),
+        ]
+        self.identities = {1: ClientIdentity(user="joe", jwt="e.e.e", issuer_key="OK")}
+        self.gone = [
+            ClosedClient(row(4), None, ClosedState.STALE_CONNECTION, 6 * SECOND_NS),
+            ClosedClient(
+                row(5),
+                ClientConnect(name="me"),
+                ClosedState.CLIENT_CLOSED,
+                7 * SECOND_NS,
+                ClientIdentity(account="A", user="ann", tags=("t",)),
+            ),
+        ]
+        self.subscribed = [
+            subscription(1, b"a.*", queue=b"q"),
+            subscription(3, b"a.b", max_msgs=4),
+            subscription(3, b"\xff"),
+        ]
+        self.accounts = Book(
+            AccountSpec(name="$G"), AccountSpec(name="$SYS"), AccountSpec(name="A", name_tag="Aa")
+        )
+        self.waiting = {"client_listener": 0, "route_manager": 3}
+
+    def join(self, cid: int, account: str, **changes: Any) -> None:
+        """Let a client be of an account."""
+        self.identities[cid] = ClientIdentity(account=account, **changes)
+
+    def join_by_tls(self, cid: int) -> None:
+        """Let a client have shaken hands."""
+        peer = TlsPeer(version="1.3", cipher="TLS_AES_128_GCM_SHA256", is_first=True)
+        self.identities[cid] = ClientIdentity(tls=peer, connection_type="WEBSOCKET")
+
+    def monotonic_ns(self) -> int:
+        return 10 * SECOND_NS
+
+    def wall_ns(self, monotonic_ns: int) -> int:
+        return monotonic_ns
+
+    async def links(self, kind: LinkKind) -> list[LinkRow]:
+        assert kind is LinkKind.CLIENT
+        return self.rows
+
+    async def subscriptions(self) -> list[SubscriptionRow]:
+        return self.subscribed
+
+    def client_connect(self, it: LinkRow) -> ClientConnect | None:
+        return ClientConnect(name="first", user="joe", lang="c") if it.cid == 1 else None
+
+    def client_identity(self, it: LinkRow) -> ClientIdentity | None:
+        return self.identities.get(it.cid)
+
+    def closed_clients(self) -> list[ClosedClient]:
+        return self.gone
+
+    def account_name(self, account: int) -> str:
+        return list(self.accounts.specs)[account]
+
+    def shut_imports(self, account: str) -> set[tuple[str, str]]:
+        return {("gone", "s")} if account == "A" else set()
+
+    def system_imports(self, account: str) -> list[tuple[str, str, bool]]:
+        return [("$SYS.REQ.USER.INFO", f"$SYS.REQ.USER.{account}.INFO", True)]
+
+    def account_traffic(self, account: int) -> AccountTraffic:
+        return AccountTraffic(*(account + it for it in range(9)))
+
+    def sublist_counters(self, account: int | None = None) -> SublistCounters:
+        count = (
+            3 if account is None else len([it for it in self.subscribed if it.account == account])
+        )
+        return SublistCounters(
+            count=count, inserts=9, removes=2, hits=3, misses=1, cached=1, fanout=5, fanout_max=5
+        )
+
+    def mailboxes(self) -> dict[str, int]:
+        return self.waiting
+
+    def health_problems(self) -> tuple[str, ...]:
+        return self.problems
