@@ -173,10 +173,11 @@ def framework_services(server: ServerContext) -> Iterable[ServiceSpec]:
 def framework_authenticators(server: ServerContext) -> Iterable[Authenticator]:
     """Declare who decides which clients may log in.
 
-    Assembly. Called once, after all components have started and before any port opens. Without an
-    authenticator clients need no login; with one, a client may do nothing before it is accepted.
-    Several are asked in the order of the call, each until one accepts or refuses; who passes asks
-    the next, and after the last the client is refused. Two with one name stop the start.
+    Assembly. Called once, after all components have started and before any port opens, and again
+    after each reload. Without an authenticator clients need no login; with one, a client may do
+    nothing before it is accepted. Several are asked in the order of the call, each until one
+    accepts or refuses; who passes asks the next, and after the last the client is refused. Two
+    with one name stop the start.
 
     Args:
         server: Its components run.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from framework.actors import ActorSystem, AsyncioDispatcher
+from framework.actors import ActorSystem, AsyncioDispatcher, Reply
 from framework.monitor import HttpServer, core_endpoints, root_page
 from framework.server.accounts import Accounts
 from framework.server.bridge import Bridge
@@ -19,6 +19,7 @@ from framework.server.dialing import Dialer
 from framework.server.facts import facts_of
 from framework.server.limits import STOP_DEADLINE_S
 from framework.server.listening import BoundSocket, bind_address
+from framework.server.login_gate import LoginGate
 from framework.server.run_files import RunFiles
 from framework.spec import (
     ComponentSpec,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from structlog.typing import FilteringBoundLogger
 
+    from framework.actors import ActorRef
     from framework.dataplane.limits import PlaneLimits
     from framework.monitor import ServerFacts
     from framework.plugins import PluginRegistry
@@ -41,7 +43,6 @@ if TYPE_CHECKING:
     from framework.server.plane_port import ServerPlane
     from framework.server.settings import ServerSettings
     from framework.server.stopping import StopSteps
-    from framework.spec import Authenticator
     from framework.topology import ServerConfig
 
 _PURPOSES = {
@@ -122,8 +123,10 @@ class Assembly:
             headers=settings.headers,
             notices=self.context,
             log=log,
+            wall_s=wall_s,
             closed_max=settings.closed_clients_max,
         )
+        self._gate = LoginGate(plane=self.plane, clients=self.clients, client_info=self.client_info)
         self.facts = self._facts_now()
         self._monitor = MonitorView(
             self.context,
@@ -134,7 +137,6 @@ class Assembly:
             client_info=self.client_info,
         )
         self._components: Sequence[ComponentSpec] = ()
-        self._authenticators: Sequence[Authenticator] = ()
         self._listeners: Sequence[ListenerSpec] = ()
 
     def bind(self) -> None:
@@ -144,9 +146,8 @@ class Assembly:
             PluginError: A plugin failed, or two want one thing.
             ListenError: An address can't be listened on.
         """
-        own = ComponentSpec(
-            name=CLIENT_LISTENER, factory=lambda _: (ClientListener, {"clients": self.clients})
-        )
+        arguments = {"clients": self.clients, "wall_s": wall_s}
+        own = ComponentSpec(name=CLIENT_LISTENER, factory=lambda _: (ClientListener, arguments))
         settings = self._settings
         listener = ListenerSpec(
             kind=LinkKind.CLIENT, host=settings.host, port=settings.port, owner=CLIENT_LISTENER
@@ -190,9 +191,8 @@ class Assembly:
         self._steps.push("data plane", self._stop_plane)
         self._steps.push("dials", self._dialer.stop)
         self.accounts.replace(self._plugins.accounts(self.context))
-        self._authenticators = self._plugins.authenticators(self.context)
-        if self._authenticators:
-            self._require_login()
+        self._follow_accounts()
+        self._ask_for_logins()
         for tap in self._plugins.taps(self.context):
             self.context.add_tap(tap)
         self._steps.push("taps", self._bridge.remove_taps)
@@ -227,9 +227,9 @@ class Assembly:
             files.write(self._urls())
             self._files.remove()
             self._files = files
-        self._config, self._settings = config, self._with_logins(settings)
+        self._config, self._settings = config, settings
         self.context.replace_config(config)
-        self.plane.set_limits(self._settings.limits)
+        self.plane.set_limits(self._gate.limits(settings.limits))
         self.plane.trace(settings.logs.trace)
         if settings.client_advertise:
             self.client_info.set_address(*settings.client_advertise)
@@ -246,22 +246,29 @@ class Assembly:
             await self._turns_so_far()
             self.client_info.update({"ldm": True})
 
-    def _require_login(self) -> None:
-        """Let clients in only as authenticators say; not called when there are none."""
-        self._settings = self._with_logins(self._settings)
-        self.plane.set_limits(self._settings.limits)
-        waiting_max = self._settings.pending_logins_max
-        self.clients.require_login(self._authenticators, waiting_max=waiting_max)
-        self.client_info.require_login()
+    async def follow_logins(self) -> None:
+        """Return when a reload has come to all who were in, and the plane has confirmed it."""
+        self._ask_for_logins()
+        done: Reply[None] = Reply()
+        self._listener().tell(ClientListener.Recheck(None, done))
+        await done
+        await self._bridge.confirm()
+
+    def _ask_for_logins(self) -> None:
+        """Let clients in as the authenticators say that there are now."""
+        authenticators = self._plugins.authenticators(self.context)
+        settings = self._settings
+        self._gate.set(authenticators, settings.limits, waiting_max=settings.pending_logins_max)
         self._show_facts()
 
-    def _with_logins(self, settings: ServerSettings) -> ServerSettings:
-        """Return settings with what authenticators make of them."""
-        if not self._authenticators:
-            return settings
-        timeout_s = max(it.timeout_s for it in self._authenticators)
-        limits = replace(settings.limits, auth_required=True, auth_timeout_s=timeout_s)
-        return replace(settings, limits=limits)
+    def _follow_accounts(self) -> None:
+        """Hold clients to their accounts from now on."""
+        listener = self._listener()
+        self.accounts.changed = lambda names: listener.tell(ClientListener.AccountsChanged(names))
+        self.context.recheck = lambda account: listener.tell(ClientListener.Recheck(account))
+
+    def _listener(self) -> ActorRef[Any]:
+        return self.context.components[CLIENT_LISTENER]
 
     async def _start_monitor(self) -> None:
         core = core_endpoints(self._monitor)
@@ -331,11 +338,16 @@ class Assembly:
     def _facts_now(self) -> ServerFacts:
         return facts_of(
             self._config,
-            self._settings,
+            replace(self._settings, limits=self._gate.limits(self._settings.limits)),
             addresses=self.context.addresses,
             http=self.http_socket,
             started_ns=self._started_ns,
         )
+
+
+def wall_s() -> float:
+    """Return the Unix time."""
+    return time.time_ns() / 1e9
 
 
 def _run_files(settings: ServerSettings) -> RunFiles:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from framework.spec import LinkKind
 from framework.wire.document import build_document
-from framework.wire.info import ClientInfo
+from framework.wire.info import ClientInfo, info_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -94,10 +94,15 @@ class ClientInfoDocument:
         self._core = replace(self._core, max_payload=max_payload)
         self._changed()
 
-    def require_login(self) -> None:
-        """Tell clients that they must log in."""
-        self._core = replace(self._core, auth_required=True)
+    def set_auth_required(self, required: bool) -> None:  # noqa: FBT001 - it is the whole change
+        """Tell clients whether they must log in."""
+        self._core = replace(self._core, auth_required=required)
         self._changed()
+
+    def line_of_lame_duck(self, client_id: int, client_ip: str) -> bytes:
+        """Return the INFO that tells one client alone to go elsewhere."""
+        own = {"client_id": client_id, "client_ip": client_ip, "ldm": True}
+        return info_line(build_document(self._core, {**self._extra, **own}))
 
     @property
     def fields(self) -> Mapping[str, object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -9,9 +10,14 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from typing_extensions import override
 
 from framework.actors import Component
+from framework.server.limits import RECHECKS_PER_TURN
 from framework.spec import LinkEvents
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from framework.actors import Reply
+    from framework.server.client_row import Client
     from framework.server.clients import Clients
     from framework.server.logins import Question
     from framework.spec import LinkId
@@ -25,10 +31,26 @@ class ClientListener(Component):
 
     Args:
         clients: The machine behind it.
+        wall_s: The Unix time.
     """
 
     MAILBOX_MAX: ClassVar[int] = 65_536
     """Batches, one a turn of the loop: more than a stalled second brings."""
+
+    @dataclass(frozen=True, slots=True)
+    class Recheck:
+        """Ask authenticators again about those who are in."""
+
+        account: str | None
+        """None: about those in any account."""
+        done: Reply[None] | None = None
+        """Is set when all were asked about."""
+
+    @dataclass(frozen=True, slots=True)
+    class AccountsChanged:
+        """Hold clients to what their accounts have become."""
+
+        names: Sequence[str]
 
     @dataclass(frozen=True, slots=True)
     class _LoginAnswered:
@@ -36,9 +58,20 @@ class ClientListener(Component):
         outcome: object
         """An answer, or an exception."""
 
-    def __init__(self, *, clients: Clients) -> None:
+    @dataclass(frozen=True, slots=True)
+    class _RecheckRest:
+        clients: Sequence[Client]
+        done: Reply[None] | None
+
+    @dataclass(frozen=True, slots=True)
+    class _SecondPassed:
+        pass
+
+    def __init__(self, *, clients: Clients, wall_s: Callable[[], float]) -> None:
         super().__init__()
         self._clients = clients
+        self._wall_s = wall_s
+        self._is_waiting = False
 
     @override
     def on_start(self) -> None:
@@ -51,8 +84,33 @@ class ClientListener(Component):
                 self._clients.receive(events)
             case self._LoginAnswered(link, outcome):
                 self._clients.receive_answer(link, outcome)
+            case self.AccountsChanged(names):
+                self._clients.changes.accounts_changed(names)
+            case self.Recheck(account, done):
+                self._recheck(self._clients.changes.inside(account), done)
+            case self._RecheckRest(clients, done):
+                self._recheck(clients, done)
+            case self._SecondPassed():
+                self._is_waiting = False
+                self._clients.changes.expire()
             case _:
                 super().on_receive(message)
+        self._wait_for_expirations()
+
+    def _recheck(self, clients: Sequence[Client], done: Reply[None] | None) -> None:
+        self._clients.changes.recheck(clients[:RECHECKS_PER_TURN])
+        rest = clients[RECHECKS_PER_TURN:]
+        if rest:
+            self.actor_ref.tell(self._RecheckRest(rest, done))
+        elif done is not None:
+            done.set(None)
+
+    def _wait_for_expirations(self) -> None:
+        """Look again at the next full second, if anybody waits for the end of its time."""
+        if not self._is_waiting and self._clients.changes.waits_for_expirations:
+            self._is_waiting = True
+            now_s = self._wall_s()
+            self.tell_later(math.floor(now_s) + 1 - now_s, self._SecondPassed())
 
     def _ask(self, question: Question) -> None:
         answered = partial(self._LoginAnswered, question.link)

@@ -7,24 +7,24 @@ costs it less than 40 microseconds from open to close, so that 10,000 may come a
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from framework.errors import ProtocolError
 from framework.monitor import ClosedClient
 from framework.monitor.limits import CLOSED_CLIENTS_MAX
+from framework.server.client_changes import ClientChanges
+from framework.server.client_row import Client, label_of, without_secrets
+from framework.server.client_table import ClientTable
+from framework.server.connect_rules import check_connect
 from framework.server.log_line import DEBUG
 from framework.server.logins import Logins, Question
+from framework.server.refusals import log_refusal
 from framework.spec import (
     GLOBAL_ACCOUNT,
     Accepted,
-    ClientIdentity,
     Closed,
     ClosedState,
-    ConnectionInfo,
     Greeting,
-    LinkKind,
-    LoginRequest,
     Opened,
     Refused,
     Traced,
@@ -33,42 +33,22 @@ from framework.spec.endings import log_ending
 from framework.spec.tracing import log_traced
 from framework.wire.document import parse_document
 from framework.wire.info import ClientConnect
-from framework.wire.version import CLIENT_PROTOCOL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Protocol
 
     from structlog.typing import FilteringBoundLogger
 
+    from framework.server.client_notices import ClientWatcher, ConnectionNotices
     from framework.server.plane_port import ServerPlane
-    from framework.spec import AccountBook, Authenticator, Event, LinkId
-
-    class ConnectionNotices(Protocol):
-        """Who hears of clients that came and went."""
-
-        def report_opened(self, connection: ConnectionInfo) -> None:
-            """Take note of a client whose CONNECT was accepted."""
-            ...
-
-        def report_closed(self, connection: ConnectionInfo, reason: ClosedState) -> None:
-            """Take note of its end."""
-            ...
-
-
-@dataclass(slots=True)
-class _Client:
-    cid: int
-    host: str
-    port: int
-    connect: ClientConnect | None = None
-    """Without secrets once it was decided on."""
-    identity: ClientIdentity | None = None
-    """None before its CONNECT was accepted."""
-    has_greeted: bool = False
-    """A CONNECT came."""
-    has_begun: bool = False
-    """Its CONNECT was accepted."""
+    from framework.spec import (
+        AccountBook,
+        Authenticator,
+        ClientIdentity,
+        Event,
+        LinkId,
+        TlsPeer,
+    )
 
 
 class Clients:
@@ -80,6 +60,7 @@ class Clients:
         headers: Whether clients may use headers.
         notices: Hears of who comes and goes; None when nobody wants to.
         log: The server's logger.
+        wall_s: The Unix time.
         closed_max: How many connections that are gone are remembered.
     """
 
@@ -91,6 +72,7 @@ class Clients:
         headers: bool,
         notices: ConnectionNotices | None,
         log: FilteringBoundLogger,
+        wall_s: Callable[[], float],
         closed_max: int = CLOSED_CLIENTS_MAX,
     ) -> None:
         assert closed_max > 0
@@ -98,42 +80,56 @@ class Clients:
         """Clients that were accepted since the start."""
         self.closed: deque[ClosedClient] = deque(maxlen=closed_max)
         """The latest that are gone, oldest first."""
+        self.watchers: list[ClientWatcher] = []
+        """Who hears of clients inside the server."""
         self.ask: Callable[[Question], None] | None = None
         """Asks an authenticator, whose answer comes to `receive_answer`."""
         self._plane = plane
-        self._accounts = accounts
         self._headers = headers
         self._notices = notices
         self._log = log
-        self._clients: dict[LinkId, _Client] = {}
-        self._logins: Logins | None = None
+        self._table = ClientTable()
+        self._logins = Logins(log=log)
+        self.changes = ClientChanges(
+            plane, self._table, self._logins, accounts=accounts, log=log, wall_s=wall_s
+        )
+        """What becomes of clients that are in."""
 
-    def require_login(self, authenticators: Sequence[Authenticator], *, waiting_max: int) -> None:
-        """Let clients begin only when an authenticator accepts them; before any is there.
+    def set_logins(self, authenticators: Sequence[Authenticator], *, waiting_max: int) -> None:
+        """Let clients begin only when an authenticator accepts them, from now on.
 
         Args:
-            authenticators: In the order in which they are asked; at least one.
+            authenticators: In the order in which they are asked; none: everybody may begin.
             waiting_max: Clients that may be there without having logged in.
         """
-        assert not self._clients
-        self._logins = Logins(authenticators, waiting_max=waiting_max, log=self._log)
+        self._logins.replace(authenticators, waiting_max=waiting_max)
+
+    def set_tls(self, link: LinkId, peer: TlsPeer) -> None:
+        """Take note of what a client and its end have agreed on; before its CONNECT."""
+        client = self._table.get(link)
+        if client:
+            client.tls = peer
 
     def __len__(self) -> int:
         """Return how many are open."""
-        return len(self._clients)
+        return len(self._table)
 
     def links(self) -> Sequence[LinkId]:
         """Return the links that are open, oldest first."""
-        return tuple(self._clients)
+        return self._table.links()
+
+    def count(self, account: str) -> int:
+        """Return how many clients are in an account."""
+        return self._table.count(account)
 
     def connect_of(self, link: LinkId) -> ClientConnect | None:
         """Return what a client that is connected said of itself."""
-        client = self._clients.get(link)
+        client = self._table.get(link)
         return client.connect if client else None
 
     def identity_of(self, link: LinkId) -> ClientIdentity | None:
         """Return who a client that is connected is; None before it was let in."""
-        client = self._clients.get(link)
+        client = self._table.get(link)
         return client.identity if client else None
 
     def receive(self, events: Sequence[Event]) -> None:
@@ -147,213 +143,133 @@ class Clients:
                     self._receive_connect(event)
                 case Closed():
                     self._receive_closed(event, debug=debug)
-                case Traced(link=link) if client := self._clients.get(link):
-                    log_traced(self._log.bind(**_prefix(client)), event)
+                case Traced(link=link) if client := self._table.get(link):
+                    log_traced(self._log.bind(**client.prefix()), event)
                 case _:
                     continue
 
     def _receive_opened(self, event: Opened, *, debug: bool) -> None:
         self.accepted_count += 1
-        client = self._clients[event.link] = _Client(event.cid, event.host, event.port)
+        client = Client(event.link, event.cid, event.host, event.port, event.opened_ns)
         if debug:
-            self._log.debug("Client connection created", remote=_remote(client), cid=client.cid)
-        if self._logins is not None and not self._logins.admit(event.link):
-            self._log.error(
-                "Too many clients that are not logged in", remote=_remote(client), cid=client.cid
-            )
-            words = b"-ERR 'maximum connections exceeded'\r\n"
-            self._plane.close(event.link, ClosedState.MAX_CONNECTIONS_EXCEEDED, words)
-            # Nor is it remembered: a flood must not push out those that operators look for.
-            del self._clients[event.link]
+            self._log.debug("Client connection created", remote=client.remote(), cid=client.cid)
+        if self._logins.admit(event.link):
+            self._table.add(client)
+            return
+        # Nor is it remembered: a flood must not push out those that operators look for.
+        self._log.error(
+            "Too many clients that are not logged in", remote=client.remote(), cid=client.cid
+        )
+        words = b"-ERR 'maximum connections exceeded'\r\n"
+        self._plane.close(event.link, ClosedState.MAX_CONNECTIONS_EXCEEDED, words)
 
     def _receive_connect(self, event: Greeting) -> None:
-        client = self._clients.get(event.link)
-        if client is None:
+        client = self._table.get(event.link)
+        if client is None or client.is_closing:
             return
         client.has_greeted = True
         try:
             connect = parse_document(ClientConnect, event.document)
-            self._check(connect)
+            check_connect(connect, headers=self._headers)
         except ProtocolError as error:
-            words = f"-ERR '{error.text}'\r\n".encode()
-            self._log.error("{detail}", detail=str(error), **_prefix(client))
-            self._plane.close(event.link, error.reason, words)
+            self._log.error("{detail}", detail=str(error), **client.prefix())
+            self.changes.close(client, error.reason, error.text)
             return
-        if self._logins is None:
-            client.identity = ClientIdentity(user=connect.user)
-            self._begin(event.link, client, connect, account=0)
+        if self._logins.are_required:
+            self._ask(self._logins.begin(event.link, client.request(connect)))
         else:
-            request = LoginRequest(
-                link=event.link,
-                kind=LinkKind.CLIENT,
-                cid=client.cid,
-                host=client.host,
-                port=client.port,
-                connect=connect,
-            )
-            self._ask(self._logins.begin(event.link, request))
+            self._admit(client, connect, None, GLOBAL_ACCOUNT)
 
     def receive_answer(self, link: LinkId, outcome: object) -> None:
         """Take what came of a question to an authenticator: an answer, or an exception."""
-        assert self._logins is not None
-        client = self._clients.get(link)
-        match self._logins.receive(link, outcome):
-            case _, Question() as question:
+        decision = self._logins.receive(link, outcome)
+        client = self._table.get(link)
+        if decision is None or client is None or client.is_closing:
+            return  # it has gone
+        connect = decision.request.connect
+        match decision.step:
+            case Question() as question:
                 self._ask(question)
-            case request, Accepted() as accepted if client:
-                connect = _without_secrets(request.connect, accepted.user)
-                self._admit(link, client, connect, accepted)
-            case request, Refused(detail) if client:
-                self._refuse(link, client, request.connect, detail)
-            case _:
-                return  # it has gone
+            case Accepted() as accepted:
+                client.authenticator = decision.authenticator
+                self._admit(client, connect, accepted, accepted.account)
+                if not decision.is_current:
+                    self.changes.recheck([client])
+            case Refused() as refused:
+                self._refuse(client, connect, refused)
 
     def _ask(self, question: Question) -> None:
         assert self.ask is not None
         self.ask(question)
 
     def _admit(
-        self, link: LinkId, client: _Client, connect: ClientConnect, accepted: Accepted
+        self, client: Client, connect: ClientConnect, accepted: Accepted | None, account: str
     ) -> None:
-        """Let a client into its account, if there is such."""
-        try:
-            account = self._accounts.index(accepted.account)
-        except KeyError:
-            self._refuse(link, client, connect, "its account is not known")
+        """Let a client into an account, if there is such, and room in it."""
+        user = accepted.user if accepted else connect.user
+        label, shown = label_of(connect, user), without_secrets(connect, user)
+        problem = self.changes.objection(client, accepted, account)
+        if problem is not None:
+            self._refuse(client, connect, Refused(problem))
             return
-        client.identity = ClientIdentity(
-            account=accepted.account,
-            user=accepted.user,
-            name_tag=accepted.name_tag,
-            nkey=connect.nkey,
-            jwt=accepted.jwt,
-            issuer_key=accepted.issuer,
-            tags=accepted.tags,
-            permissions=accepted.permissions,
-            expires_s=accepted.expires_s,
-        )
-        self._begin(link, client, connect, account=account)
-
-    def _begin(
-        self, link: LinkId, client: _Client, connect: ClientConnect, *, account: int
-    ) -> None:
-        """Let a client begin whose CONNECT is good, or go on after another one."""
         is_first = not client.has_begun
-        client.connect, client.has_begun = connect, True
+        client.connect, client.label = shown, label
+        if not self.changes.enter(client, accepted, account):
+            return
+        self._logins.settle(client.link)
         self._plane.resume_client(
-            link,
-            account=account,
+            client.link,
+            account=self.changes.index_of(client),
             verbose=connect.verbose,
             pedantic=connect.pedantic,
             echo=connect.echo,
             headers=self._headers and connect.headers,
             no_responders=connect.no_responders,
             protocol=connect.protocol,
+            **self.changes.powers_of(client),
         )
-        if self._notices and is_first:
-            self._notices.report_opened(_connection_info(link, client))
+        if is_first:
+            self._report_opened(client)
 
-    def _refuse(self, link: LinkId, client: _Client, connect: ClientConnect, detail: str) -> None:
-        """Close a client that was not accepted.
+    def _report_opened(self, client: Client) -> None:
+        if self._notices:
+            self._notices.report_opened(client.info())
+        for watcher in self.watchers:
+            watcher.client_connected(client.seen())
 
-        Source: nats-server `client.go`, `authViolation`.
-        """
-        shown = connect.user or ("[REDACTED]" if connect.auth_token else "")
-        client.connect = _without_secrets(connect, shown)
-        event = "authentication error"
-        fields = {"detail": detail} if detail else {}
-        if connect.user:
-            event = 'authentication error - User "{user}"'
-            fields["user"] = connect.user
-        elif connect.auth_token:
-            event = 'authentication error - Token "[REDACTED]"'
-        self._log.error(event, remote=_remote(client), cid=client.cid, **fields)
-        words = b"-ERR 'Authorization Violation'\r\n"
-        self._plane.close(link, ClosedState.AUTHENTICATION_VIOLATION, words)
-
-    def _check(self, connect: ClientConnect) -> None:
-        """Refuse what nats-server refuses, in its words.
-
-        Source: nats-server `client.go`, `processConnect`.
-        """
-        if connect.account:
-            raise ProtocolError(
-                "authentication error",
-                text="Authorization Violation",
-                reason=ClosedState.AUTHENTICATION_VIOLATION,
-            )
-        if not 0 <= connect.protocol <= CLIENT_PROTOCOL:
-            raise ProtocolError(
-                "invalid client protocol",
-                text="invalid client protocol",
-                reason=ClosedState.BAD_CLIENT_PROTOCOL_VERSION,
-            )
-        if connect.no_responders and not (self._headers and connect.headers):
-            raise ProtocolError(
-                "no responders requires headers support",
-                text="no responders requires headers support",
-                reason=ClosedState.NO_RESPONDERS_REQUIRES_HEADERS,
-            )
+    def _refuse(self, client: Client, connect: ClientConnect, refused: Refused) -> None:
+        """Close a client that was not accepted."""
+        log_refusal(self._log, client, connect, refused)
+        if not client.has_begun:
+            shown = connect.user or ("[REDACTED]" if connect.auth_token else refused.user)
+            client.connect = without_secrets(connect, shown)
+        reason = ClosedState.AUTHENTICATION_VIOLATION
+        self.changes.close(client, reason, "Authorization Violation")
 
     def _receive_closed(self, event: Closed, *, debug: bool) -> None:
-        client = self._clients.pop(event.link, None)
+        client = self._table.remove(event.link)
+        self._logins.forget(event.link)
         if client is None:
             return
-        if self._logins is not None:
-            self._logins.forget(event.link)
-        connect = client.connect
+        self.changes.forget(client)
         violated = event.reason is ClosedState.AUTHENTICATION_VIOLATION
         if violated and not client.has_greeted:
             # The plane has closed it, because it said something else before it logged in.
-            self._log.error("authentication error", remote=_remote(client), cid=client.cid)
+            self._log.error("authentication error", remote=client.remote(), cid=client.cid)
         self.closed.append(
-            ClosedClient(event.row, connect, event.reason, event.closed_ns, client.identity)
+            ClosedClient(event.row, client.connect, event.reason, event.closed_ns, client.identity)
         )
-        log = self._log.bind(**_prefix(client))
+        log = self._log.bind(**client.prefix())
         log_ending(log, event)
         if debug:
             log.debug("Client connection closed: {reason}", reason=event.reason.text)
+        self._report_closed(client, event, violated=violated)
+
+    def _report_closed(self, client: Client, event: Closed, *, violated: bool) -> None:
         if self._notices and client.has_begun:
-            self._notices.report_closed(_connection_info(event.link, client), event.reason)
-
-
-def _remote(client: _Client) -> str:
-    host = f"[{client.host}]" if ":" in client.host else client.host
-    return f"{host}:{client.port}"
-
-
-def _prefix(client: _Client) -> dict[str, object]:
-    """Return the fields that a client's log lines begin with, as nats-server has them."""
-    fields: dict[str, object] = {"remote": _remote(client), "cid": client.cid}
-    if client.has_begun and client.connect:
-        fields["client"] = _label(client.connect)
-        if client.connect.user:
-            account = client.identity.account if client.identity else GLOBAL_ACCOUNT
-            fields["login"] = f"{account}/user:{client.connect.user}"
-    return fields
-
-
-def _label(connect: ClientConnect) -> str:
-    """Return `v1.2:python:name`, which a client is."""
-    version = f"v{connect.version}" if connect.version else ""
-    return ":".join(part for part in (version, connect.lang, connect.name) if part)
-
-
-def _without_secrets(connect: ClientConnect, user: str) -> ClientConnect:
-    return replace(connect, user=user, password="", auth_token="", jwt="", sig="")
-
-
-def _connection_info(link: LinkId, client: _Client) -> ConnectionInfo:
-    assert client.connect is not None
-    return ConnectionInfo(
-        link=link,
-        kind=LinkKind.CLIENT,
-        cid=client.cid,
-        host=client.host,
-        port=client.port,
-        name=client.connect.name,
-        lang=client.connect.lang,
-        version=client.connect.version,
-        account=client.identity.account if client.identity else GLOBAL_ACCOUNT,
-        user=client.connect.user,
-    )
+            self._notices.report_closed(client.info(), event.reason)
+        for watcher in self.watchers:
+            if violated:
+                watcher.client_refused(client.seen(), event)
+            if client.has_begun:
+                watcher.client_disconnected(client.seen(), event)

@@ -27,3 +27,6 @@ LAME_DUCK_CLOSE_INTERVAL_S_MIN: Final = 0.01
 
 TAP_FAILURES_MAX: Final = 10
 """Batches in a row that a tap may fail on before it is taken away."""
+
+RECHECKS_PER_TURN: Final = 1_000
+"""Clients that authenticators are asked about again before other messages have their turn."""

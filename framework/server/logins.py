@@ -5,10 +5,10 @@ A machine without the plane: `clients.py` carries out what it says.
 
 from __future__ import annotations
 
-import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from framework.server.refusals import FAILED, problem_of
 from framework.spec import Accepted, Refused
 
 if TYPE_CHECKING:
@@ -35,36 +35,60 @@ Step: TypeAlias = Question | Accepted | Refused
 @dataclass(slots=True)
 class _Login:
     request: LoginRequest
+    chain: tuple[Authenticator, ...]
     asked: Authenticator
     following: Iterator[Authenticator]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What came of a login, or what follows."""
+
+    request: LoginRequest
+    step: Step
+    authenticator: str
+    """Name of the one that was asked last."""
+    is_current: bool
+    """Its chain is still the one in force."""
 
 
 class Logins:
     """Clients that have not logged in, and those whose CONNECT is being decided on.
 
     Args:
-        authenticators: Asked in order until one decides; at least one.
-        waiting_max: Clients that may be there without having logged in.
         log: The server's logger.
     """
 
-    def __init__(
-        self,
-        authenticators: Sequence[Authenticator],
-        *,
-        waiting_max: int,
-        log: FilteringBoundLogger,
-    ) -> None:
-        assert authenticators
-        self._authenticators = tuple(authenticators)
-        self._waiting_max = waiting_max
+    def __init__(self, *, log: FilteringBoundLogger) -> None:
+        self._authenticators: tuple[Authenticator, ...] = ()
+        self._waiting_max = 0
         self._log = log
         self._waiting: set[LinkId] = set()
         self._pending: dict[LinkId, _Login] = {}
 
+    @property
+    def are_required(self) -> bool:
+        """Whether somebody decides who may begin."""
+        return bool(self._authenticators)
+
+    @property
+    def authenticators(self) -> Sequence[Authenticator]:
+        """Return those in force, in the order in which they are asked."""
+        return self._authenticators
+
+    def replace(self, authenticators: Sequence[Authenticator], *, waiting_max: int) -> None:
+        """Let others decide from now on; logins that are under way end as they have begun.
+
+        Args:
+            authenticators: Asked in order until one decides; none: everybody may begin.
+            waiting_max: Clients that may be there without having logged in.
+        """
+        self._authenticators = tuple(authenticators)
+        self._waiting_max = waiting_max
+
     def admit(self, link: LinkId) -> bool:
         """Count a client that has not logged in; return False when that is one too many."""
-        if len(self._waiting) >= self._waiting_max:
+        if self._authenticators and len(self._waiting) >= self._waiting_max:
             return False
         self._waiting.add(link)
         return True
@@ -73,24 +97,23 @@ class Logins:
         """Begin to decide on a CONNECT; the client's next one comes only after the decision."""
         assert link not in self._pending
         first, *others = self._authenticators
-        self._pending[link] = _Login(request, first, iter(others))
+        self._pending[link] = _Login(request, self._authenticators, first, iter(others))
         return Question(link, first, request)
 
-    def receive(self, link: LinkId, outcome: object) -> tuple[LoginRequest, Step] | None:
-        """Take what came of a question: an answer, or an exception.
+    def settle(self, link: LinkId) -> None:
+        """Take note that a client was let in."""
+        self._waiting.discard(link)
 
-        Returns:
-            What was asked for, and what follows; None when the client has gone.
-        """
+    def receive(self, link: LinkId, outcome: object) -> Decision | None:
+        """Take what came of a question, an answer or an exception; None: the client has gone."""
         login = self._pending.get(link)
         if login is None:
             return None
         step = self._step(link, login, outcome)
         if not isinstance(step, Question):
             del self._pending[link]
-        if isinstance(step, Accepted):
-            self._waiting.discard(link)
-        return login.request, step
+        is_current = login.chain is self._authenticators
+        return Decision(login.request, step, login.asked.name, is_current)
 
     def forget(self, link: LinkId) -> None:
         """Take note that a client has gone."""
@@ -108,20 +131,8 @@ class Logins:
                 login.asked = following
                 return Question(link, following, login.request)
             case BaseException():
-                problem = f"raised {type(outcome).__name__}{_place_of(outcome)}"
+                problem = problem_of(outcome)
             case _:
                 problem = f"answered with {type(outcome).__name__}"
-        # Not the error itself: its text may repeat what the client sent.
-        self._log.error(
-            "Authenticator {component} failed", component=login.asked.name, error=problem
-        )
+        self._log.error(FAILED, component=login.asked.name, error=problem)
         return Refused()
-
-
-def _place_of(error: BaseException) -> str:
-    """Return where an error was raised, for the log; empty when that is not known."""
-    frames = list(traceback.walk_tb(error.__traceback__))
-    if not frames:
-        return ""
-    frame, line = frames[-1]
-    return f" at {frame.f_code.co_filename}:{line}"

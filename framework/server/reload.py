@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from typing_extensions import override
 
 from framework.errors import FrameworkError
+from framework.spec.formats import duration_text
+from framework.topology import Kind, TopologyErrors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from framework.topology import Change, ConfigDiff, Option
+    from structlog.typing import FilteringBoundLogger
+
+    from framework.topology import Change, ConfigDiff, Option, ServerConfig, TopologyError
+
+_NAMES: Final = {"logfile": "log_file", "server_metadata": "metadata", "server_tags": "tags"}
+"""Options that nats-server's log calls by another name."""
+
+_UNSHOWN: Final = frozenset({"accounts", "metadata", "tags"})
+"""Those whose new value its log leaves out. Source: nats-server `reload.go`."""
+
+_NS_PER_S: Final = 1_000_000_000
+
+
+class ReloadImpossible(FrameworkError):  # noqa: N818 - says what happened
+    """There is nothing to be reloaded, or nobody to reload it.
+
+    Args:
+        problem: Why; a clause without a full stop.
+    """
 
 
 class ReloadRefused(FrameworkError):  # noqa: N818 - says what happened
@@ -30,19 +50,45 @@ class ReloadRefused(FrameworkError):  # noqa: N818 - says what happened
         return f"config reload not supported for {', '.join(self.options)}; restart the server"
 
 
-def refuse_if_any(diff: ConfigDiff) -> None:
+def refuse_if_any(diff: ConfigDiff, found: Sequence[TopologyError]) -> None:
     """Refuse changes that can't be followed.
 
+    Args:
+        diff: What has changed.
+        found: What plugins have against it.
+
     Raises:
-        ReloadRefused: There is one.
+        ReloadRefused: An option needs a restart.
+        TopologyErrors: A plugin has something against it.
     """
     refused = [change.path for change in diff.restart]
     if refused:
         raise ReloadRefused(refused)
+    if found:
+        raise TopologyErrors(found)
 
 
-def shown_change(option: Option, change: Change) -> str:
-    """Return the new value of an option, as nats-server logs it; a secret is not shown."""
-    if option.secret:
-        return "(secret)"
-    return str(change.new).lower() if isinstance(change.new, bool) else str(change.new)
+def log_changes(log: FilteringBoundLogger, config: ServerConfig, changes: Sequence[Change]) -> None:
+    """Say which options have changed, as nats-server does; those without effect are left out."""
+    for change in changes:
+        option = config.schema.option(change.path)
+        if option is None or option.inert:
+            continue
+        name = _NAMES.get(change.path, change.path)
+        shown = shown_change(option, change)
+        if name in _UNSHOWN or shown is None:
+            log.info("Reloaded: {option}", option=name)
+        else:
+            log.info("Reloaded: {option} = {detail}", option=name, detail=shown)
+
+
+def shown_change(option: Option, change: Change) -> str | None:
+    """Return the new value of an option; None: it may hold a secret, or is too long to show."""
+    value = change.new
+    if option.secret or option.kind in {Kind.BLOCK, Kind.BLOCKS, Kind.FREE}:
+        return None
+    if isinstance(value, bool):
+        return str(value).lower()
+    if option.kind is Kind.DURATION and isinstance(value, int | float):
+        return duration_text(round(value * _NS_PER_S))
+    return str(value)

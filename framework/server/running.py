@@ -79,6 +79,7 @@ class _Run:
         loop = asyncio.get_running_loop()
         stopping = asyncio.Event()
         server = self._server = Server(self._config, self._plugins, logs=self._logs)
+        server.read_again = self._read_again
         self._install_signals(loop, stopping)
         status = StatusWriter(self._status_fd, server) if self._status_fd is not None else None
         try:
@@ -138,18 +139,14 @@ class _Run:
             self._spawn(self._server.enter_lame_duck())
 
     def _reload(self) -> None:
-        failed = "Failed to reload server configuration: {detail}"
-        if self._read_again is None:
-            why = "can only reload config when a file is provided using -c or --config"
-            self._log.error(failed, detail=why)
-            return
-        if self._server is None or not self._server.is_ready:
-            self._log.error(failed, detail="the server is not ready")
-            return
+        if self._server:
+            self._spawn(self._reload_files(self._server))
+
+    async def _reload_files(self, server: Server) -> None:
         try:
-            self._server.reload(self._read_again())
+            await server.reload_files()
         except (FrameworkError, OSError) as error:
-            self._log.error(failed, detail=str(error))
+            self._log.error("Failed to reload server configuration: {detail}", detail=str(error))
 
     def _spawn(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

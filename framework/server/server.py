@@ -14,11 +14,11 @@ from framework.server.assembly import Assembly
 from framework.server.client_info import ServerIdentity
 from framework.server.lame_duck import LameDuck
 from framework.server.limits import STOP_DEADLINE_S
-from framework.server.reload import refuse_if_any, shown_change
+from framework.server.reload import ReloadImpossible, log_changes, refuse_if_any
 from framework.server.settings import settings_from_config
 from framework.server.stopping import StopSteps
 from framework.spec import LinkKind, StopReason
-from framework.topology import TopologyErrors, diff_configs, inert_settings
+from framework.topology import diff_configs, inert_settings
 from framework.wire.server_id import server_id_from_random
 from framework.wire.version import NATS_VERSION
 
@@ -53,6 +53,8 @@ class Server:
     ) -> None:
         self.settings = settings_from_config(config)
         self.is_ready = False
+        self.read_again: Callable[[], ServerConfig] | None = None
+        """Reads the configuration anew, for a reload; None: it can't be."""
         server_id = plugins.server_key(config) or server_id_from_random(os.urandom(32))
         self.identity = ServerIdentity(server_id, self.settings.name or server_id)
         self.log = logs.log
@@ -63,6 +65,7 @@ class Server:
         self._assembly: Assembly | None = None
         self._lame_duck: LameDuck | None = None
         self._leaving: asyncio.Task[None] | None = None
+        self._reloading = asyncio.Lock()
         self._steps = StopSteps(log=self.log, deadline_s=STOP_DEADLINE_S)
         self._stopped: asyncio.Future[StopReason] | None = None
 
@@ -160,31 +163,44 @@ class Server:
         await asyncio.wait([self._leaving])
         await self.stop()
 
-    def reload(self, config: ServerConfig) -> Sequence[Change]:
+    async def reload_files(self) -> Sequence[Change]:
+        """Read the configuration again, and put it in force.
+
+        Raises:
+            ReloadImpossible: There is no file, or the server is not ready.
+            FrameworkError: The file has mistakes, or something in it needs a restart.
+            OSError: A file can't be read, or the new log file can't be opened.
+        """
+        if self.read_again is None:
+            raise ReloadImpossible(
+                "can only reload config when a file is provided using -c or --config"
+            )
+        if not self.is_ready:
+            raise ReloadImpossible("the server is not ready")
+        async with self._reloading:
+            return await self.reload(self.read_again())
+
+    async def reload(self, config: ServerConfig) -> Sequence[Change]:
         """Put another configuration in force, or nothing of it, and return what has changed.
+
+        When it returns, no client can do any more what it may not, and no message is under way
+        that is older.
 
         Raises:
             ReloadRefused: Something changed that needs a restart; it is named.
             TopologyErrors: A plugin can't follow it.
             OSError: The new log file can't be opened.
         """
-        diff = diff_configs(self._config, config)
-        refuse_if_any(diff)
-        context = self._running().context
-        errors = self._plugins.check_reload(context, diff)
-        if errors:
-            raise TopologyErrors(errors)
+        assembly, diff = self._running(), diff_configs(self._config, config)
+        refuse_if_any(diff, self._plugins.check_reload(assembly.context, diff))
         fresh = settings_from_config(config)
         self._logs.configure(fresh.logs)
-        self._running().reload(config, fresh)
+        assembly.reload(config, fresh)
         self._config = config
         self.settings = replace(fresh, name=self.settings.name)
-        for change in diff.live:
-            option = config.schema.option(change.path)
-            if option and not option.inert:
-                shown = shown_change(option, change)
-                self.log.info("Reloaded: {option} = {detail}", option=change.path, detail=shown)
-        self._plugins.reloaded(context, diff)
+        log_changes(self.log, config, diff.live)
+        self._plugins.reloaded(assembly.context, diff)
+        await assembly.follow_logins()
         self._warn_of_inert({change.path for change in diff.live})
         self.log.info("Reloaded server configuration ({detail})", detail=config.digest)
         return diff.live

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 _DEBUG: Final = {
     ClosedState.AUTHENTICATION_TIMEOUT: "Authentication Timeout",
+    ClosedState.AUTHENTICATION_EXPIRED: "User Authentication Expired",
+    ClosedState.REVOCATION: "User Authentication Revoked",
     ClosedState.STALE_CONNECTION: "Stale Client Connection - Closing",
 }
 _INFO: Final = {
@@ -21,6 +23,7 @@ _INFO: Final = {
     ClosedState.SLOW_CONSUMER_WRITE_DEADLINE: "Slow Consumer Detected: WriteDeadline exceeded",
 }
 _ERROR: Final = {
+    ClosedState.MAX_ACCOUNT_CONNECTIONS_EXCEEDED: "maximum account active connections exceeded",
     ClosedState.MAX_CONNECTIONS_EXCEEDED: "maximum connections exceeded",
     ClosedState.MAX_CONTROL_LINE_EXCEEDED: "maximum control line exceeded",
     ClosedState.MAX_PAYLOAD_EXCEEDED: "maximum payload exceeded",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from framework.spec.account import GLOBAL_ACCOUNT
+from framework.wire.closed_state import ClosedState
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,6 +92,10 @@ class Refused:
 
     detail: str = ""
     """Why, for the log; the client is not told. No secret; empty when there is no more to say."""
+    user: str = ""
+    """Whom it claimed to be, where CONNECT does not say so: the key in a JWT."""
+    reason: ClosedState = ClosedState.AUTHENTICATION_VIOLATION
+    """Of a recheck: `REVOCATION`, or `AUTHENTICATION_EXPIRED`, which the client is told."""
 
 
 LoginAnswer: TypeAlias = Accepted | Refused | None

@@ -52,6 +52,7 @@ LIMIT_OPTIONS = (
     Option(
         name="max_pending_logins",
         kind=Kind.INT,
+        reload=Reload.LIVE,
         default=8_192,
         minimum=1,
         zero_is_default=True,
@@ -146,6 +147,7 @@ LIMIT_OPTIONS = (
     Option(
         name="lame_duck_duration",
         kind=Kind.DURATION,
+        reload=Reload.LIVE,
         default=120.0,
         minimum=30.0,
         help="Time over which a lame duck closes its clients",
@@ -153,6 +155,7 @@ LIMIT_OPTIONS = (
     Option(
         name="lame_duck_grace_period",
         kind=Kind.DURATION,
+        reload=Reload.LIVE,
         default=10.0,
         minimum=0.0,
         zero_is_default=True,

@@ -72,6 +72,7 @@ def table(plane: Any, **changes: Any) -> Clients:
         "headers": True,
         "notices": None,
         "log": Log(),
+        "wall_s": lambda: 1_000.0,
         **changes,
     }
     return Clients(plane, **arguments)

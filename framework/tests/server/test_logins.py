@@ -68,6 +68,8 @@ class World:
     def __init__(self, plane: Any, *authenticate: Callable[..., Any], waiting_max: int = 9) -> None:
         self.plane = plane
         self.log = Log()
+        self.dispatcher = SimulatedDispatcher()
+        self.started_ns = self.dispatcher.now_ns()
         self.notices = Notices()
         self.clients = Clients(
             plane,
@@ -75,14 +77,17 @@ class World:
             headers=True,
             notices=self.notices,
             log=self.log,  # type: ignore[arg-type]
+            wall_s=self.wall_s,
         )
-        self.clients.require_login(
+        self.clients.set_logins(
             [Authenticator(name=f"a{n}", authenticate=it) for n, it in enumerate(authenticate)],
             waiting_max=waiting_max,
         )
-        self.dispatcher = SimulatedDispatcher()
         self.system = ActorSystem(self.dispatcher, name="test")
-        self.listener = self.system.spawn(ClientListener, clients=self.clients)
+        self.listener = self.system.spawn(ClientListener, clients=self.clients, wall_s=self.wall_s)
+
+    def wall_s(self) -> float:
+        return 1_000.25 + (self.dispatcher.now_ns() - self.started_ns) / 1e9
 
     def tell(self, *events: Any) -> None:
         self.listener.tell(LinkEvents(events))

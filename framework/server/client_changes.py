@@ -1,0 +1,286 @@
+"""What becomes of clients that are in: their rights, their limits, and who has to go."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from framework.server.admission import admission_of
+from framework.server.refusals import FAILED, log_refusal, problem_of
+from framework.spec import UNLIMITED, Accepted, ClientIdentity, ClosedState, Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from structlog.typing import FilteringBoundLogger
+
+    from framework.server.admission import Admission
+    from framework.server.client_row import Client
+    from framework.server.client_table import ClientTable
+    from framework.server.logins import Logins
+    from framework.server.plane_port import ServerPlane
+    from framework.spec import AccountBook, AccountSpec, Authenticator
+
+_WORDS: Final = {
+    ClosedState.AUTHENTICATION_EXPIRED: "User Authentication Expired",
+    ClosedState.AUTHENTICATION_VIOLATION: "Authorization Violation",
+    ClosedState.MAX_ACCOUNT_CONNECTIONS_EXCEEDED: "maximum account active connections exceeded",
+    ClosedState.REVOCATION: "User Authentication Revoked",
+}
+"""What a client is told of its end. Source: nats-server `client.go`, `accounts.go`."""
+
+
+class ClientChanges:
+    """Keep clients within what server, account and authenticator allow, now and later.
+
+    Args:
+        plane: Takes the commands.
+        table: All clients.
+        logins: Who decides.
+        accounts: What accounts allow.
+        log: The server's logger.
+        wall_s: The Unix time.
+    """
+
+    def __init__(
+        self,
+        plane: ServerPlane,
+        table: ClientTable,
+        logins: Logins,
+        *,
+        accounts: AccountBook,
+        log: FilteringBoundLogger,
+        wall_s: Callable[[], float],
+    ) -> None:
+        self.remote_count: Callable[[str], int] = lambda _: 0
+        """Clients of an account on other servers; they count against its limit as well."""
+        self._plane: Any = plane
+        self._table = table
+        self._logins = logins
+        self._accounts = accounts
+        self._log = log
+        self._wall_s = wall_s
+
+    # -- who comes in ------------------------------------------------------------------------------
+
+    def objection(self, client: Client, accepted: Accepted | None, account: str) -> str | None:
+        """Return why a client can't be let into an account although it was accepted."""
+        spec = self._accounts.get(account)
+        if spec is None:
+            return "its account is not known"
+        expires_s = admission_of(accepted, spec).expires_s
+        if expires_s and expires_s <= self._wall_s():
+            return "its time is over"
+        if client.has_begun and client.account != account:
+            return "it can't go to another account"
+        return None
+
+    def enter(self, client: Client, accepted: Accepted | None, account: str) -> bool:
+        """Count a client in its account; return False, and close it, if there is no room."""
+        spec = self._accounts.get(account)
+        assert spec
+        if not client.has_begun and not self._has_room(spec):
+            self.close(client, ClosedState.MAX_ACCOUNT_CONNECTIONS_EXCEEDED)
+            return False
+        client.accepted = accepted
+        admission = admission_of(accepted, spec)
+        client.identity = _identity(client, accepted, account, admission)
+        self._table.enter(client)
+        self._table.expirations.set(client.link, admission.expires_s)
+        self._adopt(client, admission)
+        return True
+
+    def index_of(self, client: Client) -> int:
+        """Return the number of a client's account in the data plane."""
+        return self._accounts.index(client.account)
+
+    def powers_of(self, client: Client) -> Mapping[str, int]:
+        """Return what the data plane is told of a client that has its own rights or limits."""
+        if not client.permissions and client.limits == (UNLIMITED, UNLIMITED):
+            return {}
+        subscriptions, payload = client.limits
+        return {
+            "permissions": client.permissions,
+            "max_subscriptions": subscriptions,
+            "max_payload": payload,
+        }
+
+    def forget(self, client: Client) -> None:
+        """Give back what the data plane keeps for a client that is gone."""
+        if client.permissions:
+            self._plane.drop_permissions(client.permissions)
+            client.permissions = 0
+
+    # -- who has to go -----------------------------------------------------------------------------
+
+    def close(self, client: Client, reason: ClosedState, words: str | None = None) -> None:
+        """Close a client, once.
+
+        Args:
+            client: Any.
+            reason: Shown by monitoring.
+            words: Of `-ERR`; None: those that go with the reason.
+        """
+        if client.is_closing:
+            return
+        client.is_closing = True
+        text = _WORDS.get(reason, "") if words is None else words
+        last_words = f"-ERR '{text}'\r\n".encode() if text else b""
+        self._plane.close(client.link, reason, last_words)
+
+    def kick(self, cid: int) -> bool:
+        """Close the client with a connection ID; return False when there is none."""
+        client = self._table.find(cid)
+        if client is None:
+            return False
+        self.close(client, ClosedState.KICKED)
+        return True
+
+    @property
+    def waits_for_expirations(self) -> bool:
+        """Whether the time of anybody will be over."""
+        return len(self._table.expirations) > 0
+
+    def expire(self) -> None:
+        """Close those whose time is over."""
+        now_s = self._wall_s()
+        for link in self._table.expirations.turn(now_s):
+            client = self._table.get(link)
+            assert client
+            spec = self._accounts.get(client.account)
+            account_s = spec.expires_s if spec else 0.0
+            whose = "Account" if account_s and account_s <= now_s else "User"
+            words = f"{whose} Authentication Expired"
+            self.close(client, ClosedState.AUTHENTICATION_EXPIRED, words)
+
+    def accounts_changed(self, names: Iterable[str]) -> None:
+        """Hold clients to what their accounts have become.
+
+        Source: nats-server `accounts.go`, `updateAccountClaims`; `reload.go`,
+        `reloadAuthorization`.
+        """
+        for name in names:
+            spec = self._accounts.get(name)
+            inside = [it for it in self._table.inside(name) if not it.is_closing]
+            if spec is None:
+                for client in inside:
+                    self.close(client, ClosedState.CLIENT_CLOSED)
+                continue
+            room = self._room(spec)
+            for place, client in enumerate(inside):
+                if room is not None and place >= room:
+                    self.close(client, ClosedState.MAX_ACCOUNT_CONNECTIONS_EXCEEDED)
+                else:
+                    self._update(client, client.accepted, spec)
+
+    def recheck(self, clients: Sequence[Client]) -> None:
+        """Ask authenticators whether those who are in may stay, and as what.
+
+        Source: nats-server `reload.go`, `reloadAuthorization`.
+        """
+        chain = {it.name: it for it in self._logins.authenticators}
+        for client in clients:
+            if client.is_closing or not client.has_begun:
+                continue
+            answer = self._recheck(client, chain)
+            if isinstance(answer, Refused):
+                self._evict(client, answer)
+            elif answer is not None and answer.account != client.account:
+                self.close(client, ClosedState.CLIENT_CLOSED)
+            else:
+                spec = self._accounts.get(client.account)
+                if spec is None:
+                    self.close(client, ClosedState.CLIENT_CLOSED)
+                else:
+                    self._update(client, answer, spec)
+
+    def inside(self, account: str | None) -> Sequence[Client]:
+        """Return those who are in an account; None: in any."""
+        return self._table.inside(account)
+
+    def _recheck(
+        self, client: Client, chain: Mapping[str, Authenticator]
+    ) -> Accepted | Refused | None:
+        """Return what would be answered today; None: nobody has to be asked."""
+        assert client.connect
+        if not chain:
+            return Accepted(client.connect.user) if client.accepted else None
+        if client.accepted is None:
+            # It came while nobody was asked, and what it gave then was not kept.
+            accepted = Accepted(client.connect.user)
+            hosts = (it for it in chain.values() if it.lets_anybody_in)
+            asked = next(hosts, None)
+        else:
+            accepted, asked = client.accepted, chain.get(client.authenticator)
+        if asked is None:
+            return Refused()
+        client.authenticator = asked.name
+        if asked.recheck is None:
+            return accepted
+        try:
+            return asked.recheck(client.request(client.connect), accepted)
+        except Exception as error:  # noqa: BLE001 - whatever it is, nobody says that it may stay
+            self._log.error(FAILED, component=asked.name, error=problem_of(error))
+            return Refused()
+
+    def _evict(self, client: Client, refused: Refused) -> None:
+        if refused.reason is ClosedState.AUTHENTICATION_VIOLATION:
+            assert client.connect
+            log_refusal(self._log, client, client.connect, refused)
+        self.close(client, refused.reason)
+
+    def _update(self, client: Client, accepted: Accepted | None, spec: AccountSpec) -> None:
+        """Put in force what a client may do now; nothing is said when that is as it was."""
+        before = (client.permissions, client.limits)
+        admission = admission_of(accepted, spec)
+        retired = self._adopt(client, admission)
+        client.accepted = accepted
+        client.identity = _identity(client, accepted, spec.name, admission)
+        self._table.expirations.set(client.link, admission.expires_s)
+        if (client.permissions, client.limits) != before:
+            subscriptions, payload = client.limits
+            self._plane.set_client(
+                client.link,
+                permissions=client.permissions,
+                max_subscriptions=subscriptions,
+                max_payload=payload,
+            )
+        if retired:
+            self._plane.drop_permissions(retired)
+
+    def _adopt(self, client: Client, admission: Admission) -> int:
+        """Number the rights of a client; return the number that has served its time, or 0."""
+        client.limits = (admission.max_subscriptions, admission.max_payload)
+        before = client.identity.permissions if client.identity else None
+        if client.permissions and admission.permissions == before:
+            return 0
+        retired, client.permissions = client.permissions, 0
+        if admission.permissions is not None:
+            client.permissions = self._plane.add_permissions(admission.permissions)
+        return retired
+
+    def _has_room(self, spec: AccountSpec) -> bool:
+        room = self._room(spec)
+        return room is None or self._table.count(spec.name) + self.remote_count(spec.name) < room
+
+    def _room(self, spec: AccountSpec) -> int | None:
+        """Return how many clients an account may have; None: any number."""
+        return spec.limits.max_connections if spec.limits.max_connections >= 0 else None
+
+
+def _identity(
+    client: Client, accepted: Accepted | None, account: str, admission: Admission
+) -> ClientIdentity:
+    """Return who a client is for monitoring."""
+    assert client.connect
+    return ClientIdentity(
+        account=account,
+        user=client.connect.user,
+        name_tag=accepted.name_tag if accepted else "",
+        nkey=client.connect.nkey,
+        jwt=accepted.jwt if accepted else "",
+        issuer_key=accepted.issuer if accepted else "",
+        tags=accepted.tags if accepted else (),
+        tls=client.tls,
+        permissions=admission.permissions,
+        expires_s=admission.expires_s,
+    )

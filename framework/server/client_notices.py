@@ -1,0 +1,48 @@
+"""Who hears of clients inside the server: the system account counts them and tells operators."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from framework.spec import ClientIdentity, Closed, ClosedState, ConnectionInfo
+
+
+@dataclass(frozen=True, slots=True)
+class ClientSeen:
+    """A client at the moment of a notice."""
+
+    connection: ConnectionInfo
+    identity: ClientIdentity
+    """Of who was not let in: what it has claimed to be."""
+    opened_ns: int
+    """Monotonic."""
+
+
+class ClientWatcher(Protocol):
+    """Hears of clients in the control loop; must not block."""
+
+    def client_connected(self, client: ClientSeen) -> None:
+        """Take note of a client that was let in."""
+        ...
+
+    def client_disconnected(self, client: ClientSeen, closed: Closed) -> None:
+        """Take note of the end of one that was let in; its counters are in `closed.row`."""
+        ...
+
+    def client_refused(self, client: ClientSeen, closed: Closed) -> None:
+        """Take note of one that was refused, also one that had been let in before."""
+        ...
+
+
+class ConnectionNotices(Protocol):
+    """Tells plugins of clients that came and went."""
+
+    def report_opened(self, connection: ConnectionInfo) -> None:
+        """Take note of a client whose CONNECT was accepted."""
+        ...
+
+    def report_closed(self, connection: ConnectionInfo, reason: ClosedState) -> None:
+        """Take note of its end."""
+        ...

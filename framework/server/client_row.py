@@ -1,0 +1,137 @@
+"""What the server knows of one client."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from framework.server.client_notices import ClientSeen
+from framework.spec import ClientIdentity, ConnectionInfo, LinkKind, LoginRequest
+
+if TYPE_CHECKING:
+    from framework.spec import Accepted, LinkId, TlsPeer
+    from framework.wire.info import ClientConnect
+
+
+@dataclass(slots=True)
+class Client:
+    """A row of the table of clients."""
+
+    link: LinkId
+    cid: int
+    host: str
+    port: int
+    opened_ns: int
+    """Monotonic."""
+    nonce: bytes = b""
+    """What it was asked to sign; empty: nothing."""
+    tls: TlsPeer | None = None
+    connect: ClientConnect | None = None
+    """Without secrets once it was decided on."""
+    label: str = ""
+    """Who it is and by which means, for the log: `user:joe`."""
+    identity: ClientIdentity | None = None
+    """None before its CONNECT was accepted."""
+    accepted: Accepted | None = None
+    """None as well when nobody had to be asked."""
+    authenticator: str = ""
+    """Name of the one that accepted it."""
+    permissions: int = 0
+    """Number in the data plane; 0: all."""
+    limits: tuple[int, int] = (-1, -1)
+    """Subscriptions and payload, as the data plane was told."""
+    is_closing: bool = False
+    """The plane was told to close it."""
+    has_greeted: bool = False
+    """A CONNECT came."""
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether its CONNECT was accepted."""
+        return self.identity is not None
+
+    @property
+    def account(self) -> str:
+        """Name of the account that it is in; empty before it is in one."""
+        return self.identity.account if self.identity else ""
+
+    def request(self, connect: ClientConnect) -> LoginRequest:
+        """Return what an authenticator is asked."""
+        return LoginRequest(
+            link=self.link,
+            kind=LinkKind.CLIENT,
+            cid=self.cid,
+            host=self.host,
+            port=self.port,
+            connect=connect,
+            nonce=self.nonce,
+            tls=self.tls,
+        )
+
+    def remote(self) -> str:
+        """Return `host:port` of its end."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+    def prefix(self) -> dict[str, object]:
+        """Return the fields that its log lines begin with, as nats-server has them."""
+        fields: dict[str, object] = {"remote": self.remote(), "cid": self.cid}
+        if self.has_begun and self.connect:
+            fields["client"] = _library(self.connect)
+            if self.label:
+                fields["login"] = f"{self.account}/{self.label}"
+        return fields
+
+    def info(self) -> ConnectionInfo:
+        """Return what plugins are told of it."""
+        connect = self.connect
+        return ConnectionInfo(
+            link=self.link,
+            kind=LinkKind.CLIENT,
+            cid=self.cid,
+            host=self.host,
+            port=self.port,
+            name=connect.name if connect else "",
+            lang=connect.lang if connect else "",
+            version=connect.version if connect else "",
+            account=self.account,
+            user=connect.user if connect else "",
+        )
+
+    def seen(self) -> ClientSeen:
+        """Return what is told inside the server."""
+        identity = self.identity
+        if identity is None:
+            user, nkey = (self.connect.user, self.connect.nkey) if self.connect else ("", "")
+            identity = ClientIdentity(account="", user=user, nkey=nkey, tls=self.tls)
+        return ClientSeen(self.info(), identity, self.opened_ns)
+
+
+def label_of(connect: ClientConnect, user: str) -> str:
+    """Return by which means somebody logged in, and as whom, as nats-server's log has it.
+
+    Args:
+        connect: With its secrets.
+        user: As the authenticator says; empty: nobody was asked.
+
+    Source: nats-server `client.go`, `getAuthUserLabel`.
+    """
+    if connect.nkey:
+        return f"nkey:{connect.nkey}"
+    if connect.jwt and not connect.user and user:
+        return f"jwt:{user}"
+    if connect.auth_token and not connect.user:
+        return "token"
+    name = user or connect.user
+    return f"user:{name}" if name else ""
+
+
+def without_secrets(connect: ClientConnect, user: str) -> ClientConnect:
+    """Return a CONNECT with who it was, and nothing that would let anybody in."""
+    return replace(connect, user=user, password="", auth_token="", jwt="", sig="")
+
+
+def _library(connect: ClientConnect) -> str:
+    """Return `v1.2:python:name`, which a client is."""
+    version = f"v{connect.version}" if connect.version else ""
+    return ":".join(part for part in (version, connect.lang, connect.name) if part)

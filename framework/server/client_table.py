@@ -1,0 +1,82 @@
+"""The rows of all clients, by link, by number and by account."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from framework.server.expirations import Expirations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from framework.server.client_row import Client
+    from framework.spec import LinkId
+
+
+class ClientTable:
+    """Who is connected, and in which account."""
+
+    def __init__(self) -> None:
+        self.expirations = Expirations()
+        """Those that end at a time."""
+        self._clients: dict[LinkId, Client] = {}
+        self._by_cid: dict[int, Client] = {}
+        self._by_account: dict[str, dict[LinkId, Client]] = {}
+        """In the order in which they came in."""
+
+    def __len__(self) -> int:
+        """Return how many are connected, in accounts or not yet."""
+        return len(self._clients)
+
+    def __iter__(self) -> Iterator[Client]:
+        """Go through all, oldest first."""
+        return iter(self._clients.values())
+
+    def get(self, link: LinkId) -> Client | None:
+        """Return the client of a link."""
+        return self._clients.get(link)
+
+    def find(self, cid: int) -> Client | None:
+        """Return the client with a connection ID."""
+        return self._by_cid.get(cid)
+
+    def links(self) -> Sequence[LinkId]:
+        """Return the links of all, oldest first."""
+        return tuple(self._clients)
+
+    def add(self, client: Client) -> None:
+        """Take in a connection."""
+        self._clients[client.link] = self._by_cid[client.cid] = client
+
+    def remove(self, link: LinkId) -> Client | None:
+        """Forget a connection that is gone, and return what it was."""
+        client = self._clients.pop(link, None)
+        if client is not None:
+            del self._by_cid[client.cid]
+            self.leave(client)
+        return client
+
+    def enter(self, client: Client) -> None:
+        """Count a client that has begun in its account; one that is counted there stays so."""
+        self._by_account.setdefault(client.account, {}).setdefault(client.link, client)
+
+    def leave(self, client: Client) -> None:
+        """Count a client in its account no more."""
+        self.expirations.discard(client.link)
+        inside = self._by_account.get(client.account)
+        if inside is not None and inside.pop(client.link, None) is not None and not inside:
+            del self._by_account[client.account]
+
+    def count(self, account: str) -> int:
+        """Return how many clients are in an account."""
+        return len(self._by_account.get(account, ()))
+
+    def inside(self, account: str | None) -> Sequence[Client]:
+        """Return those in an account, who came first before the others; None: in any."""
+        if account is not None:
+            return tuple(self._by_account.get(account, {}).values())
+        return tuple(client for client in self if client.has_begun)
+
+    def accounts(self) -> Sequence[str]:
+        """Return the accounts that somebody is in."""
+        return tuple(self._by_account)
