@@ -2,6 +2,8 @@
 
 Commands are posted by any thread and applied in order at the beginning of the next turn. Events gather during a turn and are handed over
 at its end. A `Plane` turns the core in a loop thread of its own; tests and the simulator turn it themselves.
+
+Size: one method a command, each a few lines that check and post; whoever looks for a command finds it here.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
