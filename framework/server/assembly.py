@@ -230,6 +230,7 @@ class Assembly:
         self._config, self._settings = config, settings
         self.context.replace_config(config)
         self.plane.set_limits(self._gate.limits(settings.limits))
+        self._close_surplus(settings.limits.max_connections)
         self.plane.trace(settings.logs.trace)
         if settings.client_advertise:
             self.client_info.set_address(*settings.client_advertise)
@@ -238,6 +239,14 @@ class Assembly:
             self.client_info.set_address(client.host, client.port)
         self.client_info.set_max_payload(settings.limits.max_payload)
         self._show_facts()
+
+    def _close_surplus(self, connections_max: int) -> None:
+        """Close clients that a new limit leaves no room for; 0: there is none."""
+        if connections_max:
+            closed = self.clients.changes.keep_within(max(connections_max, 0))
+            if closed:
+                what = "Closed {count} connections to fall within max_connections"
+                self._log.info(what, count=closed)
 
     async def tell_of_lame_duck(self, duration_s: float) -> None:
         """Tell plugins, then clients, with what plugins have changed meanwhile."""

@@ -24,6 +24,7 @@ _WORDS: Final = {
     ClosedState.AUTHENTICATION_EXPIRED: "User Authentication Expired",
     ClosedState.AUTHENTICATION_VIOLATION: "Authorization Violation",
     ClosedState.MAX_ACCOUNT_CONNECTIONS_EXCEEDED: "maximum account active connections exceeded",
+    ClosedState.MAX_CONNECTIONS_EXCEEDED: "maximum connections exceeded",
     ClosedState.REVOCATION: "User Authentication Revoked",
 }
 """What a client is told of its end. Source: nats-server `client.go`, `accounts.go`."""
@@ -192,6 +193,17 @@ class ClientChanges:
                     self.close(client, ClosedState.CLIENT_CLOSED)
                 else:
                     self._update(client, answer, spec)
+
+    def keep_within(self, count: int) -> int:
+        """Close as many as are too many, the latest first, and return how many that were.
+
+        Args:
+            count: Clients that may be there; 0: none.
+        """
+        surplus = list(self._table)[count:]
+        for client in surplus:
+            self.close(client, ClosedState.MAX_CONNECTIONS_EXCEEDED)
+        return len(surplus)
 
     def inside(self, account: str | None) -> Sequence[Client]:
         """Return those who are in an account; None: in any."""

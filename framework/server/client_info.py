@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from framework.spec import LinkKind
 from framework.wire.document import build_document
-from framework.wire.info import ClientInfo, info_line
+from framework.wire.info import ClientInfo
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -98,11 +98,6 @@ class ClientInfoDocument:
         """Tell clients whether they must log in."""
         self._core = replace(self._core, auth_required=required)
         self._changed()
-
-    def line_of_lame_duck(self, client_id: int, client_ip: str) -> bytes:
-        """Return the INFO that tells one client alone to go elsewhere."""
-        own = {"client_id": client_id, "client_ip": client_ip, "ldm": True}
-        return info_line(build_document(self._core, {**self._extra, **own}))
 
     @property
     def fields(self) -> Mapping[str, object]:
