@@ -33,20 +33,30 @@ def admission_of(accepted: Accepted | None, account: AccountSpec) -> Admission:
 
     Source: nats-server `client.go`, `applyAccountLimits`, `registerUser`.
     """
-    own = accepted.limits if accepted else None
     limits = account.limits
-    permissions = accepted.permissions if accepted else None
+    if accepted is None:
+        return Admission(
+            account.default_permissions,
+            limits.max_subscriptions,
+            limits.max_payload,
+            account.expires_s,
+        )
+    own, permissions = accepted.limits, accepted.permissions
     return Admission(
-        permissions=account.default_permissions if permissions is None else permissions,
-        max_subscriptions=_least(limits.max_subscriptions, own.max_subscriptions if own else -1),
-        max_payload=_least(limits.max_payload, own.max_payload if own else -1),
-        expires_s=_first(accepted.expires_s if accepted else 0.0, account.expires_s),
+        account.default_permissions if permissions is None else permissions,
+        _least(limits.max_subscriptions, own.max_subscriptions if own else UNLIMITED),
+        _least(limits.max_payload, own.max_payload if own else UNLIMITED),
+        _first(account.expires_s, accepted.expires_s),
     )
 
 
-def _least(*limits: int) -> int:
-    return min((limit for limit in limits if limit >= 0), default=UNLIMITED)
+def _least(one: int, other: int) -> int:
+    if one < 0 or other < 0:
+        return max(one, other)
+    return min(one, other)
 
 
-def _first(*times_s: float) -> float:
-    return min((at_s for at_s in times_s if at_s), default=0.0)
+def _first(one_s: float, other_s: float) -> float:
+    if not one_s or not other_s:
+        return one_s or other_s
+    return min(one_s, other_s)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from framework.server.logins import Logins
     from framework.server.plane_port import ServerPlane
     from framework.spec import AccountBook, AccountSpec, Authenticator
+    from framework.wire.info import ClientConnect
 
 _WORDS: Final = {
     ClosedState.AUTHENTICATION_EXPIRED: "User Authentication Expired",
@@ -63,32 +64,36 @@ class ClientChanges:
 
     # -- who comes in ------------------------------------------------------------------------------
 
-    def objection(self, client: Client, accepted: Accepted | None, account: str) -> str | None:
-        """Return why a client can't be let into an account although it was accepted."""
+    def enter(
+        self, client: Client, connect: ClientConnect, accepted: Accepted | None, account: str
+    ) -> Refused | None:
+        """Let a client into an account, and count it there.
+
+        Args:
+            client: Who has sent CONNECT.
+            connect: That, without secrets.
+            accepted: What its authenticator said; None: nobody had to be asked.
+            account: Name.
+
+        Returns:
+            Why it can't come in although it was accepted; None: it is in.
+        """
         spec = self._accounts.get(account)
         if spec is None:
-            return "its account is not known"
-        expires_s = admission_of(accepted, spec).expires_s
-        if expires_s and expires_s <= self._wall_s():
-            return "its time is over"
-        if client.has_begun and client.account != account:
-            return "it can't go to another account"
-        return None
-
-    def enter(self, client: Client, accepted: Accepted | None, account: str) -> bool:
-        """Count a client in its account; return False, and close it, if there is no room."""
-        spec = self._accounts.get(account)
-        assert spec
-        if not client.has_begun and not self._has_room(spec):
-            self.close(client, ClosedState.MAX_ACCOUNT_CONNECTIONS_EXCEEDED)
-            return False
-        client.accepted = accepted
+            return Refused("its account is not known")
         admission = admission_of(accepted, spec)
+        if admission.expires_s and admission.expires_s <= self._wall_s():
+            return Refused("its time is over")
+        if client.has_begun and client.account != account:
+            return Refused("it can't go to another account")
+        if not client.has_begun and not self._has_room(spec):
+            return Refused(reason=ClosedState.MAX_ACCOUNT_CONNECTIONS_EXCEEDED)
+        self._adopt(client, admission)
+        client.connect, client.accepted = connect, accepted
         client.identity = _identity(client, accepted, account, admission)
         self._table.enter(client)
         self._table.expirations.set(client.link, admission.expires_s)
-        self._adopt(client, admission)
-        return True
+        return None
 
     def index_of(self, client: Client) -> int:
         """Return the number of a client's account in the data plane."""
