@@ -16,6 +16,8 @@ from framework.dataplane.event import (
     PongReceived,
     SubscriptionsAnswered,
     Traced,
+    Violated,
+    Violation,
 )
 from framework.dataplane.limits import PlaneLimits
 from framework.dataplane.link import LinkId, LinkKind, LinkRow, SubscriptionRow
@@ -48,4 +50,6 @@ __all__ = [
     "SubscriptionsAnswered",
     "Totals",
     "Traced",
+    "Violated",
+    "Violation",
 ]

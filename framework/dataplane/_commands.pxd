@@ -1,5 +1,7 @@
 """The C face of commands; see `_commands.pyx`."""
 
+from libc.stdint cimport int64_t
+
 from framework.dataplane._state cimport Command, State
 
 
@@ -23,6 +25,8 @@ cdef enum Verb:
     REMOVE_ACCOUNT
     SET_NONCES
     CONFIRM
+    KEEP_PERMISSIONS
+    SET_CLIENT
     SHELL_VERBS = 100
     # Verbs from here on are of a plane with sockets.
 
@@ -35,6 +39,14 @@ cdef enum:
     FLAG_NO_RESPONDERS = 16
     FLAG_ACCOUNT_OMITTED = 32
     FLAG_ALL_ACCOUNTS = 64
+
+
+cdef struct ClientTerms:
+    # What follows RESUME_CLIENT and SET_CLIENT.
+    int64_t permissions
+    # A number; 0: everything.
+    int64_t max_subscriptions
+    int64_t max_payload
 
 
 cdef char* command_chars(Command* command) noexcept nogil

@@ -11,11 +11,14 @@ from framework.dataplane._interest cimport subscription_add
 from framework.dataplane._links cimport link_of, link_received, link_register, link_row, link_window
 from framework.dataplane._output cimport output_append
 from framework.dataplane._parser cimport parse
+from framework.dataplane._permissions cimport link_permit, may_subscribe, needs_filter, permission_table_keep
 from framework.dataplane._sinkbatch cimport sink_flush, sink_release
 from framework.dataplane._state cimport (
-    CLIENT, RECORD_CONFIRMED, RECORD_LINKS, RECORD_SUBSCRIPTIONS, ROUTE, ClosedStateC, Command, Limits, Link, Record, Row, Sink, State,
-    Subscription,
+    CLIENT, MAX_SUBSCRIPTIONS_EXCEEDED, RECORD_CONFIRMED, RECORD_LINKS, RECORD_SUBSCRIPTIONS, ROUTE, ClosedStateC, Command, Limits,
+    Link, Record, Row, Sink, State, Subscription,
 )
+from framework.dataplane._violations cimport SUBSCRIPTION_ENDED, violation_say
+from framework.sublist._sublist cimport Interest, sublist_touch
 
 cdef enum:
     SECOND_NS = 1000000000
@@ -58,6 +61,43 @@ cdef void _resume(State* state, Link* link) noexcept nogil:
         state.shell.watch(state.shell.self, link)
 
 
+cdef void _set_terms(State* state, Link* link, Command* command) noexcept nogil:
+    """Put what only this client may and may not do in force."""
+    cdef ClientTerms* terms = <ClientTerms*> command_chars(command)
+    link_permit(link, state.permissions[terms.permissions] if terms.permissions else NULL)
+    link.max_subscriptions = terms.max_subscriptions
+    link.max_payload = terms.max_payload
+    if link.memo != NULL:
+        link.memo.line_length = 0
+
+
+cdef void _set_client(State* state, Link* link, Command* command) noexcept nogil:
+    """Change a client's terms; subscriptions that are not allowed any more end. Source: `client.go`, `processSubsOnConfigReload`."""
+    cdef Subscription* subscription = link.subscriptions
+    cdef Subscription* following
+    cdef Interest* interest
+    if link.kind != CLIENT:
+        return
+    _set_terms(state, link, command)
+    while subscription != NULL:
+        following = subscription.next
+        interest = &subscription.interest
+        subscription.filtered = needs_filter(link, interest.subject, interest.subject_length)
+        if may_subscribe(link, interest.subject, interest.subject_length, interest.queue, interest.queue_length):
+            # Who publishes to it may have remembered that it is heard there, or not.
+            sublist_touch(&subscription.account.sublist, interest)
+        else:
+            violation_say(
+                state, link, SUBSCRIPTION_ENDED, interest.subject, interest.subject_length, interest.queue, interest.queue_length,
+                subscription.sid, subscription.sid_length,
+            )
+            subscription_drop(state, subscription)
+        subscription = following
+    if 0 <= link.max_subscriptions < link.subscription_count:
+        link_say(state, link, b"-ERR 'maximum subscriptions exceeded'\r\n")
+        link_doom(state, link, MAX_SUBSCRIPTIONS_EXCEEDED, True, NULL)
+
+
 cdef void _resume_client(State* state, Link* link, Command* command) noexcept nogil:
     if link.kind != CLIENT:
         return
@@ -68,8 +108,7 @@ cdef void _resume_client(State* state, Link* link, Command* command) noexcept no
     link.no_responders = command.flags & FLAG_NO_RESPONDERS != 0
     link.protocol = <int> command.other
     link.account = state.accounts[command.number]
-    if link.memo != NULL:
-        link.memo.line_length = 0
+    _set_terms(state, link, command)
     link_register(state, link)
     if link.verbose and not link.implied:
         link_say(state, link, b"+OK\r\n")
@@ -266,12 +305,17 @@ cdef void command_apply(State* state, Command* command) noexcept nogil:
         state.nonces[command.other] = command.number != 0
     elif command.verb == CONFIRM:
         _confirm(state, command)
+    elif command.verb == KEEP_PERMISSIONS:
+        permission_table_keep(state, <uint32_t> command.number, command.permissions)
+        command.permissions = NULL
     else:
         link = link_of(state, command.link)
         if link == NULL:
             return
         if command.verb == RESUME_CLIENT:
             _resume_client(state, link, command)
+        elif command.verb == SET_CLIENT:
+            _set_client(state, link, command)
         elif command.verb == RESUME:
             _resume(state, link)
         elif command.verb == REGISTER_ROUTE:

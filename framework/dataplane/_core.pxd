@@ -30,6 +30,13 @@ cdef class Core:
     cdef dict account_indexes
     # By name.
     cdef set removed_accounts
+    cdef dict permissions
+    # [permissions, how often they were added] by number.
+    cdef dict permission_numbers
+    cdef list free_permissions
+    cdef object permissions_lock
+    cdef uint64_t next_permissions
+    # Tables made so far: a table is never taken for another one.
     cdef int64_t next_sink
 
     cdef void begin_turn(self, int64_t now_ns) noexcept nogil
@@ -37,4 +44,5 @@ cdef class Core:
     cdef void apply_shell(self, Command* command) noexcept nogil
     cdef Command* _order(self, int verb, uint64_t link, int64_t number, int64_t other, bytes data) except NULL
     cdef void _post(self, Command* command) noexcept nogil
+    cdef bytes _terms(self, permissions, max_subscriptions, max_payload)
     cdef object _feed_parked(self, Link* link, const char* at, size_t count)

@@ -6,6 +6,7 @@ from typing_extensions import disjoint_base
 from framework.dataplane.event import Event
 from framework.dataplane.limits import PlaneLimits
 from framework.dataplane.link import LinkId, LinkKind
+from framework.dataplane.permissions import Permissions
 from framework.dataplane.sink import Overflow, SinkId
 from framework.dataplane.totals import AccountTraffic, SublistCounters, Totals
 from framework.wire.closed_state import ClosedState
@@ -21,6 +22,9 @@ class Core:
         link: LinkId,
         *,
         account: int = 0,
+        permissions: int = 0,
+        max_subscriptions: int = -1,
+        max_payload: int = -1,
         verbose: bool,
         pedantic: bool,
         echo: bool,
@@ -28,6 +32,16 @@ class Core:
         no_responders: bool,
         protocol: int,
     ) -> None: ...
+    def set_client(
+        self,
+        link: LinkId,
+        *,
+        permissions: int,
+        max_subscriptions: int = -1,
+        max_payload: int = -1,
+    ) -> None: ...
+    def add_permissions(self, permissions: Permissions) -> int: ...
+    def drop_permissions(self, permissions: int) -> None: ...
     def resume(self, link: LinkId) -> None: ...
     def register_route(
         self,

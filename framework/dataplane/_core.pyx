@@ -3,7 +3,7 @@
 Commands are posted by any thread and applied in order at the beginning of the next turn. Events gather during a turn and are handed over
 at its end. A `Plane` turns the core in a loop thread of its own; tests and the simulator turn it themselves.
 
-Size: one method a command, each a few lines that check and post; whoever looks for a command finds it here.
+Size: all that a plane can be told stands in one class, each command in some lines.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -13,9 +13,9 @@ from libc.string cimport memcpy
 
 from framework.dataplane._commands cimport (
     ADD_ACCOUNT, ANNOUNCE_INFO, ASK_LINKS, ASK_SUBSCRIPTIONS, CLOSE, CONFIRM, FLAG_ACCOUNT_OMITTED, FLAG_ALL_ACCOUNTS, FLAG_ECHO,
-    FLAG_HEADERS, FLAG_NO_RESPONDERS, FLAG_PEDANTIC, FLAG_VERBOSE, PUBLISH, REGISTER_ROUTE, REMOVE_ACCOUNT, RESUME, RESUME_CLIENT,
-    SEND, SET_INFO, SET_LIMITS, SET_NONCES, SET_TRACE, SHELL_VERBS, SUBSCRIBE_SINK, UNSUBSCRIBE_SINK, WATCH_INTEREST, command_apply,
-    command_chars,
+    FLAG_HEADERS, FLAG_NO_RESPONDERS, FLAG_PEDANTIC, FLAG_VERBOSE, KEEP_PERMISSIONS, PUBLISH, REGISTER_ROUTE, REMOVE_ACCOUNT,
+    RESUME, RESUME_CLIENT, SEND, SET_CLIENT, SET_INFO, SET_LIMITS, SET_NONCES, SET_TRACE, SHELL_VERBS, SUBSCRIBE_SINK,
+    UNSUBSCRIBE_SINK, WATCH_INTEREST, ClientTerms, command_apply, command_chars,
 )
 from framework.dataplane._events cimport event_made
 from framework.dataplane._interest cimport is_valid_subject
@@ -24,6 +24,8 @@ from framework.dataplane._links cimport (
     state_sweep,
 )
 from framework.dataplane._output cimport output_sent
+from framework.dataplane._permissions cimport permission_table_release
+from framework.dataplane._rules cimport table_made
 from framework.dataplane._sinkbatch cimport atomic_add, batch_free, seen_pointer, sink_release
 from framework.dataplane._state cimport (
     READ_BLOCK_BYTES, RECORD_DELIVERED, RECORD_TRACE, STALL_PENDING_BYTES, Account, Command, Farewell, Limits, Link, Record, Segment,
@@ -33,10 +35,12 @@ from framework.sublist._bytes cimport COPY_SLACK
 from framework.sublist._sublist cimport SublistState
 
 import os
+import threading
 from collections.abc import Sequence
 
 from framework.dataplane.limits import PlaneLimits
 from framework.dataplane.link import LinkKind
+from framework.dataplane.permissions import Permissions
 from framework.dataplane.sink import Overflow
 from framework.dataplane.totals import AccountTraffic, SublistCounters, Totals
 from framework.wire.closed_state import ClosedState
@@ -97,6 +101,10 @@ cdef class Core:
         self.wake_fd = self.event_write_fd = self.event_fd = -1
         self.account_indexes = {b"$G": 0}
         self.removed_accounts = set()
+        self.permissions = {}
+        self.permission_numbers = {}
+        self.free_permissions = []
+        self.permissions_lock = threading.Lock()
         self.next_sink = 0
         self.state = state_new(&made, seed)
         if self.state == NULL:
@@ -110,6 +118,8 @@ cdef class Core:
             self.first_command = command.next
             if command.sink != NULL:
                 sink_release(command.sink)
+            if command.permissions != NULL:
+                permission_table_release(command.permissions)
             free(command)
         while self.first_shared != NULL:
             record = self.first_shared
@@ -210,18 +220,86 @@ cdef class Core:
             self._post(self._order(ANNOUNCE_INFO, 0, 0, 0, b""))
 
     def resume_client(
-        self, link: int, *, account: int = 0, verbose: bool, pedantic: bool, echo: bool, headers: bool, no_responders: bool,
-        protocol: int,
+        self, link: int, *, account: int = 0, permissions: int = 0, max_subscriptions: int = -1, max_payload: int = -1,
+        verbose: bool, pedantic: bool, echo: bool, headers: bool, no_responders: bool, protocol: int,
     ) -> None:
-        """Accept a client's CONNECT: it may act in `account` from now on."""
+        """Accept a client's CONNECT: it may act in `account` from now on.
+
+        Args:
+            link: A client that is parked.
+            account: Index of its account.
+            permissions: A number that `add_permissions` gave, which is not dropped yet; 0: it may do everything.
+            max_subscriptions: Of this client, beside the limit of all; negative: no other.
+            max_payload: Bytes of a message of this client, beside the limit of all; negative: no other.
+        """
         if not 0 <= account < len(self.account_indexes):
             raise ValueError(f"no account {account}")
-        cdef Command* command = self._order(RESUME_CLIENT, link, account, 1 if protocol else 0, b"")
+        cdef Command* command = self._order(
+            RESUME_CLIENT, link, account, 1 if protocol else 0, self._terms(permissions, max_subscriptions, max_payload)
+        )
         command.flags = (
             FLAG_VERBOSE * bool(verbose) + FLAG_PEDANTIC * bool(pedantic) + FLAG_ECHO * bool(echo) + FLAG_HEADERS * bool(headers)
             + FLAG_NO_RESPONDERS * bool(no_responders)
         )
         self._post(command)
+
+    def set_client(self, link: int, *, permissions: int, max_subscriptions: int = -1, max_payload: int = -1) -> None:
+        """Change what a client may do; see `resume_client`. Subscriptions that are not allowed any more end, and it is told.
+
+        A client with more subscriptions than it may have is closed.
+        """
+        self._post(self._order(SET_CLIENT, link, 0, 0, self._terms(permissions, max_subscriptions, max_payload)))
+
+    cdef bytes _terms(self, permissions, max_subscriptions, max_payload):
+        cdef ClientTerms terms
+        if permissions and permissions not in self.permissions:
+            raise ValueError(f"no permissions {permissions}")
+        terms.permissions = permissions
+        terms.max_subscriptions = max_subscriptions
+        terms.max_payload = max_payload
+        return PyBytes_FromStringAndSize(<char*> &terms, sizeof(terms))
+
+    def add_permissions(self, permissions: Permissions) -> int:
+        """Return the number of these permissions, which are made when they are new. Each call is answered by one `drop_permissions`.
+
+        Raises:
+            ValueError: A rule is no valid subject, or no subject and queue group.
+        """
+        cdef Command* command
+        if permissions == Permissions():
+            return 0
+        with self.permissions_lock:
+            number = self.permission_numbers.get(permissions)
+            if number is None:
+                command = self._order(KEEP_PERMISSIONS, 0, 0, 0, b"")
+                self.next_permissions += 1
+                try:
+                    command.permissions = table_made(permissions, self.state.seed, self.next_permissions)
+                except BaseException:
+                    free(command)
+                    raise
+                number = self.free_permissions.pop() if self.free_permissions else len(self.permissions) + 1
+                command.number = number
+                self.permission_numbers[permissions] = number
+                self.permissions[number] = [permissions, 0]
+                self._post(command)
+            self.permissions[number][1] += 1
+            return number
+
+    def drop_permissions(self, permissions: int) -> None:
+        """Let go of what `add_permissions` gave. Clients that have it keep it until they are told otherwise."""
+        if not permissions:
+            return
+        with self.permissions_lock:
+            if permissions not in self.permissions:
+                raise ValueError(f"no permissions {permissions}")
+            held = self.permissions[permissions]
+            held[1] -= 1
+            if held[1] == 0:
+                del self.permissions[permissions]
+                del self.permission_numbers[held[0]]
+                self.free_permissions.append(permissions)
+                self._post(self._order(KEEP_PERMISSIONS, 0, permissions, 0, b""))
 
     def resume(self, link: int) -> None:
         """Let a parked link go on without registering it: an accepted route whose CONNECT was good."""

@@ -14,6 +14,8 @@ from libc.string cimport memcmp, memcpy, strlen
 from framework.dataplane._output cimport (
     output_append, output_commit, output_mark, output_reserve, output_segment,
 )
+from framework.dataplane._permissions cimport is_allowed_to_publish, may_hear
+from framework.dataplane._replies cimport reply_owe
 from framework.dataplane._sinkbatch cimport atomic_add, atomic_get, sink_put
 from framework.dataplane._state cimport (
     CLIENT, RECORD_DELIVERED, RECORD_INTEREST, RECORD_TRACE, REFERENCE_BYTES, REFERENCE_PENDING_BYTES, ROUTE,
@@ -326,6 +328,12 @@ cdef void _count_out(State* state, Link* to, Message* message, size_t length) no
             state.stalled_by = to
 
 
+cdef void _may_answer(State* state, Link* to, Message* message) noexcept nogil:
+    """Let a client publish to the reply of what it was sent, unless it may anyway."""
+    if not is_allowed_to_publish(state, to, message.reply, message.reply_length):
+        reply_owe(state, to, message.reply, message.reply_length)
+
+
 cdef bint _to_client(State* state, Link* to, Subscription* subscription, Message* message) noexcept nogil:
     """Write MSG or HMSG; False: it can't be delivered there."""
     cdef const char* body = message.body
@@ -334,6 +342,8 @@ cdef bint _to_client(State* state, Link* to, Subscription* subscription, Message
     cdef char* room
     cdef char* at
     if to.doomed or subscription.dead or (to == message.source and not to.echo):
+        return False
+    if subscription.filtered and not may_hear(state, subscription, message.subject, message.subject_length):
         return False
     if header and not to.headers:
         body += header
@@ -373,6 +383,8 @@ cdef bint _to_client(State* state, Link* to, Subscription* subscription, Message
         link_doom(state, to, WRITE_ERROR, False, "no memory")
         return False
     _count_out(state, to, message, length)
+    if to.replies != NULL and message.reply_length:
+        _may_answer(state, to, message)
     return True
 
 

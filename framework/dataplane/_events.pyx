@@ -7,17 +7,19 @@ from framework.dataplane._delivery cimport record_chars
 from framework.dataplane._sinkbatch cimport batch_made
 from framework.dataplane._state cimport (
     RECORD_CLOSED, RECORD_CONFIRMED, RECORD_DELIVERED, RECORD_ERR, RECORD_GREETING, RECORD_INTEREST, RECORD_LINKS, RECORD_OPENED,
-    RECORD_PONG, RECORD_TRACE, Record, Row,
+    RECORD_PONG, RECORD_TRACE, RECORD_VIOLATED, Record, Row,
 )
+from framework.dataplane._violations cimport ViolationRecord
 
 from framework.dataplane.event import (
     Closed, Confirmed, Delivered, ErrReceived, Greeting, InterestChanged, LinksAnswered, Opened, PongReceived,
-    SubscriptionsAnswered, Traced,
+    SubscriptionsAnswered, Traced, Violated, Violation,
 )
 from framework.dataplane.link import LinkKind, LinkRow, SubscriptionRow
 from framework.wire.closed_state import ClosedState
 
 KINDS = tuple(LinkKind)
+VIOLATIONS = tuple(Violation)
 REASONS = {int(reason): reason for reason in ClosedState}
 
 
@@ -51,6 +53,19 @@ cdef object _subscriptions_made(Record* record):
     return SubscriptionsAnswered(record.number, tuple(rows))
 
 
+cdef object _violation_made(Record* record):
+    cdef ViolationRecord head
+    cdef bytes text
+    cdef size_t sid
+    memcpy(&head, record_chars(record), sizeof(head))
+    text = _text(record)[sizeof(head):]
+    sid = head.subject_length + head.queue_length
+    return Violated(
+        record.link, KINDS[record.kind], VIOLATIONS[record.number], text[: head.subject_length], text[head.subject_length : sid],
+        text[sid:], head.missed,
+    )
+
+
 cdef object event_made(Record* record):
     cdef Row* rows
     cdef size_t at
@@ -82,6 +97,8 @@ cdef object event_made(Record* record):
     if record.type == RECORD_INTEREST:
         text = _text(record)
         return InterestChanged(record.number, text[: record.link], text[record.link + 1 :], record.other)
+    if record.type == RECORD_VIOLATED:
+        return _violation_made(record)
     if record.type == RECORD_CONFIRMED:
         return Confirmed(record.number)
     if record.type == RECORD_LINKS:

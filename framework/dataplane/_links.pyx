@@ -16,13 +16,14 @@ from framework.dataplane._output cimport (
     block_chars, block_drop, block_new, output_discard,
 )
 from framework.dataplane._parser cimport parse
+from framework.dataplane._permissions cimport link_permit, permissions_free
 from framework.dataplane._sinkbatch cimport (
     atomic_add_users, atomic_get, batch_free, sink_flush, sink_is_full, sink_release,
 )
 from framework.dataplane._state cimport (
     AUTHENTICATION_TIMEOUT, CLIENT, CLIENT_CLOSED, DETAIL_BYTES, FRAME_OWN_BLOCK_BYTES, MAX_CONNECTIONS_EXCEEDED, READ_BLOCK_BYTES,
     READ_ERROR, RECORD_CLOSED, RECORD_OPENED, RECORDS_WAITING_BYTES, ROUTE, SLOW_CONSUMER_WRITE_DEADLINE, STALE_CONNECTION,
-    STALL_NS, SYSTEM, Account, Block, Farewell, Limits, Link, LinkKindC, Record, Row, Segment, Sink, State, Subscription,
+    STALL_NS, SYSTEM, VIOLATIONS_A_TICK, Account, Block, Farewell, Limits, Link, LinkKindC, Record, Row, Segment, Sink, State, Subscription,
 )
 from framework.sublist._bytes cimport hash_bytes
 from framework.sublist._table cimport table_clear
@@ -43,6 +44,7 @@ cdef State* state_new(Limits* limits, uint64_t seed) noexcept nogil:
     if state == NULL:
         return NULL
     state.limits = limits[0]
+    state.violations_left = VIOLATIONS_A_TICK
     state.seed = seed
     state.random = hash_bytes(seed, b"queue members", 13)
     state.nonce_random = hash_bytes(seed, b"nonces", 6)
@@ -106,6 +108,7 @@ cdef void state_free(State* state) noexcept nogil:
     free(state.system)
     table_clear(&state.sids)
     accounts_free(state)
+    permissions_free(state)
     free(state.slots)
     free(state.generations)
     free(state.free_slots)
@@ -187,6 +190,7 @@ cdef Link* link_open(State* state, LinkKindC kind, bint accepted, const char* ho
     link.verbose = link.pedantic = link.echo = 1
     # What a client has that sends no CONNECT. Source: nats-server `client.go`, `defaultOpts`.
     link.account = state.accounts[0]
+    link.max_payload = link.max_subscriptions = -1
     link.opened_ns = link.received_ns = state.now_ns
     first = min(state.limits.ping_interval_ns, (2 if kind == CLIENT else 1) * <int64_t> SECOND_NS)
     # At random by up to a fifth. Source: nats-server `client.go`, `setFirstPingTimer`.
@@ -441,6 +445,7 @@ cdef void links_tick(State* state) noexcept nogil:
     if state.now_ns < state.tick_due_ns:
         return
     state.tick_due_ns = state.now_ns + TICK_NS
+    state.violations_left = VIOLATIONS_A_TICK
     for at in range(state.link_count):
         link = state.links[at]
         if link.doomed:
@@ -532,6 +537,7 @@ cdef void _bury(State* state, Link* link) noexcept nogil:
         block_drop(state, link.big)
     free(link.left)
     free(link.memo)
+    link_permit(link, NULL)
     state.link_count -= 1
     state.links[link.place] = state.links[state.link_count]
     state.links[link.place].place = link.place

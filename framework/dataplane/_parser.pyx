@@ -26,12 +26,17 @@ from framework.dataplane._delivery cimport (
 from framework.dataplane._interest cimport (
     is_literal_subject, is_valid_subject, subscription_add, subscription_find,
 )
-from framework.dataplane._output cimport output_append, output_commit, output_reserve
+from framework.dataplane._output cimport output_commit, output_reserve
+from framework.dataplane._permissions cimport ALLOWED, FORBIDDEN, Allowed, may_hear, may_publish, may_subscribe, needs_filter
 from framework.dataplane._state cimport (
     AUTHENTICATION_VIOLATION, CLIENT, LINE_BYTES_MAX, MAX_CONTROL_LINE_EXCEEDED, MAX_PAYLOAD_EXCEEDED, MEMO_HEAD_BYTES, MEMO_LINE_BYTES,
     PARSE_ERROR, PROTOCOL_VIOLATION, QUEUES_MAX, RECORD_ERR, RECORD_GREETING, RECORD_PONG, REFERENCE_BYTES,
     ROUTE, ROUTE_CONTROL_LINE_FACTOR, SYSTEM, Account, Block, ClosedStateC, Link, Memo, Message, Record, State,
     Subscription,
+)
+from framework.dataplane._violations cimport (
+    PUBLISH_REPLY, PUBLISH_SUBJECT, SUBSCRIBE, SUBSCRIBE_TOKENS, ViolationC, is_reserved_group, is_reserved_reply, is_reserved_subject,
+    violation_say,
 )
 from framework.sublist._bytes cimport copy_short, same_bytes, write_decimal
 from framework.sublist._sublist cimport Match, sublist_fresh, sublist_match, sublist_touch
@@ -264,6 +269,9 @@ cdef void _aim(State* state, Link* link, Memo* memo) noexcept nogil:
         target = <Subscription*> match.plain[0]
         if target.sink != NULL or target.max_msgs or (target.link == link and not link.echo):
             return
+        if target.filtered and not may_hear(state, target, memo.line + memo.subject_at, memo.subject_length):
+            memo.simple = True
+            return
         if memo.subject_length + target.sid_length + 32 > MEMO_HEAD_BYTES or memo.body_length >= REFERENCE_BYTES:
             return
         at = memo.head
@@ -374,7 +382,9 @@ cdef char* _repeat(State* state, Link* link, char* at, char* end, Block* block) 
 cdef char* _take_body(State* state, Link* link, Message* message, char* line, char* body, char* end, size_t* need) noexcept nogil:
     """Return what follows the body; NULL when it is not complete (`need` says how long the frame is) or was refused."""
     cdef size_t length = message.body_length
-    if <int64_t> length > state.limits.max_payload and link.kind == CLIENT:
+    if link.kind == CLIENT and (
+        <int64_t> length > state.limits.max_payload or (link.max_payload >= 0 and <int64_t> length > link.max_payload)
+    ):
         _refuse(state, link, MAX_PAYLOAD_EXCEEDED, b"Maximum Payload Violation", NULL)
         return NULL
     if <size_t> (end - body) < length + 2:
@@ -387,6 +397,19 @@ cdef char* _take_body(State* state, Link* link, Message* message, char* line, ch
     return body + length + 2
 
 
+cdef Allowed _check_publish(State* state, Link* link, Message* message) noexcept nogil:
+    """Whether a client may publish this; it is told when not. Source: nats-server `client.go`, `processInboundClientMsg`."""
+    cdef Allowed allowed = FORBIDDEN
+    if not is_reserved_subject(message.subject, message.subject_length):
+        allowed = may_publish(state, link, message.subject, message.subject_length)
+    if allowed == FORBIDDEN:
+        violation_say(state, link, PUBLISH_SUBJECT, message.subject, message.subject_length, NULL, 0, NULL, 0)
+    elif message.reply_length and is_reserved_reply(message.reply, message.reply_length):
+        violation_say(state, link, PUBLISH_REPLY, message.reply, message.reply_length, NULL, 0, NULL, 0)
+        return FORBIDDEN
+    return allowed
+
+
 cdef char* _publish(
     State* state, Link* link, Line* words, bint headers, char* line, char* body, char* end, Block* block, size_t* need
 ) noexcept nogil:
@@ -396,6 +419,7 @@ cdef char* _publish(
     cdef int64_t total, header = 0
     cdef char* rest
     cdef int served
+    cdef Allowed allowed = ALLOWED
     if words.count != 1 + sizes and words.count != 2 + sizes:
         _refuse(state, link, PROTOCOL_VIOLATION, b"Unknown Protocol Operation", b"wrong number of words in PUB")
         return NULL
@@ -424,13 +448,17 @@ cdef char* _publish(
     _count_in(state, link, link.account, 1, total)
     if link.pedantic and not is_literal_subject(message.subject, message.subject_length):
         _complain(state, link, b"Invalid Publish Subject")
+    if link.kind == CLIENT:
+        allowed = _check_publish(state, link, &message)
+        if allowed == FORBIDDEN:
+            return rest
     if link.verbose:
         link_say(state, link, b"+OK\r\n")
     served = deliver(state, &message)
     if served == 0 and message.reply_length and link.no_responders and not link.doomed:
         _no_responders(state, &message)
     if (not link.verbose and not state.trace and not headers and message.reply_length == 0 and not link.pedantic
-            and body - line <= MEMO_LINE_BYTES):
+            and body - line <= MEMO_LINE_BYTES and allowed == ALLOWED):
         _remember(state, link, line, body - line, &message)
     return rest
 
@@ -506,30 +534,51 @@ cdef int64_t _tokens(Line* words) noexcept nogil:
     return count
 
 
+cdef bint _check_subscribe(State* state, Link* link, Line* words) noexcept nogil:
+    """Whether a client may subscribe so; it is told when not. Source: nats-server `client.go`, `processSubEx`."""
+    cdef const char* queue = words.words[1]
+    cdef uint32_t queue_length = words.lengths[1] if words.count == 3 else 0
+    cdef int64_t most = link.max_subscriptions
+    cdef ViolationC violation = SUBSCRIBE
+    if is_reserved_group(queue, queue_length) or not may_subscribe(link, words.words[0], words.lengths[0], queue, queue_length):
+        pass
+    elif state.limits.max_subscription_tokens > 0 and _tokens(words) > state.limits.max_subscription_tokens:
+        violation = SUBSCRIBE_TOKENS
+    elif (state.limits.max_subscriptions > 0 and link.subscription_count >= state.limits.max_subscriptions) or (
+        most >= 0 and link.subscription_count >= most
+    ):
+        _complain(state, link, b"maximum subscriptions exceeded")
+        return False
+    else:
+        return True
+    violation_say(
+        state, link, violation, words.words[0], words.lengths[0], queue, queue_length,
+        words.words[words.count - 1], words.lengths[words.count - 1],
+    )
+    return False
+
+
 cdef void _subscribe(State* state, Link* link, Line* words) noexcept nogil:
     """Handle SUB."""
     cdef uint32_t last = words.count - 1
+    cdef Subscription* made
     if words.count != 2 and words.count != 3:
         _refuse(state, link, PROTOCOL_VIOLATION, b"Unknown Protocol Operation", b"wrong number of words in SUB")
         return
-    if not is_valid_subject(words.words[0], words.lengths[0]):
-        _complain(state, link, b"Invalid Subject")
-        return
-    if state.limits.max_subscription_tokens > 0 and link.kind == CLIENT and _tokens(words) > state.limits.max_subscription_tokens:
-        link_say(state, link, b"-ERR 'Permissions Violation for Subscription to \"")
-        output_append(state, link, words.words[0], words.lengths[0])
-        link_say(state, link, b"\", too many tokens'\r\n")
+    if link.kind == CLIENT and not _check_subscribe(state, link, words):
         return
     if subscription_find(state, link, words.words[last], words.lengths[last]) == NULL:
-        if state.limits.max_subscriptions > 0 and link.subscription_count >= state.limits.max_subscriptions and link.kind == CLIENT:
-            _complain(state, link, b"maximum subscriptions exceeded")
+        if not is_valid_subject(words.words[0], words.lengths[0]):
+            _complain(state, link, b"Invalid Subject")
             return
-        if subscription_add(
+        made = subscription_add(
             state, link, link.account, words.words[last], words.lengths[last], words.words[0], words.lengths[0],
             words.words[1], words.lengths[1] if words.count == 3 else 0, 1,
-        ) == NULL:
+        )
+        if made == NULL:
             _refuse(state, link, PROTOCOL_VIOLATION, b"Insufficient Memory", NULL)
             return
+        made.filtered = needs_filter(link, words.words[0], words.lengths[0])
     if link.verbose:
         link_say(state, link, b"+OK\r\n")
 

@@ -36,6 +36,12 @@ cdef enum:
     DETAIL_BYTES = 256
     ACCOUNTS_FOREIGN_MAX = 65536
     # That routes speak of and that are not ours.
+    VERDICT_SETS = 8192
+    VERDICT_BYTES = 104
+    # Of a subject and a queue group whose verdict is remembered.
+    REPLIES_MAX = 65536
+    # Answers that one client may owe.
+    VIOLATIONS_A_TICK = 100
     TRACES_MAX = 10000
     # That may wait for the log; more are not recorded.
 
@@ -64,6 +70,7 @@ cdef enum ClosedStateC:
     MAX_CONNECTIONS_EXCEEDED = 15
     MAX_PAYLOAD_EXCEEDED = 16
     MAX_CONTROL_LINE_EXCEEDED = 17
+    MAX_SUBSCRIPTIONS_EXCEEDED = 18
     SERVER_SHUTDOWN = 21
     MSG_HEADER_VIOLATION = 27
 
@@ -138,6 +145,60 @@ cdef struct Subscription:
     const char* sid
     uint32_t sid_length
     uint8_t dead
+    uint8_t filtered
+    # Some of its messages may be denied to its client.
+
+
+cdef struct Rule:
+    # A subject, or one with a queue group, that is allowed or (as interest of others) denied; its chars follow.
+    Interest interest
+    Rule* next
+    Rule* next_filter
+
+
+cdef struct PermissionTable:
+    uint64_t serial
+    int64_t users
+    # Its number, and links; the loop alone counts.
+    uint8_t publish_checked
+    uint8_t publish_limited
+    # Only what a rule allows; else all but what is denied.
+    uint8_t subscribe_checked
+    uint8_t subscribe_limited
+    uint8_t answers
+    int64_t answers_max
+    int64_t answers_ns
+    SublistState publish
+    SublistState subscribe
+    Rule* rules
+    Rule* filters
+    # That deny to subscribe.
+
+
+cdef struct Verdict:
+    # What a table says of a subject, and which it was.
+    uint64_t hash
+    uint64_t serial
+    uint16_t length
+    uint16_t queue_length
+    uint8_t allowed
+    char chars[VERDICT_BYTES + 3]
+
+
+cdef struct Reply:
+    # A subject to which a client owes answers; its chars follow.
+    Key key
+    Reply* next
+    # Younger.
+    Reply* previous
+    int64_t left
+    int64_t until_ns
+
+
+cdef struct Replies:
+    Table table
+    Reply* first
+    Reply* last
 
 
 cdef struct Memo:
@@ -197,6 +258,13 @@ cdef struct Link:
     uint32_t place
     # In the list of all links.
     Account* account
+    PermissionTable* permissions
+    # NULL: it may say and hear everything.
+    Replies* replies
+    # NULL: what it is sent allows it nothing.
+    int64_t max_payload
+    int64_t max_subscriptions
+    # Of this client alone; negative: no other limit than everybody's.
     Subscription* subscriptions
     char* left
     # Bytes of an incomplete frame.
@@ -307,6 +375,7 @@ cdef enum RecordType:
     RECORD_SUBSCRIPTIONS
     RECORD_TRACE
     RECORD_CONFIRMED
+    RECORD_VIOLATED
 
 
 cdef struct Record:
@@ -334,6 +403,7 @@ cdef struct Command:
     size_t length
     size_t split
     Sink* sink
+    PermissionTable* permissions
 
 
 cdef struct Limits:
@@ -429,6 +499,14 @@ cdef struct State:
     uint32_t link_count
     uint32_t link_room
     Link* system
+    PermissionTable** permissions
+    # By number; a hole is NULL.
+    uint32_t permission_room
+    Verdict* verdicts
+    # Two of each set, the younger first; NULL before anybody asked.
+    uint32_t violations_left
+    uint32_t violations_missed
+    # Not reported, since the last one that was.
     Table sids
     Link* dirty
     Link** doomed

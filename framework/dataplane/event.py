@@ -6,6 +6,7 @@ Of one link, `Opened` comes first and `Closed` last.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
@@ -127,6 +128,34 @@ class Traced:
     """As it was on the wire, without CR LF, at most 1,024 bytes; escape it before it is shown."""
 
 
+class Violation(IntEnum):
+    """What a client did that it may not."""
+
+    PUBLISH = 0
+    REPLY = 1
+    """It asked for answers on a subject that only servers use; `subject` is that one."""
+    SUBSCRIBE = 2
+    TOKENS = 3
+    """It subscribed to a subject with too many of them."""
+    ENDED = 4
+    """Nothing: what it had subscribed is not allowed any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Violated:
+    """A client did what it may not; it was told, and stays. At most 500 a second are reported."""
+
+    link: LinkId
+    kind: LinkKind
+    violation: Violation
+    subject: bytes
+    """As the client wrote it; escape it before it is shown."""
+    queue: bytes
+    sid: bytes
+    missed: int
+    """Violations of any clients before this one that were not reported."""
+
+
 @dataclass(frozen=True, slots=True)
 class Confirmed:
     """Answer to `confirm`: all commands before it are in force."""
@@ -146,4 +175,5 @@ Event: TypeAlias = (
     | LinksAnswered
     | SubscriptionsAnswered
     | Traced
+    | Violated
 )

@@ -24,9 +24,13 @@ class ResponsePermission:
     """A client may publish to the reply subjects of what it gets. Source: `auth.go`."""
 
     max_msgs: int = 1
-    """Answers to one request; -1: as many as it likes."""
+    """Answers to one request; -1: as many as it likes; 0: as many as by default."""
     expires_s: float = 120.0
-    """After the request; negative: never."""
+    """After the request; negative: never; 0: as by default."""
+
+
+DEFAULT_ANSWERS = ResponsePermission()
+"""What zeros stand for. Source: nats-server `auth.go`, `validateResponsePermissions`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

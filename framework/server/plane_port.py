@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     import socket
 
     from framework.dataplane.limits import PlaneLimits
+    from framework.dataplane.permissions import Permissions
     from framework.dataplane.totals import AccountTraffic, SublistCounters, Totals
     from framework.spec import Event, LinkId, LinkKind
 
@@ -47,6 +48,9 @@ class ServerPlane(PlaneControl, Protocol):
         link: LinkId,
         *,
         account: int = 0,
+        permissions: int = 0,
+        max_subscriptions: int = -1,
+        max_payload: int = -1,
         verbose: bool,
         pedantic: bool,
         echo: bool,
@@ -54,7 +58,37 @@ class ServerPlane(PlaneControl, Protocol):
         no_responders: bool,
         protocol: int,
     ) -> None:
-        """Let a client that is parked after its CONNECT begin."""
+        """Let a client that is parked after its CONNECT begin; see `set_client`."""
+        ...
+
+    def set_client(
+        self,
+        link: LinkId,
+        *,
+        permissions: int,
+        max_subscriptions: int = -1,
+        max_payload: int = -1,
+    ) -> None:
+        """Change what a client may do; what it has subscribed and may not any more, ends.
+
+        Args:
+            link: A client that has begun.
+            permissions: A number of `add_permissions`; 0: everything.
+            max_subscriptions: Negative: no other limit than that of all. With more it is closed.
+            max_payload: Bytes; negative: no other limit than that of all.
+        """
+        ...
+
+    def add_permissions(self, permissions: Permissions) -> int:
+        """Return the number of these permissions; each call is answered by a `drop_permissions`.
+
+        Raises:
+            ValueError: A rule is no valid subject, or no subject and queue group.
+        """
+        ...
+
+    def drop_permissions(self, permissions: int) -> None:
+        """Let go of a number; clients that have it keep what it stands for."""
         ...
 
     def remove_account(self, account: int) -> None:

@@ -14,6 +14,8 @@ from framework.dataplane.event import (
     PongReceived,
     SubscriptionsAnswered,
     Traced,
+    Violated,
+    Violation,
 )
 from framework.dataplane.link import LinkId, LinkKind, LinkRow, SubscriptionRow
 from framework.dataplane.permissions import Permissions, ResponsePermission, SubjectRules
@@ -119,4 +121,6 @@ __all__ = [
     "TapSpec",
     "TlsPeer",
     "Traced",
+    "Violated",
+    "Violation",
 ]
