@@ -11,6 +11,7 @@ from libc.string cimport memcmp, memcpy
 from framework.dataplane._delivery cimport interest_send, subscription_drop
 from framework.dataplane._sinkbatch cimport publish_pointer
 from framework.dataplane._state cimport ACCOUNTS_FOREIGN_MAX, Account, Link, State, Subscription
+from framework.dataplane._tables cimport tables_leave
 from framework.sublist._bytes cimport COPY_SLACK, hash_bytes
 from framework.sublist._sublist cimport Interest, sublist_all, sublist_close, sublist_open
 from framework.sublist._table cimport table_add, table_clear, table_find, table_remove
@@ -203,6 +204,7 @@ cdef void account_remove(State* state, Account* account) noexcept nogil:
     cdef uint32_t at
     if not account.ours:
         return
+    tables_leave(state, account)
     _drop_local(state, account)
     account.ours = 0
     free(account.routes)

@@ -27,6 +27,9 @@ cdef enum Verb:
     CONFIRM
     KEEP_PERMISSIONS
     SET_CLIENT
+    SET_TABLES
+    SET_CLIENT_INFO
+    SET_NAMES
     SHELL_VERBS = 100
     # Verbs from here on are of a plane with sockets.
 

@@ -7,6 +7,7 @@ from libc.string cimport memcpy
 from framework.dataplane._accounts cimport account_carry, account_new, account_remove, accounts_carry
 from framework.dataplane._delivery cimport link_doom, link_info, link_say, record_chars, record_new, subscription_drop
 from framework.dataplane._events cimport SubscriptionRecord
+from framework.dataplane._info cimport info_set, names_set
 from framework.dataplane._interest cimport subscription_add
 from framework.dataplane._links cimport link_of, link_received, link_register, link_row, link_window
 from framework.dataplane._output cimport output_append
@@ -19,6 +20,8 @@ from framework.dataplane._state cimport (
 )
 from framework.dataplane._violations cimport SUBSCRIPTION_ENDED, violation_say
 from framework.sublist._sublist cimport Interest, sublist_touch
+from framework.dataplane._streams cimport shadows_add
+from framework.dataplane._tables cimport tables_set
 
 cdef enum:
     SECOND_NS = 1000000000
@@ -146,6 +149,8 @@ cdef void _subscribe_sink(State* state, Command* command) noexcept nogil:
         sink_release(sink)
         return
     sink.subscription.sink = sink
+    if sink.account.tables != NULL:
+        shadows_add(state, sink.subscription)
     sink.next = state.sinks
     state.sinks = sink
 
@@ -296,6 +301,12 @@ cdef void command_apply(State* state, Command* command) noexcept nogil:
         _answer_subscriptions(state, command)
     elif command.verb == SET_LIMITS:
         _set_limits(state, command)
+    elif command.verb == SET_TABLES:
+        tables_set(state, state.accounts[command.number], command.tables)
+        command.tables = NULL
+        _forget_lines(state)
+    elif command.verb == SET_NAMES:
+        names_set(state, command_chars(command), command.split, command.length - command.split)
     elif command.verb == WATCH_INTEREST:
         state.watch_interest = command.number != 0
     elif command.verb == SET_TRACE:
@@ -320,6 +331,8 @@ cdef void command_apply(State* state, Command* command) noexcept nogil:
             _resume(state, link)
         elif command.verb == REGISTER_ROUTE:
             _register_route(state, link, command)
+        elif command.verb == SET_CLIENT_INFO:
+            info_set(link, command_chars(command), command.split, command.length - command.split)
         elif command.verb == SEND:
             output_append(state, link, command_chars(command), command.length)
         elif command.verb == CLOSE:

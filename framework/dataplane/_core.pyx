@@ -14,8 +14,8 @@ from libc.string cimport memcpy
 from framework.dataplane._commands cimport (
     ADD_ACCOUNT, ANNOUNCE_INFO, ASK_LINKS, ASK_SUBSCRIPTIONS, CLOSE, CONFIRM, FLAG_ACCOUNT_OMITTED, FLAG_ALL_ACCOUNTS, FLAG_ECHO,
     FLAG_HEADERS, FLAG_NO_RESPONDERS, FLAG_PEDANTIC, FLAG_VERBOSE, KEEP_PERMISSIONS, PUBLISH, REGISTER_ROUTE, REMOVE_ACCOUNT,
-    RESUME, RESUME_CLIENT, SEND, SET_CLIENT, SET_INFO, SET_LIMITS, SET_NONCES, SET_TRACE, SHELL_VERBS, SUBSCRIBE_SINK,
-    UNSUBSCRIBE_SINK, WATCH_INTEREST, ClientTerms, command_apply, command_chars,
+    RESUME, RESUME_CLIENT, SEND, SET_CLIENT, SET_CLIENT_INFO, SET_INFO, SET_LIMITS, SET_NAMES, SET_NONCES, SET_TABLES, SET_TRACE,
+    SHELL_VERBS, SUBSCRIBE_SINK, UNSUBSCRIBE_SINK, WATCH_INTEREST, ClientTerms, command_apply, command_chars,
 )
 from framework.dataplane._events cimport event_made
 from framework.dataplane._interest cimport is_valid_subject
@@ -29,8 +29,9 @@ from framework.dataplane._rules cimport table_made
 from framework.dataplane._sinkbatch cimport atomic_add, batch_free, seen_pointer, sink_release
 from framework.dataplane._state cimport (
     READ_BLOCK_BYTES, RECORD_DELIVERED, RECORD_TRACE, STALL_PENDING_BYTES, Account, Command, Farewell, Limits, Link, Record, Segment,
-    Sink, Totals as TotalsC, Traffic,
+    Sink, Tables, Totals as TotalsC, Traffic,
 )
+from framework.dataplane._tables cimport tables_free, tables_made
 from framework.sublist._bytes cimport COPY_SLACK
 from framework.sublist._sublist cimport SublistState
 
@@ -42,6 +43,7 @@ from framework.dataplane.limits import PlaneLimits
 from framework.dataplane.link import LinkKind
 from framework.dataplane.permissions import Permissions
 from framework.dataplane.sink import Overflow
+from framework.dataplane.tables import AccountTables
 from framework.dataplane.totals import AccountTraffic, SublistCounters, Totals
 from framework.wire.closed_state import ClosedState
 
@@ -120,6 +122,7 @@ cdef class Core:
                 sink_release(command.sink)
             if command.permissions != NULL:
                 permission_table_release(command.permissions)
+            tables_free(command.tables)
             free(command)
         while self.first_shared != NULL:
             record = self.first_shared
@@ -419,6 +422,50 @@ cdef class Core:
                 lines.append(b"PUB %b %d\r\n%b\r\n" % (words, len(payload), payload))
         if lines:
             self._post(self._order(PUBLISH, 0, account, 0, b"".join(lines)))
+
+    def set_account_tables(self, account: int, tables: AccountTables) -> None:
+        """Put mappings and imports of an account in force, in place of those before; its subscriptions follow.
+
+        Raises:
+            BadTransform: A subject, a transform or a weight makes no sense; nothing changes.
+            ValueError: There is no such account.
+        """
+        if not 0 <= account < len(self.account_names):
+            raise ValueError(f"no account {account}")
+        cdef Tables* made = tables_made(tables, len(self.account_names))
+        cdef Command* command
+        try:
+            command = self._order(SET_TABLES, 0, account, 0, b"")
+        except MemoryError:
+            tables_free(made)
+            raise
+        command.tables = made
+        self._post(command)
+
+    def set_names(self, server: bytes, cluster: bytes) -> None:
+        """Say how this server and its cluster are called: mappings of one cluster, and services that are told who asks, need it.
+
+        Args:
+            server: Its name.
+            cluster: Empty: it is in none.
+        """
+        cdef Command* command = self._order(SET_NAMES, 0, 0, 0, _plain("a name", server) + _plain("a name", cluster))
+        command.split = len(server)
+        self._post(command)
+
+    def set_client_info(self, link: int, brief: bytes, full: bytes) -> None:
+        """Say what services that are imported are told of a client: JSON objects, to which the plane adds the round trip.
+
+        Args:
+            link: A client; before it is resumed, if the first request is to have it.
+            brief: Its account: `{"acc":"A"}`.
+            full: All that nats-server's `ClientInfo` has, for services that requests are shared with.
+        """
+        if not (brief.endswith(b"}") and full.endswith(b"}")):
+            raise ValueError("what is known of a client are two JSON objects")
+        cdef Command* command = self._order(SET_CLIENT_INFO, link, 0, 0, brief + full)
+        command.split = len(brief)
+        self._post(command)
 
     def ask_links(self, token: int, kind: LinkKind | None = None) -> None:
         """Ask for the state of all links of a kind; answered by `LinksAnswered`."""

@@ -5,10 +5,11 @@ from libc.stdint cimport int64_t, uint64_t
 from framework.dataplane._state cimport (
     Account, ClosedStateC, Link, Message, Record, RecordType, State, Subscription,
 )
-from framework.sublist._sublist cimport Match
+from framework.sublist._sublist cimport Interest, Match
 
 
 cdef int deliver_matched(State* state, Match* match, Message* message) noexcept nogil
+cdef bint to_subscription(State* state, Interest* interest, Message* message) noexcept nogil
 cdef int deliver(State* state, Message* message) noexcept nogil
 cdef void link_doom(State* state, Link* link, ClosedStateC reason, bint last_words, const char* detail) noexcept nogil
 cdef void link_cut_off(State* state, Link* link) noexcept nogil

@@ -18,7 +18,7 @@ from framework.dataplane._permissions cimport is_allowed_to_publish, may_hear
 from framework.dataplane._replies cimport reply_owe
 from framework.dataplane._sinkbatch cimport atomic_add, atomic_get, sink_put
 from framework.dataplane._state cimport (
-    CLIENT, RECORD_DELIVERED, RECORD_INTEREST, RECORD_TRACE, REFERENCE_BYTES, REFERENCE_PENDING_BYTES, ROUTE,
+    CLIENT, RECORD_DELIVERED, RECORD_INTEREST, RECORD_TRACE, REFERENCE_BYTES, REFERENCE_PENDING_BYTES,
     SLOW_CONSUMER_PENDING_BYTES, SYSTEM, TRACES_MAX, WRITE_ERROR, Account, ClosedStateC, Link, LocalInterest, Message, Pick, Record,
     RecordType, State, Subscription,
 )
@@ -161,6 +161,8 @@ cdef void subscription_drop(State* state, Subscription* subscription) noexcept n
     if subscription.dead:
         return
     subscription.dead = 1
+    if subscription.shadows != NULL:
+        state.passages.shadows_drop(state, subscription)
     sublist_remove(&subscription.account.sublist, &subscription.interest)
     if link != NULL:
         table_remove(&state.sids, &subscription.key)
@@ -388,11 +390,13 @@ cdef bint _to_client(State* state, Link* to, Subscription* subscription, Message
     return True
 
 
-cdef bint _to_subscription(State* state, Interest* interest, Message* message) noexcept nogil:
-    """Deliver to one subscription here: of a client, or of this process."""
+cdef bint to_subscription(State* state, Interest* interest, Message* message) noexcept nogil:
+    """Deliver to one subscription here: of a client, or of this process; or leave it to the door that stands there."""
     cdef Subscription* subscription = <Subscription*> interest
     cdef bint delivered
-    if subscription.sink != NULL:
+    if subscription.link == NULL:
+        if subscription.door != NULL:
+            return state.passages.enter(state, subscription, message)
         if subscription.dead:
             return False
         delivered = sink_put(state, subscription.sink, message)
@@ -491,7 +495,7 @@ cdef bint _to_local_member(State* state, Match* match, Group* group, uint64_t st
     """Deliver to the first local member from `start` on that can take it."""
     cdef uint32_t tried
     for tried in range(group.local_count):
-        if _to_subscription(state, match.members[group.first + (start + tried) % group.local_count], message):
+        if to_subscription(state, match.members[group.first + (start + tried) % group.local_count], message):
             return True
     return False
 
@@ -511,7 +515,7 @@ cdef bint _pick_remote(State* state, Match* match, Group* group, uint64_t point,
         at = 0
     for tried in range(group.remote_count):
         link = <Link*> match.members[first + (at + tried) % group.remote_count].owner
-        if not link.doomed and link != message.source:
+        if not link.doomed and not (message.routed and link == message.source):
             return _pick_add(state, link, group)
     return False
 
@@ -560,7 +564,7 @@ cdef int _serve_routes(State* state, Match* match, Message* message) noexcept no
     cdef uint32_t at
     cdef int served = 0
     cdef Link* link
-    if message.source.kind != ROUTE:
+    if not message.routed:
         for at in range(match.remote_count):
             served += _to_route(state, <Link*> match.remote[at].owner, True, message)
             (<Link*> match.remote[at].owner).picked = 1
@@ -571,7 +575,7 @@ cdef int _serve_routes(State* state, Match* match, Message* message) noexcept no
             _to_route(state, link, False, message)
     for at in range(state.pick_count):
         state.picks[at].link.picked = 0
-    if message.source.kind != ROUTE:
+    if not message.routed:
         for at in range(match.remote_count):
             (<Link*> match.remote[at].owner).picked = 0
     return served
@@ -583,17 +587,21 @@ cdef int deliver_matched(State* state, Match* match, Message* message) noexcept 
     Cost: one copy of the body per receiver, none from 8 KiB on.
     """
     cdef uint32_t at
+    cdef uint32_t waiting = state.waiting_count
     cdef int served = 0
     for at in range(match.plain_count):
-        served += _to_subscription(state, match.plain[at], message)
+        served += to_subscription(state, match.plain[at], message)
     state.pick_count = 0
     if match.group_count:
-        if message.source.kind != ROUTE:
+        if not message.routed:
             served += _serve_groups(state, match, message)
         elif message.queue_count:
             served += _serve_named_groups(state, match, message)
     if state.pick_count or match.remote_count:
         served += _serve_routes(state, match, message)
+    if state.waiting_count > waiting:
+        # Behind all that needs the match: the next account may be this one.
+        served += state.passages.passed(state, waiting, message)
     return served
 
 

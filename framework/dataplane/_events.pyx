@@ -4,15 +4,16 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.string cimport memcpy
 
 from framework.dataplane._delivery cimport record_chars
+from framework.dataplane._latency cimport SampleRecord
 from framework.dataplane._sinkbatch cimport batch_made
 from framework.dataplane._state cimport (
-    RECORD_CLOSED, RECORD_CONFIRMED, RECORD_DELIVERED, RECORD_ERR, RECORD_GREETING, RECORD_INTEREST, RECORD_LINKS, RECORD_OPENED,
-    RECORD_PONG, RECORD_TRACE, RECORD_VIOLATED, Record, Row,
+    RECORD_CLOSED, RECORD_CONFIRMED, RECORD_DELIVERED, RECORD_ERR, RECORD_GREETING, RECORD_INTEREST, RECORD_LATENCY, RECORD_LINKS,
+    RECORD_OPENED, RECORD_PONG, RECORD_TRACE, RECORD_VIOLATED, Record, Row,
 )
 from framework.dataplane._violations cimport ViolationRecord
 
 from framework.dataplane.event import (
-    Closed, Confirmed, Delivered, ErrReceived, Greeting, InterestChanged, LinksAnswered, Opened, PongReceived,
+    Closed, Confirmed, Delivered, ErrReceived, Greeting, InterestChanged, LatencySampled, LinksAnswered, Opened, PongReceived,
     SubscriptionsAnswered, Traced, Violated, Violation,
 )
 from framework.dataplane.link import LinkKind, LinkRow, SubscriptionRow
@@ -66,6 +67,20 @@ cdef object _violation_made(Record* record):
     )
 
 
+cdef object _sample_made(Record* record):
+    cdef SampleRecord head
+    cdef const char* at = record_chars(record) + sizeof(head)
+    memcpy(&head, record_chars(record), sizeof(head))
+    requestor = at[: head.requestor_length]
+    at += head.requestor_length
+    responder = at[: head.responder_length]
+    at += head.responder_length
+    return LatencySampled(
+        record.number, head.status, head.started_ns, head.ended_ns, head.requestor_rtt_ns, head.responder_rtt_ns, requestor, responder,
+        at[: head.header_length],
+    )
+
+
 cdef object event_made(Record* record):
     cdef Row* rows
     cdef size_t at
@@ -90,6 +105,8 @@ cdef object event_made(Record* record):
         return Delivered(record.number, batch)
     if record.type == RECORD_TRACE:
         return Traced(record.link, KINDS[record.kind], record.flag != 0, _text(record))
+    if record.type == RECORD_LATENCY:
+        return _sample_made(record)
     if record.type == RECORD_ERR:
         return ErrReceived(record.link, KINDS[record.kind], _text(record))
     if record.type == RECORD_PONG:

@@ -8,6 +8,7 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memmove, strlen
 
 from framework.dataplane._accounts cimport account_new, account_spare, accounts_free, accounts_leave
+from framework.dataplane._answers cimport answers_gone, answers_tick
 from framework.dataplane._delivery cimport (
     link_cut_off, link_doom, link_info, link_say, random_next, record_chars, record_new, subscription_drop,
 )
@@ -17,6 +18,7 @@ from framework.dataplane._output cimport (
 )
 from framework.dataplane._parser cimport parse
 from framework.dataplane._permissions cimport link_permit, permissions_free
+from framework.dataplane._services cimport door_enter, doors_passed
 from framework.dataplane._sinkbatch cimport (
     atomic_add_users, atomic_get, batch_free, sink_flush, sink_is_full, sink_release,
 )
@@ -25,6 +27,8 @@ from framework.dataplane._state cimport (
     READ_ERROR, RECORD_CLOSED, RECORD_OPENED, RECORDS_WAITING_BYTES, ROUTE, SLOW_CONSUMER_WRITE_DEADLINE, STALE_CONNECTION,
     STALL_NS, SYSTEM, VIOLATIONS_A_TICK, Account, Block, Farewell, Limits, Link, LinkKindC, Record, Row, Segment, Sink, State, Subscription,
 )
+from framework.dataplane._streams cimport shadows_drop
+from framework.dataplane._tables cimport tables_end
 from framework.sublist._bytes cimport hash_bytes
 from framework.sublist._table cimport table_clear
 
@@ -48,6 +52,9 @@ cdef State* state_new(Limits* limits, uint64_t seed) noexcept nogil:
     state.seed = seed
     state.random = hash_bytes(seed, b"queue members", 13)
     state.nonce_random = hash_bytes(seed, b"nonces", 6)
+    state.passages.enter = door_enter
+    state.passages.passed = doors_passed
+    state.passages.shadows_drop = shadows_drop
     state.system = <Link*> calloc(1, sizeof(Link))
     if state.system == NULL or account_new(state, b"$G", 2) == NULL:
         state_free(state)
@@ -80,6 +87,7 @@ cdef void state_free(State* state) noexcept nogil:
         if sink.subscription != NULL:
             subscription_drop(state, sink.subscription)
         sink_release(sink)
+    tables_end(state)
     state_sweep(state)
     while state.segments != NULL:
         segment = state.segments
@@ -125,6 +133,7 @@ cdef void state_sweep(State* state) noexcept nogil:
     while state.dead != NULL:
         subscription = state.dead
         state.dead = subscription.next
+        answers_gone(state, subscription)
         free(subscription)
     while state.filled != NULL:
         sink = state.filled
@@ -446,6 +455,7 @@ cdef void links_tick(State* state) noexcept nogil:
         return
     state.tick_due_ns = state.now_ns + TICK_NS
     state.violations_left = VIOLATIONS_A_TICK
+    answers_tick(state)
     for at in range(state.link_count):
         link = state.links[at]
         if link.doomed:
@@ -538,6 +548,7 @@ cdef void _bury(State* state, Link* link) noexcept nogil:
     free(link.left)
     free(link.memo)
     link_permit(link, NULL)
+    free(link.info)
     state.link_count -= 1
     state.links[link.place] = state.links[state.link_count]
     state.links[link.place].place = link.place

@@ -26,6 +26,7 @@ from framework.dataplane._delivery cimport (
 from framework.dataplane._interest cimport (
     is_literal_subject, is_valid_subject, subscription_add, subscription_find,
 )
+from framework.dataplane._mappings cimport mapping_apply
 from framework.dataplane._output cimport output_commit, output_reserve
 from framework.dataplane._permissions cimport ALLOWED, FORBIDDEN, Allowed, may_hear, may_publish, may_subscribe, needs_filter
 from framework.dataplane._state cimport (
@@ -38,6 +39,7 @@ from framework.dataplane._violations cimport (
     PUBLISH_REPLY, PUBLISH_SUBJECT, SUBSCRIBE, SUBSCRIBE_TOKENS, ViolationC, is_reserved_group, is_reserved_reply, is_reserved_subject,
     violation_say,
 )
+from framework.dataplane._streams cimport shadows_add
 from framework.sublist._bytes cimport copy_short, same_bytes, write_decimal
 from framework.sublist._sublist cimport Match, sublist_fresh, sublist_match, sublist_touch
 
@@ -267,7 +269,7 @@ cdef void _aim(State* state, Link* link, Memo* memo) noexcept nogil:
         return
     if match.plain_count:
         target = <Subscription*> match.plain[0]
-        if target.sink != NULL or target.max_msgs or (target.link == link and not link.echo):
+        if target.link == NULL or target.max_msgs or (target.link == link and not link.echo):
             return
         if target.filtered and not may_hear(state, target, memo.line + memo.subject_at, memo.subject_length):
             memo.simple = True
@@ -366,6 +368,8 @@ cdef char* _repeat(State* state, Link* link, char* at, char* end, Block* block) 
     message.body_length = body
     message.block = block
     message.queue_count = 0
+    message.hops = NULL
+    message.routed = 0
     while True:
         message.body = at + memo.line_length
         deliver_matched(state, memo.match, &message)
@@ -420,6 +424,7 @@ cdef char* _publish(
     cdef char* rest
     cdef int served
     cdef Allowed allowed = ALLOWED
+    cdef bint mapped = False
     if words.count != 1 + sizes and words.count != 2 + sizes:
         _refuse(state, link, PROTOCOL_VIOLATION, b"Unknown Protocol Operation", b"wrong number of words in PUB")
         return NULL
@@ -442,6 +447,8 @@ cdef char* _publish(
     message.body_length = total
     message.block = block
     message.queue_count = 0
+    message.hops = NULL
+    message.routed = 0
     rest = _take_body(state, link, &message, line, body, end, need)
     if rest == NULL:
         return NULL
@@ -449,6 +456,8 @@ cdef char* _publish(
     if link.pedantic and not is_literal_subject(message.subject, message.subject_length):
         _complain(state, link, b"Invalid Publish Subject")
     if link.kind == CLIENT:
+        if link.account.tables != NULL:
+            mapped = mapping_apply(state, &message)
         allowed = _check_publish(state, link, &message)
         if allowed == FORBIDDEN:
             return rest
@@ -457,7 +466,7 @@ cdef char* _publish(
     served = deliver(state, &message)
     if served == 0 and message.reply_length and link.no_responders and not link.doomed:
         _no_responders(state, &message)
-    if (not link.verbose and not state.trace and not headers and message.reply_length == 0 and not link.pedantic
+    if (not mapped and not link.verbose and not state.trace and not headers and message.reply_length == 0 and not link.pedantic
             and body - line <= MEMO_LINE_BYTES and allowed == ALLOWED):
         _remember(state, link, line, body - line, &message)
     return rest
@@ -495,6 +504,8 @@ cdef char* _routed(
     message.queues = NULL
     message.queue_lengths = NULL
     message.queue_count = 0
+    message.hops = NULL
+    message.routed = 1
     if last > first:
         if words.lengths[first] == 1 and words.words[first][0] == c"|":
             first += 1
@@ -579,6 +590,8 @@ cdef void _subscribe(State* state, Link* link, Line* words) noexcept nogil:
             _refuse(state, link, PROTOCOL_VIOLATION, b"Insufficient Memory", NULL)
             return
         made.filtered = needs_filter(link, words.words[0], words.lengths[0])
+        if link.account.tables != NULL:
+            shadows_add(state, link.subscriptions)
     if link.verbose:
         link_say(state, link, b"+OK\r\n")
 

@@ -4,6 +4,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from framework.sublist._sublist cimport Interest, Match, SublistState
 from framework.sublist._table cimport Key, Table
+from framework.sublist._transform cimport Transform
 
 
 cdef enum:
@@ -44,6 +45,10 @@ cdef enum:
     VIOLATIONS_A_TICK = 100
     TRACES_MAX = 10000
     # That may wait for the log; more are not recorded.
+    HOPS_MAX = 16
+    # Accounts that a message may pass through by imports of services.
+    ANSWERS_MAX = 65536
+    # Requests of other accounts whose answers an account remembers the way of.
 
 
 cdef enum LinkKindC:
@@ -102,6 +107,139 @@ cdef struct Traffic:
     int64_t slow_consumers
 
 
+cdef struct Destination:
+    # Where a share of the messages of a mapped subject goes.
+    Transform* transform
+    uint32_t below
+    # Of a number from 0 to 99, when it was not below that of the destination before.
+
+
+cdef struct Destinations:
+    # Of the servers of one cluster; without a name: of all that have none of their own.
+    const char* cluster
+    size_t cluster_length
+    const Destination* items
+    size_t count
+
+
+cdef struct Mapping:
+    const char* source
+    size_t source_length
+    const Destinations* sets
+    # The first is for clusters without a name here.
+    size_t count
+
+
+cdef enum DoorKind:
+    SERVICE_DOOR
+    STREAM_DOOR
+    ANSWER_DOOR
+
+
+cdef struct Door:
+    # What leads from one account to another.
+    DoorKind kind
+    Account* account
+    # Of the exporter; of an ANSWER_DOOR: where the answers come from.
+    Account* home
+    # Of the importer; of an ANSWER_DOOR nobody's.
+    uint32_t account_index
+    # Of `account`, until the tables are in force.
+    const char* subject
+    # In `account`, with plain wildcards.
+    size_t subject_length
+    const char* to
+    # In `home`, with plain wildcards.
+    size_t to_length
+    Transform* transform
+    # Makes what `account` has for a service, what `home` has for a stream; NULL: the subject stays, or is the literal one.
+    Transform* back
+    # Of a stream: makes what `account` has.
+    int64_t threshold_ns
+    int64_t latency
+    # Token of its samples; 0: none are taken.
+    int32_t latency_percent
+    uint8_t stays
+    # The subject is the same in both accounts.
+    uint8_t response
+    uint8_t share
+    uint8_t names_server
+    uint8_t allow_trace
+    Subscription* subscription
+    # Of a service: that in `home`.
+
+
+cdef struct Tables:
+    # One version of what an account does to messages. All memory of it is owned here.
+    void** owned
+    size_t owned_count
+    size_t owned_room
+    Mapping* mappings
+    size_t mapping_count
+    Door* streams
+    size_t stream_count
+    Door* services
+    size_t service_count
+
+
+cdef struct Answer:
+    # The way of answers to one request: from its reply subject in `account` to the requestor's in `home`.
+    Key key
+    Account* account
+    Account* home
+    Asked* asked
+    Answer* older
+    Answer* newer
+    # In `account`, by the time of the last answer.
+    Answer* before
+    Answer* after
+    # Of the same reply subject in `home`.
+    int64_t started_ns
+    int64_t last_ns
+    int64_t threshold_ns
+    int64_t latency
+    # Token of the sample that is taken of it; 0: none.
+    int64_t requestor_rtt_ns
+    char* info
+    # JSON of the requestor, for the sample.
+    size_t info_length
+    char* header
+    # Header block of the request, when the sample was asked for by it.
+    size_t header_length
+    uint8_t response
+    uint8_t share
+    uint8_t sampled
+    uint8_t trace
+    # Of answers of message traces, which end with the time only.
+
+
+cdef struct Asked:
+    # A reply subject in a requestor's account, and the answers that are due to it.
+    Key key
+    Answer* first
+
+
+cdef struct Answers:
+    # Of one account: what it owes and what is owed to it.
+    Door door
+    char prefix[16]
+    Answer* oldest
+    Answer* newest
+    Table by_subject
+    Table asked
+    # By the reply subjects of requestors here.
+    int64_t due_ns
+    # When the first may be late.
+    uint64_t seed
+
+
+cdef struct Hop:
+    # An import that a message came through.
+    Door* door
+    Hop* previous
+    uint32_t count
+
+
 cdef struct Account:
     Key key
     # Its name, which follows the struct.
@@ -120,6 +258,10 @@ cdef struct Account:
     Link** routes
     uint32_t route_count
     uint32_t route_room
+    Tables* tables
+    # NULL: it does nothing to messages.
+    Answers* answers
+    # NULL: it has had no part in an imported service yet.
 
 
 cdef struct LocalInterest:
@@ -140,6 +282,11 @@ cdef struct Subscription:
     Subscription* next
     # Of the same link.
     Subscription* previous
+    # In that list; of a shadow: the subscription that it is the shadow of.
+    Subscription* shadows
+    # That stand for it in accounts whose streams are imported; linked by `next`.
+    Door* door
+    # That a message passes here; NULL: it is a client's or a sink's.
     int64_t msgs
     int64_t max_msgs
     const char* sid
@@ -298,6 +445,10 @@ cdef struct Link:
     # Bytes that its last read made for each byte of it.
     char nonce[NONCE_BYTES + 1]
     # Empty: it was given none.
+    char* info
+    # JSON objects that services are told about it: the brief one, then the full one.
+    uint32_t info_brief
+    uint32_t info_full
     char host[46]
 
 
@@ -376,6 +527,8 @@ cdef enum RecordType:
     RECORD_TRACE
     RECORD_CONFIRMED
     RECORD_VIOLATED
+    RECORD_LATENCY
+    RECORD_MESSAGE_TRACE
 
 
 cdef struct Record:
@@ -404,6 +557,7 @@ cdef struct Command:
     size_t split
     Sink* sink
     PermissionTable* permissions
+    Tables* tables
 
 
 cdef struct Limits:
@@ -444,6 +598,15 @@ cdef struct Totals:
     int64_t connections_opened
     int64_t subscriptions
     int64_t dropped
+    int64_t answers_dropped
+    int64_t circles
+
+
+cdef struct Passages:
+    # What delivery calls where a message leaves its account; in modules that are built upon delivery.
+    bint (*enter)(State* state, Subscription* subscription, Message* message) noexcept nogil
+    int (*passed)(State* state, uint32_t first, Message* message) noexcept nogil
+    void (*shadows_drop)(State* state, Subscription* subscription) noexcept nogil
 
 
 cdef struct Shell:
@@ -544,6 +707,22 @@ cdef struct State:
     int64_t traces_waiting
     # Records of traces that Python has not taken; touched by both threads, atomically.
     Farewell* farewells
+    Passages passages
+    Door** waiting
+    # Doors that messages under way have yet to pass.
+    uint32_t waiting_count
+    uint32_t waiting_room
+    char* names
+    # Of this server, then of its cluster.
+    size_t server_length
+    size_t cluster_length
+    uint64_t answer_serial
+    char* scratch
+    # Where transforms of shadows write.
+    size_t scratch_room
+    char* mapped
+    # The mapped subject of what a client publishes.
+    size_t mapped_room
 
 
 cdef struct Message:
@@ -564,3 +743,7 @@ cdef struct Message:
     uint32_t* queue_lengths
     uint32_t queue_count
     # Of a routed message: groups that the receiver must serve.
+    Hop* hops
+    # Imports that it came through; NULL: none.
+    uint8_t routed
+    # It came by a route, and not through an import since.

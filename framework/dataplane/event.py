@@ -163,6 +163,30 @@ class Confirmed:
     token: int
 
 
+@dataclass(frozen=True, slots=True)
+class LatencySampled:
+    """How long an imported service took to answer, or why it did not. Source: ADR-3."""
+
+    token: int
+    """As the `ServiceDoor` has it."""
+    status: int
+    """200; 400: it could not answer; 408: the requestor has gone; 503: nobody serves; 504: late."""
+    started_ns: int
+    """Monotonic; when the request came here."""
+    ended_ns: int
+    """Monotonic; when the answer came here, or none was waited for any more."""
+    requestor_rtt_ns: int
+    """0: not known."""
+    responder_rtt_ns: int
+    """0: not known, or of a client of another server."""
+    requestor: bytes
+    """JSON object, as services are told of it; empty: not known."""
+    responder: bytes
+    """JSON object with all that is known; empty: a client of another server."""
+    header: bytes
+    """Header block of the request, when it asked to be sampled."""
+
+
 Event: TypeAlias = (
     Opened
     | Greeting
@@ -176,4 +200,5 @@ Event: TypeAlias = (
     | SubscriptionsAnswered
     | Traced
     | Violated
+    | LatencySampled
 )

@@ -50,7 +50,7 @@ class StreamDoor:
     subject: str
     """As the exporter publishes it."""
     to: str
-    """As clients here see it."""
+    """As clients here see it: with `$1` or plain wildcards for those of `subject`, in order."""
     allow_trace: bool = False
 
 
@@ -63,12 +63,14 @@ class ServiceDoor:
     subject: str
     """As the exporter serves it."""
     to: str
-    """As clients here send it."""
+    """As clients here send it: with `$1` or plain wildcards for those of `subject`, in order."""
     response: ResponseKind = ResponseKind.SINGLETON
     threshold_s: float = 120.0
     """How long an answer may take."""
     share: bool = False
     """The service is told who asks, by the header `Nats-Request-Info`."""
+    names_server: bool = False
+    """The service is told by which server and cluster, too: the exporter is the system account."""
     latency: int = 0
     """Reports `LatencySampled` with this token; 0: nothing is measured."""
     latency_percent: int = 100

@@ -35,6 +35,10 @@ class Totals:
     """Of clients and sinks here, of this moment."""
     dropped: int
     """Messages that full sinks did not take."""
+    answers_dropped: int
+    """Requests to imported services whose answers find no way back, since later ones took it."""
+    circles: int
+    """Messages that imports would have led round in a circle."""
 
 
 @dataclass(frozen=True, slots=True)

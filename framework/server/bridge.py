@@ -18,6 +18,7 @@ from framework.spec import (
     Confirmed,
     Delivered,
     InterestChanged,
+    LatencySampled,
     LinkEvents,
     LinksAnswered,
     Opened,
@@ -64,6 +65,7 @@ class Bridge:
         self._log = log
         self._owners: dict[LinkKind, ActorRef[Any]] = {}
         self._taps: dict[SinkId, _Tap] = {}
+        self._watchers: dict[type, Callable[[Any], None]] = {}
         self._questions: dict[int, asyncio.Future[Any]] = {}
         self._tokens = count(1)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -92,6 +94,11 @@ class Bridge:
         owner = self._owners.get(kind)
         if owner is not None:
             self._tell(owner, message)
+
+    def watch(self, kind: type, receive: Callable[[Any], None]) -> None:
+        """Let `receive` have all events of a class that are of no one link: `LatencySampled`."""
+        assert kind not in self._watchers
+        self._watchers[kind] = receive
 
     def add_tap(self, spec: TapSpec, *, account: int) -> Callable[[], None]:
         """Subscribe a tap in the account of a number; return what takes it away again."""
@@ -144,6 +151,8 @@ class Bridge:
                     self._answer(token, None)
                 case InterestChanged():
                     continue  # the plane told the routes; nobody here counts interest
+                case LatencySampled():
+                    self._watched(event)
                 case _:
                     batches[event.kind].append(event)
         for kind, events in batches.items():
@@ -152,6 +161,11 @@ class Bridge:
                 self._tell(owner, LinkEvents(tuple(events)))
             else:
                 self._refuse(events)
+
+    def _watched(self, event: Event) -> None:
+        receive = self._watchers.get(type(event))
+        if receive is not None:
+            receive(event)
 
     def _tell(self, owner: ActorRef[Any], message: object) -> None:
         try:

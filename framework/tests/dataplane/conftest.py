@@ -48,6 +48,7 @@ class Talk:
         options = {"verbose": True, "pedantic": True, "echo": True, **said}
         self.core.resume_client(
             event.link,
+            account=options.get("account", 0),
             verbose=options["verbose"],
             pedantic=options["pedantic"],
             echo=options["echo"],
@@ -57,7 +58,7 @@ class Talk:
         )
 
     def client(self, **options: object) -> Peer:
-        """Return a client that has logged in, by default as clients do."""
+        """Return a client that has logged in, by default as clients do, to `account` or `$G`."""
         peer = self.stranger()
         document = {"verbose": False, "pedantic": False, "headers": True, **options}
         peer.say(b"CONNECT " + json.dumps(document).encode() + b"\r\n")
@@ -68,7 +69,7 @@ class Talk:
         """Return a client that has said nothing yet."""
         return Peer(self, self.core.open(LinkKind.CLIENT, "127.0.0.1", 1, accepted=True))
 
-    def route(self, *, registered: bool = True, **options: bool) -> Peer:
+    def route(self, *, registered: bool = True, **options: object) -> Peer:
         """Return a route that was accepted, by default one that is registered."""
         peer = Peer(self, self.core.open(LinkKind.ROUTE, "127.0.0.1", 2, accepted=True))
         if registered:

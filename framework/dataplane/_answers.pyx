@@ -1,0 +1,308 @@
+"""The ways of answers to requests that went to another account.
+
+A request's reply subject is replaced by one under `_R_.`, which only this server gets: one subscription in the exporter's account, told to
+routes, takes all of them. An answer there goes on to the requestor's own reply subject. A way ends with its last answer, with time,
+with the requestor's interest, or as the oldest of too many.
+
+Source: nats-server `accounts.go`, `addRespServiceImport`, `checkForReverseEntry`.
+"""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy
+
+from framework.dataplane._interest cimport is_literal_subject, subscription_add
+from framework.dataplane._latency cimport sample_failed
+from framework.dataplane._state cimport ANSWER_DOOR, ANSWERS_MAX, Account, Answer, Answers, Asked, Message, State, Subscription
+from framework.sublist._bytes cimport COPY_SLACK, hash_bytes
+from framework.sublist._sublist cimport Match, sublist_match
+from framework.sublist._table cimport table_add, table_clear, table_find, table_remove
+from framework.sublist._transform cimport is_subset
+
+cdef enum:
+    PREFIX_BYTES = 11
+    # `_R_.`, six digits of one account, a dot.
+    DIGITS = 11
+    # Of one answer: 64 bits.
+    NEVER_NS = 0x7fffffffffffffff
+
+
+cdef void _put_digits(char* at, uint64_t number, int count) noexcept nogil:
+    cdef const char* digits = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+    cdef int which
+    for which in range(count):
+        at[which] = digits[number % 62]
+        number //= 62
+
+
+cdef uint64_t _drawn(State* state) noexcept nogil:
+    """Return a number that a peer cannot guess from others: a keyed hash of a counter."""
+    state.answer_serial += 1
+    return hash_bytes(state.seed ^ 0xa75e5, <char*> &state.answer_serial, sizeof(state.answer_serial))
+
+
+# ---- accounts ----------------------------------------------------------------------------------------------------------
+
+
+cdef Answers* _answers(State* state, Account* account) noexcept nogil:
+    """Return what an account keeps of answers; NULL: no memory."""
+    if account.answers == NULL:
+        account.answers = <Answers*> calloc(1, sizeof(Answers))
+        if account.answers != NULL:
+            account.answers.due_ns = NEVER_NS
+            account.answers.seed = state.seed
+    return account.answers
+
+
+cdef bint _listen(State* state, Account* account) noexcept nogil:
+    """Let answers in an account come here; False: no memory."""
+    cdef Answers* answers = _answers(state, account)
+    cdef char subject[16]
+    if answers == NULL:
+        return False
+    if answers.door.subscription != NULL:
+        return True
+    memcpy(answers.prefix, b"_R_.", 4)
+    _put_digits(answers.prefix + 4, _drawn(state), 6)
+    answers.prefix[10] = c"."
+    answers.door.kind = ANSWER_DOOR
+    answers.door.account = account
+    memcpy(subject, answers.prefix, PREFIX_BYTES)
+    subject[PREFIX_BYTES] = c">"
+    answers.door.subscription = subscription_add(state, NULL, account, NULL, 0, subject, PREFIX_BYTES + 1, NULL, 0, 1)
+    if answers.door.subscription == NULL:
+        return False
+    answers.door.subscription.door = &answers.door
+    return True
+
+
+cdef Asked* _asked(State* state, Account* home, const char* reply, size_t length) noexcept nogil:
+    """Find or make the record of a requestor's reply subject; NULL: no memory."""
+    cdef Answers* answers = _answers(state, home)
+    cdef uint64_t hashed = hash_bytes(state.seed, reply, length)
+    cdef Asked* asked
+    if answers == NULL:
+        return NULL
+    asked = <Asked*> table_find(&answers.asked, hashed, reply, length)
+    if asked != NULL:
+        return asked
+    asked = <Asked*> calloc(1, sizeof(Asked) + length + COPY_SLACK)
+    if asked == NULL:
+        return NULL
+    memcpy(<char*> (asked + 1), reply, length)
+    asked.key.chars = <char*> (asked + 1)
+    asked.key.length = <uint32_t> length
+    asked.key.hash = hashed
+    if not table_add(&answers.asked, &asked.key):
+        free(asked)
+        return NULL
+    return asked
+
+
+# ---- one answer --------------------------------------------------------------------------------------------------------
+
+
+cdef void _link_newest(Answers* answers, Answer* answer) noexcept nogil:
+    answer.older = answers.newest
+    answer.newer = NULL
+    if answers.newest != NULL:
+        answers.newest.newer = answer
+    else:
+        answers.oldest = answer
+    answers.newest = answer
+
+
+cdef void _unlink_age(Answers* answers, Answer* answer) noexcept nogil:
+    if answer.older != NULL:
+        answer.older.newer = answer.newer
+    else:
+        answers.oldest = answer.newer
+    if answer.newer != NULL:
+        answer.newer.older = answer.older
+    else:
+        answers.newest = answer.older
+
+
+cdef bint _name(State* state, Account* account, Answer* answer) noexcept nogil:
+    """Give an answer a subject of its own; False: no memory."""
+    cdef char* chars = <char*> (answer + 1)
+    memcpy(chars, account.answers.prefix, PREFIX_BYTES)
+    answer.key.chars = chars
+    answer.key.length = PREFIX_BYTES + DIGITS
+    while True:
+        _put_digits(chars + PREFIX_BYTES, _drawn(state), DIGITS)
+        answer.key.hash = hash_bytes(state.seed, chars, answer.key.length)
+        if table_find(&account.answers.by_subject, answer.key.hash, chars, answer.key.length) == NULL:
+            return table_add(&account.answers.by_subject, &answer.key)
+
+
+cdef Answer* answer_new(
+    State* state, Account* account, Message* request, int64_t threshold_ns, int response, bint share
+) noexcept nogil:
+    """Prepare the way from `account` back to who sent `request`; NULL: no memory."""
+    cdef Answer* answer
+    if not _listen(state, account):
+        return NULL
+    if account.answers.by_subject.count >= ANSWERS_MAX:
+        state.totals.answers_dropped += 1
+        answer_end(state, account.answers.oldest, TOO_LATE)
+    answer = <Answer*> calloc(1, sizeof(Answer) + PREFIX_BYTES + DIGITS + COPY_SLACK)
+    if answer == NULL:
+        return NULL
+    answer.asked = _asked(state, request.account, request.reply, request.reply_length)
+    if answer.asked == NULL or not _name(state, account, answer):
+        if answer.asked != NULL:
+            _spare_asked(request.account.answers, answer.asked)
+        free(answer)
+        return NULL
+    answer.account = account
+    answer.home = request.account
+    answer.started_ns = answer.last_ns = state.now_ns
+    answer.threshold_ns = threshold_ns
+    answer.response = response
+    answer.share = share
+    answer.after = answer.asked.first
+    if answer.after != NULL:
+        answer.after.before = answer
+    answer.asked.first = answer
+    _link_newest(account.answers, answer)
+    account.answers.due_ns = min(account.answers.due_ns, state.now_ns + threshold_ns)
+    return answer
+
+
+cdef Answer* answer_find(Account* account, const char* subject, size_t length) noexcept nogil:
+    """Return the way that a subject is the beginning of; NULL: there is none any more."""
+    if account.answers == NULL or account.answers.by_subject.count == 0 or length != PREFIX_BYTES + DIGITS:
+        return NULL
+    return <Answer*> table_find(
+        &account.answers.by_subject, hash_bytes(account.answers.seed, subject, length), subject, length
+    )
+
+
+cdef void answer_touch(State* state, Answer* answer) noexcept nogil:
+    """Let the threshold run anew: more answers may follow."""
+    answer.last_ns = state.now_ns
+    _unlink_age(answer.account.answers, answer)
+    _link_newest(answer.account.answers, answer)
+
+
+cdef void _spare_asked(Answers* answers, Asked* asked) noexcept nogil:
+    """Free the record of a reply subject to which nothing is due any more."""
+    if asked.first == NULL:
+        table_remove(&answers.asked, &asked.key)
+        free(asked)
+
+
+cdef void answer_end(State* state, Answer* answer, Ending ending) noexcept nogil:
+    """Forget a way; a sample that waited for it tells why."""
+    cdef Asked* asked = answer.asked
+    if answer.latency and not answer.sampled and ending != FORGOTTEN:
+        sample_failed(state, answer, ending)
+    if answer.before != NULL:
+        answer.before.after = answer.after
+    else:
+        asked.first = answer.after
+    if answer.after != NULL:
+        answer.after.before = answer.before
+    _spare_asked(answer.home.answers, asked)
+    _unlink_age(answer.account.answers, answer)
+    table_remove(&answer.account.answers.by_subject, &answer.key)
+    free(answer.info)
+    free(answer.header)
+    free(answer)
+
+
+# ---- many answers --------------------------------------------------------------------------------------------------------
+
+
+cdef bint _is_asked_still(State* state, Account* home, Asked* asked) noexcept nogil:
+    cdef Match* match = sublist_match(&home.sublist, asked.key.chars, asked.key.length)
+    return match.plain_count + match.group_count + match.remote_count > 0
+
+
+cdef void _asked_gone(State* state, Account* home, Asked* asked) noexcept nogil:
+    """End the ways to a reply subject that nobody listens to any more. Those that brought an answer end with their time."""
+    cdef Answer* answer = asked.first
+    cdef Answer* following
+    if _is_asked_still(state, home, asked):
+        return
+    while answer != NULL:
+        following = answer.after
+        if not answer.sampled and not answer.trace:
+            answer_end(state, answer, REQUESTOR_GONE)
+        answer = following
+
+
+cdef void answers_gone(State* state, Subscription* subscription) noexcept nogil:
+    """Look what a subscription that ended was the last one for. Cost: with wildcards, O(reply subjects of its account)."""
+    cdef Account* home = subscription.account
+    cdef const char* subject = subscription.interest.subject
+    cdef size_t length = subscription.interest.subject_length
+    cdef Asked* asked
+    cdef size_t at = 0
+    if home.answers == NULL or home.answers.asked.count == 0 or subscription.door != NULL:
+        return
+    if is_literal_subject(subject, length):
+        asked = <Asked*> table_find(&home.answers.asked, hash_bytes(state.seed, subject, length), subject, length)
+        if asked != NULL:
+            _asked_gone(state, home, asked)
+        return
+    while home.answers.asked.slots != NULL and at <= home.answers.asked.mask:
+        asked = <Asked*> home.answers.asked.slots[at].key
+        if asked != NULL and is_subset(asked.key.chars, asked.key.length, subject, length):
+            _asked_gone(state, home, asked)
+            if <Asked*> home.answers.asked.slots[at].key != asked:
+                # It went, and another may have moved up.
+                continue
+        at += 1
+
+
+cdef void _expire(State* state, Answers* answers) noexcept nogil:
+    cdef Answer* answer = answers.oldest
+    cdef Answer* following
+    answers.due_ns = NEVER_NS
+    while answer != NULL:
+        following = answer.newer
+        if state.now_ns - answer.last_ns >= answer.threshold_ns:
+            answer_end(state, answer, TOO_LATE)
+        else:
+            answers.due_ns = min(answers.due_ns, answer.last_ns + answer.threshold_ns)
+        answer = following
+
+
+cdef void answers_tick(State* state) noexcept nogil:
+    """End the ways that took too long; some times a second."""
+    cdef uint32_t at
+    for at in range(state.account_count):
+        if state.accounts[at].answers != NULL and state.now_ns >= state.accounts[at].answers.due_ns:
+            _expire(state, state.accounts[at].answers)
+
+
+cdef void answers_forget(State* state, Account* account) noexcept nogil:
+    """Forget all ways from and to an account that goes."""
+    cdef Answers* answers = account.answers
+    cdef size_t at = 0
+    if answers == NULL:
+        return
+    while answers.oldest != NULL:
+        answer_end(state, answers.oldest, FORGOTTEN)
+    while answers.asked.slots != NULL and answers.asked.count and at <= answers.asked.mask:
+        if answers.asked.slots[at].key == NULL:
+            at += 1
+        else:
+            answer_end(state, (<Asked*> answers.asked.slots[at].key).first, FORGOTTEN)
+
+
+cdef void answers_free(State* state) noexcept nogil:
+    """Free all; the subscriptions have been dropped, or go with their accounts."""
+    cdef uint32_t at
+    cdef Account* account
+    for at in range(state.account_count):
+        answers_forget(state, state.accounts[at])
+    for at in range(state.account_count):
+        account = state.accounts[at]
+        if account.answers != NULL:
+            table_clear(&account.answers.by_subject)
+            table_clear(&account.answers.asked)
+            free(account.answers)
+            account.answers = NULL

@@ -1,0 +1,24 @@
+"""The C face of latency samples; see `_latency.pyx`."""
+
+from libc.stdint cimport int64_t, uint32_t
+
+from framework.dataplane._state cimport Answer, Door, Message, State
+
+
+cdef struct SampleRecord:
+    # A sample on its way to Python; the requestor's JSON, the responder's and the header block follow.
+    int64_t started_ns
+    int64_t ended_ns
+    int64_t requestor_rtt_ns
+    int64_t responder_rtt_ns
+    uint32_t status
+    uint32_t requestor_length
+    uint32_t responder_length
+    uint32_t header_length
+
+
+cdef int sample_wanted(State* state, Door* door, Message* message) noexcept nogil
+cdef void sample_begin(State* state, Answer* answer, Door* door, Message* message, bint with_header) noexcept nogil
+cdef void sample_answered(State* state, Answer* answer, Message* message) noexcept nogil
+cdef void sample_failed(State* state, Answer* answer, int ending) noexcept nogil
+cdef void sample_refused(State* state, Door* door, Message* message, bint with_header) noexcept nogil

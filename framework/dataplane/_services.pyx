@@ -1,0 +1,295 @@
+"""Imported services: a request that leaves the importer's account, and its answers that come back.
+
+Where a door stands in an account, a subscription stands in its sublist. Delivery notes it; when it is done with the account, the message
+passes on to the next, and so forth, never twice by the same service and through HOPS_MAX accounts at most. Requests pass where they were
+published, answers where the way back is known. Source: nats-server `client.go`, `processServiceImport`.
+"""
+
+from libc.stdint cimport uint32_t
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memcmp, memcpy
+
+from framework.dataplane._answers cimport (
+    ENDED, NOT_DELIVERED, answer_end, answer_find, answer_new, answer_touch,
+)
+from framework.dataplane._delivery cimport deliver
+from framework.dataplane._headers cimport header_set
+from framework.dataplane._info cimport info_put, info_room
+from framework.dataplane._latency cimport sample_answered, sample_begin, sample_refused, sample_wanted
+from framework.dataplane._mappings cimport is_acknowledgement, mapping_select, room_for
+from framework.dataplane._output cimport block_drop
+from framework.dataplane._state cimport (
+    CLIENT, HOPS_MAX, ROUTE, SERVICE_DOOR, STREAM_DOOR, Account, Answer, Block, Door, Hop, Message, State, Subscription, Tables,
+)
+from framework.dataplane._streams cimport shadow_enter
+from framework.sublist._bytes cimport COPY_SLACK
+from framework.sublist._sublist cimport sublist_insert, sublist_remove
+from framework.sublist._transform cimport transform_apply, transform_room
+
+cdef enum:
+    BY_HEADER = 2
+    # Of `sample_wanted`.
+
+
+cdef struct Passage:
+    # A message on its way through one door, and the memory for what it is there.
+    Message message
+    Hop hop
+    char* subject
+    size_t subject_room
+    char* mapped
+    size_t mapped_room
+    Block* block
+    char reply[32]
+    # Of its own: the way of the answer may be forgotten while the message is delivered.
+
+
+# ---- doors in the sublist ------------------------------------------------------------------------------------------------
+
+
+cdef void _stand(State* state, Account* account, Door* door) noexcept nogil:
+    """Let a door stand in an account. Other servers are not told: each passes what its own clients publish."""
+    cdef Subscription* made = <Subscription*> calloc(1, sizeof(Subscription) + door.to_length + COPY_SLACK)
+    if made == NULL:
+        return
+    memcpy(<char*> (made + 1), door.to, door.to_length)
+    made.account = account
+    made.door = door
+    made.interest.subject = <char*> (made + 1)
+    made.interest.subject_length = <uint32_t> door.to_length
+    made.interest.weight = 1
+    if not sublist_insert(&account.sublist, &made.interest):
+        free(made)
+        return
+    door.subscription = made
+
+
+cdef void _fall(State* state, Door* door) noexcept nogil:
+    """Take a door away; its subscription is freed at the end of the turn."""
+    cdef Subscription* subscription = door.subscription
+    if subscription == NULL:
+        return
+    sublist_remove(&subscription.account.sublist, &subscription.interest)
+    subscription.dead = 1
+    subscription.next = state.dead
+    state.dead = subscription
+    door.subscription = NULL
+
+
+cdef void services_set(State* state, Account* account, Tables* before) noexcept nogil:
+    """Let the doors of an account's tables stand in place of those of the tables before."""
+    cdef size_t at
+    if before != NULL:
+        for at in range(before.service_count):
+            _fall(state, &before.services[at])
+    if account.tables != NULL:
+        for at in range(account.tables.service_count):
+            _stand(state, account, &account.tables.services[at])
+
+
+# ---- delivery's side -------------------------------------------------------------------------------------------------------
+
+
+cdef bint door_enter(State* state, Subscription* subscription, Message* message) noexcept nogil:
+    """Deliver to what stands in for a client of another account; a service is noted for when this account is done."""
+    cdef Door** grown
+    if subscription.door.kind == STREAM_DOOR:
+        return shadow_enter(state, subscription, message)
+    if subscription.dead or (subscription.door.kind == SERVICE_DOOR and message.source.kind == ROUTE):
+        return False
+    if state.waiting_count == state.waiting_room:
+        grown = <Door**> realloc(state.waiting, (state.waiting_room * 2 + 8) * sizeof(Door*))
+        if grown == NULL:
+            return False
+        state.waiting = grown
+        state.waiting_room = state.waiting_room * 2 + 8
+    state.waiting[state.waiting_count] = subscription.door
+    state.waiting_count += 1
+    return False
+
+
+cdef int doors_passed(State* state, uint32_t first, Message* message) noexcept nogil:
+    """Let a message pass the doors noted from `first` on; return how many led somewhere."""
+    cdef uint32_t at
+    cdef int served = 0
+    for at in range(first, state.waiting_count):
+        if state.waiting[at].kind == SERVICE_DOOR:
+            served += _request(state, state.waiting[at], message)
+        else:
+            served += _answered(state, state.waiting[at], message)
+    state.waiting_count = first
+    return served
+
+
+# ---- a message on its way ------------------------------------------------------------------------------------------------
+
+
+cdef bint _was_there(State* state, Door* door, Message* message) noexcept nogil:
+    """Whether a message came by this service before, or passed too many doors."""
+    cdef Hop* hop = message.hops
+    if hop != NULL and hop.count >= HOPS_MAX:
+        state.totals.circles += 1
+        return True
+    while hop != NULL:
+        if hop.door.kind == SERVICE_DOOR and hop.door.account == door.account and hop.door.subject_length == door.subject_length:
+            if memcmp(hop.door.subject, door.subject, door.subject_length) == 0:
+                state.totals.circles += 1
+                return True
+        hop = hop.previous
+    return False
+
+
+cdef void _begin(Passage* passage, Door* door, Account* into, Message* message) noexcept nogil:
+    passage.message = message[0]
+    passage.message.account = into
+    passage.message.hops = &passage.hop
+    passage.message.routed = 0
+    passage.message.queue_count = 0
+    passage.hop.door = door
+    passage.hop.previous = message.hops
+    passage.hop.count = message.hops.count + 1 if message.hops != NULL else 1
+    passage.subject = passage.mapped = NULL
+    passage.subject_room = passage.mapped_room = 0
+    passage.block = NULL
+
+
+cdef void _end(State* state, Passage* passage) noexcept nogil:
+    free(passage.subject)
+    free(passage.mapped)
+    if passage.block != NULL:
+        block_drop(state, passage.block)
+
+
+cdef void _map(State* state, Passage* passage) noexcept nogil:
+    """Follow the mappings of the account that the message comes into."""
+    cdef Message* message = &passage.message
+    cdef size_t length = 0
+    if message.account.tables != NULL and message.account.tables.mapping_count and mapping_select(
+        state, message.account, message.subject, message.subject_length, &passage.mapped, &passage.mapped_room, &length
+    ):
+        message.subject = passage.mapped
+        message.subject_length = length
+
+
+cdef void _ask_back(Passage* passage, Answer* answer) noexcept nogil:
+    passage.message.reply = passage.reply
+    passage.message.reply_length = answer.key.length
+    memcpy(passage.reply, answer.key.chars, answer.key.length)
+
+
+cdef void _give_up(State* state, Passage* passage) noexcept nogil:
+    """Forget the way back of a message that nobody got."""
+    cdef Answer* answer = answer_find(passage.message.account, passage.reply, passage.message.reply_length)
+    if answer != NULL:
+        answer_end(state, answer, NOT_DELIVERED)
+
+
+cdef bint _rename(State* state, Passage* passage, Door* door) noexcept nogil:
+    """Give a request the subject by which the exporter serves it; False: no memory."""
+    cdef Message* message = &passage.message
+    if door.transform != NULL:
+        if not room_for(&passage.subject, &passage.subject_room, transform_room(door.transform, message.subject_length)):
+            return False
+        message.subject_length = transform_apply(
+            door.transform, &state.random, message.subject, message.subject_length, passage.subject
+        )
+        message.subject = passage.subject
+    elif not door.stays:
+        message.subject = door.subject
+        message.subject_length = door.subject_length
+    return True
+
+
+cdef void _introduce(State* state, Passage* passage, Door* door, Message* message) noexcept nogil:
+    """Tell the service who asks. Through a chain, it is the first import that says how much."""
+    cdef bint full = door.share
+    cdef bint names_server = door.names_server or door.share
+    cdef Account* via = NULL
+    cdef Hop* hop = message.hops
+    cdef char* info
+    cdef size_t length
+    if message.source.kind != CLIENT or message.source.info == NULL:
+        return
+    while hop != NULL:
+        full = hop.door.share
+        names_server = names_server or hop.door.names_server or hop.door.share
+        via = message.account
+        hop = hop.previous
+    info = <char*> malloc(info_room(state, message.source, via))
+    if info == NULL:
+        return
+    length = info_put(state, message.source, full, names_server, via, info)
+    if length:
+        passage.block = header_set(&passage.message, b"Nats-Request-Info", 17, info, length)
+    free(info)
+
+
+cdef int _request(State* state, Door* door, Message* message) noexcept nogil:
+    """Let a request pass into the exporter's account; return whether somebody there got it."""
+    cdef Passage passage
+    cdef Answer* answer = NULL
+    cdef int wanted, served
+    if not door.account.ours or _was_there(state, door, message):
+        return 0
+    wanted = sample_wanted(state, door, message)
+    _begin(&passage, door, door.account, message)
+    if message.reply_length and not is_acknowledgement(message.reply, message.reply_length):
+        answer = answer_new(state, door.account, message, door.threshold_ns, door.response, door.share)
+        if answer == NULL:
+            return 0
+        _ask_back(&passage, answer)
+        if wanted and door.response == 0:
+            sample_begin(state, answer, door, message, wanted == BY_HEADER)
+    elif wanted and message.reply_length == 0:
+        sample_refused(state, door, message, wanted == BY_HEADER)
+    if not _rename(state, &passage, door):
+        served = 0
+    else:
+        _map(state, &passage)
+        _introduce(state, &passage, door, message)
+        served = deliver(state, &passage.message)
+    if served == 0 and answer != NULL:
+        _give_up(state, &passage)
+    _end(state, &passage)
+    return served
+
+
+cdef int _answered(State* state, Door* door, Message* message) noexcept nogil:
+    """Let an answer pass back to the requestor's account; return whether somebody there got it."""
+    cdef Passage passage
+    cdef Answer* answer = answer_find(door.account, message.subject, message.subject_length)
+    cdef Answer* back = NULL
+    cdef int served
+    cdef bint last
+    if answer == NULL or (message.hops != NULL and message.hops.count >= HOPS_MAX):
+        return 0
+    if answer.latency and not answer.sampled:
+        sample_answered(state, answer, message)
+    _begin(&passage, door, answer.home, message)
+    last = answer.response == 0 or message.body_length == 0
+    if message.reply_length and not is_acknowledgement(message.reply, message.reply_length):
+        # An answer may ask back.
+        back = answer_new(state, answer.home, message, answer.threshold_ns, answer.response, answer.share)
+        if back != NULL:
+            _ask_back(&passage, back)
+    if not room_for(&passage.subject, &passage.subject_room, answer.asked.key.length + 1):
+        _end(state, &passage)
+        return 0
+    memcpy(passage.subject, answer.asked.key.chars, answer.asked.key.length)
+    passage.message.subject = passage.subject
+    passage.message.subject_length = answer.asked.key.length
+    _map(state, &passage)
+    served = deliver(state, &passage.message)
+    if served == 0 and back != NULL:
+        _give_up(state, &passage)
+    # What was delivered may have ended it.
+    answer = answer_find(door.account, message.subject, message.subject_length)
+    if answer != NULL and not answer.trace:
+        if served == 0:
+            answer_end(state, answer, NOT_DELIVERED)
+        elif last:
+            answer_end(state, answer, ENDED)
+        else:
+            answer_touch(state, answer)
+    _end(state, &passage)
+    return served
