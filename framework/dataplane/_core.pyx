@@ -430,9 +430,9 @@ cdef class Core:
             BadTransform: A subject, a transform or a weight makes no sense; nothing changes.
             ValueError: There is no such account.
         """
-        if not 0 <= account < len(self.account_names):
+        if not 0 <= account < len(self.account_indexes):
             raise ValueError(f"no account {account}")
-        cdef Tables* made = tables_made(tables, len(self.account_names))
+        cdef Tables* made = tables_made(tables, len(self.account_indexes))
         cdef Command* command
         try:
             command = self._order(SET_TABLES, 0, account, 0, b"")

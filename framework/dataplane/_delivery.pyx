@@ -18,7 +18,7 @@ from framework.dataplane._permissions cimport is_allowed_to_publish, may_hear
 from framework.dataplane._replies cimport reply_owe
 from framework.dataplane._sinkbatch cimport atomic_add, atomic_get, sink_put
 from framework.dataplane._state cimport (
-    CLIENT, RECORD_DELIVERED, RECORD_INTEREST, RECORD_TRACE, REFERENCE_BYTES, REFERENCE_PENDING_BYTES,
+    CLIENT, RECORD_DELIVERED, RECORD_INTEREST, RECORD_TRACE, REFERENCE_BYTES, REFERENCE_PENDING_BYTES, ROUTE,
     SLOW_CONSUMER_PENDING_BYTES, SYSTEM, TRACES_MAX, WRITE_ERROR, Account, ClosedStateC, Link, LocalInterest, Message, Pick, Record,
     RecordType, State, Subscription,
 )

@@ -458,7 +458,9 @@ cdef char* _publish(
     if link.kind == CLIENT:
         if link.account.tables != NULL:
             mapped = mapping_apply(state, &message)
-        allowed = _check_publish(state, link, &message)
+        if message.subject_length:
+            # Else a mapping has lost it.
+            allowed = _check_publish(state, link, &message)
         if allowed == FORBIDDEN:
             return rest
     if link.verbose:
