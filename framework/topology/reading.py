@@ -91,26 +91,32 @@ def rename_keys(
 
 
 def _rename_inside(option: Option, node: Node, mistakes: Mistakes) -> Node:
-    if node.value is None:
-        return node
-    if option.normalize:
-        try:
-            node = option.normalize(node)
-        except ValueError as error:
-            mistakes.add(node.place, f"`{option.name}`: {error}")
-            return Node(None, node.place, node.key_place)
+    """Return a value in the form of its kind, with keys inside in their first spelling."""
+    node = _normalized(option, node, mistakes)
     match option.kind, node.value:
+        case _, None:
+            pass
         case Kind.BLOCK, _:
-            return rename_keys(option, node, mistakes)
+            node = rename_keys(option, node, mistakes)
         case Kind.BLOCKS, list() as items:
-            return node.with_value([rename_keys(option, item, mistakes) for item in items])
+            node = node.with_value([rename_keys(option, item, mistakes) for item in items])
         case Kind.NAMED, dict() as table:
-            return node.with_value({
+            node = node.with_value({
                 name: rename_keys(option, item, mistakes)
                 for name, item in table.items()
                 if not item.used_as_variable
             })
     return node
+
+
+def _normalized(option: Option, node: Node, mistakes: Mistakes) -> Node:
+    if node.value is None or option.normalize is None:
+        return node
+    try:
+        return option.normalize(node)
+    except ValueError as error:
+        mistakes.add(node.place, f"`{option.name}`: {error}")
+        return Node(None, node.place, node.key_place)
 
 
 def merge_nodes(lower: Node, upper: Node) -> Node:
@@ -137,6 +143,8 @@ class Reading:
 
     def __init__(self, mistakes: Mistakes) -> None:
         self._mistakes = mistakes
+        self._is_whole = not mistakes.count
+        """No key or block was left out, so what follows from them can be told."""
         self.places: dict[str, Place] = {}
         """Dotted path of an option to where it was set; not in it: nobody set it, or it stands in
         one of many blocks."""
@@ -163,7 +171,7 @@ class Reading:
         for option in block.addresses:
             host, port = (values.get(name) for name in option.spreads)
             values[option.name] = None if port is None else (host, port)
-        if block.settle and self._mistakes.count == mistakes_before:
+        if block.settle and self._is_whole and self._mistakes.count == mistakes_before:
             self._settle(block.settle, node, values, path)
         return values
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from framework_auth.config import AUTHORIZATION_SECTION, TOKEN_USER, auth_config
+from framework_auth.config import AUTHORIZATION_SECTION
+from framework_auth.users import TOKEN_USER, users_from
 
 from framework.topology import (
     Schema,
@@ -26,19 +27,23 @@ def read(tmp_path):
     def read_text(text):
         path = tmp_path / "server.conf"
         path.write_text(text)
-        return auth_config(read_server_conf(path, SCHEMA).section("authorization"))
+        return users_from(read_server_conf(path, SCHEMA).values)
 
     return read_text
 
 
 def from_flags(*flags):
     settings = parse_flags(flags, SCHEMA).settings
-    return auth_config(read_server_conf(None, SCHEMA, settings).section("authorization"))
+    return users_from(read_server_conf(None, SCHEMA, settings).values)
+
+
+def secrets_of(users):
+    return {name: user.secret for name, user in users.by_name.items()}
 
 
 @pytest.mark.parametrize("text", ["", "authorization { }", "authorization { timeout: 3 }"])
 def test_who_names_nobody_asks_for_no_login(read, text):
-    assert read(text) is None
+    assert read(text).is_empty
 
 
 @pytest.mark.parametrize(
@@ -55,7 +60,7 @@ def test_who_names_nobody_asks_for_no_login(read, text):
 def test_what_nats_server_takes(read, inside, secrets):
     config = read(f"authorization {{ {inside} }}")
 
-    assert config.secrets == secrets
+    assert secrets_of(config) == secrets
     assert config.is_token == (TOKEN_USER in secrets)
     assert config.has_hashes == any(secret.startswith("$2") for secret in secrets.values())
     assert config.timeout_s == 2.0
@@ -77,7 +82,7 @@ def test_the_time_that_a_client_has(read, text, timeout_s):
     ],
 )
 def test_flags(flags, secrets):
-    assert from_flags(*flags).secrets == secrets
+    assert secrets_of(from_flags(*flags)) == secrets
 
 
 @pytest.mark.parametrize(
@@ -131,18 +136,10 @@ def test_what_cannot_be_is_refused_with_its_place(read, inside, problem):
 @pytest.mark.parametrize(
     "text",
     [
-        *(
-            f"authorization {{ users: [{{user: a, password: b, {key}: x}}] }}"
-            for key in ("nkey", "permissions", "allowed_connection_types", "proxy_required")
-        ),
-        *(
-            f"authorization {{ user: a, password: b, {key}: {{}} }}"
-            for key in ("permissions", "default_permissions", "auth_callout", "proxy_required")
-        ),
-        *(
-            f"{key}: x"
-            for key in ("accounts", "no_auth_user", "operator", "resolver", "system_account")
-        ),
+        "authorization { user: a, password: b, auth_callout: {} }",
+        "operator: x",
+        "resolver: x",
+        "trusted: x",
     ],
 )
 def test_what_would_be_without_effect_is_refused(read, text):
@@ -183,3 +180,16 @@ def test_no_secret_is_shown(read, tmp_path):
     assert "hidden" not in repr(topology)
     assert "***" in explain_topology(topology)
     assert "hidden" not in explain_topology(topology)
+
+
+def test_no_secret_of_an_account_is_shown(read, tmp_path):
+    path = tmp_path / "one.toml"
+    path.write_text(
+        "[clusters.c]\nservers = 1\n"
+        'accounts = { A = { users = [{ user = "a", password = "hidden" }] } }\n'
+    )
+    topology = read_topology(path, [AUTHORIZATION_SECTION])
+
+    assert "hidden" not in repr(topology)
+    assert "hidden" not in explain_topology(topology)
+    assert "hidden" not in repr(read("accounts { A { users: [{user: a, password: hidden}] } }"))

@@ -50,3 +50,22 @@ def test_no_secret_is_kept_as_it_is():
     passwords = Passwords({"a": "hidden"}, key=KEY)
 
     assert b"hidden" not in str(vars(passwords)).encode()
+
+
+def test_what_was_learnt_stays_known_as_long_as_the_hash_stays():
+    former = Passwords({"a": HASH, "b": HASH, "c": HASH}, key=KEY)
+    for user in "abc":
+        former.learn(user, b"secret")
+
+    passwords = Passwords({"a": HASH, "b": STRONGER, "d": HASH}, key=KEY, former=former)
+
+    assert passwords.is_known("a", b"secret")
+    assert not any(passwords.is_known(user, b"secret") for user in "bcd")
+
+
+def test_a_digest_proves_as_much_as_the_secret():
+    passwords = Passwords({"a": "x"}, key=KEY)
+
+    assert passwords.is_proof("a", passwords.digest(b"x"))
+    assert not passwords.is_proof("a", passwords.digest(b"y"))
+    assert not passwords.is_proof("nobody", passwords.digest(KEY))

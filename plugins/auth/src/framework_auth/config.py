@@ -1,46 +1,31 @@
-"""The `authorization` block: what users may write, and what it comes to.
+"""The configuration that this plugin owns, and what must hold in it.
 
 Where nats-server would let everybody in, because a user, a password or a token is missing or
 empty, the start is refused.
 
-Source: nats-server `opts.go`, `parseAuthorization`, `parseUsers`; `auth.go`, `isBcrypt`.
+Source: nats-server `opts.go`, `parseAuthorization`, `parseAccounts`; `auth.go`,
+`validateNoAuthUser`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from framework.topology import ConfigSection, Kind, Option, Reload
-from framework_auth.bcrypt_hash import is_hash, parse_hash
+from framework_auth.account_options import ACCOUNTS, GLOBAL_MAPPINGS
+from framework_auth.account_rules import settle_accounts
+from framework_auth.permission_options import permissions_option
+from framework_auth.user_options import PROXY_REQUIRED, USERS, check_name, check_secret
+from framework_auth.users import TIMEOUT_S, maps_certificates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-TIMEOUT_S: Final = 2.0
-
-TOKEN_USER: Final = "[REDACTED]"  # noqa: S105 - what is shown instead
-"""Who logs in by a token, as nats-server shows it: a token has no name."""
-
 _LATER: Final = "not supported by this version"
 
 
-def _check_name(name: object) -> str | None:
-    return None if name else "is empty; name a user, or leave it out"
-
-
-def _check_secret(secret: object) -> str | None:
-    if not secret:
-        return "is empty, which would let everybody in"
-    try:
-        if is_hash(str(secret)):
-            parse_hash(str(secret))
-    except ValueError as error:
-        return f"{error}; make one with `nats server passwd`, and put it in quotes"
-    return None
-
-
-def _settle(values: dict[str, object]) -> Iterator[tuple[str | tuple[str | int, ...], str]]:
+def _settle(values: dict[str, object]) -> Iterator[tuple[str, str]]:
     user, password = values["user"], values["password"]
     token, users = values["token"], values["users"]
     single = "user" if user is not None else "password"
@@ -54,24 +39,69 @@ def _settle(values: dict[str, object]) -> Iterator[tuple[str | tuple[str | int, 
     if token is None and users is None and (user is None) is not (password is None):
         missing = "password" if password is None else "user"
         yield single, f"needs a {missing}, or everybody could log in; add `{missing}`"
-    if users is not None:
-        yield from _settle_users(users)
-
-
-def _settle_users(users: object) -> Iterator[tuple[str | tuple[str | int, ...], str]]:
-    assert isinstance(users, tuple)
-    if not users:
+    if users is not None and not users:
         yield "users", "names nobody; add a user, or leave it out"
+
+
+def _settle_all(values: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    yield from settle_accounts(values)
+    yield from _settle_users(values)
+    yield from _settle_single(values)
+    if values.get("operator"):
+        yield from _settle_operator(values)
+
+
+def _settle_users(values: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Find users that are there twice, or could be anybody, and a `no_auth_user` that is not."""
+    nobody = values["no_auth_user"]
+    may_lack_password = maps_certificates(values)
     seen = set()
-    for index, entry in enumerate(users):
-        name = entry["user"]
-        if name is None:
-            yield ("users", index), "user entry requires a user; add `user`"
-        elif entry["password"] is None:
-            yield ("users", index, "user"), "user entry requires a password; add `password`"
-        elif name in seen:
-            yield ("users", index, "user"), f'duplicate user "{name}" detected; remove one of them'
+    for path, entry in _listed_users(values):
+        name = entry["nkey"] or entry["user"]
+        if name in seen:
+            what = "nkey" if entry["nkey"] else "user"
+            yield (*path, what), f'duplicate {what} "{name}" detected; remove one of them'
         seen.add(name)
+        lacks_password = entry["nkey"] is None and entry["password"] is None
+        if lacks_password and not may_lack_password and name != nobody:
+            yield (*path, "user"), "user entry requires a password; add `password`"
+    if nobody is not None and nobody not in seen:
+        where = "not present as user or nkey in `authorization` or `accounts`"
+        problem = f'"{nobody}" {where}' if seen else f'"{nobody}" present, but no users are'
+        yield ("no_auth_user",), f"{problem}; add the user"
+
+
+def _listed_users(
+    values: dict[str, Any],
+) -> Iterator[tuple[tuple[str | int, ...], Mapping[str, Any]]]:
+    """Yield all users of lists, with their way from the top."""
+    for index, entry in enumerate((values["authorization"] or {}).get("users") or ()):
+        yield ("authorization", "users", index), entry
+    for account, block in (values["accounts"] or {}).items():
+        for index, entry in enumerate(block["users"]):
+            yield ("accounts", account, "users", index), entry
+
+
+def _settle_single(values: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    block = values["authorization"] or {}
+    for name, what in (("user", "single user/pass"), ("token", "token")):
+        if block.get(name) is not None:
+            for account, inside in (values["accounts"] or {}).items():
+                if inside["users"]:
+                    problem = f"can not have a {what} and accounts with users; move it into one"
+                    yield ("authorization", name), f"{problem}, such as {account}"
+                    return
+
+
+def _settle_operator(values: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Refuse what has no meaning beside JWTs. Source: nats-server `jwt.go`."""
+    if values["accounts"]:
+        yield ("accounts",), "operators do not allow accounts to be configured directly"
+    if values["no_auth_user"] is not None:
+        yield ("no_auth_user",), "no_auth_user not compatible with a trusted operator"
+    if (values["authorization"] or {}).get("users"):
+        problem = "operators do not allow users to be configured directly"
+        yield ("authorization", "users"), problem
 
 
 def _later(*names: str) -> tuple[Option, ...]:
@@ -82,84 +112,46 @@ def _later(*names: str) -> tuple[Option, ...]:
     )
 
 
-_USER = Option(
-    name="user", kind=Kind.STRING, aliases=("username",), check=_check_name,
-    flags=("user", "username"), help="Name that clients log in with",
-)  # fmt: skip
-_PASSWORD = Option(
-    name="password", kind=Kind.STRING, aliases=("pass",), check=_check_secret, secret=True,
-    flags=("pass",), help="Password of the user, or its bcrypt hash",
-)  # fmt: skip
-
-_USER_ENTRY = (
-    Option(name="user", kind=Kind.STRING, aliases=("username",), check=_check_name,
-           help="Name that clients log in with"),
-    Option(name="password", kind=Kind.STRING, aliases=("pass",), check=_check_secret, secret=True,
-           help="Password of the user, or its bcrypt hash"),
-    *_later("nkey", "permissions", "permission", "authorization", "allowed_connection_types",
-            "connection_types", "clients", "account", "proxy_required"),
-)  # fmt: skip
-
 AUTHORIZATION_SECTION = ConfigSection(
     name="authorization",
     plugin="auth",
     help="What clients must prove before they may do anything",
     options=(
-        _USER,
-        _PASSWORD,
-        Option(name="token", kind=Kind.STRING, check=_check_secret, secret=True, flags=("auth",),
+        Option(name="user", kind=Kind.STRING, aliases=("username",), check=check_name,
+               flags=("user", "username"), reload=Reload.LIVE,
+               help="Name that clients log in with"),
+        Option(name="password", kind=Kind.STRING, aliases=("pass",), check=check_secret,
+               secret=True, flags=("pass",), reload=Reload.LIVE,
+               help="Password of the user, or its bcrypt hash"),
+        Option(name="token", kind=Kind.STRING, check=check_secret, secret=True, flags=("auth",),
+               reload=Reload.LIVE,
                help="What clients log in with instead of a name, or its bcrypt hash"),
-        Option(name="users", kind=Kind.BLOCKS, options=_USER_ENTRY, secret=True,
-               help="Several users, each with a password"),
+        replace(USERS, default=None),
+        permissions_option("default_permissions", ("default_permission", "permissions"),
+                           "Of users that have none of their own"),
         Option(name="timeout", kind=Kind.DURATION, default=TIMEOUT_S, minimum=0.001,
-               zero_is_default=True, help="How long a client may take to log in"),
-        *_later("default_permissions", "permissions", "auth_callout", "auth_hook",
-                "proxy_required"),
+               zero_is_default=True, reload=Reload.LIVE,
+               help="How long a client may take to log in"),
+        PROXY_REQUIRED,
+        *_later("auth_callout", "auth_hook"),
     ),
     settle=_settle,
-    reload=Reload.RESTART,
-    top=_later(
-        "accounts", "no_auth_user", "default_sentinel", "system_account", "system",
-        "no_system_account", "no_system", "no_sys_acc", "operator", "operators", "roots", "root",
-        "root_operators", "root_operator", "resolver", "account_resolver", "accounts_resolver",
-        "resolver_tls", "resolver_preload", "resolver_pinned_accounts", "trusted", "trusted_keys",
-        "proxies", "mappings", "maps",
+    settle_all=_settle_all,
+    reload=Reload.LIVE,
+    top=(
+        ACCOUNTS,
+        Option(name="no_auth_user", kind=Kind.STRING, reload=Reload.LIVE,
+               help="User or nkey that clients are who do not say who they are"),
+        Option(name="system_account", kind=Kind.STRING, aliases=("system",),
+               help="Account of server events and of operators; `$SYS`, if unset"),
+        Option(name="no_system_account", kind=Kind.BOOL, default=False,
+               aliases=("no_system", "no_sys_acc"),
+               help="Whether there is none"),
+        GLOBAL_MAPPINGS,
+        *_later(
+            "default_sentinel", "operator", "operators", "roots", "root", "root_operators",
+            "root_operator", "resolver", "account_resolver", "accounts_resolver", "resolver_tls",
+            "resolver_preload", "resolver_pinned_accounts", "trusted", "trusted_keys", "proxies",
+        ),
     ),
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuthConfig:
-    """An `authorization` block that asks for a login."""
-
-    secrets: Mapping[str, str] = field(repr=False)
-    """User to password or its hash; a token belongs to `TOKEN_USER`, alone."""
-    is_token: bool
-    """Clients give a token, and no name."""
-    timeout_s: float
-
-    @property
-    def has_hashes(self) -> bool:
-        """Whether bcrypt is needed."""
-        return any(is_hash(secret) for secret in self.secrets.values())
-
-    @property
-    def has_plain_passwords(self) -> bool:
-        """Whether the file itself gives passwords away; nats-server does not count tokens."""
-        return not self.is_token and not all(map(is_hash, self.secrets.values()))
-
-
-def auth_config(section: Mapping[str, object] | None) -> AuthConfig | None:
-    """Return what a block asks for; None when clients need no login."""
-    if section is None:
-        return None
-    value: dict[str, Any] = dict(section)
-    if value["token"] is not None:
-        return AuthConfig(
-            secrets={TOKEN_USER: value["token"]}, is_token=True, timeout_s=value["timeout"]
-        )
-    entries = value["users"] or ([value] if value["user"] is not None else ())
-    secrets = {entry["user"]: entry["password"] for entry in entries}
-    if not secrets:
-        return None
-    return AuthConfig(secrets=secrets, is_token=False, timeout_s=value["timeout"])

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 from typing_extensions import override
 
 from framework.actors import Component
-from framework.spec import Accepted, Refused
+from framework.spec import Refused
+from framework_auth.directory import Proof, Way
 from framework_auth.limits import CHECKS_AT_ONCE, CHECKS_WAITING_MAX
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from framework.actors import Reply
     from framework.spec import LoginAnswer
     from framework_auth.bcrypt_hash import BcryptHash
-    from framework_auth.passwords import Passwords
+    from framework_auth.directory import Directory
 
 PASSWORD_CHECKER: Final = "password_checker"  # noqa: S105 - no password
 """Name of its ComponentSpec."""
@@ -31,9 +32,8 @@ class PasswordChecker(Component):
     """Answer logins, in the order in which they came unless a hash must be computed.
 
     Args:
-        passwords: All that there are; they learn what was found right.
-        timeout_s: A login that waited longer is refused unchecked: its client is gone by then.
-        matches: Computes a hash, see `hashing`; None when there are none.
+        directory: The users in force; it learns what was found right.
+        matches: Computes a hash, see `hashing`.
     """
 
     @dataclass(frozen=True, slots=True)
@@ -42,25 +42,24 @@ class PasswordChecker(Component):
 
         user: str
         given: bytes = field(repr=False)
+        connection_type: str
         reply: Reply[LoginAnswer]
 
     @dataclass(frozen=True, slots=True)
     class _Checked:
         check: PasswordChecker.Check
+        expected: BcryptHash | None
         outcome: object
         """Whether it is right, or what the check raised."""
 
     def __init__(
         self,
         *,
-        passwords: Passwords,
-        timeout_s: float,
-        matches: Callable[[bytes, BcryptHash | None, BcryptHash], bool] | None,
+        directory: Directory,
+        matches: Callable[[bytes, BcryptHash | None, BcryptHash], bool],
     ) -> None:
         super().__init__()
-        assert (matches is None) is (passwords.decoy is None)
-        self._passwords = passwords
-        self._timeout_ns = int(timeout_s * _NS_PER_S)
+        self._directory = directory
         self._matches = matches
         self._waiting: deque[tuple[PasswordChecker.Check, int]] = deque()
         self._running_count = 0
@@ -70,8 +69,8 @@ class PasswordChecker(Component):
         match message:
             case self.Check():
                 self._receive_check(message)
-            case self._Checked(check, outcome):
-                self._receive_checked(check, outcome)
+            case self._Checked():
+                self._receive_checked(message)
             case _:
                 super().on_receive(message)
 
@@ -82,47 +81,64 @@ class PasswordChecker(Component):
             check.reply.set(Refused("the server stops"))
 
     def _receive_check(self, check: Check) -> None:
-        if self._passwords.is_known(check.user, check.given):
-            check.reply.set(Accepted(check.user))
-        elif self._matches is None:
-            check.reply.set(Refused())
+        if self._directory.passwords.is_known(check.user, check.given):
+            self._accept(check)
+        elif self._directory.passwords.decoy is None:
+            self._refuse(check)
         elif len(self._waiting) >= CHECKS_WAITING_MAX:
             check.reply.set(Refused("too many logins at once"))
         else:
             self._waiting.append((check, self.now_ns()))
             self._start_checks()
 
-    def _receive_checked(self, check: Check, outcome: object) -> None:
+    def _receive_checked(self, message: _Checked) -> None:
         self._running_count -= 1
-        match outcome:
-            case True:
-                self._passwords.learn(check.user, check.given)
-                check.reply.set(Accepted(check.user))
-            case False:
-                check.reply.set(Refused())
+        check, passwords = message.check, self._directory.passwords
+        match message.outcome:
+            case True if passwords.hash_of(check.user) == message.expected:
+                passwords.learn(check.user, check.given)
+                self._accept(check)
+            case bool():
+                # Also when it was right, but the hash was replaced meanwhile.
+                self._refuse(check)
             case error:
                 # Its text might repeat what the client sent.
                 check.reply.set(Refused(f"the check failed: {type(error).__name__}"))
         self._start_checks()
 
+    def _accept(self, check: Check) -> None:
+        digest = self._directory.passwords.digest(check.given)
+        proof = Proof(Way.SECRET, check.user, digest)
+        check.reply.set(self._directory.accept(proof, check.connection_type))
+
+    def _refuse(self, check: Check) -> None:
+        """Refuse who is known here; who is not may be known to the next authenticator."""
+        is_known = self._directory.find(Way.SECRET, check.user) is not None
+        check.reply.set(Refused() if is_known else None)
+
     def _start_checks(self) -> None:
+        timeout_ns = int(self._directory.users.timeout_s * _NS_PER_S)
         while self._waiting and self._running_count < CHECKS_AT_ONCE:
             check, since_ns = self._waiting.popleft()
-            if self.now_ns() - since_ns > self._timeout_ns:
+            if self.now_ns() - since_ns > timeout_ns:
+                # Its client is gone by now.
                 check.reply.set(Refused("no time was left to check it"))
-            elif self._passwords.is_known(check.user, check.given):
-                check.reply.set(Accepted(check.user))
+            elif self._directory.passwords.is_known(check.user, check.given):
+                self._accept(check)
             else:
                 self._start_check(check)
 
     def _start_check(self, check: Check) -> None:
-        assert self._matches is not None
-        assert self._passwords.decoy is not None
+        passwords = self._directory.passwords
+        if passwords.decoy is None:
+            self._refuse(check)
+            return
         self._running_count += 1
+        expected = passwords.hash_of(check.user)
         self.run_blocking(
             self._matches,
             check.given,
-            self._passwords.hash_of(check.user),
-            self._passwords.decoy,
-            answer=partial(self._Checked, check),
+            expected,
+            passwords.decoy,
+            answer=partial(self._Checked, check, expected),
         )

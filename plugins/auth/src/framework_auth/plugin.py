@@ -4,79 +4,121 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
 
-from framework.actors import Reply
 from framework.hookspecs import hookimpl
-from framework.spec import Authenticator, ComponentSpec
-from framework_auth.config import AUTHORIZATION_SECTION, TOKEN_USER, auth_config
+from framework.spec import GLOBAL_ACCOUNT, AccountSpec, Authenticator, ComponentSpec
+from framework_auth.account_plan import account_plan
+from framework_auth.config import AUTHORIZATION_SECTION
+from framework_auth.directory import Directory
 from framework_auth.limits import DIGEST_KEY_BYTES
+from framework_auth.login import Login
 from framework_auth.password_checker import PASSWORD_CHECKER, PasswordChecker
-from framework_auth.passwords import Passwords
+from framework_auth.users import users_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from framework.spec import LoginAnswer, LoginRequest, ServerContext
-    from framework.topology import ConfigSection
-    from framework_auth.config import AuthConfig
+    from framework.actors import Reply
+    from framework.spec import AccountPlan, LoginAnswer, ServerContext
+    from framework.topology import ConfigDiff, ConfigSection
+    from framework_auth.bcrypt_hash import BcryptHash
+
+_OURS: Final = frozenset({"authorization", "accounts", "no_auth_user", "mappings", "tls"})
+"""Options on which users and accounts depend."""
+
+_DIRECTORIES: WeakKeyDictionary[ServerContext, Directory] = WeakKeyDictionary()
+"""Of each server of this process: hooks have no other place for what they share."""
 
 
 @hookimpl
 def framework_config_sections() -> Iterable[ConfigSection]:
-    """Own the block `authorization`."""
+    """Own `authorization`, `accounts` and what belongs to them."""
     return [AUTHORIZATION_SECTION]
 
 
 @hookimpl
-def framework_components(server: ServerContext) -> Iterable[ComponentSpec]:
-    """Bring the PasswordChecker, if clients must log in."""
-    config = _config_of(server)
-    if config is None:
-        if server.config.section("authorization"):
-            server.log.warning("`authorization` names nobody, so clients need no login")
-        return []
-    return [ComponentSpec(name=PASSWORD_CHECKER, factory=partial(_checker, config=config))]
+def framework_components() -> Iterable[ComponentSpec]:
+    """Bring the PasswordChecker, also when nobody has a password yet: a reload may bring some."""
+    return [ComponentSpec(name=PASSWORD_CHECKER, factory=_checker)]
+
+
+@hookimpl
+def framework_accounts(server: ServerContext) -> AccountPlan:
+    """Choose the accounts of the configuration."""
+    return account_plan(server.config.values)
 
 
 @hookimpl
 def framework_authenticators(server: ServerContext) -> Iterable[Authenticator]:
-    """Let in whom the block names, and nobody else."""
-    config = _config_of(server)
-    if config is None:
+    """Let in whom the configuration names; who is not known is left to others."""
+    users = _directory(server).users
+    if users.is_empty:
         return []
-    authenticate = partial(_authenticate, server, is_token=config.is_token)
+    login = Login(_directory(server), check_secret=partial(_check_secret, server))
     return [
-        Authenticator(name="authorization", authenticate=authenticate, timeout_s=config.timeout_s)
+        Authenticator(
+            name="authorization",
+            authenticate=login.authenticate,
+            recheck=login.recheck,
+            timeout_s=users.timeout_s,
+            wants_nonce=bool(users.by_nkey),
+            lets_anybody_in=users.nobody is not None,
+        )
     ]
 
 
-def _checker(
-    server: ServerContext, *, config: AuthConfig
-) -> tuple[type[PasswordChecker], Mapping[str, object]]:
-    if config.has_plain_passwords:
-        server.log.warning("Plaintext passwords detected, use nkeys or bcrypt")
-    passwords = Passwords(config.secrets, key=os.urandom(DIGEST_KEY_BYTES))
-    arguments = {"passwords": passwords, "timeout_s": config.timeout_s}
-    if not config.has_hashes:
-        return PasswordChecker, {**arguments, "matches": None}
-    from framework_auth.hashing import matches  # noqa: PLC0415 - loads bcrypt
+@hookimpl
+def framework_reloaded(server: ServerContext, diff: ConfigDiff) -> None:
+    """Put users and accounts of the new configuration in force."""
+    if not any(change.path.partition(".")[0] in _OURS for change in diff.changes):
+        return
+    _directory(server).replace(users_from(server.config.values))
+    _warn(server)
+    specs = {spec.name: spec for spec in account_plan(server.config.values).accounts}
+    for name in (GLOBAL_ACCOUNT, server.accounts.system_account):
+        if name:
+            specs.setdefault(name, AccountSpec(name=name))
+    server.accounts.put([*specs.values()])
+    server.accounts.remove([name for name in server.accounts.names() if name not in specs])
 
-    return PasswordChecker, {**arguments, "matches": matches}
+
+def _checker(server: ServerContext) -> tuple[type[PasswordChecker], Mapping[str, object]]:
+    _warn(server)
+    return PasswordChecker, {"directory": _directory(server), "matches": _matches}
 
 
-def _authenticate(
-    server: ServerContext, request: LoginRequest, *, is_token: bool
-) -> Reply[LoginAnswer]:
-    connect = request.connect
-    user, secret = connect.user, connect.password
-    if is_token:
-        user, secret = TOKEN_USER, connect.auth_token
-    reply: Reply[LoginAnswer] = Reply()
-    check = PasswordChecker.Check(user, secret.encode(), reply)
+def _matches(given: bytes, expected: BcryptHash | None, decoy: BcryptHash) -> bool:
+    """Compute a hash; in a worker thread."""
+    from framework_auth.hashing import matches  # noqa: PLC0415 - loads bcrypt, if there are hashes
+
+    return matches(given, expected, decoy)
+
+
+def _directory(server: ServerContext) -> Directory:
+    directory = _DIRECTORIES.get(server)
+    if directory is None:
+        users = users_from(server.config.values)
+        directory = _DIRECTORIES[server] = Directory(users, key=os.urandom(DIGEST_KEY_BYTES))
+    return directory
+
+
+def _check_secret(
+    server: ServerContext,
+    user: str,
+    secret: bytes,
+    connection_type: str,
+    reply: Reply[LoginAnswer],
+) -> None:
+    check = PasswordChecker.Check(user, secret, connection_type, reply)
     server.component(PASSWORD_CHECKER).tell(check)
-    return reply
 
 
-def _config_of(server: ServerContext) -> AuthConfig | None:
-    return auth_config(server.config.section("authorization"))
+def _warn(server: ServerContext) -> None:
+    """Warn of what is allowed, but not wise."""
+    users, block = _directory(server).users, server.config.section("authorization")
+    if users.has_plain_passwords:
+        server.log.warning("Plaintext passwords detected, use nkeys or bcrypt")
+    if block and users.is_empty:
+        server.log.warning("`authorization` names nobody, so clients need no login")
