@@ -1,6 +1,6 @@
-"""Build all wheels, install them alone, and test a plugin from outside the workspace against them.
+"""Build all wheels, install them alone, and test plugins from outside the workspace against them.
 
-What a third party meets: our wheels, its own folder, no file of this tree.
+What third parties meet: our wheels, their own folder, no file of this tree.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-EXAMPLES = ("plugin-audit",)
+EXAMPLES = ("plugin-audit", "plugin-auth-http")
 
 
 def main() -> None:

@@ -1,0 +1,1 @@
+"""Ask an HTTP service who may log in."""

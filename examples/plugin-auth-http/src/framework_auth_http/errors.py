@@ -1,0 +1,7 @@
+"""What can go wrong."""
+
+from __future__ import annotations
+
+
+class ServiceError(Exception):
+    """The service did not decide; the text has no secret."""
