@@ -22,6 +22,7 @@
  *   idle   Open connections with one subscription each, and let them be.
  *            conns=5000 settle=1.5 (seconds before memory is read)
  *
+ * `user` and `pass` log in.
  * `pid` may be several, with commas: CPU time and memory are those of all of them.
  * One line of JSON comes out. Exit code 1: something was lost, doubled, out of order or damaged.
  *
@@ -148,9 +149,17 @@ static double own_cpu_s(void) {
 
 /* ---------------------------------------------------------------- connections */
 
-static const char CONNECT[] =
-    "CONNECT {\"verbose\":false,\"pedantic\":false,\"tls_required\":false,\"name\":\"loadgen\",\"lang\":\"c\","
-    "\"version\":\"1\",\"protocol\":0,\"echo\":true,\"headers\":true,\"no_responders\":false}\r\n";
+static char connect_line[512];
+
+static void write_connect(char *line, size_t size, const char *no_responders) {
+    const char *user = text_option("user", NULL);
+    int n = snprintf(line, size,
+                     "CONNECT {\"verbose\":false,\"pedantic\":false,\"tls_required\":false,\"name\":\"loadgen\",\"lang\":\"c\","
+                     "\"version\":\"1\",\"protocol\":0,\"echo\":true,\"headers\":true,\"no_responders\":%s",
+                     no_responders);
+    if (user) n += snprintf(line + n, size - n, ",\"user\":\"%s\",\"pass\":\"%s\"", user, text_option("pass", ""));
+    snprintf(line + n, size - n, "}\r\n");
+}
 
 static void send_all(int fd, const char *data, size_t count) {
     while (count) {
@@ -201,8 +210,8 @@ static void take_probe(int fd) {
 
 /* Log in, send `more`, and wait until the server has taken it. */
 static int log_in(int port, const char *more) {
-    char text[sizeof CONNECT + 512];
-    int fd = dial(port), n = snprintf(text, sizeof text, "%s%sPING\r\n", CONNECT, more);
+    char text[sizeof connect_line + 512];
+    int fd = dial(port), n = snprintf(text, sizeof text, "%s%sPING\r\n", connect_line, more);
     send_all(fd, text, n);
     await_pong(fd);
     return fd;
@@ -210,11 +219,11 @@ static int log_in(int port, const char *more) {
 
 /* Ask until the server of `fd` knows interest in `subject`; over a route it needs a moment to get there. */
 static void await_interest(int port, const char *subject) {
-    char request[512], buffer[4096];
-    int fd = dial(port);
-    int n = snprintf(request, sizeof request,
-                     "CONNECT {\"verbose\":false,\"protocol\":0,\"headers\":true,\"no_responders\":true}\r\n"
-                     "SUB _INBOX.loadgen 1\r\nPING\r\n");
+    char request[1024], buffer[4096];
+    int fd = dial(port), n;
+    write_connect(request, sizeof request, "true");
+    send_all(fd, request, strlen(request));
+    n = snprintf(request, sizeof request, "SUB _INBOX.loadgen 1\r\nPING\r\n");
     send_all(fd, request, n);
     await_pong(fd);
     n = snprintf(request, sizeof request, "PUB %s _INBOX.loadgen 0\r\n\r\nPING\r\n", subject);
@@ -685,9 +694,9 @@ static int idle(int port, int conns, double settle_s) {
     for (int first = 0; first < conns; first += DIALS_OPEN) {
         int n = conns - first < DIALS_OPEN ? conns - first : DIALS_OPEN;
         for (int i = first; i < first + n; i++) {
-            char text[sizeof CONNECT + 64];
+            char text[sizeof connect_line + 64];
             fds[i] = dial(port);
-            send_all(fds[i], text, snprintf(text, sizeof text, "%sSUB idle.%d 1\r\nPING\r\n", CONNECT, i));
+            send_all(fds[i], text, snprintf(text, sizeof text, "%sSUB idle.%d 1\r\nPING\r\n", connect_line, i));
         }
         for (int i = first; i < first + n; i++) await_pong(fds[i]);
     }
@@ -711,6 +720,7 @@ int main(int argc, char **argv) {
     option_count = argc - 2;
     options = argv + 2;
     read_pids();
+    write_connect(connect_line, sizeof connect_line, "false");
     int port = number_option("port", 4222), subport = number_option("subport", port), size = number_option("size", 128);
     if (!strcmp(argv[1], "core")) {
         const char *subjects = text_option("subjects", "own");

@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shlex
-import subprocess
 import sys
 import tempfile
 import time
@@ -15,12 +13,14 @@ from typing import TYPE_CHECKING
 
 import psutil
 
+from bench.loadgen import build_loadgen, run_loadgen
+from bench.logins import measure_accounts, measure_permissions, measure_storm, measure_users
 from bench.report import REAL, Results, number, report
 from bench.workloads import WORKLOADS, Workload
 from framework.testing import OURS, Fleet, peers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from framework.testing import ServerProcess
 
@@ -29,36 +29,15 @@ ONE_CPU = 0
 ROUNDS_MIN = 3
 
 
-def build_loadgen(folder: Path) -> Path:
-    """Compile the load generator."""
-    program = folder / "loadgen"
-    source = FOLDER / "loadgen.c"
-    subprocess.run(["gcc", "-O2", "-pthread", "-o", program, source], check=True)
-    return program
-
-
 def measure(
     loadgen: Path, servers: Sequence[ServerProcess], workload: Workload, seconds: float
 ) -> dict[str, float]:
     """Run the load generator once and return its document."""
-    pids = ",".join(str(server.pid) for server in servers)
-    ports = [f"port={servers[0].port}", f"subport={servers[-1].port}"]
     if workload.one_cpu:
         stay_on_one_cpu(servers)
-    command = [
-        *(("taskset", "-c", str(ONE_CPU)) if workload.one_cpu else ()),
-        loadgen,
-        workload.mode,
-        *ports,
-        f"pid={pids}",
-        f"seconds={seconds}",
-        *workload.options,
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise SystemExit(f"{shlex.join(map(str, command))}: {done.stderr}{done.stdout}")
-    document: dict[str, float] = json.loads(done.stdout)
-    return document
+    before = ("taskset", "-c", str(ONE_CPU)) if workload.one_cpu else ()
+    options = (f"seconds={seconds}", *workload.options)
+    return run_loadgen(loadgen, workload.mode, servers, *options, before=before)
 
 
 def stay_on_one_cpu(servers: Sequence[ServerProcess]) -> None:
@@ -75,7 +54,7 @@ def start(fleet: Fleet, kind: str, workload: Workload) -> list[ServerProcess]:
     return [fleet.start(kind=kind)]
 
 
-def measure_start(fleet: Fleet, kind: str) -> dict[str, float]:
+def measure_start(_loadgen: Path, fleet: Fleet, kind: str, _seconds: float) -> dict[str, float]:
     """Time one start, and take the memory of a server that has nothing to do."""
     begin_s = time.perf_counter()
     server = fleet.start(kind=kind)
@@ -83,6 +62,16 @@ def measure_start(fleet: Fleet, kind: str) -> dict[str, float]:
     rss_bytes = psutil.Process(server.pid).memory_info().rss
     server.stop()
     return {"ready_s": ready_s, "rss_mib": rss_bytes / 2**20}
+
+
+OWN_MODES: Mapping[str, Callable[[Path, Fleet, str, float], dict[str, float]]] = {
+    "start": measure_start,
+    "users": measure_users,
+    "accounts": measure_accounts,
+    "permissions": measure_permissions,
+    "storm": measure_storm,
+}
+"""Modes that start their servers themselves; all others are the load generator's."""
 
 
 def run_round(
@@ -98,8 +87,8 @@ def run_round(
             with tempfile.TemporaryDirectory() as folder:
                 fleet = Fleet(Path(folder))
                 try:
-                    if workload.mode == "start":
-                        document = measure_start(fleet, kind)
+                    if own := OWN_MODES.get(workload.mode):
+                        document = own(loadgen, fleet, kind, seconds)
                     else:
                         document = measure(loadgen, start(fleet, kind, workload), workload, seconds)
                 finally:

@@ -11,7 +11,7 @@ class Workload:
 
     name: str
     mode: str
-    """Of the load generator; `start` is measured without it."""
+    """Of the load generator, or one of `OWN_MODES` in `run.py`."""
     options: tuple[str, ...] = ()
     key: str = "publish_rate"
     """What of the generator's document is compared."""
@@ -84,4 +84,9 @@ WORKLOADS = (
     _at_most(3, "idle", "kib_per_conn", "KiB", "memory of an idle connection", "conns=5000"),
     _at_most(1, "start", "ready_s", "s", "start to ready"),
     _at_most(40, "start", "rss_mib", "MiB", "memory of an idle server"),
+    _at_most(4, "users", "ready_s", "s", "start with 50,000 users"),
+    _at_most(20, "accounts", "kib_per_account", "KiB", "memory of an account, of 10,000"),
+    _at_most(10, "permissions", "cost_percent", "%", "cost of permissions, publish 128 B"),
+    _at_most(1.5, "storm", "slowdown_p50", "times", "round trip beside logins with bcrypt"),
+    Workload("the same logins, p99", "storm", (), "slowdown_p99", "times", more_is_better=False),
 )

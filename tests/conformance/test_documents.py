@@ -1,0 +1,240 @@
+"""Every monitoring document of ours beside that of the real server, field by field.
+
+The same configuration, the same clients. Fields are named by their way from the top, items of
+lists by their place in an order that both have. What may differ stands in `differences.toml`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import tomllib
+import urllib.error
+import urllib.request
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+
+from framework.testing import OURS, Fleet
+
+CURRENT = "2.15.2"
+ALLOWED = tomllib.loads((Path(__file__).parent / "differences.toml").read_text("utf-8"))["document"]
+CONFIG = """
+server_name: one
+http: "127.0.0.1:-1"
+server_tags: [blue, "az:1"]
+max_subscriptions: 900
+accounts {
+  $SYS { users: [ {user: sys, password: s} ] }
+  A {
+    users: [
+      {user: a, password: a, permissions: {publish: {deny: "secret.>"}}}
+      {user: a2, password: a}
+    ]
+    exports: [
+      {stream: "st.>"}
+      {stream: "only.b", accounts: [B]}
+      {service: "svc.*", latency: {sampling: 50%, subject: lat}}
+      {service: "str", response: stream}
+      {service: "priv", accounts: [B]}
+    ]
+    mappings: {
+      "foo": "bar"
+      "m.*": [{destination: "n.$1", weight: 20%}, {destination: "o.{{wildcard(1)}}", weight: 30%}]
+    }
+  }
+  B {
+    users: [ {user: b, password: b} ]
+    imports: [
+      {stream: {account: A, subject: "st.>"}, prefix: "from.a"}
+      {service: {account: A, subject: "svc.x"}, to: "mysvc", share: true}
+      {service: {account: A, subject: "priv"}}
+    ]
+  }
+}
+system_account: "$SYS"
+cluster { name: c1, listen: "127.0.0.1:-1", authorization { user: r, password: r, timeout: 3 } }
+"""
+PATHS = [
+    "/varz",
+    "/connz",
+    "/connz?auth=1&subs=detail&sort=msgs_from",
+    "/connz?auth=1&subs=1&state=all",
+    "/connz?state=closed&auth=1&sort=stop",
+    "/connz?acc=A&limit=1&offset=1",
+    "/connz?user=b&auth=1",
+    "/connz?mqtt_client=x",
+    "/routez",
+    "/routez?subs=detail",
+    "/gatewayz?accs=1",
+    "/leafz?subs=1",
+    "/subsz?acc=B",
+    "/subsz?subs=1&acc=A",
+    "/subsz?subs=1&acc=A&test=t.1",
+    "/accountz",
+    "/accountz?acc=A",
+    "/accountz?acc=B",
+    "/accountz?acc=$SYS",
+    "/accstatz",
+    "/accstatz?unused=1",
+    "/jsz",
+    "/jsz?accounts=1&streams=1&limit=5",
+    "/healthz",
+    "/healthz?details=1",
+    "/healthz?js-enabled-only=1",
+    "/healthz?js-server-only=1&details=1",
+]
+REFUSED = [
+    "/connz?sort=x",
+    "/connz?sort=stop",
+    "/connz?state=half",
+    "/connz?limit=x",
+    "/connz?cid=-1",
+    "/subsz?test=a.*",
+    "/accountz?acc=nope",
+    "/accstatz?unused=x",
+    "/jsz?leader-only=1",
+    "/jsz?limit=x",
+    "/raftz",
+    "/healthz?stream=s",
+    "/healthz?account=A&consumer=c",
+    "/leafz?subs=x",
+    "/nosuchz",
+]
+IDENTITY = ("name", "acc", "type", "account", "local_subject", "subject", "sid", "cid")
+"""What tells the items of a list apart, whatever their order."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("documents")
+
+
+@pytest.fixture(scope="module")
+def servers(folder):
+    """Both servers, each with the same clients, and one that has gone."""
+    with contextlib.ExitStack() as ends:
+        fleet = Fleet(folder)
+        ends.callback(fleet.stop)
+        both = {}
+        for kind in (OURS, CURRENT):
+            both[kind] = server = fleet.start(kind=kind, config=CONFIG, clustered=True)
+            _play(server, ends)
+        yield both
+
+
+def _play(server, ends):
+    """Let clients come, subscribe and publish; one goes again."""
+    clients = {}
+    for name, user in (("first", "a"), ("second", "a2"), ("third", "b"), ("gone", "a")):
+        clients[name] = client = ends.enter_context(server.client())
+        client.log_in(user=user, **{"pass": user[0]}, name=name)
+    clients["first"].send(b"SUB t.* 1\r\nSUB t.1 workers 2\r\nUNSUB 2 9\r\nSUB other 3\r\n")
+    clients["second"].send(b"SUB t.> 1\r\n")
+    clients["third"].send(b"SUB t.1 1\r\nSUB from.a.st.x 2\r\n")
+    for name in ("first", "second", "third"):
+        clients[name].flush()
+    clients["gone"].send(b"SUB t.9 7\r\n" + b"PUB t.1 3\r\nabc\r\n" * 3)
+    clients["gone"].flush()
+    clients["first"].send(b"PUB st.x 2\r\nhi\r\n" + b"PUB none 4\r\nabcd\r\n" * 2)
+    for name in ("first", "second", "third"):
+        clients[name].flush()
+    clients["gone"].close()
+    while fetch(server, "/connz?state=closed")["total"] < 1:
+        pass
+    for client in clients.values():
+        with contextlib.suppress(OSError):
+            client.flush()
+
+
+def fetch(server, path):
+    with urllib.request.urlopen(f"http://127.0.0.1:{server.monitor_port}{path}") as answer:
+        return json.load(answer)
+
+
+def fields_of(value, way=""):
+    """Return every value at the end of its way; empty objects and lists are values too."""
+    if isinstance(value, dict) and value:
+        pairs = value.items()
+    elif isinstance(value, list) and value:
+        pairs = enumerate(sorted(value, key=_identity))
+    else:
+        return {way: value}
+    found = {}
+    for name, item in pairs:
+        found |= fields_of(item, f"{way}.{name}" if way else str(name))
+    return found
+
+
+def _identity(item):
+    if isinstance(item, dict):
+        return [str(item.get(name, "")) for name in IDENTITY]
+    return [str(item)]
+
+
+def kind_of(value):
+    return "number" if type(value) in {int, float} else type(value).__name__
+
+
+def differences(path, ours, theirs):
+    """Return (how, field) of all that is not alike: `ours`, `theirs`, `type` or `value`."""
+    found = []
+    for field in {**theirs, **ours}:
+        if field not in theirs or field not in ours:
+            found.append(("ours" if field in ours else "theirs", field))
+        elif kind_of(ours[field]) != kind_of(theirs[field]):
+            found.append(("type", field))
+        elif ours[field] != theirs[field]:
+            found.append(("value", field))
+    return [(path, how, field) for how, field in found]
+
+
+def is_allowed(entry, path, how, field):
+    return (
+        entry["may"] == how
+        and any(fnmatchcase(path, it) for it in entry.get("paths", ["*"]))
+        and any(fnmatchcase(field, it) for it in entry["fields"])
+    )
+
+
+@pytest.fixture(scope="module")
+def found(servers):
+    """All differences, whether they are allowed or not."""
+    return [
+        it
+        for path in PATHS
+        for it in differences(
+            path,
+            fields_of(fetch(servers[OURS], path)),
+            fields_of(fetch(servers[CURRENT], path)),
+        )
+    ]
+
+
+@pytest.mark.peer(CURRENT)
+@pytest.mark.parametrize("path", PATHS)
+def test_a_document_is_that_of_the_real_server(found, path):
+    assert [
+        it for it in found if it[0] == path and not any(is_allowed(entry, *it) for entry in ALLOWED)
+    ] == []
+
+
+@pytest.mark.peer(CURRENT)
+def test_what_may_differ_does(found):
+    unused = [it for it in ALLOWED if not any(is_allowed(it, *one) for one in found)]
+
+    assert unused == []
+
+
+@pytest.mark.peer(CURRENT)
+@pytest.mark.parametrize("path", REFUSED)
+def test_what_is_refused_is_refused_in_the_same_words(servers, path):
+    answers = []
+    for server in servers.values():
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            fetch(server, path)
+        answers.append((caught.value.code, caught.value.read().decode()))
+        caught.value.close()
+
+    assert answers[0] == answers[1]
