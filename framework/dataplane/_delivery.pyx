@@ -149,7 +149,7 @@ cdef void link_info(State* state, Link* link) noexcept nogil:
         count += 1
         output_append(state, link, extra, count)
     if link.nonce[0] and not link.registered:
-        link_say(state, link, b",\"nonce\":\"")
+        output_append(state, link, b",\"nonce\":\"", 10)
         output_append(state, link, link.nonce, strlen(link.nonce))
         output_append(state, link, b"\"", 1)
     link_say(state, link, b"} \r\n")

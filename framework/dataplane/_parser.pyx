@@ -401,11 +401,18 @@ cdef char* _take_body(State* state, Link* link, Message* message, char* line, ch
     return body + length + 2
 
 
-cdef Allowed _check_publish(State* state, Link* link, Message* message) noexcept nogil:
-    """Whether a client may publish this; it is told when not. Source: nats-server `client.go`, `processInboundClientMsg`."""
-    cdef Allowed allowed = FORBIDDEN
-    if not is_reserved_subject(message.subject, message.subject_length):
-        allowed = may_publish(state, link, message.subject, message.subject_length)
+cdef Allowed _check_publish(State* state, Link* link, Message* message, Match** match) noexcept nogil:
+    """Whether a client may publish this; it is told when not. Source: nats-server `client.go`, `processInboundClientMsg`.
+
+    Args:
+        match: Set to that of the subject, when it was looked up.
+    """
+    cdef Allowed allowed = ALLOWED
+    if is_reserved_subject(message.subject, message.subject_length):
+        allowed = FORBIDDEN
+    elif link.permissions != NULL and link.permissions.publish_checked:
+        match[0] = sublist_match(&message.account.sublist, message.subject, message.subject_length)
+        allowed = may_publish(state, link, message.subject, message.subject_length, match[0])
     if allowed == FORBIDDEN:
         violation_say(state, link, PUBLISH_SUBJECT, message.subject, message.subject_length, NULL, 0, NULL, 0)
     elif message.reply_length and is_reserved_reply(message.reply, message.reply_length):
@@ -425,6 +432,7 @@ cdef char* _publish(
     cdef int served
     cdef Allowed allowed = ALLOWED
     cdef bint mapped = False
+    cdef Match* match = NULL
     if words.count != 1 + sizes and words.count != 2 + sizes:
         _refuse(state, link, PROTOCOL_VIOLATION, b"Unknown Protocol Operation", b"wrong number of words in PUB")
         return NULL
@@ -460,12 +468,12 @@ cdef char* _publish(
             mapped = mapping_apply(state, &message)
         if message.subject_length:
             # Else a mapping has lost it.
-            allowed = _check_publish(state, link, &message)
+            allowed = _check_publish(state, link, &message, &match)
         if allowed == FORBIDDEN:
             return rest
     if link.verbose:
         link_say(state, link, b"+OK\r\n")
-    served = deliver(state, &message)
+    served = deliver_matched(state, match, &message) if match != NULL else deliver(state, &message)
     if served == 0 and message.reply_length and link.no_responders and not link.doomed:
         _no_responders(state, &message)
     if (not mapped and not link.verbose and not state.trace and not headers and message.reply_length == 0 and not link.pedantic

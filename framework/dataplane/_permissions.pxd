@@ -3,6 +3,7 @@
 from libc.stdint cimport uint32_t, uint64_t
 
 from framework.dataplane._state cimport Link, PermissionTable, State, Subscription
+from framework.sublist._sublist cimport Match
 
 
 cdef enum Allowed:
@@ -20,7 +21,7 @@ cdef void permission_table_release(PermissionTable* table) noexcept nogil
 cdef bint permission_table_keep(State* state, uint32_t number, PermissionTable* table) noexcept nogil
 cdef void permissions_free(State* state) noexcept nogil
 cdef bint is_allowed_to_publish(State* state, Link* link, const char* subject, size_t length) noexcept nogil
-cdef Allowed may_publish(State* state, Link* link, const char* subject, size_t length) noexcept nogil
+cdef Allowed may_publish(State* state, Link* link, const char* subject, size_t length, Match* match) noexcept nogil
 cdef bint may_subscribe(Link* link, const char* subject, size_t length, const char* queue, size_t queue_length) noexcept nogil
 cdef bint may_hear(State* state, Subscription* subscription, const char* subject, size_t length) noexcept nogil
 cdef bint needs_filter(Link* link, const char* subject, size_t length) noexcept nogil

@@ -37,7 +37,7 @@ cdef enum:
     DETAIL_BYTES = 256
     ACCOUNTS_FOREIGN_MAX = 65536
     # That routes speak of and that are not ours.
-    VERDICT_SETS = 8192
+    VERDICT_SETS = 2048
     VERDICT_BYTES = 104
     # Of a subject and a queue group whose verdict is remembered.
     REPLIES_MAX = 65536

@@ -19,6 +19,7 @@ from framework.server.connect_rules import check_connect
 from framework.server.log_line import DEBUG
 from framework.server.logins import Logins, Question
 from framework.server.refusals import log_refusal
+from framework.server.violations import log_violation
 from framework.spec import (
     GLOBAL_ACCOUNT,
     Accepted,
@@ -28,6 +29,7 @@ from framework.spec import (
     Opened,
     Refused,
     Traced,
+    Violated,
 )
 from framework.spec.endings import log_ending
 from framework.spec.tracing import log_traced
@@ -141,6 +143,8 @@ class Clients:
                     self._receive_closed(event, debug=debug)
                 case Traced(link=link) if client := self._table.get(link):
                     log_traced(self._log.bind(**client.prefix()), event)
+                case Violated(link=link) if client := self._table.get(link):
+                    log_violation(self._log.bind(**client.prefix()), event)
                 case _:
                     continue
 

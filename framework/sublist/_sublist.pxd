@@ -39,6 +39,9 @@ cdef struct Match:
     uint64_t serial
     # Changes when the record is used for something else.
     uint64_t stamp
+    uint64_t judge
+    # Who has judged the subject itself, for whoever asks sublists; 0: nobody. The record of another subject has no judge.
+    uint8_t judgement
     uint32_t bucket_one
     uint32_t bucket_two
     uint8_t recent

@@ -610,6 +610,7 @@ cdef Match* _cache_place(SublistState* self, const char* subject, size_t length,
             table_remove(&self.cache, &match.key)
     chars = <char*> match.key.chars
     match.key.length = 0
+    match.judge = 0
     if match.key_bytes < length:
         chars = <char*> realloc(chars, length)
         if chars == NULL:
@@ -692,6 +693,7 @@ cdef Match* sublist_match(SublistState* self, const char* subject, size_t length
     self.misses += 1
     if match == NULL:
         match = &self.scratch
+        match.judge = 0
     if not _fill(self, match, subject, length, hashed):
         match.plain_count = match.remote_count = match.group_count = 0
         match.stamp = ~<uint64_t> 0
