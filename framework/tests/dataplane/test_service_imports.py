@@ -613,3 +613,44 @@ def test_requests_of_the_process_itself_pass_too(talk: Talk) -> None:
     (event,) = talk.of(Delivered)
 
     assert [(b"inbox", b"", b"", b"ok")] == event.batch.detach()
+
+
+# ---- accounts that go ----------------------------------------------------------------------------
+
+
+def test_a_service_of_an_account_that_went_is_served_by_nobody(talk: Talk) -> None:
+    _put(talk, A, _import())
+    requestor, responder = _requestor(talk), _responder(talk)
+    requestor.say(b"PUB help _I.1 0\r\n\r\n")
+    talk.core.remove_account(B)
+    talk.turn()
+    responder.heard()
+
+    assert b"NATS/1.0 503" in requestor.ask(b"PUB help _I.2 0\r\n\r\n")
+
+
+def test_an_account_that_went_asks_nobody_and_leaves_nothing(talk: Talk) -> None:
+    _put(talk, A, _import())
+    requestor, responder = _requestor(talk), _responder(talk)
+    route = talk.route(accounts=[B])
+    before = talk.core.totals().subscriptions
+    requestor.say(b"PUB help _I.1 0\r\n\r\n")
+    reply = _reply(responder.heard())
+    talk.core.remove_account(A)
+    talk.turn()
+    responder.say(_publish(reply))
+
+    assert before == talk.core.totals().subscriptions
+    assert b"RS-" not in route.heard()
+
+
+def test_an_exporter_that_goes_takes_its_reply_subject_back(talk: Talk) -> None:
+    _put(talk, A, _import())
+    requestor, responder = _requestor(talk), _responder(talk)
+    route = talk.route(accounts=[B])
+    requestor.say(b"PUB help _I.1 0\r\n\r\n")
+    prefix = _reply(responder.heard()).rpartition(b".")[0]
+    talk.core.remove_account(B)
+    talk.turn()
+
+    assert b"RS- B %b.>\r\n" % prefix in route.heard()

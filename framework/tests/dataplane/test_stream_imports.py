@@ -330,3 +330,27 @@ def test_an_import_that_makes_no_sense_is_refused(
 def test_an_import_of_nobody_is_refused(talk: Talk) -> None:
     with pytest.raises(ValueError, match="no account 9"):
         talk.core.set_account_tables(A, AccountTables(stream_imports=(_import("s", account=9),)))
+
+
+def test_streams_of_an_account_that_went_come_back_with_new_tables(talk: Talk) -> None:
+    _put(talk, _import("s"), _import("t", account=C))
+    subscriber = _subscriber(talk, b"> 7")
+    talk.core.remove_account(B)
+    talk.turn()
+    _publish(talk, b"t", account=C)
+    assert B == talk.core.add_account(b"B")
+    _put(talk, _import("s"))
+    _publish(talk, b"s")
+    subscriber.say(b"UNSUB 7\r\n")
+
+    assert [b"t", b"s"] == _subjects(subscriber.heard())
+    assert 0 == talk.core.totals().subscriptions
+
+
+def test_an_account_that_went_casts_no_shadows(talk: Talk) -> None:
+    _put(talk, _import("s"))
+    _subscriber(talk, b"s 7")
+    talk.core.remove_account(A)
+    talk.turn()
+
+    assert 0 == talk.core.totals().subscriptions
