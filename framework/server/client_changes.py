@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from framework.server.admission import admission_of
 from framework.server.refusals import FAILED, log_refusal, problem_of
-from framework.spec import UNLIMITED, Accepted, ClientIdentity, ClosedState, Refused
+from framework.spec import (
+    UNLIMITED,
+    Accepted,
+    ClientIdentity,
+    ClosedState,
+    Permissions,
+    Refused,
+    SubjectRules,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,6 +37,10 @@ _WORDS: Final = {
     ClosedState.REVOCATION: "User Authentication Revoked",
 }
 """What a client is told of its end. Source: nats-server `client.go`, `accounts.go`."""
+
+
+_NONE: Final = SubjectRules(deny=(">",))
+_NOTHING: Final = Permissions(publish=_NONE, subscribe=_NONE)
 
 
 class ClientChanges:
@@ -55,7 +67,7 @@ class ClientChanges:
     ) -> None:
         self.remote_count: Callable[[str], int] = lambda _: 0
         """Clients of an account on other servers; they count against its limit as well."""
-        self._plane: Any = plane
+        self._plane = plane
         self._table = table
         self._logins = logins
         self._accounts = accounts
@@ -272,8 +284,18 @@ class ClientChanges:
             return 0
         retired, client.permissions = client.permissions, 0
         if admission.permissions is not None:
-            client.permissions = self._plane.add_permissions(admission.permissions)
+            client.permissions = self._number(admission.permissions)
         return retired
+
+    def _number(self, permissions: Permissions) -> int:
+        """Return the number of permissions; those with a bad rule allow nothing at all."""
+        try:
+            return self._plane.add_permissions(permissions)
+        except ValueError as error:
+            self._log.error(
+                "Permissions that can't be followed allow nothing: {detail}", detail=str(error)
+            )
+            return self._plane.add_permissions(_NOTHING)
 
     def _has_room(self, spec: AccountSpec) -> bool:
         room = self._room(spec)

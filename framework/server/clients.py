@@ -19,7 +19,7 @@ from framework.server.connect_rules import check_connect
 from framework.server.log_line import DEBUG
 from framework.server.logins import Logins, Question
 from framework.server.refusals import log_refusal
-from framework.server.violations import log_violation
+from framework.server.violations import log_violated
 from framework.spec import (
     GLOBAL_ACCOUNT,
     Accepted,
@@ -141,10 +141,10 @@ class Clients:
                     self._receive_connect(event)
                 case Closed():
                     self._receive_closed(event, debug=debug)
+                case Violated(link=link) if client := self._table.get(link):
+                    log_violated(self._log, client, event)
                 case Traced(link=link) if client := self._table.get(link):
                     log_traced(self._log.bind(**client.prefix()), event)
-                case Violated(link=link) if client := self._table.get(link):
-                    log_violation(self._log.bind(**client.prefix()), event)
                 case _:
                     continue
 

@@ -196,6 +196,23 @@ def test_the_least_of_what_account_and_user_allow_counts(world: World) -> None:
     assert world.plane.named("drop_permissions") == [((first["permissions"],), {})]
 
 
+def test_rights_that_cannot_be_followed_allow_nothing(world: World) -> None:
+    def add_permissions(permissions: Permissions) -> int:
+        world.plane.calls.append(("add_permissions", (permissions,), {}))
+        if permissions == FEW:
+            raise ValueError("no subject")
+        return 7
+
+    world.plane.add_permissions = add_permissions
+    world.users = {"joe": Accepted("joe", "A", FEW)}
+    world.log_in(1)
+
+    assert world.told("resume_client")[0]["permissions"] == 7
+    (nothing,) = world.plane.named("add_permissions")[-1][0]
+    assert nothing.publish.deny == nothing.subscribe.deny == (">",)
+    assert world.log.lines() == ["Permissions that can't be followed allow nothing: no subject"]
+
+
 def test_an_account_that_is_full_takes_nobody_more(world: World) -> None:
     world.put("A", limits=AccountLimits(max_connections=2))
     for link in (1, 2, 3):
