@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from framework.dataplane.tables import AccountTables, ServiceDoor, StreamDoor
 from framework.server.account_cycles import is_in_cycle
-from framework.server.account_mappings import mappings_of_cluster
 from framework.server.system_doors import own_system_exports, system_doors
 from framework.spec import ServiceExport, ServiceImport
 from framework.spec.exports import Exports
@@ -47,8 +46,6 @@ class AccountLinks:
         self, *, index_of: Callable[[str], int], token_of: Callable[[str, str], int]
     ) -> None:
         self.system_account = ""
-        self.cluster = ""
-        """Name of the cluster: mappings may be of one alone."""
         self._index_of = index_of
         self._token_of = token_of
         self._specs: dict[str, AccountSpec] = {}
@@ -83,6 +80,10 @@ class AccountLinks:
         """Return the accounts that others import from, and that are not known."""
         return tuple(name for name in self._importers if name not in self._specs)
 
+    def plain_tables(self, name: str) -> AccountTables:
+        """Return what a known account does to messages when nothing but the system's counts."""
+        return AccountTables(service_imports=self._system_doors(self._specs[name]))
+
     def tables(self, name: str) -> tuple[AccountTables, tuple[Shut, ...]]:
         """Return what a known account does to messages, and which imports do nothing."""
         spec = self._specs[name]
@@ -90,7 +91,7 @@ class AccountLinks:
         streams = (self._stream_door(spec, it, shut) for it in spec.stream_imports)
         services = (self._service_door(spec, it, shut) for it in spec.service_imports)
         tables = AccountTables(
-            mappings=mappings_of_cluster(spec.mappings, self.cluster),
+            mappings=spec.mappings,
             stream_imports=tuple(door for door in streams if door),
             service_imports=(*(door for door in services if door), *self._system_doors(spec)),
         )

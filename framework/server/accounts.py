@@ -10,6 +10,7 @@ from framework.dataplane.tables import AccountTables
 from framework.server.account_links import CYCLE, AccountLinks, Shut
 from framework.server.sampled_services import SampledServices
 from framework.spec import GLOBAL_ACCOUNT, SYSTEM_ACCOUNT, AccountBook, AccountSpec
+from framework.sublist import BadTransform
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -24,6 +25,14 @@ if TYPE_CHECKING:
 
         def add_account(self, name: bytes) -> int:
             """Return the number of an account, adding it first if need be."""
+            ...
+
+        def set_account_tables(self, account: int, tables: AccountTables) -> None:
+            """Put a version of an account's tables in force."""
+            ...
+
+        def remove_account(self, account: int) -> None:
+            """Forget all of an account but its number."""
             ...
 
 
@@ -103,12 +112,6 @@ class Accounts(AccountBook):
         """Return the accounts that others import from, and that are not known."""
         return self._links.missing()
 
-    def set_cluster(self, name: str) -> None:
-        """Take note of the cluster's name: mappings may be of one cluster alone."""
-        if name != self._links.cluster:
-            self._links.cluster = name
-            self._refresh(self._links.specs)
-
     @override
     def put(self, specs: Sequence[AccountSpec]) -> None:
         self._change(specs, ())
@@ -145,7 +148,7 @@ class Accounts(AccountBook):
         self._tables.pop(name, None)
         self._shut.pop(name, None)
         self.sampled.forget(name)
-        self._tell("remove_account", self._indexes[name])
+        self._plane.remove_account(self._indexes[name])
         return True
 
     def _number(self, name: str) -> None:
@@ -165,14 +168,18 @@ class Accounts(AccountBook):
             tables, shut = self._links.tables(name)
             if tables != self._tables.get(name, _NOTHING):
                 self._tables[name] = tables
-                self._tell("set_account_tables", self._indexes[name], tables)
+                self._tell(name, tables)
             self._note_shut(name, shut)
 
-    def _tell(self, command: str, *arguments: object) -> None:
-        # Planes of this version carry accounts, and their tables as soon as they know them.
-        carry_out = getattr(self._plane, command, None)
-        if carry_out is not None:
-            carry_out(*arguments)
+    def _tell(self, name: str, tables: AccountTables) -> None:
+        """Put tables in force; those with a mistake do nothing at all."""
+        index = self._indexes[name]
+        try:
+            self._plane.set_account_tables(index, tables)
+        except BadTransform as error:
+            what = "Mappings and imports that can't be followed do nothing: {detail}"
+            self._log.error(what, detail=str(error), account=name)
+            self._plane.set_account_tables(index, self._links.plain_tables(name))
 
     def _note_shut(self, name: str, shut: tuple[Shut, ...]) -> None:
         """Complain of imports that do nothing, each once until it did something."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from framework.spec import UNLIMITED
+from framework.spec import UNLIMITED, ClientIdentity
 
 if TYPE_CHECKING:
+    from framework.server.client_row import Client
     from framework.spec import Accepted, AccountSpec, Permissions
 
 
@@ -47,6 +48,32 @@ def admission_of(accepted: Accepted | None, account: AccountSpec) -> Admission:
         _least(limits.max_subscriptions, own.max_subscriptions if own else UNLIMITED),
         _least(limits.max_payload, own.max_payload if own else UNLIMITED),
         _first(account.expires_s, accepted.expires_s),
+    )
+
+
+def identity_of(
+    client: Client, accepted: Accepted | None, account: str, admission: Admission
+) -> ClientIdentity:
+    """Return who a client is for monitoring.
+
+    Args:
+        client: Its CONNECT is without secrets.
+        accepted: As in `admission_of`.
+        account: Name of the one that it is in.
+        admission: What it may do.
+    """
+    assert client.connect
+    return ClientIdentity(
+        account=account,
+        user=client.connect.user,
+        name_tag=accepted.name_tag if accepted else "",
+        nkey=client.connect.nkey,
+        jwt=accepted.jwt if accepted else "",
+        issuer_key=accepted.issuer if accepted else "",
+        tags=accepted.tags if accepted else (),
+        tls=client.tls,
+        permissions=admission.permissions,
+        expires_s=admission.expires_s,
     )
 
 

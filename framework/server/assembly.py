@@ -11,6 +11,7 @@ from framework.actors import ActorSystem, AsyncioDispatcher, Reply
 from framework.monitor import HttpServer, core_endpoints, root_page
 from framework.server.accounts import Accounts
 from framework.server.bridge import Bridge
+from framework.server.client_document import client_documents
 from framework.server.client_info import ClientInfoDocument
 from framework.server.client_listener import CLIENT_LISTENER, ClientListener
 from framework.server.clients import Clients
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from framework.monitor import ServerFacts
     from framework.plugins import PluginRegistry
     from framework.server.client_info import ServerIdentity
+    from framework.server.client_row import Client
     from framework.server.plane_port import ServerPlane
     from framework.server.settings import ServerSettings
     from framework.server.stopping import StopSteps
@@ -124,6 +126,7 @@ class Assembly:
             notices=self.context,
             log=log,
             wall_s=wall_s,
+            describe=self._describe,
             closed_max=settings.closed_clients_max,
         )
         self._gate = LoginGate(plane=self.plane, clients=self.clients, client_info=self.client_info)
@@ -275,6 +278,15 @@ class Assembly:
         listener = self._listener()
         self.accounts.changed = lambda names: listener.tell(ClientListener.AccountsChanged(names))
         self.context.recheck = lambda account: listener.tell(ClientListener.Recheck(account))
+
+    def _describe(self, client: Client) -> tuple[bytes, bytes]:
+        """Return what services of other accounts are told of a client."""
+        return client_documents(
+            client,
+            server=self.context.name,
+            cluster=self.context.cluster_name,
+            started_ns=time.time_ns() - time.monotonic_ns() + client.opened_ns,
+        )
 
     def _listener(self) -> ActorRef[Any]:
         return self.context.components[CLIENT_LISTENER]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from framework.server.admission import admission_of
+from framework.server.admission import admission_of, identity_of
 from framework.server.refusals import FAILED, log_refusal, problem_of
 from framework.spec import (
     UNLIMITED,
     Accepted,
-    ClientIdentity,
     ClosedState,
     Permissions,
     Refused,
@@ -53,6 +52,7 @@ class ClientChanges:
         accounts: What accounts allow.
         log: The server's logger.
         wall_s: The Unix time.
+        describe: What services of other accounts are told of a client.
     """
 
     def __init__(
@@ -64,6 +64,7 @@ class ClientChanges:
         accounts: AccountBook,
         log: FilteringBoundLogger,
         wall_s: Callable[[], float],
+        describe: Callable[[Client], tuple[bytes, bytes]],
     ) -> None:
         self.remote_count: Callable[[str], int] = lambda _: 0
         """Clients of an account on other servers; they count against its limit as well."""
@@ -73,6 +74,7 @@ class ClientChanges:
         self._accounts = accounts
         self._log = log
         self._wall_s = wall_s
+        self._describe = describe
 
     # -- who comes in ------------------------------------------------------------------------------
 
@@ -101,8 +103,8 @@ class ClientChanges:
         if not client.has_begun and not self._has_room(spec):
             return Refused(reason=ClosedState.MAX_ACCOUNT_CONNECTIONS_EXCEEDED)
         self._adopt(client, admission)
-        client.connect, client.accepted = connect, accepted
-        client.identity = _identity(client, accepted, account, admission)
+        client.connect = connect
+        self._identify(client, accepted, account, admission)
         self._table.enter(client)
         self._table.expirations.set(client.link, admission.expires_s)
         return None
@@ -262,8 +264,7 @@ class ClientChanges:
         before = (client.permissions, client.limits)
         admission = admission_of(accepted, spec)
         retired = self._adopt(client, admission)
-        client.accepted = accepted
-        client.identity = _identity(client, accepted, spec.name, admission)
+        self._identify(client, accepted, spec.name, admission)
         self._table.expirations.set(client.link, admission.expires_s)
         if (client.permissions, client.limits) != before:
             subscriptions, payload = client.limits
@@ -275,6 +276,16 @@ class ClientChanges:
             )
         if retired:
             self._plane.drop_permissions(retired)
+
+    def _identify(
+        self, client: Client, accepted: Accepted | None, account: str, admission: Admission
+    ) -> None:
+        """Take note of who a client is, and let the plane know it."""
+        before = client.identity
+        client.accepted = accepted
+        client.identity = identity_of(client, accepted, account, admission)
+        if client.identity != before:
+            self._plane.set_client_info(client.link, *self._describe(client))
 
     def _adopt(self, client: Client, admission: Admission) -> int:
         """Number the rights of a client; return the number that has served its time, or 0."""
@@ -304,22 +315,3 @@ class ClientChanges:
     def _room(self, spec: AccountSpec) -> int | None:
         """Return how many clients an account may have; None: any number."""
         return spec.limits.max_connections if spec.limits.max_connections >= 0 else None
-
-
-def _identity(
-    client: Client, accepted: Accepted | None, account: str, admission: Admission
-) -> ClientIdentity:
-    """Return who a client is for monitoring."""
-    assert client.connect
-    return ClientIdentity(
-        account=account,
-        user=client.connect.user,
-        name_tag=accepted.name_tag if accepted else "",
-        nkey=client.connect.nkey,
-        jwt=accepted.jwt if accepted else "",
-        issuer_key=accepted.issuer if accepted else "",
-        tags=accepted.tags if accepted else (),
-        tls=client.tls,
-        permissions=admission.permissions,
-        expires_s=admission.expires_s,
-    )

@@ -63,6 +63,7 @@ class Clients:
         notices: Hears of who comes and goes; None when nobody wants to.
         log: The server's logger.
         wall_s: The Unix time.
+        describe: What services of other accounts are told of a client.
         closed_max: How many connections that are gone are remembered.
     """
 
@@ -75,6 +76,7 @@ class Clients:
         notices: ConnectionNotices | None,
         log: FilteringBoundLogger,
         wall_s: Callable[[], float],
+        describe: Callable[[Client], tuple[bytes, bytes]],
         closed_max: int = CLOSED_CLIENTS_MAX,
     ) -> None:
         assert closed_max > 0
@@ -95,7 +97,13 @@ class Clients:
         self._table = ClientTable()
         self._logins = Logins(log=log)
         self.changes = ClientChanges(
-            plane, self._table, self._logins, accounts=accounts, log=log, wall_s=wall_s
+            plane,
+            self._table,
+            self._logins,
+            accounts=accounts,
+            log=log,
+            wall_s=wall_s,
+            describe=describe,
         )
         """What becomes of clients that are in."""
 

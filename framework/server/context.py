@@ -91,6 +91,7 @@ class Context(ServerContext):
         """Asks authenticators again; set when there are clients."""
         section = config.section("cluster")
         self._cluster_name = str(section.get("name") or "") if section else ""
+        self._name_plane()
 
     @property
     @override
@@ -111,7 +112,11 @@ class Context(ServerContext):
     def set_cluster_name(self, name: str, *, dynamic: bool = False) -> None:
         assert name
         self._cluster_name = name
+        self._name_plane()
         self._client_info.update({"cluster": name, "cluster_dynamic": dynamic or None})
+
+    def _name_plane(self) -> None:
+        self._plane.set_names(self.name.encode(), self._cluster_name.encode())
 
     @property
     @override

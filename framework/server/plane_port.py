@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from framework.dataplane.limits import PlaneLimits
     from framework.dataplane.permissions import Permissions
+    from framework.dataplane.tables import AccountTables
     from framework.dataplane.totals import AccountTraffic, SublistCounters, Totals
     from framework.spec import Event, LinkId, LinkKind
 
@@ -89,6 +90,22 @@ class ServerPlane(PlaneControl, Protocol):
 
     def drop_permissions(self, permissions: int) -> None:
         """Let go of a number; clients that have it keep what it stands for."""
+        ...
+
+    def set_account_tables(self, account: int, tables: AccountTables) -> None:
+        """Put a version of what an account does to messages in force, between two turns.
+
+        Raises:
+            BadTransform: A subject or a transform in them can't be; nothing has changed.
+        """
+        ...
+
+    def set_names(self, server: bytes, cluster: bytes) -> None:
+        """Say how the server and its cluster are called; empty: it is in none."""
+        ...
+
+    def set_client_info(self, link: LinkId, brief: bytes, full: bytes) -> None:
+        """Say what services of other accounts are told of a client; see `client_document`."""
         ...
 
     def remove_account(self, account: int) -> None:

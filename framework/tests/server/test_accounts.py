@@ -23,6 +23,7 @@ from framework.spec import (
     StreamImport,
     SubjectMapping,
 )
+from framework.sublist import BadTransform
 
 
 class Book:
@@ -335,17 +336,19 @@ def test_accounts_that_serve_each_other_on_other_subjects_are_no_circle(book: Bo
     assert set(book.told()) == {"A", "B"}
 
 
-def test_mappings_of_the_own_cluster_replace_the_general_ones(book: Book) -> None:
-    mapping = SubjectMapping(
-        source="a",
-        destinations=(
-            MappedDestination(subject="b"),
-            MappedDestination(subject="c", cluster="east"),
-            MappedDestination(subject="d", cluster="west"),
-        ),
-    )
-    book.put(AccountSpec(name="A", mappings=(mapping,)))
-    assert [it.subject for it in book.told()["A"].mappings[0].destinations] == ["b"]
+def test_tables_that_cannot_be_followed_do_nothing_and_are_complained_of(book: Book) -> None:
+    def refuse(account: int, tables: AccountTables) -> None:
+        book.plane.calls.append(("set_account_tables", (account, tables), {}))
+        if tables.mappings:
+            raise BadTransform("no subject")
 
-    book.accounts.set_cluster("east")
-    assert book.told()["A"].mappings[0].destinations == (MappedDestination(subject="c"),)
+    book.plane.set_account_tables = refuse
+    book.accounts.replace(None)
+    mapping = SubjectMapping(source="a..", destinations=(MappedDestination(subject="b"),))
+    book.put(AccountSpec(name="A", mappings=(mapping,)))
+
+    tables = book.told()["A"]
+    assert tables.mappings == ()
+    assert len(tables.service_imports) == 4
+    (line,) = book.log.calls
+    assert (line.method_name, line.kwargs) == ("error", {"account": "A", "detail": "no subject"})

@@ -83,6 +83,7 @@ class World:
             notices=None,
             log=self.log,  # type: ignore[arg-type]
             wall_s=self.wall_s,
+            describe=lambda client: (b"{}", client.account.encode()),
         )
         self.clients.watchers.append(self.watcher)
         self.require(Authenticator(name="users", authenticate=self.answer, recheck=self.recheck))

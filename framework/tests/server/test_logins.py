@@ -78,6 +78,7 @@ class World:
             notices=self.notices,
             log=self.log,  # type: ignore[arg-type]
             wall_s=self.wall_s,
+            describe=lambda client: (b"{}", client.account.encode()),
         )
         self.clients.set_logins(
             [Authenticator(name=f"a{n}", authenticate=it) for n, it in enumerate(authenticate)],
