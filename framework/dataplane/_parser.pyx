@@ -182,6 +182,8 @@ cdef bint _may_begin(Link* link, const char* at, const char* end) noexcept nogil
 
 
 cdef void _count_in(State* state, Link* link, Account* account, int64_t messages, int64_t length) noexcept nogil:
+    if link == state.system:
+        return  # what this server says itself, nobody has sent it; nats-server counts so, too
     link.in_msgs += messages
     link.in_bytes += length
     state.totals.in_msgs += messages

@@ -22,6 +22,8 @@ from framework.server.limits import STOP_DEADLINE_S
 from framework.server.listening import BoundSocket, bind_address
 from framework.server.login_gate import LoginGate
 from framework.server.run_files import RunFiles
+from framework.server.system import SystemAccount
+from framework.server.system.server_stamp import ServerTraits
 from framework.spec import (
     ComponentSpec,
     DialFailed,
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from framework.server.plane_port import ServerPlane
     from framework.server.settings import ServerSettings
     from framework.server.stopping import StopSteps
+    from framework.spec import MonitorEndpoint
     from framework.topology import ServerConfig
 
 _PURPOSES = {
@@ -67,6 +70,7 @@ class Assembly:
         make_plane: Makes its data plane.
         steps: Learns how to undo each thing done here.
         failed: Told of a component that has given up.
+        reload: Reads the configuration anew, for an operator, and puts it in force.
     """
 
     def __init__(
@@ -80,6 +84,7 @@ class Assembly:
         make_plane: Callable[[PlaneLimits], ServerPlane],
         steps: StopSteps,
         failed: Callable[[BaseException], None],
+        reload: Callable[[], Awaitable[object]],
     ) -> None:
         self._started_ns = time.time_ns()
         self.is_well = False
@@ -97,15 +102,7 @@ class Assembly:
         self._system = ActorSystem(self._dispatcher, name=identity.name, on_failure=failed)
         self._bridge = Bridge(self.plane, log=log)
         self._dialer = Dialer(self.plane, report=self._report_dial)
-        advertised = settings.client_advertise or (settings.host, settings.port)
-        self.client_info = ClientInfoDocument(
-            self.plane,
-            identity,
-            host=advertised[0],
-            port=advertised[1],
-            headers=settings.headers,
-            max_payload=settings.limits.max_payload,
-        )
+        self.client_info = _client_info(self.plane, identity, settings)
         self.accounts = Accounts(self.plane, log=log)
         self.context = Context(
             identity=identity,
@@ -139,6 +136,14 @@ class Assembly:
             accounts=self.accounts,
             client_info=self.client_info,
         )
+        self._system_account = SystemAccount(
+            self.context,
+            source=self._monitor,
+            clients=self.clients,
+            client_info=self.client_info,
+            traits=self._traits,
+            reload=reload,
+        )
         self._components: Sequence[ComponentSpec] = ()
         self._listeners: Sequence[ListenerSpec] = ()
 
@@ -155,7 +160,9 @@ class Assembly:
         listener = ListenerSpec(
             kind=LinkKind.CLIENT, host=settings.host, port=settings.port, owner=CLIENT_LISTENER
         )
-        self._components = self._plugins.components(self.context, (own,))
+        self._components = self._plugins.components(
+            self.context, (own, *self._system_account.components())
+        )
         self._listeners = self._plugins.listeners(
             self.context, (listener,), components=self._components
         )
@@ -201,7 +208,10 @@ class Assembly:
         self._steps.push("taps", self._bridge.remove_taps)
         well = HealthCheck(name="server", check=self._check_well)
         self._monitor.health_checks = self._plugins.health_checks(self.context, (well,))
-        await self._start_monitor()
+        endpoints = self._plugins.monitor_endpoints(self.context, core_endpoints(self._monitor))
+        await self._start_monitor(endpoints)
+        services = self._system_account.services(endpoints)
+        self._system_account.begin(self._plugins.services(self.context, services))
         self.client_info.update(
             self._plugins.server_info(self.context, self.client_info.field_names)
         )
@@ -215,6 +225,7 @@ class Assembly:
         self._files.write(self._urls())
         self._steps.push("files", self._remove_files)
         self.client_info.publish()
+        self._steps.push("system account", self._system_account.end)
         self._steps.push("listeners", self._unlisten)
         for kind, bound in self.sockets.items():
             self.plane.listen(bound.sock, kind)
@@ -253,6 +264,7 @@ class Assembly:
 
     async def tell_of_lame_duck(self, duration_s: float) -> None:
         """Tell plugins, then clients, with what plugins have changed meanwhile."""
+        self._system_account.tell_of_lame_duck()
         with self.client_info.held():
             self._plugins.lame_duck(self.context, duration_s)
             await self._turns_so_far()
@@ -276,7 +288,12 @@ class Assembly:
     def _follow_accounts(self) -> None:
         """Hold clients to their accounts from now on."""
         listener = self._listener()
-        self.accounts.changed = lambda names: listener.tell(ClientListener.AccountsChanged(names))
+
+        def follow(names: Sequence[str]) -> None:
+            listener.tell(ClientListener.AccountsChanged(names))
+            self._system_account.follow_accounts()
+
+        self.accounts.changed = follow
         self.context.recheck = lambda account: listener.tell(ClientListener.Recheck(account))
 
     def _describe(self, client: Client) -> tuple[bytes, bytes]:
@@ -291,9 +308,7 @@ class Assembly:
     def _listener(self) -> ActorRef[Any]:
         return self.context.components[CLIENT_LISTENER]
 
-    async def _start_monitor(self) -> None:
-        core = core_endpoints(self._monitor)
-        endpoints = self._plugins.monitor_endpoints(self.context, core)
+    async def _start_monitor(self, endpoints: Sequence[MonitorEndpoint]) -> None:
         if self.http_socket is None:
             return
         base = self._settings.http_base_path
@@ -352,6 +367,11 @@ class Assembly:
     def _check_well(self) -> str | None:
         return None if self.is_well else "not accepting clients"
 
+    def _traits(self) -> ServerTraits:
+        advertised = self._settings.client_advertise
+        host = advertised[0] if advertised else self.facts.host
+        return ServerTraits(host=host, tags=self.facts.tags, metadata=self.facts.metadata)
+
     def _show_facts(self) -> None:
         self.facts = self._facts_now()
         self._monitor.replace_facts(self.facts)
@@ -369,6 +389,21 @@ class Assembly:
 def wall_s() -> float:
     """Return the Unix time."""
     return time.time_ns() / 1e9
+
+
+def _client_info(
+    plane: ServerPlane, identity: ServerIdentity, settings: ServerSettings
+) -> ClientInfoDocument:
+    """Return the INFO of clients, with the address that is configured."""
+    advertised = settings.client_advertise or (settings.host, settings.port)
+    return ClientInfoDocument(
+        plane,
+        identity,
+        host=advertised[0],
+        port=advertised[1],
+        headers=settings.headers,
+        max_payload=settings.limits.max_payload,
+    )
 
 
 def _run_files(settings: ServerSettings) -> RunFiles:

@@ -104,6 +104,10 @@ class ClientInfoDocument:
         """Return what was added to the core's own fields."""
         return self._extra
 
+    def document(self, extra: Mapping[str, object]) -> bytes:
+        """Return the document with other fields beside those that it has now."""
+        return build_document(self._core, {**self._extra, **extra})
+
     def publish(self) -> None:
         """Greet clients with it from now on; later changes are announced."""
         self._published = True

@@ -77,6 +77,8 @@ class Context(ServerContext):
         """By name of their ComponentSpec, in order of start."""
         self.addresses: dict[LinkKind, tuple[str, int]] = {}
         """Host as configured and real port, once bound."""
+        self.peers: dict[LinkId, str] = {}
+        """Names of the servers at the other ends of routes."""
         self._identity = identity
         self._config = config
         self._plane = plane
@@ -177,10 +179,13 @@ class Context(ServerContext):
 
     @override
     def report_opened(self, connection: ConnectionInfo) -> None:
+        if connection.kind is LinkKind.ROUTE:
+            self.peers[connection.link] = connection.name
         self._plugins.connection_opened(self, connection)
 
     @override
     def report_closed(self, connection: ConnectionInfo, reason: ClosedState) -> None:
+        self.peers.pop(connection.link, None)
         self._plugins.connection_closed(self, connection, reason)
 
     @override

@@ -108,6 +108,7 @@ class Server:
             make_plane=self._make_plane,
             steps=self._steps,
             failed=self._fail,
+            reload=self.reload_files,
         )
         try:
             self._assembly.bind()

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from framework.dataplane.link import LinkId
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceRequest:
@@ -19,6 +21,8 @@ class ServiceRequest:
     header: bytes
     """The whole block with its `NATS/1.0`; empty: none."""
     payload: bytes
+    link: LinkId = 0
+    """Where it came from: a client of this server, or another server; 0: this server itself."""
 
 
 ServiceAnswer: TypeAlias = bytes | None

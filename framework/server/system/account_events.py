@@ -1,0 +1,163 @@
+"""The actor that tells the system account of clients, and how many an account has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from typing_extensions import override
+
+from framework.actors import Component
+from framework.server.system.limits import COUNTS_APART_S, COUNTS_INTERVAL_S
+from framework.server.system.outbox import json_bytes
+from framework.spec import GLOBAL_ACCOUNT
+from framework.wire.subject import is_literal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from framework.actors import Timer
+    from framework.server.system.account_report import AccountReport
+    from framework.server.system.client_events import ClientEvents
+    from framework.server.system.client_news import ClientNews, News
+    from framework.server.system.outbox import Outbox
+    from framework.server.system.server_stamp import ServerStamp
+
+ACCOUNT_EVENTS: Final = "account_events"
+"""Name of its ComponentSpec."""
+
+_NS_PER_S: Final = 1_000_000_000
+
+
+class AccountEvents(Component):
+    """Publish what the news of clients come to.
+
+    Args:
+        news: What happened.
+        events: Makes events.
+        report: Makes reports of accounts.
+        outbox: Publishes.
+        stamp: Names this server.
+    """
+
+    @dataclass(frozen=True, slots=True)
+    class Begin:
+        """Events can be told from now on."""
+
+    @dataclass(frozen=True, slots=True)
+    class End:
+        """No more of them: the server stops."""
+
+    @dataclass(frozen=True, slots=True)
+    class _Wake:
+        pass
+
+    @dataclass(frozen=True, slots=True)
+    class _Report:
+        account: str
+
+    def __init__(
+        self,
+        *,
+        news: ClientNews,
+        events: ClientEvents,
+        report: AccountReport,
+        outbox: Outbox,
+        stamp: ServerStamp,
+    ) -> None:
+        super().__init__()
+        self._news = news
+        self._events = events
+        self._make_report = report.make
+        self._outbox = outbox
+        self._stamp = stamp
+        self._timers: dict[str, Timer] = {}
+        """When an account is reported next; only of those that have clients here."""
+        self._reported_ns: dict[str, int] = {}
+
+    @override
+    def on_receive(self, message: object) -> None:
+        match message:
+            case self.Begin():
+                self._news.wake = lambda: self.actor_ref.tell(self._Wake())
+            case self.End():
+                self._news.wake = None
+            case self._Wake():
+                self._tell(*self._news.take())
+            case self._Report(account):
+                self._report(account)
+            case _:
+                super().on_receive(message)
+
+    @override
+    def on_stop(self) -> None:
+        self._news.wake = None
+
+    def _tell(self, news: Sequence[News], changed: Sequence[str]) -> None:
+        events = [event for each in news for event in self._events.make(each)]
+        self._outbox.publish(*((subject, it) for subject, it in events if is_literal(subject)))
+        for each in news:
+            self._tell_account(each)
+        for account in changed:
+            self._note_change(account)
+
+    def _tell_account(self, news: News) -> None:
+        """Tell an account of somebody who was refused in its name."""
+        event = self._events.make_for_account(news)
+        if event is None:
+            return
+        account, subject, document = event
+        accounts = self._stamp.server.accounts
+        if accounts.system_account and accounts.get(account):
+            message = (subject.encode(), b"", b"", json_bytes(document))
+            self._outbox.send([message], accounts.index(account))
+
+    def _note_change(self, account: str) -> None:
+        """Report an account at once, or as soon as its last report is some time ago."""
+        known = self._stamp.server.accounts.get(account)
+        if account == GLOBAL_ACCOUNT or not is_literal(account) or known is None:
+            return
+        passed_ns = self.now_ns() - self._reported_ns.get(account, self.now_ns() - _NS_PER_S)
+        left_s = COUNTS_APART_S - passed_ns / _NS_PER_S
+        if left_s <= 0:
+            self._report(account)
+        else:
+            self._report_later(account, left_s)
+
+    def _report(self, account: str) -> None:
+        if self._stamp.server.accounts.get(account) is None:
+            self._forget(account)
+            return
+        if account not in self._reported_ns:
+            self._ask_others(account)
+        report = self._make_report(account)
+        # One event, on two subjects; as a message each has its own number.
+        self._outbox.publish(
+            (f"$SYS.SERVER.ACCOUNT.{account}.CONNS", report),
+            (f"$SYS.ACCOUNT.{account}.SERVER.CONNS", {**report, "server": self._stamp.make()}),
+        )
+        if self._news.count(account):
+            self._reported_ns[account] = self.now_ns()
+            self._report_later(account, COUNTS_INTERVAL_S)
+        else:
+            self._forget(account)
+
+    def _forget(self, account: str) -> None:
+        self._reported_ns.pop(account, None)
+        timer = self._timers.pop(account, None)
+        if timer:
+            timer.cancel()
+
+    def _report_later(self, account: str, delay_s: float) -> None:
+        timer = self._timers.get(account)
+        if timer is None:
+            self._timers[account] = self.tell_later(delay_s, self._Report(account))
+        else:
+            timer.reset(delay_s)
+
+    def _ask_others(self, account: str) -> None:
+        """Ask for the clients that other servers have of an account that is new here."""
+        reply = f"$SYS._INBOX_.{self._stamp.server.server_id}"
+        payload = json_bytes({"server": self._stamp.make(), "acc": account})
+        subject = f"$SYS.REQ.ACCOUNT.{account}.CONNS"
+        self._outbox.send([(subject.encode(), reply.encode(), b"", payload)])

@@ -1,0 +1,71 @@
+"""How many connections an account has here, as other servers and operators are told.
+
+Source: nats-server `events.go`, `sendAccConnsUpdate`, `connsRequest`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from framework.errors import BadOptions
+from framework.monitor.request_options import options_from_payload
+from framework.server.system.client_events import CONNECTIONS
+from framework.server.system.outbox import json_bytes
+from framework.spec import ServiceSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from framework.server.system.client_events import ClientEvents
+    from framework.server.system.client_news import ClientNews
+    from framework.server.system.outbox import Outbox
+    from framework.spec import ServiceAnswer, ServiceRequest
+
+_ACCOUNT_AT: Final = 3
+"""Where the account stands in `$SYS.REQ.ACCOUNT.<account>.CONNS`."""
+
+
+class AccountReport:
+    """Makes the report of an account, and answers those who ask for it.
+
+    Args:
+        news: Counts clients.
+        events: Makes the head of the document.
+        statistics: Returns what passes through an account, given how many clients it has here.
+        outbox: Publishes.
+    """
+
+    def __init__(
+        self,
+        *,
+        news: ClientNews,
+        events: ClientEvents,
+        statistics: Callable[[str, int], Mapping[str, object]],
+        outbox: Outbox,
+    ) -> None:
+        self._news = news
+        self._events = events
+        self._statistics = statistics
+        self._outbox = outbox
+
+    def make(self, account: str) -> dict[str, object]:
+        """Return the report of a known account."""
+        count = self._news.count(account)
+        return {**self._events.head(CONNECTIONS), **self._statistics(account, count)}
+
+    def services(self) -> Sequence[ServiceSpec]:
+        """Return the service that other servers ask."""
+        subject = "$SYS.REQ.ACCOUNT.*.CONNS"
+        return [ServiceSpec(name=subject, subject=subject, answer=self._answer)]
+
+    async def _answer(self, request: ServiceRequest) -> ServiceAnswer:
+        account = request.subject.split(".")[_ACCOUNT_AT]
+        try:
+            named = options_from_payload(request.payload).get("acc") or account
+        except BadOptions:
+            return None
+        if request.reply and named == account and self._news.count(account):
+            # Others want numbers that go up: nothing that is numbered later may go before.
+            message = (request.reply.encode("utf-8", "surrogateescape"), b"", b"")
+            self._outbox.send([(*message, json_bytes(self.make(account)))])
+        return None

@@ -1,0 +1,94 @@
+"""Clients that came or went, on their way into events; and how many there are.
+
+Clients come and go by the ten thousand a second: what is done here for each is little.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from typing_extensions import override
+
+from framework.server.client_notices import ClientWatcher
+from framework.server.system.limits import EVENTS_WAITING_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from framework.server.client_notices import ClientSeen
+    from framework.spec import Closed
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What happened to one client."""
+
+    client: ClientSeen
+    closed: Closed | None = None
+    """None: it was let in."""
+    is_refusal: bool = False
+    """It was refused, and not gone after having been let in."""
+
+
+class ClientNews(ClientWatcher):
+    """Takes news from the table of clients; an actor makes events of them, a batch at a time."""
+
+    def __init__(self) -> None:
+        self.dropped = 0
+        """News that were more than could be told."""
+        self.wake: Callable[[], None] | None = None
+        """Called when there is something, once until it is taken; None: nobody wants news."""
+        self._counts: Counter[str] = Counter()
+        self._changed: dict[str, None] = {}
+        self._news: deque[News] = deque()
+        self._is_awake = False
+
+    @override
+    def client_connected(self, client: ClientSeen) -> None:
+        self._count(client.identity.account, 1)
+        self._put(News(client))
+
+    @override
+    def client_disconnected(self, client: ClientSeen, closed: Closed) -> None:
+        self._count(client.identity.account, -1)
+        self._put(News(client, closed))
+
+    @override
+    def client_refused(self, client: ClientSeen, closed: Closed) -> None:
+        self._put(News(client, closed, is_refusal=True))
+
+    def take(self) -> tuple[list[News], list[str]]:
+        """Return the news so far, and the accounts whose number of clients has changed."""
+        self._is_awake = False
+        news, changed = list(self._news), list(self._changed)
+        self._news.clear()
+        self._changed.clear()
+        return news, changed
+
+    def count(self, account: str) -> int:
+        """Return how many clients an account has here."""
+        return self._counts[account]
+
+    @property
+    def active_accounts(self) -> int:
+        """How many accounts have clients here."""
+        return len(self._counts)
+
+    def _put(self, news: News) -> None:
+        if self.wake is None:
+            return
+        if len(self._news) < EVENTS_WAITING_MAX:
+            self._news.append(news)
+        else:
+            self.dropped += 1
+        if not self._is_awake:
+            self._is_awake = True
+            self.wake()
+
+    def _count(self, account: str, change: int) -> None:
+        self._counts[account] += change
+        if not self._counts[account]:
+            del self._counts[account]
+        self._changed[account] = None

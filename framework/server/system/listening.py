@@ -1,0 +1,83 @@
+"""Subscriptions of this server itself, whose messages are copied and handed to an actor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from framework.spec import TapSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from framework.dataplane.batch import Batch
+    from framework.spec import LinkId, ServerContext
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One message, copied out of its batch."""
+
+    subject: str
+    reply: str
+    header: bytes
+    payload: bytes
+    link: LinkId
+    """Where it came from: a client, or a route."""
+
+
+class Listening:
+    """The subscriptions of one actor.
+
+    Args:
+        server: Subscribes.
+    """
+
+    def __init__(self, server: ServerContext) -> None:
+        self._server = server
+        self._removals: list[Callable[[], None]] = []
+
+    def open(
+        self,
+        account: str,
+        subject: str,
+        receive: Callable[[list[Arrival]], None],
+        *,
+        bytes_max: int,
+    ) -> None:
+        """Subscribe; what does not fit into `bytes_max` is dropped and counted by the plane.
+
+        Args:
+            account: Name of a known account.
+            subject: May have wildcards.
+            receive: Called in the control loop; must not block.
+            bytes_max: Bytes that may wait.
+        """
+        tap = TapSpec(
+            name=subject,
+            account=account,
+            subject=subject,
+            receive=partial(_hand_on, receive),
+            bytes_max=bytes_max,
+        )
+        self._removals.append(self._server.add_tap(tap))
+
+    def close(self) -> None:
+        """End all subscriptions."""
+        for remove in self._removals:
+            remove()
+        self._removals.clear()
+
+
+def _hand_on(receive: Callable[[list[Arrival]], None], batch: Batch) -> None:
+    receive([
+        Arrival(
+            subject=bytes(batch.subject(index)).decode("utf-8", "surrogateescape"),
+            reply=bytes(batch.reply(index)).decode("utf-8", "surrogateescape"),
+            header=bytes(batch.header(index)),
+            payload=bytes(batch.payload(index)),
+            link=batch.link(index),
+        )
+        for index in range(len(batch))
+    ])

@@ -1,0 +1,88 @@
+"""Whom a request is for, and the numbers in its options.
+
+Source: nats-server `events.go`, `EventFilterOptions`, `filterRequest`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from framework.errors import BadOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from framework.server.system.server_stamp import ServerStamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerFilter:
+    """Which servers a request is for; what is empty does not matter."""
+
+    server_name: str = ""
+    cluster: str = ""
+    host: str = ""
+    domain: str = ""
+    """Of JetStream."""
+    tags: tuple[str, ...] = ()
+    """All of which a server must have."""
+    exact_match: bool = False
+    """Otherwise a part of a name is enough."""
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, object]) -> ServerFilter:
+        """Return the filter that stands in the options of a request.
+
+        Raises:
+            BadOptions: A value has the wrong type.
+        """
+        tags = options.get("tags") or []
+        if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
+            raise BadOptions("tags must be a list of strings")
+        exact = options.get("exact_match") or False
+        if not isinstance(exact, bool):
+            raise BadOptions("exact_match must be true or false")
+        return cls(
+            server_name=_text(options, "server_name"),
+            cluster=_text(options, "cluster"),
+            host=_text(options, "host"),
+            domain=_text(options, "domain"),
+            tags=tuple(tags),
+            exact_match=exact,
+        )
+
+    def admits(self, stamp: ServerStamp) -> bool:
+        """Tell whether this server is meant."""
+        server, traits = stamp.server, stamp.traits
+        pairs = (
+            (self.server_name, server.name),
+            (self.host, traits.host),
+            (self.cluster, server.cluster_name),
+        )
+        for wanted, name in pairs:
+            if wanted and (wanted != name if self.exact_match else wanted not in name):
+                return False
+        # No server is in a JetStream domain as long as no plugin brings one.
+        return set(self.tags) <= set(traits.tags) and not self.domain
+
+
+def read_connection(options: Mapping[str, object]) -> int:
+    """Return the `cid` that a request is about.
+
+    Raises:
+        BadOptions: It is no whole number.
+    """
+    cid = options.get("cid")
+    if isinstance(cid, int) and not isinstance(cid, bool) and cid >= 0:
+        return cid
+    raise BadOptions("cid must be the number of a connection")
+
+
+def _text(options: Mapping[str, object], name: str) -> str:
+    value = options.get(name)
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    raise BadOptions(f"{name} must be a string")

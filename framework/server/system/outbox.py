@@ -1,0 +1,51 @@
+"""What this server publishes in the system account, a batch at a time."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from framework.spec import AccountBook, PlaneControl
+
+
+class Outbox:
+    """Publishes in the system account; where there is none, nobody hears.
+
+    Args:
+        plane: Does it.
+        accounts: Tells which account that is, now.
+    """
+
+    def __init__(self, plane: PlaneControl, accounts: AccountBook) -> None:
+        self._plane = plane
+        self._accounts = accounts
+
+    @property
+    def account(self) -> int | None:
+        """The number of the system account; None: there is none."""
+        name = self._accounts.system_account
+        return self._accounts.index(name) if name else None
+
+    def publish(self, *documents: tuple[str, object]) -> None:
+        """Publish JSON documents, each with its subject."""
+        self.send([(subject.encode(), b"", b"", json_bytes(it)) for subject, it in documents])
+
+    def send(
+        self, messages: list[tuple[bytes, bytes, bytes, bytes]], account: int | None = None
+    ) -> None:
+        """Publish messages of (subject, reply, header block, payload).
+
+        Args:
+            messages: Their subjects are valid.
+            account: Where; None: the system account.
+        """
+        number = self.account if account is None else account
+        if number is not None and messages:
+            self._plane.publish(number, messages)
+
+
+def json_bytes(document: object) -> bytes:
+    """Return a document as nats-server writes them: without spaces, in UTF-8."""
+    text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
+    return text.encode("utf-8", "replace")

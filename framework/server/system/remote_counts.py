@@ -1,0 +1,62 @@
+"""How many connections accounts have on other servers, as those tell.
+
+A machine. Source: nats-server `accounts.go`, `updateRemoteServer`, `removeRemoteServer`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from framework.server.system.limits import REMOTE_ACCOUNTS_MAX
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Of one account on one server, or on all others together."""
+
+    clients: int = 0
+    leafnodes: int = 0
+
+
+class RemoteCounts:
+    """Counts by account and by server; a server that has none takes no room."""
+
+    def __init__(self) -> None:
+        self._accounts: dict[str, dict[str, Counts]] = {}
+        self._size = 0
+
+    def receive(self, account: str, server_id: str, counts: Counts) -> bool:
+        """Take note of what a server has; return whether it is other than before."""
+        servers = self._accounts.get(account, {})
+        if servers.get(server_id, Counts()) == counts:
+            return False
+        if counts == Counts():
+            self._remove(account, server_id)
+            return True
+        if server_id not in servers:
+            if self._size >= REMOTE_ACCOUNTS_MAX:
+                return False
+            self._size += 1
+        self._accounts.setdefault(account, {})[server_id] = counts
+        return True
+
+    def receive_leaving(self, server_id: str) -> None:
+        """Take note that a server has gone. Cost: O(accounts)."""
+        for name in [name for name, servers in self._accounts.items() if server_id in servers]:
+            self._remove(name, server_id)
+
+    def total(self, account: str) -> Counts:
+        """Return what an account has on all other servers. Cost: O(servers that have some)."""
+        servers = self._accounts.get(account, {}).values()
+        return Counts(sum(it.clients for it in servers), sum(it.leafnodes for it in servers))
+
+    def server_count(self, account: str) -> int:
+        """Return how many other servers have connections of an account."""
+        return len(self._accounts.get(account, ()))
+
+    def _remove(self, account: str, server_id: str) -> None:
+        servers = self._accounts[account]
+        del servers[server_id]
+        self._size -= 1
+        if not servers:
+            del self._accounts[account]

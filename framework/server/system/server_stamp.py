@@ -1,0 +1,103 @@
+"""How a server names itself in everything that it says in the system account."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from framework.server.system.event_ids import DIGITS
+from framework.spec.formats import time_text
+from framework.wire.version import NATS_VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from framework.spec import ServerContext
+
+_HASH_CHARS: Final = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerTraits:
+    """What a server is told about itself; a reload may change it."""
+
+    host: str
+    """As clients are told."""
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+class ServerStamp:
+    """Makes the member `server` of events and answers; each has a higher `seq` than the last.
+
+    Args:
+        server: Who it is.
+        traits: Tells the rest of it.
+        wall_ns: Tells the time, in nanoseconds since 1970.
+
+    Source: nats-server `events.go`, `ServerInfo`.
+    """
+
+    def __init__(
+        self,
+        server: ServerContext,
+        *,
+        traits: Callable[[], ServerTraits],
+        wall_ns: Callable[[], int],
+    ) -> None:
+        self._server = server
+        self._traits = traits
+        self._seq = 0
+        self.wall_ns = wall_ns
+
+    @property
+    def server(self) -> ServerContext:
+        """The server."""
+        return self._server
+
+    @property
+    def traits(self) -> ServerTraits:
+        """What may be filtered by, besides the names."""
+        return self._traits()
+
+    def make(self) -> dict[str, object]:
+        """Return the next one."""
+        self._seq += 1
+        traits = self._traits()
+        document: dict[str, object] = {
+            "name": self._server.name,
+            "host": traits.host,
+            "id": self._server.server_id,
+        }
+        if self._server.cluster_name:
+            document["cluster"] = self._server.cluster_name
+        document["ver"] = NATS_VERSION
+        if traits.tags:
+            document["tags"] = list(traits.tags)
+        if traits.metadata:
+            document["metadata"] = dict(traits.metadata)
+        document |= {
+            "jetstream": False,
+            "flags": 0,
+            "seq": self._seq,
+            "time": time_text(self.wall_ns()),
+        }
+        return document
+
+    def make_identity(self) -> dict[str, object]:
+        """Return the short form, without a number."""
+        return {
+            "name": self._server.name,
+            "host": self._traits().host,
+            "id": self._server.server_id,
+        }
+
+
+def node_of(server_name: str) -> str:
+    """Return the 8 characters by which other servers address a server in subjects.
+
+    Source: nats-server `events.go`, `getHashSize`.
+    """
+    digest = hashlib.sha256(server_name.encode()).digest()[:_HASH_CHARS]
+    return "".join(DIGITS[byte % len(DIGITS)] for byte in digest)

@@ -1,0 +1,200 @@
+"""The parts of the system account, wired together."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from typing import TYPE_CHECKING
+
+from framework.monitor.accstatz import account_statistics
+from framework.server.system.account_events import ACCOUNT_EVENTS, AccountEvents
+from framework.server.system.account_report import AccountReport
+from framework.server.system.client_deeds import ClientDeeds
+from framework.server.system.client_events import ClientEvents
+from framework.server.system.client_news import ClientNews
+from framework.server.system.documents import document_services
+from framework.server.system.event_ids import EventIds
+from framework.server.system.outbox import Outbox
+from framework.server.system.remote_counts import RemoteCounts
+from framework.server.system.server_requests import ServerRequests
+from framework.server.system.server_stamp import ServerStamp
+from framework.server.system.server_table import ServerTable
+from framework.server.system.server_watch import SERVER_WATCH, ServerWatch
+from framework.server.system.statsz import Statsz
+from framework.server.system.subscriber_count import SubscriberCount
+from framework.server.system.system_services import SYSTEM_SERVICES, SystemServices
+from framework.server.system.user_info import UserInfo
+from framework.spec import ComponentSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+    from framework.monitor import MonitorSource
+    from framework.server.client_info import ClientInfoDocument
+    from framework.server.clients import Clients
+    from framework.server.context import Context
+    from framework.server.system.server_stamp import ServerTraits
+    from framework.spec import MonitorEndpoint, ServiceSpec
+
+
+class SystemAccount:
+    """What a server does in its system account, from the start to the stop.
+
+    Args:
+        context: The server.
+        source: The server as its monitoring sees it.
+        clients: Who is there.
+        client_info: What clients are told.
+        traits: What the server is told about itself.
+        reload: Reads the configuration anew and puts it in force.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        *,
+        source: MonitorSource,
+        clients: Clients,
+        client_info: ClientInfoDocument,
+        traits: Callable[[], ServerTraits],
+        reload: Callable[[], Awaitable[object]],
+    ) -> None:
+        self._news = ClientNews()
+        clients.watchers.append(self._news)
+        clients.changes.remote_count = self.remote_count
+        self._context = context
+        self._remote_counts = RemoteCounts()
+        self._services: Sequence[ServiceSpec] | None = None
+        self._served = ""
+        """Name of the account in which all this happens; empty: in none."""
+        self._stamp = ServerStamp(context, traits=traits, wall_ns=time.time_ns)
+        self._table = ServerTable(context.server_id)
+        self._outbox = Outbox(context.plane, context.accounts)
+        self._statsz = Statsz(
+            self._stamp,
+            source,
+            peers=context.peers,
+            active_servers=lambda: self._table.active_count,
+            active_accounts=lambda: self._news.active_accounts,
+        )
+        ids = EventIds(random.SystemRandom())
+        self._events = ClientEvents(self._stamp, ids, monotonic_ns=time.monotonic_ns)
+        self._report = AccountReport(
+            news=self._news,
+            events=self._events,
+            statistics=lambda account, count: account_statistics(source, account, count),
+            outbox=self._outbox,
+        )
+        self._broadcasts: set[asyncio.Task[None]] = set()
+        self._makers = (
+            ServerRequests(
+                self._stamp,
+                self._statsz,
+                deeds=ClientDeeds(
+                    context.plane, clients, client_info, reload=reload, broadcast=self._tell_all
+                ),
+            ),
+            UserInfo(self._stamp, clients.identity_of, context.accounts),
+            SubscriberCount(
+                context,
+                accounts=context.accounts,
+                identity_of=clients.identity_of,
+                outbox=self._outbox,
+                servers_with=self._remote_counts.server_count,
+                rng=random.SystemRandom(),
+            ),
+            self._report,
+        )
+
+    def components(self) -> Sequence[ComponentSpec]:
+        """Return the actors; they do nothing before `begin`."""
+        return (
+            ComponentSpec(
+                name=SYSTEM_SERVICES,
+                factory=lambda server: (
+                    SystemServices,
+                    {"outbox": self._outbox, "stamp": self._stamp, "log": server.log},
+                ),
+            ),
+            ComponentSpec(
+                name=SERVER_WATCH,
+                factory=lambda server: (
+                    ServerWatch,
+                    {
+                        "server": server,
+                        "table": self._table,
+                        "counts": self._remote_counts,
+                        "broadcast": self._broadcast,
+                        "log": server.log,
+                    },
+                ),
+            ),
+            ComponentSpec(
+                name=ACCOUNT_EVENTS,
+                factory=lambda _: (
+                    AccountEvents,
+                    {
+                        "news": self._news,
+                        "events": self._events,
+                        "report": self._report,
+                        "outbox": self._outbox,
+                        "stamp": self._stamp,
+                    },
+                ),
+            ),
+        )
+
+    def services(self, endpoints: Iterable[MonitorEndpoint]) -> Sequence[ServiceSpec]:
+        """Return what the core answers in the system account, whichever that is.
+
+        Args:
+            endpoints: The documents of the core and of plugins.
+        """
+        own = [service for maker in self._makers for service in maker.services()]
+        return [*document_services(self._stamp, endpoints), *own]
+
+    def begin(self, services: Sequence[ServiceSpec]) -> None:
+        """Answer services and tell events, from now on."""
+        self._services = services
+        self._served = self._context.accounts.system_account
+        component = self._context.component
+        component(SYSTEM_SERVICES).tell(SystemServices.Serve(services))
+        component(SERVER_WATCH).tell(ServerWatch.Begin())
+        component(ACCOUNT_EVENTS).tell(AccountEvents.Begin())
+
+    def follow_accounts(self) -> None:
+        """Go on in another account, if that is the system account now."""
+        if self._services is not None and self._served != self._context.accounts.system_account:
+            self.begin(self._services)
+
+    def remote_count(self, account: str) -> int:
+        """Return how many clients an account has on other servers, as those tell."""
+        return self._remote_counts.total(account).clients
+
+    def tell_of_lame_duck(self) -> None:
+        """Tell the other servers that this one goes."""
+        self._tell_of_going("LAMEDUCK")
+
+    def end(self) -> None:
+        """Tell the other servers that this one is gone, the last thing that it says."""
+        self._news.wake = None
+        self._tell_of_going("SHUTDOWN")
+        for task in self._broadcasts:
+            task.cancel()
+
+    def _tell_of_going(self, how: str) -> None:
+        subject = f"$SYS.SERVER.{self._context.server_id}.{how}"
+        self._outbox.publish((subject, self._stamp.make()))
+
+    def _tell_all(self) -> None:
+        self._context.component(SERVER_WATCH).tell(ServerWatch.Broadcast())
+
+    def _broadcast(self) -> None:
+        task = asyncio.get_running_loop().create_task(self._publish_statsz())
+        self._broadcasts.add(task)
+        task.add_done_callback(self._broadcasts.discard)
+
+    async def _publish_statsz(self) -> None:
+        document = await self._statsz.make()
+        self._outbox.publish((f"$SYS.SERVER.{self._context.server_id}.STATSZ", document))

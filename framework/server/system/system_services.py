@@ -1,0 +1,186 @@
+"""The actor that answers requests to this server: those of the core, and those of plugins."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from typing_extensions import override
+
+from framework.actors import Component
+from framework.server.system.encoding import encode_answer
+from framework.server.system.limits import (
+    ANSWER_TIMEOUT_S,
+    ANSWERS_AT_ONCE,
+    REQUESTS_BYTES_MAX,
+    REQUESTS_WAITING_MAX,
+)
+from framework.server.system.listening import Listening
+from framework.server.system.outbox import json_bytes
+from framework.spec import ServiceRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from structlog.typing import FilteringBoundLogger
+
+    from framework.server.system.listening import Arrival
+    from framework.server.system.outbox import Outbox
+    from framework.server.system.server_stamp import ServerStamp
+    from framework.spec import ServiceSpec
+
+SYSTEM_SERVICES: Final = "system_services"
+"""Name of its ComponentSpec."""
+
+_UNAVAILABLE: Final = 503
+_INTERNAL: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    service: ServiceSpec
+    account: int
+    arrival: Arrival
+
+
+class SystemServices(Component):
+    """Take requests in batches, let a bounded number be answered, publish the answers in batches.
+
+    Args:
+        outbox: Publishes.
+        stamp: Names this server in errors.
+        log: The server's logger.
+    """
+
+    @dataclass(frozen=True, slots=True)
+    class Serve:
+        """Answer these services, and no others."""
+
+        services: Sequence[ServiceSpec]
+
+    @dataclass(frozen=True, slots=True)
+    class Describe:
+        """Ask what was done so far; the answer is (answered, dropped, failed)."""
+
+    def __init__(
+        self,
+        *,
+        outbox: Outbox,
+        stamp: ServerStamp,
+        log: FilteringBoundLogger,
+    ) -> None:
+        super().__init__()
+        self._listening = Listening(stamp.server)
+        self._accounts = stamp.server.accounts
+        self._outbox = outbox
+        self._stamp = stamp
+        self._log = log
+        self._waiting: deque[_Waiting] = deque()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._answers: dict[int, list[tuple[bytes, bytes, bytes, bytes]]] = {}
+        self._answered = self._dropped = self._failed = 0
+
+    @override
+    def on_receive(self, message: object) -> object:
+        match message:
+            case self.Serve(services):
+                self._serve(services)
+            case self.Describe():
+                return self._answered, self._dropped, self._failed
+            case _:
+                super().on_receive(message)
+        return None
+
+    @override
+    def on_stop(self) -> None:
+        self._listening.close()
+        self._waiting.clear()
+        for task in self._tasks:
+            task.cancel()
+
+    def _serve(self, services: Sequence[ServiceSpec]) -> None:
+        self._listening.close()
+        for service in services:
+            name = service.account or self._accounts.system_account
+            if not name:
+                continue
+            try:
+                account = self._accounts.index(name)
+            except KeyError:
+                self._log.error(
+                    "Service {component} is of an account that is not known",
+                    component=service.name,
+                    account=name,
+                )
+                continue
+            take = partial(self._take, service, account)
+            self._listening.open(name, service.subject, take, bytes_max=REQUESTS_BYTES_MAX)
+
+    def _take(self, service: ServiceSpec, account: int, arrivals: list[Arrival]) -> None:
+        """Begin requests, or let them wait; called by whoever hands on batches."""
+        room = REQUESTS_WAITING_MAX - len(self._waiting)
+        if len(arrivals) > room:
+            self._dropped += len(arrivals) - room
+            self._log.warning(
+                "Requests dropped: {component} is asked too much", component=service.name
+            )
+        self._waiting.extend(_Waiting(service, account, it) for it in arrivals[:room])
+        self._begin()
+
+    def _begin(self) -> None:
+        while self._waiting and len(self._tasks) < ANSWERS_AT_ONCE:
+            task = asyncio.get_running_loop().create_task(self._answer(self._waiting.popleft()))
+            self._tasks.add(task)
+            task.add_done_callback(self._finish)
+
+    def _finish(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._begin()
+
+    async def _answer(self, waiting: _Waiting) -> None:
+        arrival = waiting.arrival
+        request = ServiceRequest(
+            subject=arrival.subject,
+            reply=arrival.reply,
+            header=arrival.header,
+            payload=arrival.payload,
+            link=arrival.link,
+        )
+        try:
+            async with asyncio.timeout(ANSWER_TIMEOUT_S):
+                answer = await waiting.service.answer(request)
+        except TimeoutError:
+            self._note_failure(waiting.service, "it took too long")
+            answer = self._error(_UNAVAILABLE, "the answer took too long; ask again later")
+        except Exception as error:  # noqa: BLE001 - one request must not end the service
+            self._note_failure(waiting.service, repr(error))
+            answer = self._error(_INTERNAL, "the server could not answer; its log says why")
+        self._answered += 1
+        if answer is not None and arrival.reply:
+            header, payload = encode_answer(arrival.header, answer)
+            subject = arrival.reply.encode("utf-8", "surrogateescape")
+            self._queue(waiting.account, (subject, b"", header, payload))
+
+    def _queue(self, account: int, message: tuple[bytes, bytes, bytes, bytes]) -> None:
+        """Publish with all that is answered in this turn."""
+        if not self._answers:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._answers.setdefault(account, []).append(message)
+
+    def _flush(self) -> None:
+        answers, self._answers = self._answers, {}
+        for account, messages in answers.items():
+            self._outbox.send(messages, account)
+
+    def _note_failure(self, service: ServiceSpec, why: str) -> None:
+        self._failed += 1
+        self._log.error("Service {component} failed", component=service.name, error=why)
+
+    def _error(self, code: int, description: str) -> bytes:
+        return json_bytes({
+            "server": self._stamp.make(),
+            "error": {"code": code, "description": description},
+        })

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from structlog.testing import CapturingLogger
+
+from framework.server.system.listening import Arrival
+from framework.server.system.server_stamp import ServerStamp, ServerTraits
+from framework.spec import AccountSpec
+
+
+class Batch:
+    """Messages as the plane hands them on."""
+
+    def __init__(self, *messages: tuple[bytes, bytes, bytes, bytes], link: int = 1) -> None:
+        self._messages = messages
+        self._link = link
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def subject(self, index: int) -> memoryview:
+        return memoryview(self._messages[index][0])
+
+    def reply(self, index: int) -> memoryview:
+        return memoryview(self._messages[index][1])
+
+    def header(self, index: int) -> memoryview:
+        return memoryview(self._messages[index][2])
+
+    def payload(self, index: int) -> memoryview:
+        return memoryview(self._messages[index][3])
+
+    def link(self, _index: int) -> int:
+        return self._link
+
+
+class Book:
+    """Accounts by name; `$SYS` is the system account unless there is none."""
+
+    def __init__(self, *names: str, system_account: str = "$SYS") -> None:
+        self.system_account = system_account
+        self.specs = {name: AccountSpec(name=name) for name in ("$G", *names)}
+        if system_account:
+            self.specs[system_account] = AccountSpec(name=system_account)
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.specs)
+
+    def get(self, name: str) -> AccountSpec | None:
+        return self.specs.get(name)
+
+    def index(self, name: str) -> int:
+        if name not in self.specs:
+            raise KeyError(name)
+        return list(self.specs).index(name)
+
+
+class FakeServer:
+    """A server as the system account sees it: taps are remembered, publications kept."""
+
+    name, server_id, cluster_name = "n1", "NONE", "c1"
+
+    def __init__(self, *accounts: str, system_account: str = "$SYS") -> None:
+        self.accounts: Any = Book(*accounts, system_account=system_account)
+        self.plane: Any = self
+        self.log = CapturingLogger()
+        self.taps: dict[str, Any] = {}
+        self.published: list[tuple[int, tuple[bytes, bytes, bytes, bytes]]] = []
+        self.commands: list[tuple[object, ...]] = []
+        self.link_rows: list[Any] = []
+        self.subscription_rows: list[Any] = []
+
+    def add_tap(self, spec: Any) -> Any:
+        self.taps[spec.subject] = spec
+        return lambda: self.taps.pop(spec.subject)
+
+    def publish(self, account: int, messages: Any) -> None:
+        self.published += [(account, message) for message in messages]
+
+    def close(self, *arguments: object) -> None:
+        self.commands.append(("close", *arguments))
+
+    async def links(self, _kind: object = None) -> list[Any]:
+        self.commands.append(("links",))
+        return self.link_rows
+
+    async def subscriptions(self, _link: object = None) -> list[Any]:
+        return self.subscription_rows
+
+    def deliver(self, subject: str, *messages: tuple[bytes, bytes, bytes, bytes]) -> None:
+        """Hand messages to who has subscribed to `subject`."""
+        self.taps[subject].receive(Batch(*messages))
+
+    def documents(self) -> list[tuple[str, Any]]:
+        """Return subject and document of all that was published."""
+        return [(it[0].decode(), json.loads(it[3])) for _, it in self.published]
+
+
+@pytest.fixture
+def server() -> FakeServer:
+    return FakeServer("A")
+
+
+@pytest.fixture
+def make_server() -> type[FakeServer]:
+    return FakeServer
+
+
+@pytest.fixture
+def stamp(server: Any) -> ServerStamp:
+    traits = ServerTraits(host="10.0.0.1", tags=("blue", "ssd"), metadata={"rack": "7"})
+    return ServerStamp(server, traits=lambda: traits, wall_ns=lambda: 1_700_000_000_000_000_000)
+
+
+@pytest.fixture
+def arrival() -> Any:
+    def make(document: object, subject: str = "s", reply: str = "", link: int = 1) -> Arrival:
+        payload = document if isinstance(document, bytes) else json.dumps(document).encode()
+        return Arrival(subject, reply, b"", payload, link)
+
+    return make

@@ -1,0 +1,270 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from framework.actors import ActorSystem, SimulatedDispatcher
+from framework.server.client_notices import ClientSeen
+from framework.server.system import client_news
+from framework.server.system.account_events import AccountEvents
+from framework.server.system.account_report import AccountReport
+from framework.server.system.client_events import ClientEvents
+from framework.server.system.client_news import ClientNews
+from framework.server.system.event_ids import EventIds
+from framework.server.system.limits import COUNTS_APART_S, COUNTS_INTERVAL_S
+from framework.server.system.outbox import Outbox
+from framework.spec import (
+    ClientIdentity,
+    Closed,
+    ClosedState,
+    ConnectionInfo,
+    LinkKind,
+    LinkRow,
+    ServiceRequest,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from framework.server.system.server_stamp import ServerStamp
+
+REFUSED = ClosedState.AUTHENTICATION_VIOLATION
+
+
+def seen(cid: int = 1, account: str = "A", **identity: Any) -> ClientSeen:
+    info = ConnectionInfo(
+        link=cid,
+        kind=LinkKind.CLIENT,
+        cid=cid,
+        host="10.1.1.1",
+        port=5,
+        name="app",
+        lang="go",
+        version="1.2",
+    )
+    return ClientSeen(info, ClientIdentity(account=account, user="joe", **identity), 500)
+
+
+def closed(cid: int = 1, reason: ClosedState = ClosedState.CLIENT_CLOSED) -> Closed:
+    row = LinkRow(
+        link=cid,
+        kind=LinkKind.CLIENT,
+        cid=cid,
+        host="10.1.1.1",
+        port=5,
+        opened_ns=500,
+        last_activity_ns=600,
+        rtt_ns=250,
+        pending_bytes=0,
+        in_msgs=3,
+        in_bytes=30,
+        out_msgs=4,
+        out_bytes=40,
+        subscriptions=0,
+        stalls=0,
+    )
+    return Closed(cid, LinkKind.CLIENT, reason, "", row, 700)
+
+
+class Desk:
+    """The actor on virtual time, with what it publishes."""
+
+    def __init__(self, server: Any, stamp: ServerStamp) -> None:
+        self.server = server
+        self.dispatcher = SimulatedDispatcher(seed=1)
+        self.system = ActorSystem(self.dispatcher, name="test")
+        self.news = ClientNews()
+        outbox = Outbox(server, server.accounts)
+        events = ClientEvents(stamp, EventIds(random.Random(1)), monotonic_ns=lambda: 1_000)
+        self.report = AccountReport(
+            news=self.news,
+            events=events,
+            statistics=lambda account, count: {"acc": account, "conns": count},
+            outbox=outbox,
+        )
+        self.actor = self.system.spawn(
+            AccountEvents,
+            name="events",
+            news=self.news,
+            events=events,
+            report=self.report,
+            outbox=outbox,
+            stamp=stamp,
+        )
+
+    def take(self) -> list[tuple[str, Any]]:
+        self.dispatcher.run_ready()
+        documents = self.server.documents()
+        self.server.published.clear()
+        return list(documents)
+
+
+@pytest.fixture
+def desk(server: Any, stamp: ServerStamp) -> Iterator[Desk]:
+    desk = Desk(server, stamp)
+    desk.actor.tell(AccountEvents.Begin())
+    desk.dispatcher.run_ready()
+    yield desk
+    desk.system.stop(5.0)
+    desk.dispatcher.run_ready()
+
+    assert desk.news.wake is None
+
+
+def test_a_client_comes_and_goes(desk: Desk) -> None:
+    desk.news.client_connected(seen(tags=("vip",), issuer_key="AKEY"))
+    came = desk.take()
+    desk.dispatcher.run_for(COUNTS_APART_S)
+    desk.news.client_disconnected(seen(), closed())
+    went = desk.take()
+
+    assert [subject for subject, _ in came] == [
+        "$SYS.ACCOUNT.A.CONNECT",
+        "$SYS.REQ.ACCOUNT.A.CONNS",
+        "$SYS.SERVER.ACCOUNT.A.CONNS",
+        "$SYS.ACCOUNT.A.SERVER.CONNS",
+    ]
+    assert came[0][1]["type"] == "io.nats.server.advisory.v1.client_connect"
+    assert came[0][1]["client"] == {
+        "start": "2023-11-14T22:13:19.9999995Z",
+        "host": "10.1.1.1",
+        "id": 1,
+        "acc": "A",
+        "user": "joe",
+        "name": "app",
+        "lang": "go",
+        "ver": "1.2",
+        "issuer_key": "AKEY",
+        "name_tag": "A",
+        "tags": ["vip"],
+        "kind": "Client",
+        "client_type": "nats",
+    }
+    assert [document["conns"] for _, document in came[2:]] == [1, 1]
+    assert came[2][1]["id"] == came[3][1]["id"]
+    assert came[2][1]["server"]["seq"] < came[3][1]["server"]["seq"]
+    assert [subject for subject, _ in went] == [
+        "$SYS.ACCOUNT.A.DISCONNECT",
+        "$SYS.SERVER.ACCOUNT.A.CONNS",
+        "$SYS.ACCOUNT.A.SERVER.CONNS",
+    ]
+    assert went[0][1]["sent"] == {"msgs": 3, "bytes": 30}
+    assert went[0][1]["received"] == {"msgs": 4, "bytes": 40}
+    assert (went[0][1]["reason"], went[0][1]["client"]["rtt"]) == ("Client Closed", 250)
+    assert went[0][1]["client"]["stop"] == "2023-11-14T22:13:19.9999997Z"
+    assert [document["conns"] for _, document in went[1:]] == [0, 0]
+
+
+def test_who_is_not_let_in_is_told_of_as_one_of_the_global_account(desk: Desk) -> None:
+    desk.news.client_refused(seen(account=""), closed(reason=REFUSED))
+
+    assert [(subject, it["client"]["acc"], it["reason"]) for subject, it in desk.take()] == [
+        ("$SYS.SERVER.NONE.CLIENT.AUTH.ERR", "$G", "Authentication Failure"),
+        ("$SYS.ACCOUNT.$G.DISCONNECT", "$G", "Authentication Failure"),
+        ("$SYS.ACCOUNT.CLIENT.AUTH.ERR", "$G", "Authentication Failure"),
+    ]
+    assert desk.news.active_accounts == 0
+
+
+def test_an_account_hears_of_who_may_not_stay_in_it(desk: Desk) -> None:
+    desk.news.client_connected(seen())
+    desk.take()
+    desk.news.client_refused(seen(), closed(reason=REFUSED))
+    desk.news.client_disconnected(seen(), closed(reason=REFUSED))
+    desk.dispatcher.run_ready()
+    told = [(account, message[0].decode()) for account, message in desk.server.published]
+
+    assert told == [
+        (2, "$SYS.SERVER.NONE.CLIENT.AUTH.ERR"),
+        (2, "$SYS.ACCOUNT.A.DISCONNECT"),
+        (1, "$SYS.ACCOUNT.CLIENT.AUTH.ERR"),
+    ]
+
+
+def test_a_storm_of_logins_is_reported_a_few_times_only(desk: Desk) -> None:
+    for cid in range(1_000):
+        desk.news.client_connected(seen(cid))
+    first = desk.take()
+    for cid in range(1_000, 2_000):
+        desk.news.client_connected(seen(cid))
+    second = desk.take()
+    desk.dispatcher.run_for(COUNTS_APART_S)
+    third = desk.take()
+
+    assert len([1 for subject, _ in first if subject.endswith(".CONNECT")]) == 1_000
+    assert [it["conns"] for subject, it in first if subject.endswith("SERVER.CONNS")] == [1_000]
+    assert not [1 for subject, _ in second if subject.endswith("CONNS")]
+    assert [it["conns"] for _, it in third] == [2_000, 2_000]
+
+
+def test_what_does_not_change_is_repeated_as_long_as_there_are_clients(desk: Desk) -> None:
+    desk.news.client_connected(seen())
+    desk.take()
+    desk.dispatcher.run_for(2 * COUNTS_INTERVAL_S + 1)
+
+    assert len(desk.take()) == 4
+
+    desk.news.client_disconnected(seen(), closed())
+    desk.take()
+    desk.dispatcher.run_for(2 * COUNTS_INTERVAL_S)
+
+    assert desk.take() == []
+    assert desk.dispatcher.timer_count == 0
+
+
+def test_the_global_account_is_not_reported(desk: Desk) -> None:
+    desk.news.client_connected(seen(account="$G"))
+
+    assert [subject for subject, _ in desk.take()] == ["$SYS.ACCOUNT.$G.CONNECT"]
+
+
+def test_an_account_whose_name_is_no_word_of_a_subject_is_not_told_of(desk: Desk) -> None:
+    desk.news.client_connected(seen(account="two words"))
+    desk.news.client_connected(seen(2, account="*"))
+
+    assert desk.take() == []
+
+
+def test_news_have_a_bound(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_news, "EVENTS_WAITING_MAX", 2)
+    for cid in range(5):
+        desk.news.client_connected(seen(cid))
+
+    assert desk.news.dropped == 3
+    assert desk.news.count("A") == 5
+
+
+def test_after_the_end_nothing_is_told(desk: Desk) -> None:
+    desk.actor.tell(AccountEvents.End())
+    desk.dispatcher.run_ready()
+    desk.news.client_connected(seen())
+
+    assert desk.take() == []
+    assert desk.news.count("A") == 1
+
+
+@pytest.mark.parametrize(
+    ("payload", "answers"),
+    [(b"", 1), (b'{"acc":"A"}', 1), (b'{"acc":"B"}', 0), (b"{bad", 0)],
+)
+def test_another_server_asks_for_the_clients_of_an_account(
+    desk: Desk, payload: bytes, answers: int
+) -> None:
+    answer = desk.report.services()[0].answer
+    request = ServiceRequest(
+        subject="$SYS.REQ.ACCOUNT.A.CONNS", reply="inbox", header=b"", payload=payload
+    )
+    asyncio.run(answer(request))
+
+    assert desk.take() == []
+
+    desk.news.client_connected(seen())
+    desk.take()
+    asyncio.run(answer(request))
+    told = [(message[0], json.loads(message[3])["conns"]) for _, message in desk.server.published]
+
+    assert told == [(b"inbox", 1)] * answers
