@@ -24,10 +24,12 @@ from framework.server.login_gate import LoginGate
 from framework.server.run_files import RunFiles
 from framework.server.system import SystemAccount
 from framework.server.system.server_stamp import ServerTraits
+from framework.server.system.service_latencies import SERVICE_LATENCIES
 from framework.spec import (
     ComponentSpec,
     DialFailed,
     HealthCheck,
+    LatencySampled,
     LinkKind,
     ListenerSpec,
 )
@@ -143,6 +145,7 @@ class Assembly:
             client_info=self.client_info,
             traits=self._traits,
             reload=reload,
+            service_of=self.accounts.sampled.service_of,
         )
         self._components: Sequence[ComponentSpec] = ()
         self._listeners: Sequence[ListenerSpec] = ()
@@ -194,6 +197,8 @@ class Assembly:
         await self._turns_so_far()
         for listener in self._listeners:
             self._bridge.set_owner(listener.kind, self.context.components[listener.owner])
+        latencies = self.context.components[SERVICE_LATENCIES]
+        self._bridge.watch(LatencySampled, latencies.tell)
         self._steps.push("bridge", self._bridge.stop)
         self.plane.trace(self._settings.logs.trace)
         self.plane.start()

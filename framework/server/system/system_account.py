@@ -21,6 +21,7 @@ from framework.server.system.server_requests import ServerRequests
 from framework.server.system.server_stamp import ServerStamp
 from framework.server.system.server_table import ServerTable
 from framework.server.system.server_watch import SERVER_WATCH, ServerWatch
+from framework.server.system.service_latencies import SERVICE_LATENCIES, ServiceLatencies
 from framework.server.system.statsz import Statsz
 from framework.server.system.subscriber_count import SubscriberCount
 from framework.server.system.system_services import SYSTEM_SERVICES, SystemServices
@@ -48,6 +49,7 @@ class SystemAccount:
         client_info: What clients are told.
         traits: What the server is told about itself.
         reload: Reads the configuration anew and puts it in force.
+        service_of: Returns account and subject of a service that is sampled, by its number.
     """
 
     def __init__(
@@ -59,11 +61,13 @@ class SystemAccount:
         client_info: ClientInfoDocument,
         traits: Callable[[], ServerTraits],
         reload: Callable[[], Awaitable[object]],
+        service_of: Callable[[int], tuple[str, str] | None],
     ) -> None:
         self._news = ClientNews()
         clients.watchers.append(self._news)
         clients.changes.remote_count = self.remote_count
         self._context = context
+        self._service_of = service_of
         self._remote_counts = RemoteCounts()
         self._services: Sequence[ServiceSpec] | None = None
         self._served = ""
@@ -78,8 +82,8 @@ class SystemAccount:
             active_servers=lambda: self._table.active_count,
             active_accounts=lambda: self._news.active_accounts,
         )
-        ids = EventIds(random.SystemRandom())
-        self._events = ClientEvents(self._stamp, ids, monotonic_ns=time.monotonic_ns)
+        self._ids = EventIds(random.SystemRandom())
+        self._events = ClientEvents(self._stamp, self._ids, monotonic_ns=time.monotonic_ns)
         self._report = AccountReport(
             news=self._news,
             events=self._events,
@@ -140,6 +144,20 @@ class SystemAccount:
                         "report": self._report,
                         "outbox": self._outbox,
                         "stamp": self._stamp,
+                    },
+                ),
+            ),
+            ComponentSpec(
+                name=SERVICE_LATENCIES,
+                factory=lambda server: (
+                    ServiceLatencies,
+                    {
+                        "accounts": server.accounts,
+                        "service_of": self._service_of,
+                        "outbox": self._outbox,
+                        "ids": self._ids,
+                        "wall_ns": time.time_ns,
+                        "monotonic_ns": time.monotonic_ns,
                     },
                 ),
             ),

@@ -1,0 +1,146 @@
+"""The actor that publishes how long services took to answer, for accounts that want to know.
+
+Source: ADR-3; nats-server `accounts.go`, `ServiceLatency`, `sendTrackingLatency`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from typing_extensions import override
+
+from framework.actors import Component, WhenFull
+from framework.server.system.outbox import json_bytes
+from framework.spec import LatencySampled
+from framework.spec.formats import time_text
+from framework.wire.subject import is_literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from framework.server.system.event_ids import EventIds
+    from framework.server.system.outbox import Outbox
+    from framework.spec import AccountBook, LatencySampling
+
+SERVICE_LATENCIES: Final = "service_latencies"
+"""Name of its ComponentSpec."""
+
+_TYPE: Final = "io.nats.server.metric.v1.service_latency"
+_OK: Final = 200
+_PROBLEMS: Final = {
+    400: "Bad Request",
+    408: "Request Timeout",
+    503: "Service Unavailable",
+    504: "Service Timeout",
+}
+_TRIGGERS: Final = frozenset({
+    "b3",
+    "nats-trace-only",
+    "traceparent",
+    "tracestate",
+    "uber-trace-id",
+    "x-b3-parentspanid",
+    "x-b3-sampled",
+    "x-b3-spanid",
+    "x-b3-traceid",
+})
+"""Headers by which a request asks to be sampled, in lower case."""
+
+
+class ServiceLatencies(Component):
+    """Publish samples of the data plane, a batch at a time.
+
+    Args:
+        accounts: Tell where samples of a service go.
+        service_of: Returns account and subject of the service that a sample is about.
+        outbox: Publishes.
+        ids: Numbers events.
+        wall_ns: Tells the time, in nanoseconds since 1970.
+        monotonic_ns: The time in which samples count.
+    """
+
+    MAILBOX_MAX: ClassVar[int] = 10_000
+    """Samples; they are statistics, and the rest of a burst is dropped."""
+    WHEN_FULL: ClassVar[WhenFull] = WhenFull.DROP_NEWEST
+
+    def __init__(
+        self,
+        *,
+        accounts: AccountBook,
+        service_of: Callable[[int], tuple[str, str] | None],
+        outbox: Outbox,
+        ids: EventIds,
+        wall_ns: Callable[[], int],
+        monotonic_ns: Callable[[], int],
+    ) -> None:
+        super().__init__()
+        self._accounts = accounts
+        self._service_of = service_of
+        self._outbox = outbox
+        self._ids = ids
+        self._wall_ns = wall_ns
+        self._monotonic_ns = monotonic_ns
+
+    @override
+    def on_batch(self, messages: list[object]) -> None:
+        found: defaultdict[int, list[tuple[bytes, bytes, bytes, bytes]]] = defaultdict(list)
+        for message in messages:
+            if not isinstance(message, LatencySampled):
+                continue
+            service = self._service_of(message.token)
+            sampling = self._sampling(*service) if service else None
+            if service and sampling and is_literal(sampling.subject):
+                payload = json_bytes(self._document(message))
+                number = self._accounts.index(service[0])
+                found[number].append((sampling.subject.encode(), b"", b"", payload))
+        for account, batch in found.items():
+            self._outbox.send(batch, account)
+
+    def _sampling(self, account: str, subject: str) -> LatencySampling | None:
+        spec = self._accounts.get(account)
+        exports = spec.service_exports if spec else ()
+        return next((it.latency for it in exports if it.subject == subject), None)
+
+    def _document(self, sample: LatencySampled) -> dict[str, object]:
+        wall_ns = self._wall_ns()
+        began_ns = sample.started_ns - sample.requestor_rtt_ns
+        document: dict[str, object] = {
+            "type": _TYPE,
+            "id": self._ids.next(),
+            "timestamp": time_text(wall_ns),
+            "status": sample.status,
+        }
+        optional = {
+            "description": _PROBLEMS.get(sample.status, ""),
+            "requestor": _party(sample.requestor),
+            "responder": _party(sample.responder),
+            "header": _triggers(sample.header),
+        }
+        document |= {name: value for name, value in optional.items() if value}
+        document["start"] = time_text(wall_ns - self._monotonic_ns() + began_ns)
+        service_ns = total_ns = 0
+        if sample.status == _OK:
+            passed_ns = sample.ended_ns - sample.started_ns
+            service_ns = max(passed_ns - sample.responder_rtt_ns, 0)
+            total_ns = passed_ns + sample.requestor_rtt_ns
+        return document | {"service": service_ns, "system": 0, "total": total_ns}
+
+
+def _party(document: bytes) -> Mapping[str, object]:
+    """Return who took part, as the plane describes it."""
+    if not document:
+        return {}
+    party: Mapping[str, object] = json.loads(document)
+    return party
+
+
+def _triggers(block: bytes) -> Mapping[str, list[str]]:
+    """Return the headers that asked for the sample, as Go writes headers."""
+    headers: defaultdict[str, list[str]] = defaultdict(list)
+    for line in block.split(b"\r\n")[1:]:
+        name, _, value = line.decode("utf-8", "replace").partition(":")
+        if name.strip().lower() in _TRIGGERS:
+            headers[name.strip()].append(value.strip())
+    return headers

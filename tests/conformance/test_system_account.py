@@ -1,0 +1,234 @@
+"""What ours says in the system account, beside what the real server says: the same fields, the
+same types, and equal values where they must be equal."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from framework.testing import OURS
+
+pytestmark = pytest.mark.peer("2.15.2")
+
+REAL = "2.15.2"
+ALLOWED = tomllib.loads((Path(__file__).parent / "differences.toml").read_text("utf-8"))["system"]
+
+CONFIG = """
+server_name: n1
+server_tags: [blue]
+accounts {
+  $SYS { users: [{user: sys, password: sys}] }
+  A { users: [{user: a, password: a}, {user: b, password: b, permissions: {publish: "x.>"}}] }
+}
+"""
+
+PING = "$SYS.REQ.SERVER.PING"
+QUESTIONS = [
+    PING,
+    *(
+        f"{PING}.{name}"
+        for name in ("IDZ", "STATSZ", "VARZ", "SUBSZ", "CONNZ", "ROUTEZ", "GATEWAYZ", "LEAFZ")
+    ),
+    *(f"{PING}.{name}" for name in ("ACCOUNTZ", "JSZ", "HEALTHZ", "PROFILEZ", "RAFTZ")),
+    f'{PING}.CONNZ {{"auth":true,"subscriptions":true,"limit":5,"sort":"bytes_to"}}',
+    f'{PING}.CONNZ {{"acc":"A","auth":true,"subscriptions_detail":true}}',
+    f'{PING}.CONNZ {{"state":2,"exact_match":true}}',
+    f'{PING}.CONNZ {{"sort":"nope"}}',
+    f'{PING}.SUBSZ {{"subscriptions":true,"account":"A"}}',
+    f'{PING}.ACCOUNTZ {{"account":"A"}}',
+    f'{PING}.HEALTHZ {{"details":true}}',
+    f'{PING}.PROFILEZ {{"name":"no such"}}',
+    f'{PING}.VARZ {{"server_name":"n1","exact_match":true,"tags":["blue"]}}',
+    f"{PING}.VARZ {{bad",
+    f"{PING}.VARZ []",
+    f"{PING}.STATSZ {{bad",
+    "$SYS.REQ.SERVER.<id>.IDZ",
+    "$SYS.REQ.SERVER.<id>.VARZ",
+    "$SYS.REQ.SERVER.<id>.RELOAD {}",
+    '$SYS.REQ.SERVER.<id>.KICK {"cid":99999}',
+    '$SYS.REQ.SERVER.<id>.LDM {"cid":99999}',
+    *(f"$SYS.REQ.ACCOUNT.A.{name}" for name in ("CONNZ", "SUBSZ", "LEAFZ", "JSZ", "INFO")),
+    *(f"$SYS.REQ.ACCOUNT.A.{name}" for name in ("STATZ", "CONNS")),
+    "$SYS.REQ.ACCOUNT.NONE.INFO",
+    "$SYS.REQ.ACCOUNT.PING.STATZ",
+    '$SYS.REQ.ACCOUNT.NSUBS {"acc":"A","subject":"foo.bar"}',
+    '$SYS.REQ.ACCOUNT.NSUBS {"acc":"A","subject":"foo.*","queue":"cQ=="}',
+    "$SYS.DEBUG.SUBSCRIBERS foo",
+]
+SILENCE = [
+    f'{PING} {{"server_name":"other"}}',
+    f'{PING}.VARZ {{"server_name":"n","exact_match":true}}',
+    f'{PING}.VARZ {{"cluster":"c1"}}',
+    f'{PING}.CONNZ {{"host":"elsewhere"}}',
+    f'{PING}.STATSZ {{"tags":["red"]}}',
+    f'{PING}.JSZ {{"domain":"hub"}}',
+    "$SYS.REQ.ACCOUNT.B.STATZ",
+    "$SYS.REQ.SERVER.<id>.KICK nonsense",
+]
+OF_USERS = ["$SYS.REQ.USER.INFO", "$SYS.REQ.ACCOUNT.PING.CONNZ", "$SYS.REQ.ACCOUNT.PING.STATZ"]
+EQUAL = {"status", "code", "acc", "account", "name", "user", "conns", "total_conns", "reason"} | {
+    "num_connections",
+    "total",
+    "offset",
+    "limit",
+    "active_servers",
+    "active_accounts",
+    "client_connections",
+    "type",
+    "kind",
+    "client_type",
+}
+
+
+def shape(value: Any, path: str = "") -> dict[str, object]:
+    """Return the type of each field, and its value where that must be equal, by its path."""
+    if isinstance(value, dict):
+        fields: dict[str, object] = {path: "object"} if path else {}
+        for name, item in value.items():
+            fields |= shape(item, f"{path}.{name}" if path else name)
+        return fields
+    if isinstance(value, list):
+        fields = {path: "list"}
+        for item in value:
+            fields |= shape(item, f"{path}[]")
+        return fields
+    if path.rpartition(".")[2] in EQUAL:
+        return {path: value}
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return {path: "number"}
+    return {path: type(value).__name__}
+
+
+def differences(ours: Any, theirs: Any, where: str) -> dict[str, tuple[object, object]]:
+    """Return what differs and may not, by its path."""
+    mine, real = shape(ours), shape(theirs)
+    allowed = [it["field"] for it in ALLOWED if re.search(it.get("where", ""), where)]
+    return {
+        path: (mine.get(path), real.get(path))
+        for path in {**mine, **real}
+        if mine.get(path) != real.get(path)
+        and not any(re.fullmatch(field, path) for field in allowed)
+    }
+
+
+class Asking:
+    """One server with clients of several users, and a connection that asks."""
+
+    def __init__(self, fleet: Any, kind: str, user: str = "sys") -> None:
+        self.server = fleet.start(kind=kind, config=CONFIG)
+        self.others = [self.connect("a"), self.connect("b")]
+        self.others[0].send(b"SUB foo.* 1\r\nSUB foo.bar q 2\r\nPUB foo.bar 2\r\nhi\r\n")
+        self.others[0].flush()
+        self.client = self.connect(user)
+        self.client.send(b"SUB _INBOX.* 1\r\n")
+        self.id = self.client.info["server_id"].encode()
+
+    def connect(self, user: str) -> Any:
+        client = self.server.client()
+        client.log_in(user=user, **{"pass": user}, name=user, lang="c", version="1")
+        return client
+
+    def ask(self, question: str) -> Any:
+        """Return the answer to a question."""
+        self.send(question)
+        body = self.client.read_until(b"MSG")[-1].body
+        return json.loads(body)
+
+    def send(self, question: str) -> None:
+        subject, _, payload = question.encode().replace(b"<id>", self.id).partition(b" ")
+        self.client.send(b"PUB %b _INBOX.x %d\r\n%b\r\n" % (subject, len(payload), payload))
+
+    def close(self) -> None:
+        for client in (*self.others, self.client):
+            client.close()
+
+
+@pytest.fixture
+def both(fleet: Any) -> Any:
+    asking: list[Asking] = []
+
+    def start(user: str = "sys") -> list[Asking]:
+        asking.extend(Asking(fleet, kind, user) for kind in (OURS, REAL))
+        return asking
+
+    yield start
+    for each in asking:
+        each.close()
+
+
+def test_answers_have_the_fields_of_the_real_server(both: Any) -> None:
+    ours, theirs = both()
+    found = {}
+    for question in QUESTIONS:
+        different = differences(ours.ask(question), theirs.ask(question), question)
+        if different:
+            found[question] = different
+
+    assert found == {}
+
+
+@pytest.mark.parametrize("user", ["a", "b", "sys"])
+def test_users_are_answered_alike(both: Any, user: str) -> None:
+    ours, theirs = both(user)
+    questions = OF_USERS if user == "a" else OF_USERS[:1] if user == "sys" else []
+    for question in questions:
+        assert differences(ours.ask(question), theirs.ask(question), question) == {}, question
+
+
+def test_who_is_not_meant_stays_silent(both: Any) -> None:
+    for asking in both():
+        for question in SILENCE:
+            asking.send(question)
+        asking.send(f"{PING}.IDZ")
+        answers = asking.client.read_until(b"MSG")
+
+        assert [json.loads(it.body)["name"] for it in answers if it.body] == ["n1"]
+
+
+def test_events_have_the_fields_of_the_real_server(both: Any) -> None:
+    told: list[dict[str, Any]] = []
+    for asking in both():
+        asking.client.send(b"SUB $SYS.ACCOUNT.> 2\r\nSUB $SYS.SERVER.> 3\r\n")
+        asking.client.flush()
+        with asking.connect("a"):
+            pass
+        with asking.server.client() as stranger:
+            stranger.expect(b"INFO")
+            stranger.send(b'CONNECT {"user":"x","pass":"y","name":"me"}\r\n')
+            stranger.read_to_end()
+        events: dict[str, Any] = {}
+        wanted = {"CONNECT", "DISCONNECT", "ERR", "CONNS"}
+        while {subject.rpartition(".")[2] for subject in events} < wanted:
+            operation = asking.client.read()
+            if operation.verb == b"MSG" and b"STATSZ" not in operation.subject:
+                subject = operation.subject.replace(asking.id, b"<id>").decode()
+                events.setdefault(subject, json.loads(operation.body or b""))
+        told.append(events)
+    ours, theirs = told
+    found = {
+        subject: differences(ours[subject], theirs[subject], subject)
+        for subject in ours
+        if subject in theirs
+    }
+
+    assert {name for name in ours if "$G" not in name} == {
+        name for name in theirs if "$G" not in name
+    }
+    assert {subject: it for subject, it in found.items() if it} == {}
+
+
+def test_a_server_that_goes_says_so(both: Any) -> None:
+    for asking in both():
+        asking.client.send(b"SUB $SYS.SERVER.*.SHUTDOWN 2\r\n")
+        asking.client.flush()
+        asking.server.stop()
+        operations = asking.client.read_to_end()
+        messages = [it for it in operations if it.verb == b"MSG"]
+
+        assert [it.subject for it in messages] == [b"$SYS.SERVER.%b.SHUTDOWN" % asking.id]
+        assert json.loads(messages[0].body or b"")["id"] == asking.id.decode()

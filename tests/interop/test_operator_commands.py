@@ -1,0 +1,263 @@
+"""The commands of the real `nats` tool that operators live by: of one server, of a cluster of
+ours, and of one in which a real server takes part."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from framework.testing import OURS
+
+if TYPE_CHECKING:
+    from framework.testing.client import RawClient
+    from framework.testing.fleet import Fleet
+    from framework.testing.nats_cli import NatsCli
+    from framework.testing.server_process import ServerProcess
+
+pytestmark = pytest.mark.peer("nats", "2.15.2")
+
+CONFIG = """
+server_name: {name}
+server_tags: [{name}, all]
+accounts {{
+  $SYS {{ users: [{{user: sys, password: sys}}] }}
+  A {{ users: [{{user: a, password: a}}, {{user: b, password: b, permissions: {{publish: "x.>"}}}}] }}
+}}
+"""
+
+KINDS = {"one": (OURS,), "ours": (OURS, OURS, OURS), "mixed": (OURS, "2.15.2", OURS)}
+
+
+@dataclass
+class Cluster:
+    """Servers `n1`, `n2`, ... and the tool."""
+
+    servers: list[ServerProcess]
+    cli: NatsCli
+
+    @property
+    def names(self) -> list[str]:
+        return [f"n{number}" for number, _ in enumerate(self.servers, 1)]
+
+    def run(self, *words: str, user: str = "sys", at: int = 0) -> str:
+        """Run a command as a user, at one of the servers, and return what it prints."""
+        login = ("--user", user, "--password", user)
+        return self.cli.run(self.servers[at].url, *login, *words)
+
+    def documents(self, *words: str) -> dict[str, Any]:
+        """Return what each server answers to `nats server request ...`, by its name."""
+        printed = self.run("server", "request", *words)
+        decoder, found, at = json.JSONDecoder(), {}, 0
+        while at < len(printed):
+            document, at = decoder.raw_decode(printed, at)
+            found[document["server"]["name"]] = document
+            at = len(printed) - len(printed[at:].lstrip())
+        return found
+
+    def server_id(self, number: int) -> str:
+        """Return the ID of a server, counted from 0."""
+        with self.servers[number].client() as client:
+            server_id: str = client.expect(b"INFO").document["server_id"]
+            return server_id
+
+    def client(self, at: int, user: str) -> RawClient:
+        """Return a client that has logged in."""
+        client = self.servers[at].client()
+        client.log_in(user=user, **{"pass": user})
+        return client
+
+
+@pytest.fixture(params=KINDS)
+def cluster(request: pytest.FixtureRequest, fleet: Fleet, nats_cli: NatsCli) -> Cluster:
+    kinds = KINDS[request.param]
+    servers: list[ServerProcess] = []
+    for number, kind in enumerate(kinds, 1):
+        config = CONFIG.format(name=f"n{number}")
+        if len(kinds) == 1:
+            servers.append(fleet.start(kind=kind, config=config))
+            continue
+        routes = "".join(f'"nats://127.0.0.1:{it.cluster_port}"' for it in servers[:1])
+        block = f'cluster {{ name: c1, listen: "127.0.0.1:-1", routes: [{routes}] }}\n'
+        servers.append(fleet.start(kind=kind, config=config + block, clustered=True))
+    cluster = Cluster(servers, nats_cli)
+    await_all_heard(cluster)
+    return cluster
+
+
+def await_all_heard(cluster: Cluster) -> None:
+    """Wait until each server has heard of all the others, as `active_servers` says."""
+    for at, _ in enumerate(cluster.servers):
+        with cluster.client(at, "sys") as client:
+            client.send(b"SUB _INBOX.x 1\r\n")
+            wanted, heard = len(cluster.servers), 0
+            while heard != wanted:
+                subject = f"$SYS.REQ.SERVER.{cluster.server_id(at)}.STATSZ".encode()
+                client.send(b"PUB %b _INBOX.x 0\r\n\r\n" % subject)
+                answer = client.read_until(b"MSG")[-1]
+                assert answer.body
+                heard = json.loads(answer.body)["statsz"]["active_servers"]
+
+
+def names_in(printed: str) -> set[str]:
+    """Return the names of servers that a table or a list of the tool has."""
+    return set(re.findall(r"\bn[1-9]\b", printed))
+
+
+def test_reports_and_lists_are_of_all_servers(cluster: Cluster) -> None:
+    """Each line of tables and lists: who is there, and how many."""
+    everybody = set(cluster.names)
+    for words in (
+        ("list",),
+        ("ls",),
+        ("report", "cpu"),
+        ("report", "mem"),
+        ("report", "health"),
+    ):
+        assert names_in(cluster.run("server", *words)) == everybody, words
+
+    pings = cluster.run("server", "ping")
+    assert names_in(pings) == everybody
+    assert len(re.findall(r"rtt=", pings)) == len(everybody)
+
+
+def test_each_server_is_asked_by_its_name(cluster: Cluster) -> None:
+    for name in cluster.names:
+        assert f"Server information for {name} " in cluster.run("server", "info", name)
+        assert f"OK {name} " in cluster.run("server", "check", "server", "--name", name)
+
+    assert "OK" in cluster.run("server", "check", "connection", user="a")
+
+
+def test_connections_and_accounts_of_all_servers_are_reported(cluster: Cluster) -> None:
+    clients = [cluster.client(at, "a") for at, _ in enumerate(cluster.servers)]
+    clients.append(cluster.client(0, "b"))
+    connections = json.loads(cluster.run("server", "report", "connections", "--json"))
+    accounts = json.loads(cluster.run("server", "report", "accounts", "--json"))
+    for client in clients:
+        client.close()
+
+    users = sorted(it["authorized_user"] for it in connections)
+    assert users == ["a"] * len(cluster.servers) + ["b", "sys"]
+    assert {it["account"]: it["connections"] for it in accounts} == {
+        "A": len(clients),
+        "$SYS": 1,
+    }
+
+
+def test_routes_are_reported_from_both_ends(cluster: Cluster) -> None:
+    report = cluster.run("server", "report", "routes")
+    documents = cluster.documents("routes")
+    others = {name: set(cluster.names) - {name} for name in cluster.names}
+
+    assert {
+        name: {route["remote_name"] for route in it["data"]["routes"]}
+        for name, it in documents.items()
+    } == others
+    assert names_in(report) == (set(cluster.names) if len(cluster.names) > 1 else set())
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "subscriptions",
+        "variables",
+        "connections",
+        "routes",
+        "gateways",
+        "leafnodes",
+        "accounts",
+        "jetstream",
+        "jetstream-health",
+        "ipqueue",
+        "raft",
+    ],
+)
+def test_requests_are_answered_by_all_servers(cluster: Cluster, what: str) -> None:
+    documents = cluster.documents(what)
+
+    assert set(documents) == set(cluster.names)
+    for name, document in documents.items():
+        assert "error" not in document
+        assert document["server"]["tags"] == [name, "all"]
+        assert document["data"].get("server_id", document["server"]["id"]) == (
+            document["server"]["id"]
+        )
+
+
+def test_filters_choose_servers(cluster: Cluster) -> None:
+    last = cluster.names[-1]
+
+    assert set(cluster.documents("variables", "--name", last)) == {last}
+    assert set(cluster.documents("variables", "--tags", "all", "--tags", last)) == {last}
+
+
+def test_an_account_is_described(cluster: Cluster) -> None:
+    printed = cluster.run("server", "account", "info", "A")
+
+    assert "Account information for account A" in printed
+    assert re.search(r"Complete: true", printed)
+
+
+@pytest.mark.parametrize("user", ["a", "b", "sys"])
+def test_a_user_asks_who_it_is(cluster: Cluster, user: str) -> None:
+    for at, name in enumerate(cluster.names):
+        printed = cluster.run("account", "info", user=user, at=at)
+
+        assert re.search(rf"User: {user}\b", printed)
+        assert re.search(rf"Account: {'A' if user in 'ab' else re.escape('$SYS')}\b", printed) or (
+            "$SYS" in printed
+        )
+        assert name in printed or "Connected Server" not in printed
+
+
+def test_a_client_is_kicked(cluster: Cluster) -> None:
+    for at, name in enumerate(cluster.names):
+        with cluster.client(at, "a") as client:
+            connections = cluster.documents("connections", "--name", name)
+            rows = connections[name]["data"]["connections"]
+            cid = next(it["cid"] for it in rows if it.get("authorized_user") == "a")
+            cluster.run("server", "request", "kick", str(cid), cluster.server_id(at))
+            client.read_to_end()
+
+
+def test_the_configuration_is_reloaded(cluster: Cluster) -> None:
+    for at, server in enumerate(cluster.servers):
+        printed = cluster.run("server", "config", "reload", cluster.server_id(at), "-f")
+        server.wait_log("Reloaded server configuration")
+
+        assert f"Server information for n{at + 1} " in printed
+
+
+def test_round_trips_are_measured(cluster: Cluster) -> None:
+    assert re.search(r"=> .*(µs|ms)|: .*(µs|ms)", cluster.run("rtt", "3", user="a"))
+
+
+def test_logins_on_any_server_are_seen_on_each(cluster: Cluster) -> None:
+    login = ("--user", "sys", "--password", "sys")
+    events = cluster.cli.start(cluster.servers[0].url, *login, "events", "--all")
+    events.wait_log("Listening for Authentication Errors")
+    with cluster.client(0, "sys") as ready:
+        ready.flush()
+    for at, _ in enumerate(cluster.servers):
+        with cluster.client(at, "a"):
+            pass
+    with cluster.servers[-1].client() as stranger:
+        stranger.expect(b"INFO")
+        stranger.send(b'CONNECT {"user":"nobody","pass":"x"}\r\nPING\r\n')
+        stranger.read_to_end()
+    events.wait_log("nobody")
+
+
+def test_traffic_is_shown(cluster: Cluster) -> None:
+    login = ("--user", "sys", "--password", "sys")
+    traffic = cluster.cli.start(cluster.servers[0].url, *login, "traffic")
+    traffic.wait_log("General Traffic")
+
+
+def test_who_may_not_ask_is_told_so(cluster: Cluster) -> None:
+    with pytest.raises(AssertionError, match="ensure the account used has system privileges"):
+        cluster.run("server", "list", user="a")
