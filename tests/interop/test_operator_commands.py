@@ -25,7 +25,12 @@ server_name: {name}
 server_tags: [{name}, all]
 accounts {{
   $SYS {{ users: [{{user: sys, password: sys}}] }}
-  A {{ users: [{{user: a, password: a}}, {{user: b, password: b, permissions: {{publish: "x.>"}}}}] }}
+  A {{
+    users: [
+      {{user: a, password: a}}
+      {{user: b, password: b, permissions: {{publish: ["x.>", "$SYS.REQ.>"]}}}}
+    ]
+  }}
 }}
 """
 
@@ -160,32 +165,32 @@ def test_routes_are_reported_from_both_ends(cluster: Cluster) -> None:
     assert names_in(report) == (set(cluster.names) if len(cluster.names) > 1 else set())
 
 
-@pytest.mark.parametrize(
-    "what",
-    [
-        "subscriptions",
-        "variables",
-        "connections",
-        "routes",
-        "gateways",
-        "leafnodes",
-        "accounts",
-        "jetstream",
-        "jetstream-health",
-        "ipqueue",
-        "raft",
-    ],
+REQUESTS = (
+    "subscriptions",
+    "variables",
+    "connections",
+    "routes",
+    "gateways",
+    "leafnodes",
+    "accounts",
+    "jetstream",
+    "jetstream-health",
+    "ipqueue",
+    "raft",
 )
-def test_requests_are_answered_by_all_servers(cluster: Cluster, what: str) -> None:
-    documents = cluster.documents(what)
 
-    assert set(documents) == set(cluster.names)
-    for name, document in documents.items():
-        assert "error" not in document
-        assert document["server"]["tags"] == [name, "all"]
-        assert document["data"].get("server_id", document["server"]["id"]) == (
-            document["server"]["id"]
-        )
+
+def test_requests_are_answered_by_all_servers(cluster: Cluster) -> None:
+    for what in REQUESTS:
+        documents = cluster.documents(what)
+
+        assert set(documents) == set(cluster.names), what
+        for name, document in documents.items():
+            own_id = document["server"]["id"]
+
+            assert "error" not in document
+            assert document["server"]["tags"] == [name, "all"]
+            assert document["data"].get("server_id", own_id) == own_id
 
 
 def test_filters_choose_servers(cluster: Cluster) -> None:
@@ -202,16 +207,13 @@ def test_an_account_is_described(cluster: Cluster) -> None:
     assert re.search(r"Complete: true", printed)
 
 
-@pytest.mark.parametrize("user", ["a", "b", "sys"])
-def test_a_user_asks_who_it_is(cluster: Cluster, user: str) -> None:
-    for at, name in enumerate(cluster.names):
-        printed = cluster.run("account", "info", user=user, at=at)
+def test_a_user_asks_who_it_is(cluster: Cluster) -> None:
+    for at, _ in enumerate(cluster.servers):
+        for user, account in (("a", "A"), ("b", "A"), ("sys", "$SYS")):
+            printed = cluster.run("account", "info", user=user, at=at)
 
-        assert re.search(rf"User: {user}\b", printed)
-        assert re.search(rf"Account: {'A' if user in 'ab' else re.escape('$SYS')}\b", printed) or (
-            "$SYS" in printed
-        )
-        assert name in printed or "Connected Server" not in printed
+            assert re.search(rf"User: {user}\b", printed)
+            assert re.search(rf"Account: {re.escape(account)}\s", printed)
 
 
 def test_a_client_is_kicked(cluster: Cluster) -> None:
@@ -233,7 +235,7 @@ def test_the_configuration_is_reloaded(cluster: Cluster) -> None:
 
 
 def test_round_trips_are_measured(cluster: Cluster) -> None:
-    assert re.search(r"=> .*(µs|ms)|: .*(µs|ms)", cluster.run("rtt", "3", user="a"))
+    assert re.search(r": [0-9.]+(m|\u00b5)s", cluster.run("rtt", "3", user="a"))
 
 
 def test_logins_on_any_server_are_seen_on_each(cluster: Cluster) -> None:

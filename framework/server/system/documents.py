@@ -27,17 +27,12 @@ _ACCOUNT_AT: Final = 3
 _EVERYBODY: Final = "PING"
 
 
-class NoDocument:
-    """Stands for an answer that has no `data`."""
-
-
-NO_DOCUMENT: Final = NoDocument()
-
-
 async def answer_enveloped(
     stamp: ServerStamp,
     document: Callable[[Mapping[str, object]], Awaitable[object]],
     request: ServiceRequest,
+    *,
+    has_data: bool = True,
 ) -> ServiceAnswer:
     """Return a document as `{"server", "data"}`, or what is wrong as `{"server", "error"}`.
 
@@ -45,6 +40,7 @@ async def answer_enveloped(
         stamp: Names this server.
         document: Makes it from the options of the request; may raise `BadQuery` and `NoAnswer`.
         request: Without a reply subject it is not answered.
+        has_data: Whether there is a document; otherwise it is enough that all went well.
 
     Returns:
         None: the request is for other servers, or nobody waits.
@@ -61,9 +57,9 @@ async def answer_enveloped(
     except BadOptions as error:
         return _refusal(stamp, _BAD_REQUEST, str(error))
     except BadQuery as error:
-        return _refusal(stamp, _INTERNAL_ERROR, str(error), data=None)
+        return _refusal(stamp, _INTERNAL_ERROR, str(error), **({"data": None} if has_data else {}))
     envelope: dict[str, object] = {"server": stamp.make()}
-    if data is not NO_DOCUMENT:
+    if has_data:
         envelope["data"] = data
     return json_bytes(envelope)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from framework.errors import BadOptions, BadQuery, FrameworkError
 from framework.monitor.request_options import options_from_payload
-from framework.server.system.documents import NO_DOCUMENT, answer_enveloped
+from framework.server.system.documents import answer_enveloped
 from framework.server.system.options import ServerFilter, read_connection
 from framework.server.system.outbox import json_bytes
 from framework.spec import LinkKind, ServiceSpec
@@ -73,7 +73,7 @@ class ServerRequests:
             **{f"{who}.STATSZ": self._answer_statsz for who in (everybody, own)},
             **{f"{who}.IDZ": self._answer_identity for who in (everybody, own)},
             **{
-                f"{own}.{name}": partial(answer_enveloped, self._stamp, document)
+                f"{own}.{name}": partial(answer_enveloped, self._stamp, document, has_data=False)
                 for name, document in enveloped.items()
             },
         }
@@ -100,21 +100,19 @@ class ServerRequests:
             return None
         return json_bytes(await self._statsz.make())
 
-    async def _reload(self, _options: Mapping[str, object]) -> object:
+    async def _reload(self, _options: Mapping[str, object]) -> None:
         try:
             await self._deeds.reload()
         except (FrameworkError, OSError) as error:
             raise BadQuery(str(error)) from error
-        return NO_DOCUMENT
 
-    async def _kick(self, options: Mapping[str, object]) -> object:
+    async def _kick(self, options: Mapping[str, object]) -> None:
         if not self._deeds.kick(read_connection(options)):
             raise BadQuery("no such client or leafnode id")
         # The answer to a question comes after the command before it was carried out.
         await self._server.links(LinkKind.ROUTE)
-        return NO_DOCUMENT
 
-    async def _send_away(self, options: Mapping[str, object]) -> object:
+    async def _send_away(self, options: Mapping[str, object]) -> None:
         cid = read_connection(options)
         rows = await self._server.links(LinkKind.CLIENT)
         row = next((row for row in rows if row.cid == cid), None)
@@ -124,4 +122,3 @@ class ServerRequests:
             raise BadQuery(
                 "client does not support Lame Duck Mode or is not ready to receive the notification"
             )
-        return NO_DOCUMENT

@@ -8,7 +8,6 @@ import pytest
 
 from framework.errors import BadQuery, NoAnswer
 from framework.server.system.documents import (
-    NO_DOCUMENT,
     answer_enveloped,
     document_services,
 )
@@ -78,11 +77,16 @@ def test_silence_and_answers_without_data(stamp: ServerStamp) -> None:
     async def keep_silent(_options: object) -> object:
         raise NoAnswer("not here")
 
-    async def do(_options: object) -> object:
-        return NO_DOCUMENT
+    async def do(options: Mapping[str, object]) -> None:
+        if options:
+            raise BadQuery("can't")
+
+    async def answer_deed(request: ServiceRequest) -> Any:
+        return await answer_enveloped(stamp, do, request, has_data=False)
 
     assert ask(enveloped(stamp, keep_silent)) is None
-    assert list(ask(enveloped(stamp, do))) == ["server"]
+    assert list(ask(answer_deed)) == ["server"]
+    assert list(ask(answer_deed, payload=b'{"x":1}')) == ["server", "error"]
 
 
 def test_each_document_is_asked_for_by_everybody_by_id_and_by_account(stamp: ServerStamp) -> None:
