@@ -561,7 +561,7 @@ cdef class Core:
 
     def open(self, kind: LinkKind, host: str, port: int, *, accepted: bool, token: int = 0) -> int:
         """Begin a link and return it."""
-        cdef Link* link = link_open(self.state, kind, accepted, host.encode(), port, token)
+        cdef Link* link = link_open(self.state, kind, accepted, accepted, host.encode(), port, token)
         if link == NULL:
             raise MemoryError
         return link.id

@@ -7,14 +7,14 @@ from framework.dataplane._delivery cimport record_chars
 from framework.dataplane._latency cimport SampleRecord
 from framework.dataplane._sinkbatch cimport batch_made
 from framework.dataplane._state cimport (
-    RECORD_CLOSED, RECORD_CONFIRMED, RECORD_DELIVERED, RECORD_ERR, RECORD_GREETING, RECORD_INTEREST, RECORD_LATENCY, RECORD_LINKS,
-    RECORD_OPENED, RECORD_PONG, RECORD_TRACE, RECORD_VIOLATED, Record, Row,
+    RECORD_CLOSED, RECORD_CONFIRMED, RECORD_DELIVERED, RECORD_DETACHED, RECORD_ERR, RECORD_GREETING, RECORD_INTEREST, RECORD_LATENCY,
+    RECORD_LINKS, RECORD_OPENED, RECORD_PONG, RECORD_TRACE, RECORD_VIOLATED, Record, Row,
 )
 from framework.dataplane._violations cimport ViolationRecord
 
 from framework.dataplane.event import (
-    Closed, Confirmed, Delivered, ErrReceived, Greeting, InterestChanged, LatencySampled, LinksAnswered, Opened, PongReceived,
-    SubscriptionsAnswered, Traced, Violated, Violation,
+    Closed, Confirmed, Delivered, Detached, ErrReceived, Greeting, InterestChanged, LatencySampled, LinksAnswered, Opened,
+    PongReceived, SubscriptionsAnswered, Traced, Violated, Violation,
 )
 from framework.dataplane.link import LinkKind, LinkRow, SubscriptionRow
 from framework.wire.closed_state import ClosedState
@@ -103,6 +103,12 @@ cdef object event_made(Record* record):
         batch = batch_made(record.batch)
         record.batch = NULL
         return Delivered(record.number, batch)
+    if record.type == RECORD_DETACHED:
+        fd = record.number
+        record.number = -1
+        return Detached(
+            record.link, KINDS[record.kind], fd, record.row.cid, record.row.host.decode(), record.row.port, record.flag != 0
+        )
     if record.type == RECORD_TRACE:
         return Traced(record.link, KINDS[record.kind], record.flag != 0, _text(record))
     if record.type == RECORD_LATENCY:

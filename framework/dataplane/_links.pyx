@@ -175,8 +175,10 @@ cdef bint _slots_grow(State* state) noexcept nogil:
     return True
 
 
-cdef Link* link_open(State* state, LinkKindC kind, bint accepted, const char* host, int port, int64_t token) noexcept nogil:
-    """Begin a link and report it; an accepted one is sent INFO. NULL: no memory."""
+cdef Link* link_open(
+    State* state, LinkKindC kind, bint accepted, bint informed, const char* host, int port, int64_t token
+) noexcept nogil:
+    """Begin a link and report it; one that is to be `informed` is sent INFO. NULL: no memory."""
     cdef Link* link
     cdef Record* record
     cdef uint32_t slot
@@ -200,7 +202,7 @@ cdef Link* link_open(State* state, LinkKindC kind, bint accepted, const char* ho
     # What a client has that sends no CONNECT. Source: nats-server `client.go`, `defaultOpts`.
     link.account = state.accounts[0]
     link.max_payload = link.max_subscriptions = -1
-    link.opened_ns = link.received_ns = state.now_ns
+    link.opened_ns = link.login_from_ns = link.received_ns = state.now_ns
     first = min(state.limits.ping_interval_ns, (2 if kind == CLIENT else 1) * <int64_t> SECOND_NS)
     # At random by up to a fifth. Source: nats-server `client.go`, `setFirstPingTimer`.
     link.ping_due_ns = state.now_ns + first + <int64_t> (random_next(state) % <uint64_t> max(1, first // 5))
@@ -221,7 +223,7 @@ cdef Link* link_open(State* state, LinkKindC kind, bint accepted, const char* ho
         state.totals.connections_opened += 1
     else:
         state.totals.routes += 1
-    if accepted:
+    if informed:
         link_info(state, link)
     if kind == CLIENT and state.limits.max_connections and state.totals.connections > max(state.limits.max_connections, 0):
         link_say(state, link, b"-ERR 'maximum connections exceeded'\r\n")
@@ -458,10 +460,10 @@ cdef void links_tick(State* state) noexcept nogil:
     answers_tick(state)
     for at in range(state.link_count):
         link = state.links[at]
-        if link.doomed:
+        if link.doomed or link.detached:
             continue
         if not link.registered and (link.kind != CLIENT or state.limits.auth_required):
-            if state.now_ns - link.opened_ns >= state.limits.auth_timeout_ns:
+            if state.now_ns - link.login_from_ns >= state.limits.auth_timeout_ns:
                 link_say(state, link, b"-ERR 'Authentication Timeout'\r\n")
                 link_doom(state, link, AUTHENTICATION_TIMEOUT, True, NULL)
             continue

@@ -8,20 +8,20 @@ Size: what one turn does to the sockets, and the few calls that other threads ma
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
-from framework.dataplane._commands cimport SHELL_VERBS
+from framework.dataplane._commands cimport SHELL_VERBS, command_chars
 from framework.dataplane._core cimport Core
-from framework.dataplane._delivery cimport link_doom
+from framework.dataplane._delivery cimport link_doom, link_info, record_new
 from framework.dataplane._links cimport (
-    link_hung_up, link_open, link_received, link_window, links_bury,
+    link_hung_up, link_of, link_open, link_received, link_row, link_window, links_bury,
 )
 from framework.dataplane._output cimport output_sent
 from framework.dataplane._poller cimport (
     POLL_READ, POLL_WRITE, Poller, poller_close, poller_forget, poller_open, poller_wait, poller_watch,
 )
 from framework.dataplane._state cimport (
-    SERVER_SHUTDOWN, UNREGISTERED_READ_BYTES, WRITE_ERROR, Command, Link, LinkKindC, Segment, Shell, State,
+    RECORD_DETACHED, SERVER_SHUTDOWN, UNREGISTERED_READ_BYTES, WRITE_ERROR, Command, Link, LinkKindC, Record, Segment, Shell, State,
 )
 
 import os
@@ -146,7 +146,12 @@ cdef enum:
     LISTEN = SHELL_VERBS
     UNLISTEN
     ADOPT
+    ATTACH
+    SET_TLS
     STOP
+    TLS_FIRST = 2
+    # Of TLS_MODES; 0 is plain.
+    HOST_BYTES = 64
     LISTENERS_MAX = 8
     PARTS_MAX = 64
     ACCEPTS_A_TURN = 64
@@ -169,6 +174,7 @@ cdef enum:
 cdef struct Listener:
     int fd
     int kind
+    int tls
     int64_t rests_until_ns
 
 
@@ -276,6 +282,51 @@ cdef void _bury(void* self, Link* link) noexcept nogil:
     link.fd = -1
 
 
+# ---- handing sockets over ----------------------------------------------------------------------------------------------
+
+
+cdef void _detach(Loop* loop, Link* link) noexcept nogil:
+    """Give a link's socket to Python, with what was said written to it; the link is not read until it has one again."""
+    cdef Record* record
+    if link.doomed:
+        return
+    if not _send(loop, link) or link.pending:
+        link_doom(loop.state, link, WRITE_ERROR, False, NULL)
+        return
+    record = record_new(loop.state, RECORD_DETACHED, link, 0)
+    if record == NULL:
+        link_doom(loop.state, link, WRITE_ERROR, False, NULL)
+        return
+    record.number = link.fd
+    record.flag = link.info_version != 0
+    link_row(link, &record.row)
+    if link.polled:
+        poller_forget(&loop.poller, link.fd)
+    link.polled = 0
+    link.fd = -1
+    link.parked = 1
+    link.detached = 1
+
+
+cdef void _attach(Loop* loop, uint64_t id, int fd, bint detach) noexcept nogil:
+    """Let a link that was detached go on with a socket, after INFO if it has not had it."""
+    cdef Link* link = link_of(loop.state, id)
+    if link == NULL or not link.detached:
+        close(fd)
+        return
+    socket_prepare(fd)
+    link.fd = fd
+    link.detached = 0
+    link.parked = 0
+    link.login_from_ns = loop.state.now_ns
+    if link.accepted and not link.info_version:
+        link_info(loop.state, link)
+    if detach:
+        _detach(loop, link)
+    else:
+        _watch(loop, link)
+
+
 # ---- reading -----------------------------------------------------------------------------------------------------------
 
 
@@ -318,7 +369,7 @@ cdef void _read(Loop* loop, Link* link) noexcept nogil:
 cdef void _accept(Loop* loop, Listener* listener) noexcept nogil:
     cdef int fd, accepted = 0
     cdef int port
-    cdef char host[64]
+    cdef char host[HOST_BYTES]
     cdef Link* link
     while accepted < ACCEPTS_A_TURN:
         fd = socket_accept(listener.fd)
@@ -329,13 +380,16 @@ cdef void _accept(Loop* loop, Listener* listener) noexcept nogil:
         if fd < 0:
             return
         port = socket_peer(fd, host, sizeof(host))
-        link = link_open(loop.state, <LinkKindC> listener.kind, True, host, port, 0)
+        link = link_open(loop.state, <LinkKindC> listener.kind, True, listener.tls != TLS_FIRST, host, port, 0)
         if link == NULL:
             close(fd)
             return
         link.fd = fd
-        link.polled = POLL_READ
-        poller_watch(&loop.poller, fd, <uint32_t> link.id, -1, POLL_READ)
+        if listener.tls:
+            _detach(loop, link)
+        else:
+            link.polled = POLL_READ
+            poller_watch(&loop.poller, fd, <uint32_t> link.id, -1, POLL_READ)
         accepted += 1
 
 
@@ -410,12 +464,13 @@ cdef int _wait_ms(Loop* loop) noexcept nogil:
     return TICK_WAIT_MS if loop.state.link_count else IDLE_WAIT_MS
 
 
-cdef void _listen(Loop* loop, int fd, int kind) noexcept nogil:
+cdef void _listen(Loop* loop, int fd, int kind, int tls) noexcept nogil:
     cdef int at
     for at in range(LISTENERS_MAX):
         if loop.listeners[at].fd < 0:
             loop.listeners[at].fd = fd
             loop.listeners[at].kind = kind
+            loop.listeners[at].tls = tls
             loop.listeners[at].rests_until_ns = 0
             poller_watch(&loop.poller, fd, TAG_LISTENERS + at, -1, POLL_READ)
             return
@@ -433,13 +488,18 @@ cdef void _unlisten(Loop* loop, int kind) noexcept nogil:
             loop.listeners[at].rests_until_ns = 0
 
 
-cdef void _adopt(Loop* loop, int fd, int kind, int64_t token) noexcept nogil:
-    cdef char host[64]
+cdef void _adopt(Loop* loop, Command* command) noexcept nogil:
+    cdef int fd = <int> command.number
+    cdef char host[HOST_BYTES]
     cdef int port
     cdef Link* link
     socket_prepare(fd)
     port = socket_peer(fd, host, sizeof(host))
-    link = link_open(loop.state, <LinkKindC> kind, False, host, port, token)
+    if command.length:
+        port = command.flags
+        memcpy(host, command_chars(command), command.length)
+        host[command.length] = 0
+    link = link_open(loop.state, <LinkKindC> command.other, False, False, host, port, <int64_t> command.link)
     if link == NULL:
         close(fd)
         return
@@ -454,6 +514,16 @@ cdef void _close_all(Loop* loop) noexcept nogil:
     for at in range(loop.state.link_count):
         link_doom(loop.state, loop.state.links[at], SERVER_SHUTDOWN, True, NULL)
     links_bury(loop.state)
+
+
+TLS_MODES = ("", "after_info", "first")
+
+
+cdef void _set_tls(Loop* loop, int kind, int tls) noexcept nogil:
+    cdef int at
+    for at in range(LISTENERS_MAX):
+        if loop.listeners[at].fd >= 0 and loop.listeners[at].kind == kind:
+            loop.listeners[at].tls = tls
 
 
 cdef class Plane(Core):
@@ -502,13 +572,18 @@ cdef class Plane(Core):
 
     def __dealloc__(self) -> None:
         cdef Command* command = self.first_command
+        cdef Record* record = self.first_shared
         if self.loop.state == NULL:
             # It never came to be.
             return
         while command != NULL:
-            if command.verb == LISTEN or command.verb == ADOPT:
+            if command.verb == LISTEN or command.verb == ADOPT or command.verb == ATTACH:
                 close(<int> command.number)
             command = command.next
+        while record != NULL:
+            if record.type == RECORD_DETACHED:
+                close(<int> record.number)
+            record = record.next
         _close_all(&self.loop)
         memset(&self.state.shell, 0, sizeof(Shell))
         poller_close(&self.loop.poller)
@@ -538,38 +613,78 @@ cdef class Plane(Core):
             raise TimeoutError(f"the data plane has not ended within {deadline_s} s")
         self.thread = None
 
-    def listen(self, sock: socket.socket, kind: LinkKind) -> None:
+    def listen(self, sock: socket.socket, kind: LinkKind, *, tls: str = "") -> None:
         """Accept connections of a kind on a bound socket; the plane takes a copy of it.
+
+        Args:
+            sock: Bound.
+            kind: What its links are.
+            tls: `after_info` or `first`: each link is detached at once, after it was sent INFO or before. Empty: none is.
 
         Raises:
             ValueError: It listens on eight sockets already.
         """
+        cdef int mode = TLS_MODES.index(tls)
         if len(self.listening) == LISTENERS_MAX:
             raise ValueError(f"a data plane has at most {LISTENERS_MAX} listeners")
         self.listening.append(kind)
         sock.listen(socket.SOMAXCONN)
         sock.setblocking(False)
-        self._post(self._order(LISTEN, 0, os.dup(sock.fileno()), kind, b""))
+        cdef Command* command = self._order(LISTEN, 0, os.dup(sock.fileno()), kind, b"")
+        command.flags = mode
+        self._post(command)
+
+    def set_tls(self, kind: LinkKind, tls: str) -> None:
+        """Change what `listen` was told of TLS, for links of a kind that are accepted from now on."""
+        self._post(self._order(SET_TLS, 0, TLS_MODES.index(tls), kind, b""))
 
     def unlisten(self, kind: LinkKind) -> None:
         """Accept no more connections of a kind; those there are stay."""
         self.listening = [other for other in self.listening if other != kind]
         self._post(self._order(UNLISTEN, 0, 0, kind, b""))
 
-    def adopt(self, sock: socket.socket, kind: LinkKind, token: int) -> None:
-        """Take over a connected socket; its `Opened` event has the token. A plane that has ended closes it."""
+    def adopt(self, sock: socket.socket, kind: LinkKind, token: int, *, peer: tuple[str, int] | None = None) -> None:
+        """Take over a connected socket; its `Opened` event has the token. A plane that has ended closes it.
+
+        Args:
+            sock: Connected.
+            kind: What its link is.
+            token: Whatever the caller knows it by.
+            peer: Who is at the other end, where the socket does not know; None: it does.
+        """
+        cdef Command* command
         if self.loop.stopping:
             sock.close()
             return
-        self._post(self._order(ADOPT, token, sock.detach(), kind, b""))
+        host, port = peer or ("", 0)
+        command = self._order(ADOPT, token, sock.detach(), kind, host.encode()[: HOST_BYTES - 1])
+        command.flags = port
+        self._post(command)
+
+    def attach(self, link: int, sock: socket.socket, *, detach: bool = False) -> None:
+        """Let a detached link go on with a socket, after INFO if it has not had it. The socket of one that is gone is closed.
+
+        Args:
+            link: Of a `Detached` event.
+            sock: Its own, or one whose other end somebody serves.
+            detach: Only say INFO, and detach it again.
+        """
+        if self.loop.stopping:
+            sock.close()
+            return
+        self._post(self._order(ATTACH, link, sock.detach(), bool(detach), b""))
 
     cdef void apply_shell(self, Command* command) noexcept nogil:
         if command.verb == LISTEN:
-            _listen(&self.loop, <int> command.number, <int> command.other)
+            _listen(&self.loop, <int> command.number, <int> command.other, command.flags)
         elif command.verb == UNLISTEN:
             _unlisten(&self.loop, <int> command.other)
         elif command.verb == ADOPT:
-            _adopt(&self.loop, <int> command.number, <int> command.other, <int64_t> command.link)
+            _adopt(&self.loop, command)
+        elif command.verb == SET_TLS:
+            _set_tls(&self.loop, <int> command.other, <int> command.number)
+        elif command.verb == ATTACH:
+            _attach(&self.loop, command.link, <int> command.number, command.other != 0)
         else:
             self.loop.stopping = True
 

@@ -396,6 +396,8 @@ cdef struct Link:
     uint8_t picked
     uint8_t implied
     # It began without CONNECT, and is asked about all the same.
+    uint8_t detached
+    # Its socket is Python's, until it comes back or another one takes its place.
     uint16_t reason
     uint16_t port
     uint32_t left_length
@@ -432,6 +434,8 @@ cdef struct Link:
     int64_t stalled_until_ns
     int64_t written_ns
     int64_t opened_ns
+    int64_t login_from_ns
+    # From when its login is timed.
     int64_t received_ns
     int64_t ping_due_ns
     int64_t ping_sent_ns
@@ -529,6 +533,7 @@ cdef enum RecordType:
     RECORD_VIOLATED
     RECORD_LATENCY
     RECORD_MESSAGE_TRACE
+    RECORD_DETACHED
 
 
 cdef struct Record:

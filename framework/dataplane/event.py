@@ -32,6 +32,21 @@ class Opened:
 
 
 @dataclass(frozen=True, slots=True)
+class Detached:
+    """The socket of a link was handed over; the link waits for `attach` or `close`."""
+
+    link: LinkId
+    kind: LinkKind
+    fd: int
+    """Its socket, non-blocking; whoever takes this event closes it."""
+    cid: int
+    host: str
+    port: int
+    informed: bool
+    """INFO was written to the socket."""
+
+
+@dataclass(frozen=True, slots=True)
 class Greeting:
     """CONNECT or INFO arrived; a `parked` link waits for `resume`, `register_route` or `close`.
 
@@ -189,6 +204,7 @@ class LatencySampled:
 
 Event: TypeAlias = (
     Opened
+    | Detached
     | Greeting
     | ErrReceived
     | PongReceived

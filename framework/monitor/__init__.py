@@ -6,7 +6,13 @@ from framework.monitor.endpoints import core_endpoints
 from framework.monitor.http_server import HttpServer
 from framework.monitor.request_options import answer_request, options_from_payload
 from framework.monitor.root_page import root_page
-from framework.monitor.source import ClosedClient, MonitorSource, ProcessUsage, ServerFacts
+from framework.monitor.source import (
+    ClosedClient,
+    MonitorSource,
+    ProcessUsage,
+    ServerFacts,
+    TlsFacts,
+)
 
 __all__ = [
     "ClosedClient",
@@ -14,6 +20,7 @@ __all__ = [
     "MonitorSource",
     "ProcessUsage",
     "ServerFacts",
+    "TlsFacts",
     "answer_request",
     "core_endpoints",
     "options_from_payload",

@@ -12,6 +12,7 @@ from framework.monitor.claim import is_bearer
 from framework.spec import GLOBAL_ACCOUNT
 from framework.spec.documents import subscription_detail, text_from_bytes
 from framework.spec.formats import rtt_text, time_text, uptime_text
+from framework.wire.certificates import facts_from_der
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,7 +69,7 @@ def connection_document(
 ) -> dict[str, object]:
     """Return a connection, its fields in the order of nats-server."""
     document = {**_figures(source, connection, now_ns), **_told(connection)}
-    document |= _tls(connection)
+    document |= _tls(connection, with_certificates=wanted.auth)
     if wanted.auth:
         document |= _login(connection)
     if wanted.details and subscriptions:
@@ -120,14 +121,22 @@ def _told(connection: Connection) -> dict[str, object]:
     return _without_empty(name=connect.name, lang=connect.lang, version=connect.version)
 
 
-def _tls(connection: Connection) -> dict[str, object]:
+def _tls(connection: Connection, *, with_certificates: bool) -> dict[str, object]:
     tls = connection.identity.tls if connection.identity else None
     if tls is None:
         return {}
     return _without_empty(
         tls_version=tls.version,
         tls_cipher_suite=tls.cipher,
+        tls_peer_certs=[_certificate(der) for der in tls.certificates if with_certificates],
         tls_first=tls.is_first,
+    )
+
+
+def _certificate(der: bytes) -> dict[str, object]:
+    facts = facts_from_der(der)
+    return _without_empty(
+        subject=facts.subject, spki_sha256=facts.spki_sha256, cert_sha256=facts.cert_sha256
     )
 
 

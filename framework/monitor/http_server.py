@@ -28,6 +28,7 @@ from framework.monitor.limits import (
 
 if TYPE_CHECKING:
     import socket
+    import ssl
     from collections.abc import Awaitable, Callable, Mapping
 
     from structlog.typing import FilteringBoundLogger
@@ -89,11 +90,21 @@ class HttpServer:
         self._listeners: list[asyncio.Server] = []
         self._connections: set[asyncio.Task[None]] = set()
 
-    async def start(self, sockets: list[socket.socket]) -> None:
-        """Accept on sockets that are bound; they are this server's from now on."""
+    async def start(
+        self, sockets: list[socket.socket], *, tls: ssl.SSLContext | None = None
+    ) -> None:
+        """Accept on sockets that are bound; they are this server's from now on.
+
+        With a context `tls` it speaks HTTPS.
+        """
         for sock in sockets:
             listener = await asyncio.start_server(
-                self._accept, sock=sock, limit=HEADER_BYTES_MAX, backlog=CONNECTIONS_MAX
+                self._accept,
+                sock=sock,
+                limit=HEADER_BYTES_MAX,
+                backlog=CONNECTIONS_MAX,
+                ssl=tls,
+                ssl_handshake_timeout=REQUEST_DEADLINE_S if tls else None,
             )
             self._listeners.append(listener)
 

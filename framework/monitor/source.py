@@ -40,6 +40,18 @@ class ProcessUsage:
     cores: int
 
 
+@dataclass(frozen=True, slots=True)
+class TlsFacts:
+    """How TLS is spoken with one kind of connection."""
+
+    required: bool
+    verify: bool
+    """Peers must show a certificate."""
+    timeout_s: float
+    not_after_s: float
+    """Unix time at which our own certificate ends."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerFacts:
     """What stays as it is while a server runs, or until its next reload."""
@@ -61,6 +73,10 @@ class ServerFacts:
     config_loaded_ns: int
     """Wall time."""
     config_digest: str
+    is_https: bool = False
+    """Monitoring itself speaks TLS."""
+    tls: Mapping[LinkKind, TlsFacts] = field(default_factory=dict)
+    """Of each kind of connection that speaks it."""
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, str] = field(default_factory=dict)
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, cast
 
 from framework.monitor.limits import ROUTE_LOGIN_TIMEOUT_S
+from framework.spec import LinkKind
 from framework.spec.formats import time_text, uptime_text
+from framework.topology import TLS_TIMEOUT_S
 from framework.wire.version import CLIENT_PROTOCOL, NATS_VERSION
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ def _identity(source: MonitorSource) -> dict[str, object]:
         "host": facts.host,
         "port": facts.port,
         **({"auth_required": True} if facts.limits.auth_required else {}),
+        **_tls_flags(facts, LinkKind.CLIENT),
     }
     urls = source.client_info.get("connect_urls")
     return {**document, "connect_urls": urls} if urls else document
@@ -58,9 +61,9 @@ def _configuration(source: MonitorSource, facts: ServerFacts) -> dict[str, objec
         "ping_interval": round(limits.ping_interval_s * _NS_PER_S),
         "ping_max": limits.ping_max,
         "http_host": facts.http_host,
-        "http_port": facts.http_port,
+        "http_port": 0 if facts.is_https else facts.http_port,
         "http_base_path": facts.http_base_path,
-        "https_port": 0,
+        "https_port": facts.http_port if facts.is_https else 0,
         "auth_timeout": _short(limits.auth_timeout_s),
         "max_control_line": limits.max_control_line,
         "max_payload": limits.max_payload,
@@ -71,7 +74,7 @@ def _configuration(source: MonitorSource, facts: ServerFacts) -> dict[str, objec
         "mqtt": {},
         "websocket": {},
         "jetstream": {},
-        "tls_timeout": 2,
+        "tls_timeout": _tls_timeout(facts, LinkKind.CLIENT),
         "write_deadline": round(limits.write_deadline_s * _NS_PER_S),
     }
 
@@ -88,8 +91,26 @@ def _cluster(source: MonitorSource, facts: ServerFacts) -> dict[str, object]:
         "cluster_port": port,
         "auth_timeout": _short(timeout_s),
         **({"urls": [_without_user(str(url)) for url in urls]} if isinstance(urls, tuple) else {}),
-        "tls_timeout": 2,
+        "tls_timeout": _tls_timeout(facts, LinkKind.ROUTE),
+        **_tls_flags(facts, LinkKind.ROUTE),
+        **_tls_end(facts, LinkKind.ROUTE),
     }
+
+
+def _tls_flags(facts: ServerFacts, kind: LinkKind) -> dict[str, object]:
+    tls = facts.tls.get(kind)
+    named = {"tls_required": tls.required, "tls_verify": tls.verify} if tls else {}
+    return {name: True for name, value in named.items() if value}
+
+
+def _tls_timeout(facts: ServerFacts, kind: LinkKind) -> float:
+    tls = facts.tls.get(kind)
+    return _short(tls.timeout_s if tls else TLS_TIMEOUT_S)
+
+
+def _tls_end(facts: ServerFacts, kind: LinkKind) -> dict[str, object]:
+    tls = facts.tls.get(kind)
+    return {"tls_cert_not_after": time_text(round(tls.not_after_s) * _NS_PER_S)} if tls else {}
 
 
 def _runtime(source: MonitorSource, facts: ServerFacts) -> dict[str, object]:
@@ -143,6 +164,7 @@ def _rest(source: MonitorSource, facts: ServerFacts, totals: Totals) -> dict[str
         "slow_consumer_stats": _by_kind(totals.slow_clients, totals.slow_routes),
         "stale_connection_stats": _by_kind(totals.stale_clients, totals.stale_routes),
         "disk_io_wait_stats": {"waiters": 0, "waits": 0, "wait_time": 0, "max_wait_time": 0},
+        **_tls_end(facts, LinkKind.CLIENT),
     }
 
 

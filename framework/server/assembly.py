@@ -25,6 +25,7 @@ from framework.server.run_files import RunFiles
 from framework.server.system import SystemAccount
 from framework.server.system.server_stamp import ServerTraits
 from framework.server.system.service_latencies import SERVICE_LATENCIES
+from framework.server.tls import TlsDesk
 from framework.spec import (
     ComponentSpec,
     DialFailed,
@@ -33,6 +34,7 @@ from framework.spec import (
     LinkKind,
     ListenerSpec,
 )
+from framework.topology import TopologyError
 from framework.wire.version import NATS_VERSION
 
 if TYPE_CHECKING:
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
     from framework.server.plane_port import ServerPlane
     from framework.server.settings import ServerSettings
     from framework.server.stopping import StopSteps
-    from framework.spec import MonitorEndpoint
+    from framework.spec import LinkId, MonitorEndpoint, TlsPeer
     from framework.topology import ServerConfig
 
 _PURPOSES = {
@@ -102,8 +104,9 @@ class Assembly:
         self.plane = make_plane(settings.limits)
         self._dispatcher = AsyncioDispatcher()
         self._system = ActorSystem(self._dispatcher, name=identity.name, on_failure=failed)
-        self._bridge = Bridge(self.plane, log=log)
-        self._dialer = Dialer(self.plane, report=self._report_dial)
+        self.tls = TlsDesk(self.plane, tell=self._tell_of_tls, log=log)
+        self._bridge = Bridge(self.plane, tls=self.tls, log=log)
+        self._dialer = Dialer(self.plane, report=self._report_dial, tls=self.tls)
         self.client_info = _client_info(self.plane, identity, settings)
         self.accounts = Accounts(self.plane, log=log)
         self.context = Context(
@@ -116,6 +119,7 @@ class Assembly:
             client_info=self.client_info,
             plugins=plugins,
             accounts=self.accounts,
+            tls=self.tls,
             log=log,
         )
         self.clients = Clients(
@@ -155,13 +159,18 @@ class Assembly:
 
         Raises:
             PluginError: A plugin failed, or two want one thing.
+            TlsError: A certificate or its key can't be used.
             ListenError: An address can't be listened on.
         """
         arguments = {"clients": self.clients, "wall_s": wall_s}
         own = ComponentSpec(name=CLIENT_LISTENER, factory=lambda _: (ClientListener, arguments))
         settings = self._settings
         listener = ListenerSpec(
-            kind=LinkKind.CLIENT, host=settings.host, port=settings.port, owner=CLIENT_LISTENER
+            kind=LinkKind.CLIENT,
+            host=settings.host,
+            port=settings.port,
+            owner=CLIENT_LISTENER,
+            tls=settings.tls,
         )
         self._components = self._plugins.components(
             self.context, (own, *self._system_account.components())
@@ -170,16 +179,19 @@ class Assembly:
             self.context, (listener,), components=self._components
         )
         for spec in self._listeners:
+            self.tls.configure(spec.kind, self.tls.prepare(spec.tls))
             bound = bind_address(spec.host, spec.port, _PURPOSES[spec.kind])
             self._steps.push(f"socket for {_PURPOSES[spec.kind]}", bound.close)
             self.sockets[spec.kind] = bound
             self.context.addresses[spec.kind] = (bound.host, bound.port)
-        if settings.http:
-            self.http_socket = bind_address(*settings.http, "monitoring")
+        http = settings.https or settings.http
+        if http:
+            self.http_socket = bind_address(*http, "monitoring")
             self._steps.push("socket for monitoring", self.http_socket.close)
         if settings.client_advertise is None:
             client = self.sockets[LinkKind.CLIENT]
             self.client_info.set_address(client.host, client.port)
+        self.client_info.set_tls(settings.tls)
         self._show_facts()
 
     async def run(self) -> None:
@@ -199,6 +211,8 @@ class Assembly:
             self._bridge.set_owner(listener.kind, self.context.components[listener.owner])
         latencies = self.context.components[SERVICE_LATENCIES]
         self._bridge.watch(LatencySampled, latencies.tell)
+        self.tls.start()
+        self._steps.push("TLS", self._stop_tls)
         self._steps.push("bridge", self._bridge.stop)
         self.plane.trace(self._settings.logs.trace)
         self.plane.start()
@@ -233,15 +247,25 @@ class Assembly:
         self._steps.push("system account", self._system_account.end)
         self._steps.push("listeners", self._unlisten)
         for kind, bound in self.sockets.items():
-            self.plane.listen(bound.sock, kind)
+            terms = self.tls.terms(kind)
+            self.plane.listen(bound.sock, kind, tls=terms.listener_mode if terms else "")
             bound.close()
+
+    def tls_problems(
+        self, config: ServerConfig, settings: ServerSettings
+    ) -> Sequence[TopologyError]:
+        """Return why clients can't be served over TLS as another configuration says."""
+        problem = self.context.check_tls(settings.tls)
+        return [TopologyError(config.source("tls"), problem)] if problem else []
 
     def reload(self, config: ServerConfig, settings: ServerSettings) -> None:
         """Put what may change in a running server in force.
 
         Raises:
+            TlsError: A certificate or its key can't be used; nothing has changed.
             OSError: The process ID or the ports can't be written; nothing has changed.
         """
+        terms = self.tls.prepare(settings.tls)
         if self._files.paths != (files := _run_files(settings)).paths:
             files.write(self._urls())
             self._files.remove()
@@ -257,6 +281,8 @@ class Assembly:
             client = self.sockets[LinkKind.CLIENT]
             self.client_info.set_address(client.host, client.port)
         self.client_info.set_max_payload(settings.limits.max_payload)
+        self.tls.configure(LinkKind.CLIENT, terms)
+        self.client_info.set_tls(settings.tls)
         self._show_facts()
 
     def _close_surplus(self, connections_max: int) -> None:
@@ -328,19 +354,26 @@ class Assembly:
         routes[base or "/"] = answer_root
         server = HttpServer(routes, log=self._log)
         self._monitor.requests = server.request_counts
-        await server.start([self.http_socket.sock])
+        terms = self.tls.terms(LinkKind.CLIENT) if self._settings.https else None
+        await server.start([self.http_socket.sock], tls=terms.monitor_context if terms else None)
         self._steps.push("monitoring", server.stop)
 
     def _urls(self) -> Mapping[str, tuple[str, str, int] | None]:
         http = self.http_socket
         return {
-            "nats": self._url("nats", LinkKind.CLIENT),
-            "monitoring": ("http", http.host, http.port) if http else None,
-            "cluster": self._url("nats", LinkKind.ROUTE),
+            "nats": self._url(LinkKind.CLIENT),
+            "monitoring": (
+                ("https" if self._settings.https else "http", http.host, http.port)
+                if http
+                else None
+            ),
+            "cluster": self._url(LinkKind.ROUTE),
         }
 
-    def _url(self, scheme: str, kind: LinkKind) -> tuple[str, str, int] | None:
+    def _url(self, kind: LinkKind) -> tuple[str, str, int] | None:
         address = self.context.addresses.get(kind)
+        terms = self.tls.terms(kind)
+        scheme = "tls" if terms and not terms.settings.is_optional else "nats"
         return (scheme, *address) if address else None
 
     def _remove_files(self) -> None:
@@ -349,6 +382,9 @@ class Assembly:
     def _unlisten(self) -> None:
         for kind in self.sockets:
             self.plane.unlisten(kind)
+
+    async def _stop_tls(self) -> None:
+        await self.tls.stop(STOP_DEADLINE_S * 0.9)
 
     async def _stop_plane(self) -> None:
         await asyncio.to_thread(self.plane.stop, STOP_DEADLINE_S)
@@ -365,6 +401,9 @@ class Assembly:
         self._dispatcher.close()
         for name in left:
             self._log.error("Stop: component {component} is left", component=name)
+
+    def _tell_of_tls(self, link: LinkId, peer: TlsPeer) -> None:
+        self._bridge.tell_owner(LinkKind.CLIENT, ClientListener.Secured(link, peer))
 
     def _report_dial(self, kind: LinkKind, token: int, error: str) -> None:
         self._bridge.tell_owner(kind, DialFailed(token, error))
@@ -387,6 +426,7 @@ class Assembly:
             replace(self._settings, limits=self._gate.limits(self._settings.limits)),
             addresses=self.context.addresses,
             http=self.http_socket,
+            tls=self.tls,
             started_ns=self._started_ns,
         )
 

@@ -17,6 +17,7 @@ from framework.spec import (
     ClosedState,
     Confirmed,
     Delivered,
+    Detached,
     InterestChanged,
     LatencySampled,
     LinkEvents,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from framework.actors import ActorRef
     from framework.server.plane_port import ServerPlane
+    from framework.server.tls import TlsDesk
     from framework.spec import (
         Event,
         LinkId,
@@ -57,11 +59,15 @@ class Bridge:
 
     Args:
         plane: Where events come from.
+        tls: Takes the sockets of links that speak TLS; None: no listener does.
         log: The server's logger.
     """
 
-    def __init__(self, plane: ServerPlane, *, log: FilteringBoundLogger) -> None:
+    def __init__(
+        self, plane: ServerPlane, *, tls: TlsDesk | None = None, log: FilteringBoundLogger
+    ) -> None:
         self._plane = plane
+        self._tls = tls
         self._log = log
         self._owners: dict[LinkKind, ActorRef[Any]] = {}
         self._taps: dict[SinkId, _Tap] = {}
@@ -141,8 +147,12 @@ class Bridge:
     def turn(self) -> None:
         """Hand on all events that wait in the plane."""
         batches: defaultdict[LinkKind, list[Event]] = defaultdict(list)
+        tls = self._tls
         for event in self._plane.take_events():
             match event:
+                case Detached():
+                    assert tls is not None
+                    tls.receive_detached(event)
                 case Delivered(sink, _):
                     self._deliver(sink, event)
                 case LinksAnswered(token, rows) | SubscriptionsAnswered(token, rows):
@@ -154,6 +164,8 @@ class Bridge:
                 case LatencySampled():
                     self._watched(event)
                 case _:
+                    if tls is not None and tls.is_used:
+                        tls.receive(event)
                     batches[event.kind].append(event)
         for kind, events in batches.items():
             owner = self._owners.get(kind)

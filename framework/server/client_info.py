@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from framework.server.plane_port import ServerPlane
+    from framework.spec import TlsSettings
 
 RUNTIME: Final = f"python{platform.python_version()}"
 """What stands in the `go` field: clients expect it, and show it."""
@@ -29,6 +30,9 @@ CORE_FIELDS: Final = (
     "port",
     "headers",
     "auth_required",
+    "tls_required",
+    "tls_verify",
+    "tls_available",
     "max_payload",
     "client_id",
     "client_ip",
@@ -97,6 +101,16 @@ class ClientInfoDocument:
     def set_auth_required(self, required: bool) -> None:  # noqa: FBT001 - it is the whole change
         """Tell clients whether they must log in."""
         self._core = replace(self._core, auth_required=required)
+        self._changed()
+
+    def set_tls(self, settings: TlsSettings | None) -> None:
+        """Tell clients whether they must, or may, use TLS; None: they can't."""
+        self._core = replace(
+            self._core,
+            tls_required=settings is not None and not settings.is_optional,
+            tls_verify=settings is not None and settings.verify,
+            tls_available=settings is not None and settings.is_optional,
+        )
         self._changed()
 
     @property

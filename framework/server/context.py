@@ -9,6 +9,7 @@ from typing_extensions import override
 
 from framework.monitor import MonitorSource
 from framework.server.system_doors import system_doors
+from framework.server.tls import TlsError
 from framework.server.usage import UsageMeter
 from framework.spec import LinkKind, ServerContext
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from framework.server.clients import Clients
     from framework.server.dialing import Dialer
     from framework.server.plane_port import ServerPlane
+    from framework.server.tls import TlsDesk
     from framework.spec import (
         AccountBook,
         ClientIdentity,
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
         PlaneControl,
         SubscriptionRow,
         TapSpec,
+        TlsSettings,
     )
     from framework.topology import ServerConfig
     from framework.wire.info import ClientConnect
@@ -56,6 +59,7 @@ class Context(ServerContext):
         client_info: The INFO of clients.
         plugins: Told of connections.
         accounts: Its accounts.
+        tls: Does TLS for it.
         log: Its logger.
     """
 
@@ -71,6 +75,7 @@ class Context(ServerContext):
         client_info: ClientInfoDocument,
         plugins: PluginRegistry,
         accounts: Accounts,
+        tls: TlsDesk,
         log: FilteringBoundLogger,
     ) -> None:
         self.components: dict[str, ActorRef[Any]] = {}
@@ -88,6 +93,7 @@ class Context(ServerContext):
         self._client_info = client_info
         self._plugins = plugins
         self._accounts = accounts
+        self._tls = tls
         self._log = log
         self.recheck: Callable[[str | None], None] = lambda _: None
         """Asks authenticators again; set when there are clients."""
@@ -166,8 +172,29 @@ class Context(ServerContext):
         return self.components[name]
 
     @override
-    def dial(self, host: str, port: int, kind: LinkKind, token: int, timeout_s: float) -> None:
-        self._dialer.dial(host, port, kind, token, timeout_s)
+    def dial(
+        self,
+        host: str,
+        port: int,
+        kind: LinkKind,
+        token: int,
+        timeout_s: float,
+        *,
+        tls_name: str = "",
+    ) -> None:
+        self._dialer.dial(host, port, kind, token, timeout_s, tls_name=tls_name)
+
+    @override
+    def check_tls(self, settings: TlsSettings | None) -> str | None:
+        try:
+            self._tls.prepare(settings)
+        except TlsError as error:
+            return str(error)
+        return None
+
+    @override
+    def configure_tls(self, kind: LinkKind, settings: TlsSettings | None) -> None:
+        self._tls.configure(kind, self._tls.prepare(settings))
 
     @override
     def listening_address(self, kind: LinkKind) -> tuple[str, int] | None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from framework.server.plane_port import ServerPlane
+    from framework.server.tls import TlsDesk
     from framework.spec import LinkKind
 
     _Address: TypeAlias = tuple[socket.AddressFamily, tuple[Any, ...]]
@@ -26,19 +27,39 @@ class Dialer:
     Args:
         plane: Adopts what was connected; the owner of the kind hears `Opened` from it.
         report: Told (kind, token, error) of what did not come about.
+        tls: Secures what was connected, where its kind speaks TLS; None: nothing does.
     """
 
-    def __init__(self, plane: ServerPlane, *, report: Callable[[LinkKind, int, str], None]) -> None:
+    def __init__(
+        self,
+        plane: ServerPlane,
+        *,
+        report: Callable[[LinkKind, int, str], None],
+        tls: TlsDesk | None = None,
+    ) -> None:
         self._plane = plane
+        self._tls = tls
         self._report = report
         self._resolvers = ThreadPoolExecutor(DIAL_THREADS_MAX, thread_name_prefix="resolve")
         self._dials: set[asyncio.Task[None]] = set()
 
-    def dial(self, host: str, port: int, kind: LinkKind, token: int, timeout_s: float) -> None:
-        """Begin to connect; the end is told to the owner of `kind`."""
+    def dial(
+        self,
+        host: str,
+        port: int,
+        kind: LinkKind,
+        token: int,
+        timeout_s: float,
+        *,
+        tls_name: str = "",
+    ) -> None:
+        """Begin to connect; the end is told to the owner of `kind`.
+
+        The certificate of a server that speaks TLS must be for `tls_name`; empty: `host`.
+        """
         assert timeout_s > 0
         task = asyncio.get_running_loop().create_task(
-            self._dial(host, port, kind, token, timeout_s)
+            self._dial(host, port, kind, token, timeout_s, tls_name or host)
         )
         self._dials.add(task)
         task.add_done_callback(self._dials.discard)
@@ -50,20 +71,23 @@ class Dialer:
         await asyncio.gather(*self._dials, return_exceptions=True)
         self._resolvers.shutdown(wait=False, cancel_futures=True)
 
-    async def _dial(
-        self, host: str, port: int, kind: LinkKind, token: int, timeout_s: float
+    async def _dial(  # noqa: PLR0917 - all that a dial is told
+        self, host: str, port: int, kind: LinkKind, token: int, timeout_s: float, tls_name: str
     ) -> None:
         try:
             async with asyncio.timeout(timeout_s):
                 addresses = await self._resolve(host, port)
                 sock = await _connect_any(addresses, timeout_s / len(addresses))
+            peer = sock.getpeername()[:2]
+            if self._tls and self._tls.terms(kind):
+                sock = await self._tls.secure(sock, kind, token, tls_name)
         except TimeoutError:
             self._report(kind, token, f"dial tcp {joined_address(host, port)}: i/o timeout")
         except OSError as error:
             self._report(kind, token, str(error))
         else:
             with sock:
-                self._plane.adopt(sock, kind, token)
+                self._plane.adopt(sock, kind, token, peer=peer)
 
     async def _resolve(self, host: str, port: int) -> Sequence[_Address]:
         loop = asyncio.get_running_loop()

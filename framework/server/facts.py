@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from framework.monitor import ServerFacts
+from framework.monitor import ServerFacts, TlsFacts
 from framework.server.client_info import RUNTIME
 from framework.spec import LinkKind
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from framework.server.listening import BoundSocket
     from framework.server.settings import ServerSettings
+    from framework.server.tls import TlsDesk
+    from framework.server.tls.terms import KindTerms
     from framework.topology import ServerConfig
 
 
@@ -23,6 +25,7 @@ def facts_of(
     *,
     addresses: Mapping[LinkKind, tuple[str, int]],
     http: BoundSocket | None,
+    tls: TlsDesk,
     started_ns: int,
 ) -> ServerFacts:
     """Return what is settled by a configuration that is in force from now on.
@@ -32,6 +35,7 @@ def facts_of(
         settings: What it comes to.
         addresses: Host as configured and real port of what is bound already.
         http: Where monitoring answers.
+        tls: Knows which listeners speak it.
         started_ns: When the server began, in wall time.
     """
     host, port = addresses.get(LinkKind.CLIENT, (settings.host, settings.port))
@@ -48,6 +52,18 @@ def facts_of(
         started_ns=started_ns,
         config_loaded_ns=time.time_ns(),
         config_digest=config.digest,
+        is_https=settings.https is not None,
+        tls={kind: _tls_facts(terms) for kind in LinkKind if (terms := tls.terms(kind))},
         tags=settings.tags,
         metadata=settings.metadata,
+    )
+
+
+def _tls_facts(terms: KindTerms) -> TlsFacts:
+    settings = terms.settings
+    return TlsFacts(
+        required=not settings.is_optional,
+        verify=settings.verify,
+        timeout_s=settings.timeout_s,
+        not_after_s=terms.not_after_s,
     )

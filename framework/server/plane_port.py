@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from framework.spec import PlaneControl
 
@@ -32,16 +32,49 @@ class ServerPlane(PlaneControl, Protocol):
         """Close all links, and wait until the loop has ended."""
         ...
 
-    def listen(self, sock: socket.socket, kind: LinkKind) -> None:
-        """Accept links of `kind` on a listening socket; the plane duplicates it."""
+    def listen(
+        self, sock: socket.socket, kind: LinkKind, *, tls: Literal["", "after_info", "first"] = ""
+    ) -> None:
+        """Accept links of `kind` on a listening socket; the plane duplicates it.
+
+        With `tls` each link is handed over by `Detached` at once, behind INFO or before it.
+        """
+        ...
+
+    def set_tls(self, kind: LinkKind, tls: Literal["", "after_info", "first"]) -> None:
+        """Change what `listen` was told of TLS, for links that are accepted from now on."""
         ...
 
     def unlisten(self, kind: LinkKind) -> None:
         """Accept no more links of `kind`."""
         ...
 
-    def adopt(self, sock: socket.socket, kind: LinkKind, token: int) -> None:
-        """Take over a connected socket; `Opened` with the token follows."""
+    def adopt(
+        self,
+        sock: socket.socket,
+        kind: LinkKind,
+        token: int,
+        *,
+        peer: tuple[str, int] | None = None,
+    ) -> None:
+        """Take over a connected socket; `Opened` with the token follows.
+
+        Args:
+            sock: Connected.
+            kind: What its link is.
+            token: For `Opened`.
+            peer: Who is at the other end, where the socket does not know; None: it does.
+        """
+        ...
+
+    def attach(self, link: LinkId, sock: socket.socket, *, detach: bool = False) -> None:
+        """Let a detached link go on with a socket, after INFO if it has not had it.
+
+        Args:
+            link: Of a `Detached` event.
+            sock: Its own, or one whose other end somebody serves; closed if the link is gone.
+            detach: Only say INFO, and hand the socket over again.
+        """
         ...
 
     def resume_client(

@@ -193,8 +193,9 @@ class Server:
             OSError: The new log file can't be opened.
         """
         assembly, diff = self._running(), diff_configs(self._config, config)
-        refuse_if_any(diff, self._plugins.check_reload(assembly.context, diff))
         fresh = settings_from_config(config)
+        errors = self._plugins.check_reload(assembly.context, diff)
+        refuse_if_any(diff, [*errors, *assembly.tls_problems(config, fresh)])
         self._logs.configure(fresh.logs)
         assembly.reload(config, fresh)
         self._config = config
@@ -247,13 +248,31 @@ class Server:
                 "Using plugin {plugin} from {path}", plugin=plugin.name, path=plugin.origin
             )
 
+    def _log_tls(self) -> None:
+        """Say whether clients need TLS.
+
+        Source: nats-server `server.go`, `AcceptLoop`.
+        """
+        tls = self.settings.tls
+        if tls is None:
+            return
+        word = "available" if tls.is_optional else "required"
+        self.log.info("TLS {detail} for client connections", detail=word)
+        if tls.handshake_first and not tls.fallback_s:
+            self.log.warning(
+                'Clients that are not using "TLS Handshake First" option will fail to connect'
+            )
+
     def _log_ready(self) -> None:
         assembly, info = self._running(), self.log.info
         if assembly.http_socket:
-            info("Starting http monitor on {address}", address=assembly.http_socket.address)
+            scheme = "https" if self.settings.https else "http"
+            address = assembly.http_socket.address
+            info("Starting {scheme} monitor on {address}", scheme=scheme, address=address)
         for kind, bound in assembly.sockets.items():
             if kind is LinkKind.CLIENT:
                 info("Listening for client connections on {address}", address=bound.address)
+                self._log_tls()
         info("Server is ready")
         if assembly.context.cluster_name:
             info("Cluster name is {detail}", detail=assembly.context.cluster_name)

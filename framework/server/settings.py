@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from framework.dataplane.limits import PlaneLimits
 from framework.server.logs import LogSettings
+from framework.spec import tls_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from framework.spec import TlsSettings
     from framework.topology import ServerConfig
 
 
@@ -28,6 +30,10 @@ class ServerSettings:
     http: tuple[str, int] | None
     http_base_path: str
     """Empty, or `/` and more."""
+    https: tuple[str, int] | None
+    """Where monitoring answers over TLS."""
+    tls: TlsSettings | None
+    """Of clients; None: they are plain."""
     headers: bool
     closed_clients_max: int
     pending_logins_max: int
@@ -51,8 +57,10 @@ def settings_from_config(config: ServerConfig) -> ServerSettings:
         host=value["host"],
         port=port,
         client_advertise=_advertised(value["client_advertise"] or "", port),
-        http=_http_address(value),
+        http=_http_address(value, "http"),
         http_base_path=(value["http_base_path"] or "").rstrip("/"),
+        https=_http_address(value, "https"),
+        tls=tls_settings(value["tls"], allows_plain=value["allow_non_tls"]),
         headers=not value["no_header_support"],
         closed_clients_max=value["max_closed_clients"],
         pending_logins_max=value["max_pending_logins"],
@@ -99,10 +107,10 @@ def _limits(value: dict[str, Any]) -> PlaneLimits:
     )
 
 
-def _http_address(value: dict[str, Any]) -> tuple[str, int] | None:
-    if value["http"] is None:
+def _http_address(value: dict[str, Any], scheme: str) -> tuple[str, int] | None:
+    if value[scheme] is None:
         return None
-    host, port = value["http"]
+    host, port = value[scheme]
     return host or value["host"], port
 
 

@@ -5,6 +5,7 @@ from framework.dataplane.event import (
     Closed,
     Confirmed,
     Delivered,
+    Detached,
     ErrReceived,
     Event,
     Greeting,
@@ -55,6 +56,7 @@ from framework.spec.plane import PlaneControl
 from framework.spec.server import ServerContext, StopReason
 from framework.spec.service import ServiceAnswer, ServiceRequest, ServiceSpec
 from framework.spec.tap import TapSpec
+from framework.spec.tls import TlsSettings, tls_settings
 from framework.wire.closed_state import ClosedState
 
 __all__ = [
@@ -77,6 +79,7 @@ __all__ = [
     "ConnectionInfo",
     "ConnectionLimits",
     "Delivered",
+    "Detached",
     "DialFailed",
     "ErrReceived",
     "Event",
@@ -122,7 +125,9 @@ __all__ = [
     "SubscriptionsAnswered",
     "TapSpec",
     "TlsPeer",
+    "TlsSettings",
     "Traced",
     "Violated",
     "Violation",
+    "tls_settings",
 ]

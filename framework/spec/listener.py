@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from framework.dataplane.event import Event
     from framework.dataplane.link import LinkKind
+    from framework.spec.tls import TlsSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +22,8 @@ class ListenerSpec:
     """-1 or 0: any free one; `ServerContext.listening_address` tells which."""
     owner: str
     """Name of the component that is told `LinkEvents` of all links of this kind."""
+    tls: TlsSettings | None = None
+    """Links of this kind speak TLS, those that are dialed as well; None: they are plain."""
 
 
 @dataclass(frozen=True, slots=True)

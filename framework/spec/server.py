@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from framework.spec.connection import ConnectionInfo
     from framework.spec.plane import PlaneControl
     from framework.spec.tap import TapSpec
+    from framework.spec.tls import TlsSettings
     from framework.topology import ServerConfig
     from framework.wire.closed_state import ClosedState
 
@@ -104,10 +105,38 @@ class ServerContext(Protocol):
         """
         ...
 
-    def dial(self, host: str, port: int, kind: LinkKind, token: int, timeout_s: float) -> None:
-        """Resolve and connect without blocking.
+    def dial(
+        self,
+        host: str,
+        port: int,
+        kind: LinkKind,
+        token: int,
+        timeout_s: float,
+        *,
+        tls_name: str = "",
+    ) -> None:
+        """Resolve and connect without blocking, with TLS where the listener of `kind` has it.
 
         The owner of `kind` is told: `Opened` with this token in `LinkEvents`, or `DialFailed`.
+
+        Args:
+            host: Name or address.
+            port: Where.
+            kind: What is dialed.
+            token: Tells this dial from others.
+            timeout_s: For resolving and connecting; a handshake has a time of its own.
+            tls_name: Whom the peer's certificate must be for; empty: `host`.
+        """
+        ...
+
+    def check_tls(self, settings: TlsSettings | None) -> str | None:
+        """Say why TLS can't be spoken like that; None when it can, or when it is not asked for."""
+        ...
+
+    def configure_tls(self, kind: LinkKind, settings: TlsSettings | None) -> None:
+        """Put other settings in force for links of `kind` that begin from now on; checked before.
+
+        Whether such links speak TLS at all does not change.
         """
         ...
 

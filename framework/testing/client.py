@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from framework.testing.errors import ConnectionEndedError
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Mapping
     from types import TracebackType
 
@@ -110,6 +111,15 @@ class RawClient:
         """This end, as the server's logs name the client."""
         host, port = self._socket.getsockname()
         return host, port
+
+    def start_tls(self, context: ssl.SSLContext, host: str = "localhost") -> None:
+        """Shake hands; INFO is read before, unless the server wants TLS first.
+
+        Args:
+            context: Whom to trust, and what to show.
+            host: Whom the server's certificate must be for.
+        """
+        self._socket = context.wrap_socket(self._socket, server_hostname=host)
 
     # -- sending
 

@@ -17,11 +17,13 @@ from framework.topology.option import ConfigSection, Flag, Kind, Option, Reload
 from framework.topology.place import Place
 from framework.topology.schema import Schema
 from framework.topology.server_config import ServerConfig, inert_settings
+from framework.topology.tls_options import TLS_TIMEOUT_S, is_tls_on, tls_option
 from framework.topology.topology import ServerPlan, Topology
 from framework.topology.topology_file import TopologyFile, open_topology, read_topology
 
 __all__ = [
     "CORE_SECTION",
+    "TLS_TIMEOUT_S",
     "Change",
     "CommandLine",
     "ConfigDiff",
@@ -43,9 +45,11 @@ __all__ = [
     "explain_topology",
     "format_help",
     "inert_settings",
+    "is_tls_on",
     "open_topology",
     "parse_flags",
     "plugin_choice",
     "read_server_conf",
     "read_topology",
+    "tls_option",
 ]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 from framework.topology.limit_options import LIMIT_OPTIONS
 from framework.topology.log_options import LOG_OPTIONS
 from framework.topology.option import ConfigSection, Flag, Kind, Option, Reload
+from framework.topology.tls_options import is_tls_on, tls_option
 from framework.topology.units import listen_from_text
 
 if TYPE_CHECKING:
@@ -43,6 +44,13 @@ def _settle(values: dict[str, object]) -> Iterator[tuple[str, str]]:
     http = cast("tuple[str | None, int] | None", values["http"])
     if http:
         values["http"] = (http[0] or values["host"], http[1])
+    https = cast("tuple[str | None, int] | None", values["https"])
+    if https:
+        values["https"] = (https[0] or values["host"], https[1])
+        if http:
+            yield "https http", "can't specify both HTTP and HTTPS ports"
+        if not is_tls_on(values["tls"]):
+            yield "https", "TLS cert and key required for HTTPS: set tls"
     values["http_base_path"] = "/" + str(values["http_base_path"]).strip("/")
     if cast("int", values["max_payload"]) > cast("int", values["max_pending"]):
         yield "max_payload max_pending", "cannot be higher than max_pending"
@@ -128,6 +136,18 @@ _MONITORING = (
         help="Path before the name of each monitoring page",
     ),
     Option(
+        name="https",
+        kind=Kind.LISTEN,
+        spreads=("https_host", "https_port"),
+        help="Where monitoring answers over TLS, with the certificate of `tls`; in http's place",
+    ),
+    Option(
+        name="https_port",
+        kind=Kind.PORT,
+        help="Port where monitoring answers over TLS",
+        flags=("ms", "https_port"),
+    ),
+    Option(
         name="max_closed_clients",
         kind=Kind.INT,
         default=10_000,
@@ -170,9 +190,32 @@ _FILES = (
     ),
 )
 
+_TLS = (
+    tls_option("TLS between clients and server", has_flags=True),
+    Option(
+        name="allow_non_tls",
+        kind=Kind.BOOL,
+        default=False,
+        help="Let clients choose whether they use TLS",
+        reload=Reload.LIVE,
+    ),
+    Option(
+        name="ocsp",
+        kind=Kind.FREE,
+        help="Staple what OCSP says of the certificate",
+        refusal="this server does not speak OCSP",
+    ),
+    Option(
+        name="ocsp_cache",
+        kind=Kind.FREE,
+        help="Keep what OCSP says",
+        refusal="this server does not speak OCSP",
+    ),
+)
+
 CORE_SECTION = ConfigSection(
     name="",
-    options=(*_NETWORK, *LOG_OPTIONS, *_MONITORING, *_FILES, *LIMIT_OPTIONS),
+    options=(*_NETWORK, *LOG_OPTIONS, *_MONITORING, *_FILES, *_TLS, *LIMIT_OPTIONS),
     flags=(
         Flag(
             names=("DV",),

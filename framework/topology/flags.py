@@ -175,9 +175,13 @@ def _build_parser(schema: Schema, program: str = "") -> tuple[_Parser, dict[str,
 
 
 def _options_of(section: ConfigSection) -> list[tuple[Option, str]]:
-    return [(option, section.name) for option in section.options] + [
-        (option, "") for option in section.top
+    """Return all options that may have flags, with the block that each stands in."""
+    placed = [(option, section.name) for option in section.options]
+    placed += [(option, "") for option in section.top]
+    inner = [
+        (part, option.name) for option, block in placed if not block for part in option.options
     ]
+    return placed + inner
 
 
 def _dashed(names: Sequence[str]) -> list[str]:

@@ -18,7 +18,6 @@ _KEYS = {
         " root_operator resolver account_resolver accounts_resolver resolver_tls"
         " resolver_preload resolver_pinned_accounts trusted trusted_keys proxies"
     ),
-    "tls": "tls ocsp ocsp_cache allow_non_tls https https_port",
     "websocket": "websocket ws",
     "mqtt": "mqtt",
 }
@@ -27,7 +26,6 @@ _FLAGS = {
     " connect_retries",
     "jetstream": "js jetstream sd store_dir",
     "auth": "user username pass auth",
-    "tls": "tls tlscert tlskey tlsverify tlscacert ms https_port help_tls",
 }
 _KEY_OWNERS = {key: plugin for plugin, keys in _KEYS.items() for key in keys.split()}
 _FLAG_OWNERS = {flag: plugin for plugin, flags in _FLAGS.items() for flag in flags.split()}

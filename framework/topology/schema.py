@@ -90,7 +90,8 @@ def _claims(section: ConfigSection) -> Iterator[str]:
         yield from option.names
     if section.name:
         yield from (section.name, *section.aliases)
-    for option in (*section.top, *section.options):
+    inner = (part for option in section.options if not section.name for part in option.options)
+    for option in (*section.top, *section.options, *inner):
         yield from (f"-{flag}" for flag in option.flags)
     for switch in section.flags:
         yield from (f"-{flag}" for flag in switch.names)

@@ -24,8 +24,10 @@ class AdoptingPlane:
         self.adopted: list[tuple[LinkKind, int]] = []
         self.done = asyncio.Event()
 
-    def adopt(self, sock: socket.socket, kind: LinkKind, token: int) -> None:
-        assert sock.getpeername()
+    def adopt(
+        self, sock: socket.socket, kind: LinkKind, token: int, *, peer: tuple[str, int]
+    ) -> None:
+        assert sock.getpeername() == peer
         self.adopted.append((kind, token))
         self.done.set()
 

@@ -5,10 +5,11 @@ Source: nats-server `opts.go`, `parseCluster`, `overrideCluster`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from framework.topology import ConfigSection, Kind, Node, Option, Reload
+from framework.spec import tls_settings
+from framework.topology import ConfigSection, Kind, Node, Option, Reload, tls_option
 from framework.topology.units import join_address, split_listen_url
 from framework_route.machine import Login
 from framework_route.mesh import MeshSettings
@@ -16,6 +17,8 @@ from framework_route.url import parse_route_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from framework.spec import TlsSettings
 
 _AUTH_TIMEOUT_S = 2.0
 _COMPRESSION_MODES = (
@@ -131,8 +134,7 @@ _OPTIONS = (
            help="Accepted; nothing is compressed"),
     Option(name="permissions", kind=Kind.FREE, help="Which subjects cross routes",
            refusal="it would not be in force yet"),
-    Option(name="tls", kind=Kind.FREE, help="Encrypted routes",
-           refusal="routes are not encrypted yet"),
+    tls_option("TLS between the servers; each shows its certificate to the other"),
 )  # fmt: skip
 
 CLUSTER_SECTION = ConfigSection(
@@ -160,6 +162,16 @@ class RouteConfig:
     mesh: MeshSettings
     not_in_force: Sequence[str]
     """Options that are set and change nothing in this version."""
+    tls: TlsSettings | None = None
+    """None: routes are plain."""
+
+    @property
+    def tls_name(self) -> str:
+        """Return whom the certificate of a server must be for that only has an address.
+
+        Source: nats-server `route.go`, `saveRouteTLSName`.
+        """
+        return next((url.host for url in self.mesh.routes if not url.is_address), "")
 
 
 def route_config(section: Mapping[str, object] | None) -> RouteConfig | None:
@@ -188,7 +200,14 @@ def route_config(section: Mapping[str, object] | None) -> RouteConfig | None:
             is_advertised=not value["no_advertise"],
         ),
         not_in_force=tuple(_not_in_force(value)),
+        tls=route_tls(value["tls"]),
     )
+
+
+def route_tls(block: Mapping[str, object] | None) -> TlsSettings | None:
+    """Return what the block `tls` of `cluster` comes to: routes speak nothing before TLS."""
+    settings = tls_settings(block, verify=True)
+    return settings and replace(settings, handshake_first=True, fallback_s=0.0)
 
 
 def _not_in_force(value: Mapping[str, Any]) -> Iterator[str]:

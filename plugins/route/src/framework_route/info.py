@@ -66,6 +66,7 @@ def greeting(local: RouteInfo, url: RouteUrl) -> bytes:
     connect = RouteConnect(
         user=url.user,
         password=url.password,
+        tls_required=local.tls_required,
         headers=local.headers,
         name=local.server_id,
         cluster=local.cluster,

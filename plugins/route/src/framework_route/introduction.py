@@ -66,6 +66,8 @@ def _route_info(
         headers=not values["no_header_support"],
         max_payload=_integer(values, "max_payload"),
         auth_required=bool(config.login.user),
+        tls_required=config.tls is not None,
+        tls_verify=config.tls is not None,
         cluster=server.cluster_name,
         cluster_dynamic=not config.name,
         connect_urls=connect_urls,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from framework.actors import Supervision
 from framework.hookspecs import hookimpl
 from framework.spec import ComponentSpec, HealthCheck, LinkKind, ListenerSpec, MonitorEndpoint
+from framework.topology import TopologyError
 from framework_route.config import CLUSTER_SECTION, route_config
 from framework_route.introduction import introduce
 from framework_route.monitor import ROUTEZ_OPTIONS, answer_routez
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from framework.spec import ServerContext, StopReason
-    from framework.topology import ConfigSection
+    from framework.topology import ConfigDiff, ConfigSection
     from framework_route.config import RouteConfig
 
 
@@ -35,7 +36,7 @@ def framework_components(server: ServerContext) -> Iterable[ComponentSpec]:
         return []
     for option in config.not_in_force:
         server.log.warning(
-            "{option} is not in force yet: routes are plain, one between two servers",
+            "{option} is not in force yet: routes are not compressed, one between two servers",
             option=f"cluster.{option}",
         )
     return [
@@ -61,7 +62,13 @@ def framework_listeners(server: ServerContext) -> Iterable[ListenerSpec]:
     if config is None:
         return []
     return [
-        ListenerSpec(kind=LinkKind.ROUTE, host=config.host, port=config.port, owner=ROUTE_MANAGER)
+        ListenerSpec(
+            kind=LinkKind.ROUTE,
+            host=config.host,
+            port=config.port,
+            owner=ROUTE_MANAGER,
+            tls=config.tls,
+        )
     ]
 
 
@@ -92,6 +99,24 @@ def framework_server_started(server: ServerContext) -> None:
     """Dial the configured routes, now that others can dial back."""
     if _config_of(server) is not None:
         server.component(ROUTE_MANAGER).tell(RouteManager.Start())
+
+
+@hookimpl
+def framework_check_reload(server: ServerContext, diff: ConfigDiff) -> Iterable[TopologyError]:
+    """Refuse certificates that routes could not show."""
+    config = route_config(diff.config.section("cluster"))
+    problem = server.check_tls(config.tls) if config else None
+    if problem is None:
+        return []
+    return [TopologyError(diff.config.source("cluster.tls"), f"`cluster`: {problem}")]
+
+
+@hookimpl
+def framework_reloaded(server: ServerContext) -> None:
+    """Show new certificates on routes that begin from now on."""
+    config = _config_of(server)
+    if config is not None:
+        server.configure_tls(LinkKind.ROUTE, config.tls)
 
 
 @hookimpl

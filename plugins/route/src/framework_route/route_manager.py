@@ -242,7 +242,10 @@ class RouteManager(Component):
                     write_note(self._log_of(link), effect)
                 case Dial(token, url):
                     kind = LinkKind.ROUTE
-                    self._server.dial(url.host, url.port, kind, token, DIAL_TIMEOUT_S)
+                    name = self._config.tls_name if url.is_address else ""
+                    self._server.dial(
+                        url.host, url.port, kind, token, DIAL_TIMEOUT_S, tls_name=name
+                    )
                 case Wait(token, delay_s, jitter_s):
                     delay_s += self.rng.uniform(0.0, jitter_s)
                     self.tell_later(delay_s, RouteManager._WaitOver(token))

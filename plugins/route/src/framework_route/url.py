@@ -27,6 +27,11 @@ class RouteUrl:
         """Return `host:port`, the host in brackets if it is an IPv6 address."""
         return join_host_port(self.host, self.port)
 
+    @property
+    def is_address(self) -> bool:
+        """Tell whether the host is an IP address, and no name."""
+        return ":" in self.host or self.host.replace(".", "").isdecimal()
+
     def matches(self, host: str, port: int) -> bool:
         """Tell whether this URL names exactly this address; names are not resolved."""
         return port == self.port and host.lower() == self.host.lower()

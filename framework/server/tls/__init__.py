@@ -1,0 +1,12 @@
+"""TLS of one server: it ends on threads of its own, and plain links pay nothing for it.
+
+The plane accepts a connection and hands its socket over; a handshake later it gets one end of a
+socket pair in its place. See docs/decisions/0007-tls-ends-beside-the-plane.md.
+"""
+
+from __future__ import annotations
+
+from framework.server.tls.contexts import TlsError
+from framework.server.tls.tls_desk import TlsDesk
+
+__all__ = ["TlsDesk", "TlsError"]

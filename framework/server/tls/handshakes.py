@@ -1,0 +1,322 @@
+"""The thread that shakes hands, so that who is connected does not wait for who connects."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+from collections import deque
+from dataclasses import dataclass
+from selectors import EVENT_READ, EVENT_WRITE
+from typing import TYPE_CHECKING
+
+from framework.server.tls.handshake_errors import NO_TLS_TEXT, problem_text
+from framework.server.tls.limits import HANDSHAKES_MAX, RECORD_BYTES_MAX
+from framework.server.tls.secured import Secured
+from framework.server.tls.selector_thread import Alarm, SelectorThread
+from framework.spec import TlsPeer
+from framework.wire.certificates import facts_from_der
+from framework.wire.cipher_suites import go_name_from_openssl
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclass(frozen=True, slots=True)
+class Shaken:
+    """The handshake is done."""
+
+    secured: Secured
+    peer: TlsPeer
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """It came to nothing; the socket is closed."""
+
+    problem: str
+    """For the log."""
+    is_probe: bool = False
+    """The peer did not even try, as load balancers do."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimedOut:
+    """It took too long; the socket is closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What a peer did within the time that it was given to say something first."""
+
+    sock: socket.socket
+    first_byte: bytes
+    """Still in the socket; empty: nothing came, or it has hung up."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """How to shake hands."""
+
+    context: ssl.SSLContext
+    timeout_s: float
+    pinned: frozenset[str] = frozenset()
+    """Hex SHA-256 of public keys that the peer may have; empty: any."""
+    server_name: str | None = None
+    """Who is dialed; None: the peer has dialed us."""
+    is_first: bool = False
+    """No INFO went before."""
+
+
+class Handshaker(SelectorThread):
+    """Shake hands with many peers at a time.
+
+    Args:
+        failed: Told of what should not happen.
+    """
+
+    def __init__(self, *, failed: Callable[[BaseException], None]) -> None:
+        super().__init__("tls-handshakes", failed=failed)
+        self._running = 0
+        self._waiting: deque[Handshake] = deque()
+
+    def shake(
+        self,
+        sock: socket.socket,
+        terms: Terms,
+        report: Callable[[Shaken | Failed | TimedOut], None],
+    ) -> Handshake:
+        """Begin a handshake; its end is reported from this thread. Any thread."""
+        handshake = Handshake(self, sock, terms, report)
+        self.call(handshake.queue)
+        return handshake
+
+    def hear(
+        self, sock: socket.socket, timeout_s: float, report: Callable[[Heard], None]
+    ) -> Hearing:
+        """Wait for a peer's first byte; the end is reported from this thread. Any thread."""
+        hearing = Hearing(self, sock, timeout_s, report)
+        self.call(hearing.begin)
+        return hearing
+
+    def admit(self, handshake: Handshake) -> None:
+        """Begin a handshake now, or when there is a place."""
+        if self._running < HANDSHAKES_MAX:
+            self._running += 1
+            handshake.begin()
+        else:
+            self._waiting.append(handshake)
+
+    def leave(self, handshake: Handshake, *, has_begun: bool) -> None:
+        """Give the place of a handshake that is over to the next one."""
+        if not has_begun:
+            self._waiting.remove(handshake)
+            return
+        self._running -= 1
+        if self._waiting:
+            self.call(self._admit_next)  # not at once: a thousand may fail one after the other
+
+    def _admit_next(self) -> None:
+        if self._waiting and self._running < HANDSHAKES_MAX:
+            self.admit(self._waiting.popleft())
+
+
+class Handshake:
+    """One handshake.
+
+    Args:
+        thread: Where it happens.
+        sock: Non-blocking; it belongs to the handshake.
+        terms: How.
+        report: Told of the end, unless the handshake was given up.
+    """
+
+    def __init__(
+        self,
+        thread: Handshaker,
+        sock: socket.socket,
+        terms: Terms,
+        report: Callable[[Shaken | Failed | TimedOut], None],
+    ) -> None:
+        self._thread = thread
+        self._sock = sock
+        self._terms = terms
+        self._report = report
+        self._secured: Secured | None = None
+        self._unsent = b""
+        self._outcome: Shaken | Failed | None = None
+        self._alarm: Alarm | None = None
+        self._has_begun = self._is_over = False
+
+    def give_up(self) -> None:
+        """End it: nobody wants it any more. Any thread."""
+        self._thread.call(self._abandon)
+
+    def queue(self) -> None:
+        """Begin when there is a place; the time runs from now on."""
+        self._alarm = self._thread.call_later(self._terms.timeout_s, self._time_out)
+        self._thread.admit(self)
+
+    def begin(self) -> None:
+        """Begin."""
+        self._has_begun = True
+        try:
+            self._secured = Secured(self._sock, self._terms.context, self._terms.server_name)
+        except ValueError as error:
+            self._end(Failed(problem_text(error)))
+            return
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Take what has come, and go as far as that leads."""
+        secured = self._secured
+        assert secured is not None
+        try:
+            if self._outcome is None:
+                self._outcome = self._advance(secured)
+            self._unsent = _send(self._sock, self._unsent + secured.outgoing.read())
+        except (OSError, ValueError) as error:
+            with contextlib.suppress(OSError):
+                _send(self._sock, secured.outgoing.read())  # the alert
+            text = problem_text(error)
+            self._end(Failed(text, is_probe=text == NO_TLS_TEXT))
+            return
+        if self._outcome and not self._unsent:
+            self._end(self._outcome)
+        else:
+            events = EVENT_WRITE if self._unsent else EVENT_READ
+            self._thread.watch(self._sock, events, self._go_on)
+
+    def _advance(self, secured: Secured) -> Shaken | Failed | None:
+        """Make what progress the bytes that are there allow; None: more have to come."""
+        while True:
+            try:
+                secured.tls.do_handshake()
+            except ssl.SSLWantReadError:
+                if not _receive(secured):
+                    return None
+            else:
+                problem = self._pin_problem(secured)
+                return Failed(problem) if problem else Shaken(secured, self._peer(secured))
+
+    def _peer(self, secured: Secured) -> TlsPeer:
+        suite = secured.tls.cipher()
+        return TlsPeer(
+            version=(secured.tls.version() or "").removeprefix("TLSv"),
+            cipher=go_name_from_openssl(suite[0]) if suite else "",
+            certificates=_chain(secured.tls),
+            is_first=self._terms.is_first,
+        )
+
+    def _pin_problem(self, secured: Secured) -> str:
+        pinned = self._terms.pinned
+        if not pinned:
+            return ""
+        der = secured.tls.getpeercert(binary_form=True)
+        key = facts_from_der(der).spki_sha256 if der else ""
+        return "" if key in pinned else "tls: certificate not pinned"
+
+    def _time_out(self) -> None:
+        self._end(TimedOut())
+
+    def _abandon(self) -> None:
+        if not self._is_over:
+            self._leave()
+            self._sock.close()
+
+    def _end(self, outcome: Shaken | Failed | TimedOut) -> None:
+        self._leave()
+        if not isinstance(outcome, Shaken):
+            self._sock.close()
+        self._report(outcome)
+
+    def _leave(self) -> None:
+        self._is_over = True
+        if self._alarm:
+            self._alarm.cancel()
+        self._thread.watch(self._sock, 0, self._go_on)
+        self._thread.leave(self, has_begun=self._has_begun)
+
+
+class Hearing:
+    """Waiting for a peer's first byte.
+
+    Args:
+        thread: Where it happens.
+        sock: Non-blocking; it is lent.
+        timeout_s: How long.
+        report: Told of the end, unless it was given up.
+    """
+
+    def __init__(
+        self,
+        thread: Handshaker,
+        sock: socket.socket,
+        timeout_s: float,
+        report: Callable[[Heard], None],
+    ) -> None:
+        self._thread = thread
+        self._sock = sock
+        self._timeout_s = timeout_s
+        self._report = report
+        self._alarm: Alarm | None = None
+
+    def begin(self) -> None:
+        """Begin to wait."""
+        self._alarm = self._thread.call_later(self._timeout_s, self._end)
+        self._thread.watch(self._sock, EVENT_READ, self._end)
+
+    def give_up(self) -> None:
+        """End it, and close the socket. Any thread."""
+        self._thread.call(self._abandon)
+
+    def _abandon(self) -> None:
+        if self._leave():
+            self._sock.close()
+
+    def _end(self) -> None:
+        if not self._leave():
+            return
+        first_byte = b""
+        with contextlib.suppress(OSError):
+            first_byte = self._sock.recv(1, socket.MSG_PEEK)
+        self._report(Heard(self._sock, first_byte))
+
+    def _leave(self) -> bool:
+        if self._alarm is None:
+            return False
+        self._alarm.cancel()
+        self._alarm = None
+        self._thread.watch(self._sock, 0, self._end)
+        return True
+
+
+def _receive(secured: Secured) -> bool:
+    """Take what has come; False: nothing has. The end of the stream is OpenSSL's to judge."""
+    try:
+        data = secured.sock.recv(RECORD_BYTES_MAX)
+    except BlockingIOError:
+        return False
+    if data:
+        secured.incoming.write(data)
+    else:
+        secured.incoming.write_eof()
+    return True
+
+
+def _send(sock: socket.socket, data: bytes) -> bytes:
+    """Send what goes, and return what does not."""
+    if not data:
+        return b""
+    try:
+        return data[sock.send(data) :]
+    except BlockingIOError:
+        return data
+
+
+def _chain(tls: ssl.SSLObject) -> tuple[bytes, ...]:
+    """Return what the peer showed; before Python 3.13 only its own certificate."""
+    if hasattr(tls, "get_unverified_chain"):
+        return tuple(tls.get_unverified_chain())
+    der = tls.getpeercert(binary_form=True)
+    return (der,) if der else ()

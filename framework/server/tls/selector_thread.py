@@ -1,0 +1,135 @@
+"""A thread that waits for sockets and clocks, and does what others ask of it."""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+import os
+import selectors
+import threading
+import time
+from collections import deque
+from itertools import count
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    class HasFileno(Protocol):
+        """A socket, or what stands for one."""
+
+        def fileno(self) -> int:
+            """Return its descriptor."""
+            ...
+
+
+class Alarm:
+    """Something to be done at a time, unless it is cancelled."""
+
+    __slots__ = ("action",)
+
+    def __init__(self, action: Callable[[], None]) -> None:
+        self.action: Callable[[], None] | None = action
+
+    def cancel(self) -> None:
+        """Do it no more."""
+        self.action = None
+
+
+class SelectorThread:
+    """Run callbacks of sockets in a thread of its own.
+
+    `call` and `stop` are for any thread, all else for callbacks.
+
+    Args:
+        name: Of the thread.
+        failed: Told of an exception that no callback should raise; the thread goes on.
+    """
+
+    def __init__(self, name: str, *, failed: Callable[[BaseException], None]) -> None:
+        self._failed = failed
+        self._selector = selectors.DefaultSelector()
+        self._calls: deque[Callable[[], None]] = deque()
+        self._alarms: list[tuple[float, int, Alarm]] = []
+        self._alarm_numbers = count()
+        self._wake_reader, self._wake_writer = os.pipe()
+        for fd in (self._wake_reader, self._wake_writer):
+            os.set_blocking(fd, False)
+        self._selector.register(self._wake_reader, selectors.EVENT_READ, self._drain_wakes)
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Begin; once."""
+        self._thread.start()
+
+    def stop(self, deadline_s: float) -> bool:
+        """End the thread; return False when it has not ended in time and is left."""
+        if self._thread.is_alive():
+            self.call(self._end)
+            self._thread.join(deadline_s)
+            if self._thread.is_alive():
+                return False
+        self._selector.close()
+        os.close(self._wake_reader)
+        os.close(self._wake_writer)
+        return True
+
+    def call(self, action: Callable[[], None]) -> None:
+        """Let the thread do something soon, in the order of the calls."""
+        self._calls.append(action)
+        with contextlib.suppress(BlockingIOError):
+            os.write(self._wake_writer, b"c")
+
+    def watch(self, sock: HasFileno, events: int, action: Callable[[], None]) -> None:
+        """Call `action` when a socket is ready for `events`; 0: watch it no more."""
+        try:
+            if events:
+                self._selector.modify(sock, events, action)
+            else:
+                self._selector.unregister(sock)
+        except KeyError:
+            if events:
+                self._selector.register(sock, events, action)
+
+    def call_later(self, delay_s: float, action: Callable[[], None]) -> Alarm:
+        """Call `action` when `delay_s` seconds have passed."""
+        alarm = Alarm(action)
+        due_s = time.monotonic() + delay_s  # noqa: TID251 - sockets have real time
+        heapq.heappush(self._alarms, (due_s, next(self._alarm_numbers), alarm))
+        return alarm
+
+    def _end(self) -> None:
+        self._stopping = True
+
+    def _run(self) -> None:
+        while not self._stopping:
+            for key, _ in self._selector.select(self._wait_s()):
+                self._perform(key.data)
+            while self._calls:
+                self._perform(self._calls.popleft())
+            self._ring()
+
+    def _perform(self, action: Callable[[], None]) -> None:
+        try:
+            action()
+        except Exception as error:  # noqa: BLE001 - one connection must not end the others
+            self._failed(error)
+
+    def _wait_s(self) -> float | None:
+        while self._alarms and self._alarms[0][2].action is None:
+            heapq.heappop(self._alarms)
+        if not self._alarms:
+            return None
+        return max(0.0, self._alarms[0][0] - time.monotonic())  # noqa: TID251
+
+    def _ring(self) -> None:
+        now_s = time.monotonic()  # noqa: TID251
+        while self._alarms and self._alarms[0][0] <= now_s:
+            alarm = heapq.heappop(self._alarms)[2]
+            if alarm.action is not None:
+                self._perform(alarm.action)
+
+    def _drain_wakes(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.read(self._wake_reader, 4096)

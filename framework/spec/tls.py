@@ -1,0 +1,78 @@
+"""What a listener that speaks TLS is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from framework.topology.tls_options import handshake_first_from
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TlsSettings:
+    """A `tls` block, in the form that code needs; files are named, not read."""
+
+    certificates: tuple[tuple[str, str], ...]
+    """Files with a certificate and its key; at least one pair."""
+    ca_file: str = ""
+    """Empty: whom the system trusts."""
+    verify: bool = False
+    """Peers that connect must show a certificate."""
+    insecure: bool = False
+    """Whoever this server dials is trusted."""
+    pinned: frozenset[str] = frozenset()
+    """Hex SHA-256 of the public keys that peers may have; empty: any."""
+    cipher_suites: tuple[str, ...] = ()
+    curves: tuple[str, ...] = ()
+    """By Go's names; empty: what OpenSSL thinks best."""
+    min_version: str = "1.2"
+    timeout_s: float = 2.0
+    """For one handshake."""
+    rate_limit: int = 0
+    """Handshakes begun in a second; 0: any number."""
+    handshake_first: bool = False
+    """No INFO before TLS."""
+    fallback_s: float = 0.0
+    """Of a peer that says nothing for so long, INFO comes first all the same; 0: never."""
+    allows_plain: bool = False
+    """Peers may do without TLS; their first byte tells."""
+
+    @property
+    def is_optional(self) -> bool:
+        """Whether a peer that does without TLS gets in."""
+        return self.allows_plain and not (self.handshake_first and not self.fallback_s)
+
+
+def tls_settings(
+    block: Mapping[str, object] | None, *, allows_plain: bool = False, verify: bool | None = None
+) -> TlsSettings | None:
+    """Return what a `tls` block comes to; None when there is none, or TLS is off.
+
+    Args:
+        block: Its values.
+        allows_plain: Peers may do without TLS.
+        verify: Overrules the block; None: it stands as it is.
+    """
+    if block is None or not block["enabled"]:
+        return None
+    value: dict[str, Any] = dict(block)
+    pairs = value["certs"] or ({"cert_file": value["cert_file"], "key_file": value["key_file"]},)
+    is_first, fallback_s = handshake_first_from(value["handshake_first"])
+    return TlsSettings(
+        certificates=tuple((pair["cert_file"], pair["key_file"]) for pair in pairs),
+        ca_file=value["ca_file"],
+        verify=value["verify"] if verify is None else verify,
+        insecure=value["insecure"],
+        pinned=frozenset(pin.lower() for pin in value["pinned_certs"]),
+        cipher_suites=value["cipher_suites"],
+        curves=value["curve_preferences"],
+        min_version=value["min_version"],
+        timeout_s=value["timeout"],
+        rate_limit=value["connection_rate_limit"],
+        handshake_first=is_first,
+        fallback_s=fallback_s,
+        allows_plain=allows_plain,
+    )

@@ -1,0 +1,218 @@
+"""Links whose socket is somebody else's for a while."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+from typing import TYPE_CHECKING
+
+import pytest
+
+from framework.dataplane import (
+    Closed,
+    Detached,
+    Greeting,
+    LinkKind,
+    Opened,
+    Plane,
+    PlaneLimits,
+)
+from framework.wire.closed_state import ClosedState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+WAIT_S = 10.0
+INFO = b'INFO {"server_id":"S","client_id":1,"client_ip":"127.0.0.1"} \r\n'
+
+
+class Server:
+    """A plane with one listener whose links are handed over."""
+
+    def __init__(self, mode: str, limits: PlaneLimits) -> None:
+        self.plane = Plane(limits)
+        self.plane.set_info(LinkKind.CLIENT, b'{"server_id":"S"}')
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = self.listener.getsockname()
+        self.plane.listen(self.listener, LinkKind.CLIENT, tls=mode)
+        self.plane.start()
+        self.waiting: list[object] = []
+
+    def take(self, kind: type) -> object:
+        """Wait for an event of a kind; those before it are forgotten."""
+        while True:
+            while self.waiting:
+                event = self.waiting.pop(0)
+                if isinstance(event, kind):
+                    return event
+            ready, _, _ = select.select([self.plane.event_fd], [], [], WAIT_S)
+            assert ready, f"no {kind.__name__}"
+            self.waiting += self.plane.take_events()
+
+    def client(self) -> socket.socket:
+        sock = socket.create_connection(self.address, WAIT_S)
+        sock.settimeout(WAIT_S)
+        return sock
+
+
+@pytest.fixture(params=[PlaneLimits()])
+def limits(request: pytest.FixtureRequest) -> PlaneLimits:
+    return request.param
+
+
+@pytest.fixture
+def start(limits: PlaneLimits) -> Iterator[object]:
+    servers: list[Server] = []
+
+    def begin(mode: str) -> Server:
+        servers.append(Server(mode, limits))
+        return servers[-1]
+
+    yield begin
+    for server in servers:
+        server.plane.stop(WAIT_S)
+        for event in [*server.waiting, *server.plane.take_events()]:
+            if isinstance(event, Detached):
+                os.close(event.fd)
+        server.listener.close()
+
+
+def exactly(sock: socket.socket, data: bytes) -> None:
+    received = b""
+    while len(received) < len(data):
+        part = sock.recv(len(data) - len(received))
+        assert part, f"closed after {received!r}"
+        received += part
+
+    assert data == received
+
+
+def test_info_goes_before_the_socket_is_handed_over(start):
+    server = start("after_info")
+    with server.client() as client:
+        exactly(client, INFO)
+        opened = server.take(Opened)
+        detached = server.take(Detached)
+        with socket.socket(fileno=detached.fd) as sock:
+            assert (opened.link, opened.cid) == (detached.link, detached.cid)
+            assert (detached.host, detached.port) == client.getsockname()
+            assert detached.informed
+            assert sock.getpeername() == client.getsockname()
+
+
+def test_a_link_goes_on_with_another_socket(start):
+    server = start("after_info")
+    ours, theirs = socket.socketpair()
+    with server.client(), ours:
+        ours.settimeout(WAIT_S)
+        detached = server.take(Detached)
+        os.close(detached.fd)
+        server.plane.attach(detached.link, theirs)
+        ours.sendall(b"CONNECT {}\r\n")
+
+        assert server.take(Greeting).link == detached.link
+
+
+def test_info_waits_for_the_other_socket(start):
+    server = start("first")
+    ours, theirs = socket.socketpair()
+    with server.client(), ours:
+        ours.settimeout(WAIT_S)
+        detached = server.take(Detached)
+        os.close(detached.fd)
+
+        assert not detached.informed
+
+        server.plane.attach(detached.link, theirs)
+        exactly(ours, INFO)
+
+
+def test_info_may_be_said_and_the_socket_handed_over_again(start):
+    server = start("first")
+    with server.client() as client:
+        first = server.take(Detached)
+        server.plane.attach(first.link, socket.socket(fileno=first.fd), detach=True)
+        exactly(client, INFO)
+        again = server.take(Detached)
+        os.close(again.fd)
+
+        assert first.link == again.link
+        assert again.informed
+
+
+def test_a_link_may_get_its_own_socket_back(start):
+    server = start("after_info")
+    with server.client() as client:
+        detached = server.take(Detached)
+        client.sendall(b"CONNECT {}\r\n")
+        server.plane.attach(detached.link, socket.socket(fileno=detached.fd))
+
+        assert server.take(Greeting).link == detached.link
+
+
+def test_the_socket_of_a_link_that_is_gone_is_closed(start):
+    server = start("after_info")
+    ours, theirs = socket.socketpair()
+    with server.client(), ours:
+        ours.settimeout(WAIT_S)
+        detached = server.take(Detached)
+        os.close(detached.fd)
+        server.plane.close(detached.link, ClosedState.TLS_HANDSHAKE_ERROR)
+
+        assert server.take(Closed).reason is ClosedState.TLS_HANDSHAKE_ERROR
+
+        server.plane.attach(detached.link, theirs)
+
+        assert ours.recv(1) == b""
+
+
+@pytest.mark.parametrize(
+    "limits", [PlaneLimits(auth_required=True, auth_timeout_s=0.001)], indirect=True
+)
+def test_the_time_to_log_in_begins_with_the_other_socket(start):
+    server = start("after_info")
+    ours, theirs = socket.socketpair()
+    with server.client(), server.client(), ours:
+        ours.settimeout(WAIT_S)
+        detached = server.take(Detached)
+        os.close(detached.fd)
+        # Another link that is detached meanwhile: the clocks were looked at, and nobody was closed.
+        os.close(server.take(Detached).fd)
+        server.plane.attach(detached.link, theirs)
+        exactly(ours, b"-ERR 'Authentication Timeout'\r\n")
+
+        assert server.take(Closed).link == detached.link
+
+
+@pytest.mark.parametrize("limits", [PlaneLimits(max_connections=1)], indirect=True)
+def test_one_connection_too_many_is_told_so_in_plain(start):
+    server = start("after_info")
+    with server.client() as first, server.client() as second:
+        os.close(server.take(Detached).fd)
+        exactly(first, INFO)
+        exactly(second, INFO.replace(b'"client_id":1', b'"client_id":2'))
+        exactly(second, b"-ERR 'maximum connections exceeded'\r\n")
+
+        assert server.take(Closed).reason is ClosedState.MAX_CONNECTIONS_EXCEEDED
+
+
+def test_tls_may_come_and_go_while_it_listens(start):
+    server = start("")
+    server.plane.set_tls(LinkKind.CLIENT, "first")
+    server.plane.ask_links(1)
+    with server.client():
+        detached = server.take(Detached)
+        os.close(detached.fd)
+
+        assert not detached.informed
+
+
+def test_a_peer_may_be_named_whose_socket_does_not_know(start):
+    server = start("")
+    ours, theirs = socket.socketpair()
+    with ours:
+        server.plane.adopt(theirs, LinkKind.ROUTE, 7, peer=("10.1.2.3", 6222))
+        opened = server.take(Opened)
+
+        assert (opened.host, opened.port, opened.token) == ("10.1.2.3", 6222, 7)
