@@ -72,6 +72,8 @@ class Bridge:
         self._owners: dict[LinkKind, ActorRef[Any]] = {}
         self._taps: dict[SinkId, _Tap] = {}
         self._watchers: dict[type, Callable[[Any], None]] = {}
+        if tls is not None:
+            self._watchers[Detached] = tls.receive_detached
         self._questions: dict[int, asyncio.Future[Any]] = {}
         self._tokens = count(1)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -150,9 +152,6 @@ class Bridge:
         tls = self._tls
         for event in self._plane.take_events():
             match event:
-                case Detached():
-                    assert tls is not None
-                    tls.receive_detached(event)
                 case Delivered(sink, _):
                     self._deliver(sink, event)
                 case LinksAnswered(token, rows) | SubscriptionsAnswered(token, rows):
@@ -161,7 +160,7 @@ class Bridge:
                     self._answer(token, None)
                 case InterestChanged():
                     continue  # the plane told the routes; nobody here counts interest
-                case LatencySampled():
+                case Detached() | LatencySampled():
                     self._watched(event)
                 case _:
                     if tls is not None and tls.is_used:
