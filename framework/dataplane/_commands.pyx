@@ -64,24 +64,11 @@ cdef void _resume(State* state, Link* link) noexcept nogil:
         state.shell.watch(state.shell.self, link)
 
 
-cdef void _set_terms(State* state, Link* link, Command* command) noexcept nogil:
-    """Put what only this client may and may not do in force."""
-    cdef ClientTerms* terms = <ClientTerms*> command_chars(command)
-    link_permit(link, state.permissions[terms.permissions] if terms.permissions else NULL)
-    link.max_subscriptions = terms.max_subscriptions
-    link.max_payload = terms.max_payload
-    if link.memo != NULL:
-        link.memo.line_length = 0
-
-
-cdef void _set_client(State* state, Link* link, Command* command) noexcept nogil:
-    """Change a client's terms; subscriptions that are not allowed any more end. Source: `client.go`, `processSubsOnConfigReload`."""
+cdef void _check_subscriptions(State* state, Link* link) noexcept nogil:
+    """End the subscriptions that are not allowed any more. Source: nats-server `client.go`, `processSubsOnConfigReload`."""
     cdef Subscription* subscription = link.subscriptions
     cdef Subscription* following
     cdef Interest* interest
-    if link.kind != CLIENT:
-        return
-    _set_terms(state, link, command)
     while subscription != NULL:
         following = subscription.next
         interest = &subscription.interest
@@ -96,6 +83,19 @@ cdef void _set_client(State* state, Link* link, Command* command) noexcept nogil
             )
             subscription_drop(state, subscription)
         subscription = following
+
+
+cdef void _set_client(State* state, Link* link, Command* command) noexcept nogil:
+    """Put what only this client may and may not do in force."""
+    cdef ClientTerms* terms = <ClientTerms*> command_chars(command)
+    if link.kind != CLIENT:
+        return
+    link_permit(link, state.permissions[terms.permissions] if terms.permissions else NULL)
+    link.max_subscriptions = terms.max_subscriptions
+    link.max_payload = terms.max_payload
+    if link.memo != NULL:
+        link.memo.line_length = 0
+    _check_subscriptions(state, link)
     if 0 <= link.max_subscriptions < link.subscription_count:
         link_say(state, link, b"-ERR 'maximum subscriptions exceeded'\r\n")
         link_doom(state, link, MAX_SUBSCRIPTIONS_EXCEEDED, True, NULL)
@@ -111,7 +111,7 @@ cdef void _resume_client(State* state, Link* link, Command* command) noexcept no
     link.no_responders = command.flags & FLAG_NO_RESPONDERS != 0
     link.protocol = <int> command.other
     link.account = state.accounts[command.number]
-    _set_terms(state, link, command)
+    _set_client(state, link, command)
     link_register(state, link)
     if link.verbose and not link.implied:
         link_say(state, link, b"+OK\r\n")

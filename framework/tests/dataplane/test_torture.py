@@ -28,9 +28,12 @@ from framework.dataplane import (
     PlaneLimits,
 )
 from framework.tests.dataplane.torture_model import Got, Key, Message, Model, Party
+from framework.tests.dataplane.torture_rules import RULES, may_publish, may_subscribe
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from framework.dataplane.permissions import Permissions
 
 ACCOUNTS = (b"$G", b"B")
 TOKENS = (b"a", b"b", b"c")
@@ -79,6 +82,8 @@ class World:
         self.refused: defaultdict[bytes, list[Got]] = defaultdict(list)
         self.told: defaultdict[tuple[Party | None, Key], list[int]] = defaultdict(list)
         self.batches: Counter[tuple[Party, bytes]] = Counter()
+        self.complaints: Counter[tuple[Party, bytes]] = Counter()
+        """What clients were told less what they should have been."""
         self.numbers = 0
         self.now_ns = 0
         self.in_msgs = 0
@@ -116,14 +121,32 @@ class World:
         far = self.parties[event.link]
         options = json.loads(event.document)
         far.account = options.pop("account")
+        rules = RULES[options.pop("rules")]
+        number = self.core.add_permissions(rules)
         self.core.resume_client(
-            event.link, account=far.account, pedantic=False, protocol=1, **options
+            event.link,
+            account=far.account,
+            permissions=number,
+            pedantic=False,
+            protocol=1,
+            **options,
         )
+        self.core.drop_permissions(number)
+        self.rule(far, rules)
         far.echo, far.headers = options["echo"], options["headers"]
         far.no_responders = options["no_responders"]
         self.core.turn(self.now_ns)
         self.collect()
         self.do(far)
+
+    def rule(self, far: Far, rules: Permissions) -> None:
+        """Let the model put a client under other rules."""
+        if far.doomed:
+            return
+        for sub in self.model.rule(far, rules):
+            queue = b' using queue "%b"' % sub.queue if sub.queue else b""
+            words = b'Subscription to "%b"%b (sid "%b")' % (sub.subject, queue, sub.sid)
+            self.complaints[far, words] -= 1
 
     def check(self) -> None:
         """Compare what routes, watchers and sinks have got."""
@@ -133,12 +156,14 @@ class World:
         self.model.owed = []
 
         assert self.batches.total() == 0
+        assert not any(self.complaints.values()), self.complaints
         assert dict(self.told) == dict(self.model.told)
         assert not any(self.got.values())
         assert not any(self.refused.values())
         self.told.clear()
         self.model.told.clear()
         self.batches.clear()
+        self.complaints.clear()
 
     def check_row(self, event: Closed) -> None:
         """Compare the counters of a link that has ended."""
@@ -169,6 +194,9 @@ class World:
             queue = words[2] if len(words) > 2 else b""
             weight = 0 if words[0] == b"RS-" else int(words[3]) if queue else 1
             self.told[far, (account, words[1], queue)].append(weight)
+            return rest
+        if words[:2] == [b"-ERR", b"'Permissions"]:
+            self.complaints[far, b" ".join(words[4:])[:-1]] += 1
             return rest
         if not words[0].endswith(b"MSG"):
             assert words[0] in (b"+OK", b"-ERR", b"PONG", b"PING"), words
@@ -282,6 +310,12 @@ class World:
     def published(self, message: Message) -> None:
         """Compare who has got a message."""
         self.in_msgs += 1
+        far = message.source
+        if isinstance(far, Far) and not may_publish(far.rules, far.owed, message.subject):
+            far.in_msgs += 1
+            far.in_bytes += len(message.header) + len(message.payload)
+            self.complaints[far, b'Publish to "%b"' % message.subject] -= 1
+            return
         served = self.model.publish(message, self.got.pop(message.number, []))
         source = message.source
         if source is not None and not served and message.reply and source.no_responders:
@@ -290,6 +324,8 @@ class World:
     def pub(self, far: Far) -> list[Said]:
         """PUB or HPUB, some of them often."""
         first = self.message(far, far.account)
+        if far.owed and self.random.random() < 0.3:
+            first = replace(first, subject=self.random.choice(list(far.owed)))
         said = []
         for _ in range(self.random.choice((1, 1, 1, 3, 20))):
             self.numbers += 1
@@ -322,15 +358,21 @@ class World:
         subject, sid = self.subject(wild=True), b"%d" % self.random.randrange(12)
         queue = self.random.choice((b"", b"", *QUEUES))
         line = b" ".join([b"SUB", subject, *filter(None, [queue]), sid]) + b"\r\n"
-        tokens = subject.split(b".")
-        if b"" in tokens or b">" in tokens[:-1]:
-            return [Said(line)]
-        said = [Said(line, lambda: self.model.subscribe(far, far.account, sid, subject, queue))]
+        said = [Said(line, partial(self.subscribed, far, sid, subject, queue))]
         if self.random.random() < 0.3:
             most = self.random.randint(1, 5)
             act = partial(self.model.unsubscribe, far, sid, most)
             said.append(Said(b"UNSUB %b %d\r\n" % (sid, most), act))
         return said
+
+    def subscribed(self, far: Far, sid: bytes, subject: bytes, queue: bytes) -> None:
+        """Let the model subscribe, if that is allowed."""
+        tokens = subject.split(b".")
+        if not may_subscribe(far.rules, subject, queue):
+            group = b' using queue "%b"' % queue if queue else b""
+            self.complaints[far, b'Subscription to "%b"%b' % (subject, group)] -= 1
+        elif b"" not in tokens and b">" not in tokens[:-1]:
+            self.model.subscribe(far, far.account, sid, subject, queue)
 
     def unsub(self, far: Far) -> list[Said]:
         """UNSUB, with or without a maximum."""
@@ -349,7 +391,8 @@ class World:
         }
         options["verbose"] = self.random.random() < 0.1
         account = self.random.choice((0, 0, 1))
-        document = json.dumps({**options, "account": account}).encode()
+        rules = self.random.choice((0, self.random.randrange(len(RULES))))
+        document = json.dumps({**options, "account": account, "rules": rules}).encode()
         return [Said(b"CONNECT %b\r\n" % document, whole=True, parks=True)]
 
     def wrong(self, far: Far) -> list[Said]:
@@ -446,6 +489,8 @@ class World:
             self.core.set_limits(self.limits)
             self.core.trace(on=self.random.random() < 0.3)
             self.turn()
+        elif chance < 0.22:
+            self.rule_again()
         else:
             far = self.random.choice(list(self.parties.values()))
             if far.doomed:
@@ -454,6 +499,17 @@ class World:
                 self.think(far)
             if far.said:
                 self.send(far)
+
+    def rule_again(self) -> None:
+        """Put a client under other rules, in the middle of what it says."""
+        clients = [far for far in self.parties.values() if not far.route]
+        if clients:
+            far, rules = self.random.choice(clients), self.random.choice(RULES)
+            number = self.core.add_permissions(rules)
+            self.core.set_client(far.number, permissions=number)
+            self.core.drop_permissions(number)
+            self.orders.append(partial(self.rule, far, rules))
+            self.turn()
 
     def arrive(self) -> None:
         """Open a link."""

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+from framework.tests.dataplane.torture_rules import (
+    RULES,
+    matches,
+    may_hear,
+    may_subscribe,
+    owe,
+)
+
+if TYPE_CHECKING:
+    from framework.dataplane.permissions import Permissions
 
 Key: TypeAlias = tuple[int, bytes, bytes]
 """Account, subject and queue group of an interest."""
@@ -25,6 +36,9 @@ class Party:
     echo: bool = True
     headers: bool = True
     no_responders: bool = False
+    rules: Permissions = RULES[0]
+    owed: Counter[bytes] = field(default_factory=Counter)
+    """Answers that the party may give, by subject."""
     doomed: bool = False
     in_msgs: int = 0
     in_bytes: int = 0
@@ -76,20 +90,6 @@ class Got:
     queues: tuple[bytes, ...] = ()
 
 
-def matches(pattern: bytes, subject: bytes) -> bool:
-    """Whether interest in `pattern` reaches a message to `subject`."""
-    tokens = subject.split(b".")
-    if b"" in tokens:
-        return False
-    wanted = pattern.split(b".")
-    for at, token in enumerate(wanted):
-        if token == b">" and at == len(wanted) - 1:
-            return len(tokens) > at
-        if at >= len(tokens) or token not in (b"*", tokens[at]):
-            return False
-    return len(tokens) == len(wanted)
-
-
 @dataclass
 class Model:
     """Who is there, what they want, what routes were told, and what is owed to whom."""
@@ -130,6 +130,20 @@ class Model:
             if key[0] in route.accounts:
                 self.told[route, key].append(count if key[2] else 1)
 
+    def rule(self, party: Party, rules: Permissions) -> list[Sub]:
+        """Put a client under other rules; return the subscriptions that end."""
+        if rules.responses != party.rules.responses:
+            party.owed.clear()
+        party.rules = rules
+        ended = [
+            s
+            for s in self.subs
+            if s.owner is party and not may_subscribe(rules, s.subject, s.queue)
+        ]
+        for sub in ended:
+            self._drop(sub)
+        return ended
+
     def leave(self, party: Party) -> None:
         """Forget a link that was buried."""
         if party in self.routes:
@@ -168,7 +182,9 @@ class Model:
         able = [
             s
             for s in reached
-            if not s.owner.doomed and (s.owner is not source or (s.owner.echo and not from_route))
+            if not s.owner.doomed
+            and (s.owner is not source or (s.owner.echo and not from_route))
+            and may_hear(s.owner.rules, message.subject, s.queue)
         ]
         here = Counter((copy.to, copy.sid) for copy in got if not copy.to.route)
         there = {copy.to: copy for copy in got if copy.to.route}
@@ -227,6 +243,7 @@ class Model:
             self.out_msgs += 1
             copy.to.out_msgs += 1
             copy.to.out_bytes += len(copy.header) + len(copy.payload)
+            owe(copy.to.rules, copy.to.owed, copy.reply)
             for sub in [s for s in self.subs if s.owner is copy.to and s.sid == copy.sid]:
                 sub.msgs += not copy.to.route
                 if sub.max_msgs and sub.msgs >= sub.max_msgs:
