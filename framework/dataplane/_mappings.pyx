@@ -75,6 +75,8 @@ cdef bint mapping_apply(State* state, Message* message) noexcept nogil:
         state, message.account, message.subject, message.subject_length, &state.mapped, &state.mapped_room, &length
     ):
         return False
-    message.subject = state.mapped
+    if length:
+        # One that is lost has an empty subject, but still one.
+        message.subject = state.mapped
     message.subject_length = length
     return True

@@ -167,7 +167,8 @@ cdef void _map(State* state, Passage* passage) noexcept nogil:
     if message.account.tables != NULL and message.account.tables.mapping_count and mapping_select(
         state, message.account, message.subject, message.subject_length, &passage.mapped, &passage.mapped_room, &length
     ):
-        message.subject = passage.mapped
+        if length:
+            message.subject = passage.mapped
         message.subject_length = length
 
 
