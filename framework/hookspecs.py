@@ -175,9 +175,10 @@ def framework_authenticators(server: ServerContext) -> Iterable[Authenticator]:
 
     Assembly. Called once, after all components have started and before any port opens, and again
     after each reload. Without an authenticator clients need no login; with one, a client may do
-    nothing before it is accepted. Several are asked in the order of the call, each until one
-    accepts or refuses; who passes asks the next, and after the last the client is refused. Two
-    with one name stop the start.
+    nothing before it is accepted. Several are asked in the order of the option `authenticators`,
+    those that it does not name in the order of the call; each until one accepts or refuses: who
+    passes asks the next, and after the last the client is refused. Two with one name stop the
+    start, and so does a name in the option that nobody has.
 
     Args:
         server: Its components run.

@@ -21,6 +21,7 @@ from framework.server.facts import facts_of
 from framework.server.limits import STOP_DEADLINE_S
 from framework.server.listening import BoundSocket, bind_address
 from framework.server.login_gate import LoginGate
+from framework.server.login_order import check_order, in_order
 from framework.server.run_files import RunFiles
 from framework.server.system import SystemAccount
 from framework.server.system.server_stamp import ServerTraits
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from framework.server.plane_port import ServerPlane
     from framework.server.settings import ServerSettings
     from framework.server.stopping import StopSteps
-    from framework.spec import LinkId, MonitorEndpoint, TlsPeer
+    from framework.spec import Authenticator, LinkId, MonitorEndpoint, TlsPeer
     from framework.topology import ServerConfig
 
 _PURPOSES = {
@@ -221,7 +222,7 @@ class Assembly:
         self._steps.push("dials", self._dialer.stop)
         self.accounts.replace(self._plugins.accounts(self.context))
         self._follow_accounts()
-        self._ask_for_logins()
+        check_order(self._ask_for_logins(), self._config)
         for tap in self._plugins.taps(self.context):
             self.context.add_tap(tap)
         self._steps.push("taps", self._bridge.remove_taps)
@@ -309,12 +310,13 @@ class Assembly:
         await done
         await self._bridge.confirm()
 
-    def _ask_for_logins(self) -> None:
-        """Let clients in as the authenticators say that there are now."""
-        authenticators = self._plugins.authenticators(self.context)
+    def _ask_for_logins(self) -> Sequence[Authenticator]:
+        """Let clients in as the authenticators say that there are now, and return these."""
+        authenticators = in_order(self._plugins.authenticators(self.context), self._config)
         settings = self._settings
         self._gate.set(authenticators, settings.limits, waiting_max=settings.pending_logins_max)
         self._show_facts()
+        return authenticators
 
     def _follow_accounts(self) -> None:
         """Hold clients to their accounts from now on."""

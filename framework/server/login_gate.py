@@ -49,7 +49,8 @@ class LoginGate:
         self._plane.set_limits(fresh)
         self._plane.set_nonces(LinkKind.CLIENT, any(it.wants_nonce for it in authenticators))
         self._clients.set_logins(authenticators, waiting_max=waiting_max)
-        self._client_info.set_auth_required(fresh.auth_required and not fresh.lets_anybody_in)
+        needs_none = any(it.lets_anybody_in and not it.asks_anyway for it in authenticators)
+        self._client_info.set_auth_required(fresh.auth_required and not needs_none)
 
     def limits(self, limits: PlaneLimits) -> PlaneLimits:
         """Return configured limits with what authenticators make of them."""

@@ -107,7 +107,7 @@ class Authenticator:
     """One way to log in."""
 
     name: str
-    """Unique in the server; for the log, and for `authorization.order`."""
+    """Unique in the server; for the log, and for the option `authenticators`."""
     authenticate: Callable[[LoginRequest], Reply[LoginAnswer]]
     """Called in the control loop, once for each CONNECT of a client, and must not block.
 
@@ -125,8 +125,9 @@ class Authenticator:
     wants_nonce: bool = False
     """Clients are given a nonce to sign."""
     lets_anybody_in: bool = False
-    """Clients need not log in, but may: INFO does not ask for it, and who begins without CONNECT
-    is asked about all the same."""
+    """Clients need not log in, but may: who begins without CONNECT is asked about all the same."""
+    asks_anyway: bool = False
+    """INFO asks for a login although clients need none."""
 
     def __post_init__(self) -> None:
         assert self.timeout_s > 0

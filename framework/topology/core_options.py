@@ -172,6 +172,16 @@ _MONITORING = (
     ),
 )
 
+_LOGINS = (
+    Option(
+        name="authenticators",
+        kind=Kind.STRINGS,
+        default=(),
+        help="Who is asked about logins, in this order; those not named come last;"
+        " not in nats-server",
+    ),
+)
+
 _FILES = (
     Option(
         name="pid_file",
@@ -215,7 +225,7 @@ _TLS = (
 
 CORE_SECTION = ConfigSection(
     name="",
-    options=(*_NETWORK, *LOG_OPTIONS, *_MONITORING, *_FILES, *_TLS, *LIMIT_OPTIONS),
+    options=(*_NETWORK, *LOG_OPTIONS, *_MONITORING, *_FILES, *_LOGINS, *_TLS, *LIMIT_OPTIONS),
     flags=(
         Flag(
             names=("DV",),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from framework.spec import Accepted, Refused
+from framework.spec import Accepted, ClosedState, Refused
 from framework_auth.passwords import Passwords
 
 if TYPE_CHECKING:
@@ -87,6 +87,9 @@ class Directory:
 
     def accept_again(self, proof: Proof, connection_type: str) -> Accepted | Refused:
         """Return whether who has logged in earlier may stay, and what he may do now."""
+        if self.find(proof.way, proof.name) is None:
+            # Source: nats-server `reload.go`, `clientHasMovedToDifferentAccount`.
+            return Refused("the user is gone", reason=ClosedState.CLIENT_CLOSED)
         if proof.way is Way.SECRET and not self.passwords.is_proof(proof.name, proof.digest):
             return Refused("the password has changed")
         return self.accept(proof, connection_type)

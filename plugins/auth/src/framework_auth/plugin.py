@@ -65,6 +65,7 @@ def framework_authenticators(server: ServerContext) -> Iterable[Authenticator]:
             timeout_s=users.timeout_s,
             wants_nonce=bool(users.by_nkey),
             lets_anybody_in=users.nobody is not None,
+            asks_anyway=users.asks_for_login,
         )
     ]
 

@@ -1,0 +1,42 @@
+"""In which order authenticators are asked: as the option `authenticators` says, then the others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from framework.topology import TopologyError, TopologyErrors
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from framework.spec import Authenticator
+    from framework.topology import ServerConfig
+
+
+def in_order(
+    authenticators: Sequence[Authenticator], config: ServerConfig
+) -> tuple[Authenticator, ...]:
+    """Return authenticators in the order that operators want; those not named come last."""
+    names = _names(config)
+    last = len(names)
+    places = {name: place for place, name in enumerate(names)}
+    return tuple(sorted(authenticators, key=lambda it: places.get(it.name, last)))
+
+
+def check_order(authenticators: Sequence[Authenticator], config: ServerConfig) -> None:
+    """Refuse to start when an authenticator is named that is not there: who relied on it?
+
+    Raises:
+        TopologyErrors: With the place of the option.
+    """
+    known = [it.name for it in authenticators]
+    missing = [name for name in _names(config) if name not in known]
+    if missing:
+        there = f"there are {', '.join(known)}" if known else "nobody has to log in"
+        problem = f"`authenticators`: there is no {', no '.join(missing)}"
+        place = config.source("authenticators")
+        raise TopologyErrors([TopologyError(place, problem, there)])
+
+
+def _names(config: ServerConfig) -> Sequence[str]:
+    return cast("Sequence[str]", config.values["authenticators"])
