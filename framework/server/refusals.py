@@ -26,7 +26,7 @@ def log_refusal(
     fields = {"detail": refused.detail} if refused.detail else {}
     claims = (("Nkey", connect.nkey), ("User", connect.user), ("JWT User", refused.user))
     for means, user in claims:
-        if user and not (means == "User" and connect.auth_token):
+        if user:
             event = f'authentication error - {means} "{{user}}"'
             fields["user"] = user
             break

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from framework_auth.account_plan import account_plan
 from framework_auth.config import AUTHORIZATION_SECTION
@@ -23,6 +25,7 @@ from framework.spec import (
 from framework.topology import Schema, read_server_conf
 
 SCHEMA = Schema([AUTHORIZATION_SECTION])
+EXAMPLE = Path(__file__).parents[3] / "examples" / "accounts.conf"
 OTHER = "O { exports: [ {stream: s.>}, {service: q.>}, {service: one} ] }"
 
 
@@ -197,3 +200,9 @@ PERMISSIONS = {
 @pytest.mark.parametrize(("inside", "permissions"), PERMISSIONS.items(), ids=PERMISSIONS)
 def test_permissions(account, inside, permissions):
     assert account(f"default_permissions {{ {inside} }}").default_permissions == permissions
+
+
+def test_the_example_is_read():
+    plan = account_plan(read_server_conf(EXAMPLE, SCHEMA).values)
+
+    assert [spec.name for spec in plan.accounts] == ["SHOP", "BILLING", "PUBLIC", "$SYS"]
