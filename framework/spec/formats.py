@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import lru_cache
 from typing import Final
 
 _NS_PER_S: Final = 1_000_000_000
@@ -18,7 +19,13 @@ def time_text(wall_ns: int) -> str:
     """
     second, rest_ns = divmod(wall_ns, _NS_PER_S)
     fraction = f".{rest_ns:09d}".rstrip("0").rstrip(".")
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second)) + fraction + "Z"
+    return f"{_second_text(second)}{fraction}Z"
+
+
+# Most times that are written are of now.
+@lru_cache(maxsize=16)
+def _second_text(second: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
 
 
 def duration_text(duration_ns: int) -> str:

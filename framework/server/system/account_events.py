@@ -14,7 +14,7 @@ from framework.spec import GLOBAL_ACCOUNT
 from framework.wire.subject import is_literal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from framework.actors import Timer
     from framework.server.system.account_report import AccountReport
@@ -38,6 +38,7 @@ class AccountEvents(Component):
         report: Makes reports of accounts.
         outbox: Publishes.
         stamp: Names this server.
+        is_heard: Tells whether anybody may listen to the system account.
     """
 
     @dataclass(frozen=True, slots=True)
@@ -64,6 +65,7 @@ class AccountEvents(Component):
         report: AccountReport,
         outbox: Outbox,
         stamp: ServerStamp,
+        is_heard: Callable[[], bool],
     ) -> None:
         super().__init__()
         self._news = news
@@ -71,6 +73,7 @@ class AccountEvents(Component):
         self._make_report = report.make
         self._outbox = outbox
         self._stamp = stamp
+        self._is_heard = is_heard
         self._timers: dict[str, Timer] = {}
         """When an account is reported next; only of those that have clients here."""
         self._reported_ns: dict[str, int] = {}
@@ -83,7 +86,7 @@ class AccountEvents(Component):
             case self.End():
                 self._news.wake = None
             case self._Wake():
-                self._tell(*self._news.take())
+                self._receive(*self._news.take())
             case self._Report(account):
                 self._report(account)
             case _:
@@ -93,23 +96,31 @@ class AccountEvents(Component):
     def on_stop(self) -> None:
         self._news.wake = None
 
-    def _tell(self, news: Sequence[News], changed: Sequence[str]) -> None:
-        events = [event for each in news for event in self._events.make(each)]
-        self._outbox.publish(*((subject, it) for subject, it in events if is_literal(subject)))
+    def _receive(self, news: Sequence[News], changed: Sequence[str]) -> None:
+        if self._is_heard():
+            self._tell(news)
         for each in news:
             self._tell_account(each)
         for account in changed:
             self._note_change(account)
+
+    def _tell(self, news: Sequence[News]) -> None:
+        events = [event for each in news for event in self._events.make(each)]
+        self._outbox.send([
+            (subject.encode(), b"", b"", text.encode("utf-8", "replace"))
+            for subject, text in events
+            if is_literal(subject)
+        ])
 
     def _tell_account(self, news: News) -> None:
         """Tell an account of somebody who was refused in its name."""
         event = self._events.make_for_account(news)
         if event is None:
             return
-        account, subject, document = event
+        account, subject, text = event
         accounts = self._stamp.server.accounts
         if accounts.system_account and accounts.get(account):
-            message = (subject.encode(), b"", b"", json_bytes(document))
+            message = (subject.encode(), b"", b"", text.encode("utf-8", "replace"))
             self._outbox.send([message], accounts.index(account))
 
     def _note_change(self, account: str) -> None:

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 DIGITS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _PREFIX_CHARS: Final = 12
 _SEQUENCE_CHARS: Final = 10
+_PAIRS: Final = tuple(first + second for first in DIGITS for second in DIGITS)
+"""Two digits at a time: an identifier is made for each client that comes or goes."""
 _SEQUENCE_MAX: Final = len(DIGITS) ** _SEQUENCE_CHARS
 _STEP_MIN: Final = 33
 _STEP_MAX: Final = 333
@@ -33,12 +35,12 @@ class EventIds:
         self._sequence += self._step
         if self._sequence >= _SEQUENCE_MAX:
             self._renew()
-        rest, chars = self._sequence, []
-        for _ in range(_SEQUENCE_CHARS):
-            rest, digit = divmod(rest, len(DIGITS))
-            chars.append(DIGITS[digit])
-        chars.append(self._prefix)
-        return "".join(reversed(chars))
+        rest, pairs = self._sequence, []
+        for _ in range(_SEQUENCE_CHARS // 2):
+            rest, pair = divmod(rest, len(_PAIRS))
+            pairs.append(_PAIRS[pair])
+        pairs.append(self._prefix)
+        return "".join(reversed(pairs))
 
     def _renew(self) -> None:
         self._prefix = "".join(self._rng.choices(DIGITS, k=_PREFIX_CHARS))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from framework.spec import AccountBook, PlaneControl
+
+# As `json.dumps`, which makes an encoder each time.
+_encode: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
 class Outbox:
@@ -45,7 +48,11 @@ class Outbox:
             self._plane.publish(number, messages)
 
 
+def json_text(document: object) -> str:
+    """Return a document as nats-server writes them: without spaces."""
+    return _encode(document)
+
+
 def json_bytes(document: object) -> bytes:
-    """Return a document as nats-server writes them: without spaces, in UTF-8."""
-    text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
-    return text.encode("utf-8", "replace")
+    """Return a document in UTF-8; what can't be, since a peer has sent it so, becomes `?`."""
+    return _encode(document).encode("utf-8", "replace")

@@ -120,16 +120,10 @@ class ServerWatch(Component):
         account = self._server.accounts.system_account
         if not account:
             return
-        subjects = {
-            "$SYS.SERVER.*.STATSZ": self._receive_sign,
-            "$SYS.SERVER.*.SHUTDOWN": self._receive_leaving,
-            "$SYS.SERVER.*.LAMEDUCK": self._receive_leaving,
-            "$SYS.SERVER.ACCOUNT.*.CONNS": self._receive_counts,
-            f"$SYS._INBOX_.{self._server.server_id}": self._receive_counts,
-        }
-        for subject, receive in subjects.items():
-            hand_on = partial(self._hand_on, receive)
-            self._listening.open(account, subject, hand_on, bytes_max=EVENTS_BYTES_MAX)
+        for subject, receive in WATCHED.items():
+            own = subject.format(id=self._server.server_id)
+            hand_on = partial(self._hand_on, partial(receive, self))
+            self._listening.open(account, own, hand_on, bytes_max=EVENTS_BYTES_MAX)
         self._interval_s = STATSZ_FIRST_S
         if self._beat is None:
             self._beat = self.tell_later(self._interval_s, self._Beat())
@@ -157,7 +151,8 @@ class ServerWatch(Component):
         self._told_ns = now_ns
         self._broadcast()
 
-    def _receive_sign(self, arrival: Arrival) -> None:
+    def receive_sign(self, arrival: Arrival) -> None:
+        """Take the STATSZ of a server."""
         server = _server_of(_document(arrival))
         if server is not None:
             self._note(*server)
@@ -171,7 +166,8 @@ class ServerWatch(Component):
                 "Received out of order remote server update from: {detail}", detail=server_id
             )
 
-    def _receive_counts(self, arrival: Arrival) -> None:
+    def receive_counts(self, arrival: Arrival) -> None:
+        """Take how many clients an account has on another server."""
         document = _document(arrival)
         server, account = _server_of(document), document.get("acc")
         if server is None or server[0] == self._server.server_id or not isinstance(account, str):
@@ -183,7 +179,8 @@ class ServerWatch(Component):
         self._counts.receive(account, server[0], counts)
         self._note(*server)
 
-    def _receive_leaving(self, arrival: Arrival) -> None:
+    def receive_leaving(self, arrival: Arrival) -> None:
+        """Take that a server goes."""
         server_id = arrival.subject.split(".")[_SERVER_AT]
         if self._table.receive_leaving(server_id):
             self._counts.receive_leaving(server_id)
@@ -194,6 +191,16 @@ class ServerWatch(Component):
         for server_id in self._table.sweep(self.now_ns()):
             self._log.debug("Detected orphan remote server: {detail}", detail=server_id)
             self._counts.receive_leaving(server_id)
+
+
+WATCHED: Final[Mapping[str, Callable[[ServerWatch, Arrival], None]]] = {
+    "$SYS.SERVER.*.STATSZ": ServerWatch.receive_sign,
+    "$SYS.SERVER.*.SHUTDOWN": ServerWatch.receive_leaving,
+    "$SYS.SERVER.*.LAMEDUCK": ServerWatch.receive_leaving,
+    "$SYS.SERVER.ACCOUNT.*.CONNS": ServerWatch.receive_counts,
+    "$SYS._INBOX_.{id}": ServerWatch.receive_counts,
+}
+"""What it listens to in the system account; `{id}` is that of this server."""
 
 
 def _document(arrival: Arrival) -> Mapping[str, object]:

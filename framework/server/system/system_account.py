@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from framework.monitor.accstatz import account_statistics
 from framework.server.system.account_events import ACCOUNT_EVENTS, AccountEvents
@@ -20,7 +20,7 @@ from framework.server.system.remote_counts import RemoteCounts
 from framework.server.system.server_requests import ServerRequests
 from framework.server.system.server_stamp import ServerStamp
 from framework.server.system.server_table import ServerTable
-from framework.server.system.server_watch import SERVER_WATCH, ServerWatch
+from framework.server.system.server_watch import SERVER_WATCH, WATCHED, ServerWatch
 from framework.server.system.service_latencies import SERVICE_LATENCIES, ServiceLatencies
 from framework.server.system.statsz import Statsz
 from framework.server.system.subscriber_count import SubscriberCount
@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from framework.server.context import Context
     from framework.server.system.server_stamp import ServerTraits
     from framework.spec import MonitorEndpoint, ServiceSpec
+
+
+_OWN_DOORS: Final = 1
+"""Subscriptions of the system account's import from itself, `$SYS.REQ.USER.INFO`."""
 
 
 class SystemAccount:
@@ -67,6 +71,7 @@ class SystemAccount:
         clients.watchers.append(self._news)
         clients.changes.remote_count = self.remote_count
         self._context = context
+        self._source = source
         self._service_of = service_of
         self._remote_counts = RemoteCounts()
         self._services: Sequence[ServiceSpec] | None = None
@@ -144,6 +149,7 @@ class SystemAccount:
                         "report": self._report,
                         "outbox": self._outbox,
                         "stamp": self._stamp,
+                        "is_heard": self._is_heard,
                     },
                 ),
             ),
@@ -200,6 +206,18 @@ class SystemAccount:
         self._tell_of_going("SHUTDOWN")
         for task in self._broadcasts:
             task.cancel()
+
+    def _is_heard(self) -> bool:
+        """Tell whether others than this server itself subscribe to the system account.
+
+        Others are clients, other servers, plugins, and who imports its streams.
+        """
+        account = self._outbox.account
+        if account is None:
+            return False
+        services = self._services or ()
+        own = sum(1 for it in services if it.account in {"", self._served})
+        return self._source.sublist_counters(account).count > own + len(WATCHED) + _OWN_DOORS
 
     def _tell_of_going(self, how: str) -> None:
         subject = f"$SYS.SERVER.{self._context.server_id}.{how}"

@@ -77,6 +77,7 @@ class Desk:
         self.server = server
         self.dispatcher = SimulatedDispatcher(seed=1)
         self.system = ActorSystem(self.dispatcher, name="test")
+        self.is_heard = True
         self.news = ClientNews()
         outbox = Outbox(server, server.accounts)
         events = ClientEvents(stamp, EventIds(random.Random(1)), monotonic_ns=lambda: 1_000)
@@ -94,6 +95,7 @@ class Desk:
             report=self.report,
             outbox=outbox,
             stamp=stamp,
+            is_heard=lambda: self.is_heard,
         )
 
     def take(self) -> list[tuple[str, Any]]:
@@ -214,6 +216,15 @@ def test_what_does_not_change_is_repeated_as_long_as_there_are_clients(desk: Des
 
     assert desk.take() == []
     assert desk.dispatcher.timer_count == 0
+
+
+def test_what_nobody_hears_is_not_made(desk: Desk) -> None:
+    desk.is_heard = False
+    desk.news.client_connected(seen())
+    subjects = [subject for subject, _ in desk.take()]
+
+    assert "$SYS.ACCOUNT.A.CONNECT" not in subjects
+    assert "$SYS.ACCOUNT.A.SERVER.CONNS" in subjects
 
 
 def test_the_global_account_is_not_reported(desk: Desk) -> None:
