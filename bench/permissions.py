@@ -1,7 +1,8 @@
 """What a check of permissions costs a publisher: `python -m bench.permissions`.
 
-The plane alone, without sockets: what is added is the same with them, and the whole is more. Runs with and without permissions
-follow each other, and their ratios are compared, so that what else the machine does is in both.
+The plane alone, without sockets: what is added is the same with them, and the whole is more. Runs
+with and without permissions follow each other, and their ratios are compared, so that what else
+the machine does is in both.
 """
 
 from __future__ import annotations

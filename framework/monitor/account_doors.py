@@ -32,9 +32,9 @@ _NS_PER_S: Final = 1_000_000_000
 _EVERYTHING: Final = 100
 
 
-def exports_of(spec: AccountSpec) -> list[dict[str, object]]:
-    """Return the exports, services first."""
-    return [_export(it) for it in (*spec.service_exports, *spec.stream_exports)]
+def exports_of(spec: AccountSpec, own: Sequence[ServiceExport]) -> list[dict[str, object]]:
+    """Return the exports, services first; `own` are those that nobody configured."""
+    return [_export(it) for it in (*spec.service_exports, *own, *spec.stream_exports)]
 
 
 def _export(export: StreamExport) -> dict[str, object]:

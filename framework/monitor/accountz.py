@@ -70,7 +70,7 @@ async def answer_account_info(source: MonitorSource, query: Mapping[str, str]) -
         "subscriptions": counters.count,
         **_without_empty(
             mappings=mappings_of(spec.mappings),
-            exports=exports_of(spec),
+            exports=exports_of(spec, source.system_exports(name)),
             imports=_imports_of(source, spec),
         ),
         **_origin_of(spec),

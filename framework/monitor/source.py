@@ -10,7 +10,14 @@ if TYPE_CHECKING:
 
     from framework.dataplane.limits import PlaneLimits
     from framework.dataplane.totals import AccountTraffic, SublistCounters, Totals
-    from framework.spec import AccountBook, ClientIdentity, LinkKind, LinkRow, SubscriptionRow
+    from framework.spec import (
+        AccountBook,
+        ClientIdentity,
+        LinkKind,
+        LinkRow,
+        ServiceExport,
+        SubscriptionRow,
+    )
     from framework.wire.closed_state import ClosedState
     from framework.wire.info import ClientConnect
 
@@ -145,6 +152,10 @@ class MonitorSource(Protocol):
 
         It does so without being told to; what it is told to take is not among it.
         """
+        ...
+
+    def system_exports(self, account: str) -> Sequence[ServiceExport]:
+        """Return what an account exports without being told to: only the system account does."""
         ...
 
     def account_traffic(self, account: int) -> AccountTraffic:

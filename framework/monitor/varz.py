@@ -90,7 +90,11 @@ def _cluster(source: MonitorSource, facts: ServerFacts) -> dict[str, object]:
         "addr": host,
         "cluster_port": port,
         "auth_timeout": _short(timeout_s),
-        **({"urls": [_without_user(str(url)) for url in urls]} if isinstance(urls, tuple) else {}),
+        **(
+            {"urls": [_without_user(str(url)) for url in urls]}
+            if urls and isinstance(urls, tuple)
+            else {}
+        ),
         "tls_timeout": _tls_timeout(facts, LinkKind.ROUTE),
         **_tls_flags(facts, LinkKind.ROUTE),
         **_tls_end(facts, LinkKind.ROUTE),

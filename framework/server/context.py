@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import override
 
 from framework.monitor import MonitorSource
-from framework.server.system_doors import system_doors
+from framework.server.system_doors import own_system_exports, system_doors
 from framework.server.tls import TlsError
 from framework.server.usage import UsageMeter
 from framework.spec import LinkKind, ServerContext
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         LinkId,
         LinkRow,
         PlaneControl,
+        ServiceExport,
         SubscriptionRow,
         TapSpec,
         TlsSettings,
@@ -319,6 +320,13 @@ class MonitorView(MonitorSource):
             return ()
         doors = system_doors(spec, system, self._accounts.index(system))
         return [(door.to, door.subject, door.share) for door in doors]
+
+    @override
+    def system_exports(self, account: str) -> Sequence[ServiceExport]:
+        spec = self._accounts.get(account)
+        if spec is None or account != self._accounts.system_account:
+            return ()
+        return own_system_exports(spec.service_exports)
 
     @override
     def account_traffic(self, account: int) -> AccountTraffic:

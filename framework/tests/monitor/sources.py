@@ -6,7 +6,7 @@ from typing import Any
 
 from framework.dataplane import AccountTraffic, LinkKind, LinkRow, SublistCounters, SubscriptionRow
 from framework.monitor import ClosedClient
-from framework.spec import AccountSpec, ClientIdentity, TlsPeer
+from framework.spec import AccountSpec, ClientIdentity, ServiceExport, TlsPeer
 from framework.wire.closed_state import ClosedState
 from framework.wire.info import ClientConnect
 
@@ -123,6 +123,9 @@ class Source:
 
     def system_imports(self, account: str) -> list[tuple[str, str, bool]]:
         return [("$SYS.REQ.USER.INFO", f"$SYS.REQ.USER.{account}.INFO", True)]
+
+    def system_exports(self, account: str) -> list[ServiceExport]:
+        return [ServiceExport(subject="$SYS.DEBUG.SUBSCRIBERS")] if account == "$SYS" else []
 
     def account_traffic(self, account: int) -> AccountTraffic:
         return AccountTraffic(*(account + it for it in range(9)))

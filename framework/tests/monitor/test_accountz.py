@@ -81,7 +81,10 @@ def test_one_account() -> None:
 
 
 def test_the_system_account_says_that_it_is_it() -> None:
-    assert accountz(acc="$SYS")["account_detail"]["is_system"]
+    shown = accountz(acc="$SYS")["account_detail"]
+
+    assert shown["is_system"]
+    assert [it["subject"] for it in shown["exports"]] == ["$SYS.DEBUG.SUBSCRIBERS"]
     assert "is_system" not in accountz(acc="$G")["account_detail"]
 
 
