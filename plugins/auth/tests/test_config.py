@@ -133,15 +133,7 @@ def test_what_cannot_be_is_refused_with_its_place(read, inside, problem):
         assert error.place.line in {1, 2}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "authorization { user: a, password: b, auth_callout: {} }",
-        "operator: x",
-        "resolver: x",
-        "trusted: x",
-    ],
-)
+@pytest.mark.parametrize("text", ["proxies: x"])
 def test_what_would_be_without_effect_is_refused(read, text):
     with pytest.raises(TopologyErrors, match="not supported by this version"):
         read(text)

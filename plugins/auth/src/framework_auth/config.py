@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 from framework.topology import ConfigSection, Kind, Option, Reload
 from framework_auth.account_options import ACCOUNTS, GLOBAL_MAPPINGS
 from framework_auth.account_rules import settle_accounts
+from framework_auth.callout_options import AUTH_CALLOUT
+from framework_auth.operator_options import OPERATOR_OPTIONS, check_operator_mode
 from framework_auth.permission_options import permissions_option
 from framework_auth.user_options import PROXY_REQUIRED, USERS, check_name, check_secret
 from framework_auth.users import TIMEOUT_S, maps_certificates
@@ -47,8 +49,10 @@ def _settle_all(values: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...],
     yield from settle_accounts(values)
     yield from _settle_users(values)
     yield from _settle_single(values)
-    if values.get("operator"):
+    if values["operator"] or values["trusted_keys"]:
         yield from _settle_operator(values)
+    for name, problem in check_operator_mode(values):
+        yield (name,), problem
 
 
 def _settle_users(values: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -133,7 +137,7 @@ AUTHORIZATION_SECTION = ConfigSection(
                zero_is_default=True, reload=Reload.LIVE,
                help="How long a client may take to log in"),
         PROXY_REQUIRED,
-        *_later("auth_callout", "auth_hook"),
+        AUTH_CALLOUT,
     ),
     settle=_settle,
     settle_all=_settle_all,
@@ -148,10 +152,7 @@ AUTHORIZATION_SECTION = ConfigSection(
                aliases=("no_system", "no_sys_acc"),
                help="Whether there is none"),
         GLOBAL_MAPPINGS,
-        *_later(
-            "default_sentinel", "operator", "operators", "roots", "root", "root_operators",
-            "root_operator", "resolver", "account_resolver", "accounts_resolver", "resolver_tls",
-            "resolver_preload", "resolver_pinned_accounts", "trusted", "trusted_keys", "proxies",
-        ),
+        *OPERATOR_OPTIONS,
+        *_later("proxies"),
     ),
 )  # fmt: skip

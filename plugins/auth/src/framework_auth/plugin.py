@@ -8,20 +8,35 @@ from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
 from framework.hookspecs import hookimpl
-from framework.spec import GLOBAL_ACCOUNT, AccountSpec, Authenticator, ComponentSpec
+from framework.spec import (
+    GLOBAL_ACCOUNT,
+    AccountSpec,
+    Authenticator,
+    ComponentSpec,
+    LinkKind,
+)
 from framework_auth.account_plan import account_plan
 from framework_auth.config import AUTHORIZATION_SECTION
 from framework_auth.directory import Directory
 from framework_auth.limits import DIGEST_KEY_BYTES
 from framework_auth.login import Login
+from framework_auth.modes import callout_components, operator_mode, with_callout
 from framework_auth.password_checker import PASSWORD_CHECKER, PasswordChecker
+from framework_auth.server_key import draw_server_keys, forget_server_keys
 from framework_auth.users import users_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from framework.actors import Reply
-    from framework.spec import AccountPlan, LoginAnswer, ServerContext
+    from framework.spec import (
+        AccountPlan,
+        ConnectionInfo,
+        LoginAnswer,
+        ServerContext,
+        ServiceSpec,
+        TapSpec,
+    )
     from framework.topology import ConfigDiff, ConfigSection
     from framework_auth.bcrypt_hash import BcryptHash
 
@@ -39,41 +54,77 @@ def framework_config_sections() -> Iterable[ConfigSection]:
 
 
 @hookimpl
-def framework_components() -> Iterable[ComponentSpec]:
+def framework_components(server: ServerContext) -> Iterable[ComponentSpec]:
     """Bring the PasswordChecker, also when nobody has a password yet: a reload may bring some."""
-    return [ComponentSpec(name=PASSWORD_CHECKER, factory=_checker)]
+    checker = ComponentSpec(name=PASSWORD_CHECKER, factory=_checker)
+    mode = operator_mode(server)
+    return [checker, *callout_components(server), *(mode.components() if mode else ())]
+
+
+@hookimpl
+def framework_server_key() -> str:
+    """Draw a key that the server can sign with."""
+    return draw_server_keys()
 
 
 @hookimpl
 def framework_accounts(server: ServerContext) -> AccountPlan:
-    """Choose the accounts of the configuration."""
-    return account_plan(server.config.values)
+    """Choose the accounts of the configuration, or of operators."""
+    mode = operator_mode(server)
+    return mode.plan() if mode else account_plan(server.config.values)
+
+
+@hookimpl
+def framework_services(server: ServerContext) -> Iterable[ServiceSpec]:
+    """Answer requests about the JWTs of accounts."""
+    mode = operator_mode(server)
+    return mode.services() if mode else []
+
+
+@hookimpl
+def framework_taps(server: ServerContext) -> Iterable[TapSpec]:
+    """Hear what other servers send about the JWTs of accounts."""
+    mode = operator_mode(server)
+    return mode.taps() if mode else []
+
+
+@hookimpl
+def framework_connection_opened(server: ServerContext, connection: ConnectionInfo) -> None:
+    """Compare accounts with another server that came."""
+    mode = operator_mode(server)
+    if mode and connection.kind is not LinkKind.CLIENT:
+        mode.receive_peer(1)
+
+
+@hookimpl
+def framework_connection_closed(server: ServerContext, connection: ConnectionInfo) -> None:
+    """Take note of another server that went."""
+    mode = operator_mode(server)
+    if mode and connection.kind is not LinkKind.CLIENT:
+        mode.receive_peer(-1)
+
+
+@hookimpl
+def framework_server_stopping(server: ServerContext) -> None:
+    """Forget the server's key."""
+    forget_server_keys(server.server_id)
 
 
 @hookimpl
 def framework_authenticators(server: ServerContext) -> Iterable[Authenticator]:
     """Let in whom the configuration names; who is not known is left to others."""
-    users = _directory(server).users
-    if users.is_empty:
-        return []
-    login = Login(_directory(server), check_secret=partial(_check_secret, server))
-    return [
-        Authenticator(
-            name="authorization",
-            authenticate=login.authenticate,
-            recheck=login.recheck,
-            timeout_s=users.timeout_s,
-            wants_nonce=bool(users.by_nkey),
-            lets_anybody_in=users.nobody is not None,
-            asks_anyway=users.asks_for_login,
-        )
-    ]
+    mode = operator_mode(server)
+    if mode:
+        return [mode.authenticator()]
+    authenticator = with_callout(server, _configured(server))
+    return [authenticator] if authenticator else []
 
 
 @hookimpl
 def framework_reloaded(server: ServerContext, diff: ConfigDiff) -> None:
     """Put users and accounts of the new configuration in force."""
-    if not any(change.path.partition(".")[0] in _OURS for change in diff.changes):
+    is_ours = any(change.path.partition(".")[0] in _OURS for change in diff.changes)
+    if not is_ours or operator_mode(server):
         return
     _directory(server).replace(users_from(server.config.values))
     _warn(server)
@@ -83,6 +134,23 @@ def framework_reloaded(server: ServerContext, diff: ConfigDiff) -> None:
             specs.setdefault(name, AccountSpec(name=name))
     server.accounts.put([*specs.values()])
     server.accounts.remove([name for name in server.accounts.names() if name not in specs])
+
+
+def _configured(server: ServerContext) -> Authenticator | None:
+    """Return what decides on configured users; None: there are none."""
+    users = _directory(server).users
+    if users.is_empty:
+        return None
+    login = Login(_directory(server), check_secret=partial(_check_secret, server))
+    return Authenticator(
+        name="authorization",
+        authenticate=login.authenticate,
+        recheck=login.recheck,
+        timeout_s=users.timeout_s,
+        wants_nonce=bool(users.by_nkey),
+        lets_anybody_in=users.nobody is not None,
+        asks_anyway=users.asks_for_login,
+    )
 
 
 def _checker(server: ServerContext) -> tuple[type[PasswordChecker], Mapping[str, object]]:
@@ -121,5 +189,5 @@ def _warn(server: ServerContext) -> None:
     users, block = _directory(server).users, server.config.section("authorization")
     if users.has_plain_passwords:
         server.log.warning("Plaintext passwords detected, use nkeys or bcrypt")
-    if block and users.is_empty:
+    if block and users.is_empty and operator_mode(server) is None:
         server.log.warning("`authorization` names nobody, so clients need no login")

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import base64
 import json
+from functools import partial
 
 import pytest
-from framework_auth.claims import build_token
-from framework_auth.keys import KeyPair
+from framework_auth.claims import AccountClaims, OperatorClaims, build_token, read_claims_of
+from framework_auth.keys import CurvePair, KeyPair
+from framework_auth.operator.known_accounts import KnownAccounts
+from framework_auth.operator.trust import Trust
+from framework_auth.operator.user_logins import UserLogins
+from framework_auth.operator_options import OperatorSettings
+from framework_auth.resolver_options import ResolverKind, ResolverSettings
 
+from framework.spec import LinkKind, LoginRequest
+from framework.wire.info import ClientConnect
 from framework.wire.nkey import NkeyKind
 
 NOW_S = 1_800_000_000
@@ -35,6 +43,7 @@ class Mint:
         self.system = key(NkeyKind.ACCOUNT, "system account")
         self.user = key(NkeyKind.USER, "user")
         self.server = key(NkeyKind.SERVER, "server")
+        self.curve = CurvePair(b"curve".ljust(32, b"."))
 
     key = staticmethod(key)
 
@@ -103,3 +112,80 @@ def mint():
 def shared_mint():
     """Return what makes tokens, for tests that draw many examples."""
     return Mint()
+
+
+def login_request(token="", *, host="127.0.0.1", connection_type="STANDARD", nonce=b"n", **connect):
+    """Return what a client asks for."""
+    return LoginRequest(
+        link=1,
+        kind=LinkKind.CLIENT,
+        cid=7,
+        host=host,
+        port=4,
+        connect=ClientConnect(jwt=token, **connect),
+        nonce=nonce,
+        connection_type=connection_type,
+    )
+
+
+def signature(signer, nonce=b"n"):
+    """Return the `sig` of CONNECT."""
+    return base64.urlsafe_b64encode(signer.sign(nonce)).rstrip(b"=").decode()
+
+
+class Realm:
+    """Operator mode without a server: whom it trusts, which accounts it knows, who may log in."""
+
+    def __init__(self, mint, **settings):
+        self.mint = mint
+        operator = settings.pop("operator", None) or mint.operator_token()
+        claims = read_claims_of(OperatorClaims, operator)
+        self.settings = OperatorSettings(
+            operators=(claims,),
+            trusted_keys=frozenset(claims.trusted_keys),
+            system_account=mint.system.public,
+            resolver=settings.pop("resolver", ResolverSettings(kind=ResolverKind.MEMORY)),
+            **settings,
+        )
+        self.trust = Trust(self.settings)
+        self.known = KnownAccounts()
+        sentinel = self.settings.default_sentinel
+        self.logins = UserLogins(self.trust, self.known, sentinel=sentinel)
+        self.now_s = NOW_S
+
+    def put(self, token):
+        """Put the token of an account in force; return what follows from it."""
+        name = read_claims_of(AccountClaims, token).name
+        return self.known.put(self.trust.check_account(token, name, self.now_s), self.now_s)
+
+    def log_in(self, token, *, signer=None, **request):
+        """Return what comes of a login whose nonce is signed."""
+        if signer is not False:
+            request["sig"] = signature(signer or self.mint.user)
+        return self.logins.begin(login_request(token, **request), self.now_s)
+
+
+@pytest.fixture
+def realm(mint):
+    """Return operator mode with one account."""
+    realm = Realm(mint)
+    realm.put(mint.account_token())
+    return realm
+
+
+@pytest.fixture
+def make_realm(mint):
+    """Return what makes operator mode with other settings."""
+    return partial(Realm, mint)
+
+
+@pytest.fixture
+def make_request():
+    """Return what makes a login."""
+    return login_request
+
+
+@pytest.fixture
+def sign():
+    """Return what makes a `sig`."""
+    return signature

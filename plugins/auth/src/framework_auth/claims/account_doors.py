@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from framework.spec import LatencySampling, ResponseKind
 from framework.wire.nkey import NkeyKind
+from framework.wire.subject import is_subset
 from framework_auth.claims.activation import KINDS
 from framework_auth.claims.errors import ClaimsError
 from framework_auth.claims.fields import Fields, shown
@@ -19,7 +20,6 @@ from framework_auth.claims.subjects import (
     check_literal,
     check_subject,
     has_wildcards,
-    is_within,
 )
 
 if TYPE_CHECKING:
@@ -215,6 +215,6 @@ def _check_overlaps(what: str, subjects: Iterable[str]) -> None:
     seen: list[str] = []
     for subject in list(subjects)[:_OVERLAPS_COMPARED_MAX]:
         for other in seen:
-            if is_within(subject, other) or is_within(other, subject):
+            if is_subset(subject, other) or is_subset(other, subject):
                 raise ClaimsError(f"{what} {shown(subject)} and {shown(other)} overlap")
         seen.append(subject)

@@ -44,21 +44,6 @@ def check_permission(subjects: Iterable[str], *, queues: bool) -> None:
             raise ClaimsError(f"permission {shown(permission)} is not valid")
 
 
-def is_within(subject: str, other: str) -> bool:
-    """Tell whether all that a subject stands for is in another; both are valid.
-
-    Source: jwt `types.go`, `Subject.IsContainedIn`.
-    """
-    mine, theirs = subject.split("."), other.split(".")
-    if theirs[-1] == ">":
-        theirs.pop()
-        if len(mine) <= len(theirs):
-            return False
-    elif len(mine) != len(theirs):
-        return False
-    return all(token in {"*", own} and own != ">" for own, token in zip(mine, theirs, strict=False))
-
-
 def has_wildcards(subject: str) -> bool:
     """Tell whether a valid subject stands for more than one."""
     return not is_literal(subject)

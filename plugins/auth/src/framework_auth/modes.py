@@ -1,0 +1,113 @@
+"""Operator mode and auth callout of each server of this process, made when a hook first asks."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+from weakref import WeakKeyDictionary
+
+from framework.errors import PluginError
+from framework.spec import Authenticator, ComponentSpec
+from framework_auth.callout.auth_callout import AUTH_CALLOUT, AuthCallout
+from framework_auth.callout.gate import CalloutGate
+from framework_auth.callout.judges import OperatorJudge
+from framework_auth.callout_options import callout_settings
+from framework_auth.operator.mode import OperatorMode, wall_s
+from framework_auth.operator_options import operator_settings
+from framework_auth.server_key import keys_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from framework.actors import Reply
+    from framework.spec import AccountSpec, LoginAnswer, LoginRequest, ServerContext
+    from framework_auth.operator.user_logins import NeedsCallout
+
+_DEFAULT_TIMEOUT_S = 2.0
+_modes: WeakKeyDictionary[ServerContext, OperatorMode] = WeakKeyDictionary()
+
+
+def operator_mode(server: ServerContext) -> OperatorMode | None:
+    """Return the operator mode of a server; None when it trusts no operator."""
+    mode = _modes.get(server)
+    if mode is None:
+        settings = operator_settings(server.config.values)
+        if settings is None:
+            return None
+        mode = _modes[server] = OperatorMode(
+            settings,
+            server,
+            timeout_s=_timeout_s(server),
+            ask_service=partial(_ask_service, server),
+        )
+    return mode
+
+
+def callout_components(server: ServerContext) -> Iterable[ComponentSpec]:
+    """Return the actor that asks services, if one may be there to be asked.
+
+    Raises:
+        PluginError: Another plugin has named the server, so that nothing can be signed.
+    """
+    mode = operator_mode(server)
+    settings = callout_settings(server.config.section("authorization"))
+    if mode is None and settings is None:
+        return
+    if keys_of(server.server_id) is None:
+        raise PluginError(
+            "auth",
+            "another plugin has chosen the server's key, so that nothing can be signed by it",
+            fix="leave out that plugin, or the auth callout",
+        )
+    resolve = mode.resolve if mode else None
+    yield ComponentSpec(
+        name=AUTH_CALLOUT, factory=lambda _: (AuthCallout, _callout(server, resolve))
+    )
+
+
+def with_callout(server: ServerContext, inner: Authenticator | None) -> Authenticator | None:
+    """Return an authenticator that leaves to a service what is the service's to decide.
+
+    Args:
+        server: The server.
+        inner: Decides on configured users; None: there are none.
+    """
+    settings = callout_settings(server.config.section("authorization"))
+    if settings is None:
+        return inner
+    gate = CalloutGate(settings, server, inner)
+    return Authenticator(
+        name="authorization",
+        authenticate=gate.authenticate,
+        recheck=gate.recheck,
+        timeout_s=_timeout_s(server),
+        wants_nonce=True,
+        lets_anybody_in=inner is not None and inner.lets_anybody_in,
+    )
+
+
+def _ask_service(
+    server: ServerContext, request: LoginRequest, needed: NeedsCallout, reply: Reply[LoginAnswer]
+) -> None:
+    mode = operator_mode(server)
+    assert mode is not None
+    judge = OperatorJudge(needed.account, mode.known)
+    server.component(AUTH_CALLOUT).tell(AuthCallout.Ask(request, judge, needed.token, reply))
+
+
+def _callout(
+    server: ServerContext, resolve: Callable[[str], Reply[AccountSpec | None]] | None
+) -> Mapping[str, object]:
+    return {
+        "server": server,
+        "keys": keys_of(server.server_id),
+        "timeout_s": _timeout_s(server),
+        "resolve": resolve,
+        "wall_s": wall_s,
+    }
+
+
+def _timeout_s(server: ServerContext) -> float:
+    block = cast("Mapping[str, Any]", server.config.section("authorization") or {})
+    timeout_s: float = block.get("timeout", _DEFAULT_TIMEOUT_S)
+    return timeout_s
