@@ -39,7 +39,7 @@ class NatsCli:
         done = subprocess.run(
             command,
             cwd=self._folder,
-            env={**os.environ, "XDG_CONFIG_HOME": str(self._folder), "NO_COLOR": "1"},
+            env={**os.environ, **self._homes(), "NO_COLOR": "1"},
             capture_output=True,
             text=True,
             timeout=_TIMEOUT_S,
@@ -58,7 +58,7 @@ class NatsCli:
         """
         command: list[str | Path] = [
             "env",
-            f"XDG_CONFIG_HOME={self._folder}",
+            *(f"{name}={folder}" for name, folder in self._homes().items()),
             self._program,
             "--server",
             servers,
@@ -68,6 +68,11 @@ class NatsCli:
         self.processes.append(process)
         process.run()
         return process
+
+    def _homes(self) -> dict[str, str]:
+        """Return where it keeps contexts, and the keys and tokens of `nats auth`."""
+        folder = str(self._folder)
+        return {"XDG_CONFIG_HOME": folder, "XDG_DATA_HOME": folder}
 
     def stop(self) -> None:
         """End what goes on."""
