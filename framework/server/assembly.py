@@ -5,23 +5,22 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from framework.actors import ActorSystem, AsyncioDispatcher, Reply
-from framework.monitor import HttpServer, core_endpoints, root_page
+from framework.actors import ActorSystem, AsyncioDispatcher
+from framework.monitor import core_endpoints
 from framework.server.accounts import Accounts
 from framework.server.bridge import Bridge
-from framework.server.client_document import client_documents
 from framework.server.client_info import ClientInfoDocument
 from framework.server.client_listener import CLIENT_LISTENER, ClientListener
-from framework.server.clients import Clients
 from framework.server.context import Context, MonitorView
 from framework.server.dialing import Dialer
+from framework.server.entrances import Entrances
 from framework.server.facts import facts_of
 from framework.server.limits import STOP_DEADLINE_S
-from framework.server.listening import BoundSocket, bind_address
 from framework.server.login_gate import LoginGate
 from framework.server.login_order import check_order, in_order
+from framework.server.monitoring import start_monitor
 from framework.server.run_files import RunFiles
 from framework.server.system import SystemAccount
 from framework.server.system.server_stamp import ServerTraits
@@ -36,31 +35,21 @@ from framework.spec import (
     ListenerSpec,
 )
 from framework.topology import TopologyError
-from framework.wire.version import NATS_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from structlog.typing import FilteringBoundLogger
 
-    from framework.actors import ActorRef
     from framework.dataplane.limits import PlaneLimits
     from framework.monitor import ServerFacts
     from framework.plugins import PluginRegistry
     from framework.server.client_info import ServerIdentity
-    from framework.server.client_row import Client
     from framework.server.plane_port import ServerPlane
     from framework.server.settings import ServerSettings
     from framework.server.stopping import StopSteps
     from framework.spec import Authenticator, LinkId, MonitorEndpoint, TlsPeer
     from framework.topology import ServerConfig
-
-_PURPOSES = {
-    LinkKind.CLIENT: "client connections",
-    LinkKind.ROUTE: "route connections",
-    LinkKind.GATEWAY: "gateway connections",
-    LinkKind.LEAF: "leafnode connections",
-}
 
 
 class Assembly:
@@ -95,8 +84,6 @@ class Assembly:
         self.is_well = False
         """Whether `/healthz` may say so."""
         self._files = _run_files(settings)
-        self.sockets: dict[LinkKind, BoundSocket] = {}
-        self.http_socket: BoundSocket | None = None
         self._config = config
         self._settings = settings
         self._plugins = plugins
@@ -106,6 +93,7 @@ class Assembly:
         self._dispatcher = AsyncioDispatcher()
         self._system = ActorSystem(self._dispatcher, name=identity.name, on_failure=failed)
         self.tls = TlsDesk(self.plane, tell=self._tell_of_tls, log=log)
+        self.entrances = Entrances(self.plane, tls=self.tls, steps=steps)
         self._bridge = Bridge(self.plane, tls=self.tls, log=log)
         self._dialer = Dialer(self.plane, report=self._report_dial, tls=self.tls)
         self.client_info = _client_info(self.plane, identity, settings)
@@ -123,17 +111,15 @@ class Assembly:
             tls=self.tls,
             log=log,
         )
-        self.clients = Clients(
-            self.plane,
+        self._gate = LoginGate(
+            plane=self.plane,
+            context=self.context,
             accounts=self.accounts,
-            headers=settings.headers,
-            notices=self.context,
+            client_info=self.client_info,
+            settings=settings,
             log=log,
-            wall_s=wall_s,
-            describe=self._describe,
-            closed_max=settings.closed_clients_max,
         )
-        self._gate = LoginGate(plane=self.plane, clients=self.clients, client_info=self.client_info)
+        self.clients = self._gate.clients
         self.facts = self._facts_now()
         self._monitor = MonitorView(
             self.context,
@@ -163,8 +149,6 @@ class Assembly:
             TlsError: A certificate or its key can't be used.
             ListenError: An address can't be listened on.
         """
-        arguments = {"clients": self.clients, "wall_s": wall_s}
-        own = ComponentSpec(name=CLIENT_LISTENER, factory=lambda _: (ClientListener, arguments))
         settings = self._settings
         listener = ListenerSpec(
             kind=LinkKind.CLIENT,
@@ -174,25 +158,14 @@ class Assembly:
             tls=settings.tls,
         )
         self._components = self._plugins.components(
-            self.context, (own, *self._system_account.components())
+            self.context, (self._gate.component(), *self._system_account.components())
         )
         self._listeners = self._plugins.listeners(
             self.context, (listener,), components=self._components
         )
-        for spec in self._listeners:
-            self.tls.configure(spec.kind, self.tls.prepare(spec.tls))
-            bound = bind_address(spec.host, spec.port, _PURPOSES[spec.kind])
-            self._steps.push(f"socket for {_PURPOSES[spec.kind]}", bound.close)
-            self.sockets[spec.kind] = bound
-            self.context.addresses[spec.kind] = (bound.host, bound.port)
-        http = settings.https or settings.http
-        if http:
-            self.http_socket = bind_address(*http, "monitoring")
-            self._steps.push("socket for monitoring", self.http_socket.close)
-        if settings.client_advertise is None:
-            client = self.sockets[LinkKind.CLIENT]
-            self.client_info.set_address(client.host, client.port)
-        self.client_info.set_tls(settings.tls)
+        self.entrances.bind(self._listeners, settings)
+        self.context.addresses.update(self.entrances.addresses())
+        self._tell_clients(settings)
         self._show_facts()
 
     async def run(self) -> None:
@@ -221,7 +194,7 @@ class Assembly:
         self._steps.push("data plane", self._stop_plane)
         self._steps.push("dials", self._dialer.stop)
         self.accounts.replace(self._plugins.accounts(self.context))
-        self._follow_accounts()
+        self._gate.follow(self._system_account.follow_accounts)
         check_order(self._ask_for_logins(), self._config)
         for tap in self._plugins.taps(self.context):
             self.context.add_tap(tap)
@@ -242,15 +215,11 @@ class Assembly:
         Raises:
             OSError: The process ID or the ports can't be written.
         """
-        self._files.write(self._urls())
+        self._files.write(self.entrances.urls())
         self._steps.push("files", self._remove_files)
         self.client_info.publish()
         self._steps.push("system account", self._system_account.end)
-        self._steps.push("listeners", self._unlisten)
-        for kind, bound in self.sockets.items():
-            terms = self.tls.terms(kind)
-            self.plane.listen(bound.sock, kind, tls=terms.listener_mode if terms else "")
-            bound.close()
+        self.entrances.open()
 
     def tls_problems(
         self, config: ServerConfig, settings: ServerSettings
@@ -268,7 +237,7 @@ class Assembly:
         """
         terms = self.tls.prepare(settings.tls)
         if self._files.paths != (files := _run_files(settings)).paths:
-            files.write(self._urls())
+            files.write(self.entrances.urls())
             self._files.remove()
             self._files = files
         self._config, self._settings = config, settings
@@ -276,15 +245,16 @@ class Assembly:
         self.plane.set_limits(self._gate.limits(settings.limits))
         self._close_surplus(settings.limits.max_connections)
         self.plane.trace(settings.logs.trace)
-        if settings.client_advertise:
-            self.client_info.set_address(*settings.client_advertise)
-        elif LinkKind.CLIENT in self.sockets:
-            client = self.sockets[LinkKind.CLIENT]
-            self.client_info.set_address(client.host, client.port)
-        self.client_info.set_max_payload(settings.limits.max_payload)
         self.tls.configure(LinkKind.CLIENT, terms)
-        self.client_info.set_tls(settings.tls)
+        self._tell_clients(settings)
         self._show_facts()
+
+    def _tell_clients(self, settings: ServerSettings) -> None:
+        """Put into INFO what settings say of it."""
+        address = settings.client_advertise or self.context.addresses[LinkKind.CLIENT]
+        self.client_info.set_address(*address)
+        self.client_info.set_max_payload(settings.limits.max_payload)
+        self.client_info.set_tls(settings.tls)
 
     def _close_surplus(self, connections_max: int) -> None:
         """Close clients that a new limit leaves no room for; 0: there is none."""
@@ -305,85 +275,33 @@ class Assembly:
     async def follow_logins(self) -> None:
         """Return when a reload has come to all who were in, and the plane has confirmed it."""
         self._ask_for_logins()
-        done: Reply[None] = Reply()
-        self._listener().tell(ClientListener.Recheck(None, done))
-        await done
+        await self._gate.recheck_all()
         await self._bridge.confirm()
 
     def _ask_for_logins(self) -> Sequence[Authenticator]:
         """Let clients in as the authenticators say that there are now, and return these."""
         authenticators = in_order(self._plugins.authenticators(self.context), self._config)
-        settings = self._settings
-        self._gate.set(authenticators, settings.limits, waiting_max=settings.pending_logins_max)
+        self._gate.set(authenticators, self._settings)
         self._show_facts()
         return authenticators
 
-    def _follow_accounts(self) -> None:
-        """Hold clients to their accounts from now on."""
-        listener = self._listener()
-
-        def follow(names: Sequence[str]) -> None:
-            listener.tell(ClientListener.AccountsChanged(names))
-            self._system_account.follow_accounts()
-
-        self.accounts.changed = follow
-        self.context.recheck = lambda account: listener.tell(ClientListener.Recheck(account))
-
-    def _describe(self, client: Client) -> tuple[bytes, bytes]:
-        """Return what services of other accounts are told of a client."""
-        return client_documents(
-            client,
-            server=self.context.name,
-            cluster=self.context.cluster_name,
-            started_ns=time.time_ns() - time.monotonic_ns() + client.opened_ns,
-        )
-
-    def _listener(self) -> ActorRef[Any]:
-        return self.context.components[CLIENT_LISTENER]
-
     async def _start_monitor(self, endpoints: Sequence[MonitorEndpoint]) -> None:
-        if self.http_socket is None:
+        bound, settings = self.entrances.http_socket, self._settings
+        if bound is None:
             return
-        base = self._settings.http_base_path
-        page = root_page(endpoints, base, f"framework, NATS {NATS_VERSION}")
-
-        async def answer_root(_query: Mapping[str, str]) -> object:
-            return page
-
-        routes: dict[str, Callable[[Mapping[str, str]], Awaitable[object]]] = {
-            base + endpoint.path: endpoint.answer for endpoint in endpoints if endpoint.path
-        }
-        routes[base or "/"] = answer_root
-        server = HttpServer(routes, log=self._log)
+        terms = self.tls.terms(LinkKind.CLIENT) if settings.https else None
+        server = await start_monitor(
+            endpoints,
+            bound.sock,
+            base_path=settings.http_base_path,
+            tls=terms.monitor_context if terms else None,
+            log=self._log,
+        )
         self._monitor.requests = server.request_counts
-        terms = self.tls.terms(LinkKind.CLIENT) if self._settings.https else None
-        await server.start([self.http_socket.sock], tls=terms.monitor_context if terms else None)
         self._steps.push("monitoring", server.stop)
-
-    def _urls(self) -> Mapping[str, tuple[str, str, int] | None]:
-        http = self.http_socket
-        return {
-            "nats": self._url(LinkKind.CLIENT),
-            "monitoring": (
-                ("https" if self._settings.https else "http", http.host, http.port)
-                if http
-                else None
-            ),
-            "cluster": self._url(LinkKind.ROUTE),
-        }
-
-    def _url(self, kind: LinkKind) -> tuple[str, str, int] | None:
-        address = self.context.addresses.get(kind)
-        terms = self.tls.terms(kind)
-        scheme = "tls" if terms and not terms.settings.is_optional else "nats"
-        return (scheme, *address) if address else None
 
     def _remove_files(self) -> None:
         self._files.remove()
-
-    def _unlisten(self) -> None:
-        for kind in self.sockets:
-            self.plane.unlisten(kind)
 
     async def _stop_tls(self) -> None:
         await self.tls.stop(STOP_DEADLINE_S * 0.9)
@@ -427,15 +345,10 @@ class Assembly:
             self._config,
             replace(self._settings, limits=self._gate.limits(self._settings.limits)),
             addresses=self.context.addresses,
-            http=self.http_socket,
+            http=self.entrances.http_socket,
             tls=self.tls,
             started_ns=self._started_ns,
         )
-
-
-def wall_s() -> float:
-    """Return the Unix time."""
-    return time.time_ns() / 1e9
 
 
 def _client_info(

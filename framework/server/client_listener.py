@@ -90,7 +90,7 @@ class ClientListener(Component):
             case LinkEvents(events):
                 self._clients.receive(events)
             case self.Secured(link, peer):
-                self._clients.tls_peers[link] = peer
+                self._clients.set_tls(link, peer)
             case self._LoginAnswered(link, outcome):
                 self._clients.receive_answer(link, outcome)
             case self.AccountsChanged(names):

@@ -154,7 +154,8 @@ def test_the_nonce_and_the_tls_session_reach_the_authenticator(world: World) -> 
     peer = TlsPeer(version="1.3", cipher="TLS_AES_128_GCM_SHA256")
     kind = LinkKind.CLIENT
     world.tell(Opened(1, kind, 1, "::1", 5, 0, 0, b"sign this"))
-    world.clients.tls_peers[1] = peer
+    world.listener.tell(ClientListener.Secured(1, peer))
+    world.listener.tell(ClientListener.Secured(7, peer))
     world.tell(Greeting(1, kind, "CONNECT", b'{"user":"joe"}', parked=True))
 
     (request,) = world.requests
@@ -162,8 +163,6 @@ def test_the_nonce_and_the_tls_session_reach_the_authenticator(world: World) -> 
     identity = world.clients.identity_of(1)
     assert identity
     assert (identity.account, identity.tls) == ("A", peer)
-    world.hang_up(1)
-    assert not world.clients.tls_peers
 
 
 def test_who_may_do_everything_costs_the_plane_nothing(world: World) -> None:

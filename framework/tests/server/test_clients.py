@@ -16,8 +16,6 @@ from framework.spec import (
     LinkKind,
     Opened,
     Traced,
-    Violated,
-    Violation,
 )
 from framework.spec.tracing import TRACE_LEVEL
 
@@ -163,51 +161,6 @@ def test_traced_lines_name_the_client(plane: Any) -> None:
         "client": "me",
         "login": "$G/user:joe",
     }
-
-
-@pytest.mark.parametrize(
-    ("violation", "queue", "level", "text"),
-    [
-        (Violation.PUBLISH, b"", "error", 'Publish Violation - Subject "{subject}"'),
-        (Violation.REPLY, b"", "error", 'Publish Violation - Reply "{subject}"'),
-        (
-            Violation.SUBSCRIBE,
-            b"",
-            "error",
-            'Subscription Violation - Subject "{subject}", SID {sid}',
-        ),
-        (
-            Violation.SUBSCRIBE,
-            b"q",
-            "error",
-            'Subscription Violation - Subject "{subject}", Queue: "{queue}", SID {sid}',
-        ),
-        (
-            Violation.TOKENS,
-            b"q",
-            "error",
-            'Subscription Violation Too Many Tokens - Subject "{subject}", SID {sid}',
-        ),
-        (
-            Violation.ENDED,
-            b"",
-            "info",
-            'Removed sub "{subject}" (sid "{sid}") - not authorized',
-        ),
-    ],
-)
-def test_violations_are_logged(
-    plane: Any, violation: Violation, queue: bytes, level: str, text: str
-) -> None:
-    log = Log()
-    clients = table(plane, log=log)
-    violated = Violated(1, LinkKind.CLIENT, violation, b"foo", queue, b"9", 3)
-    clients.receive([violated, opened(1), violated])
-
-    _, (_, count, _), (told, event, fields) = log.lines()
-    assert count == "{count} violations not shown"
-    assert (event, told) == (level, text)
-    assert text.format(**fields).count("{") == 0
 
 
 def test_without_headers_nobody_gets_them(plane: Any) -> None:

@@ -1,0 +1,48 @@
+"""The monitoring port of a server: its endpoints, and the page that lists them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from framework.monitor import HttpServer, root_page
+from framework.wire.version import NATS_VERSION
+
+if TYPE_CHECKING:
+    import socket
+    import ssl
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from structlog.typing import FilteringBoundLogger
+
+    from framework.spec import MonitorEndpoint
+
+
+async def start_monitor(
+    endpoints: Sequence[MonitorEndpoint],
+    sock: socket.socket,
+    *,
+    base_path: str,
+    tls: ssl.SSLContext | None,
+    log: FilteringBoundLogger,
+) -> HttpServer:
+    """Answer on a socket that listens already, and return what does so.
+
+    Args:
+        endpoints: Of the core and of plugins; those without a path are left out.
+        sock: Bound.
+        base_path: Empty, or `/` and more; stands before every path.
+        tls: None: plain HTTP.
+        log: The server's logger.
+    """
+    page = root_page(endpoints, base_path, f"framework, NATS {NATS_VERSION}")
+
+    async def answer_root(_query: Mapping[str, str]) -> object:
+        return page
+
+    routes: dict[str, Callable[[Mapping[str, str]], Awaitable[object]]] = {
+        base_path + endpoint.path: endpoint.answer for endpoint in endpoints if endpoint.path
+    }
+    routes[base_path or "/"] = answer_root
+    server = HttpServer(routes, log=log)
+    await server.start([sock], tls=tls)
+    return server
