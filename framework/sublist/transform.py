@@ -79,6 +79,8 @@ def _pattern(name: str) -> re.Pattern[str]:
 
 _PATTERNS: Final = {name: _pattern(name) for name in _NAMES}
 _WHOLE_NUMBER: Final = re.compile(r"[+-]?[0-9]+")
+_CALLS: Final = re.compile(r"\{\{|\$[+-]?[0-9]")
+"""In all that is more than text; thousands of accounts import plain subjects."""
 _INT32_MAX: Final = 2**31 - 1
 _ANY: Final = "*"
 _BRACES: Final = 4
@@ -230,6 +232,8 @@ def with_numbered_wildcards(subject: str) -> str:
 
 def with_plain_wildcards(destination: str) -> tuple[str, list[int]]:
     """Write `*` for each `$n` or `wildcard(n)`; return their numbers in order, too."""
+    if not _CALLS.search(destination):
+        return destination, []
     tokens = destination.split(".")
     numbers: list[int] = []
     for at, token in enumerate(tokens):
