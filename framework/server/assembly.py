@@ -12,7 +12,7 @@ from framework.monitor import core_endpoints
 from framework.server.accounts import Accounts
 from framework.server.bridge import Bridge
 from framework.server.client_info import ClientInfoDocument
-from framework.server.client_listener import CLIENT_LISTENER, ClientListener
+from framework.server.client_listener import CLIENT_LISTENER
 from framework.server.context import Context, MonitorView
 from framework.server.dialing import Dialer
 from framework.server.entrances import Entrances
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from framework.server.plane_port import ServerPlane
     from framework.server.settings import ServerSettings
     from framework.server.stopping import StopSteps
-    from framework.spec import Authenticator, LinkId, MonitorEndpoint, TlsPeer
+    from framework.spec import Authenticator, MonitorEndpoint
     from framework.topology import ServerConfig
 
 
@@ -92,7 +92,7 @@ class Assembly:
         self.plane = make_plane(settings.limits)
         self._dispatcher = AsyncioDispatcher()
         self._system = ActorSystem(self._dispatcher, name=identity.name, on_failure=failed)
-        self.tls = TlsDesk(self.plane, tell=self._tell_of_tls, log=log)
+        self.tls = TlsDesk(self.plane, log=log)
         self.entrances = Entrances(self.plane, tls=self.tls, steps=steps)
         self._bridge = Bridge(self.plane, tls=self.tls, log=log)
         self._dialer = Dialer(self.plane, report=self._report_dial, tls=self.tls)
@@ -120,6 +120,7 @@ class Assembly:
             log=log,
         )
         self.clients = self._gate.clients
+        self.clients.tls_peers = self.tls.peers
         self.facts = self._facts_now()
         self._monitor = MonitorView(
             self.context,
@@ -289,12 +290,11 @@ class Assembly:
         bound, settings = self.entrances.http_socket, self._settings
         if bound is None:
             return
-        terms = self.tls.terms(LinkKind.CLIENT) if settings.https else None
         server = await start_monitor(
             endpoints,
             bound.sock,
             base_path=settings.http_base_path,
-            tls=terms.monitor_context if terms else None,
+            tls=self.tls.monitor_context() if settings.https else None,
             log=self._log,
         )
         self._monitor.requests = server.request_counts
@@ -321,9 +321,6 @@ class Assembly:
         self._dispatcher.close()
         for name in left:
             self._log.error("Stop: component {component} is left", component=name)
-
-    def _tell_of_tls(self, link: LinkId, peer: TlsPeer) -> None:
-        self._bridge.tell_owner(LinkKind.CLIENT, ClientListener.Secured(link, peer))
 
     def _report_dial(self, kind: LinkKind, token: int, error: str) -> None:
         self._bridge.tell_owner(kind, DialFailed(token, error))

@@ -67,16 +67,17 @@ class Bridge:
         self, plane: ServerPlane, *, tls: TlsDesk | None = None, log: FilteringBoundLogger
     ) -> None:
         self._plane = plane
-        self._tls = tls
         self._log = log
         self._owners: dict[LinkKind, ActorRef[Any]] = {}
         self._taps: dict[SinkId, _Tap] = {}
         self._watchers: dict[type, Callable[[Any], None]] = {}
-        if tls is not None:
-            self._watchers[Detached] = tls.receive_detached
         self._questions: dict[int, asyncio.Future[Any]] = {}
         self._tokens = count(1)
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._note: Callable[[Event], None] = lambda _: None
+        if tls is not None:
+            self._note = tls.receive
+            self.watch(Detached, tls.receive_detached)
 
     def start(self) -> None:
         """Begin to take events, in the running loop."""
@@ -104,7 +105,7 @@ class Bridge:
             self._tell(owner, message)
 
     def watch(self, kind: type, receive: Callable[[Any], None]) -> None:
-        """Let `receive` have all events of a class that are of no one link: `LatencySampled`."""
+        """Let `receive` have all events of a class: `LatencySampled` or `Detached`."""
         assert kind not in self._watchers
         self._watchers[kind] = receive
 
@@ -149,7 +150,6 @@ class Bridge:
     def turn(self) -> None:
         """Hand on all events that wait in the plane."""
         batches: defaultdict[LinkKind, list[Event]] = defaultdict(list)
-        tls = self._tls
         for event in self._plane.take_events():
             match event:
                 case Delivered(sink, _):
@@ -163,8 +163,7 @@ class Bridge:
                 case Detached() | LatencySampled():
                     self._watched(event)
                 case _:
-                    if tls is not None and tls.is_used:
-                        tls.receive(event)
+                    self._note(event)
                     batches[event.kind].append(event)
         for kind, events in batches.items():
             owner = self._owners.get(kind)

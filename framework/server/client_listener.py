@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from framework.server.client_row import Client
     from framework.server.clients import Clients
     from framework.server.logins import Question
-    from framework.spec import LinkId, TlsPeer
+    from framework.spec import LinkId
 
 CLIENT_LISTENER: Final = "client_listener"
 """Name of its ComponentSpec."""
@@ -45,13 +45,6 @@ class ClientListener(Component):
         """None: about those in any account."""
         done: Reply[None] | None = None
         """Is set when all were asked about."""
-
-    @dataclass(frozen=True, slots=True)
-    class Secured:
-        """A client and its end have agreed on TLS; comes before its CONNECT."""
-
-        link: LinkId
-        peer: TlsPeer
 
     @dataclass(frozen=True, slots=True)
     class AccountsChanged:
@@ -89,8 +82,6 @@ class ClientListener(Component):
         match message:
             case LinkEvents(events):
                 self._clients.receive(events)
-            case self.Secured(link, peer):
-                self._clients.set_tls(link, peer)
             case self._LoginAnswered(link, outcome):
                 self._clients.receive_answer(link, outcome)
             case self.AccountsChanged(names):

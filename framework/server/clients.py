@@ -37,7 +37,7 @@ from framework.wire.document import parse_document
 from framework.wire.info import ClientConnect
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, MutableMapping, Sequence
 
     from structlog.typing import FilteringBoundLogger
 
@@ -86,6 +86,8 @@ class Clients:
         """The latest that are gone, oldest first."""
         self.watchers: list[ClientWatcher] = []
         """Who hears of clients inside the server."""
+        self.tls_peers: MutableMapping[LinkId, TlsPeer] = {}
+        """Of links that speak TLS, from before their CONNECT to their end."""
         self.ask: Callable[[Question], None] | None = None
         """Asks an authenticator, whose answer comes to `receive_answer`."""
         self._plane = plane
@@ -113,12 +115,6 @@ class Clients:
             waiting_max: Clients that may be there without having logged in.
         """
         self._logins.replace(authenticators, waiting_max=waiting_max)
-
-    def set_tls(self, link: LinkId, peer: TlsPeer) -> None:
-        """Take note of what a client and its end have agreed on; before its CONNECT."""
-        client = self._table.get(link)
-        if client:
-            client.tls = peer
 
     def __len__(self) -> int:
         """Return how many are open."""
@@ -180,6 +176,7 @@ class Clients:
         if client is None or client.is_closing:
             return
         client.has_greeted = True
+        client.tls = self.tls_peers.get(event.link)
         try:
             connect = parse_document(ClientConnect, event.document)
             check_connect(connect, headers=self._headers)
@@ -261,6 +258,7 @@ class Clients:
     def _receive_closed(self, event: Closed, *, debug: bool) -> None:
         client = self._table.remove(event.link)
         self._logins.forget(event.link)
+        self.tls_peers.pop(event.link, None)
         if client is None:
             return
         self.changes.forget(client)

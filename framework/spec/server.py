@@ -136,7 +136,7 @@ class ServerContext(Protocol):
     def configure_tls(self, kind: LinkKind, settings: TlsSettings | None) -> None:
         """Put other settings in force for links of `kind` that begin from now on; checked before.
 
-        Whether such links speak TLS at all does not change.
+        None: they are plain.
         """
         ...
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from selectors import EVENT_READ, EVENT_WRITE
 from typing import TYPE_CHECKING
 
+from typing_extensions import override
+
 from framework.server.tls.handshake_errors import NO_TLS_TEXT, problem_text
 from framework.server.tls.limits import HANDSHAKES_MAX, RECORD_BYTES_MAX
 from framework.server.tls.secured import Secured
@@ -79,6 +81,8 @@ class Handshaker(SelectorThread):
         super().__init__("tls-handshakes", failed=failed)
         self._running = 0
         self._waiting: deque[Handshake] = deque()
+        self.under_way: set[Handshake | Hearing] = set()
+        """Whatever is not over, also what waits for a place."""
 
     def shake(
         self,
@@ -116,6 +120,11 @@ class Handshaker(SelectorThread):
         if self._waiting:
             self.call(self._admit_next)  # not at once: a thousand may fail one after the other
 
+    @override
+    def abandon_all(self) -> None:
+        for work in tuple(self.under_way):
+            work.abandon()
+
     def _admit_next(self) -> None:
         if self._waiting and self._running < HANDSHAKES_MAX:
             self.admit(self._waiting.popleft())
@@ -150,10 +159,11 @@ class Handshake:
 
     def give_up(self) -> None:
         """End it: nobody wants it any more. Any thread."""
-        self._thread.call(self._abandon)
+        self._thread.call(self.abandon)
 
     def queue(self) -> None:
         """Begin when there is a place; the time runs from now on."""
+        self._thread.under_way.add(self)
         self._alarm = self._thread.call_later(self._terms.timeout_s, self._time_out)
         self._thread.admit(self)
 
@@ -219,7 +229,8 @@ class Handshake:
     def _time_out(self) -> None:
         self._end(TimedOut())
 
-    def _abandon(self) -> None:
+    def abandon(self) -> None:
+        """End it now, and close the socket."""
         if not self._is_over:
             self._leave()
             self._sock.close()
@@ -232,6 +243,7 @@ class Handshake:
 
     def _leave(self) -> None:
         self._is_over = True
+        self._thread.under_way.discard(self)
         if self._alarm:
             self._alarm.cancel()
         self._thread.watch(self._sock, 0, self._go_on)
@@ -263,14 +275,16 @@ class Hearing:
 
     def begin(self) -> None:
         """Begin to wait."""
+        self._thread.under_way.add(self)
         self._alarm = self._thread.call_later(self._timeout_s, self._end)
         self._thread.watch(self._sock, EVENT_READ, self._end)
 
     def give_up(self) -> None:
         """End it, and close the socket. Any thread."""
-        self._thread.call(self._abandon)
+        self._thread.call(self.abandon)
 
-    def _abandon(self) -> None:
+    def abandon(self) -> None:
+        """End it now, and close the socket."""
         if self._leave():
             self._sock.close()
 
@@ -287,6 +301,7 @@ class Hearing:
             return False
         self._alarm.cancel()
         self._alarm = None
+        self._thread.under_way.discard(self)
         self._thread.watch(self._sock, 0, self._end)
         return True
 

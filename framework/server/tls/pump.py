@@ -12,6 +12,8 @@ import ssl
 from selectors import EVENT_READ, EVENT_WRITE
 from typing import TYPE_CHECKING, cast
 
+from typing_extensions import override
+
 from framework.server.tls.limits import (
     BATCH_BYTES,
     FLUSH_DEADLINE_S,
@@ -38,6 +40,7 @@ class Pump(SelectorThread):
         self.buffer = memoryview(bytearray(BATCH_BYTES))
         """Of every connection in turn; nothing stays in it."""
         self.sessions: set[Session] = set()
+        self._is_winding_up = False
 
     def add(self, secured: Secured) -> tuple[Session, socket.socket]:
         """Begin to serve a connection; return the end of the pair for the plane. Any thread."""
@@ -46,7 +49,7 @@ class Pump(SelectorThread):
         self.call(session.begin)
         return session, theirs
 
-    def end(self, session: Session, *, at_once: bool) -> None:
+    def close(self, session: Session, *, at_once: bool) -> None:
         """End a connection whose link has ended. Any thread.
 
         Args:
@@ -54,6 +57,26 @@ class Pump(SelectorThread):
             at_once: The peer is too slow already; else it may take what waits.
         """
         self.call(session.drop if at_once else session.hurry)
+
+    def forget(self, session: Session) -> None:
+        """Take note that a connection is over."""
+        self.sessions.discard(session)
+        if self._is_winding_up and not self.sessions:
+            self.end()
+
+    @override
+    def wind_up(self) -> None:
+        """Let peers take what the plane has said last."""
+        self._is_winding_up = True
+        if self.sessions:
+            self.call_later(FLUSH_DEADLINE_S, self.end)
+        else:
+            self.end()
+
+    @override
+    def abandon_all(self) -> None:
+        for session in tuple(self.sessions):
+            session.drop()
 
 
 class Session:
@@ -98,7 +121,7 @@ class Session:
         """Close both ends, whatever waits."""
         if self not in self._pump.sessions:
             return
-        self._pump.sessions.discard(self)
+        self._pump.forget(self)
         self._pump.watch(self._peer, 0, self._peer_ready)
         self._pump.watch(self._plane, 0, self._plane_ready)
         self._plane.close()

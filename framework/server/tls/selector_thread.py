@@ -56,7 +56,7 @@ class SelectorThread:
         for fd in (self._wake_reader, self._wake_writer):
             os.set_blocking(fd, False)
         self._selector.register(self._wake_reader, selectors.EVENT_READ, self._drain_wakes)
-        self._stopping = False
+        self._stopping = self._has_stopped = False
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
@@ -65,14 +65,17 @@ class SelectorThread:
 
     def stop(self, deadline_s: float) -> bool:
         """End the thread; return False when it has not ended in time and is left."""
+        if self._has_stopped:
+            return True
         if self._thread.is_alive():
-            self.call(self._end)
+            self.call(self.wind_up)
             self._thread.join(deadline_s)
             if self._thread.is_alive():
                 return False
         self._selector.close()
         os.close(self._wake_reader)
         os.close(self._wake_writer)
+        self._has_stopped = True
         return True
 
     def call(self, action: Callable[[], None]) -> None:
@@ -99,8 +102,16 @@ class SelectorThread:
         heapq.heappush(self._alarms, (due_s, next(self._alarm_numbers), alarm))
         return alarm
 
-    def _end(self) -> None:
+    def wind_up(self) -> None:
+        """Begin to end; a subclass may wait for what is under way, and calls `end` then."""
+        self.end()
+
+    def end(self) -> None:
+        """End after this turn."""
         self._stopping = True
+
+    def abandon_all(self) -> None:
+        """Close whatever is still open; the last thing that the thread does."""
 
     def _run(self) -> None:
         while not self._stopping:
@@ -109,6 +120,7 @@ class SelectorThread:
             while self._calls:
                 self._perform(self._calls.popleft())
             self._ring()
+        self._perform(self.abandon_all)
 
     def _perform(self, action: Callable[[], None]) -> None:
         try:

@@ -10,7 +10,7 @@ import contextlib
 import socket
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from framework.server.tls.handshakes import Failed, Handshaker, Heard, Shaken, TimedOut
 from framework.server.tls.limits import HANDSHAKES_WAITING_MAX
@@ -19,6 +19,7 @@ from framework.server.tls.terms import KindTerms
 from framework.spec import Closed, ClosedState, LinkKind, Opened
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable
 
     from structlog.typing import FilteringBoundLogger
@@ -61,19 +62,13 @@ class TlsDesk:
 
     Args:
         plane: Hands sockets over, and gets others.
-        tell: Told who the peer of a client's link is, before anything else comes of it.
         log: The server's logger.
     """
 
-    def __init__(
-        self,
-        plane: ServerPlane,
-        *,
-        tell: Callable[[LinkId, TlsPeer], None],
-        log: FilteringBoundLogger,
-    ) -> None:
+    def __init__(self, plane: ServerPlane, *, log: FilteringBoundLogger) -> None:
+        self.peers: dict[LinkId, TlsPeer] = {}
+        """Of clients; who looks after these takes an entry away when its link has ended."""
         self._plane = plane
-        self._tell = tell
         self._log = log
         self._terms: dict[LinkKind, KindTerms] = {}
         self._arrivals: dict[LinkId, _Arrival] = {}
@@ -109,14 +104,24 @@ class TlsDesk:
                 option="tls.curve_preferences",
             )
 
-    @property
-    def is_used(self) -> bool:
-        """Whether some connection has spoken TLS, or has tried to."""
-        return self._handshaker is not None
-
     def terms(self, kind: LinkKind) -> KindTerms | None:
         """Return what is in force for a kind; None: it is plain."""
         return self._terms.get(kind)
+
+    def monitor_context(self) -> ssl.SSLContext:
+        """Return the context for monitoring; after a reload it shows the new certificates."""
+        first = self._terms[LinkKind.CLIENT].monitor_context
+        choose_first = first.sni_callback
+
+        def hand_over(connection: ssl.SSLObject, host: str | None, context: ssl.SSLContext) -> None:
+            current = self._terms[LinkKind.CLIENT].monitor_context
+            choose = choose_first if current is first else current.sni_callback
+            connection.context = current
+            if choose:
+                choose(connection, cast("str", host), context)
+
+        first.sni_callback = hand_over
+        return first
 
     def start(self) -> None:
         """Begin, in the running loop; threads come with the first connection."""
@@ -157,6 +162,8 @@ class TlsDesk:
 
     def receive(self, event: Event) -> None:
         """Take note of what happens to links, whoever owns them."""
+        if self._handshaker is None:
+            return  # nobody has spoken TLS so far
         match event:
             case Opened(token=token) if token:
                 session = self._dialed.pop((event.kind, token), None)
@@ -178,7 +185,7 @@ class TlsDesk:
                 ClosedState.SLOW_CONSUMER_PENDING_BYTES,
                 ClosedState.SLOW_CONSUMER_WRITE_DEADLINE,
             }
-            self._pump.end(session, at_once=is_slow)
+            self._pump.close(session, at_once=is_slow)
 
     async def secure(
         self, sock: socket.socket, kind: LinkKind, token: int, server_name: str
@@ -283,7 +290,7 @@ class TlsDesk:
             cipher=shaken.peer.cipher,
         )
         if arrival.event.kind is LinkKind.CLIENT:
-            self._tell(link, shaken.peer)
+            self.peers[link] = shaken.peer
         session, end = self._threads()[1].add(shaken.secured)
         self._sessions[link] = session
         self._plane.attach(link, end)

@@ -469,7 +469,7 @@ class World:
 
     # ---- who is there
 
-    def step(self) -> None:
+    def step(self) -> None:  # noqa: C901 - one line for each thing that may happen
         """Let one thing happen."""
         chance = self.random.random()
         if chance < 0.05 or len(self.parties) < 3:

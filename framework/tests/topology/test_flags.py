@@ -70,7 +70,6 @@ def test_actions(schema):
         (["-DV=perhaps"], 'argument -DV: expected true or false, found "perhaps"'),
         (["-cluster", "nats://a@h:1"], "expected cluster password to be set"),
         (["-js"], "`-js` needs the jetstream plugin, which is not loaded"),
-        (["--tlscert", "x"], "`-tlscert` needs the tls plugin, which is not loaded"),
         (["--user", "x"], "`-user` needs the auth plugin, which is not loaded"),
     ],
 )

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import socket
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from framework.server.tls.handshakes import Handshaker
+from framework.server.tls.pump import Pump
+from framework.spec import TlsSettings
+from framework.testing.certificates import Authority
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Iterator
+
+WAIT_S = 10.0
+
+
+@pytest.fixture
+def authority(tmp_path: Any) -> Authority:
+    return Authority(tmp_path)
+
+
+@pytest.fixture
+def settings(authority: Authority) -> TlsSettings:
+    issued = authority.issue("server")
+    return TlsSettings(
+        certificates=((str(issued.cert_file), str(issued.key_file)),),
+        ca_file=str(authority.ca_file),
+    )
+
+
+@pytest.fixture
+def failures() -> Iterator[list[BaseException]]:
+    found: list[BaseException] = []
+    yield found
+
+    assert not found
+
+
+@pytest.fixture
+def handshaker(failures: list[BaseException]) -> Iterator[Handshaker]:
+    thread = Handshaker(failed=failures.append)
+    thread.start()
+    yield thread
+
+    assert thread.stop(WAIT_S)
+
+
+@pytest.fixture
+def pump(failures: list[BaseException]) -> Iterator[Pump]:
+    thread = Pump(failed=failures.append)
+    thread.start()
+    yield thread
+
+    assert thread.stop(WAIT_S)
+    assert not thread.sessions
+
+
+class Outcome:
+    """Takes what a thread reports, and lets the test wait for it."""
+
+    def __init__(self) -> None:
+        self._came = threading.Event()
+        self._found: Any = None
+
+    def __call__(self, outcome: object) -> None:
+        self._found = outcome
+        self._came.set()
+
+    def get(self) -> Any:
+        assert self._came.wait(WAIT_S)
+        return self._found
+
+
+def tcp_pair() -> tuple[socket.socket, socket.socket]:
+    """Return our end, which never blocks, and that of a peer, which waits."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        peer = socket.create_connection(listener.getsockname(), WAIT_S)
+        ours, _ = listener.accept()
+    peer.settimeout(WAIT_S)
+    ours.settimeout(0)
+    return ours, peer
+
+
+def secure(peer: socket.socket, context: ssl.SSLContext) -> Any:
+    """Shake hands as a client in a thread of its own; `join` gives the TLS socket, or an error."""
+    result: list[Any] = []
+
+    def run() -> None:
+        try:
+            result.append(context.wrap_socket(peer, server_hostname="localhost"))
+        except OSError as error:
+            result.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+
+    def join() -> Any:
+        thread.join(WAIT_S)
+        return result[0]
+
+    return join

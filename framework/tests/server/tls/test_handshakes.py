@@ -1,0 +1,160 @@
+"""Handshakes with peers that are good, bad, slow or gone."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import replace
+
+import pytest
+
+from framework.server.tls import handshakes
+from framework.server.tls.handshakes import Failed, Shaken, TimedOut
+from framework.server.tls.terms import KindTerms
+from framework.tests.server.tls.conftest import Outcome, secure, tcp_pair
+
+
+def accepted(settings, **changes):
+    return replace(KindTerms(settings).for_accepted(is_first=False), **changes)
+
+
+def test_both_ends_agree(handshaker, settings, authority):
+    ours, peer = tcp_pair()
+    outcome = Outcome()
+    handshaker.shake(ours, accepted(settings), outcome)
+    join = secure(peer, authority.client_context())
+    shaken = outcome.get()
+    with join() as theirs, shaken.secured.sock:
+        assert isinstance(shaken, Shaken)
+        assert shaken.peer.version == theirs.version().removeprefix("TLSv")
+        assert shaken.peer.cipher == theirs.cipher()[0]
+        assert shaken.peer.certificates == ()
+
+
+def test_we_dial_and_are_asked_for_our_certificate(handshaker, settings):
+    terms = KindTerms(replace(settings, verify=True))
+    here, there = tcp_pair()
+    there.settimeout(0)
+    dialed, served = Outcome(), Outcome()
+    handshaker.shake(there, terms.for_accepted(is_first=False), served)
+    handshaker.shake(here, terms.for_dialed("localhost"), dialed)
+    with dialed.get().secured.sock, served.get().secured.sock:
+        (shown,) = served.get().peer.certificates[:1]
+
+        assert dialed.get().peer.certificates[0] == shown
+
+
+def test_a_name_that_the_certificate_is_not_for(handshaker, settings):
+    terms = KindTerms(settings)
+    here, there = tcp_pair()
+    there.settimeout(0)
+    dialed, served = Outcome(), Outcome()
+    handshaker.shake(there, terms.for_accepted(is_first=False), served)
+    handshaker.shake(here, terms.for_dialed("elsewhere.test"), dialed)
+
+    assert "failed to verify certificate: Hostname mismatch" in dialed.get().problem
+    assert served.get().problem.startswith("remote error: tls: ")
+
+
+def test_garbage_is_a_probe(handshaker, settings):
+    ours, peer = tcp_pair()
+    outcome = Outcome()
+    with peer:
+        peer.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        handshaker.shake(ours, accepted(settings), outcome)
+
+        assert outcome.get() == Failed(
+            "tls: first record does not look like a TLS handshake", is_probe=True
+        )
+
+
+@pytest.mark.parametrize("said", [b"", b"\x16\x03\x01\x02\x00\x01"], ids=["nothing", "half"])
+def test_a_peer_that_goes_in_the_middle(handshaker, settings, said):
+    ours, peer = tcp_pair()
+    outcome = Outcome()
+    handshaker.shake(ours, accepted(settings), outcome)
+    with peer:
+        peer.sendall(said)
+
+    assert outcome.get() == Failed("EOF")
+
+
+def test_a_peer_that_stops_has_its_time(handshaker, settings):
+    ours, peer = tcp_pair()
+    outcome = Outcome()
+    with peer:
+        handshaker.shake(ours, accepted(settings, timeout_s=0.01), outcome)
+
+        assert outcome.get() == TimedOut()
+        assert peer.recv(1) == b""
+
+
+def test_one_that_is_given_up_reports_nothing(handshaker, settings):
+    ours, peer = tcp_pair()
+    outcome = Outcome()
+    with peer:
+        handshaker.shake(ours, accepted(settings), outcome).give_up()
+
+        assert peer.recv(1) == b""
+
+
+def test_those_beyond_the_limit_wait_for_a_place(handshaker, settings, authority, monkeypatch):
+    monkeypatch.setattr(handshakes, "HANDSHAKES_MAX", 1)
+    silent, quiet = tcp_pair()
+    ours, peer = tcp_pair()
+    first, second = Outcome(), Outcome()
+    with quiet:
+        handshaker.shake(silent, accepted(settings), first)
+        handshaker.shake(ours, accepted(settings), second)
+        join = secure(peer, authority.client_context())
+    with join(), second.get().secured.sock:
+        assert first.get() == Failed("EOF")
+
+
+def test_one_that_waits_may_time_out_or_be_given_up(handshaker, settings, monkeypatch):
+    monkeypatch.setattr(handshakes, "HANDSHAKES_MAX", 0)
+    ours, peer = tcp_pair()
+    others, other = tcp_pair()
+    outcome = Outcome()
+    with peer, other:
+        handshaker.shake(ours, accepted(settings, timeout_s=0.01), outcome)
+        handshaker.shake(others, accepted(settings), Outcome()).give_up()
+
+        assert outcome.get() == TimedOut()
+        assert other.recv(1) == b""
+
+
+@pytest.mark.parametrize("said", [b"\x16", b"C", b""])
+def test_the_first_byte_is_heard_and_left_where_it_is(handshaker, said):
+    ours, peer = tcp_pair()
+    outcome = Outcome()
+    with ours, peer:
+        handshaker.hear(ours, 10 if said else 0.01, outcome)
+        peer.sendall(said)
+        heard = outcome.get()
+
+        assert heard.first_byte == said
+        if said:
+            assert heard.sock.recv(10) == said
+
+
+def test_a_hearing_that_is_given_up_closes_the_socket(handshaker):
+    ours, peer = tcp_pair()
+    with peer:
+        handshaker.hear(ours, 10, Outcome()).give_up()
+
+        assert peer.recv(1) == b""
+
+
+def test_only_pinned_keys_pass(handshaker, settings, authority):
+    issued = authority.issue("client")
+    ours, peer = tcp_pair()
+    outcome = Outcome()
+    strict = replace(settings, verify=True, pinned=frozenset({"00" * 32}))
+    handshaker.shake(ours, accepted(strict), outcome)
+    join = secure(peer, authority.client_context(issued))
+
+    assert outcome.get() == Failed("tls: certificate not pinned")
+
+    done = join()
+    if isinstance(done, ssl.SSLSocket):
+        done.close()
