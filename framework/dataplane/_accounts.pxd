@@ -9,6 +9,7 @@ cdef Account* account_new(State* state, const char* name, size_t length) noexcep
 cdef Account* account_named(State* state, Link* link, const char* name, uint32_t length) noexcept nogil
 cdef Account* account_foreign(State* state, const char* name, uint32_t length) noexcept nogil
 cdef void account_spare(State* state, Account* account) noexcept nogil
+cdef void accounts_sweep(State* state) noexcept nogil
 cdef void account_remove(State* state, Account* account) noexcept nogil
 cdef void account_carry(State* state, Account* account, Link* route) noexcept nogil
 cdef void accounts_carry(State* state, Link* route) noexcept nogil

@@ -173,12 +173,25 @@ cdef void _free(Account* account) noexcept nogil:
 
 
 cdef void account_spare(State* state, Account* account) noexcept nogil:
-    """Free an account that never was ours when no route has interest in it any more."""
-    if account.numbered or account.sublist.count:
+    """Look at the end of the turn whether an account that never was ours can be freed: subscriptions that have ended lead to it still."""
+    if account.numbered or account.sublist.count or account.spared:
         return
-    table_remove(&state.account_names, &account.key)
-    state.foreign_count -= 1
-    _free(account)
+    account.spared = 1
+    account.next_spared = state.spared
+    state.spared = account
+
+
+cdef void accounts_sweep(State* state) noexcept nogil:
+    """Free accounts that never were ours when no route has interest in them any more."""
+    cdef Account* account
+    while state.spared != NULL:
+        account = state.spared
+        state.spared = account.next_spared
+        account.spared = 0
+        if not account.numbered and account.sublist.count == 0:
+            table_remove(&state.account_names, &account.key)
+            state.foreign_count -= 1
+            _free(account)
 
 
 cdef void _drop_local(State* state, Account* account) noexcept nogil:

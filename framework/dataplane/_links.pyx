@@ -7,7 +7,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memmove, strlen
 
-from framework.dataplane._accounts cimport account_new, account_spare, accounts_free, accounts_leave
+from framework.dataplane._accounts cimport account_new, account_spare, accounts_free, accounts_leave, accounts_sweep
 from framework.dataplane._answers cimport answers_gone, answers_tick
 from framework.dataplane._delivery cimport (
     link_cut_off, link_doom, link_info, link_say, random_next, record_chars, record_new, subscription_drop,
@@ -135,6 +135,7 @@ cdef void state_sweep(State* state) noexcept nogil:
         state.dead = subscription.next
         answers_gone(state, subscription)
         free(subscription)
+    accounts_sweep(state)
     while state.filled != NULL:
         sink = state.filled
         state.filled = sink.next_filled

@@ -247,6 +247,8 @@ cdef struct Account:
     uint32_t name_length
     uint32_t index
     uint8_t ours
+    uint8_t spared
+    # It may be freed at the end of the turn.
     uint8_t numbered
     # It has an index, since it is or was ours.
     SublistState sublist
@@ -255,6 +257,7 @@ cdef struct Account:
     Traffic traffic
     Account* next
     # Made after it; set when that one is complete, so that any thread may walk along.
+    Account* next_spared
     Link** routes
     uint32_t route_count
     uint32_t route_room
@@ -652,6 +655,7 @@ cdef struct State:
     uint32_t account_count
     uint32_t account_room
     uint32_t foreign_count
+    Account* spared
     Link** wide
     # Routes that carry every account.
     uint32_t wide_count

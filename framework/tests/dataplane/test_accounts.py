@@ -138,6 +138,20 @@ def test_what_a_route_wanted_in_accounts_that_are_not_ours_ends_with_it(talk: Ta
     assert b"RMSG X b 1\r\ny\r\n" == route.heard()
 
 
+def test_an_account_may_become_ours_in_the_turn_in_which_routes_forget_it(talk: Talk) -> None:
+    route = talk.route()
+    talk.core.feed(route.link, b"RS+ X a\r\nRS+ Y a\r\nRS- X a\r\nRS- Y a\r\nRS+ Z a\r\n", 0)
+    indexes = [talk.core.add_account(name) for name in (b"X", b"Y", b"V")]
+    talk.turn()
+    clients = [_client_in(talk, index) for index in indexes]
+    for client in clients:
+        client.say(b"SUB a 1\r\nPUB a 1\r\nx\r\n")
+
+    assert [b"MSG a 1 1\r\nx\r\n"] * 3 == [client.heard() for client in clients]
+    assert b"RS+ X a\r\nRS+ Y a\r\nRS+ V a\r\n" == route.heard()
+    assert 5 == talk.core.sublist_counters().inserts
+
+
 def test_the_subscriptions_of_accounts_that_are_not_ours_are_not_shown(talk: Talk) -> None:
     route = talk.route()
     route.say(b"RS+ X a\r\nRS+ $G b\r\n")

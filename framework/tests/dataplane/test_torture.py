@@ -309,7 +309,7 @@ class World:
 
     def published(self, message: Message) -> None:
         """Compare who has got a message."""
-        self.in_msgs += 1
+        self.in_msgs += message.source is not None
         far = message.source
         if isinstance(far, Far) and not may_publish(far.rules, far.owed, message.subject):
             far.in_msgs += 1
@@ -451,11 +451,19 @@ class World:
         act = partial(self.published, message)
         return [Said(line + message.header + message.payload + b"\r\n", act)]
 
+    def foreign(self, far: Far) -> list[Said]:
+        """Something of an account that only routes know."""
+        if far.omitted is not None:
+            return []
+        name, subject = self.random.choice((b"X", b"Y")), self.random.choice(TOKENS)
+        lines = (b"RS+ %b %b\r\n", b"RS- %b %b\r\n", b"RS- %b %b\r\n")
+        return [Said(self.random.choice(lines) % (name, subject))]
+
     def think(self, far: Far) -> None:
         """Make up what a link says next."""
         ways = (self.pub, self.pub, self.pub, self.sub, self.sub, self.unsub)
         if far.route:
-            ways = (self.remote, self.remote, self.rmsg, self.rmsg)
+            ways = (self.remote, self.remote, self.rmsg, self.rmsg, self.foreign)
         for _ in range(self.random.randint(1, 6)):
             chance = self.random.random()
             if chance < 0.01:
@@ -527,9 +535,10 @@ class World:
         far.accounts = self.random.choice(((0,), (1,), (0, 1)))
         if len(far.accounts) == 1 and self.random.random() < 0.5:
             far.omitted = far.accounts[0]
+        everything = len(far.accounts) == len(ACCOUNTS) and self.random.random() < 0.5
         self.core.register_route(
             number,
-            accounts=far.accounts,
+            accounts=None if everything else far.accounts,
             headers=far.headers,
             account_omitted=far.omitted is not None,
         )
