@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import signal
 import ssl
 import urllib.request
 
 import nats
+import psutil
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
@@ -403,6 +405,22 @@ def test_a_client_that_reads_nothing_is_cut_off(start, connect):
         server.wait_log("Slow Consumer Detected: WriteDeadline exceeded")
         with pytest.raises((ConnectionEndedError, OSError)):
             stuck.read_until(b"never")
+
+
+@pytest.mark.parametrize("kind", [OURS])
+def test_connections_hold_little_memory(start, connect, authority):
+    server = start()
+    context = authority.client_context()
+    with contextlib.ExitStack() as stack:
+
+        def more(count):
+            for _ in range(count):
+                log_in(stack.enter_context(connect(server, context=context)))
+            return psutil.Process(server.pid).memory_info().rss
+
+        before_bytes = more(20)
+
+        assert more(200) - before_bytes < 200 * 64 * 1024
 
 
 @pytest.mark.parametrize("kind", [OURS])
