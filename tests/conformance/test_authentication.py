@@ -18,6 +18,10 @@ USERS = f"""authorization {{ users: [
   {{ user: ann, password: hidden }}
   {{ user: bob, password: "{HASH}" }}
 ] }}"""
+NKEY_SEED = "SUAACAIBAEAQCAIBAEAQCAIBAEAQCAIBAEAQCAIBAEAQCAIBAEAQCAN7EY"
+NKEY_PUBLIC = "UCFIRY65OQE7DFP5KLNS2PF2LVZMUZYJX4OZIEQ36N2IQANUB5XVZ45L"
+OTHER_SEED = "SUAAEAQCAIBAEAQCAIBAEAQCAIBAEAQCAIBAEAQCAIBAEAQCAIBAEAT6EE"
+"""Of keys made for this test alone."""
 TOKEN = 'authorization { token: "hidden" }'
 MONITORED = "http: 127.0.0.1:-1\n"
 VIOLATION = b"-ERR 'Authorization Violation'"
@@ -89,6 +93,18 @@ def test_nats_py_logs_in_by_a_token(fleet, kind):
     assert try_to_connect(server, token="hidden")
     with pytest.raises(nats.errors.Error):
         try_to_connect(server, token="wrong")
+
+
+def test_nats_py_logs_in_by_an_nkey(fleet, kind):
+    server = fleet.start(
+        kind=kind, config=f"accounts {{ A {{ users: [ {{nkey: {NKEY_PUBLIC}}} ] }} }}"
+    )
+
+    assert try_to_connect(server, nkeys_seed_str=NKEY_SEED)
+    with pytest.raises(nats.errors.Error):
+        try_to_connect(server, nkeys_seed_str=OTHER_SEED)
+    with server.client() as client:
+        assert client.expect(b"INFO").document["nonce"]
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,7 @@ def users_from(values: Block) -> Users:
 def maps_certificates(values: Block) -> bool:
     """Tell whether TLS certificates say who clients are."""
     tls = values.get("tls")
-    return bool(tls and not hasattr(tls, "place") and tls.get("verify_and_map"))
+    return bool(tls and tls["verify_and_map"])
 
 
 class _Interned:
