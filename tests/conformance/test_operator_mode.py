@@ -169,16 +169,75 @@ def test_who_does_not(fleet, kind, config):
     assert said == dict.fromkeys(REFUSED, b"-ERR 'Authorization Violation'")
 
 
+def logged_in(client, jwt):
+    """Send the CONNECT of a user who signs."""
+    client.expect(b"INFO")
+    signed = USER.sign(client.info["nonce"].encode())
+    sig = base64.urlsafe_b64encode(signed).rstrip(b"=").decode()
+    client.send(
+        b"CONNECT " + json.dumps({**CONNECT_DEFAULTS, "jwt": jwt, "sig": sig}).encode() + b"\r\n"
+    )
+    client.flush()
+
+
 def test_a_scope_is_filled_in(fleet, kind, config):
     server = fleet.start(kind=kind, config=config)
     with server.client() as client:
-        client.expect(b"INFO")
-        signed = USER.sign(client.info["nonce"].encode())
-        sig = base64.urlsafe_b64encode(signed).rstrip(b"=").decode()
-        options = {**CONNECT_DEFAULTS, "jwt": scoped(), "sig": sig}
-        client.send(b"CONNECT " + json.dumps(options).encode() + b"\r\n")
-        client.flush()
+        logged_in(client, scoped())
         client.send(b"PUB u.ann 0\r\n\r\nPUB z.eu 0\r\n\r\nPUB u.bob 0\r\n\r\n")
         line = client.read_until(b"-ERR")[-1].line
 
     assert line == b"-ERR 'Permissions Violation for Publish to \"u.bob\"'"
+
+
+def test_who_may_only_answer_publishes_nothing_else(fleet, kind, config):
+    server = fleet.start(kind=kind, config=config)
+    with server.client() as client:
+        logged_in(client, user(resp={"max": 1, "ttl": 0}))
+        client.send(b"PUB a 0\r\n\r\n")
+        line = client.read_until(b"-ERR")[-1].line
+
+    assert line == b"-ERR 'Permissions Violation for Publish to \"a\"'"
+
+
+def test_a_connection_ends_with_its_claim(fleet, kind, config):
+    server = fleet.start(kind=kind, config=config)
+    with server.client() as client:
+        logged_in(client, user(exp=time.time_ns() // 1_000_000_000 + 2))
+        line = client.read_until(b"-ERR")[-1].line
+
+    assert line == b"-ERR 'User Authentication Expired'"
+
+
+LIMITED = {
+    b"-ERR 'maximum subscriptions exceeded'": ({"subs": 1}, b"SUB a 1\r\nSUB b 2\r\n"),
+    b"-ERR 'Maximum Payload Violation'": ({"payload": 2}, b"PUB a 3\r\nabc\r\n"),
+}
+
+
+@pytest.mark.parametrize("expected", LIMITED)
+def test_limits_of_a_user_hold(fleet, kind, config, expected):
+    server = fleet.start(kind=kind, config=config)
+    limit, lines = LIMITED[expected]
+    with server.client() as client:
+        logged_in(client, user(**limit))
+        client.send(lines)
+        line = client.read_until(b"-ERR")[-1].line
+
+    assert line == expected
+
+
+def test_who_is_revoked_goes_at_once(fleet, kind, config):
+    server = fleet.start(kind=kind, config=config)
+    revoking = account(PLAIN, revocations={"*": NOW_S + 1_000})
+    with server.client() as client, server.client() as operator:
+        logged_in(client, user())
+        logged_in(operator, user(signer=SYSTEM))
+        subject = f"$SYS.REQ.ACCOUNT.{PLAIN.public}.CLAIMS.UPDATE"
+        update = f"PUB {subject} answer {len(revoking)}\r\n{revoking}\r\n"
+        operator.send(b"SUB answer 1\r\n" + update.encode())
+        answer = json.loads(operator.read_until(b"MSG")[-1].body)
+        line = client.read_until(b"-ERR")[-1].line
+
+    assert answer["data"] == {"account": PLAIN.public, "code": 200, "message": "jwt updated"}
+    assert line == b"-ERR 'User Authentication Revoked'"

@@ -117,7 +117,7 @@ def test_an_unknown_account_is_resolved_once_for_all_who_wait(world, mint, log_i
 
 
 def test_an_account_that_is_nowhere_refuses_its_users(world, log_in):
-    assert world.answer(log_in()) == Refused("its account is not known")
+    assert world.answer(log_in()).detail == "its account is not known"
 
 
 @pytest.mark.parametrize("found", [OSError("no route"), RuntimeError("hidden"), "junk"])

@@ -12,7 +12,7 @@ from framework_auth.claims.account import (
 from framework_auth.claims.account_doors import AccountExport, AccountImport
 from framework_auth.claims.activation import ActivationClaims
 from framework_auth.claims.authorization import AuthorizationRequest, AuthorizationResponse
-from framework_auth.claims.errors import ClaimsError
+from framework_auth.claims.errors import ClaimsError, ExpiredError, RevokedError
 from framework_auth.claims.operator import OperatorClaims
 from framework_auth.claims.reading import Claims, read_claims, read_claims_of
 from framework_auth.claims.standard import GenericClaims, Standard
@@ -29,8 +29,10 @@ __all__ = [
     "Callout",
     "Claims",
     "ClaimsError",
+    "ExpiredError",
     "GenericClaims",
     "OperatorClaims",
+    "RevokedError",
     "Scope",
     "Standard",
     "StreamLimits",

@@ -10,3 +10,11 @@ class ClaimsError(FrameworkError):
 
     Its text is for the log: printable, at most a line, and without the token.
     """
+
+
+class ExpiredError(ClaimsError):
+    """A claim was good, and its time is over."""
+
+
+class RevokedError(ClaimsError):
+    """A claim was good, and its issuer has taken it back."""

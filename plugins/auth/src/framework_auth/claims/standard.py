@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from framework.wire.nkey import is_public_key
-from framework_auth.claims.errors import ClaimsError
+from framework_auth.claims.errors import ClaimsError, ExpiredError
 from framework_auth.claims.fields import shown
 
 if TYPE_CHECKING:
@@ -40,10 +40,11 @@ class Standard:
         """Refuse what is not valid at a time.
 
         Raises:
-            ClaimsError: It is expired, or not yet valid.
+            ExpiredError: It was valid.
+            ClaimsError: It is not yet valid.
         """
         if self.is_expired(now_s):
-            raise ClaimsError("claim is expired")
+            raise ExpiredError("claim is expired")
         if self.not_before_s > now_s:
             raise ClaimsError("claim is not yet valid")
 

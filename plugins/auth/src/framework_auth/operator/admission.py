@@ -10,7 +10,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from framework.spec import Accepted, ConnectionLimits, Permissions, SubjectRules
-from framework_auth.claims import ClaimsError, UserClaims, UserRules
+from framework_auth.claims import (
+    ClaimsError,
+    ExpiredError,
+    RevokedError,
+    UserClaims,
+    UserRules,
+)
 from framework_auth.keys import decode_signature, is_signed
 from framework_auth.operator.templates import Facts, fill_rules
 from framework_auth.operator.user_limits import is_source_allowed, time_left_s
@@ -61,14 +67,14 @@ def admit(claims: UserClaims, known: KnownAccount, now_s: float) -> Admitted:
     """
     claims.standard.check_time(now_s)
     if known.claims.standard.is_expired(now_s):
-        raise ClaimsError("account JWT has expired")
+        raise ExpiredError("account JWT has expired")
     rules = _rules_of(claims, known)
     if rules.is_proxy_required:
         raise ClaimsError("the user needs a proxy, which is not supported")
     if rules.is_bearer and known.claims.disallow_bearer:
         raise ClaimsError("account does not allow bearer tokens")
     if known.claims.is_revoked(claims.standard.subject, claims.standard.issued_s):
-        raise ClaimsError("user authentication revoked")
+        raise RevokedError("user authentication revoked")
     return Admitted(claims, rules)
 
 

@@ -8,8 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from framework.spec import Accepted, Refused
-from framework_auth.claims import ClaimsError, UserClaims, read_claims_of
+from framework.spec import Accepted, ClosedState, Refused
+from framework_auth.claims import (
+    ClaimsError,
+    ExpiredError,
+    RevokedError,
+    UserClaims,
+    read_claims_of,
+)
 from framework_auth.operator.admission import (
     Admitted,
     Proof,
@@ -71,7 +77,8 @@ class UserLogins:
             token = self._sentinel
             claims = read_claims_of(UserClaims, token)
         if self._trust.is_pinned_out(claims.account):
-            return Refused("its account is not one of resolver_pinned_accounts")
+            why = "its account is not one of resolver_pinned_accounts"
+            return Refused(why, claims.standard.subject)
         needed = NeedsAccount(claims, token)
         if self._accounts.get(claims.account) is None:
             return needed
@@ -81,11 +88,11 @@ class UserLogins:
         """Decide on a user whose account was resolved, or could not be."""
         known = self._accounts.get(needed.claims.account)
         if known is None:
-            return Refused("its account is not known")
+            return Refused("its account is not known", needed.claims.standard.subject)
         try:
             return self._decide(request, needed, known, now_s)
         except ClaimsError as error:
-            return Refused(str(error))
+            return _refused(error, needed.claims)
 
     def recheck(self, request: LoginRequest, proof: Proof, now_s: float) -> Accepted | Refused:
         """Decide again on who is connected, by what is known of the account now."""
@@ -96,7 +103,7 @@ class UserLogins:
             admitted = admit(proof.claims, known, now_s)
             end_s = check_connection(admitted.rules, request, now_s)
         except ClaimsError as error:
-            return Refused(str(error))
+            return _refused(error, proof.claims)
         return self._accept(admitted, proof, known, end_s)
 
     def _decide(
@@ -126,3 +133,15 @@ class UserLogins:
         if not token:
             raise ClaimsError("there is none")
         return read_claims_of(UserClaims, token)
+
+
+def _refused(error: ClaimsError, claims: UserClaims) -> Refused:
+    """Return the answer to a user who may not log in, or not any more."""
+    match error:
+        case RevokedError():
+            reason = ClosedState.REVOCATION
+        case ExpiredError():
+            reason = ClosedState.AUTHENTICATION_EXPIRED
+        case _:
+            reason = ClosedState.AUTHENTICATION_VIOLATION
+    return Refused(str(error), claims.standard.subject, reason)
