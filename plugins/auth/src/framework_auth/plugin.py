@@ -123,8 +123,11 @@ def framework_authenticators(server: ServerContext) -> Iterable[Authenticator]:
 @hookimpl
 def framework_reloaded(server: ServerContext, diff: ConfigDiff) -> None:
     """Put users and accounts of the new configuration in force."""
-    is_ours = any(change.path.partition(".")[0] in _OURS for change in diff.changes)
-    if not is_ours or operator_mode(server):
+    mode = operator_mode(server)
+    if mode:
+        mode.reload()
+        return
+    if not any(change.path.partition(".")[0] in _OURS for change in diff.changes):
         return
     _directory(server).replace(users_from(server.config.values))
     _warn(server)

@@ -215,6 +215,24 @@ def test_an_update_of_an_account_that_nobody_uses_waits_for_its_users(world, min
     assert world.book == {}
 
 
+def test_a_reload_finds_what_has_changed(world, mint, log_in):
+    name = mint.account.public
+    world.tokens[name] = mint.account_token()
+    world.answer(log_in())
+    world.keeper.tell(AccountKeeper.Reload())
+    world.dispatcher.run_for(2 * LOAD_S)
+    assert world.rechecked == []
+    world.tokens[name] = mint.account_token(limits={"conn": 3})
+    world.keeper.tell(AccountKeeper.Reload())
+    world.dispatcher.run_for(2 * LOAD_S)
+    del world.tokens[name]
+    world.keeper.tell(AccountKeeper.Reload())
+    world.dispatcher.run_for(2 * LOAD_S)
+
+    assert world.book[name].limits.max_connections == 3
+    assert world.rechecked == [name]
+
+
 def test_a_removed_account_is_gone(world, mint, log_in):
     name = mint.account.public
     world.tokens[name] = mint.account_token()

@@ -81,6 +81,16 @@ class AccountKeeper(Component):
         reply: Reply[None]
 
     @dataclass(frozen=True, slots=True)
+    class Reload:
+        """Message: look at all known accounts again, where they come from."""
+
+    @dataclass(frozen=True, slots=True)
+    class _Reloaded:
+        name: str
+        outcome: object
+        """As in `_Loaded`."""
+
+    @dataclass(frozen=True, slots=True)
     class _Loaded:
         name: str
         outcome: object
@@ -143,14 +153,30 @@ class AccountKeeper(Component):
             case self.Remove(name, reply):
                 self._remove(name)
                 reply.set(None)
+            case self.Reload():
+                self._reload()
+            case _:
+                self._receive_outcome(message)
+
+    def _receive_outcome(self, message: object) -> None:
+        """Take what this actor has asked for itself."""
+        match message:
             case self._Loaded(name, outcome):
                 self._receive_loaded(name, outcome)
             case self._Answered(name, outcome):
                 self._receive_answered(name, outcome)
+            case self._Reloaded(name, outcome) if isinstance(outcome, str):
+                self._update(name, outcome)
+            case self._Reloaded():
+                return  # gone, or not to be had now: what is known stays
             case self._SomethingEnds():
                 self._receive_end()
             case _:
                 super().on_receive(message)
+
+    def _reload(self) -> None:
+        for name in self._known.names():
+            self.run_blocking(self._load, name, answer=partial(self._Reloaded, name))
 
     def _log_in(self, login: LogIn) -> None:
         self._follow(login, self._logins.begin(login.request, self._wall_s()))

@@ -82,6 +82,10 @@ class ClaimsDirectory(Component):
         pack: str = field(repr=False)
 
     @dataclass(frozen=True, slots=True)
+    class Reload:
+        """Message: read the directory again; somebody may have changed it by hand."""
+
+    @dataclass(frozen=True, slots=True)
     class PeerCame:
         """Message: there is one more server."""
 
@@ -162,6 +166,8 @@ class ClaimsDirectory(Component):
                 self._receive_compare(message)
             case self.Merge(pack):
                 self._receive_merge(pack)
+            case self.Reload():
+                self.run_blocking(self._store.open, answer=self._Opened)
             case self.PeerCame() | self._CompareDue():
                 self._receive_due(message)
             case self._AskedTooLong(name):

@@ -30,6 +30,10 @@ class KnownAccounts:
         """Return an account that is known."""
         return self._accounts.get(name)
 
+    def names(self) -> Sequence[str]:
+        """Return the public keys of all that are known."""
+        return tuple(self._accounts)
+
     def put(self, known: KnownAccount, now_s: float) -> Sequence[BuiltAccount]:
         """Add an account, or put a new version of it in force.
 

@@ -149,6 +149,12 @@ class OperatorMode:
                 account=account,
             )
 
+    def reload(self) -> None:
+        """Look again at accounts, where they come from."""
+        self._server.component(ACCOUNT_KEEPER).tell(AccountKeeper.Reload())
+        if self._sources.directory is not None:
+            self._server.component(CLAIMS_DIRECTORY).tell(ClaimsDirectory.Reload())
+
     def receive_peer(self, change: int) -> None:
         """Take note of a connection to another server that came (1) or went (-1)."""
         self.peers_count += change
