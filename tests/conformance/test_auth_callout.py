@@ -91,12 +91,17 @@ async def ignore(_error):
     pass
 
 
-async def try_to_connect(server, **options):
-    """Return whether a client logs in and hears itself, and what it was told that was wrong."""
+async def try_to_connect(server, *, is_limited=False, **options):
+    """Return whether a client logs in and hears itself, and what it was told that was wrong.
+
+    Who is limited publishes something forbidden, and waits until it is told.
+    """
     problems = []
+    told = asyncio.Event()
 
     async def note(error):
         problems.append(str(error))
+        told.set()
 
     client = nats.NATS()
     try:
@@ -105,8 +110,9 @@ async def try_to_connect(server, **options):
         subscription = await client.subscribe("hello")
         await client.publish("hello", b"there")
         message = await subscription.next_msg(timeout=10)
-        await client.publish("forbidden", b"")
-        await client.flush()
+        if is_limited:
+            await client.publish("forbidden", b"")
+            await asyncio.wait_for(told.wait(), 10)
     except nats.errors.Error:
         return False, problems
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
@@ -76,14 +77,10 @@ def with_callout(server: ServerContext, inner: Authenticator | None) -> Authenti
     if settings is None:
         return inner
     gate = CalloutGate(settings, server, inner)
-    return Authenticator(
-        name="authorization",
-        authenticate=gate.authenticate,
-        recheck=gate.recheck,
-        timeout_s=_timeout_s(server),
-        wants_nonce=True,
-        lets_anybody_in=inner is not None and inner.lets_anybody_in,
+    shell = inner or Authenticator(
+        name="authorization", authenticate=gate.authenticate, timeout_s=_timeout_s(server)
     )
+    return replace(shell, authenticate=gate.authenticate, recheck=gate.recheck, wants_nonce=True)
 
 
 def _ask_service(
