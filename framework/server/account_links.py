@@ -76,10 +76,6 @@ class AccountLinks:
         """Return the accounts that import something of another."""
         return tuple(self._importers.get(exporter, ()))
 
-    def missing(self) -> Sequence[str]:
-        """Return the accounts that others import from, and that are not known."""
-        return tuple(name for name in self._importers if name not in self._specs)
-
     def plain_tables(self, name: str) -> AccountTables:
         """Return what a known account does to messages when nothing but the system's counts."""
         return AccountTables(service_imports=self._system_doors(self._specs[name]))

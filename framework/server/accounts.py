@@ -108,10 +108,6 @@ class Accounts(AccountBook):
         """Return the imports of an account that do nothing, and why."""
         return self._shut.get(name, ())
 
-    def missing(self) -> Sequence[str]:
-        """Return the accounts that others import from, and that are not known."""
-        return self._links.missing()
-
     @override
     def put(self, specs: Sequence[AccountSpec]) -> None:
         self._change(specs, ())

@@ -192,6 +192,22 @@ class ClientChanges:
                 else:
                     self._update(client, client.accepted, spec)
 
+    def rebalance(self, account: str) -> None:
+        """Close the latest of an account that has too many, now that other servers have more.
+
+        They do the same, so that more may go than need to; clients come again.
+
+        Source: nats-server `accounts.go`, `updateRemoteServer`.
+        """
+        spec = self._accounts.get(account)
+        room = self._room(spec) if spec else None
+        if room is None:
+            return
+        inside = [it for it in self._table.inside(account) if not it.is_closing]
+        surplus = len(inside) + self.remote_count(account) - room
+        for client in inside[::-1][: max(surplus, 0)]:
+            self.close(client, ClosedState.MAX_ACCOUNT_CONNECTIONS_EXCEEDED)
+
     def recheck(self, clients: Sequence[Client]) -> None:
         """Ask authenticators whether those who are in may stay, and as what.
 

@@ -6,8 +6,12 @@ A machine. Source: nats-server `accounts.go`, `updateRemoteServer`, `removeRemot
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from framework.server.system.limits import REMOTE_ACCOUNTS_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +26,8 @@ class RemoteCounts:
     """Counts by account and by server; a server that has none takes no room."""
 
     def __init__(self) -> None:
+        self.changed: Callable[[str], None] = lambda _: None
+        """Told of an account that has other numbers elsewhere, after it has."""
         self._accounts: dict[str, dict[str, Counts]] = {}
         self._size = 0
 
@@ -32,12 +38,13 @@ class RemoteCounts:
             return False
         if counts == Counts():
             self._remove(account, server_id)
-            return True
-        if server_id not in servers:
-            if self._size >= REMOTE_ACCOUNTS_MAX:
-                return False
-            self._size += 1
-        self._accounts.setdefault(account, {})[server_id] = counts
+        else:
+            if server_id not in servers:
+                if self._size >= REMOTE_ACCOUNTS_MAX:
+                    return False
+                self._size += 1
+            self._accounts.setdefault(account, {})[server_id] = counts
+        self.changed(account)
         return True
 
     def receive_leaving(self, server_id: str) -> None:

@@ -74,6 +74,7 @@ class SystemAccount:
         self._source = source
         self._service_of = service_of
         self._remote_counts = RemoteCounts()
+        self._remote_counts.changed = clients.changes.rebalance
         self._services: Sequence[ServiceSpec] | None = None
         self._served = ""
         """Name of the account in which all this happens; empty: in none."""

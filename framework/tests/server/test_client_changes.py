@@ -154,8 +154,7 @@ def test_the_nonce_and_the_tls_session_reach_the_authenticator(world: World) -> 
     peer = TlsPeer(version="1.3", cipher="TLS_AES_128_GCM_SHA256")
     kind = LinkKind.CLIENT
     world.tell(Opened(1, kind, 1, "::1", 5, 0, 0, b"sign this"))
-    world.listener.tell(ClientListener.Secured(1, peer))
-    world.listener.tell(ClientListener.Secured(7, peer))
+    world.clients.tls_peers[1] = peer
     world.tell(Greeting(1, kind, "CONNECT", b'{"user":"joe"}', parked=True))
 
     (request,) = world.requests
@@ -163,6 +162,8 @@ def test_the_nonce_and_the_tls_session_reach_the_authenticator(world: World) -> 
     identity = world.clients.identity_of(1)
     assert identity
     assert (identity.account, identity.tls) == ("A", peer)
+    world.hang_up(1)
+    assert not world.clients.tls_peers
 
 
 def test_who_may_do_everything_costs_the_plane_nothing(world: World) -> None:
@@ -236,6 +237,19 @@ def test_clients_on_other_servers_count_too(world: World) -> None:
     assert [reason for _, reason, _ in world.closed()] == [
         ClosedState.MAX_ACCOUNT_CONNECTIONS_EXCEEDED
     ]
+
+
+def test_the_latest_go_when_an_account_has_too_many_together_with_other_servers(
+    world: World,
+) -> None:
+    world.put("A", limits=AccountLimits(max_connections=3))
+    for link in (1, 2, 3):
+        world.log_in(link)
+    world.clients.changes.remote_count = {"A": 2, "B": 9}.__getitem__
+    for account in ("B", "A", "unknown"):
+        world.clients.changes.rebalance(account)
+
+    assert [link for link, _, _ in world.closed()] == [3, 2]
 
 
 @pytest.mark.parametrize(

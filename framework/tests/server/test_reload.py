@@ -28,13 +28,13 @@ class World:
         self.server: ServerProcess
 
     def begin(self, *people: str, more: str = "") -> None:
-        self._write(people, more)
+        self.write(people, more)
         arguments = ("-c", str(self._config), "--plugin", str(PLUGIN), "-D")
         self.server = self._start(*arguments, port=None)
 
     def reload(self, *people: str, more: str = "") -> None:
         """Return when the reload is answered: all of it is in force."""
-        self._write(people, more)
+        self.write(people, more)
         self.server.signal(signal.SIGHUP)
         self._reloads += 1
         self.server.wait_log("Reloaded server configuration", count=self._reloads)
@@ -44,7 +44,7 @@ class World:
         client.log_in(user=user, **{"pass": user[0]})
         return client
 
-    def _write(self, people: tuple[str, ...], more: str) -> None:
+    def write(self, people: tuple[str, ...], more: str) -> None:
         block = "people {\n" + "\n".join(people) + "\n}\n" if people else ""
         self._config.write_text(f"port: -1\nserver_name: s\n{block}{more}\n")
 
@@ -145,7 +145,7 @@ def test_logins_can_become_necessary_and_unnecessary(world: World) -> None:
 def test_what_a_plugin_cannot_follow_refuses_the_reload_as_a_whole(world: World) -> None:
     world.begin(JOE)
     with world.log_in("joe") as joe:
-        world._write((JOE, "nobody { pass: n, account: A }"), "max_payload: 9")
+        world.write((JOE, "nobody { pass: n, account: A }"), "max_payload: 9")
         world.server.signal(signal.SIGHUP)
         world.server.wait_log("Failed to reload server configuration: .*it.conf:3.*nobody can't")
 
