@@ -130,15 +130,7 @@ class Assembly:
             accounts=self.accounts,
             client_info=self.client_info,
         )
-        self._system_account = SystemAccount(
-            self.context,
-            source=self._monitor,
-            clients=self.clients,
-            client_info=self.client_info,
-            traits=self._traits,
-            reload=reload,
-            service_of=self.accounts.sampled.service_of,
-        )
+        self._system_account = self._make_system_account(reload)
         self._components: Sequence[ComponentSpec] = ()
         self._listeners: Sequence[ListenerSpec] = ()
 
@@ -327,6 +319,17 @@ class Assembly:
 
     def _check_well(self) -> str | None:
         return None if self.is_well else "not accepting clients"
+
+    def _make_system_account(self, reload: Callable[[], Awaitable[object]]) -> SystemAccount:
+        return SystemAccount(
+            self.context,
+            source=self._monitor,
+            clients=self.clients,
+            client_info=self.client_info,
+            traits=self._traits,
+            reload=reload,
+            service_of=self.accounts.sampled.service_of,
+        )
 
     def _traits(self) -> ServerTraits:
         advertised = self._settings.client_advertise
