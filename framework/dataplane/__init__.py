@@ -23,6 +23,7 @@ from framework.dataplane.event import (
 )
 from framework.dataplane.limits import PlaneLimits
 from framework.dataplane.link import LinkId, LinkKind, LinkRow, SubscriptionRow
+from framework.dataplane.message_trace import MessageTraced, StepKind, TraceFault, TraceStep
 from framework.dataplane.sink import Overflow, SinkId
 from framework.dataplane.totals import AccountTraffic, SublistCounters, Totals
 
@@ -43,16 +44,20 @@ __all__ = [
     "LinkKind",
     "LinkRow",
     "LinksAnswered",
+    "MessageTraced",
     "Opened",
     "Overflow",
     "Plane",
     "PlaneLimits",
     "PongReceived",
     "SinkId",
+    "StepKind",
     "SublistCounters",
     "SubscriptionRow",
     "SubscriptionsAnswered",
     "Totals",
+    "TraceFault",
+    "TraceStep",
     "Traced",
     "Violated",
     "Violation",

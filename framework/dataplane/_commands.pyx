@@ -126,6 +126,7 @@ cdef void _register_route(State* state, Link* link, Command* command) noexcept n
         return
     link.headers = command.flags & FLAG_HEADERS != 0
     link.account_omitted = command.flags & FLAG_ACCOUNT_OMITTED != 0
+    link.traces = command.flags & FLAG_TRACES != 0
     link.verbose = link.pedantic = 0
     link_register(state, link)
     link.ping_due_ns = state.now_ns + SECOND_NS

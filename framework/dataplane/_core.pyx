@@ -13,7 +13,7 @@ from libc.string cimport memcpy
 
 from framework.dataplane._commands cimport (
     ADD_ACCOUNT, ANNOUNCE_INFO, ASK_LINKS, ASK_SUBSCRIPTIONS, CLOSE, CONFIRM, FLAG_ACCOUNT_OMITTED, FLAG_ALL_ACCOUNTS, FLAG_ECHO,
-    FLAG_HEADERS, FLAG_NO_RESPONDERS, FLAG_PEDANTIC, FLAG_VERBOSE, KEEP_PERMISSIONS, PUBLISH, REGISTER_ROUTE, REMOVE_ACCOUNT,
+    FLAG_HEADERS, FLAG_NO_RESPONDERS, FLAG_PEDANTIC, FLAG_TRACES, FLAG_VERBOSE, KEEP_PERMISSIONS, PUBLISH, REGISTER_ROUTE, REMOVE_ACCOUNT,
     RESUME, RESUME_CLIENT, SEND, SET_CLIENT, SET_CLIENT_INFO, SET_INFO, SET_LIMITS, SET_NAMES, SET_NONCES, SET_TABLES, SET_TRACE,
     SHELL_VERBS, SUBSCRIBE_SINK, UNSUBSCRIBE_SINK, WATCH_INTEREST, ClientTerms, command_apply, command_chars,
 )
@@ -309,7 +309,8 @@ cdef class Core:
         self._post(self._order(RESUME, link, 0, 0, b""))
 
     def register_route(
-        self, link: int, *, accounts: Sequence[int] | None = None, headers: bool = True, account_omitted: bool = False
+        self, link: int, *, accounts: Sequence[int] | None = None, headers: bool = True, account_omitted: bool = False,
+        traces: bool = True,
     ) -> None:
         """Finish a route's handshake: all local interest of its accounts is sent, then messages and interest flow.
 
@@ -318,12 +319,14 @@ cdef class Core:
             accounts: Indexes of the accounts that this connection carries. None: all, those as well that are added later.
             headers: The peer takes messages with headers.
             account_omitted: The connection carries one account, whose name is left out of its lines.
+            traces: The peer reports what becomes of messages that ask for it.
         """
         cdef Command* command = self._order(
             REGISTER_ROUTE, link, 0, 0, b"".join(int(account).to_bytes(4, "little") for account in accounts or ())
         )
         command.flags = (
             FLAG_HEADERS * bool(headers) + FLAG_ACCOUNT_OMITTED * bool(account_omitted) + FLAG_ALL_ACCOUNTS * (accounts is None)
+            + FLAG_TRACES * bool(traces)
         )
         self._post(command)
 

@@ -10,6 +10,7 @@ from framework.sublist._sublist cimport Interest, Match
 
 cdef int deliver_matched(State* state, Match* match, Message* message) noexcept nogil
 cdef bint to_subscription(State* state, Interest* interest, Message* message) noexcept nogil
+cdef bint to_route(State* state, Link* to, Message* message) noexcept nogil
 cdef int deliver(State* state, Message* message) noexcept nogil
 cdef void link_doom(State* state, Link* link, ClosedStateC reason, bint last_words, const char* detail) noexcept nogil
 cdef void link_cut_off(State* state, Link* link) noexcept nogil

@@ -400,6 +400,8 @@ cdef bint to_subscription(State* state, Interest* interest, Message* message) no
         if subscription.dead:
             return False
         delivered = sink_put(state, subscription.sink, message)
+    elif message.trace != NULL:
+        return state.passages.traced(state, subscription, message)
     else:
         delivered = _to_client(state, subscription.link, subscription, message)
     if not delivered:
@@ -410,7 +412,7 @@ cdef bint to_subscription(State* state, Interest* interest, Message* message) no
     return True
 
 
-cdef bint _to_route(State* state, Link* to, bint plain, Message* message) noexcept nogil:
+cdef bint to_route(State* state, Link* to, Message* message) noexcept nogil:
     """Write RMSG or HMSG, with the queue groups that were picked for this route; False: it can't be delivered there."""
     cdef const char* body = message.body
     cdef size_t length = message.body_length
@@ -419,6 +421,8 @@ cdef bint _to_route(State* state, Link* to, bint plain, Message* message) noexce
     cdef uint32_t which
     cdef char* room
     cdef char* at
+    if message.trace != NULL:
+        return state.passages.traced_route(state, to, message)
     if to.doomed:
         return False
     if header and not to.headers:
@@ -566,13 +570,13 @@ cdef int _serve_routes(State* state, Match* match, Message* message) noexcept no
     cdef Link* link
     if not message.routed:
         for at in range(match.remote_count):
-            served += _to_route(state, <Link*> match.remote[at].owner, True, message)
+            served += to_route(state, <Link*> match.remote[at].owner, message)
             (<Link*> match.remote[at].owner).picked = 1
     for at in range(state.pick_count):
         link = state.picks[at].link
         if not link.picked:
             link.picked = 1
-            _to_route(state, link, False, message)
+            to_route(state, link, message)
     for at in range(state.pick_count):
         state.picks[at].link.picked = 0
     if not message.routed:

@@ -5,10 +5,11 @@ from libc.string cimport memcpy
 
 from framework.dataplane._delivery cimport record_chars
 from framework.dataplane._latency cimport SampleRecord
+from framework.dataplane._message_trace cimport NO_ACCOUNT, StepRecord, TraceRecord
 from framework.dataplane._sinkbatch cimport batch_made
 from framework.dataplane._state cimport (
     RECORD_CLOSED, RECORD_CONFIRMED, RECORD_DELIVERED, RECORD_DETACHED, RECORD_ERR, RECORD_GREETING, RECORD_INTEREST, RECORD_LATENCY,
-    RECORD_LINKS, RECORD_OPENED, RECORD_PONG, RECORD_TRACE, RECORD_VIOLATED, Record, Row,
+    RECORD_LINKS, RECORD_MESSAGE_TRACE, RECORD_OPENED, RECORD_PONG, RECORD_TRACE, RECORD_VIOLATED, Record, Row,
 )
 from framework.dataplane._violations cimport ViolationRecord
 
@@ -17,10 +18,13 @@ from framework.dataplane.event import (
     PongReceived, SubscriptionsAnswered, Traced, Violated, Violation,
 )
 from framework.dataplane.link import LinkKind, LinkRow, SubscriptionRow
+from framework.dataplane.message_trace import MessageTraced, StepKind, TraceFault, TraceStep
 from framework.wire.closed_state import ClosedState
 
 KINDS = tuple(LinkKind)
 VIOLATIONS = tuple(Violation)
+STEPS = tuple(StepKind)
+FAULTS = tuple(TraceFault)
 REASONS = {int(reason): reason for reason in ClosedState}
 
 
@@ -81,6 +85,40 @@ cdef object _sample_made(Record* record):
     )
 
 
+cdef object _steps_made(const char* at, size_t count):
+    cdef StepRecord step
+    steps = []
+    for _ in range(count):
+        memcpy(&step, at, sizeof(step))
+        at += sizeof(step)
+        first = at[: step.lengths[0]]
+        at += step.lengths[0]
+        second = at[: step.lengths[1]]
+        at += step.lengths[1]
+        third = at[: step.lengths[2]]
+        at += step.lengths[2]
+        account = None if step.account == NO_ACCOUNT else step.account
+        steps.append(TraceStep(
+            STEPS[step.kind], account, first, second, third, step.link, KINDS[step.link_kind], step.cid, FAULTS[step.fault]
+        ))
+    return tuple(steps)
+
+
+cdef object _message_trace_made(Record* record):
+    cdef TraceRecord head
+    cdef const char* at = record_chars(record) + sizeof(head)
+    cdef int which
+    memcpy(&head, record_chars(record), sizeof(head))
+    texts = []
+    for which in range(4):
+        texts.append(at[: head.lengths[which]])
+        at += head.lengths[which]
+    return MessageTraced(
+        record.link, KINDS[record.kind], head.cid, head.account, *texts, head.size, head.hops, head.at_ns, FAULTS[head.fault],
+        _steps_made(at, head.step_count),
+    )
+
+
 cdef object event_made(Record* record):
     cdef Row* rows
     cdef size_t at
@@ -111,6 +149,8 @@ cdef object event_made(Record* record):
         )
     if record.type == RECORD_TRACE:
         return Traced(record.link, KINDS[record.kind], record.flag != 0, _text(record))
+    if record.type == RECORD_MESSAGE_TRACE:
+        return _message_trace_made(record)
     if record.type == RECORD_LATENCY:
         return _sample_made(record)
     if record.type == RECORD_ERR:

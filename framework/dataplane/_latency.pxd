@@ -22,3 +22,4 @@ cdef void sample_begin(State* state, Answer* answer, Door* door, Message* messag
 cdef void sample_answered(State* state, Answer* answer, Message* message) noexcept nogil
 cdef void sample_failed(State* state, Answer* answer, int ending) noexcept nogil
 cdef void sample_refused(State* state, Door* door, Message* message, bint with_header) noexcept nogil
+cdef bint traceparent_asks(const char* value, size_t length) noexcept nogil

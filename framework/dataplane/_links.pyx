@@ -13,6 +13,7 @@ from framework.dataplane._delivery cimport (
     link_cut_off, link_doom, link_info, link_say, random_next, record_chars, record_new, subscription_drop,
 )
 from framework.dataplane._nonces cimport nonce_give
+from framework.dataplane._message_trace cimport traced_route, traced_subscription
 from framework.dataplane._output cimport (
     block_chars, block_drop, block_new, output_discard,
 )
@@ -55,6 +56,8 @@ cdef State* state_new(Limits* limits, uint64_t seed) noexcept nogil:
     state.passages.enter = door_enter
     state.passages.passed = doors_passed
     state.passages.shadows_drop = shadows_drop
+    state.passages.traced = traced_subscription
+    state.passages.traced_route = traced_route
     state.system = <Link*> calloc(1, sizeof(Link))
     if state.system == NULL or account_new(state, b"$G", 2) == NULL:
         state_free(state)

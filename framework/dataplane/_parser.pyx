@@ -27,12 +27,15 @@ from framework.dataplane._interest cimport (
     is_literal_subject, is_valid_subject, subscription_add, subscription_find,
 )
 from framework.dataplane._mappings cimport mapping_apply
+from framework.dataplane._message_trace cimport (
+    FAULT_PUBLISH, FAULT_REPLY, TRACE_SKIPPED, step_mapped, tracing_begin, tracing_end, tracing_refused,
+)
 from framework.dataplane._output cimport output_commit, output_reserve
 from framework.dataplane._permissions cimport ALLOWED, FORBIDDEN, Allowed, may_hear, may_publish, may_subscribe, needs_filter
 from framework.dataplane._state cimport (
     AUTHENTICATION_VIOLATION, CLIENT, LINE_BYTES_MAX, MAX_CONTROL_LINE_EXCEEDED, MAX_PAYLOAD_EXCEEDED, MEMO_HEAD_BYTES, MEMO_LINE_BYTES,
     PARSE_ERROR, PROTOCOL_VIOLATION, QUEUES_MAX, RECORD_ERR, RECORD_GREETING, RECORD_PONG, REFERENCE_BYTES,
-    ROUTE, ROUTE_CONTROL_LINE_FACTOR, SYSTEM, Account, Block, ClosedStateC, Link, Memo, Message, Record, State,
+    ROUTE, ROUTE_CONTROL_LINE_FACTOR, SYSTEM, Account, Block, ClosedStateC, Link, Memo, Message, MessageTrace, Record, State,
     Subscription,
 )
 from framework.dataplane._violations cimport (
@@ -372,6 +375,7 @@ cdef char* _repeat(State* state, Link* link, char* at, char* end, Block* block) 
     message.queue_count = 0
     message.hops = NULL
     message.routed = 0
+    message.trace = NULL
     while True:
         message.body = at + memo.line_length
         deliver_matched(state, memo.match, &message)
@@ -417,10 +421,60 @@ cdef Allowed _check_publish(State* state, Link* link, Message* message, Match** 
         allowed = may_publish(state, link, message.subject, message.subject_length, match[0])
     if allowed == FORBIDDEN:
         violation_say(state, link, PUBLISH_SUBJECT, message.subject, message.subject_length, NULL, 0, NULL, 0)
+        tracing_refused(message, FAULT_PUBLISH, message.subject, message.subject_length)
     elif message.reply_length and is_reserved_reply(message.reply, message.reply_length):
         violation_say(state, link, PUBLISH_REPLY, message.reply, message.reply_length, NULL, 0, NULL, 0)
+        tracing_refused(message, FAULT_REPLY, message.reply, message.reply_length)
         return FORBIDDEN
     return allowed
+
+
+cdef Allowed _send(State* state, Link* link, Message* message, bint* mapped) noexcept nogil:
+    """Map what a client publishes, look whether it may, and deliver it.
+
+    Args:
+        mapped: Set when a mapping had to do with it.
+    """
+    cdef Allowed allowed = ALLOWED
+    cdef Match* match = NULL
+    cdef int served
+    if link.kind == CLIENT:
+        if link.account.tables != NULL:
+            mapped[0] = mapping_apply(state, message)
+            if message.trace != NULL and mapped[0]:
+                step_mapped(message)
+        if message.subject_length:
+            # Else a mapping has lost it.
+            allowed = _check_publish(state, link, message, &match)
+        if allowed == FORBIDDEN:
+            return allowed
+    if link.verbose:
+        link_say(state, link, b"+OK\r\n")
+    served = deliver_matched(state, match, message) if match != NULL else deliver(state, message)
+    if served == 0 and message.reply_length and link.no_responders and not link.doomed:
+        _no_responders(state, message)
+    return allowed
+
+
+cdef Allowed _send_traced(State* state, Link* link, Message* message) noexcept nogil:
+    """Send a message with a header block, which may ask what becomes of it."""
+    cdef MessageTrace made
+    cdef bint mapped = False
+    cdef Allowed allowed = FORBIDDEN
+    if link.kind == SYSTEM:
+        return _send(state, link, message, &mapped)
+    if tracing_begin(state, message, &made) != TRACE_SKIPPED:
+        allowed = _send(state, link, message, &mapped)
+    tracing_end(state, message, &made)
+    return allowed
+
+
+cdef void _deliver_routed(State* state, Message* message) noexcept nogil:
+    """Deliver a route's message with a header block."""
+    cdef MessageTrace made
+    if tracing_begin(state, message, &made) != TRACE_SKIPPED:
+        deliver(state, message)
+    tracing_end(state, message, &made)
 
 
 cdef char* _publish(
@@ -431,10 +485,8 @@ cdef char* _publish(
     cdef uint32_t sizes = 2 if headers else 1
     cdef int64_t total, header = 0
     cdef char* rest
-    cdef int served
-    cdef Allowed allowed = ALLOWED
+    cdef Allowed allowed
     cdef bint mapped = False
-    cdef Match* match = NULL
     if words.count != 1 + sizes and words.count != 2 + sizes:
         _refuse(state, link, PROTOCOL_VIOLATION, b"Unknown Protocol Operation", b"wrong number of words in PUB")
         return NULL
@@ -459,25 +511,14 @@ cdef char* _publish(
     message.queue_count = 0
     message.hops = NULL
     message.routed = 0
+    message.trace = NULL
     rest = _take_body(state, link, &message, line, body, end, need)
     if rest == NULL:
         return NULL
     _count_in(state, link, link.account, 1, total)
     if link.pedantic and not is_literal_subject(message.subject, message.subject_length):
         _complain(state, link, b"Invalid Publish Subject")
-    if link.kind == CLIENT:
-        if link.account.tables != NULL:
-            mapped = mapping_apply(state, &message)
-        if message.subject_length:
-            # Else a mapping has lost it.
-            allowed = _check_publish(state, link, &message, &match)
-        if allowed == FORBIDDEN:
-            return rest
-    if link.verbose:
-        link_say(state, link, b"+OK\r\n")
-    served = deliver_matched(state, match, &message) if match != NULL else deliver(state, &message)
-    if served == 0 and message.reply_length and link.no_responders and not link.doomed:
-        _no_responders(state, &message)
+    allowed = _send_traced(state, link, &message) if header else _send(state, link, &message, &mapped)
     if (not mapped and not link.verbose and not state.trace and not headers and message.reply_length == 0 and not link.pedantic
             and body - line <= MEMO_LINE_BYTES and allowed == ALLOWED):
         _remember(state, link, line, body - line, &message)
@@ -518,6 +559,7 @@ cdef char* _routed(
     message.queue_count = 0
     message.hops = NULL
     message.routed = 1
+    message.trace = NULL
     if last > first:
         if words.lengths[first] == 1 and words.words[first][0] == c"|":
             first += 1
@@ -540,7 +582,11 @@ cdef char* _routed(
         return NULL
     message.account = link.account if link.account_omitted else account_named(state, link, words.words[0], words.lengths[0])
     _count_in(state, link, message.account, 1, total)
-    if message.account != NULL and message.account.ours:
+    if message.account == NULL or not message.account.ours:
+        return rest
+    if header:
+        _deliver_routed(state, &message)
+    else:
         deliver(state, &message)
     return rest
 

@@ -17,9 +17,11 @@ from framework.dataplane._headers cimport header_set
 from framework.dataplane._info cimport info_put, info_room
 from framework.dataplane._latency cimport sample_answered, sample_begin, sample_refused, sample_wanted
 from framework.dataplane._mappings cimport is_acknowledgement, mapping_select, room_for
+from framework.dataplane._message_trace cimport step_service
 from framework.dataplane._output cimport block_drop
 from framework.dataplane._state cimport (
-    CLIENT, HOPS_MAX, ROUTE, SERVICE_DOOR, STREAM_DOOR, Account, Answer, Block, Door, Hop, Message, State, Subscription, Tables,
+    CLIENT, HOPS_MAX, ROUTE, SERVICE_DOOR, STREAM_DOOR, Account, Answer, Block, Door, Hop, Message, MessageTrace, State, Subscription,
+    Tables,
 )
 from framework.dataplane._streams cimport shadow_enter
 from framework.sublist._bytes cimport COPY_SLACK
@@ -42,6 +44,8 @@ cdef struct Passage:
     Block* block
     char reply[32]
     # Of its own: the way of the answer may be forgotten while the message is delivered.
+    char trace_reply[32]
+    size_t trace_reply_length
 
 
 # ---- doors in the sublist ------------------------------------------------------------------------------------------------
@@ -151,6 +155,7 @@ cdef void _begin(Passage* passage, Door* door, Account* into, Message* message) 
     passage.subject = passage.mapped = NULL
     passage.subject_room = passage.mapped_room = 0
     passage.block = NULL
+    passage.trace_reply_length = 0
 
 
 cdef void _end(State* state, Passage* passage) noexcept nogil:
@@ -158,6 +163,16 @@ cdef void _end(State* state, Passage* passage) noexcept nogil:
     free(passage.mapped)
     if passage.block != NULL:
         block_drop(state, passage.block)
+
+
+cdef void _set_field(State* state, Passage* passage, const char* key, size_t length, const char* value, size_t value_length) noexcept nogil:
+    """Set a header field of the message as it is behind the door."""
+    cdef Block* block = header_set(&passage.message, key, length, value, value_length)
+    if block == NULL:
+        return
+    if passage.block != NULL:
+        block_drop(state, passage.block)
+    passage.block = block
 
 
 cdef void _map(State* state, Passage* passage) noexcept nogil:
@@ -221,8 +236,65 @@ cdef void _introduce(State* state, Passage* passage, Door* door, Message* messag
         return
     length = info_put(state, message.source, full, names_server, via, info)
     if length:
-        passage.block = header_set(&passage.message, b"Nats-Request-Info", 17, info, length)
+        _set_field(state, passage, b"Nats-Request-Info", 17, info, length)
     free(info)
+
+
+cdef bint _trace(State* state, Passage* passage, Door* door, Message* message) noexcept nogil:
+    """Note that a traced request passes; what the exporter's servers report finds its way back like an answer.
+
+    Returns:
+        False: the exporter does not let anybody trace, and the message is for nothing else.
+    """
+    cdef MessageTrace* trace = message.trace
+    cdef Message asked
+    cdef Answer* answer
+    step_service(message, door.account, &passage.message)
+    if not door.allow_trace:
+        passage.message.trace = NULL
+        _set_field(state, passage, b"Nats-Trace-Dest", 15, b"trace disabled", 14)
+        return not trace.only
+    asked = message[0]
+    asked.reply = trace.destination
+    asked.reply_length = trace.destination_length
+    answer = answer_new(state, door.account, &asked, door.threshold_ns, 1, door.share)
+    if answer != NULL:
+        answer.trace = 1
+        memcpy(passage.trace_reply, answer.key.chars, answer.key.length)
+        passage.trace_reply_length = answer.key.length
+        _set_field(state, passage, b"Nats-Trace-Dest", 15, passage.trace_reply, passage.trace_reply_length)
+        # For the doors behind this one; put back when the message has passed.
+        trace.destination = passage.trace_reply
+        trace.destination_length = passage.trace_reply_length
+    return True
+
+
+cdef void _traced(State* state, Passage* passage, Message* message, const char* destination, size_t length, uint32_t hops) noexcept nogil:
+    """Put the destination back. When no server was sent the message, none will report."""
+    cdef Answer* answer
+    message.trace.destination = destination
+    message.trace.destination_length = length
+    if passage.trace_reply_length and message.trace.hops == hops:
+        answer = answer_find(passage.message.account, passage.trace_reply, passage.trace_reply_length)
+        if answer != NULL:
+            answer_end(state, answer, ENDED)
+
+
+cdef int _deliver_request(State* state, Passage* passage, Door* door, Message* message) noexcept nogil:
+    cdef MessageTrace* trace = message.trace
+    cdef const char* destination
+    cdef size_t length
+    cdef uint32_t hops
+    cdef int served = 0
+    if trace == NULL:
+        return deliver(state, &passage.message)
+    destination = trace.destination
+    length = trace.destination_length
+    hops = trace.hops
+    if _trace(state, passage, door, message):
+        served = deliver(state, &passage.message)
+    _traced(state, passage, message, destination, length, hops)
+    return served
 
 
 cdef int _request(State* state, Door* door, Message* message) noexcept nogil:
@@ -248,8 +320,8 @@ cdef int _request(State* state, Door* door, Message* message) noexcept nogil:
     else:
         _map(state, &passage)
         _introduce(state, &passage, door, message)
-        served = deliver(state, &passage.message)
-    if served == 0 and answer != NULL:
+        served = _deliver_request(state, &passage, door, message)
+    if answer != NULL and (served == 0 or (message.trace != NULL and message.trace.only)):
         _give_up(state, &passage)
     _end(state, &passage)
     return served

@@ -169,6 +169,34 @@ cdef struct Door:
     # Of a service: that in `home`.
 
 
+cdef struct MessageTrace:
+    # What is noted of a message that asks for it. Its texts lie where the message does.
+    Account* account
+    const char* destination
+    size_t destination_length
+    const char* subject
+    # As it came.
+    size_t subject_length
+    const char* header
+    size_t header_length
+    const char* hop
+    # Of the server that sent it here.
+    size_t hop_length
+    const char* refused
+    size_t refused_length
+    size_t size
+    char* steps
+    size_t steps_length
+    size_t steps_room
+    Block* block
+    # That the message lies in when its header was changed.
+    uint32_t step_count
+    uint32_t hops
+    # Servers that it was sent to.
+    uint32_t fault
+    uint8_t only
+
+
 cdef struct Tables:
     # One version of what an account does to messages. All memory of it is owned here.
     void** owned
@@ -180,6 +208,10 @@ cdef struct Tables:
     size_t stream_count
     Door* services
     size_t service_count
+    const char* trace_destination
+    # Of messages with `traceparent`; empty: they are not traced.
+    size_t trace_destination_length
+    int32_t trace_percent
 
 
 cdef struct Answer:
@@ -452,6 +484,8 @@ cdef struct Link:
     # Bytes that its last read made for each byte of it.
     char nonce[NONCE_BYTES + 1]
     # Empty: it was given none.
+    uint8_t traces
+    # A route whose server can trace messages.
     char* info
     # JSON objects that services are told about it: the brief one, then the full one.
     uint32_t info_brief
@@ -615,6 +649,8 @@ cdef struct Passages:
     bint (*enter)(State* state, Subscription* subscription, Message* message) noexcept nogil
     int (*passed)(State* state, uint32_t first, Message* message) noexcept nogil
     void (*shadows_drop)(State* state, Subscription* subscription) noexcept nogil
+    bint (*traced)(State* state, Subscription* subscription, Message* message) noexcept nogil
+    bint (*traced_route)(State* state, Link* to, Message* message) noexcept nogil
 
 
 cdef struct Shell:
@@ -756,3 +792,5 @@ cdef struct Message:
     # Imports that it came through; NULL: none.
     uint8_t routed
     # It came by a route, and not through an import since.
+    MessageTrace* trace
+    # NULL: nobody asked what becomes of it.

@@ -10,6 +10,7 @@ from libc.string cimport memcpy
 from framework.dataplane._delivery cimport subscription_drop, to_subscription
 from framework.dataplane._interest cimport subscription_add
 from framework.dataplane._mappings cimport room_for
+from framework.dataplane._message_trace cimport step_stream, traced_delivery
 from framework.dataplane._state cimport CLIENT, Account, Door, Message, Sink, State, Subscription
 from framework.sublist._transform cimport is_subset, transform_apply, transform_room
 
@@ -178,4 +179,11 @@ cdef bint shadow_enter(State* state, Subscription* shadow, Message* message) noe
     elif not door.stays:
         seen.subject = door.to
         seen.subject_length = door.to_length
-    return to_subscription(state, &shadow.previous.interest, &seen)
+    if message.trace == NULL:
+        return to_subscription(state, &shadow.previous.interest, &seen)
+    step_stream(message, door.home, seen.subject, seen.subject_length)
+    if door.allow_trace:
+        return traced_delivery(state, shadow.previous, &seen, shadow)
+    seen.trace = NULL
+    # What is traced only counts as delivered all the same.
+    return message.trace.only or to_subscription(state, &shadow.previous.interest, &seen)

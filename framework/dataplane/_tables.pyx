@@ -213,6 +213,10 @@ cdef Tables* tables_made(object tables, size_t account_count) except NULL:
         self.service_count = len(tables.service_imports)
         for at, door in enumerate(tables.service_imports):
             _fill_service(self, &self.services[at], door, account_count)
+        destination = tables.trace_destination.encode()
+        self.trace_destination = _text(self, destination)
+        self.trace_destination_length = len(destination)
+        self.trace_percent = tables.trace_percent
     except Exception:
         tables_free(self)
         raise
@@ -229,7 +233,7 @@ cdef void _resolve(State* state, Account* account, Door* doors, size_t count) no
 cdef void tables_set(State* state, Account* account, Tables* tables) noexcept nogil:
     """Put tables in force in place of those before; subscriptions that are there follow them."""
     cdef Tables* before = account.tables
-    if tables.mapping_count + tables.stream_count + tables.service_count == 0:
+    if tables.mapping_count + tables.stream_count + tables.service_count + tables.trace_destination_length == 0:
         tables_free(tables)
         tables = NULL
     else:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, TypeAlias
 
+from framework.dataplane.message_trace import MessageTraced
+
 if TYPE_CHECKING:
     from framework.dataplane.batch import Batch
     from framework.dataplane.link import LinkId, LinkKind, LinkRow, SubscriptionRow
@@ -217,4 +219,5 @@ Event: TypeAlias = (
     | Traced
     | Violated
     | LatencySampled
+    | MessageTraced
 )

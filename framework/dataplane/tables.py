@@ -86,3 +86,7 @@ class AccountTables:
     """In order: the first whose source holds the subject decides."""
     stream_imports: tuple[StreamDoor, ...] = ()
     service_imports: tuple[ServiceDoor, ...] = ()
+    trace_destination: str = ""
+    """Where traces of messages with a sampled `traceparent` go; empty: they are not traced."""
+    trace_percent: int = 100
+    """Of those messages; 1 to 100."""

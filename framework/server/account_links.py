@@ -90,6 +90,8 @@ class AccountLinks:
             mappings=spec.mappings,
             stream_imports=tuple(door for door in streams if door),
             service_imports=(*(door for door in services if door), *self._system_doors(spec)),
+            trace_destination=spec.trace_destination,
+            trace_percent=spec.trace_sampling_percent,
         )
         return tables, tuple(shut)
 
@@ -121,6 +123,7 @@ class AccountLinks:
             response=export.response,
             threshold_s=export.threshold_s or THRESHOLD_S,
             share=imported.share,
+            names_server=imported.account == self.system_account,
             latency=self._token_of(imported.account, export.subject) if latency else 0,
             latency_percent=latency.percent if latency else 100,
             allow_trace=export.allow_trace,

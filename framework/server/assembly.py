@@ -23,6 +23,7 @@ from framework.server.login_order import check_order, in_order
 from framework.server.monitoring import start_monitor
 from framework.server.run_files import RunFiles
 from framework.server.system import SystemAccount
+from framework.server.system.message_traces import MESSAGE_TRACES
 from framework.server.system.server_stamp import ServerTraits
 from framework.server.system.service_latencies import SERVICE_LATENCIES
 from framework.server.tls import TlsDesk
@@ -33,6 +34,7 @@ from framework.spec import (
     LatencySampled,
     LinkKind,
     ListenerSpec,
+    MessageTraced,
 )
 from framework.topology import TopologyError
 
@@ -178,6 +180,8 @@ class Assembly:
             self._bridge.set_owner(listener.kind, self.context.components[listener.owner])
         latencies = self.context.components[SERVICE_LATENCIES]
         self._bridge.watch(LatencySampled, latencies.tell)
+        traces = self.context.components[MESSAGE_TRACES]
+        self._bridge.watch(MessageTraced, traces.tell)
         self.tls.start()
         self._steps.push("TLS", self._stop_tls)
         self._steps.push("bridge", self._bridge.stop)

@@ -22,6 +22,7 @@ from framework.spec import (
     LatencySampled,
     LinkEvents,
     LinksAnswered,
+    MessageTraced,
     Opened,
     SubscriptionsAnswered,
 )
@@ -160,7 +161,7 @@ class Bridge:
                     self._answer(token, None)
                 case InterestChanged():
                     continue  # the plane told the routes; nobody here counts interest
-                case Detached() | LatencySampled():
+                case Detached() | LatencySampled() | MessageTraced():
                     self._watched(event)
                 case _:
                     self._note(event)

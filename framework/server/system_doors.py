@@ -74,6 +74,7 @@ def system_doors(spec: AccountSpec, system_account: str, index: int) -> tuple[Se
             response=response,
             # Who asks for itself is told by the header.
             share=response is ResponseKind.SINGLETON,
+            names_server=True,
         )
         for to, subject, response in wanted
         if to not in own

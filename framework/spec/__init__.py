@@ -20,6 +20,7 @@ from framework.dataplane.event import (
     Violation,
 )
 from framework.dataplane.link import LinkId, LinkKind, LinkRow, SubscriptionRow
+from framework.dataplane.message_trace import MessageTraced, StepKind, TraceFault, TraceStep
 from framework.dataplane.permissions import Permissions, ResponsePermission, SubjectRules
 from framework.dataplane.sink import Overflow, SinkId
 from framework.dataplane.tables import MappedDestination, ResponseKind, SubjectMapping
@@ -98,6 +99,7 @@ __all__ = [
     "LoginAnswer",
     "LoginRequest",
     "MappedDestination",
+    "MessageTraced",
     "MonitorEndpoint",
     "Opened",
     "OptionKind",
@@ -116,6 +118,7 @@ __all__ = [
     "ServiceRequest",
     "ServiceSpec",
     "SinkId",
+    "StepKind",
     "StopReason",
     "StreamExport",
     "StreamImport",
@@ -126,6 +129,8 @@ __all__ = [
     "TapSpec",
     "TlsPeer",
     "TlsSettings",
+    "TraceFault",
+    "TraceStep",
     "Traced",
     "Violated",
     "Violation",

@@ -36,6 +36,7 @@ class PlaneControl(Protocol):
         accounts: Sequence[int] | None = None,
         headers: bool = True,
         account_omitted: bool = False,
+        traces: bool = True,
     ) -> None:
         """Make a parked link a route: local interest is sent, and messages flow from now on.
 
@@ -45,6 +46,7 @@ class PlaneControl(Protocol):
                 added later.
             headers: The peer takes HMSG.
             account_omitted: The link carries one account only, and its lines do not name it.
+            traces: The peer reports what becomes of messages that ask for it.
         """
         ...
 

@@ -15,6 +15,7 @@ from framework.server.system.client_events import ClientEvents
 from framework.server.system.client_news import ClientNews
 from framework.server.system.documents import document_services
 from framework.server.system.event_ids import EventIds
+from framework.server.system.message_traces import MESSAGE_TRACES, MessageTraces
 from framework.server.system.outbox import Outbox
 from framework.server.system.remote_counts import RemoteCounts
 from framework.server.system.server_requests import ServerRequests
@@ -26,7 +27,7 @@ from framework.server.system.statsz import Statsz
 from framework.server.system.subscriber_count import SubscriberCount
 from framework.server.system.system_services import SYSTEM_SERVICES, SystemServices
 from framework.server.system.user_info import UserInfo
-from framework.spec import ComponentSpec
+from framework.spec import ComponentSpec, LinkKind
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from framework.server.clients import Clients
     from framework.server.context import Context
     from framework.server.system.server_stamp import ServerTraits
-    from framework.spec import MonitorEndpoint, ServiceSpec
+    from framework.spec import LinkId, MonitorEndpoint, ServiceSpec
 
 
 _OWN_DOORS: Final = 1
@@ -72,6 +73,7 @@ class SystemAccount:
         clients.changes.remote_count = self.remote_count
         self._context = context
         self._source = source
+        self._clients = clients
         self._service_of = service_of
         self._remote_counts = RemoteCounts()
         self._remote_counts.changed = clients.changes.rebalance
@@ -155,6 +157,19 @@ class SystemAccount:
                 ),
             ),
             ComponentSpec(
+                name=MESSAGE_TRACES,
+                factory=lambda _: (
+                    MessageTraces,
+                    {
+                        "stamp": self._stamp,
+                        "account_name": self._context.account_name,
+                        "link_name": self._link_name,
+                        "outbox": self._outbox,
+                        "monotonic_ns": time.monotonic_ns,
+                    },
+                ),
+            ),
+            ComponentSpec(
                 name=SERVICE_LATENCIES,
                 factory=lambda server: (
                     ServiceLatencies,
@@ -219,6 +234,11 @@ class SystemAccount:
         services = self._services or ()
         own = sum(1 for it in services if it.account in {"", self._served})
         return self._source.sublist_counters(account).count > own + len(WATCHED) + _OWN_DOORS
+    def _link_name(self, link: LinkId, kind: LinkKind) -> str:
+        if kind is not LinkKind.CLIENT:
+            return self._context.peers.get(link, "")
+        connect = self._clients.connect_of(link)
+        return connect.name if connect else ""
 
     def _tell_of_going(self, how: str) -> None:
         subject = f"$SYS.SERVER.{self._context.server_id}.{how}"

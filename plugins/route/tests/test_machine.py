@@ -45,8 +45,8 @@ def shown(effect: ConnectionEffect) -> str:  # noqa: PLR0911 -- one line a case
             return "send: " + data.decode().replace("\r\n", "\\r\\n")
         case Resume():
             return "resume"
-        case Register(headers):
-            return f"register headers={headers}"
+        case Register(headers, traces):
+            return f"register headers={headers} traces={traces}"
         case Close(reason, text):
             return f"close: {reason.text}" + (f" -ERR '{text}'" if text else "")
         case ArmTimer(delay_s):

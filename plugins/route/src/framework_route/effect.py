@@ -54,6 +54,8 @@ class Register:
     """Let the plane exchange interest and messages with the peer."""
 
     headers: bool
+    traces: bool
+    """It reports what becomes of messages that ask for it."""
 
 
 @dataclass(frozen=True, slots=True)

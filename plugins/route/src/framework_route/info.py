@@ -15,8 +15,11 @@ from framework_route.url import join_host_port
 if TYPE_CHECKING:
     from framework_route.url import RouteUrl
 
-ROUTE_PROTOCOL = 2
-"""Interest and messages carry accounts; 3 would promise that traced messages are understood."""
+TRACE_PROTOCOL = 3
+"""Servers with this route protocol, or a later one, report what becomes of messages that ask.
+
+Source: nats-server `server.go`, `MsgTraceProto`.
+"""
 
 _INFO_NAMES = (
     "server_id",

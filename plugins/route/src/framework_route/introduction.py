@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from framework.spec import LinkKind
 from framework.wire.document import build_document
 from framework.wire.info import RouteInfo
-from framework_route.info import ROUTE_PROTOCOL
+from framework.wire.version import ROUTE_PROTOCOL
 from framework_route.url import join_host_port
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from framework_route.effect import (
     Send,
     Update,
 )
-from framework_route.info import greeting, parse_connect, parse_info
+from framework_route.info import TRACE_PROTOCOL, greeting, parse_connect, parse_info
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -189,7 +189,9 @@ class ConnectionMachine:
                 'Registering remote route "{remote_id}"',
                 {"remote_id": self._remote.server_id},
             ),
-            Register(self._headers and self._remote.headers),
+            Register(
+                self._headers and self._remote.headers, self._remote.proto >= TRACE_PROTOCOL
+            ),
             Noted(Level.DEBUG, "Sent local subscriptions to route"),
         ]
 

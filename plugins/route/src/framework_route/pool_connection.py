@@ -136,8 +136,8 @@ class PoolConnection(Component):
                     plane.send(link, data)
                 case Resume():
                     plane.resume(link)
-                case Register(headers):
-                    plane.register_route(link, headers=headers)
+                case Register(headers, traces):
+                    plane.register_route(link, headers=headers, traces=traces)
                 case Close(reason, text):
                     plane.close(link, reason, f"-ERR '{text}'\r\n".encode() if text else b"")
                 case ArmTimer(delay_s):
