@@ -69,7 +69,6 @@ SILENCE = [
     f'{PING}.STATSZ {{"tags":["red"]}}',
     f'{PING}.JSZ {{"domain":"hub"}}',
     "$SYS.REQ.ACCOUNT.B.STATZ",
-    "$SYS.REQ.SERVER.<id>.KICK nonsense",
 ]
 OF_USERS = ["$SYS.REQ.USER.INFO", "$SYS.REQ.ACCOUNT.PING.CONNZ", "$SYS.REQ.ACCOUNT.PING.STATZ"]
 EVENTS = [
