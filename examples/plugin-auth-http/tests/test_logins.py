@@ -38,6 +38,19 @@ def test_the_service_says_who_comes_where(service, start, lets_in, connz):
     ]
 
 
+def test_what_a_client_may_say_is_what_the_service_allows(service, start):
+    rules = {"publish": {"deny": ["orders.old"]}, "subscribe": {"allow": ["orders.>"]}}
+    service.answers["joe"] = (200, {"permissions": rules, "max_payload": 10})
+    with start().client() as client:
+        client.log_in(user="joe", **{"pass": "s3cr3t"})
+        client.send(b"SUB orders.> 1\r\nSUB secret 2\r\n")
+        client.send(b"PUB orders.old 2\r\nhi\r\nPUB orders.new 2\r\nhi\r\n")
+        heard = client.flush()
+
+    assert [it.line.split()[0] for it in heard] == [b"-ERR", b"-ERR", b"MSG"]
+    assert heard[2].subject == b"orders.new"
+
+
 def test_a_user_is_named_as_he_named_himself_unless_the_service_knows_better(
     service, start, lets_in, connz
 ):
