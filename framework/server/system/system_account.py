@@ -156,6 +156,12 @@ class SystemAccount:
                     },
                 ),
             ),
+            *self._measuring(),
+        )
+
+    def _measuring(self) -> Sequence[ComponentSpec]:
+        """Return the actors that tell what became of messages, and how long services took."""
+        return (
             ComponentSpec(
                 name=MESSAGE_TRACES,
                 factory=lambda _: (
@@ -234,6 +240,7 @@ class SystemAccount:
         services = self._services or ()
         own = sum(1 for it in services if it.account in {"", self._served})
         return self._source.sublist_counters(account).count > own + len(WATCHED) + _OWN_DOORS
+
     def _link_name(self, link: LinkId, kind: LinkKind) -> str:
         if kind is not LinkKind.CLIENT:
             return self._context.peers.get(link, "")
