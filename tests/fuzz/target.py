@@ -21,6 +21,7 @@ from framework.dataplane import (
     Overflow,
     PlaneLimits,
 )
+from framework.dataplane.permissions import Permissions, ResponsePermission, SubjectRules
 from framework.wire.closed_state import ClosedState
 
 if TYPE_CHECKING:
@@ -35,6 +36,12 @@ _BYSTANDER = (
     b'CONNECT {"headers":true}\r\nSUB > 1\r\nSUB a.* q 2\r\nSUB a.b q 3\r\n'
     b"SUB foo 4\r\nUNSUB 4 3\r\n"
 )
+RULES = Permissions(
+    publish=SubjectRules(allow=("a.>", "s.*"), deny=("a.c",)),
+    subscribe=SubjectRules(allow=("a.>", "foo", "foo q.*", "r"), deny=("a.b", "a.* work")),
+    responses=ResponsePermission(),
+)
+"""Of clients that call themselves `ruled`."""
 _PEER = (
     b'CONNECT {"server_id":"N"}\r\nINFO {"server_id":"N"}\r\n'
     b"RS+ $G a.b\r\nRS+ $G a.* q 3\r\nRS+ $G c.>\r\n"
@@ -52,6 +59,7 @@ class World:
         """To the sink, apart from the events: it comes when a turn ends, wherever that is."""
         for of in (LinkKind.CLIENT, LinkKind.ROUTE):
             self._core.set_info(of, b'{"server_id":"N"}')
+        self._rules = self._core.add_permissions(RULES)
         self._core.subscribe_sink(0, b"s.>", bytes_max=4096, overflow=Overflow.DROP)
         self._turn(NOW_NS)
         self._links = [self._open(of) for of in (LinkKind.CLIENT, LinkKind.ROUTE, kind)]
@@ -121,7 +129,8 @@ class World:
             return
         if greeting.kind == LinkKind.CLIENT:
             flags = {flag: bool(document.get(flag)) for flag in _CLIENT_FLAGS}
-            self._core.resume_client(link, **flags, protocol=1)
+            rules = self._rules if document.get("name") == "ruled" else 0
+            self._core.resume_client(link, **flags, permissions=rules, protocol=1)
         elif greeting.verb == "INFO" and link not in self._registered:
             self._registered.add(link)
             self._core.register_route(link)

@@ -477,7 +477,7 @@ class World:
 
     # ---- who is there
 
-    def step(self) -> None:  # noqa: C901 - one line for each thing that may happen
+    def step(self) -> None:
         """Let one thing happen."""
         chance = self.random.random()
         if chance < 0.05 or len(self.parties) < 3:
@@ -491,14 +491,8 @@ class World:
             self.inside()
         elif chance < 0.2:
             self.turn()
-        elif chance < 0.21:
-            self.finish()
-            self.limits = replace(self.limits, max_payload=self.random.choice((1_048_576, 5_000)))
-            self.core.set_limits(self.limits)
-            self.core.trace(on=self.random.random() < 0.3)
-            self.turn()
         elif chance < 0.22:
-            self.rule_again()
+            self.random.choice((self.change_limits, self.rule_again))()
         else:
             far = self.random.choice(list(self.parties.values()))
             if far.doomed:
@@ -507,6 +501,14 @@ class World:
                 self.think(far)
             if far.said:
                 self.send(far)
+
+    def change_limits(self) -> None:
+        """Change what holds for everybody, when nobody is in the middle of what it says."""
+        self.finish()
+        self.limits = replace(self.limits, max_payload=self.random.choice((1_048_576, 5_000)))
+        self.core.set_limits(self.limits)
+        self.core.trace(on=self.random.random() < 0.3)
+        self.turn()
 
     def rule_again(self) -> None:
         """Put a client under other rules, in the middle of what it says."""
