@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from framework.dataplane.permissions import Permissions, ResponsePermission, SubjectRules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 @dataclass(frozen=True)
@@ -374,3 +379,14 @@ CASES = (
         """,
     ),
 )
+
+
+def parse_talk(talk: str) -> Iterator[tuple[str, bytes, dict[str, bytes]]]:
+    """Yield each saying of a case: who says it, what, and what both hear of it."""
+    for who, said, heard in re.findall(
+        r"^ *([UO])> (.*)\n((?: *[UO]< .*\n)*)", talk, flags=re.MULTILINE
+    ):
+        hears = {"U": b"", "O": b""}
+        for hearer, line in re.findall(r"([UO])< (.*)", heard):
+            hears[hearer] += line.replace("|", "\r\n").encode() + b"\r\n"
+        yield who, said.replace("|", "\r\n").encode() + b"\r\n", hears

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,24 +9,17 @@ import pytest
 from framework.dataplane import Closed, LinkKind, PlaneLimits, Violated, Violation
 from framework.dataplane.permissions import Permissions, ResponsePermission, SubjectRules
 from framework.tests.dataplane.conftest import Talk
-from framework.tests.dataplane.permission_cases import CASES, Case, publishing, subscribing
+from framework.tests.dataplane.permission_cases import (
+    CASES,
+    Case,
+    parse_talk,
+    publishing,
+    subscribing,
+)
 from framework.wire.closed_state import ClosedState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from framework.tests.dataplane.conftest import Peer
-
-
-def parse_talk(talk: str) -> Iterator[tuple[str, bytes, dict[str, bytes]]]:
-    """Yield each saying of a case: who says it, what, and what both hear of it."""
-    for who, said, heard in re.findall(
-        r"^ *([UO])> (.*)\n((?: *[UO]< .*\n)*)", talk, flags=re.MULTILINE
-    ):
-        hears = {"U": b"", "O": b""}
-        for hearer, line in re.findall(r"([UO])< (.*)", heard):
-            hears[hearer] += line.replace("|", "\r\n").encode() + b"\r\n"
-        yield who, said.replace("|", "\r\n").encode() + b"\r\n", hears
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
