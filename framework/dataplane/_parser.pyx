@@ -418,7 +418,8 @@ cdef Allowed _check_publish(State* state, Link* link, Message* message, Match** 
         allowed = FORBIDDEN
     elif link.permissions != NULL and link.permissions.publish_checked:
         match[0] = sublist_match(&message.account.sublist, message.subject, message.subject_length)
-        allowed = may_publish(state, link, message.subject, message.subject_length, match[0])
+        if match[0].judge != link.permissions.serial or not match[0].judgement:
+            allowed = may_publish(state, link, message.subject, message.subject_length, match[0])
     if allowed == FORBIDDEN:
         violation_say(state, link, PUBLISH_SUBJECT, message.subject, message.subject_length, NULL, 0, NULL, 0)
         tracing_refused(message, FAULT_PUBLISH, message.subject, message.subject_length)
