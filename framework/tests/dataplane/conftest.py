@@ -49,6 +49,7 @@ class Talk:
         self.core.resume_client(
             event.link,
             account=options.get("account", 0),
+            permissions=options.get("permissions", 0),
             verbose=options["verbose"],
             pedantic=options["pedantic"],
             echo=options["echo"],
