@@ -132,7 +132,7 @@ def test_a_service_decides_on_logins(fleet, kind, encrypted):
 
     async def session():
         async with service.running(server):
-            right = await try_to_connect(server, user="bob", password="right")
+            right = await try_to_connect(server, is_limited=True, user="bob", password="right")
             wrong = await try_to_connect(server, user="bob", password="wrong")
             return right, wrong
 
@@ -175,7 +175,7 @@ def test_a_service_of_another_key_lets_nobody_in(fleet, kind):
 
     async def session():
         async with Service(signer=ALIEN).running(server):
-            return await try_to_connect(server, user="bob", password="right")
+            return await try_to_connect(server, is_limited=True, user="bob", password="right")
 
     assert run(session)[0] is False
 
@@ -185,7 +185,7 @@ def test_without_a_service_nobody_logs_in_but_its_own_users(fleet, kind):
 
     async def session():
         own = await try_to_connect(server, user="auth", password="auth")
-        other = await try_to_connect(server, user="bob", password="right")
+        other = await try_to_connect(server, is_limited=True, user="bob", password="right")
         return own[0], other[0]
 
     assert run(session) == (True, False)
