@@ -161,6 +161,8 @@ class Bridge:
                     self._answer(token, None)
                 case InterestChanged():
                     continue  # the plane told the routes; nobody here counts interest
+                case Detached() | LatencySampled() | MessageTraced():
+                    self._watched(event)
                 case _:
                     self._note(event)
                     batches[event.kind].append(event)

@@ -38,7 +38,9 @@ def _put(talk: Talk, account: int, **tables: Any) -> None:
     talk.turn()
 
 
-def _message(subject: bytes, fields: bytes = DEST, *, reply: bytes = b"", verb: bytes = b"HPUB ") -> bytes:
+def _message(
+    subject: bytes, fields: bytes = DEST, *, reply: bytes = b"", verb: bytes = b"HPUB "
+) -> bytes:
     block = b"NATS/1.0\r\n%b\r\n" % fields
     words = subject + (b" " + reply if reply else b"")
     return b"%b%b %d %d\r\n%bhi\r\n" % (verb, words, len(block), len(block) + 2, block)

@@ -189,9 +189,7 @@ class ConnectionMachine:
                 'Registering remote route "{remote_id}"',
                 {"remote_id": self._remote.server_id},
             ),
-            Register(
-                self._headers and self._remote.headers, self._remote.proto >= TRACE_PROTOCOL
-            ),
+            Register(self._headers and self._remote.headers, self._remote.proto >= TRACE_PROTOCOL),
             Noted(Level.DEBUG, "Sent local subscriptions to route"),
         ]
 
