@@ -128,7 +128,7 @@ def test_words_that_mean_trace_only(talk: Talk, word: bytes) -> None:
     assert b"" == near.heard()
 
 
-@pytest.mark.parametrize("word", [b"0", b"off", b"yes", b"tru", b""])
+@pytest.mark.parametrize("word", [b"0", b"off", b"yes", b"truth", b""])
 def test_words_that_do_not(talk: Talk, word: bytes) -> None:
     near = _subscriber(talk, b"s 1")
     talk.client().say(_message(b"s", DEST + b"Nats-Trace-Only: %b\r\n" % word))
