@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import socket
 import ssl
-from collections import deque
 from dataclasses import dataclass
 from selectors import EVENT_READ, EVENT_WRITE
 from typing import TYPE_CHECKING
@@ -80,7 +79,8 @@ class Handshaker(SelectorThread):
     def __init__(self, *, failed: Callable[[BaseException], None]) -> None:
         super().__init__("tls-handshakes", failed=failed)
         self._running = 0
-        self._waiting: deque[Handshake] = deque()
+        self._waiting: dict[Handshake, None] = {}
+        """For a place, in their order."""
         self.under_way: set[Handshake | Hearing] = set()
         """Whatever is not over, also what waits for a place."""
 
@@ -109,12 +109,12 @@ class Handshaker(SelectorThread):
             self._running += 1
             handshake.begin()
         else:
-            self._waiting.append(handshake)
+            self._waiting[handshake] = None
 
     def leave(self, handshake: Handshake, *, has_begun: bool) -> None:
         """Give the place of a handshake that is over to the next one."""
         if not has_begun:
-            self._waiting.remove(handshake)
+            self._waiting.pop(handshake, None)
             return
         self._running -= 1
         if self._waiting:
@@ -127,7 +127,9 @@ class Handshaker(SelectorThread):
 
     def _admit_next(self) -> None:
         if self._waiting and self._running < HANDSHAKES_MAX:
-            self.admit(self._waiting.popleft())
+            handshake = next(iter(self._waiting))
+            del self._waiting[handshake]
+            self.admit(handshake)
 
 
 class Handshake:
@@ -162,9 +164,17 @@ class Handshake:
         self._thread.call(self.abandon)
 
     def queue(self) -> None:
-        """Begin when there is a place; the time runs from now on."""
+        """Begin when the peer speaks and there is a place; the time runs from now on."""
         self._thread.under_way.add(self)
         self._alarm = self._thread.call_later(self._terms.timeout_s, self._time_out)
+        if self._terms.server_name is None:
+            # Who says nothing takes nobody's place, and costs no session.
+            self._thread.watch(self._sock, EVENT_READ, self._receive_first)
+        else:
+            self._thread.admit(self)
+
+    def _receive_first(self) -> None:
+        self._thread.watch(self._sock, 0, self._receive_first)
         self._thread.admit(self)
 
     def begin(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
@@ -99,6 +100,20 @@ def test_one_that_is_given_up_reports_nothing(handshaker, settings):
 
 def test_those_beyond_the_limit_wait_for_a_place(handshaker, settings, authority, monkeypatch):
     monkeypatch.setattr(handshakes, "HANDSHAKES_MAX", 1)
+    stuck, slow = tcp_pair()
+    ours, peer = tcp_pair()
+    first, second = Outcome(), Outcome()
+    with slow:
+        slow.sendall(b"\x16")
+        handshaker.shake(stuck, accepted(settings), first)
+        handshaker.shake(ours, accepted(settings), second)
+        join = secure(peer, authority.client_context())
+    with join(), second.get().secured.sock:
+        assert first.get() == Failed("EOF")
+
+
+def test_who_says_nothing_takes_no_place(handshaker, settings, authority, monkeypatch):
+    monkeypatch.setattr(handshakes, "HANDSHAKES_MAX", 1)
     silent, quiet = tcp_pair()
     ours, peer = tcp_pair()
     first, second = Outcome(), Outcome()
@@ -106,8 +121,25 @@ def test_those_beyond_the_limit_wait_for_a_place(handshaker, settings, authority
         handshaker.shake(silent, accepted(settings), first)
         handshaker.shake(ours, accepted(settings), second)
         join = secure(peer, authority.client_context())
-    with join(), second.get().secured.sock:
-        assert first.get() == Failed("EOF")
+        with join(), second.get().secured.sock:
+            pass
+    assert first.get() == Failed("EOF")
+
+
+def test_many_who_stop_in_the_middle_do_not_keep_others_out(handshaker, settings, authority):
+    count = 600
+    assert count < handshakes.HANDSHAKES_MAX
+    with ExitStack() as stack:
+        for _ in range(count):
+            stuck, slow = tcp_pair()
+            stack.enter_context(slow).sendall(b"\x16\x03")
+            handshaker.shake(stuck, accepted(settings), Outcome())
+        ours, peer = tcp_pair()
+        outcome = Outcome()
+        handshaker.shake(ours, accepted(settings), outcome)
+        join = secure(peer, authority.client_context())
+        with join(), outcome.get().secured.sock:
+            pass
 
 
 def test_one_that_waits_may_time_out_or_be_given_up(handshaker, settings, monkeypatch):
@@ -116,11 +148,14 @@ def test_one_that_waits_may_time_out_or_be_given_up(handshaker, settings, monkey
     others, other = tcp_pair()
     outcome = Outcome()
     with peer, other:
+        for end in (peer, other):
+            end.sendall(b"\x16")
         handshaker.shake(ours, accepted(settings, timeout_s=0.01), outcome)
         handshaker.shake(others, accepted(settings), Outcome()).give_up()
 
         assert outcome.get() == TimedOut()
-        assert other.recv(1) == b""
+        with pytest.raises(ConnectionResetError):  # closed with a byte that nobody has read
+            other.recv(1)
 
 
 @pytest.mark.parametrize("said", [b"\x16", b"C", b""])
