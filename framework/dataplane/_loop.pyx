@@ -516,7 +516,7 @@ cdef void _close_all(Loop* loop) noexcept nogil:
     links_bury(loop.state)
 
 
-TLS_MODES = ("", "after_info", "first")
+cdef tuple TLS_MODES = ("", "after_info", "first")
 
 
 cdef void _set_tls(Loop* loop, int kind, int tls) noexcept nogil:

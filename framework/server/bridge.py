@@ -159,9 +159,7 @@ class Bridge:
                     self._answer(token, rows)
                 case Confirmed(token):
                     self._answer(token, None)
-                case InterestChanged():
-                    continue  # the plane told the routes; nobody here counts interest
-                case Detached() | LatencySampled() | MessageTraced():
+                case InterestChanged() | Detached() | LatencySampled() | MessageTraced():
                     self._watched(event)
                 case _:
                     self._note(event)
