@@ -10,14 +10,15 @@ from libc.string cimport memcmp
 
 from framework.dataplane._delivery cimport random_next
 from framework.dataplane._state cimport Account, Destination, Destinations, Mapping, Message, State
+from framework.sublist._bytes cimport COPY_SLACK
 from framework.sublist._transform cimport is_subset, transform_apply, transform_room
 
 
 cdef bint room_for(char** at, size_t* room, size_t need) noexcept nogil:
-    """Let a buffer have `need` bytes; what it holds stays. False: no memory."""
+    """Let a buffer have `need` bytes, and what copies may read behind them; what it holds stays. False: no memory."""
     cdef char* grown
     if need > room[0]:
-        grown = <char*> realloc(at[0], need)
+        grown = <char*> realloc(at[0], need + COPY_SLACK)
         if grown == NULL:
             return False
         at[0] = grown
