@@ -250,15 +250,16 @@ class ClientChanges:
         """Return what would be answered today; None: nobody has to be asked."""
         assert client.connect
         if not chain:
+            client.authenticator = ""
             return Accepted(client.connect.user) if client.accepted else None
-        if client.accepted is None:
+        if not client.authenticator:
             # It came while nobody was asked, and what it gave then was not kept.
-            accepted = Accepted(client.connect.user)
+            accepted: Accepted | None = Accepted(client.connect.user)
             hosts = (it for it in chain.values() if it.lets_anybody_in)
             asked = next(hosts, None)
         else:
             accepted, asked = client.accepted, chain.get(client.authenticator)
-        if asked is None:
+        if asked is None or accepted is None:
             return Refused()
         client.authenticator = asked.name
         if asked.recheck is None:

@@ -35,7 +35,7 @@ class Client:
     accepted: Accepted | None = None
     """None as well when nobody had to be asked."""
     authenticator: str = ""
-    """Name of the one that accepted it."""
+    """Name of the one that accepted it; empty: nobody was asked."""
     permissions: int = 0
     """Number in the data plane; 0: all."""
     limits: tuple[int, int] = (-1, -1)

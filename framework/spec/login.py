@@ -119,6 +119,7 @@ class Authenticator:
 
     The request is as it was, without secrets. Who is refused, or accepted into another account, is
     closed; new permissions and limits take effect at once. None: the answer stands as it is.
+    Where anybody is let in, also for who came while nobody was asked; there is no proof then.
     """
     timeout_s: float = 2.0
     """From the connection to the answer; of several authenticators, the longest counts."""

@@ -491,6 +491,24 @@ def test_who_came_while_nobody_was_asked_may_stay_where_anybody_may(world: World
     assert world.closed() == []
 
 
+def test_what_somebody_once_said_is_forgotten_when_nobody_is_asked(world: World) -> None:
+    rechecked: list[Accepted] = []
+
+    def recheck(_: LoginRequest, accepted: Accepted) -> Accepted:
+        rechecked.append(accepted)
+        return accepted
+
+    world.users = {"joe": Accepted("joe", proof="of then")}
+    world.log_in(1)
+    world.require()
+    world.check_again()
+    world.require(Authenticator(name="users", authenticate=world.answer, recheck=recheck))
+    world.check_again()
+
+    assert rechecked == []
+    assert world.closed()[0][1] is ClosedState.AUTHENTICATION_VIOLATION
+
+
 def test_an_authenticator_that_is_gone_vouches_for_nobody(world: World) -> None:
     world.log_in(1)
     world.require(Authenticator(name="other", authenticate=world.answer))

@@ -52,8 +52,8 @@ class World:
         reply = self.login.authenticate(request(nonce, connection_type, **connect))
         return reply.get(timeout=0)
 
-    def recheck(self, accepted):
-        return self.login.recheck(request(b"", "STANDARD"), accepted)
+    def recheck(self, accepted, **connect):
+        return self.login.recheck(request(b"", "STANDARD", **connect), accepted)
 
 
 def request(nonce, connection_type, **connect):
@@ -295,3 +295,19 @@ def test_no_proof_shows_a_digest(world):
     world.read(user_conf())
 
     assert "digest" not in repr(accept(world, "a", b"x"))
+
+
+def test_who_came_while_nobody_was_asked_is_who_says_nothing(world):
+    world.read("no_auth_user: n\nauthorization { users: [{user: n, password: x}] }\n")
+
+    assert world.recheck(Accepted("")).user == "n"
+    assert isinstance(world.recheck(Accepted("ann"), user="ann"), Refused)
+
+    world.read("authorization { users: [{user: n, password: x}] }\n")
+    assert isinstance(world.recheck(Accepted("")), Refused)
+
+
+def test_what_another_way_of_logging_in_has_found_does_not_count(world):
+    world.read("no_auth_user: n\nauthorization { users: [{user: n, password: x}] }\n")
+
+    assert isinstance(world.recheck(Accepted("n", proof="of a service")), Refused)

@@ -127,7 +127,7 @@ def test_who_says_nothing_takes_no_place(handshaker, settings, authority, monkey
 
 
 def test_many_who_stop_in_the_middle_do_not_keep_others_out(handshaker, settings, authority):
-    count = 600
+    count = 300
     assert count < handshakes.HANDSHAKES_MAX
     with ExitStack() as stack:
         for _ in range(count):

@@ -60,8 +60,12 @@ class Login:
 
     def recheck(self, request: LoginRequest, accepted: Accepted) -> Accepted | Refused:
         """Say whether who was accepted earlier may stay."""
-        assert isinstance(accepted.proof, Proof)
-        return self._directory.accept_again(accepted.proof, request.connection_type)
+        proof, nobody = accepted.proof, self._directory.users.nobody
+        if proof is None and nobody and not (request.connect.user or request.connect.nkey):
+            proof = Proof(Way.NOTHING, nobody.name)
+        if not isinstance(proof, Proof):
+            return Refused("nobody vouches for it any more")
+        return self._directory.accept_again(proof, request.connection_type)
 
     def _answer_nkey(self, request: LoginRequest) -> LoginAnswer:
         """Answer who signed the nonce: the work is the same when the key is of nobody here."""

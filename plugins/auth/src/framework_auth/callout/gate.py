@@ -58,7 +58,7 @@ class CalloutGate:
                 return Refused("its account is not known any more")
             return accepted
         if self._inner is None or self._inner.recheck is None:
-            return accepted
+            return Refused("nobody vouches for it any more")
         answer = self._inner.recheck(request, accepted)
         return self._shielded(answer) if isinstance(answer, Accepted) else answer
 
