@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 LOCAL = RouteInfo(
     server_id="NA",
     server_name="a",
-    proto=2,
+    proto=3,
     host="127.0.0.1",
     port=4248,
     headers=True,
