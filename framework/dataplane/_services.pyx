@@ -340,17 +340,17 @@ cdef int _answered(State* state, Door* door, Message* message) noexcept nogil:
         sample_answered(state, answer, message)
     _begin(&passage, door, answer.home, message)
     last = answer.response == 0 or message.body_length == 0
-    if message.reply_length and not is_acknowledgement(message.reply, message.reply_length):
-        # An answer may ask back.
-        back = answer_new(state, answer.home, message, answer.threshold_ns, answer.response, answer.share)
-        if back != NULL:
-            _ask_back(&passage, back)
-    if not room_for(&passage.subject, &passage.subject_room, answer.asked.key.length + 1):
+    if not room_for(&passage.subject, &passage.subject_room, answer.asked.key.length):
         _end(state, &passage)
         return 0
     memcpy(passage.subject, answer.asked.key.chars, answer.asked.key.length)
     passage.message.subject = passage.subject
     passage.message.subject_length = answer.asked.key.length
+    if message.reply_length and not is_acknowledgement(message.reply, message.reply_length):
+        # An answer may ask back. This may be one way too many, and the way that it came by the one that goes.
+        back = answer_new(state, answer.home, message, answer.threshold_ns, answer.response, answer.share)
+        if back != NULL:
+            _ask_back(&passage, back)
     _map(state, &passage)
     served = deliver(state, &passage.message)
     if served == 0 and back != NULL:

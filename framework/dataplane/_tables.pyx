@@ -233,6 +233,9 @@ cdef void _resolve(State* state, Account* account, Door* doors, size_t count) no
 cdef void tables_set(State* state, Account* account, Tables* tables) noexcept nogil:
     """Put tables in force in place of those before; subscriptions that are there follow them."""
     cdef Tables* before = account.tables
+    if not account.ours:
+        tables_free(tables)
+        return
     if tables.mapping_count + tables.stream_count + tables.service_count + tables.trace_destination_length == 0:
         tables_free(tables)
         tables = NULL

@@ -654,3 +654,14 @@ def test_an_exporter_that_goes_takes_its_reply_subject_back(talk: Talk) -> None:
     talk.turn()
 
     assert b"RS- B %b.>\r\n" % prefix in route.heard()
+
+
+def test_tables_for_an_account_that_went_are_not_put_in_force(talk: Talk) -> None:
+    talk.core.remove_account(A)
+    _put(talk, A, _import())
+    assert A == talk.core.add_account(b"A")
+    talk.turn()
+    responder = _responder(talk)
+    _requestor(talk).say(b"PUB help 1\r\nx\r\n")
+
+    assert b"" == responder.heard()
