@@ -50,8 +50,8 @@ class ConfigDiff:
 def diff_configs(old: ServerConfig, new: ServerConfig) -> ConfigDiff:
     """Compare two configurations of a server with the same plugins.
 
-    A block that comes or goes counts as one change; an address that host and port are part of
-    does not count beside them.
+    A block that comes or goes counts as one change, unless it brings or takes a block that needs
+    more than itself; an address that host and port are part of does not count beside them.
     """
     before = {path: (option, value) for path, option, value in walk_values(old)}
     after = {path: (option, value) for path, option, value in walk_values(new)}
@@ -75,7 +75,9 @@ def _is_covered(option: Option, path: str, *sides: dict[str, tuple[Option, objec
     """Tell whether other changes already say what this one would."""
     above = path.rpartition(".")[0]
     if above and any(above not in side or side[above][1] is None for side in sides):
-        return True
+        block = next(side[above][0] for side in sides if above in side)
+        needs_more = option.kind is Kind.BLOCK and option.reload is not Reload.LIVE
+        return not needs_more or block.reload is not Reload.LIVE
     prefix = f"{above}." if above else ""
     return option.kind is Kind.LISTEN and all(prefix + name in sides[0] for name in option.spreads)
 

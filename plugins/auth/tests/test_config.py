@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import pytest
 from framework_auth.config import AUTHORIZATION_SECTION
+from framework_auth.keys import KeyPair
 from framework_auth.users import TOKEN_USER, users_from
 
 from framework.topology import (
     Schema,
     TopologyErrors,
+    diff_configs,
     explain_topology,
     parse_flags,
     read_server_conf,
     read_topology,
 )
+from framework.wire.nkey import NkeyKind
 
 SCHEMA = Schema([AUTHORIZATION_SECTION])
 HASH = "$2b$04$dL.VEGvkaLR.DVCs5LLAqOoJsu0CqbIP8Dcq20UGXovMYvBU8WHRu"
@@ -185,3 +188,27 @@ def test_no_secret_of_an_account_is_shown(read, tmp_path):
     assert "hidden" not in repr(topology)
     assert "hidden" not in explain_topology(topology)
     assert "hidden" not in repr(read("accounts { A { users: [{user: a, password: hidden}] } }"))
+
+
+ISSUER = KeyPair(NkeyKind.ACCOUNT, b"i" * 32).public
+SERVICE = f"auth_callout {{ issuer: {ISSUER}, auth_users: [a] }}"
+USERS = "users: [{user: a, password: b}]"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("", f"authorization {{ {USERS}, {SERVICE} }}"),
+        (f"authorization {{ {USERS} }}", f"authorization {{ {USERS}, {SERVICE} }}"),
+        (f"authorization {{ {USERS}, {SERVICE} }}", ""),
+    ],
+)
+def test_a_service_that_decides_on_logins_comes_and_goes_with_a_restart(tmp_path, old, new):
+    def config(text):
+        path = tmp_path / "server.conf"
+        path.write_text(text)
+        return read_server_conf(path, SCHEMA)
+
+    changes = diff_configs(config(old), config(new)).restart
+
+    assert [change.path for change in changes] == ["authorization.auth_callout"]
