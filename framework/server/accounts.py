@@ -52,6 +52,8 @@ class Accounts(AccountBook):
     def __init__(self, plane: AccountPlane, *, log: FilteringBoundLogger) -> None:
         self.changed: Callable[[Sequence[str]], None] = lambda _: None
         """Told of accounts that came, changed or went, after they did."""
+        self.came_back: Callable[[str, int], None] = lambda _name, _index: None
+        """Told of an account that is there again: nothing is subscribed in it any more."""
         self._plane = plane
         self._log = log
         self._indexes = {GLOBAL_ACCOUNT: 0}
@@ -124,9 +126,10 @@ class Accounts(AccountBook):
         always = {GLOBAL_ACCOUNT, self.system_account}
         changed += [AccountSpec(name=name) for name in gone if name in always]
         for spec in changed:
+            is_new = spec.name not in self._links.specs
             self._links.put(spec)
-            if spec.name not in self._indexes:
-                self._number(spec.name)
+            if is_new:
+                self._bring(spec.name)
         removed = [name for name in gone if self._take_away(name)]
         touched = [*(spec.name for spec in changed), *removed]
         concerned = dict.fromkeys(self._links.specs if everybody else touched)
@@ -147,10 +150,12 @@ class Accounts(AccountBook):
         self._plane.remove_account(self._indexes[name])
         return True
 
-    def _number(self, name: str) -> None:
-        index = self._plane.add_account(name.encode())
-        self._indexes[name] = index
+    def _bring(self, name: str) -> None:
+        was_there = name in self._indexes
+        index = self._indexes.setdefault(name, self._plane.add_account(name.encode()))
         self._names[index] = name
+        if was_there:
+            self.came_back(name, index)
 
     def _refresh(self, names: Iterable[str]) -> None:
         """Tell the plane of the tables that have changed."""

@@ -191,6 +191,7 @@ class Assembly:
         self._steps.push("data plane", self._stop_plane)
         self._steps.push("dials", self._dialer.stop)
         self.accounts.replace(self._plugins.accounts(self.context))
+        self.accounts.came_back = self._bridge.renew_taps
         self._gate.follow(self._system_account.follow_accounts)
         check_order(self._ask_for_logins(), self._config)
         for tap in self._plugins.taps(self.context):

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 @dataclass(slots=True)
 class _Tap:
     spec: TapSpec
+    sink: SinkId
     failures: int = 0
     """Batches in a row that it failed on."""
 
@@ -112,15 +113,16 @@ class Bridge:
 
     def add_tap(self, spec: TapSpec, *, account: int) -> Callable[[], None]:
         """Subscribe a tap in the account of a number; return what takes it away again."""
-        sink = self._plane.subscribe_sink(
-            account,
-            spec.subject.encode(),
-            spec.queue.encode() if spec.queue else None,
-            bytes_max=spec.bytes_max,
-            overflow=spec.overflow,
-        )
-        self._taps[sink] = _Tap(spec)
-        return partial(self._remove_tap, sink)
+        tap = _Tap(spec, self._subscribe(spec, account))
+        self._taps[tap.sink] = tap
+        return partial(self._remove_tap, tap)
+
+    def renew_taps(self, name: str, account: int) -> None:
+        """Subscribe the taps of an account again that has come back."""
+        for tap in [it for it in self._taps.values() if it.spec.account == name]:
+            self._remove_tap(tap)
+            tap.sink = self._subscribe(tap.spec, account)
+            self._taps[tap.sink] = tap
 
     def remove_taps(self) -> None:
         """End all subscriptions of taps."""
@@ -202,9 +204,18 @@ class Bridge:
             if isinstance(event, Opened):
                 self._plane.close(event.link, ClosedState.WRONG_PORT)
 
-    def _remove_tap(self, sink: SinkId) -> None:
-        if self._taps.pop(sink, None) is not None:
-            self._plane.unsubscribe_sink(sink)
+    def _subscribe(self, spec: TapSpec, account: int) -> SinkId:
+        return self._plane.subscribe_sink(
+            account,
+            spec.subject.encode(),
+            spec.queue.encode() if spec.queue else None,
+            bytes_max=spec.bytes_max,
+            overflow=spec.overflow,
+        )
+
+    def _remove_tap(self, tap: _Tap) -> None:
+        if self._taps.pop(tap.sink, None) is not None:
+            self._plane.unsubscribe_sink(tap.sink)
 
     def _deliver(self, sink: SinkId, event: Delivered) -> None:
         tap = self._taps.get(sink)
@@ -218,7 +229,7 @@ class Bridge:
         else:
             tap.failures = 0
         if tap.failures >= TAP_FAILURES_MAX:
-            self._remove_tap(sink)
+            self._remove_tap(tap)
             self._log.error(
                 "Tap {component} taken away after {count} failures in a row",
                 component=tap.spec.name,

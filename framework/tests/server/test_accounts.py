@@ -351,3 +351,17 @@ def test_tables_that_cannot_be_followed_do_nothing_and_are_complained_of(book: B
     assert len(tables.service_imports) == 4
     (line,) = book.log.calls
     assert (line.method_name, line.kwargs) == ("error", {"account": "A", "detail": "no subject"})
+
+
+def test_an_account_that_comes_back_is_the_planes_again(book: Book) -> None:
+    back: list[tuple[str, int]] = []
+    book.accounts.came_back = lambda name, index: back.append((name, index))
+    book.put(AccountSpec(name="A"))
+    book.accounts.remove(["A"])
+    assert back == []
+
+    book.put(AccountSpec(name="A"))
+    book.accounts.put([AccountSpec(name="A", tags=("changed",))])
+
+    assert book.plane.named("add_account") == [((b"A",), {})]
+    assert back == [("A", book.accounts.index("A"))]

@@ -133,6 +133,26 @@ def test_taps(plane: Any) -> None:
     assert plane.named("unsubscribe_sink") == [((2,), {})]
 
 
+def test_taps_of_an_account_that_comes_back(plane: Any) -> None:
+    batches: list[Any] = []
+    bridge, _ = bridge_of(plane)
+    take_away = bridge.add_tap(
+        TapSpec(name="it", subject="a", receive=batches.append, account="A"), account=7
+    )
+    bridge.add_tap(TapSpec(name="other", subject="a", receive=batches.append), account=0)
+    bridge.renew_taps("A", 7)
+    again = plane.named("subscribe_sink")[2:]
+    assert [arguments for arguments, _ in again] == [(7, b"a", None)]
+
+    newest = 4  # one, another one, one taken away, and the first one again
+    plane.events = [Delivered(newest, "batch")]  # type: ignore[arg-type]
+    bridge.turn()
+    assert batches == ["batch"]
+
+    take_away()
+    assert plane.named("unsubscribe_sink") == [((1,), {}), ((newest,), {})]
+
+
 def test_a_tap_that_always_fails_is_taken_away(plane: Any) -> None:
     bridge, _ = bridge_of(plane)
     bad = TapSpec(name="bad", subject="a", receive=lambda _: 1 // 0)  # type: ignore[arg-type, return-value]
