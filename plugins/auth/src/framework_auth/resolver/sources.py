@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import urllib.error
-import urllib.request
+from http.client import HTTPException
 from typing import TYPE_CHECKING, Final, Protocol
+from urllib.error import HTTPError
 
 from typing_extensions import override
 
 from framework.wire.nkey import NkeyKind, is_public_key
 from framework_auth.limits import URL_ANSWER_BYTES_MAX
+from framework_auth.resolver.http_opener import make_opener
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,12 +49,11 @@ class MemorySource(AccountSource):
 class UrlSource(AccountSource):
     """An HTTP server that is asked for each account.
 
-    The standard library asks it, with no proxy and no cookie. What is longer than any JWT is
-    refused.
+    What is longer than any JWT is refused.
 
     Args:
         url: Ends in a slash; the public key follows.
-        timeout_s: For connecting, and for each read.
+        timeout_s: For connecting, and for a whole answer.
     """
 
     def __init__(self, url: str, *, timeout_s: float) -> None:
@@ -61,7 +61,7 @@ class UrlSource(AccountSource):
         assert url.endswith("/")
         self._url = url
         self._timeout_s = timeout_s
-        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        self._opener = make_opener()
 
     @override
     def load(self, name: str) -> str | None:
@@ -70,10 +70,10 @@ class UrlSource(AccountSource):
             with self._opener.open(self._url + name, timeout=self._timeout_s) as answer:
                 status: int = answer.status
                 body: bytes = answer.read(URL_ANSWER_BYTES_MAX + 1)
-        except urllib.error.HTTPError as error:
+        except HTTPError as error:
             error.close()
             status, body = error.code, b""
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, HTTPException) as error:
             # Not its text: it may repeat the address, which may hold a password.
             raise OSError(f"the account server cannot be asked: {type(error).__name__}") from None
         if status == _NOT_FOUND:
