@@ -15,8 +15,8 @@ from framework.dataplane._parser cimport parse
 from framework.dataplane._permissions cimport link_permit, may_subscribe, needs_filter, permission_table_keep
 from framework.dataplane._sinkbatch cimport sink_flush, sink_release
 from framework.dataplane._state cimport (
-    CLIENT, MAX_SUBSCRIPTIONS_EXCEEDED, RECORD_CONFIRMED, RECORD_LINKS, RECORD_SUBSCRIPTIONS, ROUTE, ClosedStateC, Command, Limits,
-    Link, Record, Row, Sink, State, Subscription,
+    CLIENT, MAX_SUBSCRIPTIONS_EXCEEDED, RECORD_CONFIRMED, RECORD_LINKS, RECORD_SUBSCRIPTIONS, ROUTE, Account, ClosedStateC, Command,
+    Limits, Link, Record, Row, Sink, State, Subscription,
 )
 from framework.dataplane._violations cimport SUBSCRIPTION_ENDED, violation_say
 from framework.sublist._sublist cimport Interest, sublist_touch
@@ -101,6 +101,15 @@ cdef void _set_client(State* state, Link* link, Command* command) noexcept nogil
         link_doom(state, link, MAX_SUBSCRIPTIONS_EXCEEDED, True, NULL)
 
 
+cdef void _move(State* state, Link* link, Account* account) noexcept nogil:
+    """Let a client act in an account. What it subscribed elsewhere ends: tables of that account would not find it again."""
+    if link.account == account:
+        return
+    while link.subscriptions != NULL:
+        subscription_drop(state, link.subscriptions)
+    link.account = account
+
+
 cdef void _resume_client(State* state, Link* link, Command* command) noexcept nogil:
     if link.kind != CLIENT:
         return
@@ -110,7 +119,7 @@ cdef void _resume_client(State* state, Link* link, Command* command) noexcept no
     link.headers = command.flags & FLAG_HEADERS != 0
     link.no_responders = command.flags & FLAG_NO_RESPONDERS != 0
     link.protocol = <int> command.other
-    link.account = state.accounts[command.number]
+    _move(state, link, state.accounts[command.number])
     _set_client(state, link, command)
     link_register(state, link)
     if link.verbose and not link.implied:

@@ -354,3 +354,16 @@ def test_an_account_that_went_casts_no_shadows(talk: Talk) -> None:
     talk.turn()
 
     assert 0 == talk.core.totals().subscriptions
+
+
+def test_what_a_client_subscribed_before_it_went_to_another_account_ends(talk: Talk) -> None:
+    _put(talk, _import("s.>", "t.>"), account=0)
+    client = talk.stranger()
+    client.say(b'SUB t.> 1\r\nCONNECT {"account":1,"verbose":false,"pedantic":false}\r\n')
+    client.heard()
+    _put(talk, account=0)
+    _publish(talk, b"s.a")
+    _publish(talk, b"t.a", account=0)
+
+    assert b"" == client.heard()
+    assert 0 == talk.core.totals().subscriptions
