@@ -82,6 +82,17 @@ def test_an_account_keeps_its_number_while_the_server_runs(book: Book) -> None:
     assert book.accounts.index("A") == first
 
 
+def test_an_account_that_comes_again_is_put_in_service_again(book: Book) -> None:
+    book.put(AccountSpec(name="A"), AccountSpec(name="B"))
+    book.accounts.remove(["A"])
+    book.put(AccountSpec(name="A"))
+    again = book.plane.named("add_account")
+    book.put(AccountSpec(name="A", tags=("x",)))
+
+    assert again == [((b"A",), {})]
+    assert book.plane.named("add_account") == []
+
+
 def test_without_a_plan_there_are_the_global_and_the_system_account(book: Book) -> None:
     book.accounts.replace(None)
 
