@@ -102,7 +102,9 @@ class ClientChanges:
             return Refused("it can't go to another account")
         if not client.has_begun and not self._has_room(spec):
             return Refused(reason=ClosedState.MAX_ACCOUNT_CONNECTIONS_EXCEEDED)
-        self._adopt(client, admission)
+        retired = self._adopt(client, admission)
+        if retired:
+            self._plane.drop_permissions(retired)
         client.connect = connect
         self._identify(client, accepted, account, admission)
         self._table.enter(client)

@@ -278,6 +278,16 @@ def test_a_second_login_does_not_lead_into_another_account(world: World) -> None
     assert len(world.plane.named("resume_client")) == 1
 
 
+def test_a_second_login_gives_back_the_rights_of_the_first(world: World) -> None:
+    world.users = {"joe": Accepted("joe", "A", FEW), "ann": Accepted("ann", "A", OTHER)}
+    world.log_in(1)
+    world.tell(Greeting(1, LinkKind.CLIENT, "CONNECT", b'{"user":"ann"}', parked=True))
+    first, second = (told["permissions"] for told in world.told("resume_client"))
+
+    assert first != second
+    assert world.plane.named("drop_permissions") == [((first,), {})]
+
+
 def test_watchers_hear_who_comes_goes_and_is_refused(world: World) -> None:
     world.log_in(1)
     world.hang_up(1)
