@@ -22,4 +22,5 @@ cdef void interest_send(State* state, Account* account, Link* route) noexcept no
 cdef void link_info(State* state, Link* link) noexcept nogil
 cdef bint link_say(State* state, Link* link, const char* line) noexcept nogil
 cdef uint64_t random_next(State* state) noexcept nogil
+cdef bint is_python_behind(State* state) noexcept nogil
 cdef void trace(State* state, Link* link, bint inbound, const char* chars, size_t length) noexcept nogil

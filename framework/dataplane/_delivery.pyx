@@ -18,7 +18,7 @@ from framework.dataplane._permissions cimport is_allowed_to_publish, may_hear
 from framework.dataplane._replies cimport reply_owe
 from framework.dataplane._sinkbatch cimport atomic_add, atomic_get, sink_put
 from framework.dataplane._state cimport (
-    CLIENT, RECORD_DELIVERED, RECORD_INTEREST, RECORD_TRACE, REFERENCE_BYTES, REFERENCE_PENDING_BYTES, ROUTE,
+    CLIENT, RECORD_DELIVERED, RECORD_INTEREST, RECORD_TRACE, RECORDS_WAITING_BYTES, REFERENCE_BYTES, REFERENCE_PENDING_BYTES, ROUTE,
     SLOW_CONSUMER_PENDING_BYTES, SYSTEM, TRACES_MAX, WRITE_ERROR, Account, ClosedStateC, Link, LocalInterest, Message, Pick, Record,
     RecordType, State, Subscription,
 )
@@ -62,6 +62,11 @@ cdef Record* record_new(State* state, RecordType type, Link* link, size_t length
     if type != RECORD_DELIVERED:
         state.record_bytes += sizeof(Record) + length
     return record
+
+
+cdef bint is_python_behind(State* state) noexcept nogil:
+    """Whether so many records wait already that no link may add to them."""
+    return atomic_get(&state.records_waiting) + state.record_bytes > RECORDS_WAITING_BYTES
 
 
 cdef void trace(State* state, Link* link, bint inbound, const char* chars, size_t length) noexcept nogil:

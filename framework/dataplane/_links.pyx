@@ -10,7 +10,7 @@ from libc.string cimport memcpy, memmove, strlen
 from framework.dataplane._accounts cimport account_new, account_spare, accounts_free, accounts_leave, accounts_sweep
 from framework.dataplane._answers cimport answers_gone, answers_tick
 from framework.dataplane._delivery cimport (
-    link_cut_off, link_doom, link_info, link_say, random_next, record_chars, record_new, subscription_drop,
+    is_python_behind, link_cut_off, link_doom, link_info, link_say, random_next, record_chars, record_new, subscription_drop,
 )
 from framework.dataplane._nonces cimport nonce_give
 from framework.dataplane._message_trace cimport traced_route, traced_subscription
@@ -21,11 +21,11 @@ from framework.dataplane._parser cimport parse
 from framework.dataplane._permissions cimport link_permit, permissions_free
 from framework.dataplane._services cimport door_enter, doors_passed
 from framework.dataplane._sinkbatch cimport (
-    atomic_add_users, atomic_get, batch_free, sink_flush, sink_is_full, sink_release,
+    atomic_add_users, batch_free, sink_flush, sink_is_full, sink_release,
 )
 from framework.dataplane._state cimport (
     AUTHENTICATION_TIMEOUT, CLIENT, CLIENT_CLOSED, DETAIL_BYTES, FRAME_OWN_BLOCK_BYTES, MAX_CONNECTIONS_EXCEEDED, READ_BLOCK_BYTES,
-    READ_ERROR, RECORD_CLOSED, RECORD_OPENED, RECORDS_WAITING_BYTES, ROUTE, SLOW_CONSUMER_WRITE_DEADLINE, STALE_CONNECTION,
+    READ_ERROR, RECORD_CLOSED, RECORD_OPENED, ROUTE, SLOW_CONSUMER_WRITE_DEADLINE, STALE_CONNECTION,
     STALL_NS, SYSTEM, VIOLATIONS_A_TICK, Account, Block, Farewell, Limits, Link, LinkKindC, Record, Row, Segment, Sink, State, Subscription,
 )
 from framework.dataplane._streams cimport shadows_drop
@@ -322,11 +322,6 @@ cdef bint _keep(State* state, Link* link, char* at, size_t length, size_t need) 
     return True
 
 
-cdef bint _is_python_behind(State* state) noexcept nogil:
-    """Whether so many records wait already that no link may add to them."""
-    return atomic_get(&state.records_waiting) + state.record_bytes > RECORDS_WAITING_BYTES
-
-
 cdef void _pause(State* state, Link* link) noexcept nogil:
     """Read a link no further for a while: what it publishes to, or who hears of its doings, is behind."""
     link.paused = 1
@@ -380,7 +375,7 @@ cdef void link_received(State* state, Link* link, size_t length) noexcept nogil:
         link_cut_off(state, link)
     elif not link.paused and (
         (link.kind == CLIENT and (state.stalled_by != NULL or state.stalled_sink != NULL))
-        or (state.record_bytes != records_before and _is_python_behind(state))
+        or (state.record_bytes != records_before and is_python_behind(state))
     ):
         _pause(state, link)
     elif link.parked and state.shell.watch != NULL:
@@ -403,7 +398,7 @@ cdef void links_unpause(State* state) noexcept nogil:
     cdef uint32_t at
     cdef Link* link
     cdef Link* slow
-    if state.paused_count == 0 or _is_python_behind(state):
+    if state.paused_count == 0 or is_python_behind(state):
         return
     for at in range(state.link_count):
         link = state.links[at]

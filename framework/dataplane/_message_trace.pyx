@@ -4,11 +4,11 @@ A message may ask to be traced only: then it reaches no client, but still other 
 formats the report and publishes it. Source: ADR-41; nats-server `msgtrace.go`.
 """
 
-from libc.stdint cimport uint32_t
+from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport free
 from libc.string cimport memchr, memcmp, memcpy, memset
 
-from framework.dataplane._delivery cimport random_next, record_chars, record_new, to_route, to_subscription
+from framework.dataplane._delivery cimport is_python_behind, random_next, record_chars, record_new, to_route, to_subscription
 from framework.dataplane._headers cimport header_set, header_value
 from framework.dataplane._interest cimport is_literal_subject
 from framework.dataplane._latency cimport traceparent_asks
@@ -20,6 +20,11 @@ from framework.dataplane._state cimport (
 )
 from framework.dataplane._violations cimport PUBLISH_SUBJECT, is_reserved_subject, violation_say
 from framework.sublist._bytes cimport write_decimal
+
+
+cdef enum:
+    STEPS_BYTES_MAX = 4194304
+    # Of one message; more are not told.
 
 
 # ---- whether a message is traced -----------------------------------------------------------------------------------------
@@ -53,8 +58,11 @@ cdef bint _is_on(const char* value, size_t length) noexcept nogil:
     )
 
 
-cdef bint _is_destination(Message* message, const char* subject, size_t length) noexcept nogil:
+cdef bint _is_destination(State* state, const char* subject, size_t length) noexcept nogil:
+    """Whether a trace can be published there: on routes and to clients, the subject must fit into a line."""
     cdef size_t at
+    if <int64_t> length > state.limits.max_control_line:
+        return False
     for at in range(length):
         if <unsigned char> subject[at] <= 32:
             return False
@@ -104,7 +112,7 @@ cdef Tracing _asks(State* state, Message* message, MessageTrace* made) noexcept 
         if not made.only:
             _disable(state, message, made)
         return TRACE_SKIPPED if made.only else UNTRACED
-    if not _is_destination(message, made.destination, made.destination_length):
+    if not _is_destination(state, made.destination, made.destination_length):
         return TRACE_SKIPPED if made.only else UNTRACED
     if is_reserved_subject(made.destination, made.destination_length) or not is_allowed_to_publish(
         state, link, made.destination, made.destination_length
@@ -126,6 +134,9 @@ cdef Tracing tracing_begin(State* state, Message* message, MessageTrace* made) n
     made.header_length = message.header_length
     made.size = message.body_length
     tracing = _asks(state, message, made)
+    if tracing == TRACED and is_python_behind(state):
+        # Who reads no reports has not asked for them: a message of a hundred bytes may make megabytes of steps.
+        tracing = TRACE_SKIPPED if made.only else UNTRACED
     if tracing != TRACED:
         return tracing
     made.account = message.account
@@ -152,9 +163,11 @@ cdef void _step(
     MessageTrace* self, StepRecord* step, const char* first, size_t first_length, const char* second, size_t second_length,
     const char* third, size_t third_length
 ) noexcept nogil:
-    """Note a step; without memory it is lost."""
+    """Note a step; without memory, or behind too many others, it is lost."""
     cdef size_t need = sizeof(StepRecord) + first_length + second_length + third_length
     cdef char* at
+    if self.steps_length + need > STEPS_BYTES_MAX:
+        return
     if self.steps_length + need > self.steps_room and not room_for(
         &self.steps, &self.steps_room, 2 * self.steps_room + need + 1024
     ):

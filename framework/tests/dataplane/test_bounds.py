@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from framework.dataplane import Closed, Delivered, LinksAnswered, Overflow, PlaneLimits
+from framework.dataplane import (
+    Closed,
+    Delivered,
+    LinksAnswered,
+    MessageTraced,
+    Overflow,
+    PlaneLimits,
+)
 from framework.tests.dataplane.conftest import Peer, Talk
 from framework.wire.closed_state import ClosedState
 
@@ -141,3 +148,44 @@ def test_remembered_matches_have_a_bound_in_bytes(talk: Talk) -> None:
         talk.core.feed(client.link, b"PUB s.%d r 0\r\n\r\n" % subject * 2, talk.now_ns)
 
     assert 100 < talk.core.sublist_counters().cached < 700
+
+
+def _traced(destination: bytes = b"t", only: bytes = b"1") -> bytes:
+    """Return a message to `s` that asks what becomes of it."""
+    block = b"NATS/1.0\r\nNats-Trace-Dest: %b\r\nNats-Trace-Only: %b\r\n\r\n" % (destination, only)
+    return b"HPUB s %d %d\r\n%b\r\n" % (len(block), len(block), block)
+
+
+@pytest.mark.parametrize(("only", "got"), [(b"1", 0), (b"0", 60)])
+def test_reports_of_what_became_of_messages_wait_for_python(
+    talk: Talk, only: bytes, got: int
+) -> None:
+    other, client = talk.client(), talk.client(echo=False)
+    other.say(b"SUB s 1\r\n")
+    client.say(b"".join(b"SUB s q%b%d %d\r\n" % (b"q" * 2_000, at, at) for at in range(500)))
+    talk.core.feed(client.link, _traced(only=only) * 60, talk.now_ns)
+    talk.turn()
+    few = len(talk.of(MessageTraced))
+    client.say(_traced(only=only))
+
+    assert 10 < few < 40
+    assert got == other.heard().count(b"HMSG s 1") - (got > 0)
+    assert few + 1 == len(talk.of(MessageTraced))
+
+
+def test_one_message_has_so_many_steps(talk: Talk) -> None:
+    client = talk.client()
+    client.say(b"".join(b"SUB s q%b%d %d\r\n" % (b"q" * 2_000, at, at) for at in range(3_000)))
+    client.say(_traced())
+    (event,) = talk.of(MessageTraced)
+
+    assert 1_900 < len(event.steps) < 2_100
+
+
+@pytest.mark.parametrize(("length", "count"), [(4_096, 1), (4_097, 0)])
+def test_a_trace_goes_to_what_fits_into_a_line(talk: Talk, length: int, count: int) -> None:
+    client = talk.client()
+    client.say(b"SUB s 1\r\n" + _traced(b"t" * length, only=b"0"))
+
+    assert count == len(talk.of(MessageTraced))
+    assert client.heard().startswith(b"HMSG s 1 ")
