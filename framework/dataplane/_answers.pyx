@@ -17,7 +17,6 @@ from framework.dataplane._state cimport ANSWER_DOOR, ANSWERS_MAX, Account, Answe
 from framework.sublist._bytes cimport COPY_SLACK, hash_bytes
 from framework.sublist._sublist cimport Match, sublist_match
 from framework.sublist._table cimport table_add, table_clear, table_find, table_remove
-from framework.sublist._transform cimport is_subset
 
 cdef enum:
     PREFIX_BYTES = 11
@@ -25,6 +24,8 @@ cdef enum:
     DIGITS = 11
     # Of one answer: 64 bits.
     NEVER_NS = 0x7fffffffffffffff
+    LOOKS_A_TICK = 8192
+    # Reply subjects of one account: about a millisecond.
 
 
 cdef void _put_digits(char* at, uint64_t number, int count) noexcept nogil:
@@ -234,27 +235,41 @@ cdef void _asked_gone(State* state, Account* home, Asked* asked) noexcept nogil:
 
 
 cdef void answers_gone(State* state, Subscription* subscription) noexcept nogil:
-    """Look what a subscription that ended was the last one for. Cost: with wildcards, O(reply subjects of its account)."""
+    """Look what a subscription that ended was the last one for; with wildcards, in the next ticks, or each could cost milliseconds."""
     cdef Account* home = subscription.account
     cdef const char* subject = subscription.interest.subject
     cdef size_t length = subscription.interest.subject_length
     cdef Asked* asked
-    cdef size_t at = 0
     if home.answers == NULL or home.answers.asked.count == 0 or subscription.door != NULL:
         return
-    if is_literal_subject(subject, length):
-        asked = <Asked*> table_find(&home.answers.asked, hash_bytes(state.seed, subject, length), subject, length)
+    if not is_literal_subject(subject, length):
+        home.answers.deserted = 1
+        return
+    asked = <Asked*> table_find(&home.answers.asked, hash_bytes(state.seed, subject, length), subject, length)
+    if asked != NULL:
+        _asked_gone(state, home, asked)
+
+
+cdef void _look_for_gone(State* state, Account* home) noexcept nogil:
+    """Look at some of the reply subjects of an account in which interest with wildcards has ended."""
+    cdef Answers* answers = home.answers
+    cdef Asked* asked
+    cdef int left = LOOKS_A_TICK
+    if not answers.looking:
+        answers.looking = 1
+        answers.deserted = 0
+        answers.look_at = 0
+    while left and answers.asked.slots != NULL and answers.look_at <= answers.asked.mask:
+        left -= 1
+        asked = <Asked*> answers.asked.slots[answers.look_at].key
         if asked != NULL:
             _asked_gone(state, home, asked)
-        return
-    while home.answers.asked.slots != NULL and at <= home.answers.asked.mask:
-        asked = <Asked*> home.answers.asked.slots[at].key
-        if asked != NULL and is_subset(asked.key.chars, asked.key.length, subject, length):
-            _asked_gone(state, home, asked)
-            if <Asked*> home.answers.asked.slots[at].key != asked:
+            if <Asked*> answers.asked.slots[answers.look_at].key != asked:
                 # It went, and another may have moved up.
                 continue
-        at += 1
+        answers.look_at += 1
+    if left:
+        answers.looking = 0
 
 
 cdef void _expire(State* state, Answers* answers) noexcept nogil:
@@ -273,9 +288,15 @@ cdef void _expire(State* state, Answers* answers) noexcept nogil:
 cdef void answers_tick(State* state) noexcept nogil:
     """End the ways that took too long; some times a second."""
     cdef uint32_t at
+    cdef Answers* answers
     for at in range(state.account_count):
-        if state.accounts[at].answers != NULL and state.now_ns >= state.accounts[at].answers.due_ns:
-            _expire(state, state.accounts[at].answers)
+        answers = state.accounts[at].answers
+        if answers == NULL:
+            continue
+        if state.now_ns >= answers.due_ns:
+            _expire(state, answers)
+        if answers.deserted or answers.looking:
+            _look_for_gone(state, state.accounts[at])
 
 
 cdef void answers_forget(State* state, Account* account) noexcept nogil:

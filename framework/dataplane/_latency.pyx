@@ -24,6 +24,8 @@ cdef enum:
     # Endings of `_answers.pxd`.
     NOT_DELIVERED = 1
     TOO_LATE = 2
+    HEADER_KEPT_BYTES = 4096
+    # Of a request, until it is answered: many may wait.
 
 
 # ---- whether a sample is taken -----------------------------------------------------------------------------------------
@@ -141,6 +143,13 @@ cdef void _report(
         memcpy(at, header, sample.header_length)
 
 
+cdef size_t _whole_lines(const char* header, size_t length) noexcept nogil:
+    """Return how much of the beginning of a header block is whole lines."""
+    while length and header[length - 1] != c"\n":
+        length -= 1
+    return length
+
+
 cdef void sample_begin(State* state, Answer* answer, Door* door, Message* message, bint with_header) noexcept nogil:
     """Time the answer to a request. A requestor whose round trip is not known is asked for it at once."""
     answer.latency = door.latency
@@ -149,10 +158,12 @@ cdef void sample_begin(State* state, Answer* answer, Door* door, Message* messag
     if message.source.kind == CLIENT and message.source.rtt_ns == 0 and message.source.pings_out == 0:
         message.source.ping_due_ns = min(message.source.ping_due_ns, state.now_ns)
     if with_header:
-        answer.header = <char*> malloc(message.header_length)
-        if answer.header != NULL:
-            memcpy(answer.header, message.body, message.header_length)
-            answer.header_length = message.header_length
+        answer.header_length = _whole_lines(message.body, min(message.header_length, <size_t> HEADER_KEPT_BYTES))
+        answer.header = <char*> malloc(answer.header_length + 1)
+        if answer.header == NULL:
+            answer.header_length = 0
+            return
+        memcpy(answer.header, message.body, answer.header_length)
 
 
 cdef SampleRecord _sample(State* state, Answer* answer, int status) noexcept nogil:

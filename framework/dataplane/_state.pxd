@@ -262,6 +262,11 @@ cdef struct Answers:
     # By the reply subjects of requestors here.
     int64_t due_ns
     # When the first may be late.
+    uint8_t deserted
+    # Interest with wildcards ended here since the reply subjects were last looked at.
+    uint8_t looking
+    size_t look_at
+    # Of `asked`: the slot where the look goes on.
     uint64_t seed
 
 
