@@ -1,8 +1,9 @@
 """Imported services: a request that leaves the importer's account, and its answers that come back.
 
 Where a door stands in an account, a subscription stands in its sublist. Delivery notes it; when it is done with the account, the message
-passes on to the next, and so forth, never twice by the same service and through HOPS_MAX accounts at most. Requests pass where they were
-published, answers where the way back is known. Source: nats-server `client.go`, `processServiceImport`.
+passes on to the next, and so forth: never twice by the same service, through HOPS_MAX accounts at most one behind the other, and through
+DOORS_MAX doors at most in all. Requests pass where they were published, answers where the way back is known.
+Source: nats-server `client.go`, `processServiceImport`.
 """
 
 from libc.stdint cimport uint32_t
@@ -20,8 +21,8 @@ from framework.dataplane._mappings cimport is_acknowledgement, mapping_select, r
 from framework.dataplane._message_trace cimport step_service
 from framework.dataplane._output cimport block_drop
 from framework.dataplane._state cimport (
-    CLIENT, HOPS_MAX, ROUTE, SERVICE_DOOR, STREAM_DOOR, Account, Answer, Block, Door, Hop, Message, MessageTrace, State, Subscription,
-    Tables,
+    CLIENT, DOORS_MAX, HOPS_MAX, ROUTE, SERVICE_DOOR, STREAM_DOOR, Account, Answer, Block, Door, Hop, Message, MessageTrace, State,
+    Subscription, Tables,
 )
 from framework.dataplane._streams cimport shadow_enter
 from framework.sublist._bytes cimport COPY_SLACK
@@ -116,7 +117,13 @@ cdef int doors_passed(State* state, uint32_t first, Message* message) noexcept n
     """Let a message pass the doors noted from `first` on; return how many led somewhere."""
     cdef uint32_t at
     cdef int served = 0
+    if message.hops == NULL:
+        state.doors_left = DOORS_MAX
     for at in range(first, state.waiting_count):
+        if state.doors_left == 0:
+            state.totals.circles += 1
+            break
+        state.doors_left -= 1
         if state.waiting[at].kind == SERVICE_DOOR:
             served += _request(state, state.waiting[at], message)
         else:
@@ -340,14 +347,14 @@ cdef int _answered(State* state, Door* door, Message* message) noexcept nogil:
         sample_answered(state, answer, message)
     _begin(&passage, door, answer.home, message)
     last = answer.response == 0 or message.body_length == 0
-    if not room_for(&passage.subject, &passage.subject_room, answer.asked.key.length):
+    if not room_for(&passage.subject, &passage.subject_room, answer.asked.key.length + 1):
         _end(state, &passage)
         return 0
     memcpy(passage.subject, answer.asked.key.chars, answer.asked.key.length)
     passage.message.subject = passage.subject
     passage.message.subject_length = answer.asked.key.length
     if message.reply_length and not is_acknowledgement(message.reply, message.reply_length):
-        # An answer may ask back. This may be one way too many, and the way that it came by the one that goes.
+        # An answer may ask back. In an account that imports from itself, that may end this very way, as the oldest of too many.
         back = answer_new(state, answer.home, message, answer.threshold_ns, answer.response, answer.share)
         if back != NULL:
             _ask_back(&passage, back)

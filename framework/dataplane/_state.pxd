@@ -47,6 +47,8 @@ cdef enum:
     # That may wait for the log; more are not recorded.
     HOPS_MAX = 16
     # Accounts that a message may pass through by imports of services.
+    DOORS_MAX = 4096
+    # That one message may pass in all: where each account has two ways on, HOPS_MAX alone would allow 65,536.
     ANSWERS_MAX = 65536
     # Requests of other accounts whose answers an account remembers the way of.
 
@@ -762,6 +764,8 @@ cdef struct State:
     # Doors that messages under way have yet to pass.
     uint32_t waiting_count
     uint32_t waiting_room
+    uint32_t doors_left
+    # That the message under way may still pass.
     char* names
     # Of this server, then of its cluster.
     size_t server_length

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -250,12 +251,28 @@ def test_a_requestor_that_goes_takes_its_ways_along(talk: Talk, gone: bytes | No
     else:
         talk.core.hang_up(requestor.link)
         talk.turn()
+    talk.turn(0.2)
     other = talk.client(account=A)
     other.say(b"SUB _I.1 1\r\n")
     responder.say(b"".join(map(_publish, replies)))
 
     assert b"" == other.heard()
     assert (b"MSG _L 8 2\r\nok\r\n" if gone else b"") == requestor.heard()
+
+
+def test_the_end_of_interest_with_wildcards_costs_the_same_whatever_is_asked(talk: Talk) -> None:
+    _put(talk, A, _import(latency=5))
+    requestor, _ = _requestor(talk), _responder(talk)
+    requestor.say(b"".join(b"PUB help _I.%d 0\r\n\r\n" % at for at in range(20_000)))
+    requestor.say(b"UNSUB 9\r\n" + b"SUB a.* 1\r\nUNSUB 1\r\n" * 100)
+    counts = [len(_samples(talk))]
+    while counts[-1] < 20_000:
+        talk.turn(0.2)
+        counts.append(len(_samples(talk)))
+        assert counts[-2] < counts[-1] <= counts[-2] + 8_192
+
+    assert 0 == counts[0]
+    assert {408} == {sample.status for sample in _samples(talk)}
 
 
 def test_a_requestor_with_another_subscription_is_still_there(talk: Talk) -> None:
@@ -281,6 +298,25 @@ def test_the_oldest_of_too_many_ways_goes(talk: Talk) -> None:
     responder.say(_publish(first) + _publish(last))
 
     assert b"MSG _I.65535 9 2\r\nok\r\n" == requestor.heard()
+    assert 1 == talk.core.totals().answers_dropped
+
+
+def test_an_answer_that_asks_back_may_be_the_oldest_of_too_many_ways(talk: Talk) -> None:
+    _put(talk, A, _import(account=A))
+    requestor, responder = _requestor(talk), _responder(talk, account=A)
+    responder.say(b"SUB more 2\r\n")
+    requestor.say(b"PUB help _I.first 0\r\n\r\n")
+    first = _reply(responder.heard())
+    for start in range(0, 65_535, 4096):
+        many = range(start, min(start + 4096, 65_535))
+        requestor.say(b"".join(b"PUB help _I.%d 0\r\n\r\n" % at for at in many))
+        responder.heard()
+    responder.say(b"PUB %b more 2\r\nok\r\n" % first)
+    answer = requestor.heard()
+    requestor.say(_publish(_reply(answer), b"thanks"))
+
+    assert answer.startswith(b"MSG _I.first 9 _R_.")
+    assert b"MSG more 2 6\r\nthanks\r\n" == responder.heard()
     assert 1 == talk.core.totals().answers_dropped
 
 
@@ -533,6 +569,7 @@ def test_a_requestor_that_does_not_wait_is_counted(talk: Talk) -> None:
     requestor = _requestor(talk)
     requestor.say(b"PUB help _I.1 0\r\n\r\n")
     requestor.say(b"UNSUB 9\r\n")
+    talk.turn(0.2)
 
     assert [408] == [sample.status for sample in _samples(talk)]
 
@@ -665,3 +702,31 @@ def test_tables_for_an_account_that_went_are_not_put_in_force(talk: Talk) -> Non
     _requestor(talk).say(b"PUB help 1\r\nx\r\n")
 
     assert b"" == responder.heard()
+
+
+def test_of_a_header_that_asks_for_a_sample_no_more_than_its_beginning_is_kept(talk: Talk) -> None:
+    _put(talk, A, _import(latency=5, latency_percent=0))
+    requestor, responder = _requestor(talk), _responder(talk)
+    block = b"NATS/1.0\r\nX-B3-Sampled: 1\r\n" + b"K: v\r\n" * 1_000 + b"\r\n"
+    requestor.say(b"HPUB help _I.1 %d %d\r\n%b\r\n" % (len(block), len(block), block))
+    responder.say(_publish(responder.heard().split()[3]))
+    (sample,) = _samples(talk)
+
+    assert 4_000 < len(sample.header) <= 4_096
+    assert block.startswith(sample.header)
+    assert sample.header.endswith(b"K: v\r\n")
+
+
+def test_a_message_passes_so_many_doors_in_all(talk: Talk) -> None:
+    accounts = [talk.core.add_account(b"%d" % number) for number in range(16)]
+    for here, there in itertools.pairwise(accounts):
+        ways = [(to, subject) for to in ("s.1", "s.2") for subject in ("s.1", "s.2")]
+        _put(talk, here, *(_import(to, subject, there) for to, subject in ways))
+    sink = talk.core.subscribe_sink(accounts[14], b">")
+    talk.turn()
+    talk.core.publish(accounts[0], [(b"s.1", b"", b"", b"x")])
+    talk.turn()
+    got = [len(event.batch) for event in talk.of(Delivered) if event.sink == sink]
+
+    assert 1_000 < sum(got) < 4_096
+    assert 0 < talk.core.totals().circles
