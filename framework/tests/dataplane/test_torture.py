@@ -132,6 +132,8 @@ class World:
             **options,
         )
         self.core.drop_permissions(number)
+        if not far.doomed:
+            self.model.move(far, far.account)
         self.rule(far, rules)
         far.echo, far.headers = options["echo"], options["headers"]
         far.no_responders = options["no_responders"]

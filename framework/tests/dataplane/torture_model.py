@@ -130,6 +130,11 @@ class Model:
             if key[0] in route.accounts:
                 self.told[route, key].append(count if key[2] else 1)
 
+    def move(self, party: Party, account: int) -> None:
+        """Let a client act in an account; what it subscribed in another one ends."""
+        for sub in [s for s in self.subs if s.owner is party and s.account != account]:
+            self._drop(sub)
+
     def rule(self, party: Party, rules: Permissions) -> list[Sub]:
         """Put a client under other rules; return the subscriptions that end."""
         if rules.responses != party.rules.responses:
