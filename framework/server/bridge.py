@@ -223,6 +223,9 @@ class Bridge:
             return
         try:
             tap.spec.receive(event.batch)
+        except MailboxFullError as error:
+            # It works, and has too much to do: what is sent to it must not be its end.
+            self._log.error("Events lost", component=tap.spec.name, error=str(error))
         except Exception as error:  # noqa: BLE001 - one tap must not stop the others
             tap.failures += 1
             self._log.error("Tap {component} failed", component=tap.spec.name, error=repr(error))

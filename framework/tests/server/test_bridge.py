@@ -133,6 +133,19 @@ def test_taps(plane: Any) -> None:
     assert plane.named("unsubscribe_sink") == [((2,), {})]
 
 
+def test_a_tap_with_too_much_to_do_is_not_taken_away(plane: Any) -> None:
+    def receive(_: object) -> None:
+        raise MailboxFullError("7 messages wait already")
+
+    bridge, log = bridge_of(plane)
+    bridge.add_tap(TapSpec(name="busy", subject="a", receive=receive), account=0)  # type: ignore[arg-type]
+    plane.events = [Delivered(1, "it")] * (TAP_FAILURES_MAX + 3)  # type: ignore[arg-type]
+    bridge.turn()
+
+    assert plane.named("unsubscribe_sink") == []
+    assert {call.kwargs["component"] for call in log.calls} == {"busy"}
+
+
 def test_taps_of_an_account_that_comes_back(plane: Any) -> None:
     batches: list[Any] = []
     bridge, _ = bridge_of(plane)

@@ -156,6 +156,23 @@ def request_(make_request):
     return make_request(user="bob", password="secret", lang="python")
 
 
+def test_what_nobody_asked_for_is_dropped_where_it_comes(world, request_):
+    reply = world.ask(request_)
+    subject, _, _ = world.question()
+    answer = world.response(world.user())
+    told = []
+    world.actor.tell = told.append
+    for _ in range(3):
+        world.server.answer(subject + b"x", b"of no question")
+        world.server.answer(subject, answer)
+    del world.actor.tell
+
+    assert len(told) == 1
+    world.actor.tell(told[0])
+    world.dispatcher.run_ready()
+    assert isinstance(reply.get(timeout=0), Accepted)
+
+
 class TestRequest:
     def test_it_is_signed_by_the_server_and_says_who_asks(self, world, mint, request_):
         world.ask(request_)

@@ -66,7 +66,7 @@ class AuthCallout(Component):
 
     @dataclass(frozen=True, slots=True)
     class _Answered:
-        question: str
+        pending: _Pending
         payload: bytes
 
     @dataclass(frozen=True, slots=True)
@@ -113,8 +113,8 @@ class AuthCallout(Component):
         match message:
             case self.Ask():
                 self._ask(message)
-            case self._Answered(question, payload):
-                self._receive_answer(question, payload)
+            case self._Answered(pending, payload):
+                self._receive_answer(pending, payload)
             case self._TimedOut(question):
                 self._receive_timeout(question)
             case self._Resolved(pending, claims, _):
@@ -172,12 +172,12 @@ class AuthCallout(Component):
     def _receive_batch(self, batch: Batch) -> None:
         for subject, _, _, payload in batch.detach():
             question = subject.decode("ascii", "replace").rpartition(".")[2]
-            self.actor_ref.tell(self._Answered(question, payload))
+            pending = self._pending.pop(question, None)
+            # Else it is too late, or said twice: whoever is in that account may say it often.
+            if pending is not None:
+                self.actor_ref.tell(self._Answered(pending, payload))
 
-    def _receive_answer(self, question: str, payload: bytes) -> None:
-        pending = self._pending.pop(question, None)
-        if pending is None:
-            return  # too late, or said twice
+    def _receive_answer(self, pending: _Pending, payload: bytes) -> None:
         pending.timer.cancel()
         try:
             claims = read_answer(payload, pending.asked, self._keys, self._wall_s())
