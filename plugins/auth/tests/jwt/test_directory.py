@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 
 import pytest
 from framework_auth.claims import ClaimsError
@@ -202,3 +203,13 @@ def test_a_deleted_account_is_gone(make, accounts, tmp_path, renames):
     assert directory.load(name) is None
     assert directory.digest() == bytes(32)
     assert (tmp_path / "jwt" / f"{name}.jwt.deleted").exists() is renames
+
+
+def test_a_pipe_among_the_files_holds_nobody_up(make, accounts, tmp_path):
+    directory = make()
+    (piped, _), (name, token), *_ = accounts.items()
+    os.mkfifo(tmp_path / "jwt" / f"{piped}.jwt")
+    directory.save(name, token)
+
+    assert directory.load(piped) == ""
+    assert make().load(name) == token

@@ -239,7 +239,9 @@ class AccountDirectory:
 
 
 def _read(path: Path) -> str:
-    with path.open("rb") as file:
+    # A pipe among the files would hold up whoever reads it, and with it all others.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as file:
         data = file.read(TOKEN_CHARS_MAX + 1)
     return data.decode("ascii", "replace").strip()
 
