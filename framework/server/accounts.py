@@ -128,7 +128,7 @@ class Accounts(AccountBook):
         for spec in changed:
             is_new = spec.name not in self._links.specs
             self._links.put(spec)
-            if is_new:
+            if is_new and spec.name != GLOBAL_ACCOUNT:  # which every plane has
                 self._bring(spec.name)
         removed = [name for name in gone if self._take_away(name)]
         touched = [*(spec.name for spec in changed), *removed]
