@@ -1,4 +1,7 @@
-"""Operator mode and auth callout of each server of this process, made when a hook first asks."""
+"""Operator mode and auth callout of each server of this process, made when a hook first asks.
+
+Their modules are loaded by who uses them: a server without them starts a tenth sooner.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,7 @@ from weakref import WeakKeyDictionary
 
 from framework.errors import PluginError
 from framework.spec import Authenticator, ComponentSpec
-from framework_auth.callout.auth_callout import AUTH_CALLOUT, AuthCallout
-from framework_auth.callout.gate import CalloutGate
-from framework_auth.callout.judges import OperatorJudge
 from framework_auth.callout_options import callout_settings
-from framework_auth.operator.mode import OperatorMode, wall_s
 from framework_auth.operator_options import operator_settings
 from framework_auth.server_key import keys_of
 
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
     from framework.actors import Reply
     from framework.spec import AccountSpec, LoginAnswer, LoginRequest, ServerContext
+    from framework_auth.operator.mode import OperatorMode
     from framework_auth.operator.user_logins import NeedsCallout
 
 _DEFAULT_TIMEOUT_S = 2.0
@@ -35,6 +35,8 @@ def operator_mode(server: ServerContext) -> OperatorMode | None:
         settings = operator_settings(server.config.values)
         if settings is None:
             return None
+        from framework_auth.operator.mode import OperatorMode  # noqa: PLC0415 - see above
+
         mode = _modes[server] = OperatorMode(
             settings,
             server,
@@ -60,6 +62,11 @@ def callout_components(server: ServerContext) -> Iterable[ComponentSpec]:
             "another plugin has chosen the server's key, so that nothing can be signed by it",
             fix="leave out that plugin, or the auth callout",
         )
+    from framework_auth.callout.auth_callout import (  # noqa: PLC0415 - see above
+        AUTH_CALLOUT,
+        AuthCallout,
+    )
+
     resolve = mode.resolve if mode else None
     yield ComponentSpec(
         name=AUTH_CALLOUT, factory=lambda _: (AuthCallout, _callout(server, resolve))
@@ -76,6 +83,8 @@ def with_callout(server: ServerContext, inner: Authenticator | None) -> Authenti
     settings = callout_settings(server.config.section("authorization"))
     if settings is None:
         return inner
+    from framework_auth.callout.gate import CalloutGate  # noqa: PLC0415 - see above
+
     gate = CalloutGate(settings, server, inner)
     shell = inner or Authenticator(
         name="authorization", authenticate=gate.authenticate, timeout_s=_timeout_s(server)
@@ -86,6 +95,12 @@ def with_callout(server: ServerContext, inner: Authenticator | None) -> Authenti
 def _ask_service(
     server: ServerContext, request: LoginRequest, needed: NeedsCallout, reply: Reply[LoginAnswer]
 ) -> None:
+    from framework_auth.callout.auth_callout import (  # noqa: PLC0415 - see above
+        AUTH_CALLOUT,
+        AuthCallout,
+    )
+    from framework_auth.callout.judges import OperatorJudge  # noqa: PLC0415 - see above
+
     mode = operator_mode(server)
     assert mode is not None
     judge = OperatorJudge(needed.account, mode.known)
@@ -95,6 +110,8 @@ def _ask_service(
 def _callout(
     server: ServerContext, resolve: Callable[[str], Reply[AccountSpec | None]] | None
 ) -> Mapping[str, object]:
+    from framework_auth.operator.mode import wall_s  # noqa: PLC0415 - see above
+
     return {
         "server": server,
         "keys": keys_of(server.server_id),
