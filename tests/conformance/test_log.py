@@ -64,7 +64,7 @@ def routes(fleet, kind):
     seed, other = fleet.start_cluster(kind, kind, flags=("-D",))
     seed.stop()
     other.wait_log("Attempting reconnect for solicited route")
-    other.wait_log("Error trying to connect to route")
+    other.wait_log(r"Error trying to connect to route \(attempt 1\).*connection refused")
     other.stop()
     return [*lines(seed), *lines(other)]
 
