@@ -69,7 +69,7 @@ def test_who_is_refused_is_asked_about_each_time(service, start, lets_in, status
     assert not lets_in(server)
     assert not lets_in(server)
     assert len(service.questions) == 2
-    assert "the login service says no" in server.log()
+    server.wait_log("the login service says no")
 
 
 def test_whom_the_service_does_not_know_another_authenticator_may(
@@ -170,9 +170,9 @@ def test_answers_that_decide_nothing_refuse(service, start, lets_in):
     server = start(failures=100)
 
     assert not any(lets_in(server, user=user) for user in service.answers)
-    assert "it answered with status 500" in server.log()
-    assert "the answer is too long" in server.log()
-    assert server.log().count("the login service is down") == 5
+    server.wait_log("it answered with status 500")
+    server.wait_log("the answer is too long")
+    server.wait_log("the login service is down", count=5)
 
 
 def test_a_service_that_is_not_there_refuses_at_once_and_says_why(start, lets_in, service):
@@ -180,9 +180,9 @@ def test_a_service_that_is_not_there_refuses_at_once_and_says_why(start, lets_in
 
     assert not lets_in(server)
     assert not lets_in(server)
-    assert "The login service did not decide" in server.log()
-    assert "The login service is down, it is left alone for a while" in server.log()
-    assert "http://127.0.0.1:1/login" in server.log()
+    server.wait_log("The login service did not decide")
+    server.wait_log("The login service is down, it is left alone for a while")
+    server.wait_log("http://127.0.0.1:1/login")
     assert service.questions == []
 
 
@@ -212,7 +212,7 @@ def test_a_service_that_is_back_is_asked_again(service, start, lets_in):
     service.answers["joe"] = (200, {})
     while not lets_in(server):
         pass
-    assert "The login service is back" in server.log()
+    server.wait_log("The login service is back")
 
 
 def test_secrets_are_in_no_log(service, start, lets_in):
