@@ -14,7 +14,9 @@ cdef enum Ending:
     FORGOTTEN
 
 
-cdef Answer* answer_new(State* state, Account* account, Message* request, int64_t threshold_ns, int response, bint share) noexcept nogil
+cdef Answer* answer_new(
+    State* state, Account* account, Message* request, int64_t threshold_ns, int response, bint share, bint tracked
+) noexcept nogil
 cdef Answer* answer_find(Account* account, const char* subject, size_t length) noexcept nogil
 cdef void answer_touch(State* state, Answer* answer) noexcept nogil
 cdef void answer_end(State* state, Answer* answer, Ending ending) noexcept nogil

@@ -1,8 +1,9 @@
 """The ways of answers to requests that went to another account.
 
 A request's reply subject is replaced by one under `_R_.`, which only this server gets: one subscription in the exporter's account, told to
-routes, takes all of them. An answer there goes on to the requestor's own reply subject. A way ends with its last answer, with time,
-with the requestor's interest, or as the oldest of too many.
+routes, takes all of them. That of a request which is timed ends in the server's node and `.T`; see `_halves.pyx`. An answer there goes on
+to the requestor's own reply subject. A way ends with its last answer, with time, with the requestor's interest, or as the oldest of too
+many.
 
 Source: nats-server `accounts.go`, `addRespServiceImport`, `checkForReverseEntry`.
 """
@@ -13,7 +14,9 @@ from libc.string cimport memcpy
 
 from framework.dataplane._interest cimport is_literal_subject, subscription_add
 from framework.dataplane._latency cimport sample_failed
-from framework.dataplane._state cimport ANSWER_DOOR, ANSWERS_MAX, Account, Answer, Answers, Asked, Message, State, Subscription
+from framework.dataplane._state cimport (
+    ANSWER_DOOR, ANSWERS_MAX, NODE_BYTES, Account, Answer, Answers, Asked, Message, State, Subscription,
+)
 from framework.sublist._bytes cimport COPY_SLACK, hash_bytes
 from framework.sublist._sublist cimport Match, sublist_match
 from framework.sublist._table cimport table_add, table_clear, table_find, table_remove
@@ -23,6 +26,8 @@ cdef enum:
     # `_R_.`, six digits of one account, a dot.
     DIGITS = 11
     # Of one answer: 64 bits.
+    TAIL_BYTES = 11
+    # `.`, the node, `.T`.
     NEVER_NS = 0x7fffffffffffffff
     LOOKS_A_TICK = 8192
     # Reply subjects of one account: about a millisecond.
@@ -124,12 +129,18 @@ cdef void _unlink_age(Answers* answers, Answer* answer) noexcept nogil:
         answers.newest = answer.older
 
 
-cdef bint _name(State* state, Account* account, Answer* answer) noexcept nogil:
+cdef bint _name(State* state, Account* account, Answer* answer, bint tracked) noexcept nogil:
     """Give an answer a subject of its own; False: no memory."""
     cdef char* chars = <char*> (answer + 1)
+    cdef char* tail = chars + PREFIX_BYTES + DIGITS
     memcpy(chars, account.answers.prefix, PREFIX_BYTES)
     answer.key.chars = chars
     answer.key.length = PREFIX_BYTES + DIGITS
+    if tracked and state.node[0]:
+        tail[0] = c"."
+        memcpy(tail + 1, state.node, NODE_BYTES)
+        memcpy(tail + 1 + NODE_BYTES, b".T", 2)
+        answer.key.length += TAIL_BYTES
     while True:
         _put_digits(chars + PREFIX_BYTES, _drawn(state), DIGITS)
         answer.key.hash = hash_bytes(state.seed, chars, answer.key.length)
@@ -138,20 +149,20 @@ cdef bint _name(State* state, Account* account, Answer* answer) noexcept nogil:
 
 
 cdef Answer* answer_new(
-    State* state, Account* account, Message* request, int64_t threshold_ns, int response, bint share
+    State* state, Account* account, Message* request, int64_t threshold_ns, int response, bint share, bint tracked
 ) noexcept nogil:
-    """Prepare the way from `account` back to who sent `request`; NULL: no memory."""
+    """Prepare the way from `account` back to who sent `request`, which is timed when it is `tracked`; NULL: no memory."""
     cdef Answer* answer
     if not _listen(state, account):
         return NULL
     if account.answers.by_subject.count >= ANSWERS_MAX:
         state.totals.answers_dropped += 1
         answer_end(state, account.answers.oldest, TOO_LATE)
-    answer = <Answer*> calloc(1, sizeof(Answer) + PREFIX_BYTES + DIGITS + COPY_SLACK)
+    answer = <Answer*> calloc(1, sizeof(Answer) + PREFIX_BYTES + DIGITS + TAIL_BYTES + COPY_SLACK)
     if answer == NULL:
         return NULL
     answer.asked = _asked(state, request.account, request.reply, request.reply_length)
-    if answer.asked == NULL or not _name(state, account, answer):
+    if answer.asked == NULL or not _name(state, account, answer, tracked):
         if answer.asked != NULL:
             _spare_asked(request.account.answers, answer.asked)
         free(answer)
@@ -173,7 +184,7 @@ cdef Answer* answer_new(
 
 cdef Answer* answer_find(Account* account, const char* subject, size_t length) noexcept nogil:
     """Return the way that a subject is the beginning of; NULL: there is none any more."""
-    if account.answers == NULL or account.answers.by_subject.count == 0 or length != PREFIX_BYTES + DIGITS:
+    if account.answers == NULL or account.answers.by_subject.count == 0 or length > PREFIX_BYTES + DIGITS + TAIL_BYTES:
         return NULL
     return <Answer*> table_find(
         &account.answers.by_subject, hash_bytes(account.answers.seed, subject, length), subject, length

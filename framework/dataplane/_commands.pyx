@@ -316,7 +316,7 @@ cdef void command_apply(State* state, Command* command) noexcept nogil:
         command.tables = NULL
         _forget_lines(state)
     elif command.verb == SET_NAMES:
-        names_set(state, command_chars(command), command.split, command.length - command.split)
+        names_set(state, command_chars(command), command.split, command.length - command.split - command.number, command.number)
     elif command.verb == WATCH_INTEREST:
         state.watch_interest = command.number != 0
     elif command.verb == SET_TRACE:

@@ -28,8 +28,8 @@ from framework.dataplane._permissions cimport permission_table_release
 from framework.dataplane._rules cimport table_made
 from framework.dataplane._sinkbatch cimport atomic_add, batch_free, seen_pointer, sink_release
 from framework.dataplane._state cimport (
-    READ_BLOCK_BYTES, RECORD_DELIVERED, RECORD_TRACE, STALL_PENDING_BYTES, Account, Command, Farewell, Limits, Link, Record, Segment,
-    Sink, Tables, Totals as TotalsC, Traffic,
+    NODE_BYTES, READ_BLOCK_BYTES, RECORD_DELIVERED, RECORD_TRACE, STALL_PENDING_BYTES, Account, Command, Farewell, Limits, Link, Record,
+    Segment, Sink, Tables, Totals as TotalsC, Traffic,
 )
 from framework.dataplane._tables cimport tables_free, tables_made
 from framework.sublist._bytes cimport COPY_SLACK
@@ -445,14 +445,21 @@ cdef class Core:
         command.tables = made
         self._post(command)
 
-    def set_names(self, server: bytes, cluster: bytes) -> None:
+    def set_names(self, server: bytes, cluster: bytes, node: bytes = b"") -> None:
         """Say how this server and its cluster are called: mappings of one cluster, and services that are told who asks, need it.
 
         Args:
             server: Its name.
             cluster: Empty: it is in none.
+            node: Eight characters by which other servers address it; empty: they do not tell it their half of a sample.
+
+        Raises:
+            ValueError: A name has blanks, or `node` another length.
         """
-        cdef Command* command = self._order(SET_NAMES, 0, 0, 0, _plain("a name", server) + _plain("a name", cluster))
+        cdef Command* command
+        if len(node) not in {0, NODE_BYTES}:
+            raise ValueError(f"node must have {NODE_BYTES} bytes, or none: {node!r}")
+        command = self._order(SET_NAMES, 0, len(node), 0, _plain("a name", server) + _plain("a name", cluster) + _plain("node", node))
         command.split = len(server)
         self._post(command)
 

@@ -4,18 +4,19 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.string cimport memcpy
 
 from framework.dataplane._delivery cimport record_chars
+from framework.dataplane._halves cimport HalfRecord
 from framework.dataplane._latency cimport SampleRecord
 from framework.dataplane._message_trace cimport NO_ACCOUNT, StepRecord, TraceRecord
 from framework.dataplane._sinkbatch cimport batch_made
 from framework.dataplane._state cimport (
-    RECORD_CLOSED, RECORD_CONFIRMED, RECORD_DELIVERED, RECORD_DETACHED, RECORD_ERR, RECORD_GREETING, RECORD_INTEREST, RECORD_LATENCY,
-    RECORD_LINKS, RECORD_MESSAGE_TRACE, RECORD_OPENED, RECORD_PONG, RECORD_TRACE, RECORD_VIOLATED, Record, Row,
+    RECORD_CLOSED, RECORD_CONFIRMED, RECORD_DELIVERED, RECORD_DETACHED, RECORD_ERR, RECORD_GREETING, RECORD_HALF, RECORD_INTEREST,
+    RECORD_LATENCY, RECORD_LINKS, RECORD_MESSAGE_TRACE, RECORD_OPENED, RECORD_PONG, RECORD_TRACE, RECORD_VIOLATED, Record, Row,
 )
 from framework.dataplane._violations cimport ViolationRecord
 
 from framework.dataplane.event import (
     Closed, Confirmed, Delivered, Detached, ErrReceived, Greeting, InterestChanged, LatencySampled, LinksAnswered, Opened,
-    PongReceived, SubscriptionsAnswered, Traced, Violated, Violation,
+    PongReceived, ResponderTimed, SubscriptionsAnswered, Traced, Violated, Violation,
 )
 from framework.dataplane.link import LinkKind, LinkRow, SubscriptionRow
 from framework.dataplane.message_trace import MessageTraced, StepKind, TraceFault, TraceStep
@@ -81,7 +82,16 @@ cdef object _sample_made(Record* record):
     at += head.responder_length
     return LatencySampled(
         record.number, head.status, head.started_ns, head.ended_ns, head.requestor_rtt_ns, head.responder_rtt_ns, requestor, responder,
-        at[: head.header_length],
+        at[: head.header_length], at[head.header_length : head.header_length + head.reply_length],
+    )
+
+
+cdef object _half_made(Record* record):
+    cdef HalfRecord head
+    cdef bytes text = _text(record)[sizeof(head):]
+    memcpy(&head, record_chars(record), sizeof(head))
+    return ResponderTimed(
+        record.number, text[: head.reply_length], head.started_ns, head.ended_ns, head.responder_rtt_ns, text[head.reply_length :]
     )
 
 
@@ -153,6 +163,8 @@ cdef object event_made(Record* record):
         return _message_trace_made(record)
     if record.type == RECORD_LATENCY:
         return _sample_made(record)
+    if record.type == RECORD_HALF:
+        return _half_made(record)
     if record.type == RECORD_ERR:
         return ErrReceived(record.link, KINDS[record.kind], _text(record))
     if record.type == RECORD_PONG:

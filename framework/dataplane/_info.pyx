@@ -28,8 +28,8 @@ cdef bint info_set(Link* link, const char* chars, size_t brief, size_t full) noe
     return True
 
 
-cdef bint names_set(State* state, const char* chars, size_t server, size_t cluster) noexcept nogil:
-    """Keep the names of this server and its cluster; False: no memory."""
+cdef bint names_set(State* state, const char* chars, size_t server, size_t cluster, size_t node) noexcept nogil:
+    """Keep the names of this server and its cluster, and by which others address it; False: no memory."""
     cdef char* made = <char*> malloc(server + cluster + 1)
     if made == NULL:
         return False
@@ -38,6 +38,8 @@ cdef bint names_set(State* state, const char* chars, size_t server, size_t clust
     state.names = made
     state.server_length = server
     state.cluster_length = cluster
+    memcpy(state.node, chars + server + cluster, node)
+    state.node[node] = 0
     return True
 
 

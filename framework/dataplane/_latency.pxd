@@ -2,11 +2,11 @@
 
 from libc.stdint cimport int64_t, uint32_t
 
-from framework.dataplane._state cimport Answer, Door, Message, State
+from framework.dataplane._state cimport Answer, Door, Link, Message, State
 
 
 cdef struct SampleRecord:
-    # A sample on its way to Python; the requestor's JSON, the responder's and the header block follow.
+    # A sample on its way to Python; the requestor's JSON, the responder's, the header block and the reply subject follow.
     int64_t started_ns
     int64_t ended_ns
     int64_t requestor_rtt_ns
@@ -15,8 +15,10 @@ cdef struct SampleRecord:
     uint32_t requestor_length
     uint32_t responder_length
     uint32_t header_length
+    uint32_t reply_length
 
 
+cdef size_t sample_info(State* state, Link* link, bint full, char** info) noexcept nogil
 cdef int sample_wanted(State* state, Door* door, Message* message) noexcept nogil
 cdef void sample_begin(State* state, Answer* answer, Door* door, Message* message, bint with_header) noexcept nogil
 cdef void sample_answered(State* state, Answer* answer, Message* message) noexcept nogil

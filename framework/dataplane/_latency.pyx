@@ -10,7 +10,7 @@ from libc.string cimport memcpy
 from framework.dataplane._delivery cimport random_next, record_chars, record_new
 from framework.dataplane._headers cimport header_value
 from framework.dataplane._info cimport info_put, info_room
-from framework.dataplane._state cimport CLIENT, RECORD_LATENCY, Answer, Door, Link, Message, Record, State
+from framework.dataplane._state cimport CLIENT, RECORD_LATENCY, ROUTE, Answer, Door, Link, Message, Record, State
 
 cdef enum:
     ALWAYS = 1
@@ -112,7 +112,7 @@ cdef int sample_wanted(State* state, Door* door, Message* message) noexcept nogi
 # ---- taking it -----------------------------------------------------------------------------------------------------------
 
 
-cdef size_t _info(State* state, Link* link, bint full, char** info) noexcept nogil:
+cdef size_t sample_info(State* state, Link* link, bint full, char** info) noexcept nogil:
     """Return the length of a link's JSON in memory that the caller frees."""
     info[0] = NULL
     if link.kind != CLIENT or link.info == NULL:
@@ -122,10 +122,11 @@ cdef size_t _info(State* state, Link* link, bint full, char** info) noexcept nog
 
 
 cdef void _report(
-    State* state, int64_t token, SampleRecord* sample, const char* requestor, const char* responder, const char* header
+    State* state, int64_t token, SampleRecord* sample, const char* requestor, const char* responder, const char* header,
+    const char* reply
 ) noexcept nogil:
     cdef size_t length = sizeof(SampleRecord) + sample.requestor_length + sample.responder_length + sample.header_length
-    cdef Record* record = record_new(state, RECORD_LATENCY, NULL, length)
+    cdef Record* record = record_new(state, RECORD_LATENCY, NULL, length + sample.reply_length)
     cdef char* at
     if record == NULL:
         return
@@ -141,6 +142,9 @@ cdef void _report(
     at += sample.responder_length
     if sample.header_length:
         memcpy(at, header, sample.header_length)
+    at += sample.header_length
+    if sample.reply_length:
+        memcpy(at, reply, sample.reply_length)
 
 
 cdef size_t _whole_lines(const char* header, size_t length) noexcept nogil:
@@ -153,7 +157,7 @@ cdef size_t _whole_lines(const char* header, size_t length) noexcept nogil:
 cdef void sample_begin(State* state, Answer* answer, Door* door, Message* message, bint with_header) noexcept nogil:
     """Time the answer to a request. A requestor whose round trip is not known is asked for it at once."""
     answer.latency = door.latency
-    answer.info_length = _info(state, message.source, door.share, &answer.info)
+    answer.info_length = sample_info(state, message.source, door.share, &answer.info)
     answer.requestor_rtt_ns = message.source.rtt_ns
     if message.source.kind == CLIENT and message.source.rtt_ns == 0 and message.source.pings_out == 0:
         message.source.ping_due_ns = min(message.source.ping_due_ns, state.now_ns)
@@ -176,16 +180,19 @@ cdef SampleRecord _sample(State* state, Answer* answer, int status) noexcept nog
     sample.requestor_length = <uint32_t> answer.info_length
     sample.responder_length = 0
     sample.header_length = <uint32_t> answer.header_length
+    sample.reply_length = 0
     return sample
 
 
 cdef void sample_answered(State* state, Answer* answer, Message* message) noexcept nogil:
-    """Report the first answer to a request that is timed."""
+    """Report the first answer to a request that is timed. Of one by a route, that server tells the other half."""
     cdef SampleRecord sample = _sample(state, answer, OK)
     cdef char* responder
-    sample.responder_length = <uint32_t> _info(state, message.source, True, &responder)
+    sample.responder_length = <uint32_t> sample_info(state, message.source, True, &responder)
     sample.responder_rtt_ns = message.source.rtt_ns if message.source.kind == CLIENT else 0
-    _report(state, answer.latency, &sample, answer.info, responder, answer.header)
+    if message.source.kind == ROUTE and state.node[0]:
+        sample.reply_length = answer.key.length
+    _report(state, answer.latency, &sample, answer.info, responder, answer.header, answer.key.chars)
     free(responder)
     answer.sampled = 1
 
@@ -194,7 +201,7 @@ cdef void sample_failed(State* state, Answer* answer, int ending) noexcept nogil
     """Report that a request that is timed gets no answer."""
     cdef int status = UNAVAILABLE if ending == NOT_DELIVERED else SERVICE_TIMEOUT if ending == TOO_LATE else REQUESTOR_LEFT
     cdef SampleRecord sample = _sample(state, answer, status)
-    _report(state, answer.latency, &sample, answer.info, b"", answer.header)
+    _report(state, answer.latency, &sample, answer.info, b"", answer.header, b"")
 
 
 cdef void sample_refused(State* state, Door* door, Message* message, bint with_header) noexcept nogil:
@@ -205,8 +212,9 @@ cdef void sample_refused(State* state, Door* door, Message* message, bint with_h
     sample.requestor_rtt_ns = message.source.rtt_ns
     sample.responder_rtt_ns = 0
     sample.status = BAD_REQUEST
-    sample.requestor_length = <uint32_t> _info(state, message.source, door.share, &requestor)
+    sample.requestor_length = <uint32_t> sample_info(state, message.source, door.share, &requestor)
     sample.responder_length = 0
     sample.header_length = <uint32_t> (message.header_length if with_header else 0)
-    _report(state, door.latency, &sample, requestor, b"", message.body)
+    sample.reply_length = 0
+    _report(state, door.latency, &sample, requestor, b"", message.body, b"")
     free(requestor)

@@ -23,6 +23,7 @@ from framework.dataplane._accounts cimport account_foreign, account_named, accou
 from framework.dataplane._delivery cimport (
     deliver, deliver_matched, link_doom, link_info, link_say, record_chars, record_new, subscription_drop, trace,
 )
+from framework.dataplane._halves cimport half_begin, half_end, is_tracked_reply
 from framework.dataplane._interest cimport (
     is_literal_subject, is_valid_subject, subscription_add, subscription_find,
 )
@@ -449,6 +450,8 @@ cdef Allowed _send(State* state, Link* link, Message* message, bint* mapped) noe
             allowed = _check_publish(state, link, message, &match)
         if allowed == FORBIDDEN:
             return allowed
+        if state.halves.table.count:
+            half_end(state, message)
     if link.verbose:
         link_say(state, link, b"+OK\r\n")
     served = deliver_matched(state, match, message) if match != NULL else deliver(state, message)
@@ -470,12 +473,14 @@ cdef Allowed _send_traced(State* state, Link* link, Message* message) noexcept n
     return allowed
 
 
-cdef void _deliver_routed(State* state, Message* message) noexcept nogil:
-    """Deliver a route's message with a header block."""
+cdef int _deliver_routed(State* state, Message* message) noexcept nogil:
+    """Deliver a route's message with a header block; return as `deliver`."""
     cdef MessageTrace made
+    cdef int served = 0
     if tracing_begin(state, message, &made) != TRACE_SKIPPED:
-        deliver(state, message)
+        served = deliver(state, message)
     tracing_end(state, message, &made)
+    return served
 
 
 cdef char* _publish(
@@ -536,6 +541,7 @@ cdef char* _routed(
     # Index of the word behind the subject.
     cdef uint32_t last
     cdef int64_t total, header = 0
+    cdef int served
     cdef char* rest
     if words.count < first + sizes:
         _refuse(state, link, PROTOCOL_VIOLATION, b"Unknown Protocol Operation", b"too few words in RMSG")
@@ -585,10 +591,9 @@ cdef char* _routed(
     _count_in(state, link, message.account, 1, total)
     if message.account == NULL or not message.account.ours:
         return rest
-    if header:
-        _deliver_routed(state, &message)
-    else:
-        deliver(state, &message)
+    served = _deliver_routed(state, &message) if header else deliver(state, &message)
+    if served and message.reply_length and is_tracked_reply(message.reply, message.reply_length):
+        half_begin(state, &message)
     return rest
 
 

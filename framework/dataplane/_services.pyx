@@ -43,7 +43,7 @@ cdef struct Passage:
     char* mapped
     size_t mapped_room
     Block* block
-    char reply[32]
+    char reply[40]
     # Of its own: the way of the answer may be forgotten while the message is delivered.
     char trace_reply[32]
     size_t trace_reply_length
@@ -264,7 +264,7 @@ cdef bint _trace(State* state, Passage* passage, Door* door, Message* message) n
     asked = message[0]
     asked.reply = trace.destination
     asked.reply_length = trace.destination_length
-    answer = answer_new(state, door.account, &asked, door.threshold_ns, 1, door.share)
+    answer = answer_new(state, door.account, &asked, door.threshold_ns, 1, door.share, False)
     if answer != NULL:
         answer.trace = 1
         memcpy(passage.trace_reply, answer.key.chars, answer.key.length)
@@ -309,16 +309,18 @@ cdef int _request(State* state, Door* door, Message* message) noexcept nogil:
     cdef Passage passage
     cdef Answer* answer = NULL
     cdef int wanted, served
+    cdef bint tracked
     if not door.account.ours or _was_there(state, door, message):
         return 0
     wanted = sample_wanted(state, door, message)
     _begin(&passage, door, door.account, message)
     if message.reply_length and not is_acknowledgement(message.reply, message.reply_length):
-        answer = answer_new(state, door.account, message, door.threshold_ns, door.response, door.share)
+        tracked = wanted and door.response == 0
+        answer = answer_new(state, door.account, message, door.threshold_ns, door.response, door.share, tracked)
         if answer == NULL:
             return 0
         _ask_back(&passage, answer)
-        if wanted and door.response == 0:
+        if tracked:
             sample_begin(state, answer, door, message, wanted == BY_HEADER)
     elif wanted and message.reply_length == 0:
         sample_refused(state, door, message, wanted == BY_HEADER)
@@ -355,7 +357,7 @@ cdef int _answered(State* state, Door* door, Message* message) noexcept nogil:
     passage.message.subject_length = answer.asked.key.length
     if message.reply_length and not is_acknowledgement(message.reply, message.reply_length):
         # An answer may ask back. In an account that imports from itself, that may end this very way, as the oldest of too many.
-        back = answer_new(state, answer.home, message, answer.threshold_ns, answer.response, answer.share)
+        back = answer_new(state, answer.home, message, answer.threshold_ns, answer.response, answer.share, False)
         if back != NULL:
             _ask_back(&passage, back)
     _map(state, &passage)

@@ -51,6 +51,8 @@ cdef enum:
     # That one message may pass in all: where each account has two ways on, HOPS_MAX alone would allow 65,536.
     ANSWERS_MAX = 65536
     # Requests of other accounts whose answers an account remembers the way of.
+    NODE_BYTES = 8
+    # By which other servers address this one in subjects.
 
 
 cdef enum LinkKindC:
@@ -578,6 +580,7 @@ cdef enum RecordType:
     RECORD_LATENCY
     RECORD_MESSAGE_TRACE
     RECORD_DETACHED
+    RECORD_HALF
 
 
 cdef struct Record:
@@ -676,6 +679,22 @@ cdef struct Farewell:
     size_t length
 
 
+cdef struct Half:
+    # A request that another server times, given to a client here and not answered.
+    Key key
+    # Its reply subject, which follows the struct.
+    uint32_t account
+    int64_t started_ns
+    Half* older
+    Half* newer
+
+
+cdef struct Halves:
+    Table table
+    Half* oldest
+    Half* newest
+
+
 cdef struct Pick:
     Link* link
     const char* queue
@@ -770,6 +789,9 @@ cdef struct State:
     # Of this server, then of its cluster.
     size_t server_length
     size_t cluster_length
+    char node[NODE_BYTES + 1]
+    # Of this server; empty: other servers can't tell it their half of a sample.
+    Halves halves
     uint64_t answer_serial
     char* scratch
     # Where transforms of shadows write.

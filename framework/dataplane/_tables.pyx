@@ -9,6 +9,7 @@ from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcpy
 
 from framework.dataplane._answers cimport answers_forget, answers_free
+from framework.dataplane._halves cimport halves_free
 from framework.dataplane._delivery cimport subscription_drop
 from framework.dataplane._services cimport services_set
 from framework.dataplane._state cimport (
@@ -295,6 +296,7 @@ cdef void tables_end(State* state) noexcept nogil:
         tables_free(tables)
         _drop_answers(state, account)
     answers_free(state)
+    halves_free(state)
     free(state.waiting)
     free(state.names)
     free(state.scratch)

@@ -202,6 +202,25 @@ class LatencySampled:
     """JSON object with all that is known; empty: a client of another server."""
     header: bytes
     """Header block of the request, when it asked to be sampled."""
+    reply: bytes = b""
+    """Where the answer came to, when another server is to tell of its responder; else empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResponderTimed:
+    """How long a client here took to answer a request that another server times."""
+
+    account: int
+    reply: bytes
+    """The subject of the answer: its last token but one is the node of that server."""
+    started_ns: int
+    """Monotonic; when the request came here."""
+    ended_ns: int
+    """Monotonic; when the answer came here."""
+    responder_rtt_ns: int
+    """0: not known."""
+    responder: bytes
+    """JSON object with all that is known."""
 
 
 Event: TypeAlias = (
@@ -219,5 +238,6 @@ Event: TypeAlias = (
     | Traced
     | Violated
     | LatencySampled
+    | ResponderTimed
     | MessageTraced
 )

@@ -133,8 +133,8 @@ class ServerPlane(PlaneControl, Protocol):
         """
         ...
 
-    def set_names(self, server: bytes, cluster: bytes) -> None:
-        """Say how the server and its cluster are called; empty: it is in none."""
+    def set_names(self, server: bytes, cluster: bytes, node: bytes = b"") -> None:
+        """Say how the server is called, and its cluster (empty: none); `node`: by other servers."""
         ...
 
     def set_client_info(self, link: LinkId, brief: bytes, full: bytes) -> None:
