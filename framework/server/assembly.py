@@ -35,6 +35,7 @@ from framework.spec import (
     LinkKind,
     ListenerSpec,
     MessageTraced,
+    ResponderTimed,
 )
 from framework.topology import TopologyError
 
@@ -180,6 +181,7 @@ class Assembly:
             self._bridge.set_owner(listener.kind, self.context.components[listener.owner])
         latencies = self.context.components[SERVICE_LATENCIES]
         self._bridge.watch(LatencySampled, latencies.tell)
+        self._bridge.watch(ResponderTimed, latencies.tell)
         traces = self.context.components[MESSAGE_TRACES]
         self._bridge.watch(MessageTraced, traces.tell)
         self.tls.start()

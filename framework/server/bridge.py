@@ -24,6 +24,7 @@ from framework.spec import (
     LinksAnswered,
     MessageTraced,
     Opened,
+    ResponderTimed,
     SubscriptionsAnswered,
 )
 
@@ -161,7 +162,13 @@ class Bridge:
                     self._answer(token, rows)
                 case Confirmed(token):
                     self._answer(token, None)
-                case InterestChanged() | Detached() | LatencySampled() | MessageTraced():
+                case (
+                    InterestChanged()
+                    | Detached()
+                    | LatencySampled()
+                    | ResponderTimed()
+                    | MessageTraced()
+                ):
                     self._watched(event)
                 case _:
                     self._note(event)

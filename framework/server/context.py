@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import override
 
 from framework.monitor import MonitorSource
+from framework.server.system.server_stamp import node_of
 from framework.server.system_doors import own_system_exports, system_doors
 from framework.server.tls import TlsError
 from framework.server.usage import UsageMeter
@@ -125,7 +126,8 @@ class Context(ServerContext):
         self._client_info.update({"cluster": name, "cluster_dynamic": dynamic or None})
 
     def _name_plane(self) -> None:
-        self._plane.set_names(self.name.encode(), self._cluster_name.encode())
+        name, cluster = self.name.encode(), self._cluster_name.encode()
+        self._plane.set_names(name, cluster, node_of(self.name).encode())
 
     @property
     @override

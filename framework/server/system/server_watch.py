@@ -20,7 +20,9 @@ from framework.server.system.limits import (
 )
 from framework.server.system.listening import Listening
 from framework.server.system.remote_counts import Counts
+from framework.server.system.server_stamp import node_of
 from framework.server.system.server_table import Heard
+from framework.server.system.service_latencies import LATENCY_HALVES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -49,6 +51,7 @@ class ServerWatch(Component):
         table: The other servers.
         counts: Their clients, by account.
         broadcast: Publishes STATSZ.
+        take_half: Takes what another server tells of a sample.
         log: The server's logger.
     """
 
@@ -80,6 +83,7 @@ class ServerWatch(Component):
         table: ServerTable,
         counts: RemoteCounts,
         broadcast: Callable[[], None],
+        take_half: Callable[[bytes], None],
         log: FilteringBoundLogger,
     ) -> None:
         super().__init__()
@@ -88,6 +92,7 @@ class ServerWatch(Component):
         self._table = table
         self._counts = counts
         self._broadcast = broadcast
+        self._take_half = take_half
         self._log = log
         self._interval_s = STATSZ_FIRST_S
         self._told_ns: int | None = None
@@ -121,7 +126,7 @@ class ServerWatch(Component):
         if not account:
             return
         for subject, receive in WATCHED.items():
-            own = subject.format(id=self._server.server_id)
+            own = subject.format(id=self._server.server_id, node=node_of(self._server.name))
             hand_on = partial(self._hand_on, partial(receive, self))
             self._listening.open(account, own, hand_on, bytes_max=EVENTS_BYTES_MAX)
         self._interval_s = STATSZ_FIRST_S
@@ -185,6 +190,10 @@ class ServerWatch(Component):
         if self._table.receive_leaving(server_id):
             self._counts.receive_leaving(server_id)
 
+    def receive_half(self, arrival: Arrival) -> None:
+        """Take how long a service at another server took."""
+        self._take_half(arrival.payload)
+
     def _receive_sweep(self) -> None:
         assert self._sweep is not None
         self._sweep.reset(SWEEP_INTERVAL_S)
@@ -199,8 +208,9 @@ WATCHED: Final[Mapping[str, Callable[[ServerWatch, Arrival], None]]] = {
     "$SYS.SERVER.*.LAMEDUCK": ServerWatch.receive_leaving,
     "$SYS.SERVER.ACCOUNT.*.CONNS": ServerWatch.receive_counts,
     "$SYS._INBOX_.{id}": ServerWatch.receive_counts,
+    LATENCY_HALVES % "{node}": ServerWatch.receive_half,
 }
-"""What it listens to in the system account; `{id}` is that of this server."""
+"""What it listens to in the system account; `{id}` and `{node}` are those of this server."""
 
 
 def _document(arrival: Arrival) -> Mapping[str, object]:

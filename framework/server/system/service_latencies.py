@@ -1,5 +1,8 @@
 """The actor that publishes how long services took to answer, for accounts that want to know.
 
+Where the responder is at another server, that server tells its half; a sample without it is not
+published.
+
 Source: ADR-3; nats-server `accounts.go`, `ServiceLatency`, `sendTrackingLatency`.
 """
 
@@ -7,13 +10,15 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from typing import TYPE_CHECKING, ClassVar, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 from typing_extensions import override
 
 from framework.actors import Component, WhenFull
+from framework.server.system.latency_halves import LatencyHalves, half_document, read_half
 from framework.server.system.outbox import json_bytes
-from framework.spec import LatencySampled
+from framework.spec import LatencySampled, ResponderTimed
 from framework.spec.formats import time_text
 from framework.wire.subject import is_literal
 
@@ -21,11 +26,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from framework.server.system.event_ids import EventIds
+    from framework.server.system.latency_halves import ResponderHalf
     from framework.server.system.outbox import Outbox
     from framework.spec import AccountBook, LatencySampling
 
 SERVICE_LATENCIES: Final = "service_latencies"
 """Name of its ComponentSpec."""
+
+LATENCY_HALVES: Final = "$SYS.LATENCY.M2.%s"
+"""Where a server, by its node, is told halves of samples. Source: `remoteLatencyEventSubj`."""
+
+_Found: TypeAlias = "defaultdict[int, list[tuple[bytes, bytes, bytes, bytes]]]"
+"""Messages by the number of their account."""
 
 _TYPE: Final = "io.nats.server.metric.v1.service_latency"
 _OK: Final = 200
@@ -55,6 +67,7 @@ class ServiceLatencies(Component):
     Args:
         accounts: Tell where samples of a service go.
         service_of: Returns account and subject of the service that a sample is about.
+        account_name: Returns the name of the account of a number.
         outbox: Publishes.
         ids: Numbers events.
         wall_ns: Tells the time, in nanoseconds since 1970.
@@ -65,11 +78,18 @@ class ServiceLatencies(Component):
     """Samples; they are statistics, and the rest of a burst is dropped."""
     WHEN_FULL: ClassVar[WhenFull] = WhenFull.DROP_NEWEST
 
+    @dataclass(frozen=True, slots=True)
+    class HalfArrived:
+        """Another server tells its half of a sample."""
+
+        payload: bytes
+
     def __init__(
         self,
         *,
         accounts: AccountBook,
         service_of: Callable[[int], tuple[str, str] | None],
+        account_name: Callable[[int], str],
         outbox: Outbox,
         ids: EventIds,
         wall_ns: Callable[[], int],
@@ -78,6 +98,8 @@ class ServiceLatencies(Component):
         super().__init__()
         self._accounts = accounts
         self._service_of = service_of
+        self._account_name = account_name
+        self._halves = LatencyHalves()
         self._outbox = outbox
         self._ids = ids
         self._wall_ns = wall_ns
@@ -85,25 +107,54 @@ class ServiceLatencies(Component):
 
     @override
     def on_batch(self, messages: list[object]) -> None:
-        found: defaultdict[int, list[tuple[bytes, bytes, bytes, bytes]]] = defaultdict(list)
+        found: _Found = defaultdict(list)
+        told: list[tuple[bytes, bytes, bytes, bytes]] = []
         for message in messages:
-            if not isinstance(message, LatencySampled):
-                continue
-            service = self._service_of(message.token)
-            sampling = self._sampling(*service) if service else None
-            if service and sampling and is_literal(sampling.subject):
-                payload = json_bytes(self._document(message))
-                number = self._accounts.index(service[0])
-                found[number].append((sampling.subject.encode(), b"", b"", payload))
+            match message:
+                case LatencySampled():
+                    self._receive_sample(message, found)
+                case ResponderTimed():
+                    told.append(self._half(message))
+                case self.HalfArrived(payload):
+                    self._receive_half(payload, found)
         for account, batch in found.items():
             self._outbox.send(batch, account)
+        self._outbox.send(told)
+
+    def _receive_sample(self, sample: LatencySampled, found: _Found) -> None:
+        service = self._service_of(sample.token)
+        if service is None or self._sampling(*service) is None:
+            return
+        if not sample.reply:
+            self._put(sample, None, found)
+        elif whole := self._halves.take_sample(service[0], sample, self._monotonic_ns()):
+            self._put(*whole, found)
+
+    def _receive_half(self, payload: bytes, found: _Found) -> None:
+        half = read_half(payload)
+        if half and (whole := self._halves.take_half(*half, self._monotonic_ns())):
+            self._put(*whole, found)
+
+    def _half(self, timed: ResponderTimed) -> tuple[bytes, bytes, bytes, bytes]:
+        account = self._account_name(timed.account)
+        document = half_document(account, timed, self._wall_ns() - self._monotonic_ns())
+        node = timed.reply.split(b".")[-2]
+        return LATENCY_HALVES.encode() % node, b"", b"", json_bytes(document)
+
+    def _put(self, sample: LatencySampled, half: ResponderHalf | None, found: _Found) -> None:
+        service = self._service_of(sample.token)
+        sampling = self._sampling(*service) if service else None
+        if service and sampling and is_literal(sampling.subject):
+            payload = json_bytes(self._document(sample, half))
+            number = self._accounts.index(service[0])
+            found[number].append((sampling.subject.encode(), b"", b"", payload))
 
     def _sampling(self, account: str, subject: str) -> LatencySampling | None:
         spec = self._accounts.get(account)
         exports = spec.service_exports if spec else ()
         return next((it.latency for it in exports if it.subject == subject), None)
 
-    def _document(self, sample: LatencySampled) -> dict[str, object]:
+    def _document(self, sample: LatencySampled, half: ResponderHalf | None) -> dict[str, object]:
         wall_ns = self._wall_ns()
         began_ns = sample.started_ns - sample.requestor_rtt_ns
         document: dict[str, object] = {
@@ -115,17 +166,21 @@ class ServiceLatencies(Component):
         optional = {
             "description": _PROBLEMS.get(sample.status, ""),
             "requestor": _party(sample.requestor),
-            "responder": _party(sample.responder),
+            "responder": half.responder if half else _party(sample.responder),
             "header": _triggers(sample.header),
         }
         document |= {name: value for name, value in optional.items() if value}
         document["start"] = time_text(wall_ns - self._monotonic_ns() + began_ns)
-        service_ns = total_ns = 0
+        service_ns = system_ns = total_ns = 0
         if sample.status == _OK:
             passed_ns = sample.ended_ns - sample.started_ns
             service_ns = max(passed_ns - sample.responder_rtt_ns, 0)
             total_ns = passed_ns + sample.requestor_rtt_ns
-        return document | {"service": service_ns, "system": 0, "total": total_ns}
+        if half:
+            # What is left of the time here is that of the servers.
+            system_ns = max(service_ns - half.service_ns - half.rtt_ns, 0)
+            service_ns = max(half.service_ns, 0)
+        return document | {"service": service_ns, "system": system_ns, "total": total_ns}
 
 
 def _party(document: bytes) -> Mapping[str, object]:

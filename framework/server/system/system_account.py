@@ -138,6 +138,7 @@ class SystemAccount:
                         "table": self._table,
                         "counts": self._remote_counts,
                         "broadcast": self._broadcast,
+                        "take_half": self._take_half,
                         "log": server.log,
                     },
                 ),
@@ -182,6 +183,7 @@ class SystemAccount:
                     {
                         "accounts": server.accounts,
                         "service_of": self._service_of,
+                        "account_name": self._context.account_name,
                         "outbox": self._outbox,
                         "ids": self._ids,
                         "wall_ns": time.time_ns,
@@ -253,6 +255,10 @@ class SystemAccount:
 
     def _tell_all(self) -> None:
         self._context.component(SERVER_WATCH).tell(ServerWatch.Broadcast())
+
+    def _take_half(self, payload: bytes) -> None:
+        latencies = self._context.component(SERVICE_LATENCIES)
+        latencies.tell(ServiceLatencies.HalfArrived(payload))
 
     def _broadcast(self) -> None:
         task = asyncio.get_running_loop().create_task(self._publish_statsz())

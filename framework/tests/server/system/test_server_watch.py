@@ -8,6 +8,7 @@ import pytest
 from framework.actors import ActorSystem, SimulatedDispatcher
 from framework.server.system.limits import SERVER_SILENT_S_MAX, SWEEP_INTERVAL_S
 from framework.server.system.remote_counts import Counts, RemoteCounts
+from framework.server.system.server_stamp import node_of
 from framework.server.system.server_table import ServerTable
 from framework.server.system.server_watch import ServerWatch
 
@@ -26,6 +27,7 @@ class Watch:
         self.system = ActorSystem(self.dispatcher, name="test")
         self.table, self.counts = ServerTable("NONE"), RemoteCounts()
         self.told_s: list[float] = []
+        self.halves: list[bytes] = []
         self.actor = self.system.spawn(
             ServerWatch,
             name="watch",
@@ -33,6 +35,7 @@ class Watch:
             table=self.table,
             counts=self.counts,
             broadcast=lambda: self.told_s.append(self.dispatcher.now_ns() / 1e9),
+            take_half=self.halves.append,
             log=server.log,
         )
         self.begun_s = self.dispatcher.now_ns() / 1e9
@@ -145,4 +148,11 @@ def test_another_system_account_is_listened_to_instead(watch: Watch) -> None:
     watch.dispatcher.run_ready()
 
     assert {spec.account for spec in watch.server.taps.values()} == {"A"}
-    assert len(watch.server.taps) == 5
+    assert len(watch.server.taps) == 6
+
+
+def test_halves_of_samples_are_handed_on(watch: Watch) -> None:
+    subject = f"$SYS.LATENCY.M2.{node_of('n1')}"
+    watch.hear(subject, b"half", at=subject)
+
+    assert watch.halves == [b"half"]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import random
 from typing import Any
 
@@ -7,9 +8,17 @@ import pytest
 
 from framework.actors import ActorSystem, SimulatedDispatcher
 from framework.server.system.event_ids import EventIds
+from framework.server.system.latency_halves import LatencyHalves, ResponderHalf
+from framework.server.system.limits import HALF_KEPT_S, HALVES_MAX
 from framework.server.system.outbox import Outbox
 from framework.server.system.service_latencies import ServiceLatencies
-from framework.spec import AccountSpec, LatencySampled, LatencySampling, ServiceExport
+from framework.spec import (
+    AccountSpec,
+    LatencySampled,
+    LatencySampling,
+    ResponderTimed,
+    ServiceExport,
+)
 
 
 def sample(token: int = 1, **changes: Any) -> LatencySampled:
@@ -27,7 +36,7 @@ def sample(token: int = 1, **changes: Any) -> LatencySampled:
     return LatencySampled(**{**fields, **changes})
 
 
-def publish(server: Any, *samples: LatencySampled) -> list[tuple[str, Any]]:
+def publish(server: Any, *messages: object) -> list[tuple[str, Any]]:
     sampling = LatencySampling(subject="latency.svc")
     exports = (ServiceExport(subject="svc", latency=sampling), ServiceExport(subject="plain"))
     server.accounts.specs["A"] = AccountSpec(name="A", service_exports=exports)
@@ -39,12 +48,13 @@ def publish(server: Any, *samples: LatencySampled) -> list[tuple[str, Any]]:
         name="latencies",
         accounts=server.accounts,
         service_of=services.get,
+        account_name=("$G", "A").__getitem__,
         outbox=Outbox(server, server.accounts),
         ids=EventIds(random.Random(1)),
         wall_ns=lambda: 1_700_000_000_000_000_000,
         monotonic_ns=lambda: 10_000,
     )
-    for each in samples:
+    for each in messages:
         actor.tell(each)
     dispatcher.run_ready()
     system.stop(5.0)
@@ -104,3 +114,120 @@ def test_an_answer_faster_than_its_way_took_no_time(server: Any) -> None:
 
 def test_samples_that_nobody_wants_any_more_are_dropped(server: Any) -> None:
     assert publish(server, sample(2), sample(3), sample(4)) == []
+
+
+# ---- with two servers ----------------------------------------------------------------------------
+
+REPLY = b"_R_.abcdef.123.NODE4567.T"
+
+
+def half(**changes: Any) -> ServiceLatencies.HalfArrived:
+    document = {
+        "account": "A",
+        "req_id": REPLY.decode(),
+        "m2": {"status": 200, "responder": {"name": "far", "rtt": 200}, "service": 3_000},
+    }
+    return ServiceLatencies.HalfArrived(json.dumps(document | changes).encode())
+
+
+def own_half(token: int = 1, reply: bytes = REPLY) -> LatencySampled:
+    return sample(token, responder=b"", responder_rtt_ns=0, reply=reply)
+
+
+def test_the_halves_of_two_servers_make_one_sample_whichever_comes_first(server: Any) -> None:
+    documents = publish(server, own_half(), half(), half(req_id="b"), own_half(reply=b"b"))
+
+    assert [subject for subject, _ in documents] == ["latency.svc"] * 2
+    for _, document in documents:
+        assert document["requestor"] == {"acc": "B", "rtt": 300}
+        assert document["responder"] == {"name": "far", "rtt": 200}
+        # Of 8,000 here, the service took 3,000 and its way 200.
+        assert (document["service"], document["system"]) == (3_000, 4_800)
+        assert document["total"] == 8_300
+
+
+def test_a_half_that_took_longer_than_the_whole_leaves_nothing_to_the_servers(server: Any) -> None:
+    ((_, document),) = publish(server, own_half(), half(m2={"service": 9_000}))
+
+    assert (document["service"], document["system"]) == (9_000, 0)
+    assert "responder" not in document
+
+
+def test_one_half_is_not_published(server: Any) -> None:
+    assert publish(server, own_half()) == []
+    assert publish(server, half(), half()) == []
+
+
+def test_of_several_responders_the_first_one_counts(server: Any) -> None:
+    later = half(m2={"service": 1, "responder": {"name": "later"}})
+    ((_, document),) = publish(server, half(), later, own_half(), later)
+
+    assert document["responder"]["name"] == "far"
+
+
+def test_halves_of_different_requests_do_not_meet(server: Any) -> None:
+    others = half(account="B"), half(req_id="_R_.abcdef.124.NODE4567.T")
+
+    assert publish(server, own_half(), *others, own_half(token=3)) == []
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"1",
+        b"[" * 10_000,
+        b'{"account":"A"}',
+        b'{"account":1,"req_id":"_R_.abcdef.123.NODE4567.T","m2":{"service":1}}',
+        b'{"account":"A","req_id":[],"m2":{"service":1}}',
+        b'{"account":"A","req_id":"_R_.abcdef.123.NODE4567.T","m2":[]}',
+        b'{"account":"A","req_id":"_R_.abcdef.123.NODE4567.T","m2":{}}',
+        b'{"account":"A","req_id":"_R_.abcdef.123.NODE4567.T","m2":{"service":1e3}}',
+        b'{"account":"A","req_id":"_R_.abcdef.123.NODE4567.T","m2":{"service":%d}}' % (1 << 63),
+        b'{"account":"A","req_id":"_R_.abcdef.123.NODE4567.T","m2":{"service":1,"responder":[]}}',
+        half(padding="x" * 16_384).payload,
+    ],
+)
+def test_nonsense_of_other_servers_is_dropped(server: Any, payload: bytes) -> None:
+    nonsense = ServiceLatencies.HalfArrived(payload)
+    documents = publish(server, nonsense, own_half(), nonsense, half())
+
+    assert len(documents) == 1
+
+
+def test_the_half_of_a_responder_here_goes_to_the_server_that_asked(server: Any) -> None:
+    timed = ResponderTimed(1, REPLY, 2_000, 9_000, 500, b'{"name":"svc","rtt":500}')
+    ((subject, document),) = publish(server, timed)
+
+    assert subject == "$SYS.LATENCY.M2.NODE4567"
+    assert document == {
+        "account": "A",
+        "req_id": REPLY.decode(),
+        "m2": {
+            "type": "",
+            "id": "",
+            "timestamp": "0001-01-01T00:00:00Z",
+            "status": 200,
+            "responder": {"name": "svc", "rtt": 500},
+            "start": "2023-11-14T22:13:19.999992Z",
+            "service": 6_500,
+            "system": 0,
+            "total": 7_000,
+        },
+    }
+
+
+def test_what_waits_for_another_half_has_a_limit_and_a_time() -> None:
+    halves = LatencyHalves()
+    late_ns = int(HALF_KEPT_S * 1e9)
+    far = ResponderHalf({}, 0, 1)
+    for at in range(HALVES_MAX + 1):
+        assert halves.take_half(("A", str(at)), far, now_ns=at) is None
+
+    assert len(halves) == HALVES_MAX
+    assert halves.take_sample("A", own_half(reply=b"1"), HALVES_MAX) == (own_half(reply=b"1"), far)
+    assert halves.take_sample("A", own_half(reply=b"0"), HALVES_MAX) is None
+    assert halves.take_sample("A", own_half(reply=b"2"), late_ns + HALVES_MAX) is None
+    assert len(halves) == 1

@@ -1,0 +1,170 @@
+"""How long a service took whose requestor and responder are at different servers of a cluster."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from framework.testing import OURS
+from framework.testing.fleet import Fleet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from framework.testing.client import RawClient
+    from framework.testing.server_process import ServerProcess
+
+REAL = "2.15.2"
+pytestmark = pytest.mark.peer("nats", REAL)
+
+CONFIG = """
+server_name: {name}
+accounts {{
+  A {{
+    users: [{{user: a, password: a}}]
+    exports: [{{service: svc, accounts: [B], latency: {{sampling: 100, subject: lat}}}}]
+  }}
+  B {{
+    users: [{{user: b, password: b}}]
+    imports: [{{service: {{account: A, subject: svc}}}}]
+  }}
+  $SYS {{ users: [{{user: s, password: s}}] }}
+}}
+cluster {{ name: east, listen: "127.0.0.1:-1", routes: [{routes}] }}
+"""
+
+KINDS = {
+    "ours": (OURS, OURS),
+    "ours and real": (OURS, REAL),
+    "real and ours": (REAL, OURS),
+    "real": (REAL, REAL),
+}
+"""Of the requestor's server and the responder's. The last one proves the tests."""
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def servers(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[list[ServerProcess]]:
+    fleet = Fleet(tmp_path_factory.mktemp("servers"))
+    for at, kind in enumerate(KINDS[request.param]):
+        routes = "".join(f'"nats://127.0.0.1:{it.cluster_port}"' for it in fleet.servers)
+        fleet.start(kind=kind, config=CONFIG.format(name=f"S{at}", routes=routes), clustered=True)
+    yield fleet.servers
+    fleet.stop()
+
+
+def _client(server: ServerProcess, user: str, *subscriptions: bytes) -> RawClient:
+    client = server.client()
+    client.log_in(user=user, **{"pass": user}, name=f"client-{user}")
+    client.send(b"".join(b"SUB %b\r\n" % line for line in subscriptions))
+    client.flush()
+    return client
+
+
+def _await(server: ServerProcess, user: str, *subjects: bytes) -> None:
+    """Wait until a server knows of interest in an account."""
+    with _client(server, user) as client:
+        for subject in subjects:
+            client.await_interest(subject)
+
+
+def _ask(requestor: RawClient, responder: RawClient) -> bytes:
+    """Ask, answer, and return the subject of the answer."""
+    requestor.send(b"PUB svc _I.1 0\r\n\r\n")
+    reply = responder.read_until(b"HMSG svc 1 _R_.")[-1].line.split()[3]
+    responder.send(b"PUB %b 2\r\nok\r\n" % reply)
+    requestor.read_until(b"MSG _I.1 9 2")
+    return reply
+
+
+def test_a_sample_tells_of_requestor_and_responder_though_they_are_at_different_servers(
+    servers: list[ServerProcess],
+) -> None:
+    with (
+        _client(servers[1], "a", b"svc 1") as responder,
+        _client(servers[1], "a", b"lat 5") as watcher,
+        _client(servers[1], "s", b"$SYS.LATENCY.M2.* 7") as system,
+        _client(servers[0], "b", b"_I.* 9") as requestor,
+    ):
+        _await(servers[0], "a", b"svc", b"lat")
+        responder.messages()
+        watcher.messages()
+        reply = _ask(requestor, responder)
+        half = system.read_until(b"MSG $SYS.LATENCY.M2.")[-1]
+        sample = json.loads(watcher.read_until(b"MSG lat 5")[-1].body or b"")
+
+        node, mark = reply.decode().split(".")[-2:]
+        assert ("T", 8) == (mark, len(node))
+        assert f"$SYS.LATENCY.M2.{node}" == half.line.split()[1].decode()
+        told = json.loads(half.body or b"")
+        _check_half(told, reply.decode())
+        assert told["m2"]["responder"] == sample["responder"]
+        _check_sample(sample, told["m2"])
+
+
+def _check_half(told: dict[str, Any], reply: str) -> None:
+    assert ["account", "req_id", "m2"] == list(told)
+    assert ("A", reply) == (told["account"], told["req_id"])
+    half = told["m2"]
+    assert [
+        "type",
+        "id",
+        "timestamp",
+        "status",
+        "responder",
+        "start",
+        "service",
+        "system",
+        "total",
+    ] == list(half)
+    assert ("", "", "0001-01-01T00:00:00Z") == (half["type"], half["id"], half["timestamp"])
+    assert (200, 0) == (half["status"], half["system"])
+    assert half["service"] == max(half["total"] - half["responder"].get("rtt", 0), 0)
+
+
+def _check_sample(sample: dict[str, Any], half: dict[str, Any]) -> None:
+    assert [
+        "type",
+        "id",
+        "timestamp",
+        "status",
+        "requestor",
+        "responder",
+        "start",
+        "service",
+        "system",
+        "total",
+    ] == list(sample)
+    assert "io.nats.server.metric.v1.service_latency" == sample["type"]
+    assert "B" == sample["requestor"]["acc"]
+    responder = sample["responder"]
+    assert ("A", "client-a", "S1", "east") == (
+        responder["acc"],
+        responder["name"],
+        responder["server"],
+        responder["cluster"],
+    )
+    assert half["service"] == sample["service"]
+    assert sample["total"] >= sample["service"] + sample["system"]
+
+
+def test_each_request_is_sampled_once(servers: list[ServerProcess]) -> None:
+    with (
+        _client(servers[1], "a", b"svc 1") as responder,
+        _client(servers[1], "a", b"lat 5") as watcher,
+        _client(servers[0], "b", b"_I.* 9") as requestor,
+    ):
+        _await(servers[0], "a", b"svc", b"lat")
+        responder.messages()
+        watcher.messages()
+        for _ in range(3):
+            reply = _ask(requestor, responder)
+            sample = json.loads(watcher.read_until(b"MSG lat 5")[-1].body or b"")
+            assert "client-a" == sample["responder"]["name"]
+            # A second answer is none.
+            responder.send(b"PUB %b 2\r\nok\r\n" % reply)
+        responder.flush()
+        assert [] == [it for it in watcher.flush() if b"MSG lat" in it.line]
