@@ -1,4 +1,7 @@
-"""Services of one account for clients of another: requests, the ways of their answers, samples."""
+"""Services of one account for clients of another: requests, the ways of their answers, samples.
+
+Size: requests, answers, samples and limits need the same accounts, doors and talks.
+"""
 
 from __future__ import annotations
 
