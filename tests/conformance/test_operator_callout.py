@@ -64,7 +64,9 @@ def config(*, xkey=""):
         OTHER: account(OTHER),
     }
     preload = "\n".join(f"{who.public}: {text}" for who, text in accounts.items())
-    return f"operator: {operator}\nresolver: MEMORY\nresolver_preload: {{\n{preload}\n}}\n"
+    # More than the usual 2 s: a service on a busy machine may take that.
+    patience = "authorization { timeout: 5 }\n"
+    return f"operator: {operator}\nresolver: MEMORY\nresolver_preload: {{\n{preload}\n}}\n{patience}"
 
 
 def login(jwt, signer):
