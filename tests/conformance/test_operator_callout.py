@@ -66,7 +66,9 @@ def config(*, xkey=""):
     preload = "\n".join(f"{who.public}: {text}" for who, text in accounts.items())
     # More than the usual 2 s: a service on a busy machine may take that.
     patience = "authorization { timeout: 5 }\n"
-    return f"operator: {operator}\nresolver: MEMORY\nresolver_preload: {{\n{preload}\n}}\n{patience}"
+    return (
+        f"operator: {operator}\nresolver: MEMORY\nresolver_preload: {{\n{preload}\n}}\n{patience}"
+    )
 
 
 def login(jwt, signer):
