@@ -15,8 +15,8 @@ from framework.dataplane._parser cimport parse
 from framework.dataplane._permissions cimport link_permit, may_subscribe, needs_filter, permission_table_keep
 from framework.dataplane._sinkbatch cimport sink_flush, sink_release
 from framework.dataplane._state cimport (
-    CLIENT, MAX_SUBSCRIPTIONS_EXCEEDED, RECORD_CONFIRMED, RECORD_LINKS, RECORD_SUBSCRIPTIONS, ROUTE, Account, ClosedStateC, Command,
-    Limits, Link, Record, Row, Sink, State, Subscription,
+    AUTHENTICATION_VIOLATION, CLIENT, MAX_SUBSCRIPTIONS_EXCEEDED, RECORD_CONFIRMED, RECORD_LINKS, RECORD_SUBSCRIPTIONS, ROUTE,
+    Account, ClosedStateC, Command, Limits, Link, PermissionTable, Record, Row, Sink, State, Subscription,
 )
 from framework.dataplane._violations cimport SUBSCRIPTION_ENDED, violation_say
 from framework.sublist._sublist cimport Interest, sublist_touch
@@ -88,9 +88,16 @@ cdef void _check_subscriptions(State* state, Link* link) noexcept nogil:
 cdef void _set_client(State* state, Link* link, Command* command) noexcept nogil:
     """Put what only this client may and may not do in force."""
     cdef ClientTerms* terms = <ClientTerms*> command_chars(command)
+    cdef PermissionTable* table = NULL
     if link.kind != CLIENT:
         return
-    link_permit(link, state.permissions[terms.permissions] if terms.permissions else NULL)
+    if terms.permissions and terms.permissions < state.permission_room:
+        table = state.permissions[terms.permissions]
+    if terms.permissions and table == NULL:
+        # There was no memory for its rules. Without them it might do everything.
+        link_doom(state, link, AUTHENTICATION_VIOLATION, False, "no memory")
+        return
+    link_permit(link, table)
     link.max_subscriptions = terms.max_subscriptions
     link.max_payload = terms.max_payload
     if link.memo != NULL:
@@ -121,6 +128,8 @@ cdef void _resume_client(State* state, Link* link, Command* command) noexcept no
     link.protocol = <int> command.other
     _move(state, link, state.accounts[command.number])
     _set_client(state, link, command)
+    if link.doomed:
+        return
     link_register(state, link)
     if link.verbose and not link.implied:
         link_say(state, link, b"+OK\r\n")

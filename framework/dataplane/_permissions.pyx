@@ -18,6 +18,7 @@ from framework.dataplane._state cimport (
 )
 from framework.sublist._bytes cimport COPY_SLACK, hash_bytes
 from framework.sublist._sublist cimport Group, Interest, Match, sublist_close, sublist_insert, sublist_match, sublist_open
+from framework.sublist._transform cimport is_subset
 
 cdef enum Question:
     # What a remembered answer is about.
@@ -144,30 +145,6 @@ cdef size_t _token(const char* at, const char* end) noexcept nogil:
     return (dot if dot != NULL else end) - at
 
 
-cdef bint _covers(const char* pattern, size_t pattern_length, const char* name, size_t length) noexcept nogil:
-    """Whether every subject that `name` stands for is one of `pattern`."""
-    cdef const char* pattern_end = pattern + pattern_length
-    cdef const char* end = name + length
-    cdef size_t wanted, given
-    while True:
-        wanted = _token(pattern, pattern_end)
-        given = _token(name, end)
-        if given == 0:
-            return False
-        if _is(pattern, wanted, c">"):
-            return True
-        if _is(name, given, c">") or (_is(name, given, c"*") and not _is(pattern, wanted, c"*")):
-            return False
-        if not _is(pattern, wanted, c"*") and (wanted != given or memcmp(pattern, name, given)):
-            return False
-        pattern += wanted
-        name += given
-        if pattern == pattern_end or name == end:
-            return pattern == pattern_end and name == end
-        pattern += 1
-        name += 1
-
-
 cdef bint _collide(const char* left, size_t left_length, const char* right, size_t right_length) noexcept nogil:
     """Whether a subject exists that both reach."""
     cdef const char* left_end = left + left_length
@@ -201,7 +178,7 @@ cdef bint _names_group(Match* match, bint deny, bint all_below, const char* queu
         any_group[0] = True
         if group.name_length == length and memcmp(group.name, queue, length) == 0:
             return True
-        if _covers(group.name, group.name_length, queue, length):
+        if is_subset(queue, length, group.name, group.name_length):
             return True
     return False
 

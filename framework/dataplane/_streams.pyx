@@ -8,7 +8,7 @@ from libc.stdint cimport uint32_t
 from libc.string cimport memcpy
 
 from framework.dataplane._delivery cimport subscription_drop, to_subscription
-from framework.dataplane._interest cimport subscription_add
+from framework.dataplane._interest cimport is_literal_subject, subscription_add
 from framework.dataplane._mappings cimport room_for
 from framework.dataplane._message_trace cimport step_stream, traced_delivery
 from framework.dataplane._state cimport CLIENT, Account, Door, Message, Sink, State, Subscription
@@ -23,16 +23,6 @@ cdef inline size_t _end(const char* subject, size_t length, size_t at) noexcept 
     while at < length and subject[at] != c".":
         at += 1
     return at
-
-
-cdef bint _has_wildcard(const char* subject, size_t length) noexcept nogil:
-    cdef size_t at = 0, end
-    while at <= length:
-        end = _end(subject, length, at)
-        if _is_token(subject + at, end - at, c"*") or (end == length and _is_token(subject + at, end - at, c">")):
-            return True
-        at = end + 1
-    return False
 
 
 cdef size_t _put_overlap(const Door* door, const char* subject, size_t length, char* out) noexcept nogil:
@@ -77,7 +67,7 @@ cdef bint _shadow_subject(
     if is_subset(subject, length, door.to, door.to_length):
         memcpy(state.scratch, subject, length)
         overlap = length
-    elif _has_wildcard(subject, length):
+    elif not is_literal_subject(subject, length):
         overlap = _put_overlap(door, subject, length, state.scratch)
         if not is_subset(state.scratch, overlap, door.to, door.to_length):
             return False
