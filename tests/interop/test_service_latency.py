@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from framework.testing import OURS
-from framework.testing.fleet import Fleet
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from framework.testing.client import RawClient
     from framework.testing.server_process import ServerProcess
 
@@ -34,26 +29,6 @@ accounts {{
 }}
 cluster {{ name: east, listen: "127.0.0.1:-1", routes: [{routes}] }}
 """
-
-KINDS = {
-    "ours": (OURS, OURS),
-    "ours and real": (OURS, REAL),
-    "real and ours": (REAL, OURS),
-    "real": (REAL, REAL),
-}
-"""Of the requestor's server and the responder's. The last one proves the tests."""
-
-
-@pytest.fixture(scope="module", params=KINDS)
-def servers(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[list[ServerProcess]]:
-    fleet = Fleet(tmp_path_factory.mktemp("servers"))
-    for at, kind in enumerate(KINDS[request.param]):
-        routes = "".join(f'"nats://127.0.0.1:{it.cluster_port}"' for it in fleet.servers)
-        fleet.start(kind=kind, config=CONFIG.format(name=f"S{at}", routes=routes), clustered=True)
-    yield fleet.servers
-    fleet.stop()
 
 
 def _client(server: ServerProcess, user: str, *subscriptions: bytes) -> RawClient:
