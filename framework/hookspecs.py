@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         ClosedState,
         CommandGroup,
         ComponentSpec,
+        CompressionMode,
         ConnectionInfo,
         HealthCheck,
         HookOffer,
@@ -72,11 +73,25 @@ def framework_addhooks(hooks: HookOffer) -> None:
 
 
 @hookspec
-def framework_config_sections() -> Iterable[ConfigSection]:
+def framework_compression_modes() -> Iterable[CompressionMode]:
+    """Return modes that users may choose where servers compress what they say to each other.
+
+    Assembly. Called once, before `framework_config_sections`. Two modes with one name stop the
+    start; a peer that does not know the codec of a mode gets what the mode offers to all.
+    """
+
+
+@hookspec
+def framework_config_sections(
+    compression_modes: Mapping[str, CompressionMode],
+) -> Iterable[ConfigSection]:
     """Return the configuration blocks that this plugin owns, named as nats-server names them.
 
     Assembly. Called once, before any file is read. A block has one owner: two plugins with one
     name or alias stop the start, and so does a block in a file whose plugin is absent.
+
+    Args:
+        compression_modes: By name, for options that choose one.
     """
 
 

@@ -28,6 +28,7 @@ SPEC_MODULES = (
     "monitor",
     "connection",
     "command",
+    "compression",
     "hooks",
     "server",
     "plane",

@@ -3,6 +3,7 @@
 from framework.dataplane._core import Core
 from framework.dataplane._loop import Plane
 from framework.dataplane._sinkbatch import Batch
+from framework.dataplane.coding import Coding
 from framework.dataplane.event import (
     Closed,
     Confirmed,
@@ -32,6 +33,7 @@ __all__ = [
     "AccountTraffic",
     "Batch",
     "Closed",
+    "Coding",
     "Confirmed",
     "Core",
     "Delivered",

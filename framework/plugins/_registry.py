@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from framework.errors import PluginError
@@ -13,6 +14,7 @@ from framework.spec import (
     AccountPlan,
     Authenticator,
     ComponentSpec,
+    CompressionMode,
     HealthCheck,
     ListenerSpec,
     MonitorEndpoint,
@@ -50,9 +52,17 @@ class PluginRegistry(PluginSet):
         """How many notice hooks have failed, by plugin."""
         return self.calls.notice_failures
 
+    @cached_property
+    def compression_modes(self) -> Mapping[str, CompressionMode]:
+        """The modes of all plugins by name."""
+        found = self._collect("compression_modes", CompressionMode)
+        modes = _items(_claimed("compression mode", (), found, lambda mode: mode.name))
+        return {mode.name: mode for mode in modes}
+
     def config_sections(self) -> tuple[ConfigSection, ...]:
         """Return the sections of all plugins, each with its owner; the schema sees to conflicts."""
-        found = self._collect("config_sections", ConfigSection)
+        modes = self.compression_modes
+        found = self._collect("config_sections", ConfigSection, compression_modes=modes)
         return tuple(replace(section, plugin=plugin) for plugin, section in found)
 
     def add_commands(self, group_of: Callable[[str], CommandGroup]) -> None:

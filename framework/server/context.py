@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         AccountBook,
         ClientIdentity,
         ClosedState,
+        CompressionMode,
         ConnectionInfo,
         HealthCheck,
         LinkId,
@@ -137,6 +138,11 @@ class Context(ServerContext):
     def replace_config(self, config: ServerConfig) -> None:
         """Put a reloaded configuration in force."""
         self._config = config
+
+    @property
+    @override
+    def compression_modes(self) -> Mapping[str, CompressionMode]:
+        return self._plugins.compression_modes
 
     @property
     @override

@@ -1,6 +1,7 @@
 """What plugins hand to the core and the core to plugins; not how either does its work."""
 
 from framework.dataplane.batch import Batch
+from framework.dataplane.coding import Coding
 from framework.dataplane.event import (
     Closed,
     Confirmed,
@@ -41,6 +42,13 @@ from framework.spec.account import (
 )
 from framework.spec.command import CommandGroup
 from framework.spec.component import ComponentSpec
+from framework.spec.compression import (
+    CODEC_NAME_CHARS_MAX,
+    Codec,
+    CompressionMode,
+    Decode,
+    Encode,
+)
 from framework.spec.connection import ClientIdentity, ConnectionInfo
 from framework.spec.hooks import HookOffer
 from framework.spec.listener import DialFailed, LinkEvents, ListenerSpec
@@ -62,6 +70,7 @@ from framework.spec.tls import TlsSettings, tls_settings
 from framework.wire.closed_state import ClosedState
 
 __all__ = [
+    "CODEC_NAME_CHARS_MAX",
     "GLOBAL_ACCOUNT",
     "SYSTEM_ACCOUNT",
     "UNLIMITED",
@@ -75,14 +84,19 @@ __all__ = [
     "ClientIdentity",
     "Closed",
     "ClosedState",
+    "Codec",
+    "Coding",
     "CommandGroup",
     "ComponentSpec",
+    "CompressionMode",
     "Confirmed",
     "ConnectionInfo",
     "ConnectionLimits",
+    "Decode",
     "Delivered",
     "Detached",
     "DialFailed",
+    "Encode",
     "ErrReceived",
     "Event",
     "Greeting",

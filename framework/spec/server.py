@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from framework.actors import ActorRef, ActorSystem
     from framework.dataplane.link import LinkId, LinkKind, LinkRow, SubscriptionRow
     from framework.spec.account import AccountBook
+    from framework.spec.compression import CompressionMode
     from framework.spec.connection import ConnectionInfo
     from framework.spec.plane import PlaneControl
     from framework.spec.tap import TapSpec
@@ -63,6 +64,11 @@ class ServerContext(Protocol):
     @property
     def config(self) -> ServerConfig:
         """The configuration in force."""
+        ...
+
+    @property
+    def compression_modes(self) -> Mapping[str, CompressionMode]:
+        """The modes of all plugins by name, as `framework_config_sections` was told them."""
         ...
 
     @property

@@ -7,6 +7,7 @@ date. Options of the plugins in this tree are part of the page, whatever else is
 from __future__ import annotations
 
 import argparse
+import inspect
 import sys
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -139,7 +140,9 @@ def _our_sections() -> list[ConfigSection]:
     for name in sorted(folder.name for folder in _PLUGINS.iterdir() if folder.name in installed):
         plugin = installed[name].load()
         if hasattr(plugin, "framework_config_sections"):
-            sections.extend(plugin.framework_config_sections())
+            hook = plugin.framework_config_sections
+            # A page of options doesn't list what other plugins add to them.
+            sections.extend(hook(*({} for _ in inspect.signature(hook).parameters)))
     return sections
 
 

@@ -129,6 +129,11 @@ class RouteInfo:
     ws_connect_urls: tuple[str, ...] = ()
     ldm: bool = False
     compression: str = ""
+    """Compression wanted or chosen, in nats-server's own words; empty: the peer has none."""
+    codecs: tuple[str, ...] = ()
+    """Names of the codecs that the peer can use besides; only servers like this one say so."""
+    codec: str = ""
+    """The one of them that the peer wants to encode with, or has chosen."""
     import_: Annotated[SubjectPermission | None, Named("import")] = None
     export: SubjectPermission | None = None
     lnoc: bool = False
@@ -137,6 +142,8 @@ class RouteInfo:
     """The INFO of the solicitor follows its CONNECT without waiting."""
     route_pool_size: int = 0
     """Connections wanted per pair; 0: the peer is older than pools, or wants none."""
+    pool_shared: bool = False
+    """Accounts are assigned by the larger of both pools; only servers like this one say so."""
     route_pool_idx: int = 0
     route_account: str = ""
     """The one account that this connection carries."""

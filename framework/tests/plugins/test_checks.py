@@ -39,8 +39,8 @@ def test_what_keeps_the_contract_passes():
             "framework_taps takes sever, other, which the hook has not; it has server",
         ),
         (
-            {"framework_config_sections": hookimpl(lambda server: [])},
-            "framework_config_sections takes server, which the hook has not; it has no arguments",
+            {"framework_compression_modes": hookimpl(lambda server: [])},
+            "framework_compression_modes takes server, which the hook has not; it has no arguments",
         ),
         (
             {"framework_zzz": hookimpl(lambda: None)},

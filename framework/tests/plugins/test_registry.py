@@ -16,8 +16,10 @@ from framework.spec import (
     AccountPlan,
     Authenticator,
     ClosedState,
+    Codec,
     CommandGroup,
     ComponentSpec,
+    CompressionMode,
     ConnectionInfo,
     HealthCheck,
     LinkKind,
@@ -78,6 +80,48 @@ def test_addhooks_lets_plugins_offer_hooks_to_each_other_whoever_comes_first():
     registry.check()
 
     assert offering.hooks.describe("framework_offered", number=3) == [("early", 3)]
+
+
+def test_compression_modes_have_names_of_their_own():
+    modes = [CompressionMode("tight", offer="s2_best"), CompressionMode("none", offer="off")]
+
+    registry = registry_of(a=("compression_modes", lambda: modes))
+
+    assert registry.compression_modes == {"tight": modes[0], "none": modes[1]}
+    registry = registry_of(
+        a=("compression_modes", lambda: modes), b=("compression_modes", lambda: modes[1:])
+    )
+    with pytest.raises(PluginError, match="plugin a: compression mode none belongs to plugin b"):
+        _ = registry.compression_modes
+
+
+def test_a_mode_or_codec_that_nobody_can_name_refuses_to_start():
+    for make, problem in [
+        (lambda: [CompressionMode("Tight", offer="s2_best")], "mode 'Tight': expected lower case"),
+        (lambda: [CompressionMode("", offer="off")], "a name of 0 characters"),
+        (lambda: [CompressionMode("x", offer="zip")], "offers 'zip'; expected one of off, accept"),
+        (lambda: [Codec("a b", None, None)], "codec 'a b': expected lower case"),
+        (lambda: [Codec("a\x1b", None, None)], "printable"),
+        (lambda: [Codec("z" * 256, None, None)], "a name of 256 characters; expected 1 to 255"),
+    ]:
+        with pytest.raises(PluginError, match="plugin a: framework_compression_modes failed") as it:
+            _ = registry_of(a=("compression_modes", make)).compression_modes
+        assert problem in str(it.value)
+
+
+def test_config_sections_are_told_which_modes_of_compression_there_are():
+    told = []
+
+    def sections(compression_modes):
+        told.extend(compression_modes)
+        return []
+
+    mode = CompressionMode("tight", offer="s2_best")
+    registry_of(
+        a=("config_sections", sections), b=("compression_modes", lambda: [mode])
+    ).config_sections()
+
+    assert told == ["tight"]
 
 
 def test_config_sections_learn_their_owner():

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from framework_route.config import CLUSTER_SECTION, route_config
+from framework_route.config import cluster_section, route_config
+from framework_route.modes import MODES
 from framework_route.url import RouteUrl
 
 from framework.topology import Schema, TopologyErrors, parse_flags, read_server_conf
 
-SCHEMA = Schema([CLUSTER_SECTION])
+SCHEMA = Schema([cluster_section([mode.name for mode in MODES])])
 
 
 @pytest.fixture
@@ -91,6 +92,8 @@ def test_a_whole_block_of_nats_server_is_read(read):
     assert not config.mesh.is_advertised
     assert config.mesh.connect_retries == 5
     assert config.mesh.has_connect_backoff
+    assert config.compression_mode == "s2_auto"
+    assert config.rtt_thresholds_ns == (10_000_000, 50_000_000)
     assert config.not_in_force == (
         "pool_size",
         "accounts",
@@ -117,6 +120,50 @@ def test_a_login_in_the_cluster_flag_is_what_others_must_give():
     assert config.name == "c1"
 
 
+@pytest.mark.parametrize(
+    ("written", "mode"),
+    [
+        ("on", "s2_fast"),
+        ("true", "s2_fast"),
+        ("enabled", "s2_fast"),
+        ("off", "off"),
+        ("false", "off"),
+        ("disabled", "off"),
+        ("accept", "accept"),
+        ("S2_Best", "s2_best"),
+        ("better", "s2_better"),
+        ("{ mode: s2_auto }", "s2_auto"),
+        ("{ mode: auto }", "s2_auto"),
+        ("{ rtts: [1ms] }", "accept"),
+        ("zstd", "zstd"),
+    ],
+)
+def test_compression_is_a_mode_or_a_block_with_one(read, written, mode):
+    assert read(f"cluster {{ port: 1, compression: {written} }}").compression_mode == mode
+
+
+def test_without_compression_a_server_follows_others(read):
+    assert read("cluster { port: 1 }").compression_mode == "accept"
+
+
+@pytest.mark.parametrize(
+    ("written", "thresholds_ms"),
+    [
+        ("", [10, 50, 100]),
+        ("rtts: []", [10, 50, 100]),
+        ("rtt: [5ms, 0s, 20ms]", [5, 0, 20]),
+        ("thresholds: [5ms, 0s, 0s]", [5]),
+        ('rtt_thresholds: ["-5ms", 1s]', [0, 1000]),
+        ("rtt_thresholds: 5ms", [5]),
+        ("rtt_thresholds: [1ms, 2ms, 3ms, 4ms, 0s]", [1, 2, 3, 4]),
+    ],
+)
+def test_thresholds_of_round_trips_are_read_as_nats_server_reads_them(read, written, thresholds_ms):
+    config = read(f"cluster {{ port: 1, compression {{ mode: s2_auto, {written} }} }}")
+
+    assert [ns / 1_000_000 for ns in config.rtt_thresholds_ns] == thresholds_ms
+
+
 def test_routes_without_a_cluster_are_refused_in_nats_servers_words():
     with pytest.raises(TopologyErrors, match="solicited routes require cluster capabilities"):
         from_flags("-routes", "nats://localhost:4248")
@@ -137,8 +184,13 @@ def test_routes_without_a_cluster_are_refused_in_nats_servers_words():
         ("compression: zip", 'unsupported compression mode "zip"'),
         (
             "compression: { mode: s2_uncompressed }",
-            'unsupported compression mode "s2_uncompressed"',
+            'unsupported compression mode "s2_uncompressed"; there are off, accept, s2_auto',
         ),
+        ("compression: { mode: s2_auto, rtts: [2s, 1s] }", "should be in ascending order"),
+        ("compression: { mode: s2_auto, rtts: [0s, 0s] }", "at least one RTT threshold"),
+        ("compression: { mode: s2_auto, rtts: [soon] }", "expected a duration"),
+        ("compression: { mode: s2_auto, rtts: [1s, 2s, 3s, 4s, 5s] }", "no more than 4"),
+        ("compression: { modus: s2_auto }", "did you mean `mode`"),
         ("permissions: { import: foo }", "not be in force"),
         ("tls: { cert_file: a.pem }", "needs a key_file"),
         ("tls: { cert_store: x }", "certificates come from files"),

@@ -6,26 +6,32 @@ Source: nats-server `opts.go`, `parseCluster`, `overrideCluster`.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from framework.spec import tls_settings
 from framework.topology import ConfigSection, Kind, Node, Option, Reload, tls_option
-from framework.topology.units import join_address, split_listen_url
+from framework.topology.units import join_address, seconds_from_text, split_listen_url
+from framework_route.compression import RTT_THRESHOLDS_NS
+from framework_route.limits import RTT_THRESHOLDS_MAX
 from framework_route.machine import Login
 from framework_route.mesh import MeshSettings
 from framework_route.url import parse_route_url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from framework.spec import TlsSettings
 
 _AUTH_TIMEOUT_S = 2.0
-_COMPRESSION_MODES = (
-    "off", "disabled", "false", "accept", "on", "enabled", "true",
-    "s2_auto", "s2_fast", "s2_better", "s2_best",
-)  # fmt: skip
-_PLAIN_MODES = frozenset({"off", "disabled", "false", "accept"})
+_COMPRESSION_ALIASES = {
+    "on": "s2_fast", "enabled": "s2_fast", "true": "s2_fast",
+    "disabled": "off", "false": "off",
+    "auto": "s2_auto", "fast": "s2_fast", "better": "s2_better", "best": "s2_best",
+}  # fmt: skip
+"""Source: nats-server `server.go`, `validateAndNormalizeCompressionOption`."""
+_COMPRESSION_DEFAULT = "accept"
+_PLAIN_MODES = frozenset({"off", "accept"})
 """Modes under which nothing is compressed unless the peer wants it."""
 
 
@@ -56,9 +62,6 @@ def _settle(values: dict[str, object]) -> Iterator[tuple[str, str]]:
     pool_size = values["pool_size"]
     if values["accounts"] and isinstance(pool_size, int) and pool_size < 0:
         yield "pool_size", "pool_size cannot be negative if pinned accounts are specified"
-    mode = compression_mode(values["compression"])
-    if mode is not None and mode not in _COMPRESSION_MODES:
-        yield "compression", f'unsupported compression mode "{mode}"'
 
 
 def _settle_authorization(values: dict[str, object]) -> Iterator[tuple[str, str]]:
@@ -68,12 +71,48 @@ def _settle_authorization(values: dict[str, object]) -> Iterator[tuple[str, str]
         yield "password", "bcrypted passwords of routes are not available yet"
 
 
-def compression_mode(node: object) -> str | None:
-    """Return the mode that was written, in lower case; None when nothing was."""
-    value = node.value if isinstance(node, Node) else node
-    if isinstance(value, dict):
-        return compression_mode(value.get("mode"))
-    return None if value is None else str(value).lower()
+def _block_from_mode(node: Node) -> Node:
+    """Take `compression: s2_fast`, or `on`, for a block with that mode."""
+    match node.value:
+        case bool() | str() as mode:
+            return node.with_value({"mode": Node(str(mode), node.place, node.key_place)})
+        case _:
+            return node
+
+
+def _settle_compression(
+    modes: Collection[str], values: dict[str, object]
+) -> Iterator[tuple[str, str]]:
+    """Check the mode and what it goes by, and put its proper name in place of another one."""
+    written = str(values["mode"])
+    values["mode"] = mode = _COMPRESSION_ALIASES.get(written.lower(), written.lower())
+    if mode not in modes:
+        yield "mode", f'unsupported compression mode "{written}"; there are {", ".join(modes)}'
+    texts = values["rtt_thresholds"]
+    assert isinstance(texts, tuple)
+    try:
+        values["rtt_thresholds"] = _rtt_thresholds(texts)
+    except ValueError as error:
+        yield "rtt_thresholds", str(error)
+
+
+def _rtt_thresholds(texts: Sequence[str]) -> tuple[int, ...]:
+    """Return thresholds in nanoseconds, the default ones where none are written.
+
+    Raises:
+        ValueError: They are not what nats-server takes.
+    """
+    found = [max(0, round(seconds_from_text(text) * 1e9)) for text in texts]
+    used = [threshold for threshold in found if threshold]
+    while found and not found[-1]:
+        found.pop()
+    if used != sorted(used):
+        raise ValueError("RTT thresholds should be in ascending order")
+    if len(found) > RTT_THRESHOLDS_MAX:
+        raise ValueError(f"expected no more than {RTT_THRESHOLDS_MAX} RTT thresholds")
+    if texts and not found:
+        raise ValueError("expected at least one RTT threshold that is not 0")
+    return tuple(found) or RTT_THRESHOLDS_NS
 
 
 _AUTHORIZATION = (
@@ -92,6 +131,22 @@ _AUTHORIZATION = (
     Option(name="auth_callout", kind=Kind.FREE, help="A user and a password only",
            aliases=("auth_hook",), refusal="Cluster authorization does not support callouts"),
 )  # fmt: skip
+
+
+def _compression_option(modes: Collection[str]) -> Option:
+    return Option(
+        name="compression", kind=Kind.BLOCK, normalize=_block_from_mode,
+        settle=partial(_settle_compression, modes),
+        help="Accepted; nothing is compressed",
+        options=(
+            Option(name="mode", kind=Kind.STRING, default=_COMPRESSION_DEFAULT,
+                   help="How much to compress; the mode alone may stand in place of the block"),
+            Option(name="rtt_thresholds", kind=Kind.STRINGS, default=(),
+                   aliases=("thresholds", "rtts", "rtt"),
+                   help="Round trips up to which `s2_auto` takes each level; 0 leaves one out"),
+        ),
+    )  # fmt: skip
+
 
 _OPTIONS = (
     Option(name="name", kind=Kind.STRING, default="", flags=("cluster_name",), check=_check_name,
@@ -130,21 +185,26 @@ _OPTIONS = (
            help="Accepted; there is one connection between two servers"),
     Option(name="accounts", kind=Kind.STRINGS, default=(),
            help="Accepted; no account has a connection of its own"),
-    Option(name="compression", kind=Kind.FREE,
-           help="Accepted; nothing is compressed"),
     Option(name="permissions", kind=Kind.FREE, help="Which subjects cross routes",
            refusal="it would not be in force yet"),
     tls_option("TLS between the servers; each shows its certificate to the other"),
 )  # fmt: skip
 
-CLUSTER_SECTION = ConfigSection(
-    name="cluster",
-    plugin="route",
-    help="Routes to the other servers of the cluster",
-    options=_OPTIONS,
-    settle=_settle,
-    reload=Reload.RESTART,
-)
+
+def cluster_section(modes: Collection[str]) -> ConfigSection:
+    """Return the block `cluster`.
+
+    Args:
+        modes: Names of the modes of compression that there are.
+    """
+    return ConfigSection(
+        name="cluster",
+        plugin="route",
+        help="Routes to the other servers of the cluster",
+        options=(*_OPTIONS, _compression_option(modes)),
+        settle=_settle,
+        reload=Reload.RESTART,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +224,10 @@ class RouteConfig:
     """Options that are set and change nothing in this version."""
     tls: TlsSettings | None = None
     """None: routes are plain."""
+    compression_mode: str = _COMPRESSION_DEFAULT
+    """Name of a mode that there is."""
+    rtt_thresholds_ns: Sequence[int] = RTT_THRESHOLDS_NS
+    """What `s2_auto` goes by."""
 
     @property
     def tls_name(self) -> str:
@@ -201,7 +265,15 @@ def route_config(section: Mapping[str, object] | None) -> RouteConfig | None:
         ),
         not_in_force=tuple(_not_in_force(value)),
         tls=route_tls(value["tls"]),
+        **_compression(value["compression"]),
     )
+
+
+def _compression(block: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """Return what the block `compression` comes to, as fields of RouteConfig."""
+    if block is None:
+        return {}
+    return {"compression_mode": block["mode"], "rtt_thresholds_ns": block["rtt_thresholds"]}
 
 
 def route_tls(block: Mapping[str, object] | None) -> TlsSettings | None:
@@ -215,8 +287,7 @@ def _not_in_force(value: Mapping[str, Any]) -> Iterator[str]:
         yield "pool_size"
     if value["accounts"]:
         yield "accounts"
-    mode = compression_mode(value["compression"])
-    if mode is not None and mode not in _PLAIN_MODES:
+    if value["compression"] and value["compression"]["mode"] not in _PLAIN_MODES:
         yield "compression"
     for name in ("ping_interval", "ping_max", "write_deadline"):
         if value[name] is not None:

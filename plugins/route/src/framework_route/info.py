@@ -9,7 +9,7 @@ from framework.errors import ProtocolError
 from framework.wire.closed_state import ClosedState
 from framework.wire.document import build_document, parse_document
 from framework.wire.info import RouteConnect, RouteInfo, connect_line, info_line
-from framework_route.limits import CONNECT_URLS_MAX, NAME_LENGTH_MAX
+from framework_route.limits import CODECS_MAX, CONNECT_URLS_MAX, NAME_LENGTH_MAX
 from framework_route.url import join_host_port
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ _INFO_NAMES = (
     "cluster",
     "route_account",
     "gateway",
+    "compression",
+    "codec",
 )
 
 
@@ -45,7 +47,13 @@ def parse_info(document: bytes) -> RouteInfo:
     if not info.server_id:
         raise _malformed("server_id is missing")
     urls = [url for url in info.connect_urls if _is_name(url)]
-    return replace(info, connect_urls=tuple(urls[:CONNECT_URLS_MAX]), nonce="")
+    codecs = [name for name in info.codecs if _is_name(name)]
+    return replace(
+        info,
+        connect_urls=tuple(urls[:CONNECT_URLS_MAX]),
+        codecs=tuple(codecs[:CODECS_MAX]),
+        nonce="",
+    )
 
 
 def parse_connect(document: bytes) -> RouteConnect:

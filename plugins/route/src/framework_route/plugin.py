@@ -9,23 +9,32 @@ from framework.actors import Supervision
 from framework.hookspecs import hookimpl
 from framework.spec import ComponentSpec, HealthCheck, LinkKind, ListenerSpec, MonitorEndpoint
 from framework.topology import TopologyError
-from framework_route.config import CLUSTER_SECTION, route_config
+from framework_route.config import cluster_section, route_config
 from framework_route.introduction import introduce
+from framework_route.modes import MODES
 from framework_route.monitor import ROUTEZ_OPTIONS, answer_routez
 from framework_route.route_manager import ROUTE_MANAGER, Gate, RouteManager
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from framework.spec import ServerContext, StopReason
+    from framework.spec import CompressionMode, ServerContext, StopReason
     from framework.topology import ConfigDiff, ConfigSection
     from framework_route.config import RouteConfig
 
 
 @hookimpl
-def framework_config_sections() -> Iterable[ConfigSection]:
+def framework_compression_modes() -> Iterable[CompressionMode]:
+    """Bring nats-server's modes, and some for servers like this one."""
+    return MODES
+
+
+@hookimpl
+def framework_config_sections(
+    compression_modes: Mapping[str, CompressionMode],
+) -> Iterable[ConfigSection]:
     """Own the block `cluster`."""
-    return [CLUSTER_SECTION]
+    return [cluster_section(compression_modes)]
 
 
 @hookimpl

@@ -1,0 +1,190 @@
+"""Which compression a route gets: what two servers say of themselves, and what comes of it.
+
+    accepted:   INFO: the mode of the acceptor              →  read by the solicitor
+    solicited:  INFO: what the solicitor has chosen, plain  →  read by the acceptor
+
+Either side comes to the same answer. Where something is to be compressed, both begin after that
+INFO, and the acceptor's second one is compressed already. The two directions may differ, since
+each side encodes as its own operator wants.
+
+Source: nats-server `server.go`, `selectCompressionMode`, `selectS2AutoModeBasedOnRTT`; `route.go`,
+`negotiateRouteCompression`; codecs are ours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from framework.errors import ProtocolError
+from framework.spec.compression import Coding
+from framework.wire.closed_state import ClosedState
+from framework_route.limits import CODECS_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from framework.spec.compression import Codec, CompressionMode
+    from framework.wire.info import RouteInfo
+
+_OFF = "off"
+_ACCEPT = "accept"
+_AUTO = "s2_auto"
+_NOT_SUPPORTED = "not supported"
+_CODINGS = {coding.name.lower(): coding for coding in Coding}
+
+RTT_THRESHOLDS_NS = (10_000_000, 50_000_000, 100_000_000)
+"""Of `s2_auto` where none are configured. Source: nats-server `server.go`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What one connection gets."""
+
+    compression: str
+    """Of the INFO that follows."""
+    codec_name: str
+    """Of the INFO that follows, as `codec`; empty: none."""
+    shown: str
+    """In `/routez`."""
+    coding: Coding | None = None
+    """How to encode; None: not by the plane."""
+    codec: Codec | None = None
+    """Encodes as this side wants and decodes as the other; None: nothing of the kind."""
+    rtt_thresholds_ns: tuple[int, ...] = ()
+    """The coding follows the round trip by these; empty: it does not."""
+
+    @property
+    def is_coded(self) -> bool:
+        """Return whether anything is to be encoded, so that a second INFO is needed."""
+        return self.coding is not None or self.codec is not None
+
+    def coding_for(self, rtt_ns: int) -> Coding | None:
+        """Return how to encode after a PONG that took so long."""
+        if not self.rtt_thresholds_ns:
+            return self.coding
+        return _coding_by_rtt(rtt_ns, self.rtt_thresholds_ns)
+
+    def at(self, rtt_ns: int) -> Choice:
+        """Return the choice after a PONG that took so long; itself, when it stays."""
+        coding = self.coding_for(rtt_ns)
+        if coding is None or coding is self.coding:
+            return self
+        return replace(self, coding=coding, shown=coding.name.lower())
+
+
+class Compression:
+    """The compression that one server wants for its routes.
+
+    Args:
+        mode: Name of one of `modes`.
+        modes: All there are, by name.
+        rtt_thresholds_ns: What `s2_auto` goes by: from one to four, 0 leaves a level out.
+    """
+
+    def __init__(
+        self,
+        mode: str,
+        modes: Mapping[str, CompressionMode],
+        rtt_thresholds_ns: Sequence[int] = RTT_THRESHOLDS_NS,
+    ) -> None:
+        self._mode = modes[mode]
+        self._thresholds = tuple(rtt_thresholds_ns) if self._mode.offer == _AUTO else ()
+        codecs = [self._mode.codec, *(modes[name].codec for name in sorted(modes))]
+        self._codecs: dict[str, Codec] = {}
+        for codec in codecs if self._mode.offer != _OFF else ():
+            if codec is not None:
+                self._codecs.setdefault(codec.name, codec)
+
+    def offer(self, info: RouteInfo) -> RouteInfo:
+        """Return an INFO with what this server says first."""
+        codec = self._mode.codec.name if self._mode.codec else ""
+        names = tuple(self._codecs)[:CODECS_MAX]
+        return replace(info, compression=self._mode.offer, codecs=names, codec=codec)
+
+    def choose(self, remote: RouteInfo, rtt_ns: int = 0) -> Choice:
+        """Return what a connection gets, whichever side has dialed.
+
+        Args:
+            remote: The first INFO of the other server.
+            rtt_ns: Of the connection, as far as it is known.
+
+        Raises:
+            ProtocolError: The other server says something unheard of.
+        """
+        agreed = _agree(self._mode.offer, remote.compression)
+        if agreed in {_OFF, _NOT_SUPPORTED}:
+            return Choice(self._told(agreed), "", agreed)
+        codec = self._codec_with(remote)
+        if codec is not None:
+            return Choice(self._told(agreed), codec.name, codec.name, codec=codec)
+        is_auto = agreed == _AUTO
+        coding = _coding_by_rtt(rtt_ns, self._thresholds) if is_auto else _CODINGS[agreed]
+        shown = coding.name.lower()
+        return Choice(self._told(shown), "", shown, coding, rtt_thresholds_ns=self._thresholds)
+
+    def follow(self, choice: Choice, rtt_ns: int) -> Choice | None:
+        """Return what a connection has from now on that has got `choice` under other settings.
+
+        Args:
+            choice: What it has.
+            rtt_ns: Of the connection.
+
+        Returns:
+            None when the two servers have to negotiate again, by a new connection.
+
+        Source: nats-server `reload.go`, `clusterOption.Apply`.
+        """
+        if choice.shown == _NOT_SUPPORTED:
+            return choice
+        begins_anew = self._mode.offer in {_OFF, _ACCEPT} or self._mode.codec is not None
+        if choice.coding is None or begins_anew:
+            return None
+        coding = _CODINGS.get(self._mode.offer, choice.coding)
+        followed = replace(
+            choice,
+            compression=self._mode.offer,
+            coding=coding,
+            shown=coding.name.lower(),
+            rtt_thresholds_ns=self._thresholds,
+        )
+        return followed.at(rtt_ns)
+
+    def _told(self, agreed: str) -> str:
+        """Return what the other server is told: who follows the round trip says so every time."""
+        return _AUTO if self._mode.offer == _AUTO else agreed
+
+    def _codec_with(self, remote: RouteInfo) -> Codec | None:
+        """Return the codec that both know and at least one wants; each encodes as it wants."""
+        shared = {name: self._codecs[name] for name in remote.codecs if name in self._codecs}
+        ours = shared.get(self._mode.codec.name) if self._mode.codec else None
+        theirs = shared.get(remote.codec)
+        if ours is None or theirs is None:
+            return ours or theirs
+        return replace(ours, new_decoder=theirs.new_decoder)
+
+
+def _agree(own: str, remote: str) -> str:
+    """Return what comes of two modes, or that the other server has none."""
+    if remote in {"", _NOT_SUPPORTED}:
+        return _NOT_SUPPORTED
+    if _OFF in {own, remote}:
+        return _OFF
+    if remote == _ACCEPT:
+        return _OFF if own == _ACCEPT else own
+    if remote != _AUTO and remote not in _CODINGS:
+        problem = f'unsupported route compression mode "{remote}"'
+        raise ProtocolError(problem, text=problem, reason=ClosedState.PROTOCOL_VIOLATION)
+    if own != _ACCEPT:
+        return own
+    return "s2_fast" if remote == _AUTO else remote
+
+
+def _coding_by_rtt(rtt_ns: int, thresholds_ns: Sequence[int]) -> Coding:
+    """Return the first level whose threshold a round trip does not pass."""
+    for level, threshold_ns in enumerate(thresholds_ns):
+        if rtt_ns <= threshold_ns:
+            return Coding(level)
+    # Who names three levels leaves all that is slower to the fourth.
+    last = len(thresholds_ns)
+    return Coding.S2_BEST if last >= Coding.S2_BEST else Coding(last - 1)
