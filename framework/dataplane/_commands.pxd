@@ -1,6 +1,6 @@
 """The C face of commands; see `_commands.pyx`."""
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint32_t
 
 from framework.dataplane._state cimport Command, State
 
@@ -30,6 +30,7 @@ cdef enum Verb:
     SET_TABLES
     SET_CLIENT_INFO
     SET_NAMES
+    PIN_ACCOUNTS
     SHELL_VERBS = 100
     # Verbs from here on are of a plane with sockets.
 
@@ -41,8 +42,8 @@ cdef enum:
     FLAG_HEADERS = 8
     FLAG_NO_RESPONDERS = 16
     FLAG_ACCOUNT_OMITTED = 32
-    FLAG_TRACES = 128
     FLAG_ALL_ACCOUNTS = 64
+    FLAG_TRACES = 128
 
 
 cdef struct ClientTerms:
@@ -51,6 +52,13 @@ cdef struct ClientTerms:
     # A number; 0: everything.
     int64_t max_subscriptions
     int64_t max_payload
+
+
+cdef struct RouteTerms:
+    # What follows REGISTER_ROUTE; the numbers of its accounts follow, 32 bits each.
+    uint32_t peer
+    uint32_t pool_index
+    uint32_t pool_size
 
 
 cdef char* command_chars(Command* command) noexcept nogil

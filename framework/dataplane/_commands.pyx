@@ -4,18 +4,18 @@ from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from framework.dataplane._accounts cimport account_carry, account_new, account_remove, accounts_carry
+from framework.dataplane._accounts cimport account_carry, account_new, account_remove, accounts_carry, accounts_pin, peer_join
 from framework.dataplane._delivery cimport link_doom, link_info, link_say, record_chars, record_new, subscription_drop
 from framework.dataplane._events cimport SubscriptionRecord
 from framework.dataplane._info cimport info_set, names_set
 from framework.dataplane._interest cimport subscription_add
-from framework.dataplane._links cimport link_of, link_received, link_register, link_row, link_window
+from framework.dataplane._links cimport link_of, link_ping, link_received, link_register, link_row, link_window
 from framework.dataplane._output cimport output_append
 from framework.dataplane._parser cimport parse
 from framework.dataplane._permissions cimport link_permit, may_subscribe, needs_filter, permission_table_keep
 from framework.dataplane._sinkbatch cimport sink_flush, sink_release
 from framework.dataplane._state cimport (
-    AUTHENTICATION_VIOLATION, CLIENT, MAX_SUBSCRIPTIONS_EXCEEDED, RECORD_CONFIRMED, RECORD_LINKS, RECORD_SUBSCRIPTIONS, ROUTE,
+    AUTHENTICATION_VIOLATION, CLIENT, MAX_SUBSCRIPTIONS_EXCEEDED, READ_ERROR, RECORD_CONFIRMED, RECORD_LINKS, RECORD_SUBSCRIPTIONS, ROUTE,
     Account, ClosedStateC, Command, Limits, Link, PermissionTable, Record, Row, Sink, State, Subscription,
 )
 from framework.dataplane._violations cimport SUBSCRIPTION_ENDED, violation_say
@@ -138,19 +138,26 @@ cdef void _resume_client(State* state, Link* link, Command* command) noexcept no
 
 
 cdef void _register_route(State* state, Link* link, Command* command) noexcept nogil:
-    cdef uint32_t* accounts = <uint32_t*> command_chars(command)
+    cdef RouteTerms* terms = <RouteTerms*> command_chars(command)
+    cdef uint32_t* accounts = <uint32_t*> (terms + 1)
     cdef size_t at
     if link.registered or link.kind != ROUTE:
         return
+    if not peer_join(state, link, terms.peer):
+        link_doom(state, link, READ_ERROR, False, "no memory")
+        return
+    link.pool_index = terms.pool_index
+    link.pool_size = terms.pool_size
     link.headers = command.flags & FLAG_HEADERS != 0
     link.account_omitted = command.flags & FLAG_ACCOUNT_OMITTED != 0
     link.traces = command.flags & FLAG_TRACES != 0
     link.verbose = link.pedantic = 0
     link_register(state, link)
-    link.ping_due_ns = state.now_ns + SECOND_NS
+    link_ping(state, link, SECOND_NS)
+    # At once: the peer takes a route to be there when it is asked, and how it is coded may depend on the round trip.
     if command.flags & FLAG_ALL_ACCOUNTS:
         accounts_carry(state, link)
-    for at in range(command.length // sizeof(uint32_t)):
+    for at in range((command.length - sizeof(RouteTerms)) // sizeof(uint32_t)):
         if accounts[at] < state.account_count:
             link.account = state.accounts[accounts[at]]
             account_carry(state, link.account, link)
@@ -326,6 +333,8 @@ cdef void command_apply(State* state, Command* command) noexcept nogil:
         _forget_lines(state)
     elif command.verb == SET_NAMES:
         names_set(state, command_chars(command), command.split, command.length - command.split - command.number, command.number)
+    elif command.verb == PIN_ACCOUNTS:
+        accounts_pin(state, <uint32_t*> command_chars(command), command.length // sizeof(uint32_t))
     elif command.verb == WATCH_INTEREST:
         state.watch_interest = command.number != 0
     elif command.verb == SET_TRACE:

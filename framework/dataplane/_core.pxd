@@ -45,4 +45,5 @@ cdef class Core:
     cdef Command* _order(self, int verb, uint64_t link, int64_t number, int64_t other, bytes data) except NULL
     cdef void _post(self, Command* command) noexcept nogil
     cdef bytes _terms(self, permissions, max_subscriptions, max_payload)
+    cdef bytes _indexes(self, accounts)
     cdef object _feed_parked(self, Link* link, const char* at, size_t count)

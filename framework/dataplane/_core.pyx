@@ -13,9 +13,9 @@ from libc.string cimport memcpy
 
 from framework.dataplane._commands cimport (
     ADD_ACCOUNT, ANNOUNCE_INFO, ASK_LINKS, ASK_SUBSCRIPTIONS, CLOSE, CONFIRM, FLAG_ACCOUNT_OMITTED, FLAG_ALL_ACCOUNTS, FLAG_ECHO,
-    FLAG_HEADERS, FLAG_NO_RESPONDERS, FLAG_PEDANTIC, FLAG_TRACES, FLAG_VERBOSE, KEEP_PERMISSIONS, PUBLISH, REGISTER_ROUTE, REMOVE_ACCOUNT,
-    RESUME, RESUME_CLIENT, SEND, SET_CLIENT, SET_CLIENT_INFO, SET_INFO, SET_LIMITS, SET_NAMES, SET_NONCES, SET_TABLES, SET_TRACE,
-    SHELL_VERBS, SUBSCRIBE_SINK, UNSUBSCRIBE_SINK, WATCH_INTEREST, ClientTerms, command_apply, command_chars,
+    FLAG_HEADERS, FLAG_NO_RESPONDERS, FLAG_PEDANTIC, FLAG_TRACES, FLAG_VERBOSE, KEEP_PERMISSIONS, PIN_ACCOUNTS, PUBLISH, REGISTER_ROUTE,
+    REMOVE_ACCOUNT, RESUME, RESUME_CLIENT, SEND, SET_CLIENT, SET_CLIENT_INFO, SET_INFO, SET_LIMITS, SET_NAMES, SET_NONCES, SET_TABLES,
+    SET_TRACE, SHELL_VERBS, SUBSCRIBE_SINK, UNSUBSCRIBE_SINK, WATCH_INTEREST, ClientTerms, RouteTerms, command_apply, command_chars,
 )
 from framework.dataplane._events cimport event_made
 from framework.dataplane._interest cimport is_valid_subject
@@ -37,6 +37,7 @@ from framework.sublist._sublist cimport SublistState
 
 import os
 import threading
+from array import array
 from collections.abc import Sequence
 
 from framework.dataplane.limits import PlaneLimits
@@ -309,26 +310,58 @@ cdef class Core:
         self._post(self._order(RESUME, link, 0, 0, b""))
 
     def register_route(
-        self, link: int, *, accounts: Sequence[int] | None = None, headers: bool = True, account_omitted: bool = False,
-        traces: bool = True,
+        self, link: int, *, peer: int = 0, accounts: Sequence[int] | None = None, pool_index: int = 0, pool_size: int = 0,
+        headers: bool = True, account_omitted: bool = False, traces: bool = True,
     ) -> None:
         """Finish a route's handshake: all local interest of its accounts is sent, then messages and interest flow.
 
+        The peer is pinged at once: the answer says that it has taken the route.
+
         Args:
             link: A route that is not registered yet; nothing happens otherwise.
-            accounts: Indexes of the accounts that this connection carries. None: all, those as well that are added later.
+            peer: Number of the server at the other end, of 32 bits: no two connections to it get one message. 0: of no other connection.
+            accounts: Indexes of the accounts that this connection carries; others to the same peer carry them no more. None: all, or those
+                of its pool, those as well that are added later.
+            pool_index: Which connection of the pool this is, from 0.
+            pool_size: By which the peer assigns accounts; 0: all accounts, pinned ones too.
             headers: The peer takes messages with headers.
             account_omitted: The connection carries one account, whose name is left out of its lines.
             traces: The peer reports what becomes of messages that ask for it.
+
+        Raises:
+            ValueError: There is no such account or index.
         """
+        cdef RouteTerms terms
+        if pool_size < 0 or not 0 <= pool_index < max(pool_size, 1):
+            raise ValueError(f"no connection {pool_index} in a pool of {pool_size}")
+        if account_omitted and len(accounts or ()) != 1:
+            raise ValueError("a connection that leaves its account out carries one account")
+        terms.peer, terms.pool_index, terms.pool_size = peer, pool_index, pool_size
         cdef Command* command = self._order(
-            REGISTER_ROUTE, link, 0, 0, b"".join(int(account).to_bytes(4, "little") for account in accounts or ())
+            REGISTER_ROUTE, link, 0, 0, PyBytes_FromStringAndSize(<char*> &terms, sizeof(terms)) + self._indexes(accounts or ())
         )
         command.flags = (
             FLAG_HEADERS * bool(headers) + FLAG_ACCOUNT_OMITTED * bool(account_omitted) + FLAG_ALL_ACCOUNTS * (accounts is None)
             + FLAG_TRACES * bool(traces)
         )
         self._post(command)
+
+    cdef bytes _indexes(self, accounts):
+        for account in accounts:
+            if not 0 <= account < len(self.account_indexes):
+                raise ValueError(f"no account {account}")
+        return array("I", accounts).tobytes()
+
+    def pin_accounts(self, accounts: Sequence[int]) -> None:
+        """Say which accounts have connections of their own: no pool carries them. What pools carry from now on, they are told whole.
+
+        Args:
+            accounts: Indexes of all of them.
+
+        Raises:
+            ValueError: There is no such account.
+        """
+        self._post(self._order(PIN_ACCOUNTS, 0, 0, 0, self._indexes(accounts)))
 
     def send(self, link: int, data: bytes) -> None:
         """Send raw protocol lines."""

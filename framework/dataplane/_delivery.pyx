@@ -435,7 +435,7 @@ cdef bint to_route(State* state, Link* to, Message* message) noexcept nogil:
         length -= header
         header = 0
     for which in range(state.pick_count):
-        if state.picks[which].link == to:
+        if state.picks[which].link.peer == to.peer:
             names += state.picks[which].queue_length + 1
     room = output_reserve(
         state, to,
@@ -463,7 +463,7 @@ cdef bint to_route(State* state, Link* to, Message* message) noexcept nogil:
         at += 1
     if names:
         for which in range(state.pick_count):
-            if state.picks[which].link == to:
+            if state.picks[which].link.peer == to.peer:
                 at = _put(at, state.picks[which].queue, state.picks[which].queue_length)
                 at[0] = c" "
                 at += 1
@@ -524,7 +524,7 @@ cdef bint _pick_remote(State* state, Match* match, Group* group, uint64_t point,
         at = 0
     for tried in range(group.remote_count):
         link = <Link*> match.members[first + (at + tried) % group.remote_count].owner
-        if not link.doomed and not (message.routed and link == message.source):
+        if not link.doomed and not (message.routed and link.peer == message.source.peer):
             return _pick_add(state, link, group)
     return False
 
@@ -570,23 +570,26 @@ cdef int _serve_named_groups(State* state, Match* match, Message* message) noexc
 
 
 cdef int _serve_routes(State* state, Match* match, Message* message) noexcept nogil:
+    """Give a message to every server that is to have it, once, by whichever of its connections."""
     cdef uint32_t at
     cdef int served = 0
     cdef Link* link
     if not message.routed:
         for at in range(match.remote_count):
-            served += to_route(state, <Link*> match.remote[at].owner, message)
-            (<Link*> match.remote[at].owner).picked = 1
+            link = <Link*> match.remote[at].owner
+            if not link.peer.picked and not link.doomed:
+                link.peer.picked = 1
+                served += to_route(state, link, message)
     for at in range(state.pick_count):
         link = state.picks[at].link
-        if not link.picked:
-            link.picked = 1
+        if not link.peer.picked and not link.doomed:
+            link.peer.picked = 1
             to_route(state, link, message)
     for at in range(state.pick_count):
-        state.picks[at].link.picked = 0
+        state.picks[at].link.peer.picked = 0
     if not message.routed:
         for at in range(match.remote_count):
-            (<Link*> match.remote[at].owner).picked = 0
+            (<Link*> match.remote[at].owner).peer.picked = 0
     return served
 
 

@@ -16,6 +16,7 @@ cdef char* link_window(State* state, Link* link, size_t* room) noexcept nogil
 cdef void link_received(State* state, Link* link, size_t length) noexcept nogil
 cdef void link_hung_up(State* state, Link* link, int error) noexcept nogil
 cdef void link_register(State* state, Link* link) noexcept nogil
+cdef void link_ping(State* state, Link* link, int64_t next_ns) noexcept nogil
 cdef void links_tick(State* state) noexcept nogil
 cdef void links_unpause(State* state) noexcept nogil
 cdef void links_bury(State* state) noexcept nogil

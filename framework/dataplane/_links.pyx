@@ -7,7 +7,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memmove, strlen
 
-from framework.dataplane._accounts cimport account_new, account_spare, accounts_free, accounts_leave, accounts_sweep
+from framework.dataplane._accounts cimport account_new, account_spare, accounts_free, accounts_leave, accounts_sweep, peer_leave
 from framework.dataplane._answers cimport answers_gone, answers_tick
 from framework.dataplane._delivery cimport (
     is_python_behind, link_cut_off, link_doom, link_info, link_say, random_next, record_chars, record_new, subscription_drop,
@@ -421,6 +421,14 @@ cdef void links_unpause(State* state) noexcept nogil:
 # ---- time --------------------------------------------------------------------------------------------------------------
 
 
+cdef void link_ping(State* state, Link* link, int64_t next_ns) noexcept nogil:
+    """Say PING, and say it again in `next_ns`."""
+    link.pings_out += 1
+    link.ping_sent_ns = state.now_ns
+    link.ping_due_ns = state.now_ns + next_ns
+    link_say(state, link, b"PING\r\n")
+
+
 cdef void _tick_ping(State* state, Link* link) noexcept nogil:
     cdef int64_t interval = state.limits.ping_interval_ns
     if link.kind != CLIENT:
@@ -442,10 +450,7 @@ cdef void _tick_ping(State* state, Link* link) noexcept nogil:
         link_say(state, link, b"-ERR 'Stale Connection'\r\n")
         link_doom(state, link, STALE_CONNECTION, True, NULL)
         return
-    link.pings_out += 1
-    link.ping_sent_ns = state.now_ns
-    link.ping_due_ns = state.now_ns + interval
-    link_say(state, link, b"PING\r\n")
+    link_ping(state, link, interval)
 
 
 cdef void links_tick(State* state) noexcept nogil:
@@ -520,6 +525,7 @@ cdef void _bury(State* state, Link* link) noexcept nogil:
         account = link.subscriptions.account
         subscription_drop(state, link.subscriptions)
         account_spare(state, account)
+    peer_leave(state, link)
     if state.shell.bury != NULL:
         state.shell.bury(state.shell.self, link)
     elif link.last_words and link.pending:

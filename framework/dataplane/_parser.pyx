@@ -762,7 +762,7 @@ cdef void _ping(State* state, Link* link) noexcept nogil:
 
 cdef void _pong(State* state, Link* link) noexcept nogil:
     cdef Record* record
-    if link.pings_out == 0 or link.ping_sent_ns == 0:
+    if link.pings_out == 0:
         return
     link.pings_out = 0
     link.rtt_ns = max(1, state.now_ns - link.ping_sent_ns)

@@ -292,6 +292,10 @@ cdef struct Account:
     # It may be freed at the end of the turn.
     uint8_t numbered
     # It has an index, since it is or was ours.
+    uint8_t pinned
+    # Connections of pools do not carry it.
+    uint32_t assigned
+    # Its number for pools: the rest by the size of a pool is the index of its connection.
     SublistState sublist
     Table interest
     # Local interest by subject and queue: what routes were told.
@@ -300,6 +304,7 @@ cdef struct Account:
     # Made after it; set when that one is complete, so that any thread may walk along.
     Account* next_spared
     Link** routes
+    # That carry it: they are told of interest here.
     uint32_t route_count
     uint32_t route_room
     Tables* tables
@@ -408,6 +413,16 @@ cdef struct Memo:
     char head[MEMO_HEAD_BYTES + 64]
 
 
+cdef struct Peer:
+    # A server at the other end of one route or of several.
+    uint32_t number
+    # 0: nothing is known of it but this route.
+    uint32_t users
+    uint8_t picked
+    # The message under way has been given to it.
+    Peer* next
+
+
 cdef struct Link:
     uint64_t id
     uint64_t cid
@@ -423,6 +438,8 @@ cdef struct Link:
     # Doomed, but its output is sent first.
     uint8_t dirty
     uint8_t paused
+    uint8_t wide
+    # A route that carries all accounts, or those that its pool gives it.
     uint8_t hot
     uint8_t polled
     # What the poller watches now: 1 reading, 2 writing.
@@ -437,7 +454,6 @@ cdef struct Link:
     uint8_t account_omitted
     uint8_t line_traced
     # The line of its incomplete frame is in the trace already.
-    uint8_t picked
     uint8_t implied
     # It began without CONNECT, and is asked about all the same.
     uint8_t detached
@@ -450,6 +466,11 @@ cdef struct Link:
     uint32_t subscription_count
     uint32_t place
     # In the list of all links.
+    uint32_t pool_index
+    uint32_t pool_size
+    # By which the peer assigns accounts; 0: the route is in no pool.
+    Peer* peer
+    # Of a route that is registered.
     Account* account
     PermissionTable* permissions
     # NULL: it may say and hear everything.
@@ -719,9 +740,11 @@ cdef struct State:
     uint32_t foreign_count
     Account* spared
     Link** wide
-    # Routes that carry every account.
+    # Routes that carry all accounts, or those that their pools give them.
     uint32_t wide_count
     uint32_t wide_room
+    Peer* peers
+    # With a number.
     Table account_names
     Link** slots
     # By the low half of a link's id.

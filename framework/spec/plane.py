@@ -33,20 +33,51 @@ class PlaneControl(Protocol):
         self,
         link: LinkId,
         *,
+        peer: int = 0,
         accounts: Sequence[int] | None = None,
+        pool_index: int = 0,
+        pool_size: int = 0,
         headers: bool = True,
         account_omitted: bool = False,
         traces: bool = True,
     ) -> None:
         """Make a parked link a route: local interest is sent, and messages flow from now on.
 
+        It is pinged at once: `PongReceived` says that the peer has taken it, and the round trip.
+
         Args:
             link: A link of kind ROUTE whose handshake is done.
-            accounts: Indexes of the accounts that it carries; None: all, those as well that are
-                added later.
+            peer: A number of 32 bits for the server at the other end. Of several links to one
+                peer, one gets a message. 0: there is no other link to it.
+            accounts: Indexes of the accounts that it carries, and other links to the same peer no
+                more. None: all, or those of its pool, those as well that are added later.
+            pool_index: Which link of the pool it is, from 0.
+            pool_size: By which the peer assigns accounts to links: FNV-1a of the name, 32 bits,
+                modulo the size, is the index. 0: there is no pool; the link carries every account,
+                pinned ones too.
             headers: The peer takes HMSG.
             account_omitted: The link carries one account only, and its lines do not name it.
             traces: The peer reports what becomes of messages that ask for it.
+
+        Raises:
+            ValueError: There is no such account, or no such index in the pool.
+
+        Source: nats-server `route.go`, `computeRoutePoolIdx`, `addRoute`.
+        """
+        ...
+
+    def pin_accounts(self, accounts: Sequence[int]) -> None:
+        """Say which accounts have links of their own; no pool carries them.
+
+        The interest that pools brought of an account is forgotten when it becomes pinned. When it
+        is pinned no more, the pools are told all interest here, unless a link of its own is there
+        still: then they are told when that ends.
+
+        Args:
+            accounts: Indexes of all of them, in place of those before.
+
+        Raises:
+            ValueError: There is no such account.
         """
         ...
 

@@ -74,8 +74,7 @@ class Talk:
         """Return a route that was accepted, by default one that is registered."""
         peer = Peer(self, self.core.open(LinkKind.ROUTE, "127.0.0.1", 2, accepted=True))
         if registered:
-            self.core.register_route(peer.link, **options)
-            self.turn()
+            peer.register(**options)
         return peer
 
     def of(self, kind: type) -> list[Event]:
@@ -95,6 +94,15 @@ class Peer:
         self.talk.core.feed(self.link, data, self.talk.now_ns)
         self.last = self.talk.core.take_output(self.link)
         self.talk.turn()
+
+    def register(self, **options: object) -> None:
+        """Finish the handshake of a route, and take the PING that begins it."""
+        self.talk.core.register_route(self.link, **options)
+        self.talk.turn()
+        said = self.talk.core.take_output(self.link)
+
+        assert said.startswith(b"PING\r\n")
+        self.last = said.removeprefix(b"PING\r\n")
 
     def heard(self) -> bytes:
         """Return what came since the last time."""

@@ -205,7 +205,7 @@ def test_a_route_is_parked_at_each_step_of_its_handshake(talk: Talk) -> None:
 
     assert [("CONNECT", True)] == first
     assert [("CONNECT", True), ("INFO", True)] == second
-    assert b"PONG\r\n" == route.heard()
+    assert b"PING\r\nPONG\r\n" == route.heard()
 
 
 def test_what_a_registered_route_reports(talk: Talk) -> None:

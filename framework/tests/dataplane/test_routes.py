@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from framework.dataplane import InterestChanged
-from framework.tests.dataplane.conftest import Peer, Talk
+from framework.tests.dataplane.conftest import Talk
 
 
 def test_a_new_route_is_told_all_local_interest(talk: Talk) -> None:
@@ -142,7 +142,7 @@ def test_a_route_without_headers_gets_the_payload_alone(talk: Talk) -> None:
 def test_a_pinned_connection_leaves_the_account_out(talk: Talk) -> None:
     client = talk.client()
     client.say(b"SUB a 1\r\n")
-    route = Peer(talk, talk.route(account_omitted=True).link)
+    route = talk.route(accounts=[0], account_omitted=True)
     first = route.heard()
     route.say(b"RS+ b\r\nRMSG a 1\r\nx\r\n")
     client.say(b"PUB b 1\r\ny\r\n")

@@ -85,7 +85,7 @@ def test_a_handshake_ends_with_a_route_that_exchanges_interest(server, peer, pie
     server.core.subscribe_sink(0, b"greet.*", None)
     said = peer.send(connect() + info() + b"RS+ $G hello\r\nPING\r\n", piecewise=piecewise)
 
-    assert said.startswith(b"RS+ $G greet.*\r\n")
+    assert said.startswith(b"PING\r\nRS+ $G greet.*\r\n")
     assert said.endswith(b"PONG\r\n")
     assert [route.remote_id for route in server.described().values()] == ["NRAW"]
 
