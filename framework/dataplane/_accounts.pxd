@@ -11,10 +11,4 @@ cdef Account* account_foreign(State* state, const char* name, uint32_t length) n
 cdef void account_spare(State* state, Account* account) noexcept nogil
 cdef void accounts_sweep(State* state) noexcept nogil
 cdef void account_remove(State* state, Account* account) noexcept nogil
-cdef void account_carry(State* state, Account* account, Link* route) noexcept nogil
-cdef void accounts_carry(State* state, Link* route) noexcept nogil
-cdef void accounts_leave(State* state, Link* route) noexcept nogil
-cdef void accounts_pin(State* state, const uint32_t* pinned, size_t count) noexcept nogil
-cdef bint peer_join(State* state, Link* route, uint32_t number) noexcept nogil
-cdef void peer_leave(State* state, Link* route) noexcept nogil
 cdef void accounts_free(State* state) noexcept nogil

@@ -31,6 +31,8 @@ cdef enum Verb:
     SET_CLIENT_INFO
     SET_NAMES
     PIN_ACCOUNTS
+    SET_ROUTE_PERMISSIONS
+    REPEAT_INTEREST
     SHELL_VERBS = 100
     # Verbs from here on are of a plane with sockets.
 
@@ -59,6 +61,8 @@ cdef struct RouteTerms:
     uint32_t peer
     uint32_t pool_index
     uint32_t pool_size
+    uint32_t permissions
+    # A number; 0: everything.
 
 
 cdef char* command_chars(Command* command) noexcept nogil

@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from framework.dataplane._accounts cimport account_carry, account_new, account_remove, accounts_carry, accounts_pin, peer_join
+from framework.dataplane._accounts cimport account_new, account_remove
 from framework.dataplane._delivery cimport link_doom, link_info, link_say, record_chars, record_new, subscription_drop
 from framework.dataplane._events cimport SubscriptionRecord
 from framework.dataplane._info cimport info_set, names_set
@@ -13,6 +13,7 @@ from framework.dataplane._links cimport link_of, link_ping, link_received, link_
 from framework.dataplane._output cimport output_append
 from framework.dataplane._parser cimport parse
 from framework.dataplane._permissions cimport link_permit, may_subscribe, needs_filter, permission_table_keep
+from framework.dataplane._routes cimport account_carry, accounts_carry, accounts_pin, peer_join, route_repeat, routes_permit
 from framework.dataplane._sinkbatch cimport sink_flush, sink_release
 from framework.dataplane._state cimport (
     AUTHENTICATION_VIOLATION, CLIENT, MAX_SUBSCRIPTIONS_EXCEEDED, READ_ERROR, RECORD_CONFIRMED, RECORD_LINKS, RECORD_SUBSCRIPTIONS, ROUTE,
@@ -85,14 +86,18 @@ cdef void _check_subscriptions(State* state, Link* link) noexcept nogil:
         subscription = following
 
 
+cdef PermissionTable* _table_of(State* state, int64_t number) noexcept nogil:
+    """Return the rules with a number; NULL: 0 has none, and there was no memory for others."""
+    return state.permissions[number] if 0 < number < state.permission_room else NULL
+
+
 cdef void _set_client(State* state, Link* link, Command* command) noexcept nogil:
     """Put what only this client may and may not do in force."""
     cdef ClientTerms* terms = <ClientTerms*> command_chars(command)
-    cdef PermissionTable* table = NULL
+    cdef PermissionTable* table
     if link.kind != CLIENT:
         return
-    if terms.permissions and terms.permissions < state.permission_room:
-        table = state.permissions[terms.permissions]
+    table = _table_of(state, terms.permissions)
     if terms.permissions and table == NULL:
         # There was no memory for its rules. Without them it might do everything.
         link_doom(state, link, AUTHENTICATION_VIOLATION, False, "no memory")
@@ -140,12 +145,19 @@ cdef void _resume_client(State* state, Link* link, Command* command) noexcept no
 cdef void _register_route(State* state, Link* link, Command* command) noexcept nogil:
     cdef RouteTerms* terms = <RouteTerms*> command_chars(command)
     cdef uint32_t* accounts = <uint32_t*> (terms + 1)
+    cdef PermissionTable* table
     cdef size_t at
     if link.registered or link.kind != ROUTE:
         return
     if not peer_join(state, link, terms.peer):
         link_doom(state, link, READ_ERROR, False, "no memory")
         return
+    if terms.permissions:
+        table = _table_of(state, terms.permissions)
+        if table == NULL:
+            link_doom(state, link, READ_ERROR, False, "no memory")
+            return
+        link_permit(link, table)
     link.pool_index = terms.pool_index
     link.pool_size = terms.pool_size
     link.headers = command.flags & FLAG_HEADERS != 0
@@ -162,6 +174,13 @@ cdef void _register_route(State* state, Link* link, Command* command) noexcept n
             link.account = state.accounts[accounts[at]]
             account_carry(state, link.account, link)
     _resume(state, link)
+
+
+cdef void _set_route_permissions(State* state, int64_t number) noexcept nogil:
+    """Put all routes under other rules. Without memory for these the old ones stay: without any they might do everything."""
+    cdef PermissionTable* table = _table_of(state, number)
+    if table != NULL or number == 0:
+        routes_permit(state, table)
 
 
 cdef void _subscribe_sink(State* state, Command* command) noexcept nogil:
@@ -335,6 +354,8 @@ cdef void command_apply(State* state, Command* command) noexcept nogil:
         names_set(state, command_chars(command), command.split, command.length - command.split - command.number, command.number)
     elif command.verb == PIN_ACCOUNTS:
         accounts_pin(state, <uint32_t*> command_chars(command), command.length // sizeof(uint32_t))
+    elif command.verb == SET_ROUTE_PERMISSIONS:
+        _set_route_permissions(state, command.number)
     elif command.verb == WATCH_INTEREST:
         state.watch_interest = command.number != 0
     elif command.verb == SET_TRACE:
@@ -359,6 +380,8 @@ cdef void command_apply(State* state, Command* command) noexcept nogil:
             _resume(state, link)
         elif command.verb == REGISTER_ROUTE:
             _register_route(state, link, command)
+        elif command.verb == REPEAT_INTEREST:
+            route_repeat(state, link)
         elif command.verb == SET_CLIENT_INFO:
             info_set(link, command_chars(command), command.split, command.length - command.split)
         elif command.verb == SEND:

@@ -46,4 +46,5 @@ cdef class Core:
     cdef void _post(self, Command* command) noexcept nogil
     cdef bytes _terms(self, permissions, max_subscriptions, max_payload)
     cdef bytes _indexes(self, accounts)
+    cdef object _check_permissions(self, permissions)
     cdef object _feed_parked(self, Link* link, const char* at, size_t count)

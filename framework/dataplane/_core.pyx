@@ -14,8 +14,9 @@ from libc.string cimport memcpy
 from framework.dataplane._commands cimport (
     ADD_ACCOUNT, ANNOUNCE_INFO, ASK_LINKS, ASK_SUBSCRIPTIONS, CLOSE, CONFIRM, FLAG_ACCOUNT_OMITTED, FLAG_ALL_ACCOUNTS, FLAG_ECHO,
     FLAG_HEADERS, FLAG_NO_RESPONDERS, FLAG_PEDANTIC, FLAG_TRACES, FLAG_VERBOSE, KEEP_PERMISSIONS, PIN_ACCOUNTS, PUBLISH, REGISTER_ROUTE,
-    REMOVE_ACCOUNT, RESUME, RESUME_CLIENT, SEND, SET_CLIENT, SET_CLIENT_INFO, SET_INFO, SET_LIMITS, SET_NAMES, SET_NONCES, SET_TABLES,
-    SET_TRACE, SHELL_VERBS, SUBSCRIBE_SINK, UNSUBSCRIBE_SINK, WATCH_INTEREST, ClientTerms, RouteTerms, command_apply, command_chars,
+    REMOVE_ACCOUNT, REPEAT_INTEREST, RESUME, RESUME_CLIENT, SEND, SET_CLIENT, SET_CLIENT_INFO, SET_INFO, SET_LIMITS, SET_NAMES,
+    SET_NONCES, SET_ROUTE_PERMISSIONS, SET_TABLES, SET_TRACE, SHELL_VERBS, SUBSCRIBE_SINK, UNSUBSCRIBE_SINK, WATCH_INTEREST, ClientTerms,
+    RouteTerms, command_apply, command_chars,
 )
 from framework.dataplane._events cimport event_made
 from framework.dataplane._interest cimport is_valid_subject
@@ -256,12 +257,15 @@ cdef class Core:
 
     cdef bytes _terms(self, permissions, max_subscriptions, max_payload):
         cdef ClientTerms terms
-        if permissions and permissions not in self.permissions:
-            raise ValueError(f"no permissions {permissions}")
+        self._check_permissions(permissions)
         terms.permissions = permissions
         terms.max_subscriptions = max_subscriptions
         terms.max_payload = max_payload
         return PyBytes_FromStringAndSize(<char*> &terms, sizeof(terms))
+
+    cdef object _check_permissions(self, permissions):
+        if permissions and permissions not in self.permissions:
+            raise ValueError(f"no permissions {permissions}")
 
     def add_permissions(self, permissions: Permissions) -> int:
         """Return the number of these permissions, which are made when they are new. Each call is answered by one `drop_permissions`.
@@ -311,7 +315,7 @@ cdef class Core:
 
     def register_route(
         self, link: int, *, peer: int = 0, accounts: Sequence[int] | None = None, pool_index: int = 0, pool_size: int = 0,
-        headers: bool = True, account_omitted: bool = False, traces: bool = True,
+        headers: bool = True, account_omitted: bool = False, traces: bool = True, permissions: int = 0,
     ) -> None:
         """Finish a route's handshake: all local interest of its accounts is sent, then messages and interest flow.
 
@@ -327,16 +331,18 @@ cdef class Core:
             headers: The peer takes messages with headers.
             account_omitted: The connection carries one account, whose name is left out of its lines.
             traces: The peer reports what becomes of messages that ask for it.
+            permissions: As for `set_route_permissions`, of this route.
 
         Raises:
-            ValueError: There is no such account or index.
+            ValueError: There is no such account or index, or there are no such permissions.
         """
         cdef RouteTerms terms
         if pool_size < 0 or not 0 <= pool_index < max(pool_size, 1):
             raise ValueError(f"no connection {pool_index} in a pool of {pool_size}")
         if account_omitted and len(accounts or ()) != 1:
             raise ValueError("a connection that leaves its account out carries one account")
-        terms.peer, terms.pool_index, terms.pool_size = peer, pool_index, pool_size
+        self._check_permissions(permissions)
+        terms.peer, terms.pool_index, terms.pool_size, terms.permissions = peer, pool_index, pool_size, permissions
         cdef Command* command = self._order(
             REGISTER_ROUTE, link, 0, 0, PyBytes_FromStringAndSize(<char*> &terms, sizeof(terms)) + self._indexes(accounts or ())
         )
@@ -362,6 +368,20 @@ cdef class Core:
             ValueError: There is no such account.
         """
         self._post(self._order(PIN_ACCOUNTS, 0, 0, 0, self._indexes(accounts)))
+
+    def set_route_permissions(self, permissions: int) -> None:
+        """Put all routes that are there under other rules, in place: what other servers are told of interest here, and theirs, follows.
+
+        Args:
+            permissions: A number that `add_permissions` gave, which is not dropped yet; 0: everything. Rules for publishing say what
+                interest here is told (import), rules for subscribing what interest of other servers counts (export).
+        """
+        self._check_permissions(permissions)
+        self._post(self._order(SET_ROUTE_PERMISSIONS, 0, permissions, 0, b""))
+
+    def repeat_interest(self, link: int) -> None:
+        """Tell a route all interest here once more, since its server has announced that it exports more."""
+        self._post(self._order(REPEAT_INTEREST, link, 0, 0, b""))
 
     def send(self, link: int, data: bytes) -> None:
         """Send raw protocol lines."""

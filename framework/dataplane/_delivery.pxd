@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t, uint64_t
 
 from framework.dataplane._state cimport (
-    Account, ClosedStateC, Link, Message, Record, RecordType, State, Subscription,
+    Account, ClosedStateC, Link, LocalInterest, Message, Record, RecordType, State, Subscription,
 )
 from framework.sublist._sublist cimport Interest, Match
 
@@ -18,6 +18,7 @@ cdef Record* record_new(State* state, RecordType type, Link* link, size_t length
 cdef char* record_chars(Record* record) noexcept nogil
 cdef void subscription_drop(State* state, Subscription* subscription) noexcept nogil
 cdef void interest_add(State* state, Account* account, Subscription* subscription, int change) noexcept nogil
+cdef void interest_tell(State* state, Link* route, Account* account, LocalInterest* local, bint coming) noexcept nogil
 cdef void interest_send(State* state, Account* account, Link* route) noexcept nogil
 cdef void link_info(State* state, Link* link) noexcept nogil
 cdef bint link_say(State* state, Link* link, const char* line) noexcept nogil

@@ -14,7 +14,7 @@ from libc.string cimport memcmp, memcpy, strlen
 from framework.dataplane._output cimport (
     output_append, output_commit, output_mark, output_reserve, output_segment,
 )
-from framework.dataplane._permissions cimport is_allowed_to_publish, may_hear
+from framework.dataplane._permissions cimport is_allowed_to_publish, may_hear, may_import, may_send
 from framework.dataplane._replies cimport reply_owe
 from framework.dataplane._sinkbatch cimport atomic_add, atomic_get, sink_put
 from framework.dataplane._state cimport (
@@ -188,7 +188,7 @@ cdef void subscription_drop(State* state, Subscription* subscription) noexcept n
 # ---- interest and routes -------------------------------------------------------------------------------------------------
 
 
-cdef void _tell_route(State* state, Link* route, Account* account, LocalInterest* local) noexcept nogil:
+cdef void interest_tell(State* state, Link* route, Account* account, LocalInterest* local, bint coming) noexcept nogil:
     """Write RS+ or RS- of one interest to one route."""
     cdef size_t need = local.key.length + account.name_length + 64
     cdef char* room = output_reserve(state, route, need)
@@ -196,7 +196,7 @@ cdef void _tell_route(State* state, Link* route, Account* account, LocalInterest
     if room == NULL:
         link_doom(state, route, WRITE_ERROR, False, "no memory")
         return
-    memcpy(at, b"RS+ " if local.count else b"RS- ", 4)
+    memcpy(at, b"RS+ " if coming else b"RS- ", 4)
     at += 4
     if not route.account_omitted:
         memcpy(at, account.name, account.name_length)
@@ -205,13 +205,19 @@ cdef void _tell_route(State* state, Link* route, Account* account, LocalInterest
         at += 1
     memcpy(at, local.key.chars, local.key.length)
     at += local.key.length
-    if local.queue_length and local.count:
+    if local.queue_length and coming:
         at[0] = c" "
         at += 1 + write_decimal(at + 1, local.count)
     memcpy(at, b"\r\n", 2)
     trace(state, route, False, room, at - room)
     if not output_commit(state, route, at + 2 - room):
         link_doom(state, route, WRITE_ERROR, False, "no memory")
+
+
+cdef inline void _tell(State* state, Link* route, Account* account, LocalInterest* local) noexcept nogil:
+    """Tell a route of one interest as it is now, if it may know of it."""
+    if not route.doomed and may_import(state, route.permissions, local.key.chars, local.subject_length):
+        interest_tell(state, route, account, local, local.count > 0)
 
 
 cdef LocalInterest* _local(State* state, Account* account, Interest* interest) noexcept nogil:
@@ -241,7 +247,7 @@ cdef LocalInterest* _local(State* state, Account* account, Interest* interest) n
 
 cdef void _hold_back(State* state, Link* route, Link* source) noexcept nogil:
     """Let no client's changes of interest fill a route without end."""
-    if <int64_t> route.pending <= state.limits.pending_free:
+    if route.doomed or <int64_t> route.pending <= state.limits.pending_free:
         return
     if <int64_t> route.pending > state.limits.max_pending:
         link_cut_off(state, route)
@@ -262,9 +268,8 @@ cdef void interest_add(State* state, Account* account, Subscription* subscriptio
     local.count += change
     if local.queue_length or (change > 0 and local.count == 1) or local.count == 0:
         for at in range(account.route_count):
-            if not account.routes[at].doomed:
-                _tell_route(state, account.routes[at], account, local)
-                _hold_back(state, account.routes[at], subscription.link)
+            _tell(state, account.routes[at], account, local)
+            _hold_back(state, account.routes[at], subscription.link)
         if state.watch_interest:
             record = record_new(state, RECORD_INTEREST, NULL, local.key.length)
             if record != NULL:
@@ -283,8 +288,8 @@ cdef void interest_send(State* state, Account* account, Link* route) noexcept no
     if account.interest.slots == NULL:
         return
     for at in range(account.interest.mask + 1):
-        if account.interest.slots[at].key != NULL and not route.doomed:
-            _tell_route(state, route, account, <LocalInterest*> account.interest.slots[at].key)
+        if account.interest.slots[at].key != NULL:
+            _tell(state, route, account, <LocalInterest*> account.interest.slots[at].key)
 
 
 # ---- writing one message to one link -------------------------------------------------------------------------------------
@@ -524,7 +529,10 @@ cdef bint _pick_remote(State* state, Match* match, Group* group, uint64_t point,
         at = 0
     for tried in range(group.remote_count):
         link = <Link*> match.members[first + (at + tried) % group.remote_count].owner
-        if not link.doomed and not (message.routed and link.peer == message.source.peer):
+        if (
+            not link.doomed and not (message.routed and link.peer == message.source.peer)
+            and may_send(state, link, message.subject, message.subject_length)
+        ):
             return _pick_add(state, link, group)
     return False
 
@@ -577,7 +585,7 @@ cdef int _serve_routes(State* state, Match* match, Message* message) noexcept no
     if not message.routed:
         for at in range(match.remote_count):
             link = <Link*> match.remote[at].owner
-            if not link.peer.picked and not link.doomed:
+            if not link.peer.picked and not link.doomed and may_send(state, link, message.subject, message.subject_length):
                 link.peer.picked = 1
                 served += to_route(state, link, message)
     for at in range(state.pick_count):

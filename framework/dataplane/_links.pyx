@@ -7,7 +7,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memmove, strlen
 
-from framework.dataplane._accounts cimport account_new, account_spare, accounts_free, accounts_leave, accounts_sweep, peer_leave
+from framework.dataplane._accounts cimport account_new, account_spare, accounts_free, accounts_sweep
 from framework.dataplane._answers cimport answers_gone, answers_tick
 from framework.dataplane._delivery cimport (
     is_python_behind, link_cut_off, link_doom, link_info, link_say, random_next, record_chars, record_new, subscription_drop,
@@ -19,6 +19,7 @@ from framework.dataplane._output cimport (
 )
 from framework.dataplane._parser cimport parse
 from framework.dataplane._permissions cimport link_permit, permissions_free
+from framework.dataplane._routes cimport accounts_leave, peer_leave
 from framework.dataplane._services cimport door_enter, doors_passed
 from framework.dataplane._sinkbatch cimport (
     atomic_add_users, batch_free, sink_flush, sink_is_full, sink_release,

@@ -32,7 +32,7 @@ from framework.dataplane._message_trace cimport (
     FAULT_PUBLISH, FAULT_REPLY, TRACE_SKIPPED, step_mapped, tracing_begin, tracing_end, tracing_refused,
 )
 from framework.dataplane._output cimport output_commit, output_reserve
-from framework.dataplane._permissions cimport ALLOWED, FORBIDDEN, Allowed, may_hear, may_publish, may_subscribe, needs_filter
+from framework.dataplane._permissions cimport ALLOWED, FORBIDDEN, Allowed, may_export, may_hear, may_publish, may_subscribe, needs_filter
 from framework.dataplane._state cimport (
     AUTHENTICATION_VIOLATION, CLIENT, LINE_BYTES_MAX, MAX_CONTROL_LINE_EXCEEDED, MAX_PAYLOAD_EXCEEDED, MEMO_HEAD_BYTES, MEMO_LINE_BYTES,
     PARSE_ERROR, PROTOCOL_VIOLATION, QUEUES_MAX, RECORD_ERR, RECORD_GREETING, RECORD_PONG, REFERENCE_BYTES,
@@ -696,6 +696,8 @@ cdef void _remote_interest(State* state, Link* link, Line* words, bint coming) n
         weight = _number(words.words[first + 2], words.lengths[first + 2])
     if weight < 1 or not is_valid_subject(words.words[first], words.lengths[first]):
         _refuse(state, link, PROTOCOL_VIOLATION, b"Invalid Subject", b"bad subject or weight in RS")
+        return
+    if coming and not may_export(link, words.words[first], words.lengths[first]):
         return
     account = link.account if link.account_omitted else account_named(state, link, words.words[0], words.lengths[0])
     if account == NULL and coming:

@@ -313,3 +313,36 @@ cdef bint may_hear(State* state, Subscription* subscription, const char* subject
     return _remembered(
         state, subscription.link.permissions, HEAR, subject, length, subscription.interest.queue, subscription.interest.queue_length
     )
+
+
+# ---- routes ------------------------------------------------------------------------------------------------------------
+
+
+cdef bint _is_of_mqtt(const char* subject, size_t length) noexcept nogil:
+    """Whether servers need it for MQTT: it need not be allowed, but may be denied. Source: nats-server `client.go`, `canSubscribe`."""
+    return length >= 6 and memcmp(subject, b"$MQTT.", 6) == 0
+
+
+cdef bint may_import(State* state, PermissionTable* table, const char* subject, size_t length) noexcept nogil:
+    """Whether a route under these rules is told of interest in a subject, which may have wildcards: these must be allowed as such."""
+    if table == NULL or not table.publish_checked:
+        return True
+    if _is_of_mqtt(subject, length):
+        return sublist_match(&table.publish, subject, length).remote_count == 0
+    return _remembered(state, table, PUBLISH, subject, length, b"", 0)
+
+
+cdef bint may_export(Link* route, const char* subject, size_t length) noexcept nogil:
+    """Whether interest of a route in a subject counts here, with or without a queue group.
+
+    As for clients, a rule that ends in `*` does not let `>` in; nats-server lets it.
+    """
+    if route.permissions != NULL and _is_of_mqtt(subject, length):
+        return sublist_match(&route.permissions.subscribe, subject, length).remote_count == 0
+    return may_subscribe(route, subject, length, b"", 0)
+
+
+cdef bint may_send(State* state, Link* route, const char* subject, size_t length) noexcept nogil:
+    """Whether a message may go to a route that has interest in it: wildcards may let more through than is to be exported."""
+    cdef PermissionTable* table = route.permissions
+    return table == NULL or table.filters == NULL or _remembered(state, table, HEAR, subject, length, b"", 0)

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     import socket
 
     from framework.dataplane.limits import PlaneLimits
-    from framework.dataplane.permissions import Permissions
     from framework.dataplane.tables import AccountTables
     from framework.dataplane.totals import AccountTraffic, SublistCounters, Totals
     from framework.spec import Event, LinkId, LinkKind
@@ -111,18 +110,6 @@ class ServerPlane(PlaneControl, Protocol):
             max_subscriptions: Negative: no other limit than that of all. With more it is closed.
             max_payload: Bytes; negative: no other limit than that of all.
         """
-        ...
-
-    def add_permissions(self, permissions: Permissions) -> int:
-        """Return the number of these permissions; each call is answered by a `drop_permissions`.
-
-        Raises:
-            ValueError: A rule is no valid subject, or no subject and queue group.
-        """
-        ...
-
-    def drop_permissions(self, permissions: int) -> None:
-        """Let go of a number; clients that have it keep what it stands for."""
         ...
 
     def set_account_tables(self, account: int, tables: AccountTables) -> None:

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from framework.dataplane.link import LinkId, LinkKind
+    from framework.dataplane.permissions import Permissions
     from framework.dataplane.sink import Overflow, SinkId
     from framework.wire.closed_state import ClosedState
 
@@ -40,6 +41,7 @@ class PlaneControl(Protocol):
         headers: bool = True,
         account_omitted: bool = False,
         traces: bool = True,
+        permissions: int = 0,
     ) -> None:
         """Make a parked link a route: local interest is sent, and messages flow from now on.
 
@@ -58,9 +60,11 @@ class PlaneControl(Protocol):
             headers: The peer takes HMSG.
             account_omitted: The link carries one account only, and its lines do not name it.
             traces: The peer reports what becomes of messages that ask for it.
+            permissions: Of this route; see `set_route_permissions`.
 
         Raises:
-            ValueError: There is no such account, or no such index in the pool.
+            ValueError: There is no such account, or no such index in the pool, or no such
+                permissions.
 
         Source: nats-server `route.go`, `computeRoutePoolIdx`, `addRoute`.
         """
@@ -79,6 +83,45 @@ class PlaneControl(Protocol):
         Raises:
             ValueError: There is no such account.
         """
+        ...
+
+    def set_route_permissions(self, permissions: int) -> None:
+        """Put all routes that are there under other rules, in place.
+
+        Other servers are told the difference, and interest of theirs that is not let in any more
+        is forgotten. What is let in now they must say again.
+
+        Args:
+            permissions: A number of `add_permissions`; 0: everything. Rules for publishing say
+                what interest here is told (import), rules for subscribing what interest of other
+                servers counts (export); what these deny leaves by no wildcard either. Queue groups
+                follow the rules of their subject.
+
+        Raises:
+            ValueError: There are no such permissions.
+
+        Source: nats-server `route.go`, `canImport`, `canExport`; `reload.go`,
+        `reloadClusterPermissions`.
+        """
+        ...
+
+    def repeat_interest(self, link: LinkId) -> None:
+        """Tell a route all interest here once more: its server announced that it exports more.
+
+        Source: nats-server `route.go`, `updateRemoteRoutePerms`.
+        """
+        ...
+
+    def add_permissions(self, permissions: Permissions) -> int:
+        """Return the number of these permissions; each call is answered by a `drop_permissions`.
+
+        Raises:
+            ValueError: A rule is no valid subject, or no subject and queue group.
+        """
+        ...
+
+    def drop_permissions(self, permissions: int) -> None:
+        """Let go of a number; links that have it keep what it stands for."""
         ...
 
     def resume(self, link: LinkId) -> None:

@@ -1,0 +1,252 @@
+"""Routes: which of them carries an account, and what they are told of the interest here.
+
+A route is registered for some accounts, or it is wide. One that is wide carries all accounts, or those that its pool gives it: the rest of
+the account's number by the size of the pool is the index of the connection. Pinned accounts are in no pool. What another connection to the
+same server was registered for, no wide one carries. Source: nats-server `route.go`, `computeRoutePoolIdx`.
+
+Permissions of routes are about interest: rules for publishing say what interest here other servers are told (import), rules for
+subscribing what interest of theirs counts here (export). What is denied to export does not leave either where interest with wildcards
+would let it. Source: nats-server `route.go`, `canImport`, `canExport`; `client.go`, `deliverMsg`.
+"""
+
+from libc.stdint cimport uint8_t, uint32_t
+from libc.stdlib cimport calloc, free, realloc
+
+from framework.dataplane._delivery cimport interest_send, interest_tell, link_doom, subscription_drop
+from framework.dataplane._permissions cimport link_permit, may_export, may_import, permission_table_release
+from framework.dataplane._state cimport (
+    ROUTE, WRITE_ERROR, Account, Link, LocalInterest, Peer, PermissionTable, State, Subscription,
+)
+
+
+# ---- which route carries an account ------------------------------------------------------------------------------------
+
+
+cdef void _carry(State* state, Account* account, Link* route) noexcept nogil:
+    """Let a route carry an account, and tell it all interest here; nothing happens when it does so already."""
+    cdef Link** grown
+    cdef uint32_t at, room
+    for at in range(account.route_count):
+        if account.routes[at] == route:
+            return
+    if account.route_count == account.route_room:
+        room = account.route_room * 2 + 4
+        grown = <Link**> realloc(account.routes, room * sizeof(Link*))
+        if grown == NULL:
+            link_doom(state, route, WRITE_ERROR, False, "no memory")
+            return
+        account.routes = grown
+        account.route_room = room
+    account.routes[account.route_count] = route
+    account.route_count += 1
+    interest_send(state, account, route)
+
+
+cdef bint _leave(Account* account, Link* route) noexcept nogil:
+    """Let a route carry an account no more; False: it has not."""
+    cdef uint32_t at
+    for at in range(account.route_count):
+        if account.routes[at] == route:
+            account.route_count -= 1
+            account.routes[at] = account.routes[account.route_count]
+            return True
+    return False
+
+
+cdef void _drop_remote(State* state, Account* account, Link* route) noexcept nogil:
+    """Forget the interest in an account that came by a route. Cost: O(interest that came by it)."""
+    cdef Subscription* subscription = route.subscriptions
+    cdef Subscription* following
+    while subscription != NULL:
+        following = subscription.next
+        if subscription.account == account:
+            subscription_drop(state, subscription)
+        subscription = following
+
+
+cdef bint _is_due(Account* account, Link* route) noexcept nogil:
+    """Whether a wide route has to carry an account."""
+    cdef uint32_t at
+    cdef Link* other
+    if route.pool_size and (account.pinned or account.assigned % route.pool_size != route.pool_index):
+        return False
+    if route.peer.number:
+        for at in range(account.route_count):
+            other = account.routes[at]
+            if other.peer == route.peer and not other.wide:
+                return False
+    return True
+
+
+cdef void account_carry_widely(State* state, Account* account) noexcept nogil:
+    """Let those wide routes carry an account that have to now. Who carries it no more is told nothing, and what it said is forgotten."""
+    cdef uint32_t at
+    cdef Link* route
+    for at in range(state.wide_count):
+        route = state.wide[at]
+        if not _is_due(account, route):
+            if _leave(account, route):
+                _drop_remote(state, account, route)
+        elif account.ours:
+            _carry(state, account, route)
+
+
+cdef void accounts_carry(State* state, Link* route) noexcept nogil:
+    """Let a route be wide."""
+    cdef Link** grown
+    cdef uint32_t at
+    if state.wide_count == state.wide_room:
+        grown = <Link**> realloc(state.wide, (state.wide_room * 2 + 4) * sizeof(Link*))
+        if grown == NULL:
+            link_doom(state, route, WRITE_ERROR, False, "no memory")
+            return
+        state.wide = grown
+        state.wide_room = state.wide_room * 2 + 4
+    state.wide[state.wide_count] = route
+    state.wide_count += 1
+    route.wide = 1
+    for at in range(state.account_count):
+        if state.accounts[at].ours and _is_due(state.accounts[at], route):
+            _carry(state, state.accounts[at], route)
+
+
+cdef void account_carry(State* state, Account* account, Link* route) noexcept nogil:
+    """Let a route carry this very account. What other connections to the same server said of its interest is forgotten before."""
+    cdef uint32_t at
+    cdef Link* other
+    if route.peer.number:
+        for at in range(state.link_count):
+            other = state.links[at]
+            if other != route and other.peer == route.peer:
+                _leave(account, other)
+                _drop_remote(state, account, other)
+    _carry(state, account, route)
+
+
+cdef void accounts_pin(State* state, const uint32_t* pinned, size_t count) noexcept nogil:
+    """Let these accounts, and no others, be in no pool."""
+    cdef uint32_t at
+    cdef size_t which
+    cdef uint8_t before
+    cdef Account* account
+    for which in range(count):
+        if pinned[which] < state.account_count:
+            state.accounts[pinned[which]].pinned |= 2
+    for at in range(state.account_count):
+        account = state.accounts[at]
+        before = account.pinned & 1
+        account.pinned >>= 1
+        if account.pinned != before:
+            account_carry_widely(state, account)
+
+
+cdef void accounts_leave(State* state, Link* route) noexcept nogil:
+    """Let a route that ends carry nothing any more; what it alone carried is left to the others."""
+    cdef uint32_t at
+    for at in range(state.wide_count):
+        if state.wide[at] == route:
+            state.wide_count -= 1
+            state.wide[at] = state.wide[state.wide_count]
+            break
+    for at in range(state.account_count):
+        if _leave(state.accounts[at], route) and not route.wide:
+            account_carry_widely(state, state.accounts[at])
+
+
+# ---- servers at the other end ------------------------------------------------------------------------------------------
+
+
+cdef bint peer_join(State* state, Link* route, uint32_t number) noexcept nogil:
+    """Let a route be one of those to a server; `number` 0: nobody knows which. False: no memory."""
+    cdef Peer* peer = state.peers
+    while number and peer != NULL and peer.number != number:
+        peer = peer.next
+    if number == 0 or peer == NULL:
+        peer = <Peer*> calloc(1, sizeof(Peer))
+        if peer == NULL:
+            return False
+        peer.number = number
+        if number:
+            peer.next = state.peers
+            state.peers = peer
+    peer.users += 1
+    route.peer = peer
+    return True
+
+
+cdef void peer_leave(State* state, Link* route) noexcept nogil:
+    """Let a route be to no server any more."""
+    cdef Peer* peer = route.peer
+    cdef Peer** at = &state.peers
+    route.peer = NULL
+    if peer == NULL:
+        return
+    peer.users -= 1
+    if peer.users:
+        return
+    while at[0] != NULL and at[0] != peer:
+        at = &at[0].next
+    if at[0] == peer:
+        at[0] = peer.next
+    free(peer)
+
+
+# ---- permissions -------------------------------------------------------------------------------------------------------
+
+
+cdef void _tell_difference(State* state, Link* route, Account* account, PermissionTable* before) noexcept nogil:
+    """Tell a route the interest that it may know of now and might not before, and take back what is the other way round."""
+    cdef size_t at
+    cdef LocalInterest* local
+    cdef bint was, now
+    if account.interest.slots == NULL:
+        return
+    for at in range(account.interest.mask + 1):
+        local = <LocalInterest*> account.interest.slots[at].key
+        if local == NULL or route.doomed:
+            continue
+        was = may_import(state, before, local.key.chars, local.subject_length)
+        now = may_import(state, route.permissions, local.key.chars, local.subject_length)
+        if was != now:
+            interest_tell(state, route, account, local, now)
+
+
+cdef void route_permit(State* state, Link* route, PermissionTable* table) noexcept nogil:
+    """Put a route under other rules; interest follows them at once, here and at the other end."""
+    cdef PermissionTable* before = route.permissions
+    cdef Subscription* subscription = route.subscriptions
+    cdef Subscription* following
+    cdef uint32_t at, which
+    cdef Account* account
+    if before != NULL:
+        before.users += 1
+    link_permit(route, table)
+    while subscription != NULL:
+        following = subscription.next
+        if not may_export(route, subscription.interest.subject, subscription.interest.subject_length):
+            subscription_drop(state, subscription)
+        subscription = following
+    for at in range(state.account_count):
+        account = state.accounts[at]
+        for which in range(account.route_count):
+            if account.routes[which] == route:
+                _tell_difference(state, route, account, before)
+    if before != NULL:
+        permission_table_release(before)
+
+
+cdef void routes_permit(State* state, PermissionTable* table) noexcept nogil:
+    """Put all routes under other rules; NULL: they may do everything."""
+    cdef uint32_t at
+    for at in range(state.link_count):
+        if state.links[at].kind == ROUTE and state.links[at].registered and not state.links[at].doomed:
+            route_permit(state, state.links[at], table)
+
+
+cdef void route_repeat(State* state, Link* route) noexcept nogil:
+    """Tell a route all interest here once more: its server lets in now what it did not before."""
+    cdef uint32_t at, which
+    for at in range(state.account_count):
+        for which in range(state.accounts[at].route_count):
+            if state.accounts[at].routes[which] == route:
+                interest_send(state, state.accounts[at], route)
