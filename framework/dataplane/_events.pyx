@@ -155,7 +155,7 @@ cdef object event_made(Record* record):
         fd = record.number
         record.number = -1
         return Detached(
-            record.link, KINDS[record.kind], fd, record.row.cid, record.row.host.decode(), record.row.port, record.flag != 0
+            record.link, KINDS[record.kind], fd, record.row.cid, record.row.host.decode(), record.row.port, record.flag != 0, _text(record)
         )
     if record.type == RECORD_TRACE:
         return Traced(record.link, KINDS[record.kind], record.flag != 0, _text(record))

@@ -12,7 +12,7 @@ from libc.string cimport memcpy, memset
 
 from framework.dataplane._commands cimport SHELL_VERBS, command_chars
 from framework.dataplane._core cimport Core
-from framework.dataplane._delivery cimport link_doom, link_info, record_new
+from framework.dataplane._delivery cimport link_doom, link_info, record_chars, record_new
 from framework.dataplane._links cimport (
     link_hung_up, link_of, link_open, link_received, link_row, link_window, links_bury,
 )
@@ -147,6 +147,7 @@ cdef enum:
     UNLISTEN
     ADOPT
     ATTACH
+    DETACH
     SET_TLS
     STOP
     TLS_FIRST = 2
@@ -286,17 +287,30 @@ cdef void _bury(void* self, Link* link) noexcept nogil:
 
 
 cdef void _detach(Loop* loop, Link* link) noexcept nogil:
-    """Give a link's socket to Python, with what was said written to it; the link is not read until it has one again."""
+    """Give a link's socket to Python, with what was said written to it; the link is not read until it has one again.
+
+    What it had sent behind its greeting goes with the socket: whoever takes that decides what these bytes mean.
+    """
     cdef Record* record
     if link.doomed:
         return
-    if not _send(loop, link) or link.pending:
+    link.parked = 1
+    link.detached = 1
+    if not _send(loop, link):
         link_doom(loop.state, link, WRITE_ERROR, False, NULL)
         return
-    record = record_new(loop.state, RECORD_DETACHED, link, 0)
+    if link.pending:
+        # Goes on when the socket has taken it.
+        _watch(loop, link)
+        return
+    record = record_new(loop.state, RECORD_DETACHED, link, link.left_length)
     if record == NULL:
         link_doom(loop.state, link, WRITE_ERROR, False, NULL)
         return
+    memcpy(record_chars(record), link.left, link.left_length)
+    free(link.left)
+    link.left = NULL
+    link.left_length = 0
     record.number = link.fd
     record.flag = link.info_version != 0
     link_row(link, &record.row)
@@ -304,8 +318,12 @@ cdef void _detach(Loop* loop, Link* link) noexcept nogil:
         poller_forget(&loop.poller, link.fd)
     link.polled = 0
     link.fd = -1
-    link.parked = 1
-    link.detached = 1
+
+
+cdef void _detach_parked(Loop* loop, uint64_t id) noexcept nogil:
+    cdef Link* link = link_of(loop.state, id)
+    if link != NULL and link.parked and not link.detached:
+        _detach(loop, link)
 
 
 cdef void _attach(Loop* loop, uint64_t id, int fd, bint detach) noexcept nogil:
@@ -443,6 +461,9 @@ cdef void _handle(Loop* loop, uint64_t tag, int ready) noexcept nogil:
     if ready & POLL_WRITE and link.polled & POLL_WRITE:
         if not _send(loop, link):
             link_doom(loop.state, link, WRITE_ERROR, False, NULL)
+            return
+        if link.detached and not link.pending:
+            _detach(loop, link)
             return
         _watch(loop, link)
     if ready & POLL_READ:
@@ -674,6 +695,14 @@ cdef class Plane(Core):
             return
         self._post(self._order(ATTACH, link, sock.detach(), bool(detach), b""))
 
+    def detach(self, link: int) -> None:
+        """Hand over the socket of a link that is parked, by `Detached`, when what was said to it is written; `attach` follows.
+
+        Args:
+            link: One that waits for an answer to its greeting; nothing happens to others.
+        """
+        self._post(self._order(DETACH, link, 0, 0, b""))
+
     cdef void apply_shell(self, Command* command) noexcept nogil:
         if command.verb == LISTEN:
             _listen(&self.loop, <int> command.number, <int> command.other, command.flags)
@@ -681,6 +710,8 @@ cdef class Plane(Core):
             _unlisten(&self.loop, <int> command.other)
         elif command.verb == ADOPT:
             _adopt(&self.loop, command)
+        elif command.verb == DETACH:
+            _detach_parked(&self.loop, command.link)
         elif command.verb == SET_TLS:
             _set_tls(&self.loop, <int> command.other, <int> command.number)
         elif command.verb == ATTACH:

@@ -46,6 +46,8 @@ class Detached:
     port: int
     informed: bool
     """INFO was written to the socket."""
+    left: bytes = b""
+    """What was read from the socket behind the greeting, and nobody has looked at."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,10 @@ class ServerPlane(PlaneControl, Protocol):
         """
         ...
 
+    def detach(self, link: LinkId) -> None:
+        """Hand over the socket of a parked link by `Detached`; nothing happens to other links."""
+        ...
+
     def attach(self, link: LinkId, sock: socket.socket, *, detach: bool = False) -> None:
         """Let a detached link go on with a socket, after INFO if it has not had it.
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
+from framework.server.pump.selector_thread import Alarm, SelectorThread
 from framework.server.tls.handshake_errors import NO_TLS_TEXT, problem_text
 from framework.server.tls.limits import HANDSHAKES_MAX, RECORD_BYTES_MAX
 from framework.server.tls.secured import Secured
-from framework.server.tls.selector_thread import Alarm, SelectorThread
 from framework.spec import TlsPeer
 from framework.wire.certificates import facts_from_der
 from framework.wire.cipher_suites import go_name_from_openssl

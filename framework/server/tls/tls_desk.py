@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 
+from framework.server.pump import Pump, log_of
 from framework.server.tls.handshakes import Failed, Handshaker, Heard, Shaken, TimedOut
 from framework.server.tls.limits import HANDSHAKES_WAITING_MAX
-from framework.server.tls.pump import Pump
 from framework.server.tls.terms import KindTerms
 from framework.spec import Closed, ClosedState, LinkKind, Opened
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
 
     from framework.server.plane_port import ServerPlane
+    from framework.server.pump import Session
     from framework.server.tls.handshakes import Handshake, Hearing
-    from framework.server.tls.pump import Session
     from framework.spec import Detached, Event, LinkId, TlsPeer, TlsSettings
 
 _HANDSHAKE_BYTE: Final = b"\x16"
@@ -34,12 +34,6 @@ _HANDSHAKE_BYTE: Final = b"\x16"
 
 _THROTTLED: Final = b"-ERR 'Connection throttling is active. Please try again later.'\r\n"
 _REPORT_INTERVAL_S: Final = 1.0
-_CONNECTION_IDS: Final = {
-    LinkKind.CLIENT: "cid",
-    LinkKind.ROUTE: "rid",
-    LinkKind.GATEWAY: "gid",
-    LinkKind.LEAF: "lid",
-}
 _NAMES: Final = {
     LinkKind.CLIENT: "",
     LinkKind.ROUTE: "route ",
@@ -151,7 +145,7 @@ class TlsDesk:
             self._plane.close(event.link, ClosedState.MAX_CONNECTIONS_EXCEEDED)
             return
         settings = terms.settings
-        arrival = _Arrival(event, self._log_of(event))
+        arrival = _Arrival(event, log_of(self._log, event))
         self._arrivals[event.link] = arrival
         if not event.informed and settings.fallback_s:
             self._hear(arrival, sock, settings.fallback_s, self._receive_heard_first)
@@ -317,7 +311,7 @@ class TlsDesk:
         """Return the two threads, which begin when the first connection needs them."""
         if self._handshaker is None or self._pump is None:
             report = partial(self._post, self._report_failure)
-            self._handshaker, self._pump = Handshaker(failed=report), Pump(failed=report)
+            self._handshaker, self._pump = Handshaker(failed=report), Pump("tls", failed=report)
             self._handshaker.start()
             self._pump.start()
         return self._handshaker, self._pump
@@ -330,8 +324,3 @@ class TlsDesk:
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # the loop has ended
                 self._loop.call_soon_threadsafe(receive, *arguments)
-
-    def _log_of(self, event: Detached) -> FilteringBoundLogger:
-        host = f"[{event.host}]" if ":" in event.host else event.host
-        fields = {"remote": f"{host}:{event.port}", _CONNECTION_IDS[event.kind]: event.cid}
-        return self._log.bind(**fields)

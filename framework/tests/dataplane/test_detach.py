@@ -14,6 +14,7 @@ from framework.dataplane import (
     Detached,
     Greeting,
     LinkKind,
+    LinksAnswered,
     Opened,
     Plane,
     PlaneLimits,
@@ -216,3 +217,93 @@ def test_a_peer_may_be_named_whose_socket_does_not_know(start):
         opened = server.take(Opened)
 
         assert (opened.host, opened.port, opened.token) == ("10.1.2.3", 6222, 7)
+
+
+def greeted(server, client, said):
+    """Let a client say something; return its link, which is parked."""
+    exactly(client, INFO)
+    client.sendall(said)
+    return server.take(Greeting).link
+
+
+def test_what_stood_behind_a_greeting_goes_with_the_socket(start):
+    server = start("")
+    ours, theirs = socket.socketpair()
+    with server.client() as client, ours:
+        link = greeted(server, client, b'CONNECT {"name":"a"}\r\nnobody knows what this means')
+        server.plane.send(link, b"+OK\r\n")
+        server.plane.detach(link)
+        detached = server.take(Detached)
+        exactly(client, b"+OK\r\n")
+
+        assert detached.link == link
+        assert detached.left == b"nobody knows what this means"
+
+        os.close(detached.fd)
+        ours.sendall(b"CONNECT {}\r\n")
+        server.plane.attach(link, theirs)
+
+        assert server.take(Greeting).document == b"{}"
+
+
+def test_what_is_said_while_a_socket_is_away_goes_through_the_next_one(start):
+    server = start("")
+    ours, theirs = socket.socketpair()
+    with server.client() as client, ours:
+        ours.settimeout(WAIT_S)
+        link = greeted(server, client, b"CONNECT {}\r\n")
+        server.plane.detach(link)
+        server.plane.send(link, b"+OK\r\n")
+        os.close(server.take(Detached).fd)
+        server.plane.attach(link, theirs)
+        exactly(ours, b"+OK\r\n")
+
+
+def test_a_socket_goes_when_the_peer_has_taken_what_was_said(start):
+    server = start("")
+    said = bytes(range(256)) * 65_536
+    with server.client() as client:
+        link = greeted(server, client, b"CONNECT {}\r\n")
+        server.plane.send(link, said)
+        server.plane.detach(link)
+        server.plane.ask_links(7)
+
+        assert server.take(LinksAnswered).rows[0].pending_bytes
+
+        exactly(client, said)
+        detached = server.take(Detached)
+        os.close(detached.fd)
+
+        assert client.recv(1) == b""
+
+
+def test_a_peer_that_goes_instead_of_taking_what_was_said_is_closed(start):
+    server = start("")
+    with server.client() as client:
+        link = greeted(server, client, b"CONNECT {}\r\n")
+        server.plane.send(link, bytes(1 << 24))
+        server.plane.detach(link)
+        client.close()
+
+        assert server.take(Closed).link == link
+
+
+def test_a_link_that_waits_for_nothing_keeps_its_socket(start):
+    server = start("")
+    with server.client() as client:
+        exactly(client, INFO)
+        link = server.take(Opened).link
+        server.plane.detach(link)
+        client.sendall(b"CONNECT {}\r\n")
+
+        assert server.take(Greeting | Detached) == Greeting(
+            link, LinkKind.CLIENT, "CONNECT", b"{}", parked=True
+        )
+
+        server.plane.detach(link)
+        server.plane.detach(link)
+        server.plane.detach(12345)
+        os.close(server.take(Detached).fd)
+        server.plane.close(link, ClosedState.CLIENT_CLOSED)
+
+        assert isinstance(server.take(Closed | Detached), Closed)

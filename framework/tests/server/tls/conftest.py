@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from framework.server.pump import Pump
 from framework.server.tls.handshakes import Handshaker
-from framework.server.tls.pump import Pump
 from framework.spec import TlsSettings
 from framework.testing.certificates import Authority
 
@@ -51,7 +51,7 @@ def handshaker(failures: list[BaseException]) -> Iterator[Handshaker]:
 
 @pytest.fixture
 def pump(failures: list[BaseException]) -> Iterator[Pump]:
-    thread = Pump(failed=failures.append)
+    thread = Pump("tls", failed=failures.append)
     thread.start()
     yield thread
 

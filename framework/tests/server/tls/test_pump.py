@@ -8,8 +8,8 @@ import threading
 
 import pytest
 
-from framework.server.tls import pump as pump_module
-from framework.server.tls.limits import BATCH_BYTES
+from framework.server.pump import limits
+from framework.server.pump.limits import BATCH_BYTES
 from framework.server.tls.terms import KindTerms
 from framework.tests.server.tls.conftest import WAIT_S, Outcome, secure, tcp_pair
 
@@ -158,7 +158,7 @@ def test_a_stuck_peer_is_dropped_at_once_when_the_plane_says_so(ends, pump):
 
 
 def test_a_stuck_peer_has_a_last_time(ends, pump, monkeypatch):
-    monkeypatch.setattr(pump_module, "FLUSH_DEADLINE_S", 0.01)
+    monkeypatch.setattr(limits, "FLUSH_DEADLINE_S", 0.01)
     client, plane, session = ends()
     plane.settimeout(0.2)
     with pytest.raises(TimeoutError):
@@ -200,7 +200,7 @@ def test_a_pump_that_stops_lets_peers_take_what_was_said(ends, pump):
 
 
 def test_a_pump_that_stops_does_not_wait_for_ever(ends, pump, monkeypatch):
-    monkeypatch.setattr(pump_module, "FLUSH_DEADLINE_S", 0.01)
+    monkeypatch.setattr(limits, "FLUSH_DEADLINE_S", 0.01)
     client, plane, _ = ends()
     pump.stop(WAIT_S)
 

@@ -6,7 +6,7 @@ from selectors import EVENT_READ
 
 import pytest
 
-from framework.server.tls.selector_thread import SelectorThread
+from framework.server.pump.selector_thread import SelectorThread
 from framework.tests.server.tls.conftest import WAIT_S
 
 

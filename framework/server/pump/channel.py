@@ -1,0 +1,60 @@
+"""What a pump does to the bytes of one connection."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from framework.errors import FrameworkError
+
+if TYPE_CHECKING:
+    import socket
+
+
+class ChannelError(FrameworkError):
+    """The peer, or the codec, does what it may not: the connection can't go on."""
+
+
+class Channel(Protocol):
+    """A connection to a peer, and what stands between its bytes and those of the plane.
+
+    All of it is called by one thread; an OSError means that the connection is over.
+    """
+
+    __slots__ = ()
+
+    @property
+    def sock(self) -> socket.socket:
+        """The connection, non-blocking; the pump reads, writes and closes it."""
+        ...
+
+    def receive(self, data: memoryview) -> None:
+        """Take what has come from the peer; only while `read` has nothing more to give."""
+        ...
+
+    def read(self, into: memoryview) -> int:
+        """Put plain bytes for the plane into a batch.
+
+        Returns:
+            How many; 0: the peer has to send more first.
+
+        Raises:
+            EOFError: The peer has said that no more will come.
+            ChannelError: It never makes sense again.
+        """
+        ...
+
+    def answer(self) -> bytes:
+        """Return what the peer is to be told that the plane has not said."""
+        ...
+
+    def write(self, plain: memoryview) -> bytes:
+        """Return what the peer is to be sent for what the plane has said.
+
+        Raises:
+            ChannelError: There is nothing that stands for it.
+        """
+        ...
+
+    def farewell(self) -> bytes:
+        """Return what the peer is told last."""
+        ...

@@ -1,0 +1,26 @@
+"""The log of a link whose socket was handed over."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from framework.spec import LinkKind
+
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
+
+    from framework.spec import Detached
+
+_CONNECTION_IDS: Final = {
+    LinkKind.CLIENT: "cid",
+    LinkKind.ROUTE: "rid",
+    LinkKind.GATEWAY: "gid",
+    LinkKind.LEAF: "lid",
+}
+
+
+def log_of(log: FilteringBoundLogger, event: Detached) -> FilteringBoundLogger:
+    """Return a logger that names the connection."""
+    host = f"[{event.host}]" if ":" in event.host else event.host
+    fields = {"remote": f"{host}:{event.port}", _CONNECTION_IDS[event.kind]: event.cid}
+    return log.bind(**fields)
