@@ -17,7 +17,7 @@ FLAGS = (
     "-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined "
     "-fno-sanitize=nonnull-attribute"  # memcpy of nothing from nowhere is harmless
 )
-TESTS = ["framework/tests/sublist", "framework/tests/dataplane"]
+TESTS = ["framework/tests/sublist", "framework/tests/dataplane", "framework/tests/wire/test_s2.py"]
 
 
 def main() -> int:

@@ -1,0 +1,79 @@
+"""Writing the elements of an S2 block: literals, copies and repeats. The caller has seen that there is room.
+
+`_s2_decode.pyx` says how they look.
+"""
+
+from libc.stdint cimport uint8_t, uint32_t
+from libc.string cimport memcpy
+
+from framework.wire._s2_bytes cimport copy_16, store_16, store_24, store_32
+
+cdef enum:
+    EMIT_SLACK = 32
+    # Room that one literal and one copy take beside the bytes of the literal, with what is written past its end.
+
+
+cdef inline uint8_t* emit_literal(uint8_t* to, const uint8_t* source, size_t length) noexcept nogil:
+    """Write `length` bytes, more than 0; 16 may be read and written in any case."""
+    cdef uint32_t less = <uint32_t> (length - 1)
+    if length <= 16:
+        to[0] = <uint8_t> (less << 2)
+        copy_16(to + 1, source)
+        return to + 1 + length
+    if less < 60:
+        to[0] = <uint8_t> (less << 2)
+        to += 1
+    elif less < 256:
+        to[0] = 60 << 2
+        to[1] = <uint8_t> less
+        to += 2
+    elif less < 65536:
+        to[0] = 61 << 2
+        store_16(to + 1, less)
+        to += 3
+    else:
+        to[0] = 62 << 2
+        store_24(to + 1, less)
+        to += 4
+    memcpy(to, source, length)
+    return to + length
+
+
+cdef inline uint8_t* emit_repeat(uint8_t* to, size_t length) noexcept nogil:
+    """Copy 4 bytes or more, less than 16 MiB, from the last offset."""
+    to[1] = 0
+    if length <= 8:
+        to[0] = <uint8_t> (length - 4) << 2 | 1
+        return to + 2
+    if length < 260:
+        to[0] = 5 << 2 | 1
+        to[2] = <uint8_t> (length - 8)
+        return to + 3
+    if length < 65540:
+        to[0] = 6 << 2 | 1
+        store_16(to + 2, <uint32_t> (length - 260))
+        return to + 4
+    to[0] = 7 << 2 | 1
+    store_24(to + 2, <uint32_t> (length - 65540))
+    return to + 5
+
+
+cdef inline uint8_t* emit_copy(uint8_t* to, size_t offset, size_t length) noexcept nogil:
+    """Copy 4 bytes or more, less than 16 MiB, from another offset than the last: one copy, and a repeat if that is too short."""
+    cdef size_t now
+    if offset < 2048 and (length < 12 or length > 64):
+        now = length if length < 12 else 11
+        to[0] = <uint8_t> (offset >> 8 << 5 | (now - 4) << 2 | 1)
+        to[1] = <uint8_t> offset
+        to += 2
+    else:
+        now = length if length <= 64 else 60
+        if offset < 65536:
+            to[0] = <uint8_t> ((now - 1) << 2 | 2)
+            store_16(to + 1, <uint32_t> offset)
+            to += 3
+        else:
+            to[0] = <uint8_t> ((now - 1) << 2 | 3)
+            store_32(to + 1, <uint32_t> offset)
+            to += 5
+    return emit_repeat(to, length - now) if now < length else to
