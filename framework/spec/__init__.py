@@ -63,6 +63,7 @@ from framework.spec.login import (
 )
 from framework.spec.monitor import HealthCheck, MonitorEndpoint, OptionKind, RequestOption
 from framework.spec.plane import PlaneControl
+from framework.spec.rules import subject_rules
 from framework.spec.server import ServerContext, StopReason
 from framework.spec.service import ServiceAnswer, ServiceRequest, ServiceSpec
 from framework.spec.tap import TapSpec
@@ -150,5 +151,6 @@ __all__ = [
     "Traced",
     "Violated",
     "Violation",
+    "subject_rules",
     "tls_settings",
 ]

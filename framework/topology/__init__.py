@@ -17,6 +17,7 @@ from framework.topology.option import ConfigSection, Flag, Kind, Option, Reload
 from framework.topology.place import Place
 from framework.topology.schema import Schema
 from framework.topology.server_config import ServerConfig, inert_settings
+from framework.topology.subject_rules import subject_rules_option
 from framework.topology.tls_options import TLS_TIMEOUT_S, is_tls_on, tls_option
 from framework.topology.topology import ServerPlan, Topology
 from framework.topology.topology_file import TopologyFile, open_topology, read_topology
@@ -51,5 +52,6 @@ __all__ = [
     "plugin_choice",
     "read_server_conf",
     "read_topology",
+    "subject_rules_option",
     "tls_option",
 ]

@@ -18,6 +18,7 @@ from framework_route.config import RouteConfig
 from framework_route.introduction import introduce
 from framework_route.machine import Login
 from framework_route.mesh import MeshSettings
+from framework_route.modes import MODES
 from framework_route.route_manager import Gate, RouteManager
 from framework_route.url import RouteUrl
 
@@ -136,9 +137,11 @@ class Network:
         self.cuts: set[frozenset[str]] = set()
         self.pipes: list[Pipe] = []
 
-    def add(self, number: int, routes: tuple[str, ...], cluster: str = "c1") -> Server:
+    def add(
+        self, number: int, routes: tuple[str, ...], cluster: str = "c1", pool_size: int = 3
+    ) -> Server:
         """Start a server at 10.0.0.<number>."""
-        return Server(self, number, routes, cluster)
+        return Server(self, number, routes, cluster, pool_size)
 
     def delay_s(self) -> float:
         return self.rng.uniform(0.000_1, 0.02)
@@ -215,6 +218,17 @@ class Plane:
         return command
 
 
+class Accounts:
+    """The accounts that every server has."""
+
+    system_account = "$SYS"
+
+    def __init__(self, core: Core) -> None:
+        self._indexes = {name: core.add_account(name.encode()) for name in ("$G", "$SYS", "A")}
+        self.index = self._indexes.__getitem__
+        self.get = self._indexes.get
+
+
 @dataclass
 class Server:
     """One server, as the plugin sees it."""
@@ -223,6 +237,7 @@ class Server:
     number: int
     routes: tuple[str, ...]
     cluster: str = "c1"
+    pool_size: int = 3
     generation: int = 0
     is_gone: bool = False
     client_info: dict = field(default_factory=dict)
@@ -238,8 +253,17 @@ class Server:
         self.plane = Plane(self)
         self.log = Log(self.lines)
         self.config = SimpleNamespace(
-            values={"no_header_support": False, "max_payload": 1 << 20, "client_advertise": None}
+            values={
+                "no_header_support": False,
+                "max_payload": 1 << 20,
+                "client_advertise": None,
+                "ping_interval": 120.0,
+                "ping_max": 2,
+                "write_deadline": 10.0,
+            }
         )
+        self.accounts = Accounts(self.core)
+        self.compression_modes = {mode.name: mode for mode in MODES}
         self.ends: dict[int, End] = {}
         self.is_pumping_soon = False
         self.system = ActorSystem(self.network.dispatcher, name=self.server_id)
@@ -254,8 +278,8 @@ class Server:
                 routes=tuple(RouteUrl(host, PORT, "route", "s3cret") for host in self.routes),
                 user="route",
                 password="s3cret",
+                pool_size=self.pool_size,
             ),
-            not_in_force=(),
         )
         local = introduce(self, config)
         self.manager = self.system.spawn(
@@ -352,7 +376,12 @@ class Server:
 
     def restarted(self) -> Server:
         return Server(
-            self.network, self.number, self.routes, self.cluster, generation=self.generation + 1
+            self.network,
+            self.number,
+            self.routes,
+            self.cluster,
+            pool_size=self.pool_size,
+            generation=self.generation + 1,
         )
 
     # -- what is asked at the end

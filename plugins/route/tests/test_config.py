@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from framework_route.config import cluster_section, route_config
+from framework_route.config import LinkTimes, route_config
 from framework_route.modes import MODES
+from framework_route.options import cluster_section
 from framework_route.url import RouteUrl
 
+from framework.spec import Permissions, SubjectRules
 from framework.topology import Schema, TopologyErrors, parse_flags, read_server_conf
 
 SCHEMA = Schema([cluster_section([mode.name for mode in MODES])])
@@ -94,14 +96,8 @@ def test_a_whole_block_of_nats_server_is_read(read):
     assert config.mesh.has_connect_backoff
     assert config.compression_mode == "s2_auto"
     assert config.rtt_thresholds_ns == (10_000_000, 50_000_000)
-    assert config.not_in_force == (
-        "pool_size",
-        "accounts",
-        "compression",
-        "ping_interval",
-        "ping_max",
-        "write_deadline",
-    )
+    assert (config.mesh.pool_size, config.accounts) == (3, ("A",))
+    assert config.times == LinkTimes(ping_interval_s=20.0, ping_max=3, write_deadline_s=5.0)
 
 
 def test_the_flags_of_the_documents():
@@ -109,7 +105,25 @@ def test_the_flags_of_the_documents():
 
     assert (config.host, config.port) == ("localhost", 5248)
     assert config.mesh.routes == (RouteUrl("localhost", 4248, scheme="nats"),)
-    assert config.not_in_force == ()
+    assert (config.mesh.pool_size, config.accounts) == (3, ())
+    assert (config.permissions, config.times) == (None, LinkTimes())
+
+
+def test_permissions_say_which_subjects_cross(read):
+    config = read(
+        """
+        cluster { port: 4248, permissions { import: [a, "b.>"], export: { deny: secret } } }
+        """
+    )
+
+    assert config.permissions == Permissions(
+        publish=SubjectRules(allow=("a", "b.>")), subscribe=SubjectRules(deny=("secret",))
+    )
+
+
+@pytest.mark.parametrize(("written", "size"), [("0", 3), ("1", 1), ("-1", -1), ("256", 256)])
+def test_the_size_of_a_pool(read, written, size):
+    assert read(f"cluster {{ port: 4248, pool_size: {written} }}").mesh.pool_size == size
 
 
 def test_a_login_in_the_cluster_flag_is_what_others_must_give():
@@ -191,7 +205,10 @@ def test_routes_without_a_cluster_are_refused_in_nats_servers_words():
         ("compression: { mode: s2_auto, rtts: [soon] }", "expected a duration"),
         ("compression: { mode: s2_auto, rtts: [1s, 2s, 3s, 4s, 5s] }", "no more than 4"),
         ("compression: { modus: s2_auto }", "did you mean `mode`"),
-        ("permissions: { import: foo }", "not be in force"),
+        ("permissions: { import: a..b }", "not a valid subject"),
+        ("permissions: { allow_responses: true }", "do not support dynamic responses"),
+        ("pool_size: -2", "at least -1"),
+        ("pool_size: 257", "at most 256"),
         ("tls: { cert_file: a.pem }", "needs a key_file"),
         ("tls: { cert_store: x }", "certificates come from files"),
         ("connect_retrys: 3", "did you mean `connect_retries`"),

@@ -6,18 +6,25 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from framework_route.compression import Compression
 from framework_route.effect import (
+    Answered,
     ArmTimer,
     Claim,
     Close,
+    Compressed,
+    Encode,
     Introduce,
     Noted,
+    Outdated,
     Register,
     Resume,
+    Seat,
     Send,
     Update,
 )
 from framework_route.machine import ConnectionMachine, Login
+from framework_route.modes import MODES
 from framework_route.url import parse_route_url
 
 from framework.wire.closed_state import ClosedState
@@ -34,10 +41,13 @@ LOCAL = RouteInfo(
     port=4248,
     headers=True,
     cluster="c1",
+    route_pool_size=3,
 )
+BY_NAME = {mode.name: mode for mode in MODES}
+OFF = Compression("off", BY_NAME)
 
 
-def shown(effect: ConnectionEffect) -> str:  # noqa: PLR0911 -- one line a case
+def shown(effect: ConnectionEffect) -> str:  # noqa: C901, PLR0911, PLR0912 -- one line a case
     match effect:
         case Noted(level, event, fields):
             return f"{level.name.lower()}: {event.format(**fields)}"
@@ -45,8 +55,18 @@ def shown(effect: ConnectionEffect) -> str:  # noqa: PLR0911 -- one line a case
             return "send: " + data.decode().replace("\r\n", "\\r\\n")
         case Resume():
             return "resume"
-        case Register(headers, traces):
-            return f"register headers={headers} traces={traces}"
+        case Encode(choice):
+            name = choice.codec.name if choice.codec else choice.coding.name
+            return f"encode {name}"
+        case Register(seat, headers, traces):
+            place = f"account={seat.account}" if seat.account else f"index={seat.pool_index}"
+            return f"register {place} of {seat.assigned_size} headers={headers} traces={traces}"
+        case Answered():
+            return "answered"
+        case Compressed(text):
+            return f"compressed: {text}"
+        case Outdated():
+            return "outdated"
         case Close(reason, text):
             return f"close: {reason.text}" + (f" -ERR '{text}'" if text else "")
         case ArmTimer(delay_s):
@@ -70,7 +90,7 @@ class Handshakes:
         effects = self.perform(command)
         return "".join(f"{shown(effect)}\n" for effect in effects) or "nothing\n"
 
-    def perform(self, command):  # noqa: PLR0911 -- one line a case
+    def perform(self, command):  # noqa: C901, PLR0911 -- one line a case
         arguments, document = command.arguments, command.input.strip().encode()
         if command.name in {"accepted", "solicited"}:
             return self.open(command.name, arguments)
@@ -83,7 +103,12 @@ class Handshakes:
             case "claim-accepted":
                 return self.machine.receive_claim_accepted()
             case "admitted":
-                return self.machine.receive_admitted()
+                seat = Seat(1, int(arguments.get("index", 0)), 3, arguments.get("account", ""))
+                return self.machine.receive_admitted(seat, LOCAL)
+            case "pong":
+                return self.machine.receive_pong(int(arguments["rtt_ms"]) * 1_000_000)
+            case "reload":
+                return self.machine.receive_reload(Compression(arguments["mode"], BY_NAME))
             case "dismissed":
                 reason = ClosedState[arguments["reason"]]
                 return self.machine.receive_dismissed(reason, command.input.strip())
@@ -96,7 +121,13 @@ class Handshakes:
     def open(self, how, arguments):
         login = Login(arguments.get("user", ""), arguments.get("password", ""))
         url = parse_route_url(arguments["url"]) if how == "solicited" else None
-        self.machine = ConnectionMachine(local=LOCAL, login=login, url=url)
+        self.machine = ConnectionMachine(
+            local=LOCAL,
+            login=login,
+            compression=Compression(arguments.get("mode", "off"), BY_NAME),
+            url=url,
+            account=arguments.get("account", ""),
+        )
         return self.machine.receive_opened()
 
 
@@ -110,7 +141,8 @@ def info(**fields) -> bytes:
 
 @pytest.fixture
 def solicited() -> ConnectionMachine:
-    machine = ConnectionMachine(local=LOCAL, login=Login(), url=parse_route_url("b:4248"))
+    url = parse_route_url("b:4248")
+    machine = ConnectionMachine(local=LOCAL, login=Login(), compression=OFF, url=url)
     machine.receive_opened()
     return machine
 
@@ -154,7 +186,7 @@ def test_closes_on_an_info_that_no_server_sends(solicited, document):
 
 def test_keeps_a_bounded_number_of_client_urls_that_may_be_shown(solicited):
     urls = ["10.0.0.1:4222\r\nPING", "x" * 400, *(f"10.0.0.1:{port}" for port in range(1, 1000))]
-    (introduced,) = solicited.receive_info(info(connect_urls=urls))
+    _, introduced = solicited.receive_info(info(connect_urls=urls))
 
     assert introduced.info.connect_urls == tuple(f"10.0.0.1:{port}" for port in range(1, 129))
 

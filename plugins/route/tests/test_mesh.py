@@ -28,19 +28,30 @@ def shown(effect: MeshEffect) -> str:  # noqa: C901, PLR0911, PLR0912 -- one lin
             return f"dial {token} {url.address}{login}"
         case e.Wait(token, delay_s, jitter_s):
             return f"wait {token} {delay_s:g}s" + (f" +{jitter_s:g}s" if jitter_s else "")
-        case e.Greet(link, local, url):
-            return f"{link}: greet {local.cluster}" + (f" {url}" if url else "")
+        case e.Greet(link, local, url, account):
+            return (
+                f"{link}: greet {local.cluster}"
+                + (f" {url}" if url else "")
+                + (f" for {account}" if account else "")
+            )
         case e.AcceptClaim(link):
             return f"{link}: accept claim"
-        case e.Admit(link):
-            return f"{link}: admit"
+        case e.Admit(link, seat, _):
+            place = seat.account or f"{seat.pool_index} of {seat.assigned_size}"
+            return f"{link}: admit {place} peer={seat.peer}"
+        case e.Pin(accounts):
+            return f"pin {','.join(accounts) or 'none'}"
         case e.Dismiss(link, reason, text):
             return f"{link}: dismiss: {reason.text}" + (f" -ERR '{text}'" if text else "")
         case e.Gossip(link, data):
             told = json.loads(data.removeprefix(b"INFO "))
+            if "route_acc_add_reqid" in told:
+                account, request = told.get("route_account", ""), told["route_acc_add_reqid"]
+                return f"{link}: pinning account={account} request={request}"
             if "ldm" in told:
                 return f"{link}: tell {told['server_id']} ldm={told['ldm']}"
-            return f"{link}: gossip {told['server_id']} {told['ip']}"
+            account = f" for {told['route_account']}" if "route_account" in told else ""
+            return f"{link}: gossip {told['server_id']} {told['ip']}{account}"
         case e.ClientUrlsChanged(urls):
             return f"clients: {' '.join(urls) or 'none'}"
         case e.ClusterNameChanged(local):
@@ -68,13 +79,14 @@ class Meshes:
 
     def routes(self) -> str:
         lines = [
-            f"{c.link}: {c.remote_id} solicited={c.is_solicited} explicit={c.is_explicit}"
+            f"{c.link}: {c.remote_id} {c.slot.account or c.slot.pool_index}"
+            f" solicited={c.is_solicited} explicit={c.is_explicit}"
             f" retried={c.is_retried} targets={','.join(t.url.address for t in c.targets)}\n"
             for c in self.mesh.routes
         ]
         return "".join(lines) or "none\n"
 
-    def perform(self, name, arguments):  # noqa: PLR0911 -- one line a case
+    def perform(self, name, arguments):  # noqa: C901, PLR0911 -- one line a case
         if name == "start":
             return self.start(arguments)
         mesh, link = self.mesh, int(arguments.get("link", 0))
@@ -99,6 +111,12 @@ class Meshes:
                 )
             case "dial-failed":
                 return mesh.receive_dial_failed(int(arguments["token"]), "connection refused")
+            case "pong":
+                return mesh.receive_answer(link)
+            case "renew":
+                return mesh.renew([link])
+            case "reload":
+                return self.reload(arguments)
             case "lame-duck":
                 return mesh.begin_lame_duck()
             case "timer":
@@ -113,16 +131,31 @@ class Meshes:
             cluster_dynamic=arguments.get("dynamic") == "yes",
             connect_urls=("me:4222",),
         )
-        settings = MeshSettings(
+        self.mesh = Mesh(local=local, settings=self.settings(arguments), accounts=KNOWN)
+        return self.mesh.start(pins_of(arguments))
+
+    def reload(self, arguments):
+        pins = pins_of(arguments)
+        return self.mesh.receive_reload(self.settings(arguments), self.mesh.local, pins)
+
+    def settings(self, arguments):
+        return MeshSettings(
             routes=routes_of(arguments.get("routes", "")),
             connect_retries=int(arguments.get("retries", 0)),
             has_connect_backoff=arguments.get("backoff") == "yes",
             user=arguments.get("user", ""),
             password=arguments.get("password", ""),
             is_advertised=arguments.get("advertise") != "no",
+            pool_size=int(arguments.get("pool", -1)),
+            is_pool_strict=arguments.get("strict") == "yes",
         )
-        self.mesh = Mesh(local=local, settings=settings)
-        return self.mesh.start()
+
+
+KNOWN = ("A", "B", "$SYS")
+
+
+def pins_of(arguments):
+    return tuple(account for account in arguments.get("pins", "").split(",") if account)
 
 
 def info(id, cluster="c1", **fields) -> RouteInfo:  # noqa: A002 -- as the script says it
@@ -138,6 +171,10 @@ def info(id, cluster="c1", **fields) -> RouteInfo:  # noqa: A002 -- as the scrip
         connect_urls=urls,
         auth_required=fields.get("auth") == "yes",
         route_account=fields.get("account", ""),
+        route_acc_add_reqid=fields.get("request", ""),
+        route_pool_size=int(fields.get("pool", 0)),
+        route_pool_idx=int(fields.get("index", 0)),
+        pool_shared=fields.get("shared") == "yes",
         ldm=fields.get("ldm") == "yes",
     )
 
@@ -148,8 +185,8 @@ def test_meshes(run_script):
 
 def started(**settings) -> Mesh:
     local = RouteInfo(server_id="NA", server_name="a", cluster="c1", connect_urls=("me:4222",))
-    mesh = Mesh(local=local, settings=MeshSettings(**settings))
-    mesh.start()
+    mesh = Mesh(local=local, settings=MeshSettings(**settings), accounts=KNOWN)
+    mesh.start(())
     return mesh
 
 

@@ -1,7 +1,8 @@
 """Whole servers' routes in virtual time: real actors and real planes, a simulated network.
 
-Whatever happens on the way, the servers that run end in a full mesh: one connection for each pair,
-the same one on both sides, and clients are told of everybody.
+Whatever happens on the way, the servers that run end in a full mesh: each pair has every place of
+its pool and that of the system account taken by one connection, the same one on both sides, and
+clients are told of everybody.
 """
 
 from __future__ import annotations
@@ -17,18 +18,32 @@ def check_full_mesh(servers) -> None:
     described = {server.host: server.described() for server in servers}
     for server in servers:
         routes = described[server.host]
-        ids = sorted(route.remote_id for route in routes.values())
+        slots = sorted(
+            (route.remote_id, route.slot.pool_index, route.slot.account)
+            for route in routes.values()
+        )
 
-        assert ids == sorted(other.server_id for other in servers if other is not server)
+        others = [other for other in servers if other is not server]
+        assert slots == sorted(place for other in others for place in places_at(server, other))
 
         for link, route in routes.items():
             other = server.ends[link].other
             assert other.server.server_id == route.remote_id
-            assert other.link in described[other.server.host]
+            there = described[other.server.host][other.link]
+            assert there.slot.pool_index == route.slot.pool_index
+            assert there.slot.account == route.slot.account
         assert set(routes) == set(server.ends), "a connection is neither a route nor closed"
         urls = server.client_info["connect_urls"]
         assert urls[0] == f"{server.host}:4222"
         assert sorted(urls) == sorted(f"{each.host}:4222" for each in servers)
+
+
+def places_at(server, other):
+    sizes = (server.pool_size, other.pool_size)
+    if min(sizes) <= 0:
+        return [(other.server_id, 0, "")]
+    pool = [(other.server_id, index, "") for index in range(max(sizes))]
+    return [*pool, (other.server_id, 0, "$SYS")]
 
 
 def routes_of(shape: str, number: int, count: int) -> tuple[str, ...]:
@@ -53,11 +68,12 @@ def routes_of(shape: str, number: int, count: int) -> tuple[str, ...]:
 SHAPES = ("seed", "chain", "ring", "all", "all and self", "two seeds")
 
 
-def run_mesh(network, count, shape, starts_s, *, faults=(), clusters=None):
+def run_mesh(network, count, shape, starts_s, *, faults=(), clusters=None, pools=(3,)):
     servers = []
     for number in range(1, count + 1):
         cluster = clusters[number - 1] if clusters else "c1"
-        servers.append(network.add(number, routes_of(shape, number, count), cluster))
+        pool_size = pools[number % len(pools)]
+        servers.append(network.add(number, routes_of(shape, number, count), cluster, pool_size))
         network.dispatcher.run_for(starts_s[number - 1])
     for kind, first, second, duration_s in faults:
         a, b = first % count, second % count
@@ -91,9 +107,13 @@ def run_mesh(network, count, shape, starts_s, *, faults=(), clusters=None):
         ),
         max_size=6,
     ),
+    pools=st.lists(st.sampled_from([3, 3, 1, 5, -1]), min_size=1, max_size=3),
 )
-def test_ends_in_a_full_mesh(make_network, seed, count, shape, starts_s, faults):  # noqa: PLR0917
-    check_full_mesh(run_mesh(make_network(seed), count, shape, starts_s, faults=faults))
+def test_ends_in_a_full_mesh(  # noqa: PLR0917
+    make_network, seed, count, shape, starts_s, faults, pools
+):
+    network = make_network(seed)
+    check_full_mesh(run_mesh(network, count, shape, starts_s, faults=faults, pools=pools))
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -132,7 +152,7 @@ def test_a_configured_name_of_a_cluster_wins_over_made_up_ones(make_network):
 
 def test_two_clusters_stay_apart(make_network):
     servers = run_mesh(make_network(1), 4, "seed", [0.0] * 9, clusters=["c1", "c1", "c2", "c2"])
-    routes = [sorted(r.remote_id for r in server.described().values()) for server in servers]
+    routes = [sorted({r.remote_id for r in server.described().values()}) for server in servers]
 
     assert routes == [["N2X0"], ["N1X0"], [], []]
     assert any('cluster name "c2" does not match "c1"' in line for line in servers[0].lines)

@@ -76,7 +76,9 @@ def test_greets_with_info_as_nats_server_writes_it(peer):
     assert (told["host"], told["port"]) == ("10.0.0.1", 6222)
     assert told["auth_required"] is True
     assert told["connect_urls"] == ["10.0.0.1:4222"]
-    assert "route_pool_size" not in told
+    assert (told["route_pool_size"], told["pool_shared"]) == (3, True)
+    assert told["compression"] in {"off", "accept"}
+    assert "route_pool_idx" not in told
     assert "ip" not in told
 
 
@@ -230,7 +232,8 @@ def test_a_manager_that_is_started_again_forms_the_mesh_anew(make_network):
     network.dispatcher.run_for(60.0)
 
     for server in servers:
-        assert len(server.described()) == 2
+        assert len({route.remote_id for route in server.described().values()}) == 2
+        assert len(server.described()) == 8
 
 
 def test_stopping_dials_nobody(make_network):

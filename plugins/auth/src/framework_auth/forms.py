@@ -22,11 +22,6 @@ def text_as(name: str) -> Callable[[Node], Node]:
     return normalize
 
 
-def rules_from_subjects(node: Node) -> Node:
-    """Turn a subject, or a list of them, into a block that allows them."""
-    return node.with_value({"allow": node}) if isinstance(node.value, str | list) else node
-
-
 def responses_from_bool(node: Node) -> Node:
     """Turn true into a block with all defaults, false into none."""
     if node.value is True:

@@ -7,47 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from framework.spec import Permissions, ResponsePermission, SubjectRules
-from framework.topology import Kind, Option, Reload
-from framework.wire.subject import is_valid_subject
-from framework_auth.forms import responses_from_bool, rules_from_subjects
+from framework.spec import Permissions, ResponsePermission, subject_rules
+from framework.topology import Kind, Option, Reload, subject_rules_option
+from framework_auth.forms import responses_from_bool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-
-def _check_subjects(subjects: object) -> str | None:
-    assert isinstance(subjects, tuple)
-    for subject in subjects:
-        if not is_valid_subject(subject):
-            return f'subject "{subject}" is not a valid subject'
-    return None
-
-
-def _check_subscriptions(subjects: object) -> str | None:
-    assert isinstance(subjects, tuple)
-    for text in subjects:
-        words = (text,) if is_valid_subject(text) else text.split()
-        if len(words) not in {1, 2} or not is_valid_subject(words[0]):
-            return f'subject "{text}" is not a valid subject'
-        if not is_valid_subject(words[-1]):
-            return f'queue "{words[-1]}" is not a valid queue'
-    return None
-
-
-def _rules(
-    name: str, aliases: tuple[str, ...], help_: str, check: Callable[[object], str | None]
-) -> Option:
-    return Option(
-        name=name, kind=Kind.BLOCK, aliases=aliases, help=help_,
-        normalize=rules_from_subjects, reload=Reload.LIVE,
-        options=(
-            Option(name="allow", kind=Kind.STRINGS, default=(), check=check, reload=Reload.LIVE,
-                   help="Subjects that are allowed; all, when none is named"),
-            Option(name="deny", kind=Kind.STRINGS, default=(), check=check, reload=Reload.LIVE,
-                   help="Subjects that are not, whatever allows them"),
-        ),
-    )  # fmt: skip
+    from collections.abc import Mapping
 
 
 _RESPONSES = Option(
@@ -70,12 +35,12 @@ def permissions_option(name: str, aliases: tuple[str, ...], help_: str) -> Optio
     return Option(
         name=name, kind=Kind.BLOCK, aliases=aliases, help=help_, reload=Reload.LIVE,
         options=(
-            _rules("publish", ("pub", "import"),
-                   "Where users may publish: a subject, several, or `allow` and `deny`",
-                   _check_subjects),
-            _rules("subscribe", ("sub", "export"),
-                   "What users may subscribe to: `subject`, or `subject queue`",
-                   _check_subscriptions),
+            subject_rules_option(
+                "publish", ("pub", "import"),
+                "Where users may publish: a subject, several, or `allow` and `deny`"),
+            subject_rules_option(
+                "subscribe", ("sub", "export"),
+                "What users may subscribe to: `subject`, or `subject queue`", queues=True),
             _RESPONSES,
         ),
     )  # fmt: skip
@@ -87,12 +52,8 @@ def permissions_from(block: Mapping[str, Any] | None) -> Permissions | None:
         return None
     responses = block["allow_responses"]
     return Permissions(
-        publish=_rules_from(block["publish"]),
-        subscribe=_rules_from(block["subscribe"]),
+        publish=subject_rules(block["publish"]),
+        subscribe=subject_rules(block["subscribe"]),
         responses=responses
         and ResponsePermission(max_msgs=responses["max"], expires_s=responses["expires"]),
     )
-
-
-def _rules_from(block: Mapping[str, Any] | None) -> SubjectRules:
-    return SubjectRules(allow=block["allow"], deny=block["deny"]) if block else SubjectRules()

@@ -13,6 +13,7 @@ from framework_route.limits import (
     HEALING_ATTEMPTS,
     RECONNECT_DELAY_S,
     RECONNECT_JITTER_S,
+    RELOADED_JITTER_S,
 )
 from framework_route.peer import Target
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from framework_route.effect import MeshEffect
+    from framework_route.peer import Slot
     from framework_route.url import RouteUrl
 
 _DOUBLINGS_MAX = 8
@@ -38,40 +40,51 @@ class Dialer:
         has_backoff: Double the delay between attempts.
     """
 
-    __slots__ = ("_gossiped", "_has_backoff", "_retries", "_targets", "_tokens")
+    __slots__ = ("_has_backoff", "_places", "_retries", "_targets", "_tokens")
 
     def __init__(self, *, retries: int, has_backoff: bool) -> None:
+        self._targets: dict[int, Target] = {}
+        self._places: dict[Slot, int] = {}
+        self.configure(retries=retries, has_backoff=has_backoff)
+        self._tokens = count(1)
+
+    def configure(self, *, retries: int, has_backoff: bool) -> None:
+        """Dial like that from now on; arguments as those of the class."""
         assert retries >= 0
         self._retries = retries
         self._has_backoff = has_backoff
-        self._targets: dict[int, Target] = {}
-        self._gossiped: dict[str, int] = {}
-        self._tokens = count(1)
 
     @property
-    def gossiped_count(self) -> int:
-        """Return how many servers that are not configured are being dialed."""
-        return len(self._gossiped)
+    def targets(self) -> Sequence[Target]:
+        """Return what is being dialed, or waits for it."""
+        return tuple(self._targets.values())
+
+    @property
+    def places_count(self) -> int:
+        """Return how many connections are being dialed to servers that are not configured."""
+        return len(self._places)
 
     def next_token(self) -> int:
         """Return a token that no target and no wait has had."""
         return next(self._tokens)
 
-    def is_dialing(self, remote_id: str) -> bool:
-        """Tell whether a server known by gossip is a target already."""
-        return remote_id in self._gossiped
+    def is_dialing(self, slot: Slot) -> bool:
+        """Tell whether a place at a known server is being dialed already."""
+        return slot in self._places
 
-    def add(self, url: RouteUrl, *, is_explicit: bool, remote_id: str = "") -> Target:
+    def add(
+        self, url: RouteUrl, *, is_explicit: bool, remote_id: str = "", slot: Slot | None = None
+    ) -> Target:
         """Remember a new target; nothing is dialed yet."""
-        target = Target(self.next_token(), url, is_explicit, remote_id)
+        target = Target(self.next_token(), url, is_explicit, remote_id, slot)
         self._hold(target)
         return target
 
     def take(self, token: int) -> Target | None:
         """Hand out a target: it was reached, or is wanted no more; None if it never was one."""
         target = self._targets.pop(token, None)
-        if target is not None and self._gossiped.get(target.remote_id) == token:
-            del self._gossiped[target.remote_id]
+        if target is not None and self._places.get(target.place) == token:
+            del self._places[target.place]
         return target
 
     def find(self, token: int) -> Target | None:
@@ -86,6 +99,11 @@ class Dialer:
             Dial(target.token, target.url),
         ]
 
+    def dial_soon(self, target: Target) -> Sequence[MeshEffect]:
+        """Try to reach a target in a moment: a reload has ended its connection, or asks for one."""
+        self._hold(target)
+        return [Wait(target.token, 0.0, RELOADED_JITTER_S)]
+
     def redial(self, target: Target) -> Sequence[MeshEffect]:
         """Try to reach a target again after its connection ended.
 
@@ -98,7 +116,8 @@ class Dialer:
             return [Noted(Level.WARNING, given_up, {"url": target.url, "count": HEALING_ATTEMPTS})]
         self._hold(target)
         delay_s = RECONNECT_DELAY_S if target.is_explicit else 0.0
-        if target.refusals > 1 and (self._has_backoff or not target.is_explicit):
+        is_pressing = target.is_explicit and target.slot is None
+        if target.refusals > 1 and (self._has_backoff or not is_pressing):
             delay_s = _doubled(target.refusals - 1)
         attempting = 'Attempting reconnect for solicited route "{url}"'
         return [
@@ -131,8 +150,8 @@ class Dialer:
 
     def _hold(self, target: Target) -> None:
         self._targets[target.token] = target
-        if not target.is_explicit:
-            self._gossiped[target.remote_id] = target.token
+        if target.slot is not None or not target.is_explicit:
+            self._places[target.place] = target.token
 
 
 def _doubled(times: int) -> float:

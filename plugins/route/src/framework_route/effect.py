@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from framework.spec import LinkId
     from framework.wire.closed_state import ClosedState
     from framework.wire.info import RouteInfo
+    from framework_route.compression import Choice
     from framework_route.url import RouteUrl
 
 
@@ -50,9 +51,31 @@ class Resume:
 
 
 @dataclass(frozen=True, slots=True)
+class Encode:
+    """Compress what is said from now on, and decompress what comes; or compress differently."""
+
+    choice: Choice
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """What the plane is told of a connection that becomes a route."""
+
+    peer: int
+    """Number of the server at the other end."""
+    pool_index: int
+    """0-based."""
+    assigned_size: int
+    """By which accounts are assigned to the pool; 0: this connection carries all of them."""
+    account: str
+    """The only one that it carries; empty: those of its place in the pool."""
+
+
+@dataclass(frozen=True, slots=True)
 class Register:
     """Let the plane exchange interest and messages with the peer."""
 
+    seat: Seat
     headers: bool
     traces: bool
     """It reports what becomes of messages that ask for it."""
@@ -96,9 +119,27 @@ class Update:
     info: RouteInfo
 
 
-ConnectionEffect: TypeAlias = (
-    Noted | Send | Resume | Register | Close | ArmTimer | Claim | Introduce | Update
-)
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """Tell the mesh that the peer has answered on its route."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compressed:
+    """Tell the mesh how the connection is compressed, for who looks."""
+
+    shown: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outdated:
+    """Tell the mesh that the connection cannot follow a reload, and is to be renewed."""
+
+
+Report: TypeAlias = Claim | Introduce | Update | Answered | Compressed | Outdated
+"""What a connection cannot decide alone, or others want to know."""
+
+ConnectionEffect: TypeAlias = Noted | Send | Resume | Encode | Register | Close | ArmTimer | Report
 
 # -- of the mesh, performed by the RouteManager ----------------------------------------------------
 
@@ -129,6 +170,8 @@ class Greet:
     """How this server introduces itself on it."""
     url: RouteUrl | None
     """Where we dialed to; None when the peer dialed us."""
+    account: str = ""
+    """The only one that the connection is to carry, when we dialed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +183,24 @@ class AcceptClaim:
 
 @dataclass(frozen=True, slots=True)
 class Admit:
-    """The connection is the route to its server from now on."""
+    """The connection is a route to its server from now on."""
+
+    link: LinkId
+    seat: Seat
+    local: RouteInfo
+    """How this server introduces itself at the moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """Let the pools of all servers carry all accounts but these."""
+
+    accounts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatInterest:
+    """Tell a route all interest once more: its server takes some that it has refused before."""
 
     link: LinkId
 
@@ -201,6 +261,8 @@ MeshEffect: TypeAlias = (
     | Greet
     | AcceptClaim
     | Admit
+    | Pin
+    | RepeatInterest
     | Dismiss
     | Gossip
     | ClientUrlsChanged

@@ -13,6 +13,7 @@ from framework_route.limits import CODECS_MAX, CONNECT_URLS_MAX, NAME_LENGTH_MAX
 from framework_route.url import join_host_port
 
 if TYPE_CHECKING:
+    from framework_route.compression import Choice
     from framework_route.url import RouteUrl
 
 TRACE_PROTOCOL = 3
@@ -29,6 +30,7 @@ _INFO_NAMES = (
     "ip",
     "cluster",
     "route_account",
+    "route_acc_add_reqid",
     "gateway",
     "compression",
     "codec",
@@ -44,7 +46,7 @@ def parse_info(document: bytes) -> RouteInfo:
     info = parse_document(RouteInfo, document)
     for name in _INFO_NAMES:
         _check_name(name, getattr(info, name))
-    if not info.server_id:
+    if not info.server_id and not info.route_acc_add_reqid:
         raise _malformed("server_id is missing")
     urls = [url for url in info.connect_urls if _is_name(url)]
     codecs = [name for name in info.codecs if _is_name(name)]
@@ -72,7 +74,7 @@ def greeting(local: RouteInfo, url: RouteUrl) -> bytes:
     """Return what this server says first to the one that it dialed.
 
     Without `lnoc` peers send interest and messages of leafnodes as any other, which is all that
-    this server understands. INFO needn't wait for the peer's, since it names no place in a pool.
+    this server understands.
     """
     connect = RouteConnect(
         user=url.user,
@@ -83,12 +85,34 @@ def greeting(local: RouteInfo, url: RouteUrl) -> bytes:
         cluster=local.cluster,
         cluster_dynamic=local.cluster_dynamic,
     )
-    return connect_line(build_document(connect)) + info_line(build_document(local))
+    return connect_line(build_document(connect))
 
 
-def gossip(info: RouteInfo) -> bytes:
-    """Return the line that tells one server of another."""
-    return info_line(build_document(replace(info, gossip_mode=0)))
+def introduction(
+    local: RouteInfo, choice: Choice, *, pool_index: int = 0, account: str = ""
+) -> bytes:
+    """Return the INFO of this server for one connection.
+
+    Args:
+        local: What all connections are told.
+        choice: Its compression.
+        pool_index: Its place in the pool; 0-based.
+        account: The only one that it carries; empty: those of its place.
+    """
+    told = replace(
+        local,
+        compression=choice.compression,
+        codec=choice.codec_name,
+        route_pool_idx=pool_index,
+        route_account=account,
+    )
+    return info_line(build_document(told))
+
+
+def gossip(info: RouteInfo, account: str) -> bytes:
+    """Return the line that tells one server of another, or of its connection for one account."""
+    told = replace(info, gossip_mode=0, route_pool_idx=0, route_account=account)
+    return info_line(build_document(told))
 
 
 def route_url(info: RouteInfo) -> str:

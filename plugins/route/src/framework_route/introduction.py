@@ -7,10 +7,12 @@ import socket
 import string
 from typing import TYPE_CHECKING
 
-from framework.spec import LinkKind
+from framework.spec import LinkKind, Permissions
 from framework.wire.document import build_document
 from framework.wire.info import RouteInfo
 from framework.wire.version import ROUTE_PROTOCOL
+from framework_route.effective import compression_of
+from framework_route.permissions import told
 from framework_route.url import join_host_port
 
 if TYPE_CHECKING:
@@ -39,24 +41,24 @@ def introduce(server: ServerContext, config: RouteConfig) -> RouteInfo:
         )
         server.log.warning("Cluster name was dynamically generated, consider setting one")
     server.set_cluster_name(name, dynamic=not config.name)
-    urls = own_client_urls(server) if config.mesh.is_advertised else ()
-    if urls:
-        server.update_client_info({"connect_urls": list(urls)})
-    local = _route_info(server, config, urls)
+    local = route_info(server, config)
+    if local.connect_urls:
+        server.update_client_info({"connect_urls": list(local.connect_urls)})
     server.plane.set_info(LinkKind.ROUTE, build_document(local))
     return local
 
 
-def _route_info(
-    server: ServerContext, config: RouteConfig, connect_urls: tuple[str, ...]
-) -> RouteInfo:
+def route_info(server: ServerContext, config: RouteConfig) -> RouteInfo:
+    """Return what this server tells others of itself, by the name that the cluster has now."""
+    connect_urls = own_client_urls(server) if config.mesh.is_advertised else ()
     host, port = server.listening_address(LinkKind.ROUTE) or (config.host, config.port)
     ip = ""
     if config.advertise:
         host, port = split_advertised(config.advertise, port)
         ip = f"nats-route://{join_host_port(host, port)}/"
     values = server.config.values
-    return RouteInfo(
+    permissions = config.permissions or Permissions()
+    local = RouteInfo(
         server_id=server.server_id,
         server_name=server.name,
         proto=ROUTE_PROTOCOL,
@@ -71,7 +73,12 @@ def _route_info(
         cluster=server.cluster_name,
         cluster_dynamic=not config.name,
         connect_urls=connect_urls,
+        import_=told(permissions.publish),
+        export=told(permissions.subscribe),
+        route_pool_size=max(0, config.mesh.pool_size),
+        pool_shared=True,
     )
+    return compression_of(server, config).offer(local)
 
 
 def own_client_urls(server: ServerContext) -> tuple[str, ...]:

@@ -21,6 +21,13 @@ HEALING_ATTEMPTS = 12
 CONNECT_ERROR_REPORTS = 3_600
 """Of the failures to reach a server for the first time, every so many is an error in the log."""
 
+RELOADED_JITTER_S = 0.1
+"""Before a connection that a reload has ended is dialed again: at most so long."""
+PIN_CONFIRMATION_S = 2.0
+"""How long other servers may take to prepare for the connection of one account."""
+
+POOL_SIZE_MAX = 256
+"""Connections of one pool; a peer that announces more is refused, since we would open as many."""
 HANDSHAKES_MAX = 512
 """Accepted connections that have not become routes yet; further ones are closed."""
 GOSSIPED_MAX = 1_024

@@ -1,7 +1,10 @@
 """The handshake of one connection between two servers, as a machine without I/O.
 
-    accepted:   INFO sent by the plane →   CONNECT   →  claim  →  INFO  →  introduction  → route
-    solicited:  CONNECT and INFO sent  →     INFO    →  introduction  → route
+    accepted:   INFO sent by the plane → CONNECT → claim → INFO → introduction → route
+    solicited:  CONNECT sent → INFO → introduction → our INFO, with our place in the pool → route
+
+Where the two want compression, each says INFO once more in between: the solicitor a plain one that
+names the mode, the acceptor a compressed one.
 
 What concerns this connection alone is decided here (documents, login, time); what concerns other
 connections too (cluster name, duplicates, gossip) is asked of the mesh, and the link stays parked
@@ -20,24 +23,35 @@ from typing import TYPE_CHECKING
 from framework.errors import ProtocolError
 from framework.wire.closed_state import ClosedState
 from framework_route.effect import (
+    Answered,
     ArmTimer,
     Claim,
     Close,
+    Compressed,
+    Encode,
     Introduce,
     Level,
     Noted,
+    Outdated,
     Register,
     Resume,
     Send,
     Update,
 )
-from framework_route.info import TRACE_PROTOCOL, greeting, parse_connect, parse_info
+from framework_route.info import (
+    TRACE_PROTOCOL,
+    greeting,
+    introduction,
+    parse_connect,
+    parse_info,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from framework.wire.info import RouteConnect, RouteInfo
-    from framework_route.effect import ConnectionEffect
+    from framework_route.compression import Choice, Compression
+    from framework_route.effect import ConnectionEffect, Seat
     from framework_route.url import RouteUrl
 
 _ERR_BYTES_MAX = 256
@@ -85,18 +99,43 @@ class ConnectionMachine:
     Args:
         local: How this server introduces itself.
         login: What a connection that we accepted must prove.
+        compression: What this server wants.
         url: Where we dialed to; None for a connection that we accepted.
+        account: The only one that the connection is to carry, when we dialed.
     """
 
-    __slots__ = ("_headers", "_local", "_login", "_phase", "_remote", "_url")
+    __slots__ = (
+        "_account",
+        "_choice",
+        "_compression",
+        "_headers",
+        "_local",
+        "_login",
+        "_phase",
+        "_remote",
+        "_rtt_ns",
+        "_url",
+    )
 
-    def __init__(self, *, local: RouteInfo, login: Login, url: RouteUrl | None) -> None:
+    def __init__(
+        self,
+        *,
+        local: RouteInfo,
+        login: Login,
+        compression: Compression,
+        url: RouteUrl | None,
+        account: str = "",
+    ) -> None:
         self._local = local
         self._login = login
+        self._compression = compression
         self._url = url
+        self._account = account
         self._phase = _Phase.CREATED
         self._headers = local.headers
         self._remote: RouteInfo | None = None
+        self._choice: Choice | None = None
+        self._rtt_ns = 0
 
     def receive_opened(self) -> Sequence[ConnectionEffect]:
         """Begin; an accepted peer was sent our INFO by the plane."""
@@ -173,25 +212,76 @@ class ConnectionMachine:
             port = "client" if info.client_id else "gateway"
             noted = Noted(Level.ERROR, f"attempted to connect to {port} port")
             return [noted, *self._close(ClosedState.WRONG_PORT)]
+        if self._choice is None:
+            try:
+                self._choice = self._compression.choose(info)
+            except ProtocolError as error:
+                return self._close_malformed("INFO", error)
+            if self._choice.is_coded:
+                return self._negotiate(self._choice)
         self._phase = _Phase.INTRODUCED
         self._remote = info
-        return [Introduce(info)]
+        return [Compressed(self._choice.shown), Introduce(info)]
 
-    def receive_admitted(self) -> Sequence[ConnectionEffect]:
-        """Become a route: the mesh has given this connection the place of its server."""
+    def _negotiate(self, choice: Choice) -> Sequence[ConnectionEffect]:
+        """Begin to compress: behind our INFO if we dialed, before it if we accepted."""
+        told = Send(introduction(self._local, choice, account=self._account))
+        if self._url is None:
+            return [Encode(choice), told, Resume()]
+        return [told, Encode(choice), Resume()]
+
+    def receive_admitted(self, seat: Seat, local: RouteInfo) -> Sequence[ConnectionEffect]:
+        """Become a route: the mesh has given this connection a place at its server.
+
+        Args:
+            seat: Its place.
+            local: How this server introduces itself at the moment.
+        """
         if self._phase is not _Phase.INTRODUCED:
             return []
         assert self._remote is not None
+        assert self._choice is not None
         self._phase = _Phase.REGISTERED
+        event, fields = (
+            'Registering remote route "{remote_id}"',
+            {"remote_id": self._remote.server_id},
+        )
+        if seat.account:
+            event += ' for account "{account}"'
+            fields["account"] = seat.account
+        effects: list[ConnectionEffect] = [Noted(Level.DEBUG, event, fields)]
+        if self._url is not None:
+            line = introduction(
+                local, self._choice, pool_index=seat.pool_index, account=seat.account
+            )
+            effects.append(Send(line))
+        traces = self._remote.proto >= TRACE_PROTOCOL
         return [
-            Noted(
-                Level.DEBUG,
-                'Registering remote route "{remote_id}"',
-                {"remote_id": self._remote.server_id},
-            ),
-            Register(self._headers and self._remote.headers, self._remote.proto >= TRACE_PROTOCOL),
+            *effects,
+            Register(seat, self._headers and self._remote.headers, traces),
             Noted(Level.DEBUG, "Sent local subscriptions to route"),
         ]
+
+    def receive_pong(self, rtt_ns: int) -> Sequence[ConnectionEffect]:
+        """Take an answer to PING: the peer has us as a route, and this is how far it is."""
+        if self._phase is not _Phase.REGISTERED or self._choice is None:
+            return []
+        self._rtt_ns = rtt_ns
+        return [Answered(), *self._change(self._choice.at(rtt_ns))]
+
+    def receive_reload(self, compression: Compression) -> Sequence[ConnectionEffect]:
+        """Follow what this server wants from now on, in place if the peer need not agree."""
+        self._compression = compression
+        if self._phase is _Phase.CLOSED or self._choice is None:
+            return []
+        followed = compression.follow(self._choice, self._rtt_ns)
+        return [Outdated()] if followed is None else self._change(followed)
+
+    def _change(self, choice: Choice) -> Sequence[ConnectionEffect]:
+        if choice == self._choice:
+            return []
+        self._choice = choice
+        return [Encode(choice), Compressed(choice.shown)]
 
     def receive_dismissed(self, reason: ClosedState, text: str) -> Sequence[ConnectionEffect]:
         """Close: the mesh has no place for this connection."""

@@ -1,10 +1,16 @@
-"""Which servers of the cluster are connected by which connection, as a machine without I/O.
+"""Which servers of the cluster are connected by which connections, as a machine without I/O.
 
-Every server is to have exactly one connection to every other one, although both may dial at the
-same time, names may clash, and anybody may come, go, or come back as somebody else.
+Every server is to have every place at every other one taken by exactly one connection, although
+both may dial at the same time, names may clash, and anybody may come, go, or come back as somebody
+else. The first connection to a server tells what it is; once that server has answered on it, who
+dialed it dials the others: the rest of the pool, and one for each pinned account.
 
 Source: nats-server `route.go`, `addRoute`, `handleDuplicateRoute`, `processImplicitRoute`,
-`forwardNewRouteInfoToKnownServers`, `removeRoute`; `client.go`, `reconnect`.
+`forwardNewRouteInfoToKnownServers`, `removeRoute`; `client.go`, `reconnect`; `reload.go`,
+`reloadClusterPoolAndAccounts`.
+
+Size: who is admitted, and what follows when somebody goes, is one state; what can be decided from
+a part of it stands in `admission`, `pinning`, `dialer` and `gossip`.
 """
 
 from __future__ import annotations
@@ -15,6 +21,7 @@ from typing import TYPE_CHECKING
 from framework.wire.closed_state import ClosedState
 from framework.wire.document import build_document
 from framework.wire.info import info_line
+from framework_route.admission import Refusal, Rules, find_place, gives_way
 from framework_route.cluster_name import agree_on_cluster
 from framework_route.dialer import Dialer
 from framework_route.effect import (
@@ -29,27 +36,31 @@ from framework_route.effect import (
     LocalChanged,
     Noted,
     NotedOf,
+    Pin,
+    RepeatInterest,
+    Seat,
     Wait,
 )
-from framework_route.info import gossip, route_url
+from framework_route.gossip import check_gossip, spread
+from framework_route.info import route_url
 from framework_route.limits import GOSSIPED_MAX, HANDSHAKES_MAX, SETTLED_S
 from framework_route.peer import Connection, Slot
+from framework_route.pinning import Pins
+from framework_route.registry import Registry
 from framework_route.url import join_host_port, parse_route_url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterator, Sequence
 
     from framework.spec import LinkId
     from framework.wire.info import RouteInfo
+    from framework_route.admission import Place
     from framework_route.effect import MeshEffect
     from framework_route.peer import Target
     from framework_route.url import RouteUrl
 
 _OTHER_CLUSTER = 'Rejecting connection, cluster name "{theirs}" does not match "{ours}"'
-_DUPLICATE_NAME = 'Remote server has a duplicate name: "{name}"'
-_NO_DEDICATED_ROUTE = (
-    'Not possible to have a dedicated route for account "{account}" between those servers'
-)
+_POOL_REACHED = 'Route pool size reached, closing extra connection to "{remote_id}"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +75,10 @@ class MeshSettings:
     password: str = ""
     is_advertised: bool = True
     """Clients are told of the other servers."""
+    pool_size: int = 3
+    """Connections between two servers; 0 or less: one, as before there were pools."""
+    is_pool_strict: bool = False
+    """A server with another pool size is refused."""
 
 
 class Mesh:
@@ -72,16 +87,20 @@ class Mesh:
     Args:
         local: How this server introduces itself; `connect_urls` empty when not advertised.
         settings: See there.
+        accounts: The names of those that are known here, at the moment of asking.
     """
 
-    def __init__(self, *, local: RouteInfo, settings: MeshSettings) -> None:
+    def __init__(
+        self, *, local: RouteInfo, settings: MeshSettings, accounts: Container[str]
+    ) -> None:
         self._local = local
         self._settings = settings
+        self._accounts = accounts
         self._dialer = Dialer(
             retries=settings.connect_retries, has_backoff=settings.has_connect_backoff
         )
-        self._connections: dict[LinkId, Connection] = {}
-        self._routes: dict[Slot, Connection] = {}
+        self._registry = Registry()
+        self._pins = Pins(accounts)
         self._settling: dict[int, LinkId] = {}
         self._counted = 0
         self._dropped_count = 0
@@ -97,17 +116,19 @@ class Mesh:
 
     @property
     def routes(self) -> Sequence[Connection]:
-        """Return the connections that are routes, in order of registration."""
-        return tuple(self._routes.values())
+        """Return the connections that are routes, peer by peer in order of registration."""
+        return self._registry.routes
+
+    def find(self, link: LinkId) -> Connection | None:
+        """Return a connection, a route or not yet; None when it is gone."""
+        return self._registry.get(link)
 
     # -- what happens -----------------------------------------------------------------------------
 
-    def start(self) -> Sequence[MeshEffect]:
-        """Dial every configured server."""
-        effects: list[MeshEffect] = []
-        for url in self._settings.routes:
-            effects += self._dialer.dial(self._dialer.add(url, is_explicit=True))
-        return effects
+    def start(self, accounts: tuple[str, ...]) -> Sequence[MeshEffect]:
+        """Dial every configured server; these accounts have connections of their own."""
+        self._pins.replace(accounts)
+        return [Pin(accounts), *self._dial_configured(self._settings.routes)]
 
     def begin_lame_duck(self) -> Sequence[MeshEffect]:
         """Let nobody send clients here any more: neither this server nor the others.
@@ -118,7 +139,7 @@ class Mesh:
         line = info_line(build_document(self._local))
         return [
             LocalChanged(self._local),
-            *(Gossip(route.link, line) for route in self._routes.values()),
+            *(Gossip(peer.main.link, line) for peer in self._registry.peers),
             *self._announce(),
         ]
 
@@ -139,23 +160,24 @@ class Mesh:
                 return [Dismiss(link, ClosedState.MAX_CONNECTIONS_EXCEEDED, words)]
             self._counted += 1
             connection.is_counted = True
-            self._connections[link] = connection
+            self._registry.add(connection)
             return [Greet(link, self._local, None)]
         target = self._dialer.take(token)
         if target is None:
             return [Dismiss(link, ClosedState.ROUTE_REMOVED)]
         target.dial_failures = 0
         target.was_reached = True
-        connection.is_solicited = True
+        connection.is_dialed = connection.is_solicited = True
         connection.targets = [target]
-        self._connections[link] = connection
-        return [Greet(link, self._local, target.url)]
+        self._registry.add(connection)
+        account = target.slot.account if target.slot else ""
+        return [Greet(link, self._local, target.url, account)]
 
     def receive_claim(
         self, link: LinkId, remote_id: str, cluster: str, *, is_dynamic: bool
     ) -> Sequence[MeshEffect]:
         """Judge the cluster name of a server that dialed us."""
-        connection = self._connections.get(link)
+        connection = self._registry.get(link)
         if connection is None:
             return []
         connection.remote_id = remote_id
@@ -165,8 +187,8 @@ class Mesh:
         return [*settled, AcceptClaim(link)]
 
     def receive_introduction(self, link: LinkId, info: RouteInfo) -> Sequence[MeshEffect]:
-        """Judge whether a connection becomes the route to its server."""
-        connection = self._connections.get(link)
+        """Judge whether a connection becomes a route to its server."""
+        connection = self._registry.get(link)
         if connection is None:
             return []
         connection.remote_id = info.server_id
@@ -181,30 +203,54 @@ class Mesh:
             )
         if settled is None:
             return self._reject_cluster(link, info.cluster)
-        return [*settled, *(self._refuse(connection, info) or self._register(connection, info))]
+        return [*settled, *self._seat(connection, info)]
+
+    def receive_answer(self, link: LinkId) -> Sequence[MeshEffect]:
+        """Take that a peer has answered on a route: it has it as one as well.
+
+        Who dialed the first connection to a server now dials the others.
+        """
+        connection = self._registry.get(link)
+        if connection is None or connection.slot is None or connection.is_confirmed:
+            return []
+        connection.is_confirmed = True
+        if not connection.is_dialed or not connection.slot.is_first:
+            return []
+        return self._complete(connection)
 
     def receive_update(self, link: LinkId, info: RouteInfo) -> Sequence[MeshEffect]:
         """Take what a route says later: of another server, or that it will stop soon."""
-        connection = self._connections.get(link)
-        if connection is None or connection.slot is None:
+        connection = self._registry.get(link)
+        if connection is None or connection.slot is None or info.gateway:
             return []
-        if info.route_acc_add_reqid or info.gateway:
-            return []  # of pools and gateways, which this server has not offered
+        if info.route_acc_add_reqid:
+            return self._take_pin(connection, info)
         if info.server_id != connection.remote_id:
             return self._learn(info)
+        return self._take_news(connection, info)
+
+    def _take_news(self, connection: Connection, info: RouteInfo) -> Sequence[MeshEffect]:
+        """Take what has changed at the server of a route."""
+        peer = self._registry.peer(connection.remote_id)
+        assert peer is not None
+        if info.export != peer.info.export or info.import_ != peer.info.import_:
+            peer.info = replace(peer.info, import_=info.import_, export=info.export)
+            return [RepeatInterest(each.link) for each in peer.connections.values()]
         if info.ldm:
-            connection.connect_urls = ()
+            peer.connect_urls = ()
             return self._announce()
         if info.cluster:
             settled = self._settle_cluster(
                 info.server_id, info.cluster, is_dynamic=info.cluster_dynamic
             )
-            return self._reject_cluster(link, info.cluster) if settled is None else settled
+            return (
+                self._reject_cluster(connection.link, info.cluster) if settled is None else settled
+            )
         return []
 
     def receive_closed(self, link: LinkId, reason: ClosedState) -> Sequence[MeshEffect]:
         """Free the place of a connection, and dial its server again if that is up to us."""
-        connection = self._connections.pop(link, None)
+        connection = self._registry.pop(link)
         if connection is None:
             return []
         self._uncount(connection)
@@ -214,7 +260,7 @@ class Mesh:
         if connection.is_retried and not connection.targets and connection.info is not None:
             self._add_target(connection, connection.info)
         for target in connection.targets:
-            effects += self._reconnect(target)
+            effects += self._reconnect(target, is_hurried=connection.is_hurried)
         return effects
 
     def receive_dial_failed(self, token: int, error: str) -> Sequence[MeshEffect]:
@@ -224,17 +270,55 @@ class Mesh:
     def receive_timer(self, token: int) -> Sequence[MeshEffect]:
         """Do what was put off by `Wait`."""
         link = self._settling.pop(token, None)
-        connection = self._connections.get(link) if link is not None else None
+        connection = self._registry.get(link) if link is not None else None
         if connection is not None:
             for target in connection.targets:
                 target.refusals = 0
+        if (late := self._pins.receive_timer(token)) is not None:
+            return self._dial_pinned(late)
         target_due = self._dialer.find(token)
         if target_due is None or self._is_stopping:
             return []
-        if self._is_connected(target_due):
+        if self._registry.holder(target_due.place) is not None:
             self._dialer.take(token)
             return self._yield_to_route(target_due)
+        if self._is_idle(target_due):
+            self._dialer.take(token)
+            return []
         return self._dialer.dial(target_due)
+
+    def receive_reload(
+        self, settings: MeshSettings, local: RouteInfo, pinned: tuple[str, ...]
+    ) -> Sequence[MeshEffect]:
+        """Follow another configuration; connections that it does not concern stay.
+
+        Args:
+            settings: In force from now on.
+            pinned: Accounts with connections of their own from now on.
+            local: How this server introduces itself; name and cluster are those of before.
+        """
+        before, self._settings = self._settings, settings
+        told, self._local = self._local, local
+        self._dialer.configure(
+            retries=settings.connect_retries, has_backoff=settings.has_connect_backoff
+        )
+        effects: list[MeshEffect] = [LocalChanged(local)]
+        if (told.import_, told.export) != (local.import_, local.export):
+            line = info_line(build_document(local))
+            effects += [Gossip(route.link, line) for route in self._registry.routes]
+        effects += self._drop_routes([url for url in before.routes if url not in settings.routes])
+        if settings.pool_size != before.pool_size:
+            effects += self._renew([c for peer in self._registry.peers for c in peer.pool()])
+        effects += self._repin(pinned)
+        effects += self._dial_configured([
+            url for url in settings.routes if url not in before.routes
+        ])
+        return [*effects, *self._announce()]
+
+    def renew(self, links: Sequence[LinkId]) -> Sequence[MeshEffect]:
+        """Close routes and dial them again at once: what they agreed on is no longer wanted."""
+        found = [self._registry.get(link) for link in links]
+        return self._renew([connection for connection in found if connection is not None])
 
     # -- cluster names ----------------------------------------------------------------------------
 
@@ -251,36 +335,48 @@ class Mesh:
         if agreed.cluster == before.cluster:
             return effects
         effects.append(Noted(Level.INFO, "Cluster name updated to {name}", {"name": cluster}))
-        for other in [c for c in self._routes.values() if c.remote_id != remote_id]:
+        for other in [c for c in self._registry.routes if c.remote_id != remote_id]:
             effects.append(Dismiss(other.link, ClosedState.CLUSTER_NAME_CONFLICT))
             effects += self._release(other)
         return effects
 
     def _reject_cluster(self, link: LinkId, theirs: str) -> Sequence[MeshEffect]:
         fields = {"theirs": theirs, "ours": self._local.cluster}
-        reason = ClosedState.CLUSTER_NAME_CONFLICT
-        return _rejected(link, Level.ERROR, reason, _OTHER_CLUSTER, fields)
-
-    # -- registration -----------------------------------------------------------------------------
-
-    def _refuse(self, connection: Connection, info: RouteInfo) -> Sequence[MeshEffect] | None:
-        """Say no to what may not be a route, or is one already; None if nothing is against it."""
-        link = connection.link
-        if info.server_name and info.server_name == self._local.server_name:
-            event, reason = _DUPLICATE_NAME, ClosedState.DUPLICATE_SERVER_NAME
-            return _rejected(link, Level.ERROR, reason, event, {"name": info.server_name})
-        if info.route_account:
-            event, reason = _NO_DEDICATED_ROUTE, ClosedState.PROTOCOL_VIOLATION
-            return _rejected(link, Level.DEBUG, reason, event, {"account": info.route_account})
-        existing = self._routes.get(Slot(info.server_id))
-        if existing is None:
-            return None
-        self._merge(existing, connection)
-        duplicate = 'Detected duplicate remote route "{remote_id}"'
         return [
-            NotedOf(link, Level.DEBUG, duplicate, {"remote_id": info.server_id}),
-            Dismiss(link, ClosedState.DUPLICATE_ROUTE),
+            NotedOf(link, Level.ERROR, _OTHER_CLUSTER, fields),
+            Dismiss(link, ClosedState.CLUSTER_NAME_CONFLICT, _OTHER_CLUSTER.format(**fields)),
         ]
+
+    # -- admission --------------------------------------------------------------------------------
+
+    def _seat(self, connection: Connection, info: RouteInfo) -> Sequence[MeshEffect]:
+        """Give a connection its place, or say why it gets none."""
+        rules = Rules(
+            server_name=self._local.server_name,
+            pool_size=self._settings.pool_size,
+            is_strict=self._settings.is_pool_strict,
+            accounts=self._accounts,
+        )
+        place = find_place(connection, info, rules)
+        if isinstance(place, Refusal):
+            return self._refuse(connection, place)
+        existing = self._registry.holder(place.slot)
+        if existing is None:
+            return self._register(connection, info, place)
+        if not gives_way(existing, connection, info, self._local.server_id):
+            self._merge(existing, connection)
+            return _duplicate(connection, info.server_id)
+        self._merge(connection, existing)
+        self._registry.release(existing)
+        dropped = _duplicate(existing, info.server_id)
+        return [*dropped, *self._register(connection, info, place)]
+
+    def _refuse(self, connection: Connection, refusal: Refusal) -> Sequence[MeshEffect]:
+        if refusal.is_final:
+            connection.targets = []
+        link = connection.link
+        noted = NotedOf(link, refusal.level, "{detail}", {"detail": refusal.text})
+        return [noted, Dismiss(link, refusal.reason, refusal.text)]
 
     def _merge(self, kept: Connection, dropped: Connection) -> None:
         """Let the connection that stays inherit what the other one was for.
@@ -288,7 +384,7 @@ class Mesh:
         Both servers may have kept the connection that the other one drops; then none is left, which
         is why the loss of the kept one is repaired from here too, whoever dialed it.
         """
-        kept.is_retried = True
+        kept.is_retried = kept.slot is None or kept.slot.is_first
         kept.is_solicited = kept.is_solicited or dropped.is_solicited
         for target in dropped.targets:
             self._attach(kept, target)
@@ -300,23 +396,32 @@ class Mesh:
             connection.targets = [t for t in connection.targets if t.is_explicit]
             connection.targets.append(target)
 
-    def _register(self, connection: Connection, info: RouteInfo) -> Sequence[MeshEffect]:
+    def _register(
+        self, connection: Connection, info: RouteInfo, place: Place
+    ) -> Sequence[MeshEffect]:
         if not info.ip:
             address = join_host_port(connection.host, info.port)
             info = replace(info, ip=f"nats-route://{address}/")
         self._uncount(connection)
-        connection.info = info
-        connection.slot = Slot(info.server_id)
-        connection.connect_urls = info.connect_urls
-        self._routes[connection.slot] = connection
+        slot = place.slot
+        effects: list[MeshEffect] = []
+        known = self._registry.peer(slot.remote_id)
+        if known is not None and not slot.account and known.terms != place.terms:
+            # It has been reloaded: what it still has by the old terms, it is about to close.
+            effects += self._renew(tuple(known.pool()))
+        peer = self._registry.take(connection, slot, info, place.terms)
+        if not slot.account:
+            peer.info, peer.terms = info, place.terms
+        is_new = len(peer.connections) == 1
+        if is_new:
+            peer.connect_urls = info.connect_urls
+        seat = Seat(peer.number, slot.pool_index, peer.terms.assigned_size, slot.account)
+        effects.append(Admit(connection.link, seat, self._local))
+        if is_new or slot.account:
+            effects += spread(self._registry.peers, connection, info)
         token = self._dialer.next_token()
         self._settling[token] = connection.link
-        return [
-            Admit(connection.link),
-            *self._spread(connection, info),
-            *self._announce(),
-            Wait(token, SETTLED_S),
-        ]
+        return [*effects, *self._announce(), Wait(token, SETTLED_S)]
 
     def _uncount(self, connection: Connection) -> None:
         """End the handshake of an accepted connection, whichever way it ended."""
@@ -324,50 +429,103 @@ class Mesh:
         connection.is_counted = False
 
     def _release(self, connection: Connection) -> Sequence[MeshEffect]:
-        """Free the place of a connection that ends, so that another one may have it at once."""
-        if connection.slot is None:
+        """Free the place of a connection that ends."""
+        return [] if self._registry.release(connection) is None else self._announce()
+
+    # -- the other connections of a server --------------------------------------------------------
+
+    def _complete(self, first: Connection) -> Sequence[MeshEffect]:
+        """Dial what is missing at a server whose first connection we have dialed."""
+        peer = self._registry.peer(first.remote_id)
+        assert peer is not None
+        effects: list[MeshEffect] = []
+        for index in self._registry.free_indexes(peer):
+            effects += self._dial_further(first, Slot(first.remote_id, index))
+        for account in self._pins.wanted() if peer.terms.size else ():
+            effects += self._dial_further(first, Slot(first.remote_id, account=account))
+        return effects
+
+    def _dial_further(self, first: Connection, slot: Slot) -> Sequence[MeshEffect]:
+        """Dial a place at a server that we know, unless it is taken or dialed already."""
+        if self._registry.holder(slot) is not None or self._dialer.is_dialing(slot):
             return []
-        del self._routes[connection.slot]
-        connection.slot = None
-        return self._announce()
+        url = first.targets[0].url if first.targets else self._url_of(first)
+        if url is None or slot in {t.place for c in self._pending() for t in c.targets}:
+            return []
+        target = self._dialer.add(
+            url, is_explicit=first.is_explicit, remote_id=slot.remote_id, slot=slot
+        )
+        return self._dialer.dial(target)
+
+    def _pending(self) -> Iterator[Connection]:
+        return (c for c in self._registry.connections if c.slot is None)
+
+    def _url_of(self, connection: Connection) -> RouteUrl | None:
+        """Return where the server of a connection wants to be dialed, with our login."""
+        info = connection.info
+        assert info is not None
+        try:
+            return self._with_login(parse_route_url(route_url(info)), info)
+        except ValueError:
+            return None
+
+    # -- accounts with connections of their own ---------------------------------------------------
+
+    def _take_pin(self, connection: Connection, info: RouteInfo) -> Sequence[MeshEffect]:
+        """Answer a peer that pins an account, or go on with what this server pins."""
+        if info.route_account:
+            return self._pins.receive_requested(connection, info)
+        slot = self._pins.receive_answer(connection.remote_id, info.route_acc_add_reqid)
+        return self._dial_pinned(slot) if slot else []
+
+    def _dial_pinned(self, slot: Slot) -> Sequence[MeshEffect]:
+        """Dial the connection of one account, if its server is there still."""
+        peer = self._registry.peer(slot.remote_id)
+        if self._is_stopping or peer is None or slot.account not in self._pins.accounts:
+            return []
+        return self._dial_further(peer.main, slot)
+
+    def _repin(self, accounts: tuple[str, ...]) -> list[MeshEffect]:
+        """Follow another list of pinned accounts."""
+        added, removed = self._pins.replace(accounts)
+        effects: list[MeshEffect] = [Pin(accounts)]
+        for peer in self._registry.peers:
+            for account in added if peer.terms.size else ():
+                effects += self._pins.announce(peer, account, self._dialer.next_token())
+        for connection in self._registry.routes:
+            if connection.slot and connection.slot.account in removed:
+                connection.targets = []
+                effects.append(Dismiss(connection.link, ClosedState.ROUTE_REMOVED))
+        for target in self._dialer.targets:
+            if self._is_idle(target):
+                self._dialer.take(target.token)
+        return effects
+
+    def _renew(self, connections: Sequence[Connection]) -> list[MeshEffect]:
+        """Close routes, so that others take their places by the terms in force."""
+        effects: list[MeshEffect] = []
+        for connection in connections:
+            connection.is_hurried = True
+            effects.append(Dismiss(connection.link, ClosedState.ROUTE_REMOVED))
+            self._registry.release(connection)
+        return effects
 
     # -- gossip -----------------------------------------------------------------------------------
 
-    def _spread(self, connection: Connection, info: RouteInfo) -> Iterator[MeshEffect]:
-        """Tell the other servers of a new one.
-
-        Every server tells of every new route, so any two servers that have a third one in common
-        hear of each other: from that a full mesh follows, in whichever order they came. Since 2.11
-        nats-server leaves out what others seem to have told (`gossip_mode`); when many servers
-        start at once, that can leave pairs which never hear of each other.
-
-        Cost: one line for each server.
-        """
-        line = gossip(info)
-        for other in self._routes.values():
-            if other is not connection:
-                yield Gossip(other.link, line)
-
     def _learn(self, info: RouteInfo) -> Sequence[MeshEffect]:
         """Dial a server that a route has told us of, if it is new."""
-        remote_id = info.server_id
-        if remote_id == self._local.server_id or Slot(remote_id) in self._routes:
+        first = Slot(info.server_id)
+        if info.route_account or info.server_id == self._local.server_id:
             return []
-        if self._dialer.is_dialing(remote_id):
+        if self._registry.holder(first) is not None or self._dialer.is_dialing(first):
             return []
-        try:
-            url = parse_route_url(info.ip)
-        except ValueError as error:
-            return [Noted(Level.ERROR, "Error parsing URL from INFO: {error}", {"error": error})]
-        for route in self._settings.routes:
-            if route.matches(info.host, info.port) or route.matches(url.host, url.port):
-                return []
-        if self._dialer.gossiped_count >= GOSSIPED_MAX:
+        url = check_gossip(info, self._settings.routes)
+        if url is None or isinstance(url, Noted):
+            return [url] if url else []
+        if self._dialer.places_count >= GOSSIPED_MAX:
             return self._drop_gossip()
         target = self._dialer.add(
-            self._with_login(url, info),
-            is_explicit=False,
-            remote_id=remote_id,
+            self._with_login(url, info), is_explicit=False, remote_id=info.server_id
         )
         return self._dialer.dial(target)
 
@@ -384,36 +542,68 @@ class Mesh:
         dropped = f"Told of more than {GOSSIPED_MAX} servers at once, dropped {{count}}"
         return [Noted(Level.WARNING, dropped, {"count": self._dropped_count})]
 
-    # -- after a connection -----------------------------------------------------------------------
+    # -- dialing ----------------------------------------------------------------------------------
+
+    def _dial_configured(self, urls: Sequence[RouteUrl]) -> list[MeshEffect]:
+        effects: list[MeshEffect] = []
+        for url in urls:
+            effects += self._dialer.dial(self._dialer.add(url, is_explicit=True))
+        return effects
+
+    def _drop_routes(self, urls: Sequence[RouteUrl]) -> list[MeshEffect]:
+        """Close the routes that these URLs led to, and dial them no more."""
+        effects: list[MeshEffect] = []
+        for target in self._dialer.targets:
+            if target.is_explicit and target.url in urls:
+                self._dialer.take(target.token)
+        for connection in self._registry.connections:
+            removed = [t for t in connection.targets if t.is_explicit and t.url in urls]
+            if not removed:
+                continue
+            connection.targets = [t for t in connection.targets if t not in removed]
+            if not connection.targets:
+                effects.append(Dismiss(connection.link, ClosedState.ROUTE_REMOVED))
+                effects += self._release(connection)
+        effects += [Noted(Level.INFO, "Removed route {url}", {"url": url}) for url in urls]
+        return effects
 
     def _add_target(self, connection: Connection, info: RouteInfo) -> None:
         """Make the server of an accepted connection a target of ours, as if by gossip."""
-        try:
-            url = parse_route_url(route_url(info))
-        except ValueError:
-            return
-        connection.targets = [
-            self._dialer.add(
-                self._with_login(url, info), is_explicit=False, remote_id=info.server_id
-            )
-        ]
+        url = self._url_of(connection)
+        if url is not None:
+            connection.targets = [
+                self._dialer.add(url, is_explicit=False, remote_id=info.server_id)
+            ]
 
-    def _reconnect(self, target: Target) -> Sequence[MeshEffect]:
+    def _reconnect(self, target: Target, *, is_hurried: bool) -> Sequence[MeshEffect]:
         if target.remote_id == self._local.server_id:
             self._dialer.take(target.token)
             detected = 'Detected route to self, ignoring "{url}"'
             return [Noted(Level.DEBUG, detected, {"url": target.url})]
-        if self._is_connected(target):
+        if self._registry.holder(target.place) is not None:
             self._dialer.take(target.token)
             return self._yield_to_route(target)
-        return self._dialer.redial(target)
+        if self._is_idle(target):
+            self._dialer.take(target.token)
+            return []
+        return self._dialer.dial_soon(target) if is_hurried else self._dialer.redial(target)
 
-    def _is_connected(self, target: Target) -> bool:
-        return bool(target.remote_id) and Slot(target.remote_id) in self._routes
+    def _is_idle(self, target: Target) -> bool:
+        """Tell whether a further connection is not wanted: its server has gone, or has no place."""
+        slot = target.slot
+        if slot is None:
+            return False
+        peer = self._registry.peer(slot.remote_id)
+        if peer is None:
+            return True
+        if slot.account:
+            return slot.account not in self._pins.accounts
+        return slot.pool_index >= peer.terms.size
 
     def _yield_to_route(self, target: Target) -> Sequence[MeshEffect]:
         """Leave a target to the route that its server has already."""
-        route = self._routes[Slot(target.remote_id)]
+        route = self._registry.holder(target.place)
+        assert route is not None
         route.is_solicited = True
         self._attach(route, target)
         connected = (
@@ -425,23 +615,27 @@ class Mesh:
 
     def _announce(self) -> Sequence[MeshEffect]:
         """Tell clients where the servers are, if that has changed: this one first."""
-        if self._is_stopping or not self._settings.is_advertised:
+        if self._is_stopping:
             return []
         urls = dict.fromkeys(self._local.connect_urls)
-        for route in self._routes.values():
-            urls |= dict.fromkeys(route.connect_urls)
+        if self._settings.is_advertised:
+            for peer in self._registry.peers:
+                urls |= dict.fromkeys(peer.connect_urls)
         if tuple(urls) == self._client_urls:
             return []
         self._client_urls = tuple(urls)
         return [ClientUrlsChanged(self._client_urls)]
 
 
-def _rejected(
-    link: LinkId, level: Level, reason: ClosedState, event: str, fields: Mapping[str, str]
-) -> Sequence[MeshEffect]:
-    """Close a connection and say why, in the log and to the peer."""
-    words = event.format(**fields)
-    return [NotedOf(link, level, event, fields), Dismiss(link, reason, words)]
+def _duplicate(connection: Connection, remote_id: str) -> Sequence[MeshEffect]:
+    """Close a connection whose place another one has."""
+    target = connection.targets[0] if connection.targets else None
+    is_extra = target is not None and target.slot is not None
+    event = _POOL_REACHED if is_extra else 'Detected duplicate remote route "{remote_id}"'
+    return [
+        NotedOf(connection.link, Level.DEBUG, event, {"remote_id": remote_id}),
+        Dismiss(connection.link, ClosedState.DUPLICATE_ROUTE),
+    ]
 
 
 def _closed(connection: Connection, reason: ClosedState) -> MeshEffect:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 from framework.spec import LinkKind, OptionKind, RequestOption
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from framework.spec import LinkId, LinkRow, ServerContext, SubscriptionRow
+    from framework.wire.info import RouteInfo
     from framework_route.peer import Connection
 
 
@@ -81,13 +83,25 @@ def _route_document(row: LinkRow, route: Connection, now_ns: int) -> dict[str, o
         "rtt": rtt_text(row.rtt_ns),
         "uptime": uptime_text(now_ns - row.opened_ns),
         "idle": uptime_text(now_ns - row.last_activity_ns),
+        **_permissions_document(route.info),
         "pending_size": row.pending_bytes,
         "in_msgs": row.in_msgs,
         "out_msgs": row.out_msgs,
         "in_bytes": row.in_bytes,
         "out_bytes": row.out_bytes,
         "subscriptions": row.subscriptions,
-        "compression": "not supported",
+        **({"account": route.slot.account} if route.slot and route.slot.account else {}),
+        "compression": route.compression,
+    }
+
+
+def _permissions_document(info: RouteInfo) -> dict[str, object]:
+    """Return what the other server lets cross, as far as it says so."""
+    told = {"import": info.import_, "export": info.export}
+    return {
+        name: {key: list(subjects) for key, subjects in asdict(rules).items() if subjects}
+        for name, rules in told.items()
+        if rules is not None
     }
 
 

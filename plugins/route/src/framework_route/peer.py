@@ -1,11 +1,15 @@
-"""What the mesh knows of connections and of the servers it dials."""
+"""What the mesh knows of connections, of the servers at their ends, and of those it dials."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from framework_route.pool import PoolTerms
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from framework.spec import LinkId
     from framework.wire.info import RouteInfo
     from framework_route.url import RouteUrl
@@ -21,6 +25,11 @@ class Slot:
     account: str = ""
     """Of a connection that carries one account only."""
 
+    @property
+    def is_first(self) -> bool:
+        """Tell whether the pool, and what else belongs to it, begins here."""
+        return not self.account and self.pool_index == 0
+
 
 @dataclass(slots=True)
 class Target:
@@ -31,12 +40,19 @@ class Target:
     is_explicit: bool
     remote_id: str = ""
     """Who answered there last, or is said to; empty when nobody has."""
+    slot: Slot | None = None
+    """What a further connection to a server is for; None: it is to be the first."""
     dial_failures: int = 0
     """Since the last time that it answered."""
     refusals: int = 0
     """Connections in a row that ended before they had settled."""
     was_reached: bool = False
     """It has answered before, so failing to reach it is news."""
+
+    @property
+    def place(self) -> Slot:
+        """Return the slot that a connection of it takes."""
+        return self.slot or Slot(self.remote_id)
 
 
 @dataclass(slots=True)
@@ -48,21 +64,52 @@ class Connection:
     port: int
     targets: list[Target] = field(default_factory=list)
     """What is dialed again when it closes; more than one when several URLs lead to its server."""
+    is_dialed: bool = False
+    """We opened it."""
     is_solicited: bool = False
     """We dialed it, or would have if the peer had not been first."""
+    is_confirmed: bool = False
+    """The peer has answered on it since it is a route, so the peer has it as one, too."""
     is_retried: bool = False
     """Another connection was given up for it, so its loss must be repaired by us too."""
     is_counted: bool = False
     """Accepted and not a route yet; there is a limit to those."""
+    is_hurried: bool = False
+    """It ends because of a reload: what takes its place should not be long in coming."""
     remote_id: str = ""
     """As the peer claims; proved as far as anything is once `slot` is set."""
     slot: Slot | None = None
     """The place it holds; None before it is a route and after it was told to close."""
     info: RouteInfo | None = None
-    connect_urls: tuple[str, ...] = ()
-    """Of the peer, as long as clients may be sent there."""
+    compression: str = "not supported"
+    """As `/routez` shows it."""
 
     @property
     def is_explicit(self) -> bool:
         """Tell whether a configured URL leads here."""
         return any(target.is_explicit for target in self.targets)
+
+
+@dataclass(slots=True)
+class Peer:
+    """A server of the cluster with at least one route here."""
+
+    number: int
+    """By which the data plane knows that connections have one server at their end; from 1."""
+    info: RouteInfo
+    terms: PoolTerms = field(default_factory=PoolTerms)
+    connections: dict[Slot, Connection] = field(default_factory=dict)
+    connect_urls: tuple[str, ...] = ()
+    """Where clients reach it, as long as they may be sent there."""
+
+    @property
+    def main(self) -> Connection:
+        """Return the connection for what concerns the server as a whole."""
+        return next((c for slot, c in self.connections.items() if slot.is_first), self._any())
+
+    def _any(self) -> Connection:
+        return next(iter(self.connections.values()))
+
+    def pool(self) -> Iterator[Connection]:
+        """Yield the connections that are for no single account."""
+        return (c for slot, c in self.connections.items() if not slot.account)

@@ -9,10 +9,11 @@ from framework.actors import Supervision
 from framework.hookspecs import hookimpl
 from framework.spec import ComponentSpec, HealthCheck, LinkKind, ListenerSpec, MonitorEndpoint
 from framework.topology import TopologyError
-from framework_route.config import cluster_section, route_config
-from framework_route.introduction import introduce
+from framework_route.config import route_config
+from framework_route.introduction import introduce, route_info
 from framework_route.modes import MODES
 from framework_route.monitor import ROUTEZ_OPTIONS, answer_routez
+from framework_route.options import cluster_section
 from framework_route.route_manager import ROUTE_MANAGER, Gate, RouteManager
 
 if TYPE_CHECKING:
@@ -43,11 +44,6 @@ def framework_components(server: ServerContext) -> Iterable[ComponentSpec]:
     config = _config_of(server)
     if config is None:
         return []
-    for option in config.not_in_force:
-        server.log.warning(
-            "{option} is not in force yet: routes are not compressed, one between two servers",
-            option=f"cluster.{option}",
-        )
     return [
         ComponentSpec(
             name=ROUTE_MANAGER,
@@ -122,10 +118,12 @@ def framework_check_reload(server: ServerContext, diff: ConfigDiff) -> Iterable[
 
 @hookimpl
 def framework_reloaded(server: ServerContext) -> None:
-    """Show new certificates on routes that begin from now on."""
+    """Show new certificates on routes that begin from now on, and let all follow the rest."""
     config = _config_of(server)
     if config is not None:
         server.configure_tls(LinkKind.ROUTE, config.tls)
+        message = RouteManager.Reload(config, route_info(server, config))
+        server.component(ROUTE_MANAGER).tell(message)
 
 
 @hookimpl

@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from framework.actors import Component
-from framework.spec import ClosedState, ErrReceived, Greeting, LinkEvents
+from framework.spec import ClosedState, ErrReceived, Greeting, LinkEvents, PongReceived
 from framework_route.effect import (
+    Answered,
     ArmTimer,
     Claim,
     Close,
+    Compressed,
+    Encode,
     Introduce,
     Noted,
+    Outdated,
     Register,
     Resume,
     Send,
@@ -27,8 +31,10 @@ if TYPE_CHECKING:
 
     from structlog.typing import FilteringBoundLogger
 
-    from framework.spec import Event, LinkId, PlaneControl
-    from framework_route.effect import ConnectionEffect
+    from framework.spec import Event, LinkId, ServerContext
+    from framework.wire.info import RouteInfo
+    from framework_route.compression import Choice, Compression
+    from framework_route.effect import ConnectionEffect, Report, Seat
     from framework_route.machine import ConnectionMachine
 
 
@@ -38,7 +44,7 @@ class PoolConnection(Component):
     Whoever is to say something on the link tells this actor, so all of it has one order.
 
     Args:
-        plane: Holds the link.
+        server: Whose plane holds the link.
         link: The connection.
         machine: Decides; new.
         report: Takes what the mesh must decide or know.
@@ -52,6 +58,12 @@ class PoolConnection(Component):
     @dataclass(frozen=True, slots=True)
     class Admitted:
         """The mesh has made this connection a route."""
+
+        seat: Seat
+        local: RouteInfo
+        """How this server introduces itself at the moment."""
+        permissions: int
+        """Number of the table that says which subjects cross routes; 0: all."""
 
     @dataclass(frozen=True, slots=True)
     class Dismissed:
@@ -68,24 +80,32 @@ class PoolConnection(Component):
         data: bytes
 
     @dataclass(frozen=True, slots=True)
+    class Reloaded:
+        """The server wants another compression from now on."""
+
+        compression: Compression
+
+    @dataclass(frozen=True, slots=True)
     class _TimedOut:
         """The handshake has had its time."""
 
     def __init__(
         self,
         *,
-        plane: PlaneControl,
+        server: ServerContext,
         link: LinkId,
         machine: ConnectionMachine,
-        report: Callable[[Claim | Introduce | Update], None],
+        report: Callable[[Report], None],
         log: FilteringBoundLogger,
     ) -> None:
         super().__init__()
-        self._plane = plane
+        self._server = server
+        self._plane = server.plane
         self._link = link
         self._machine = machine
         self._report = report
         self._log = log
+        self._permissions = 0
 
     @override
     def on_start(self) -> None:
@@ -104,10 +124,13 @@ class PoolConnection(Component):
                     self._receive_event(event)
             case PoolConnection.ClaimAccepted():
                 self._perform(self._machine.receive_claim_accepted())
-            case PoolConnection.Admitted():
-                self._perform(self._machine.receive_admitted())
+            case PoolConnection.Admitted(seat, local, permissions):
+                self._permissions = permissions
+                self._perform(self._machine.receive_admitted(seat, local))
             case PoolConnection.Dismissed(reason, text):
                 self._perform(self._machine.receive_dismissed(reason, text))
+            case PoolConnection.Reloaded(compression):
+                self._perform(self._machine.receive_reload(compression))
             case PoolConnection.Tell(data):
                 self._plane.send(self._link, data)
             case PoolConnection._TimedOut():
@@ -123,6 +146,8 @@ class PoolConnection(Component):
                 self._perform(self._machine.receive_info(document))
             case ErrReceived(text=text):
                 self._perform(self._machine.receive_err(text))
+            case PongReceived(rtt_ns=rtt_ns):
+                self._perform(self._machine.receive_pong(rtt_ns))
             case _:
                 return
 
@@ -136,11 +161,37 @@ class PoolConnection(Component):
                     plane.send(link, data)
                 case Resume():
                     plane.resume(link)
-                case Register(headers, traces):
-                    plane.register_route(link, headers=headers, traces=traces)
+                case Encode(choice):
+                    self._encode(choice)
+                case Register():
+                    self._register(effect)
                 case Close(reason, text):
                     plane.close(link, reason, f"-ERR '{text}'\r\n".encode() if text else b"")
                 case ArmTimer(delay_s):
                     self.tell_later(delay_s, PoolConnection._TimedOut())
-                case Claim() | Introduce() | Update():
+                case Claim() | Introduce() | Update() | Answered() | Compressed() | Outdated():
                     self._report(effect)
+
+    def _encode(self, choice: Choice) -> None:
+        raise NotImplementedError(choice)
+
+    def _register(self, effect: Register) -> None:
+        seat = effect.seat
+        accounts = None
+        if seat.account:
+            try:
+                accounts = [self._server.accounts.index(seat.account)]
+            except KeyError:  # it was removed while the two introduced themselves
+                self._plane.close(self._link, ClosedState.MISSING_ACCOUNT)
+                return
+        self._plane.register_route(
+            self._link,
+            peer=seat.peer,
+            accounts=accounts,
+            pool_index=seat.pool_index,
+            pool_size=seat.assigned_size,
+            account_omitted=accounts is not None,
+            headers=effect.headers,
+            traces=effect.traces,
+            permissions=self._permissions,
+        )

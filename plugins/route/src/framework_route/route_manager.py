@@ -19,6 +19,7 @@ from framework.spec import (
     LinkEvents,
     LinkKind,
     Opened,
+    PongReceived,
     Traced,
 )
 from framework.spec.endings import log_ending
@@ -27,9 +28,11 @@ from framework.wire.document import build_document
 from framework_route.effect import (
     AcceptClaim,
     Admit,
+    Answered,
     Claim,
     ClientUrlsChanged,
     ClusterNameChanged,
+    Compressed,
     Dial,
     Dismiss,
     Gossip,
@@ -38,8 +41,16 @@ from framework_route.effect import (
     LocalChanged,
     Noted,
     NotedOf,
+    Outdated,
+    Pin,
+    RepeatInterest,
     Update,
     Wait,
+)
+from framework_route.effective import (
+    compression_of,
+    permission_table,
+    pinned_accounts,
 )
 from framework_route.limits import DIAL_TIMEOUT_S
 from framework_route.log import write_note
@@ -57,7 +68,7 @@ if TYPE_CHECKING:
     from framework.spec import Event, LinkId, ServerContext
     from framework.wire.info import RouteInfo
     from framework_route.config import RouteConfig
-    from framework_route.effect import MeshEffect
+    from framework_route.effect import MeshEffect, Report
     from framework_route.peer import Connection
 
 ROUTE_MANAGER = "route_manager"
@@ -84,6 +95,16 @@ class _Link:
     """What plugins were told of it, once it is a route."""
 
 
+class _Known:
+    """The names of the accounts of a server."""
+
+    def __init__(self, server: ServerContext) -> None:
+        self._server = server
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self._server.accounts.get(name) is not None
+
+
 class RouteManager(Component):
     """Own the mesh: one child a connection, one decision about all of them.
 
@@ -99,7 +120,7 @@ class RouteManager(Component):
         """What a connection cannot decide alone."""
 
         link: LinkId
-        report: Claim | Introduce | Update
+        report: Report
 
     @dataclass(frozen=True, slots=True)
     class Start:
@@ -108,6 +129,14 @@ class RouteManager(Component):
     @dataclass(frozen=True, slots=True)
     class BeginLameDuck:
         """The server accepts no more clients: nobody is to send it any."""
+
+    @dataclass(frozen=True, slots=True)
+    class Reload:
+        """Another configuration is in force."""
+
+        config: RouteConfig
+        local: RouteInfo
+        """How the server introduces itself by it; the name of the cluster is that of before."""
 
     @dataclass(frozen=True, slots=True)
     class Stop:
@@ -132,14 +161,16 @@ class RouteManager(Component):
         name = server.cluster_name  # another one than at first if this actor was started again
         is_dynamic = local.cluster_dynamic and name == local.cluster
         local = replace(local, cluster=name, cluster_dynamic=is_dynamic)
-        self._mesh = Mesh(local=local, settings=config.mesh)
+        self._mesh = Mesh(local=local, settings=config.mesh, accounts=_Known(server))
+        self._compression = compression_of(server, config)
+        self._permissions = permission_table(server, config)
         self._gate = gate
         self._links: dict[LinkId, _Link] = {}
 
     @override
     def on_start(self) -> None:
         if self._gate.is_open:
-            self._perform(self._mesh.start())
+            self._perform(self._mesh.start(pinned_accounts(self._server, self._config)))
 
     @override
     def on_child_stopped(self, child: ActorRef[PoolConnection]) -> None:
@@ -166,16 +197,29 @@ class RouteManager(Component):
                 self._perform(self._mesh.receive_timer(token))
             case RouteManager.Describe():
                 return {route.link: route for route in self._mesh.routes}
-            case RouteManager.Start():
-                self._gate.is_open = True
-                self._perform(self._mesh.start())
-            case RouteManager.BeginLameDuck():
-                self._perform(self._mesh.begin_lame_duck())
-            case RouteManager.Stop():
-                self._mesh.stop()
+            case (
+                RouteManager.Start()
+                | RouteManager.BeginLameDuck()
+                | RouteManager.Reload()
+                | RouteManager.Stop()
+            ):
+                self._follow(message)
             case _:
                 super().on_receive(message)
         return None
+
+    def _follow(self, order: Start | BeginLameDuck | Reload | Stop) -> None:
+        """Do what the life of the server asks for."""
+        match order:
+            case RouteManager.Start():
+                self._gate.is_open = True
+                self._perform(self._mesh.start(pinned_accounts(self._server, self._config)))
+            case RouteManager.BeginLameDuck():
+                self._perform(self._mesh.begin_lame_duck())
+            case RouteManager.Reload(config, local):
+                self._reload(config, local)
+            case RouteManager.Stop():
+                self._mesh.stop()
 
     def _receive_event(self, event: Event) -> None:
         match event:
@@ -184,7 +228,7 @@ class RouteManager(Component):
                 self._perform(self._mesh.receive_opened(link, event.token, host, port))
             case Closed(link=link):
                 self._receive_closed(event)
-            case Greeting(link=link) | ErrReceived(link=link):
+            case Greeting(link=link) | ErrReceived(link=link) | PongReceived(link=link):
                 self._tell(link, LinkEvents((event,)))
             case Traced(link=link) if link in self._links:
                 log_traced(self._log_of(link), event)
@@ -209,7 +253,8 @@ class RouteManager(Component):
         del self._links[event.link]
 
     def _report_opened(self, link: LinkId) -> None:
-        route = next(route for route in self._mesh.routes if route.link == link)
+        route = self._mesh.find(link)
+        assert route is not None
         assert route.info is not None
         known = self._links[link]
         known.reported = ConnectionInfo(
@@ -220,11 +265,11 @@ class RouteManager(Component):
             port=route.port,
             name=route.info.server_name,
             version=route.info.version,
-            account="",
+            account=route.slot.account if route.slot else "",
         )
         self._server.report_opened(known.reported)
 
-    def _decide(self, link: LinkId, report: Claim | Introduce | Update) -> Sequence[MeshEffect]:
+    def _decide(self, link: LinkId, report: Report) -> Sequence[MeshEffect]:
         match report:
             case Claim(remote_id, cluster, is_dynamic):
                 return self._mesh.receive_claim(link, remote_id, cluster, is_dynamic=is_dynamic)
@@ -232,6 +277,37 @@ class RouteManager(Component):
                 return self._mesh.receive_introduction(link, info)
             case Update(info):
                 return self._mesh.receive_update(link, info)
+            case Answered():
+                return self._mesh.receive_answer(link)
+            case Compressed(shown):
+                connection = self._mesh.find(link)
+                if connection is not None:
+                    connection.compression = shown
+                return []
+            case Outdated():
+                return self._mesh.renew([link])
+
+    def _reload(self, config: RouteConfig, local: RouteInfo) -> None:
+        before, self._config = self._config, config
+        if config.permissions != before.permissions:
+            unused = self._permissions
+            self._permissions = permission_table(self._server, config)
+            self._server.plane.set_route_permissions(self._permissions)
+            if unused:
+                self._server.plane.drop_permissions(unused)
+        cluster = self._mesh.local
+        local = replace(
+            local, cluster=cluster.cluster, cluster_dynamic=cluster.cluster_dynamic, ldm=cluster.ldm
+        )
+        pinned = pinned_accounts(self._server, config)
+        self._perform(self._mesh.receive_reload(config.mesh, local, pinned))
+        if (config.compression_mode, config.rtt_thresholds_ns) != (
+            before.compression_mode,
+            before.rtt_thresholds_ns,
+        ):
+            self._compression = compression_of(self._server, config)
+            for link in tuple(self._links):
+                self._tell(link, PoolConnection.Reloaded(self._compression))
 
     def _perform(self, effects: Sequence[MeshEffect]) -> None:
         for effect in effects:
@@ -256,6 +332,9 @@ class RouteManager(Component):
                     self._set_info(local)
                 case LocalChanged(local):
                     self._set_info(local)
+                case Pin(accounts):
+                    plane = self._server.plane
+                    plane.pin_accounts([plane.add_account(name.encode()) for name in accounts])
                 case _:
                     self._perform_on_link(effect)
 
@@ -265,9 +344,11 @@ class RouteManager(Component):
                 self._greet(effect)
             case AcceptClaim(link):
                 self._tell(link, PoolConnection.ClaimAccepted())
-            case Admit(link):
-                self._tell(link, PoolConnection.Admitted())
+            case Admit(link, seat, local):
+                self._tell(link, PoolConnection.Admitted(seat, local, self._permissions))
                 self._report_opened(link)
+            case RepeatInterest(link):
+                self._server.plane.repeat_interest(link)
             case Gossip(link, data):
                 self._tell(link, PoolConnection.Tell(data))
             case Dismiss(link, reason, text):
@@ -278,14 +359,20 @@ class RouteManager(Component):
         known.actor = self.spawn(
             PoolConnection,
             name=f"rid-{known.rid}",
-            plane=self._server.plane,
+            server=self._server,
             link=effect.link,
-            machine=ConnectionMachine(local=effect.local, login=self._config.login, url=effect.url),
+            machine=ConnectionMachine(
+                local=effect.local,
+                login=self._config.login,
+                compression=self._compression,
+                url=effect.url,
+                account=effect.account,
+            ),
             report=partial(self._take_report, effect.link),
             log=self._log_of(effect.link),
         )
 
-    def _take_report(self, link: LinkId, report: Claim | Introduce | Update) -> None:
+    def _take_report(self, link: LinkId, report: Report) -> None:
         self.actor_ref.tell(RouteManager.Reported(link, report))
 
     def _dismiss(self, link: LinkId, reason: ClosedState, text: str) -> None:

@@ -1,0 +1,15 @@
+"""Rules for subjects, as they come out of a configuration."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from framework.dataplane.permissions import SubjectRules
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def subject_rules(block: Mapping[str, Any] | None) -> SubjectRules:
+    """Return what the value of a `subject_rules_option` comes to; None: all is allowed."""
+    return SubjectRules(allow=block["allow"], deny=block["deny"]) if block else SubjectRules()

@@ -1,0 +1,125 @@
+"""Which place a connection may take, once its server has introduced itself.
+
+Source: nats-server `route.go`, `processRouteInfo`, `addRoute`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from framework.wire.closed_state import ClosedState
+from framework_route.effect import Level
+from framework_route.limits import POOL_SIZE_MAX
+from framework_route.peer import Slot
+from framework_route.pool import PoolTerms, agree_on_pool
+
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from framework.wire.info import RouteInfo
+    from framework_route.peer import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a connection becomes no route."""
+
+    reason: ClosedState
+    text: str
+    level: Level = Level.ERROR
+    is_final: bool = False
+    """Dialing again would end the same way, until the peer is another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a connection belongs."""
+
+    slot: Slot
+    terms: PoolTerms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What this server demands of others."""
+
+    server_name: str
+    pool_size: int
+    """0 or less: no pools."""
+    is_strict: bool
+    """A peer with another pool size is refused."""
+    accounts: Container[str]
+    """That are known here."""
+
+
+def find_place(connection: Connection, info: RouteInfo, rules: Rules) -> Place | Refusal:
+    """Return the place of a connection, whether it is free or not, or what is against it.
+
+    Args:
+        connection: That has been introduced; one that we dialed knows its place already.
+        info: What its server says.
+        rules: Ours.
+    """
+    refusal = _refuse(info, rules)
+    if refusal is not None:
+        return refusal
+    terms = agree_on_pool(rules.pool_size, info)
+    wanted = connection.targets[0].slot if connection.targets else None
+    account = (wanted.account if wanted else "") if connection.is_dialed else info.route_account
+    if account:
+        return _place_of_account(account, info, terms, rules)
+    if not terms.size:
+        return Place(Slot(info.server_id), terms)
+    index = info.route_pool_idx
+    if connection.is_dialed and index:
+        return _violation(f"Route pool index should not be set but is set to {index}")
+    if not 0 <= index < terms.size:
+        return _violation(f"Invalid route pool index: {index} - pool size is {terms.size}")
+    return Place(wanted or Slot(info.server_id, index), terms)
+
+
+def gives_way(existing: Connection, newcomer: Connection, info: RouteInfo, own_id: str) -> bool:
+    """Tell whether the connection that has a place is closed in favour of a new one.
+
+    Two servers may dial each other at once. Where both are of our kind, what the one with the
+    lesser id has dialed stays, and both see it the same way. A nats-server with pools has given
+    the connection its place when it tells us which, so it would close ours. Whatever the peer has
+    answered on stays.
+    """
+    if newcomer.is_dialed or not existing.is_dialed or existing.is_confirmed:
+        return False
+    if info.pool_shared:
+        return info.server_id < own_id
+    return info.route_pool_size > 0
+
+
+def _refuse(info: RouteInfo, rules: Rules) -> Refusal | None:
+    """Return what is against any connection with a server."""
+    if info.server_name and info.server_name == rules.server_name:
+        text = f'Remote server has a duplicate name: "{info.server_name}"'
+        return Refusal(ClosedState.DUPLICATE_SERVER_NAME, text)
+    theirs = info.route_pool_size
+    if not 0 <= theirs <= POOL_SIZE_MAX:
+        return _violation(f"Invalid route pool size: {theirs}, more than {POOL_SIZE_MAX}")
+    if rules.is_strict and theirs != max(0, rules.pool_size):
+        return _violation(f"Mismatch route pool size: {max(0, rules.pool_size)} vs {theirs}")
+    return None
+
+
+def _place_of_account(
+    account: str, info: RouteInfo, terms: PoolTerms, rules: Rules
+) -> Place | Refusal:
+    if not terms.size:
+        text = (
+            f'Not possible to have a dedicated route for account "{account}" between those servers'
+        )
+        return Refusal(ClosedState.PROTOCOL_VIOLATION, text, Level.DEBUG, is_final=True)
+    if account not in rules.accounts:
+        text = f'No route for account "{account}"'
+        return Refusal(ClosedState.MISSING_ACCOUNT, text)
+    return Place(Slot(info.server_id, account=account), terms)
+
+
+def _violation(text: str) -> Refusal:
+    return Refusal(ClosedState.PROTOCOL_VIOLATION, text)

@@ -1,0 +1,91 @@
+"""The option `compression` of the block `cluster`.
+
+Source: nats-server `opts.go`, `parseCompression`; `server.go`,
+`validateAndNormalizeCompressionOption`.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from framework.topology import Kind, Node, Option, Reload
+from framework.topology.units import seconds_from_text
+from framework_route.compression import RTT_THRESHOLDS_NS
+from framework_route.limits import RTT_THRESHOLDS_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+COMPRESSION_MODE = "accept"
+"""Where none is configured: as the other server wants it."""
+
+_ALIASES = {
+    "on": "s2_fast", "enabled": "s2_fast", "true": "s2_fast",
+    "disabled": "off", "false": "off",
+    "auto": "s2_auto", "fast": "s2_fast", "better": "s2_better", "best": "s2_best",
+}  # fmt: skip
+
+
+def _block_from_mode(node: Node) -> Node:
+    """Take `compression: s2_fast`, or `on`, for a block with that mode."""
+    match node.value:
+        case bool() | str() as mode:
+            return node.with_value({"mode": Node(str(mode), node.place, node.key_place)})
+        case _:
+            return node
+
+
+def _settle_compression(
+    modes: Collection[str], values: dict[str, object]
+) -> Iterator[tuple[str, str]]:
+    """Check the mode and what it goes by, and put its proper name in place of another one."""
+    written = str(values["mode"])
+    values["mode"] = mode = _ALIASES.get(written.lower(), written.lower())
+    if mode not in modes:
+        yield "mode", f'unsupported compression mode "{written}"; there are {", ".join(modes)}'
+    texts = values["rtt_thresholds"]
+    assert isinstance(texts, tuple)
+    try:
+        values["rtt_thresholds"] = _rtt_thresholds(texts)
+    except ValueError as error:
+        yield "rtt_thresholds", str(error)
+
+
+def _rtt_thresholds(texts: Sequence[str]) -> tuple[int, ...]:
+    """Return thresholds in nanoseconds, the default ones where none are written.
+
+    Raises:
+        ValueError: They are not what nats-server takes.
+    """
+    found = [max(0, round(seconds_from_text(text) * 1e9)) for text in texts]
+    used = [threshold for threshold in found if threshold]
+    while found and not found[-1]:
+        found.pop()
+    if used != sorted(used):
+        raise ValueError("RTT thresholds should be in ascending order")
+    if len(found) > RTT_THRESHOLDS_MAX:
+        raise ValueError(f"expected no more than {RTT_THRESHOLDS_MAX} RTT thresholds")
+    if texts and not found:
+        raise ValueError("expected at least one RTT threshold that is not 0")
+    return tuple(found) or RTT_THRESHOLDS_NS
+
+
+def compression_option(modes: Collection[str]) -> Option:
+    """Return the option `compression`.
+
+    Args:
+        modes: Names of the modes that there are.
+    """
+    return Option(
+        name="compression", kind=Kind.BLOCK, normalize=_block_from_mode,
+        settle=partial(_settle_compression, modes), reload=Reload.LIVE,
+        help="How routes are compressed; other servers may want it otherwise",
+        options=(
+            Option(name="mode", kind=Kind.STRING, default=COMPRESSION_MODE, reload=Reload.LIVE,
+                   help="How much to compress; the mode alone may stand in place of the block"),
+            Option(name="rtt_thresholds", kind=Kind.STRINGS, default=(),
+                   aliases=("thresholds", "rtts", "rtt"), reload=Reload.LIVE,
+                   help="Round trips up to which `s2_auto` takes each level; 0 leaves one out"),
+        ),
+    )  # fmt: skip

@@ -1,0 +1,31 @@
+"""What a configuration comes to on this server, with what the server itself has configured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from framework_route.compression import Compression
+
+if TYPE_CHECKING:
+    from framework.spec import ServerContext
+    from framework_route.config import RouteConfig
+
+
+def pinned_accounts(server: ServerContext, config: RouteConfig) -> tuple[str, ...]:
+    """Return the accounts that get connections of their own, which takes a pool.
+
+    Source: nats-server `server.go`, `configureAccounts`: the system account is one of them.
+    """
+    system = server.accounts.system_account
+    accounts = dict.fromkeys((*config.accounts, *([system] if system else [])))
+    return tuple(accounts) if config.mesh.pool_size > 0 else ()
+
+
+def compression_of(server: ServerContext, config: RouteConfig) -> Compression:
+    """Return what this server wants of compression."""
+    return Compression("off", server.compression_modes, config.rtt_thresholds_ns)
+
+
+def permission_table(server: ServerContext, config: RouteConfig) -> int:
+    """Return the number of the table that says which subjects cross routes; 0: all do."""
+    return server.plane.add_permissions(config.permissions) if config.permissions else 0

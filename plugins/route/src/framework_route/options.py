@@ -1,0 +1,161 @@
+"""The options of the block `cluster`: what users may write.
+
+Source: nats-server `opts.go`, `parseCluster`, `overrideCluster`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from framework.topology import (
+    ConfigSection,
+    Kind,
+    Option,
+    Reload,
+    subject_rules_option,
+    tls_option,
+)
+from framework.topology.units import join_address, split_listen_url
+from framework_route.compression_option import compression_option
+from framework_route.limits import POOL_SIZE_MAX
+from framework_route.url import parse_route_url
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+AUTH_TIMEOUT_S = 2.0
+POOL_SIZE = 3
+
+
+def _cluster_from_flag(text: str) -> Mapping[str, object]:
+    """Read `-cluster nats://user:password@host:port`; without a login, a file's counts no more."""
+    host, port, user, password = split_listen_url(text)
+    login = {"user": user, "password": password}
+    return {"listen": join_address(host, port), "authorization": login}
+
+
+def _check_name(name: object) -> str | None:
+    return "cluster name cannot contain spaces" if " " in str(name) else None
+
+
+def _check_routes(urls: object) -> str | None:
+    assert isinstance(urls, tuple)
+    for url in urls:
+        try:
+            parse_route_url(url)
+        except ValueError as error:
+            return f"{error}; expected a URL such as nats-route://host:6222"
+    return None
+
+
+def _settle(values: dict[str, object]) -> Iterator[tuple[str, str]]:
+    if values["routes"] and values["port"] is None:
+        yield "routes", "solicited routes require cluster capabilities: set `port` or `listen`"
+    pool_size = values["pool_size"]
+    if values["accounts"] and isinstance(pool_size, int) and pool_size < 0:
+        yield "pool_size", "pool_size cannot be negative if pinned accounts are specified"
+
+
+def _settle_authorization(values: dict[str, object]) -> Iterator[tuple[str, str]]:
+    if values["password"] and not values["user"]:
+        yield "password", "needs a user"
+    if str(values["password"] or "").startswith(("$2a$", "$2b$", "$2y$")):
+        yield "password", "bcrypted passwords of routes are not available yet"
+
+
+_AUTHORIZATION = (
+    Option(name="user", kind=Kind.STRING, reload=Reload.LIVE, default="",
+           help="Name that other servers must give",
+           aliases=("username",)),
+    Option(name="password", kind=Kind.STRING, reload=Reload.LIVE, default="",
+           help="Password that belongs to the user",
+           aliases=("pass",), secret=True),
+    Option(name="timeout", kind=Kind.DURATION, reload=Reload.LIVE, default=AUTH_TIMEOUT_S,
+           minimum=0.001,
+           help="How long another server may take to become a route"),
+    Option(name="permissions", kind=Kind.FREE,
+           help="Without effect, as in nats-server", aliases=("default_permissions",)),
+    Option(name="users", kind=Kind.FREE, help="One user only",
+           refusal="Cluster authorization does not allow multiple users"),
+    Option(name="token", kind=Kind.STRING, help="A user and a password only",
+           refusal="Cluster authorization does not support tokens"),
+    Option(name="auth_callout", kind=Kind.FREE, help="A user and a password only",
+           aliases=("auth_hook",), refusal="Cluster authorization does not support callouts"),
+)  # fmt: skip
+
+_PERMISSIONS = (
+    subject_rules_option(
+        "import", ("publish", "pub"), "Subjects that this server wants from others"),
+    subject_rules_option(
+        "export", ("subscribe", "sub"), "Subjects that this server lets others have"),
+    Option(name="allow_responses", kind=Kind.FREE, aliases=("publish_allow_responses",),
+           help="Routes have no answers to allow",
+           refusal="Cluster permissions do not support dynamic responses"),
+)  # fmt: skip
+
+_OPTIONS = (
+    Option(name="name", kind=Kind.STRING, default="", flags=("cluster_name",), check=_check_name,
+           help="Name of the cluster; made up, and given up for another one, if not set"),
+    Option(name="listen", kind=Kind.LISTEN, flags=("cluster", "cluster_listen"),
+           flag_reader=_cluster_from_flag,
+           help="Where other servers connect: host:port or a port; sets host and port"),
+    Option(name="host", kind=Kind.STRING, default="0.0.0.0", aliases=("net",),  # noqa: S104
+           help="Address that other servers connect to"),
+    Option(name="port", kind=Kind.PORT,
+           help="Port that other servers connect to; without one there are no routes"),
+    Option(name="routes", kind=Kind.URLS, reload=Reload.LIVE, default=(), flags=("routes",),
+           check=_check_routes,
+           help="Servers of the cluster to connect to; they tell of the others"),
+    Option(name="authorization", kind=Kind.BLOCK, reload=Reload.LIVE, options=_AUTHORIZATION,
+           settle=_settle_authorization, help="What other servers must prove"),
+    Option(name="advertise", kind=Kind.STRING, reload=Reload.LIVE, default="",
+           aliases=("cluster_advertise",),
+           flags=("cluster_advertise",),
+           help="host:port that other servers are told to connect to"),
+    Option(name="no_advertise", kind=Kind.BOOL, reload=Reload.LIVE, default=False,
+           flags=("no_advertise",),
+           help="Tell clients nothing of the servers of the cluster"),
+    Option(name="connect_retries", kind=Kind.INT, reload=Reload.LIVE, default=0, minimum=0,
+           unit="attempts",
+           flags=("connect_retries",),
+           help="Further attempts to connect to a server known by others"),
+    Option(name="connect_backoff", kind=Kind.BOOL, reload=Reload.LIVE, default=False,
+           help="Double the time between attempts to connect, up to 30s"),
+    Option(name="ping_interval", kind=Kind.DURATION, default=None, minimum=0.001,
+           reload=Reload.LIVE,
+           help="How often routes are pinged, at least every 30s; as clients, if not set"),
+    Option(name="ping_max", kind=Kind.INT, default=None, minimum=1, reload=Reload.LIVE,
+           help="Unanswered PINGs after which a route is given up; as for clients, if not set"),
+    Option(name="write_deadline", kind=Kind.DURATION, default=None, minimum=0.001,
+           reload=Reload.LIVE,
+           help="How long a route may take nothing of what waits; as clients, if not set"),
+    Option(name="write_timeout", kind=Kind.STRING, default="default",
+           choices=("default", "close", "retry"), reload=Reload.LIVE,
+           help="Whether a route that is too slow is closed, or tried again as by default"),
+    Option(name="pool_size", kind=Kind.INT, default=POOL_SIZE, zero_is_default=True,
+           minimum=-1, maximum=POOL_SIZE_MAX, unit="connections", reload=Reload.LIVE,
+           help="Connections to each server, which share the accounts; -1: one, without a pool"),
+    Option(name="strict_pool_size", kind=Kind.BOOL, default=False, reload=Reload.LIVE,
+           help="Refuse a server with another pool size; else the larger one counts"),
+    Option(name="accounts", kind=Kind.STRINGS, default=(), reload=Reload.LIVE,
+           help="Accounts with a connection of their own to each server"),
+    Option(name="permissions", kind=Kind.BLOCK, reload=Reload.LIVE, options=_PERMISSIONS,
+           help="Which subjects cross routes; all, if not set"),
+    tls_option("TLS between the servers; each shows its certificate to the other"),
+)  # fmt: skip
+
+
+def cluster_section(modes: Collection[str]) -> ConfigSection:
+    """Return the block `cluster`.
+
+    Args:
+        modes: Names of the modes of compression that there are.
+    """
+    return ConfigSection(
+        name="cluster",
+        plugin="route",
+        help="Routes to the other servers of the cluster",
+        options=(*_OPTIONS, compression_option(modes)),
+        settle=_settle,
+        reload=Reload.RESTART,
+    )

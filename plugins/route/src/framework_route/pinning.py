@@ -1,0 +1,105 @@
+"""Which accounts have connections of their own, and how a reload changes that while routes live.
+
+An account that is to move is first announced on the connection that carries it, so that a server
+like nats-server lets go of it there; then its own connection is dialed, and interest begins anew on
+that one. Whatever account a server asks a connection for gets one, so one of two servers that has
+been reloaded is enough.
+
+Source: nats-server `reload.go`, `reloadClusterPoolAndAccounts`; `route.go`, `processRouteInfo`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from framework.wire.document import build_document
+from framework.wire.info import RouteInfo, info_line
+from framework_route.effect import Gossip, Level, Noted, Wait
+from framework_route.limits import PIN_CONFIRMATION_S
+from framework_route.peer import Slot
+from framework_route.pool import pool_index_of
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Sequence
+
+    from framework_route.effect import MeshEffect
+    from framework_route.peer import Connection, Peer
+
+
+@dataclass(frozen=True, slots=True)
+class _Announced:
+    """An account that a peer was told of, and that is dialed when it has answered."""
+
+    slot: Slot
+    request_id: str
+
+
+class Pins:
+    """The pinned accounts; none at first.
+
+    Args:
+        known: The accounts of this server.
+    """
+
+    def __init__(self, known: Container[str]) -> None:
+        self._accounts: tuple[str, ...] = ()
+        self._known = known
+        self._announced: dict[int, _Announced] = {}
+
+    @property
+    def accounts(self) -> tuple[str, ...]:
+        """Return all that are configured."""
+        return self._accounts
+
+    def wanted(self) -> Sequence[str]:
+        """Return the accounts that are to have a connection to every server with a pool."""
+        return [account for account in self._accounts if account in self._known]
+
+    def receive_requested(self, connection: Connection, info: RouteInfo) -> Sequence[MeshEffect]:
+        """Answer a peer that will open a connection for an account."""
+        if info.route_account not in self._known:
+            event = 'Error looking up account "{account}"'
+            return [Noted(Level.ERROR, event, {"account": info.route_account})]
+        answer = info_line(build_document(replace(info, route_account="")))
+        return [Gossip(connection.link, answer)]
+
+    def replace(self, accounts: tuple[str, ...]) -> tuple[Sequence[str], Sequence[str]]:
+        """Follow another list; return the accounts that came, and those that went."""
+        before, self._accounts = self._accounts, accounts
+        added = [account for account in self.wanted() if account not in before]
+        return added, [account for account in before if account not in accounts]
+
+    def announce(self, peer: Peer, account: str, token: int) -> Sequence[MeshEffect]:
+        """Tell a peer that an account is about to have a connection of its own.
+
+        Args:
+            peer: With a pool.
+            account: Pinned here already.
+            token: Of the time that it has for its answer.
+        """
+        remote_id = peer.main.remote_id
+        request_id = f"{account}.{token}"
+        self._announced[token] = _Announced(Slot(remote_id, account=account), request_id)
+        carrier = Slot(remote_id, pool_index_of(account, peer.terms.assigned_size))
+        info = RouteInfo(
+            route_pool_size=peer.terms.assigned_size,
+            route_account=account,
+            route_acc_add_reqid=request_id,
+        )
+        line = info_line(build_document(info))
+        link = peer.connections.get(carrier, peer.main).link
+        return [Gossip(link, line), Wait(token, PIN_CONFIRMATION_S)]
+
+    def receive_answer(self, remote_id: str, request_id: str) -> Slot | None:
+        """Return what may be dialed now that a peer has answered; None: nobody has asked it."""
+        for token, each in self._announced.items():
+            if each.slot.remote_id == remote_id and each.request_id == request_id:
+                del self._announced[token]
+                return each.slot
+        return None
+
+    def receive_timer(self, token: int) -> Slot | None:
+        """Return what may be dialed although the peer has not answered in time."""
+        late = self._announced.pop(token, None)
+        return late.slot if late else None
