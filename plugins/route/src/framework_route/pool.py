@@ -41,9 +41,9 @@ def agree_on_pool(own_size: int, info: RouteInfo) -> PoolTerms:
     return PoolTerms(size, size if info.pool_shared else info.route_pool_size)
 
 
-def pool_index_of(account: str, size: int) -> int:
+def pool_index_of(account: str, pool_size: int) -> int:
     """Return which connection of a pool carries an account: FNV-1a of its name; 0-based."""
     value = _FNV_OFFSET
     for byte in account.encode("utf-8", "surrogateescape"):
         value = (value ^ byte) * _FNV_PRIME & 0xFFFF_FFFF
-    return value % size
+    return value % pool_size
