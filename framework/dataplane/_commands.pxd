@@ -33,6 +33,7 @@ cdef enum Verb:
     PIN_ACCOUNTS
     SET_ROUTE_PERMISSIONS
     REPEAT_INTEREST
+    SET_CODING
     SHELL_VERBS = 100
     # Verbs from here on are of a plane with sockets.
 

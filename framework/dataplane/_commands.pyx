@@ -5,6 +5,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from framework.dataplane._accounts cimport account_new, account_remove
+from framework.dataplane._coding cimport coding_begin, coding_wake
 from framework.dataplane._delivery cimport link_doom, link_info, link_say, record_chars, record_new, subscription_drop
 from framework.dataplane._events cimport SubscriptionRecord
 from framework.dataplane._info cimport info_set, names_set
@@ -23,6 +24,7 @@ from framework.dataplane._violations cimport SUBSCRIPTION_ENDED, violation_say
 from framework.sublist._sublist cimport Interest, sublist_touch
 from framework.dataplane._streams cimport shadows_add
 from framework.dataplane._tables cimport tables_set
+from framework.wire._s2 cimport S2Level
 
 cdef enum:
     SECOND_NS = 1000000000
@@ -58,11 +60,19 @@ cdef void _resume(State* state, Link* link) noexcept nogil:
     cdef size_t room
     link.parked = 0
     link.greeted = 1
-    if link_window(state, link, &room) == NULL:
+    if link.coding != NULL:
+        coding_wake(state, link)
+    elif link_window(state, link, &room) == NULL:
         return
-    link_received(state, link, 0)
+    else:
+        link_received(state, link, 0)
     if not link.parked and not link.doomed and state.shell.watch != NULL:
         state.shell.watch(state.shell.self, link)
+
+
+cdef void _set_coding(State* state, Link* link, S2Level level) noexcept nogil:
+    if (link.parked or link.coding != NULL) and not coding_begin(state, link, level):
+        link_doom(state, link, READ_ERROR, False, "no memory")
 
 
 cdef void _check_subscriptions(State* state, Link* link) noexcept nogil:
@@ -376,6 +386,8 @@ cdef void command_apply(State* state, Command* command) noexcept nogil:
             _resume_client(state, link, command)
         elif command.verb == SET_CLIENT:
             _set_client(state, link, command)
+        elif command.verb == SET_CODING:
+            _set_coding(state, link, <S2Level> command.number)
         elif command.verb == RESUME:
             _resume(state, link)
         elif command.verb == REGISTER_ROUTE:

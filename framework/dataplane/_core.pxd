@@ -48,3 +48,5 @@ cdef class Core:
     cdef bytes _indexes(self, accounts)
     cdef object _check_permissions(self, permissions)
     cdef object _feed_parked(self, Link* link, const char* at, size_t count)
+    cdef object _feed_coded(self, Link* link, const char* at, size_t count)
+    cdef void _go_on(self) noexcept nogil

@@ -14,10 +14,12 @@ from libc.string cimport memcpy
 from framework.dataplane._commands cimport (
     ADD_ACCOUNT, ANNOUNCE_INFO, ASK_LINKS, ASK_SUBSCRIPTIONS, CLOSE, CONFIRM, FLAG_ACCOUNT_OMITTED, FLAG_ALL_ACCOUNTS, FLAG_ECHO,
     FLAG_HEADERS, FLAG_NO_RESPONDERS, FLAG_PEDANTIC, FLAG_TRACES, FLAG_VERBOSE, KEEP_PERMISSIONS, PIN_ACCOUNTS, PUBLISH, REGISTER_ROUTE,
-    REMOVE_ACCOUNT, REPEAT_INTEREST, RESUME, RESUME_CLIENT, SEND, SET_CLIENT, SET_CLIENT_INFO, SET_INFO, SET_LIMITS, SET_NAMES,
+    REMOVE_ACCOUNT, REPEAT_INTEREST, RESUME, RESUME_CLIENT, SEND, SET_CLIENT, SET_CLIENT_INFO, SET_CODING, SET_INFO, SET_LIMITS, SET_NAMES,
     SET_NONCES, SET_ROUTE_PERMISSIONS, SET_TABLES, SET_TRACE, SHELL_VERBS, SUBSCRIBE_SINK, UNSUBSCRIBE_SINK, WATCH_INTEREST, ClientTerms,
     RouteTerms, command_apply, command_chars,
 )
+from framework.dataplane._coding cimport coding_flush, coding_waits
+from framework.dataplane._decoding cimport coded_go_on, coded_received, coded_window
 from framework.dataplane._events cimport event_made
 from framework.dataplane._interest cimport is_valid_subject
 from framework.dataplane._links cimport (
@@ -42,7 +44,7 @@ from array import array
 from collections.abc import Sequence
 
 from framework.dataplane.limits import PlaneLimits
-from framework.dataplane.link import LinkKind
+from framework.dataplane.link import Coding, LinkKind
 from framework.dataplane.permissions import Permissions
 from framework.dataplane.sink import Overflow
 from framework.dataplane.tables import AccountTables
@@ -387,6 +389,16 @@ cdef class Core:
         """Send raw protocol lines."""
         self._post(self._order(SEND, link, 0, 0, data))
 
+    def set_coding(self, link: int, coding: Coding) -> None:
+        """Compress what a link is sent from now on, and read what it sends as S2; or only compress it in another way.
+
+        Args:
+            link: Parked: what it was told before goes out plain, what it sent behind its greeting is coded. One that is coded
+                already changes with its next flush. Nothing happens to any other.
+            coding: How its output is compressed; a stream of its own for each flush.
+        """
+        self._post(self._order(SET_CODING, link, Coding(coding), 0, b""))
+
     def close(self, link: int, reason: ClosedState, last_words: bytes = b"") -> None:
         """End a link; what waits for it and `last_words` are tried once more."""
         self._post(self._order(CLOSE, link, reason, 0, last_words))
@@ -630,7 +642,7 @@ cdef class Core:
         return link.id
 
     def feed(self, link: int, data: bytes, now_ns: int) -> None:
-        """Let a link have sent `data`; what comes after its end is ignored."""
+        """Let a link have sent `data`; what comes after its end is ignored. Of coded input, a turn handles 256 KiB of plain bytes."""
         cdef Link* to = link_of(self.state, link)
         cdef const char* at = data
         cdef size_t left = len(data)
@@ -638,6 +650,9 @@ cdef class Core:
         cdef char* window
         self.state.now_ns = now_ns
         while to != NULL and left:
+            if to.coding != NULL:
+                self._feed_coded(to, at, left)
+                return
             if to.parked:
                 self._feed_parked(to, at, left)
                 return
@@ -662,20 +677,52 @@ cdef class Core:
             raise MemoryError
         memcpy(link.left, <const char*> kept, len(kept))
         link.left_length = <uint32_t> len(kept)
+        link.wire_in_bytes += count
+
+    cdef object _feed_coded(self, Link* link, const char* at, size_t count):
+        """Keep what a coded link sends, and handle as much of it as a turn may."""
+        cdef bint waits = coding_waits(link)
+        cdef size_t room, part
+        cdef char* window
+        while count:
+            window = coded_window(self.state, link, &room)
+            if window == NULL:
+                raise MemoryError
+            part = min(count, room)
+            memcpy(window, at, part)
+            coded_received(self.state, link, part)
+            at += part
+            count -= part
+        if not waits:
+            coded_go_on(self.state, link, READ_BLOCK_BYTES)
 
     def hang_up(self, link: int) -> None:
         """Let the peer have closed its end."""
         cdef Link* gone = link_of(self.state, link)
+        while gone != NULL and gone.ready:
+            self._go_on()
         if gone != NULL:
             link_hung_up(self.state, gone, 0)
 
     def turn(self, now_ns: int) -> None:
-        """Apply what was posted, look at the clocks, end what is doomed, hand over events."""
+        """Apply what was posted, look at the clocks, go on with coded input, end what is doomed, hand over events."""
         self.begin_turn(now_ns)
+        self._go_on()
         self.end_turn()
 
+    cdef void _go_on(self) noexcept nogil:
+        """Let each link that has more input than one turn may handle go on with it once."""
+        cdef Link* link = self.state.ready
+        cdef Link* following
+        self.state.ready = NULL
+        while link != NULL:
+            following = link.next_ready
+            link.ready = 0
+            coded_go_on(self.state, link, READ_BLOCK_BYTES)
+            link = following
+
     def take_output(self, link: int) -> bytes:
-        """Return and forget what waits to be sent on a link; of a link that has ended, its last words."""
+        """Return and forget what waits to be sent on a link, coded if it is; of a link that has ended, its last words."""
         cdef uint32_t slot = <uint32_t> <uint64_t> link
         cdef Link* of
         cdef Segment* segment
@@ -692,6 +739,8 @@ cdef class Core:
             free(taken)
             return words
         of = self.state.slots[slot]
+        if not coding_flush(self.state, of):
+            raise MemoryError
         parts = []
         segment = of.output_head
         while segment != NULL:

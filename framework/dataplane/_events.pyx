@@ -36,7 +36,7 @@ cdef bytes _text(Record* record):
 cdef object _row_made(Row* row):
     return LinkRow(
         row.link, KINDS[row.kind], row.cid, row.host.decode(), row.port, row.opened_ns, row.received_ns, row.rtt_ns, row.pending,
-        row.in_msgs, row.in_bytes, row.out_msgs, row.out_bytes, row.subscriptions, row.stalls,
+        row.in_msgs, row.in_bytes, row.out_msgs, row.out_bytes, row.subscriptions, row.stalls, row.wire_in_bytes, row.wire_out_bytes,
     )
 
 

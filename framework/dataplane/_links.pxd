@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from framework.dataplane._state cimport Limits, Link, LinkKindC, Row, State
+from framework.dataplane._state cimport Block, Limits, Link, LinkKindC, Row, State
 
 
 cdef State* state_new(Limits* limits, uint64_t seed) noexcept nogil
@@ -14,6 +14,7 @@ cdef Link* link_of(State* state, uint64_t id) noexcept nogil
 cdef void link_row(Link* link, Row* row) noexcept nogil
 cdef char* link_window(State* state, Link* link, size_t* room) noexcept nogil
 cdef void link_received(State* state, Link* link, size_t length) noexcept nogil
+cdef char* link_parse(State* state, Link* link, char* at, char* end, Block* block, size_t length, bint last) noexcept nogil
 cdef void link_hung_up(State* state, Link* link, int error) noexcept nogil
 cdef void link_register(State* state, Link* link) noexcept nogil
 cdef void link_ping(State* state, Link* link, int64_t next_ns) noexcept nogil

@@ -12,6 +12,7 @@ from framework.dataplane._answers cimport answers_gone, answers_tick
 from framework.dataplane._delivery cimport (
     is_python_behind, link_cut_off, link_doom, link_info, link_say, random_next, record_chars, record_new, subscription_drop,
 )
+from framework.dataplane._coding cimport coder_free, coding_end, coding_flush, coding_wake
 from framework.dataplane._nonces cimport nonce_give
 from framework.dataplane._message_trace cimport traced_route, traced_subscription
 from framework.dataplane._output cimport (
@@ -121,6 +122,7 @@ cdef void state_free(State* state) noexcept nogil:
     table_clear(&state.sids)
     accounts_free(state)
     permissions_free(state)
+    coder_free(state)
     free(state.slots)
     free(state.generations)
     free(state.free_slots)
@@ -268,6 +270,8 @@ cdef void link_row(Link* link, Row* row) noexcept nogil:
     row.out_bytes = link.out_bytes
     row.subscriptions = link.subscription_count
     row.stalls = link.stalls
+    row.wire_in_bytes = link.wire_in_bytes
+    row.wire_out_bytes = link.wire_out_bytes
     row.port = link.port
     memcpy(row.host, link.host, sizeof(row.host))
 
@@ -344,9 +348,8 @@ cdef void link_received(State* state, Link* link, size_t length) noexcept nogil:
     cdef Block* block = state.read_block
     cdef char* at
     cdef char* end
-    cdef size_t need = 0
-    cdef int64_t out_before = state.totals.out_bytes
-    cdef int64_t records_before = state.record_bytes
+    if link.coding == NULL:
+        link.wire_in_bytes += length
     if length:
         link.received_ns = state.now_ns
     if link.big != NULL:
@@ -361,14 +364,27 @@ cdef void link_received(State* state, Link* link, size_t length) noexcept nogil:
         at = block_chars(block)
         end = at + link.left_length + length
         block.users += 1
+    link_parse(state, link, at, end, block, length, True)
+    block_drop(state, block)
+
+
+cdef char* link_parse(State* state, Link* link, char* at, char* end, Block* block, size_t length, bint last) noexcept nogil:
+    """Let the parser work, then see who must wait for whom; return the first byte that was not handled.
+
+    Args:
+        length: Bytes of it that are new.
+        last: No more of it follows in the block, so what is incomplete is kept; but for a coded link that was parked.
+    """
+    cdef size_t need = 0
+    cdef int64_t out_before = state.totals.out_bytes
+    cdef int64_t records_before = state.record_bytes
     state.stalled_by = NULL
     state.stalled_sink = NULL
     at = parse(state, link, at, end, block, &need)
-    if not link.doomed and not _keep(state, link, at, end - at, need):
+    if last and not link.doomed and not (link.parked and link.coding != NULL) and not _keep(state, link, at, end - at, need):
         link_doom(state, link, READ_ERROR, False, "no memory")
-    block_drop(state, block)
     if link.doomed:
-        return
+        return at
     if length:
         link.amplification = (state.totals.out_bytes - out_before) // <int64_t> length
     if link.kind == CLIENT and <int64_t> link.pending > state.limits.max_pending:
@@ -381,6 +397,7 @@ cdef void link_received(State* state, Link* link, size_t length) noexcept nogil:
         _pause(state, link)
     elif link.parked and state.shell.watch != NULL:
         state.shell.watch(state.shell.self, link)
+    return at
 
 
 cdef void link_hung_up(State* state, Link* link, int error) noexcept nogil:
@@ -415,6 +432,7 @@ cdef void links_unpause(State* state) noexcept nogil:
                 continue
         link.paused = 0
         state.paused_count -= 1
+        coding_wake(state, link)
         if state.shell.watch != NULL:
             state.shell.watch(state.shell.self, link)
 
@@ -497,9 +515,13 @@ cdef void _leave_dirty(State* state, Link* link) noexcept nogil:
 
 cdef void _keep_farewell(State* state, Link* link) noexcept nogil:
     """Keep the last words of a link for `Core.take_output`."""
-    cdef Farewell* farewell = <Farewell*> malloc(sizeof(Farewell) + link.pending)
-    cdef Segment* segment = link.output_head
+    cdef Farewell* farewell
+    cdef Segment* segment
     cdef char* at
+    if not coding_flush(state, link):
+        return
+    farewell = <Farewell*> malloc(sizeof(Farewell) + link.pending)
+    segment = link.output_head
     if farewell == NULL:
         return
     farewell.link = link.id
@@ -551,6 +573,7 @@ cdef void _bury(State* state, Link* link) noexcept nogil:
     else:
         state.totals.routes -= 1
     output_discard(state, link)
+    coding_end(state, link)
     if link.big != NULL:
         block_drop(state, link.big)
     free(link.left)

@@ -10,8 +10,10 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
 
+from framework.dataplane._coding cimport coding_encode, coding_settle, coding_waits
 from framework.dataplane._commands cimport SHELL_VERBS, command_chars
 from framework.dataplane._core cimport Core
+from framework.dataplane._decoding cimport coded_go_on, coded_received, coded_window
 from framework.dataplane._delivery cimport link_doom, link_info, record_chars, record_new
 from framework.dataplane._links cimport (
     link_hung_up, link_of, link_open, link_received, link_row, link_window, links_bury,
@@ -228,17 +230,28 @@ cdef bint _random(void* self, char* into, size_t count) noexcept nogil:
 
 
 cdef bint _send(Loop* loop, Link* link) noexcept nogil:
-    """Write what waits, until there is no more or the socket is full; False: the socket failed."""
+    """Write what waits, until there is no more or the socket is full; of a coded link, one stream. False: the socket failed."""
     cdef iovec parts[PARTS_MAX]
     cdef Segment* segment
     cdef int count
-    cdef size_t total
+    cdef size_t total, ready
     cdef ssize_t sent
+    cdef bint encoded = False
     while link.pending:
+        ready = link.pending
+        if link.coding != NULL:
+            if link.coding.coded == 0:
+                if encoded:
+                    # It took it all. Others have their turn before it gets more.
+                    return True
+                if not coding_encode(loop.state, link):
+                    return False
+                encoded = True
+            ready = link.coding.coded
         segment = link.output_head
         count = 0
         total = 0
-        while segment != NULL and count < PARTS_MAX:
+        while total < ready and count < PARTS_MAX:
             parts[count].iov_base = segment.chars
             parts[count].iov_len = segment.length
             total += segment.length
@@ -250,8 +263,16 @@ cdef bint _send(Loop* loop, Link* link) noexcept nogil:
         if sent > 0:
             output_sent(loop.state, link, sent)
         if sent < <ssize_t> total:
+            if link.coding != NULL:
+                coding_settle(loop.state, link)
             return True
     return True
+
+
+cdef void _send_last(Loop* loop, Link* link) noexcept nogil:
+    """Write all that waits, as far as the socket takes it at once."""
+    while _send(loop, link) and link.coding != NULL and link.coding.coded == 0 and link.pending:
+        pass
 
 
 cdef void _flush(Loop* loop) noexcept nogil:
@@ -277,7 +298,7 @@ cdef void _bury(void* self, Link* link) noexcept nogil:
     if link.fd < 0:
         return
     if link.last_words and link.pending:
-        _send(loop, link)
+        _send_last(loop, link)
     poller_forget(&loop.poller, link.fd)
     close(link.fd)
     link.fd = -1
@@ -360,17 +381,41 @@ cdef size_t _budget(Loop* loop, Link* link) noexcept nogil:
     return budget
 
 
+cdef void _read_coded(Loop* loop, Link* link) noexcept nogil:
+    """Let the core go on with what a coded link has sent; only when it has nothing there, read once before."""
+    cdef size_t room
+    cdef ssize_t count
+    cdef char* window
+    if not coding_waits(link):
+        window = coded_window(loop.state, link, &room)
+        if window == NULL:
+            link_hung_up(loop.state, link, 1)
+            return
+        count = socket_receive(link.fd, window, min(room, _budget(loop, link)))
+        if count == 0 or count == -2:
+            link_hung_up(loop.state, link, count == -2)
+        if count <= 0:
+            return
+        link.hot = <size_t> count >= READ_SHARED
+        coded_received(loop.state, link, count)
+    coded_go_on(loop.state, link, _budget(loop, link))
+
+
 cdef void _read(Loop* loop, Link* link) noexcept nogil:
     """Read once and let the core work on it."""
     cdef size_t room
     cdef size_t budget
     cdef ssize_t count
     cdef char* window
+    link.ready = 0
     if link.doomed or link.parked or link.paused:
         return
     if loop.last_active != link.id:
         loop.last_active = link.id
         loop.shared_ns = loop.state.now_ns
+    if link.coding != NULL:
+        _read_coded(loop, link)
+        return
     window = link_window(loop.state, link, &room)
     if window == NULL:
         link_hung_up(loop.state, link, 1)
@@ -438,6 +483,17 @@ cdef void _put_off(Loop* loop, Link* link) noexcept nogil:
     loop.busy_count += 1
 
 
+cdef void _put_ready(Loop* loop) noexcept nogil:
+    """Go on at the end of the turn with the coded links that the last one left something of."""
+    cdef Link* link = loop.state.ready
+    cdef Link* following
+    loop.state.ready = NULL
+    while link != NULL:
+        following = link.next_ready
+        _put_off(loop, link)
+        link = following
+
+
 cdef void _drain_wakes(Loop* loop, int count) noexcept nogil:
     """Take the bytes of who woke the loop; before the commands are taken, or a byte could stand for one that nobody looks at."""
     cdef char drained[64]
@@ -469,6 +525,9 @@ cdef void _handle(Loop* loop, uint64_t tag, int ready) noexcept nogil:
     if ready & POLL_READ:
         if link.parked or link.paused:
             _watch(loop, link)
+        elif link.ready:
+            # Its turn comes without it being read.
+            pass
         elif link.hot:
             _put_off(loop, link)
         else:
@@ -477,6 +536,8 @@ cdef void _handle(Loop* loop, uint64_t tag, int ready) noexcept nogil:
 
 cdef int _wait_ms(Loop* loop) noexcept nogil:
     cdef int at
+    if loop.state.ready != NULL:
+        return 0
     if loop.state.paused_count:
         return PAUSE_WAIT_MS
     for at in range(LISTENERS_MAX):
@@ -735,6 +796,7 @@ cdef class Plane(Core):
                 break
             _rested(loop)
             loop.busy_count = 0
+            _put_ready(loop)
             for at in range(count):
                 _handle(loop, loop.poller.events[at].tag, loop.poller.events[at].ready)
             _flush(loop)

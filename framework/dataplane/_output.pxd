@@ -49,20 +49,28 @@ cdef inline void block_drop(State* state, Block* block) noexcept nogil:
         free(block)
 
 
-cdef inline bint output_segment(State* state, Link* link, Block* block, char* chars, size_t length) noexcept nogil:
-    """Let `length` bytes of a block follow what waits; the block gets a user more."""
+cdef inline Segment* segment_new(State* state, Block* block, char* chars, size_t length) noexcept nogil:
+    """Return a segment for `length` bytes of a block, which gets a user more; NULL: no memory."""
     cdef Segment* segment = state.segments
     if segment != NULL:
         state.segments = segment.next
     else:
         segment = <Segment*> malloc(sizeof(Segment))
         if segment == NULL:
-            return False
+            return NULL
     block.users += 1
     segment.next = NULL
     segment.block = block
     segment.chars = chars
     segment.length = length
+    return segment
+
+
+cdef inline bint output_segment(State* state, Link* link, Block* block, char* chars, size_t length) noexcept nogil:
+    """Let `length` bytes of a block follow what waits; the block gets a user more."""
+    cdef Segment* segment = segment_new(state, block, chars, length)
+    if segment == NULL:
+        return False
     if link.output_tail == NULL:
         link.output_head = segment
     else:
@@ -122,6 +130,9 @@ cdef inline void output_sent(State* state, Link* link, size_t length) noexcept n
     """Forget the first `length` bytes of what waits: they were sent."""
     cdef Segment* head
     link.pending -= length
+    link.wire_out_bytes += length
+    if link.coding != NULL:
+        link.coding.coded -= length
     link.written_ns = state.now_ns
     while length:
         head = link.output_head
@@ -155,4 +166,6 @@ cdef inline void output_discard(State* state, Link* link) noexcept nogil:
         block_drop(state, link.write_block)
         link.write_block = NULL
         link.write_at = link.write_end = NULL
+    if link.coding != NULL:
+        link.coding.coded = 0
     link.pending = 0

@@ -5,6 +5,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from framework.sublist._sublist cimport Interest, Match, SublistState
 from framework.sublist._table cimport Key, Table
 from framework.sublist._transform cimport Transform
+from framework.wire._s2 cimport S2Encoder, S2Level
 
 
 cdef enum:
@@ -397,6 +398,34 @@ cdef struct Replies:
     Reply* last
 
 
+cdef struct Coding:
+    # Of a link whose bytes are coded: what is under way in both directions.
+    S2Level level
+    size_t coded
+    # Bytes at the head of its output that go out as they are; behind them all is plain.
+    uint8_t identified
+    # Its first chunk was the one that begins a stream.
+    char* raw
+    # What came and is not decoded yet, from `raw_at` to `raw_end`.
+    size_t raw_at
+    size_t raw_end
+    size_t raw_room
+    Block* block
+    # What is decoded and not handled yet, from `at`; NULL: nothing.
+    char* at
+    char* seen
+    # So far the parser may look.
+    char* end
+
+
+cdef struct Coder:
+    # What all links of a plane share for coding.
+    S2Encoder* encoder
+    char* gathered
+    Block* encoded
+    char* raw_spare
+
+
 cdef struct Memo:
     # The last PUB line of a link, for when the next one is the same.
     uint32_t line_length
@@ -458,6 +487,8 @@ cdef struct Link:
     # It began without CONNECT, and is asked about all the same.
     uint8_t detached
     # Its socket is Python's, until it comes back or another one takes its place.
+    uint8_t ready
+    # It is among those whose input waits for the next turn.
     uint16_t reason
     uint16_t port
     uint32_t left_length
@@ -493,6 +524,9 @@ cdef struct Link:
     size_t pending
     Memo* memo
     Link* next_dirty
+    Coding* coding
+    # NULL: its bytes are plain.
+    Link* next_ready
     uint64_t stalled_by
     Sink* stalled_sink
     # That it waits for; counts among its users.
@@ -509,6 +543,9 @@ cdef struct Link:
     int64_t in_bytes
     int64_t out_msgs
     int64_t out_bytes
+    int64_t wire_in_bytes
+    int64_t wire_out_bytes
+    # Of everything, coded as it was.
     int64_t stalls
     int64_t amplification
     # Bytes that its last read made for each byte of it.
@@ -580,6 +617,8 @@ cdef struct Row:
     int64_t out_bytes
     int64_t subscriptions
     int64_t stalls
+    int64_t wire_in_bytes
+    int64_t wire_out_bytes
     uint16_t port
     uint8_t kind
     char host[46]
@@ -766,6 +805,9 @@ cdef struct State:
     # Not reported, since the last one that was.
     Table sids
     Link* dirty
+    Link* ready
+    # Coded links whose input is there already.
+    Coder coder
     Link** doomed
     uint32_t doomed_count
     uint32_t doomed_room

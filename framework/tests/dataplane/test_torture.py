@@ -20,6 +20,7 @@ import pytest
 
 from framework.dataplane import (
     Closed,
+    Coding,
     Core,
     Delivered,
     Greeting,
@@ -29,6 +30,7 @@ from framework.dataplane import (
 )
 from framework.tests.dataplane.torture_model import Got, Key, Message, Model, Party
 from framework.tests.dataplane.torture_rules import RULES, may_publish, may_subscribe
+from framework.wire.s2 import Decoder, encode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +42,8 @@ TOKENS = (b"a", b"b", b"c")
 QUEUES = (b"q", b"work")
 HEADER = b"NATS/1.0\r\nK: v\r\n\r\n"
 STEPS = 1_000
+TURN_BYTES = 262_144
+"""Plain bytes of a coded link that are handled at once."""
 FRESH_SEED = int(os.environ.get("FRAMEWORK_TORTURE_SEED", random.SystemRandom().randrange(2**32)))
 
 
@@ -61,6 +65,8 @@ class Far(Party):
     said: list[Said] = field(default_factory=list)
     cut: int = 0
     """Bytes of the first thing that were sent already."""
+    decoder: Decoder | None = None
+    """Of a link that is coded."""
 
 
 class World:
@@ -122,6 +128,7 @@ class World:
         options = json.loads(event.document)
         far.account = options.pop("account")
         rules = RULES[options.pop("rules")]
+        self.code(far)
         number = self.core.add_permissions(rules)
         self.core.resume_client(
             event.link,
@@ -140,6 +147,12 @@ class World:
         self.core.turn(self.now_ns)
         self.collect()
         self.do(far)
+
+    def code(self, far: Far) -> None:
+        """Code some of the links that are parked; a coded one gets another level."""
+        if self.random.random() < 0.3:
+            far.decoder = far.decoder or Decoder()
+            self.core.set_coding(far.number, self.random.choice(list(Coding)))
 
     def rule(self, far: Far, rules: Permissions) -> None:
         """Let the model put a client under other rules."""
@@ -185,6 +198,8 @@ class World:
         """Take the output of all links."""
         for far in self.parties.values():
             rest = self.core.take_output(far.number)
+            if far.decoder is not None:
+                rest = far.decoder.feed(rest)
             while rest:
                 line, _, rest = rest.partition(b"\r\n")
                 rest = self.take(far, line.split(b" "), rest)
@@ -254,12 +269,24 @@ class World:
         pieces = self.random.choice((1, 1, 2, 5, count if count < 200 else 3))
         cuts = sorted(self.random.randint(0, count) for _ in range(pieces - 1))
         for start, stop in zip([0, *cuts], [*cuts, count], strict=True):
-            self.core.feed(far.number, text[at + start : at + stop], self.now_ns)
+            self.feed(far, text[at + start : at + stop])
         self.collect()
         parks = any(said.parks for said in far.said)
         self.do(far, count)
         if parks or far.doomed:
             self.turn()
+
+    def feed(self, far: Far, text: bytes) -> None:
+        """Send a piece, coded if need be; that comes in pieces of its own."""
+        if far.decoder is None:
+            self.core.feed(far.number, text, self.now_ns)
+            return
+        size = self.random.choice((1, 50, 5_000, TURN_BYTES))
+        for at in range(0, len(text), TURN_BYTES):
+            stream = encode(text[at : at + TURN_BYTES], self.random.randrange(4))
+            step = size if len(stream) < 1_000 * size else 2 * TURN_BYTES
+            for start in range(0, len(stream), step):
+                self.core.feed(far.number, stream[start : start + step], self.now_ns)
 
     def finish(self) -> None:
         """Let every link say to the end what it has begun."""
@@ -540,6 +567,9 @@ class World:
         if len(far.accounts) == 1 and self.random.random() < 0.5:
             far.omitted = far.accounts[0]
         everything = len(far.accounts) == len(ACCOUNTS) and self.random.random() < 0.5
+        if self.random.random() < 0.5:
+            self.core.feed(number, b"CONNECT {}\r\n", self.now_ns)
+            self.code(far)
         self.core.register_route(
             number,
             accounts=None if everything else far.accounts,
