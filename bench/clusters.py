@@ -1,0 +1,54 @@
+"""Clusters to measure: all servers of one kind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import psutil
+
+from framework.testing import free_port
+from framework.testing.fleet import await_mesh
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bench.contest import Contestant
+    from framework.testing import Fleet, ServerProcess
+
+
+def config(
+    contestant: Contestant, cluster_port: int, http_port: int, seeds: Sequence[int] = ()
+) -> str:
+    """Return the text of a configuration file; all ports are on 127.0.0.1."""
+    urls = ", ".join(f'"nats://127.0.0.1:{seed}"' for seed in seeds)
+    return f"""
+        http: "127.0.0.1:{http_port}"
+        cluster {{
+            name: bench
+            listen: "127.0.0.1:{cluster_port}"
+            routes: [{urls}]
+            {contestant.settings}
+        }}
+    """
+
+
+def start_cluster(fleet: Fleet, contestant: Contestant, count: int) -> list[ServerProcess]:
+    """Start servers one after the other, and wait until all know each other.
+
+    Args:
+        fleet: Will stop them.
+        contestant: What they are.
+        count: Servers; the first is the seed of the others.
+    """
+    servers: list[ServerProcess] = []
+    for _ in range(count):
+        seeds = [server.cluster_port for server in servers[:1]]
+        text = config(contestant, -1, free_port(), seeds)
+        servers.append(fleet.start(kind=contestant.kind, config=text, clustered=True))
+    await_mesh(*servers)
+    return servers
+
+
+def cpu_s(servers: Sequence[ServerProcess]) -> float:
+    """Return the CPU time that servers have used so far."""
+    return sum(sum(psutil.Process(server.pid).cpu_times()[:2]) for server in servers)

@@ -1,0 +1,80 @@
+"""Messages from one server of a cluster to another: ours beside nats-server, same topology.
+
+    python -m bench.routes [--rounds 5] [--only "1 KiB"]
+    python -m bench.routes --server "ours compression: s2_fast" --server "2.15.2 pool_size: -1"
+
+Publishers are on the first server, subscribers on the second. Rates and round trips are as the
+load generator counts them, CPU time is that of both servers. A ratio is the first contestant to
+another one, the median of the rounds, in each of which all take turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from bench.clusters import start_cluster
+from bench.contest import add_contestants, contest
+from bench.loadgen import build_loadgen, run_loadgen
+from framework.testing import Fleet
+
+if TYPE_CHECKING:
+    from bench.contest import Contestant
+
+
+class Case(NamedTuple):
+    """What the load generator does."""
+
+    mode: str
+    options: tuple[str, ...]
+    figures: tuple[str, ...] = ("publish_rate", "server_cpu_s_per_million")
+    """Of its document."""
+
+
+CASES = {
+    "16 B": Case("core", ("size=16",)),
+    "128 B": Case("core", ("size=128",)),
+    "1 KiB": Case("core", ("size=1024",)),
+    "16 KiB": Case("core", ("size=16384",)),
+    "1,000 subjects, 128 B": Case("core", ("subjects=wild", "wild=1000", "size=128")),
+    "1 to 4, 128 B": Case("core", ("subs=4", "size=128")),
+    "queue group of 4, 128 B": Case("core", ("subjects=shared", "subs=4", "queue=1", "size=128")),
+    "4 pairs, 128 B": Case("core", ("pubs=4", "subs=4", "size=128")),
+    "100,000/s, 128 B": Case("core", ("size=128", "rate=100000")),
+    "request and reply, 16 B": Case("rtt", ("size=16", "count=5000"), ("p50_us", "p99_us")),
+}
+
+
+def measure(loadgen: Path, case: Case, seconds: float, contestant: Contestant) -> list[float]:
+    """Start two servers, and return the figures of one run between them."""
+    with tempfile.TemporaryDirectory() as folder:
+        fleet = Fleet(Path(folder))
+        try:
+            servers = start_cluster(fleet, contestant, 2)
+            options = (*case.options, f"seconds={seconds}")
+            document = run_loadgen(loadgen, case.mode, servers, *options)
+        finally:
+            fleet.stop()
+    return [document[figure] for figure in case.figures]
+
+
+def main() -> None:
+    """Read the command line and run."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    add_contestants(parser)
+    parser.add_argument("--seconds", type=float, default=2.0, help="of each run")
+    parser.add_argument("--only", default="", help="cases whose name contains this")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        loadgen = build_loadgen(Path(folder))
+        for name, case in CASES.items():
+            if options.only in name:
+                once = partial(measure, loadgen, case, options.seconds)
+                contest(name, options, case.figures, once)
+
+
+if __name__ == "__main__":
+    main()
