@@ -173,9 +173,9 @@ cdef void account_remove(State* state, Account* account) noexcept nogil:
     _drop_local(state, account)
     account.ours = 0
     for at in range(state.link_count):
-        if state.links[at].account == account and state.links[at].memo != NULL:
+        if state.links[at].memo != NULL and state.links[at].memo.account == account:
             state.links[at].memo.line_length = 0
-    if state.system.account == account and state.system.memo != NULL:
+    if state.system.memo != NULL and state.system.memo.account == account:
         state.system.memo.line_length = 0
     if account.sublist.count == 0:
         sublist_close(&account.sublist)

@@ -248,13 +248,14 @@ cdef void _no_responders(State* state, Message* message) noexcept nogil:
 
 
 cdef void _remember(State* state, Link* link, const char* line, size_t length, Message* message) noexcept nogil:
-    """Remember a PUB line without reply, for the case that the next one is the same; see `_repeat`."""
+    """Remember a PUB or RMSG line without reply and groups, for the case that the next one is the same; see `_repeat`."""
     cdef Memo* memo = link.memo
     if memo == NULL:
         memo = link.memo = <Memo*> calloc(1, sizeof(Memo))
         if memo == NULL:
             return
     memcpy(memo.line, line, length)
+    memo.account = message.account
     memo.line_length = <uint32_t> length
     memo.body_length = <uint32_t> message.body_length
     memo.subject_at = <uint32_t> (message.subject - line)
@@ -262,39 +263,75 @@ cdef void _remember(State* state, Link* link, const char* line, size_t length, M
     memo.serial = 0
 
 
+cdef void _aim_head(Memo* memo, char* at) noexcept nogil:
+    """End the head that is written up to `at`: with the size."""
+    at += write_decimal(at, memo.body_length)
+    memcpy(at, b"\r\n", 2)
+    memo.head_length = <uint32_t> (at + 2 - memo.head)
+
+
+cdef bint _aim_at_client(State* state, Link* link, Memo* memo, Subscription* target) noexcept nogil:
+    """Prepare the MSG line for a subscription, if it is one that gets nothing but that; `to` stays NULL when it may not hear it."""
+    cdef char* at = memo.head
+    if target.link == NULL or target.max_msgs or (target.link == link and not link.echo):
+        return False
+    if target.filtered and not may_hear(state, target, memo.line + memo.subject_at, memo.subject_length):
+        return True
+    if memo.subject_length + target.sid_length + 32 > MEMO_HEAD_BYTES:
+        return False
+    memcpy(at, b"MSG ", 4)
+    memcpy(at + 4, memo.line + memo.subject_at, memo.subject_length)
+    at += 4 + memo.subject_length
+    at[0] = c" "
+    memcpy(at + 1, target.sid, target.sid_length)
+    at += 1 + target.sid_length
+    at[0] = c" "
+    _aim_head(memo, at + 1)
+    memo.to = target.link
+    memo.target = target
+    return True
+
+
+cdef bint _aim_at_route(Memo* memo, Link* route) noexcept nogil:
+    """Prepare the RMSG line for a route."""
+    cdef char* at = memo.head
+    if memo.subject_length + memo.account.name_length + 32 > MEMO_HEAD_BYTES:
+        return False
+    memcpy(at, b"RMSG ", 5)
+    at += 5
+    if not route.account_omitted:
+        memcpy(at, memo.account.name, memo.account.name_length)
+        at += memo.account.name_length
+        at[0] = c" "
+        at += 1
+    memcpy(at, memo.line + memo.subject_at, memo.subject_length)
+    at += memo.subject_length
+    at[0] = c" "
+    _aim_head(memo, at + 1)
+    memo.to = route
+    return True
+
+
 cdef void _aim(State* state, Link* link, Memo* memo) noexcept nogil:
-    """Find out who gets messages of the remembered line, and whether that is nobody, or one client here."""
-    cdef Match* match = sublist_match(&link.account.sublist, memo.line + memo.subject_at, memo.subject_length)
-    cdef Subscription* target
-    cdef char* at
+    """Find out who gets messages of the remembered line, and whether that is nobody, or one link."""
+    cdef Match* match = sublist_match(&memo.account.sublist, memo.line + memo.subject_at, memo.subject_length)
+    cdef uint32_t others = 0
+    if link.kind != ROUTE:
+        # What a route brings goes no further, and to groups only where it names them.
+        others = match.remote_count + match.group_count
     memo.match = match
     memo.serial = match.serial
+    memo.to = NULL
     memo.target = NULL
     memo.simple = False
-    if match.remote_count or match.group_count or match.plain_count > 1:
+    if match.plain_count + others == 0:
+        memo.simple = True
+    elif match.plain_count + others > 1 or memo.body_length >= REFERENCE_BYTES:
         return
-    if match.plain_count:
-        target = <Subscription*> match.plain[0]
-        if target.link == NULL or target.max_msgs or (target.link == link and not link.echo):
-            return
-        if target.filtered and not may_hear(state, target, memo.line + memo.subject_at, memo.subject_length):
-            memo.simple = True
-            return
-        if memo.subject_length + target.sid_length + 32 > MEMO_HEAD_BYTES or memo.body_length >= REFERENCE_BYTES:
-            return
-        at = memo.head
-        memcpy(at, b"MSG ", 4)
-        memcpy(at + 4, memo.line + memo.subject_at, memo.subject_length)
-        at += 4 + memo.subject_length
-        at[0] = c" "
-        memcpy(at + 1, target.sid, target.sid_length)
-        at += 1 + target.sid_length
-        at[0] = c" "
-        at += 1 + write_decimal(at + 1, memo.body_length)
-        memcpy(at, b"\r\n", 2)
-        memo.head_length = <uint32_t> (at + 2 - memo.head)
-        memo.target = target
-    memo.simple = True
+    elif match.plain_count:
+        memo.simple = _aim_at_client(state, link, memo, <Subscription*> match.plain[0])
+    elif match.remote_count:
+        memo.simple = _aim_at_route(memo, <Link*> match.remote[0].owner)
 
 
 cdef inline bint _is_next(Memo* memo, char* at, char* end, size_t frame) noexcept nogil:
@@ -305,10 +342,31 @@ cdef inline bint _is_next(Memo* memo, char* at, char* end, size_t frame) noexcep
     )
 
 
-cdef char* _repeat_to_client(State* state, Link* link, Memo* memo, char* at, char* end, size_t frame) noexcept nogil:
-    """Copy a run of messages to the one subscription that the remembered line reaches; return what follows."""
-    cdef Subscription* target = memo.target
-    cdef Link* to = target.link
+cdef void _count_repeated(State* state, Link* link, Memo* memo, int64_t count) noexcept nogil:
+    """Count messages with the remembered line that came, and went out to the link that they reach."""
+    cdef int64_t length = count * <int64_t> memo.body_length
+    cdef Link* to = memo.to
+    _count_in(state, link, memo.account, count, length)
+    if to == NULL:
+        return
+    to.out_msgs += count
+    to.out_bytes += length
+    state.totals.out_msgs += count
+    state.totals.out_bytes += length
+    memo.account.traffic.out_msgs += count
+    memo.account.traffic.out_bytes += length
+    if memo.target != NULL:
+        memo.target.msgs += count
+        state.totals.out_client_msgs += count
+        state.totals.out_client_bytes += length
+    else:
+        memo.account.traffic.out_route_msgs += count
+        memo.account.traffic.out_route_bytes += length
+
+
+cdef char* _repeat_to_link(State* state, Link* link, Memo* memo, char* at, char* end, size_t frame) noexcept nogil:
+    """Copy a run of messages to the one link that the remembered line reaches; return what follows."""
+    cdef Link* to = memo.to
     cdef size_t body = memo.body_length
     cdef size_t need = memo.head_length + body + 2
     cdef size_t used, space
@@ -328,17 +386,7 @@ cdef char* _repeat_to_client(State* state, Link* link, Memo* memo, char* at, cha
             count += 1
         if not output_commit(state, to, used):
             break
-    _count_in(state, link, link.account, count, count * <int64_t> body)
-    target.msgs += count
-    to.out_msgs += count
-    to.out_bytes += count * <int64_t> body
-    state.totals.out_msgs += count
-    state.totals.out_bytes += count * <int64_t> body
-    link.account.traffic.out_msgs += count
-    link.account.traffic.out_bytes += count * <int64_t> body
-    if to.kind == CLIENT:
-        state.totals.out_client_msgs += count
-        state.totals.out_client_bytes += count * <int64_t> body
+    _count_repeated(state, link, memo, count)
     return at
 
 
@@ -354,19 +402,19 @@ cdef char* _repeat(State* state, Link* link, char* at, char* end, Block* block) 
     cdef Message message
     if not _is_next(memo, at, end, frame):
         return at
-    if memo.serial == 0 or memo.match.serial != memo.serial or not sublist_fresh(&link.account.sublist, memo.match):
+    if memo.serial == 0 or memo.match.serial != memo.serial or not sublist_fresh(&memo.account.sublist, memo.match):
         _aim(state, link, memo)
     memo.match.recent = 1
-    if memo.simple and memo.target != NULL:
-        return _repeat_to_client(state, link, memo, at, end, frame)
+    if memo.simple and memo.to != NULL:
+        return _repeat_to_link(state, link, memo, at, end, frame)
     if memo.simple:
         while _is_next(memo, at, end, frame):
             at += frame
             count += 1
-        _count_in(state, link, link.account, count, count * <int64_t> body)
+        _count_repeated(state, link, memo, count)
         return at
     message.source = link
-    message.account = link.account
+    message.account = memo.account
     message.subject = memo.line + memo.subject_at
     message.subject_length = memo.subject_length
     message.reply_length = 0
@@ -375,7 +423,7 @@ cdef char* _repeat(State* state, Link* link, char* at, char* end, Block* block) 
     message.block = block
     message.queue_count = 0
     message.hops = NULL
-    message.routed = 0
+    message.routed = link.kind == ROUTE
     message.trace = NULL
     while True:
         message.body = at + memo.line_length
@@ -384,9 +432,9 @@ cdef char* _repeat(State* state, Link* link, char* at, char* end, Block* block) 
         count += 1
         if link.doomed or not _is_next(memo, at, end, frame):
             break
-        if memo.match.serial != memo.serial or not sublist_fresh(&link.account.sublist, memo.match):
+        if memo.match.serial != memo.serial or not sublist_fresh(&memo.account.sublist, memo.match):
             break
-    _count_in(state, link, link.account, count, count * <int64_t> body)
+    _count_in(state, link, memo.account, count, count * <int64_t> body)
     return at
 
 
@@ -591,6 +639,8 @@ cdef char* _routed(
     _count_in(state, link, message.account, 1, total)
     if message.account == NULL or not message.account.ours:
         return rest
+    if not headers and message.reply_length == 0 and message.queue_count == 0 and not state.trace and body - line <= MEMO_LINE_BYTES:
+        _remember(state, link, line, body - line, &message)
     served = _deliver_routed(state, &message) if header else deliver(state, &message)
     if served and message.reply_length and is_tracked_reply(message.reply, message.reply_length):
         half_begin(state, &message)

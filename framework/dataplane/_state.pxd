@@ -427,7 +427,8 @@ cdef struct Coder:
 
 
 cdef struct Memo:
-    # The last PUB line of a link, for when the next one is the same.
+    # The last PUB or RMSG line of a link, for when the next one is the same.
+    Account* account
     uint32_t line_length
     uint32_t body_length
     uint32_t subject_at
@@ -435,8 +436,10 @@ cdef struct Memo:
     uint32_t head_length
     Match* match
     uint64_t serial
+    Link* to
+    # The one link that it reaches, when `simple`; NULL: none.
     Subscription* target
-    # The one subscription that it reaches, when `simple`; NULL: none.
+    # Of that link, unless it is a route.
     uint8_t simple
     char line[MEMO_LINE_BYTES + 64]
     char head[MEMO_HEAD_BYTES + 64]

@@ -33,7 +33,7 @@ from framework.tests.dataplane.torture_rules import RULES, may_publish, may_subs
 from framework.wire.s2 import Decoder, encode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from framework.dataplane.permissions import Permissions
 
@@ -355,18 +355,19 @@ class World:
         first = self.message(far, far.account)
         if far.owed and self.random.random() < 0.3:
             first = replace(first, subject=self.random.choice(list(far.owed)))
-        said = []
+        return [self.said_pub(far, message) for message in self.often(first)]
+
+    def often(self, first: Message) -> Iterator[Message]:
+        """Number a message, some of them many times over."""
         for _ in range(self.random.choice((1, 1, 1, 3, 20))):
             self.numbers += 1
             number = b"%08d" % self.numbers
-            message = replace(
+            yield replace(
                 first,
                 number=number,
                 payload=number + first.payload[8:],
                 reply=b"r." + number if first.reply else b"",
             )
-            said.append(self.said_pub(far, message))
-        return said
 
     def said_pub(self, far: Far, message: Message) -> Said:
         words = [message.subject, *filter(None, [message.reply])]
@@ -464,21 +465,24 @@ class World:
         return [Said(b"RS+ %b%b\r\n" % (name, words), act)]
 
     def rmsg(self, far: Far) -> list[Said]:
-        """RMSG and HMSG."""
+        """RMSG and HMSG, some of them often."""
         account, name = self.route_account(far)
         queues = tuple(q for q in (*QUEUES, b"none") if self.random.random() < 0.3)
-        message = self.message(far, account, queues)
+        first = self.message(far, account, queues)
+        return [self.said_rmsg(name, message) for message in self.often(first)]
+
+    def said_rmsg(self, name: bytes, message: Message) -> Said:
         words = [message.subject]
-        if queues:
+        if message.queues:
             words.append(b"+" if message.reply else b"|")
-        words += [*filter(None, [message.reply]), *queues]
+        words += [*filter(None, [message.reply]), *message.queues]
         if message.header:
             words.append(b"%d" % len(message.header))
         verb = b"HMSG" if message.header else b"RMSG"
         size = len(message.header) + len(message.payload)
         line = b"%b %b%b %d\r\n" % (verb, name, b" ".join(words), size)
         act = partial(self.published, message)
-        return [Said(line + message.header + message.payload + b"\r\n", act)]
+        return Said(line + message.header + message.payload + b"\r\n", act)
 
     def foreign(self, far: Far) -> list[Said]:
         """Something of an account that only routes know."""
