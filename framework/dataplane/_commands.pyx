@@ -191,6 +191,7 @@ cdef void _set_route_permissions(State* state, int64_t number) noexcept nogil:
     cdef PermissionTable* table = _table_of(state, number)
     if table != NULL or number == 0:
         routes_permit(state, table)
+        _forget_lines(state)
 
 
 cdef void _subscribe_sink(State* state, Command* command) noexcept nogil:

@@ -32,7 +32,9 @@ from framework.dataplane._message_trace cimport (
     FAULT_PUBLISH, FAULT_REPLY, TRACE_SKIPPED, step_mapped, tracing_begin, tracing_end, tracing_refused,
 )
 from framework.dataplane._output cimport output_commit, output_reserve
-from framework.dataplane._permissions cimport ALLOWED, FORBIDDEN, Allowed, may_export, may_hear, may_publish, may_subscribe, needs_filter
+from framework.dataplane._permissions cimport (
+    ALLOWED, FORBIDDEN, Allowed, may_export, may_hear, may_publish, may_send, may_subscribe, needs_filter,
+)
 from framework.dataplane._state cimport (
     AUTHENTICATION_VIOLATION, CLIENT, LINE_BYTES_MAX, MAX_CONTROL_LINE_EXCEEDED, MAX_PAYLOAD_EXCEEDED, MEMO_HEAD_BYTES, MEMO_LINE_BYTES,
     PARSE_ERROR, PROTOCOL_VIOLATION, QUEUES_MAX, RECORD_ERR, RECORD_GREETING, RECORD_PONG, REFERENCE_BYTES,
@@ -292,9 +294,11 @@ cdef bint _aim_at_client(State* state, Link* link, Memo* memo, Subscription* tar
     return True
 
 
-cdef bint _aim_at_route(Memo* memo, Link* route) noexcept nogil:
-    """Prepare the RMSG line for a route."""
+cdef bint _aim_at_route(State* state, Memo* memo, Link* route) noexcept nogil:
+    """Prepare the RMSG line for a route; `to` stays NULL when it is not to be sent there."""
     cdef char* at = memo.head
+    if not may_send(state, route, memo.line + memo.subject_at, memo.subject_length):
+        return True
     if memo.subject_length + memo.account.name_length + 32 > MEMO_HEAD_BYTES:
         return False
     memcpy(at, b"RMSG ", 5)
@@ -331,7 +335,7 @@ cdef void _aim(State* state, Link* link, Memo* memo) noexcept nogil:
     elif match.plain_count:
         memo.simple = _aim_at_client(state, link, memo, <Subscription*> match.plain[0])
     elif match.remote_count:
-        memo.simple = _aim_at_route(memo, <Link*> match.remote[0].owner)
+        memo.simple = _aim_at_route(state, memo, <Link*> match.remote[0].owner)
 
 
 cdef inline bint _is_next(Memo* memo, char* at, char* end, size_t frame) noexcept nogil:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from framework.dataplane import PlaneLimits
+from framework.dataplane.permissions import Permissions, SubjectRules
 from framework.tests.dataplane.conftest import Peer, Talk
 
 RUN = 5
@@ -21,7 +22,8 @@ def said(line: bytes, first: int = 0) -> bytes:
 
 @pytest.mark.parametrize("omitted", [False, True])
 def test_a_run_goes_to_a_route_with_its_account(talk: Talk, *, omitted: bool) -> None:
-    route, client = talk.route(account_omitted=omitted), talk.client()
+    options = {"accounts": [0], "account_omitted": True} if omitted else {}
+    route, client = talk.route(**options), talk.client()
     account = b"" if omitted else b"$G "
     route.say(b"RS+ %ba.*\r\n" % account)
     client.say(said(b"PUB a.b 4"))
@@ -142,3 +144,17 @@ def test_lines_of_two_accounts_do_not_mix(talk: Talk) -> None:
 
     assert b"MSG a 1 4\r\nfour\r\n" * 2 == one.heard()
     assert b"MSG a 1 4\r\nfour\r\n" * 3 == other.heard()
+
+
+def test_a_run_obeys_the_permissions_of_its_route(talk: Talk) -> None:
+    rules = talk.core.add_permissions(Permissions(subscribe=SubjectRules(deny=("a.c",))))
+    route, client = talk.route(), talk.client()
+    route.say(b"RS+ $G a.*\r\n")
+    heard = []
+    for number in (0, rules, 0):
+        talk.core.set_route_permissions(number)
+        talk.turn()
+        client.say(said(b"PUB a.c 4"))
+        heard.append(route.heard())
+
+    assert [said(b"RMSG $G a.c 4"), b"", said(b"RMSG $G a.c 4")] == heard
