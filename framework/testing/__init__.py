@@ -15,7 +15,15 @@ from framework.testing.errors import (
 from framework.testing.exchange import check_exchange
 from framework.testing.fleet import OURS, Fleet, await_mesh, free_port
 from framework.testing.nats_cli import NatsCli
+from framework.testing.routes import (
+    await_answer,
+    await_pools,
+    await_routes,
+    member_config,
+    route_rows,
+)
 from framework.testing.server_process import ServerProcess
+from framework.testing.tcp_proxy import TcpProxy
 from framework.testing.watched_process import WatchedProcess
 
 __all__ = [
@@ -28,9 +36,15 @@ __all__ = [
     "RawClient",
     "ServerFailedError",
     "ServerProcess",
+    "TcpProxy",
     "TestingError",
     "WatchedProcess",
+    "await_answer",
     "await_mesh",
+    "await_pools",
+    "await_routes",
     "check_exchange",
     "free_port",
+    "member_config",
+    "route_rows",
 ]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
-from typing import TYPE_CHECKING, Self
+import urllib.request
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 from framework.testing.client import RawClient
 from framework.testing.errors import ServerFailedError
@@ -12,7 +15,8 @@ from framework.testing.watched_process import WatchedProcess
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
+
+_RELOADED = "Reloaded server configuration"
 
 _LEAK_SIGNS = (
     "Traceback (most recent call last)",
@@ -78,6 +82,27 @@ class ServerProcess(WatchedProcess):
     def client(self) -> RawClient:
         """Return a new connection; nothing of it was read or sent yet."""
         return RawClient(self.port)
+
+    def document(self, path: str) -> dict[str, Any]:
+        """Return what its monitoring answers; the server must have been started with it.
+
+        Args:
+            path: With its query: `/routez?subs=1`.
+        """
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.monitor_port}{path}") as answer:
+            document: dict[str, Any] = json.load(answer)
+        return document
+
+    def reload(self, config: str) -> None:
+        """Write its configuration file anew and wait until it says that it follows it.
+
+        Args:
+            config: The whole text; the server must have been started with `-c`.
+        """
+        done = len(re.findall(_RELOADED, self.log()))
+        Path(self.command[self.command.index("-c") + 1]).write_text(config, "utf-8")
+        self.signal(signal.SIGHUP)
+        self.wait_log(_RELOADED, count=done + 1)
 
     def stop(self) -> None:
         """Stop it as an operator does, and check how it went; nothing happens when it has ended.
