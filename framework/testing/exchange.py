@@ -24,18 +24,19 @@ _SUBSCRIPTIONS = (
 _HEADERS = b"NATS/1.0\r\nFrom: here\r\n\r\n"
 
 
-def check_exchange(servers: Sequence[ServerProcess]) -> None:
+def check_exchange(servers: Sequence[ServerProcess], **login: object) -> None:
     """Subscribe on each server, publish on each, and count what arrives where.
 
     Covers literal subjects, wildcards, two queue groups with a member on each server, and headers.
 
     Args:
         servers: They must know each other already, see `await_mesh`.
+        login: Fields of CONNECT, for all clients.
     """
     with contextlib.ExitStack() as stack:
         clients = [stack.enter_context(server.client()) for server in servers]
         for number, client in enumerate(clients):
-            client.log_in()
+            client.log_in(**login)
             client.send(_SUBSCRIPTIONS + b"SUB ready.%d 8\r\n" % number)
             client.flush()
         for client in clients:

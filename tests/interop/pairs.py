@@ -69,8 +69,11 @@ class Pair:
         delay_s: float = 0.0,
     ) -> None:
         self.kinds = tuple(kinds)
+        self._fleet = fleet
         self._more = more
+        self._flags = flags
         texts = (cluster, cluster) if isinstance(cluster, str) else cluster
+        self._texts = texts
         self.dialed = fleet.start(
             *flags, kind=kinds[0], config=self._config(0, texts[0]), clustered=True, port=None
         )
@@ -91,6 +94,16 @@ class Pair:
     @property
     def servers(self) -> tuple[ServerProcess, ServerProcess]:
         return self.dialed, self.dialing
+
+    def join(self, kind: str, cluster: str | None = None) -> ServerProcess:
+        """Start a third server, which dials the first one directly."""
+        config = member_config(
+            f"S{len(self._fleet.servers)}",
+            routes=[self.dialed.cluster_port],
+            cluster=self._texts[0] if cluster is None else cluster,
+            more=self._more,
+        )
+        return self._fleet.start(*self._flags, kind=kind, config=config, clustered=True, port=None)
 
     def reload(self, at: int, cluster: str) -> None:
         """Give one of them another text for `cluster`, and wait until it says that it has it."""
