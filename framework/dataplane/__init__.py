@@ -24,7 +24,7 @@ from framework.dataplane.event import (
     Violation,
 )
 from framework.dataplane.limits import PlaneLimits
-from framework.dataplane.link import Coding, LinkId, LinkKind, LinkRow, SubscriptionRow
+from framework.dataplane.link import LinkId, LinkKind, LinkRow, SubscriptionRow
 from framework.dataplane.message_trace import MessageTraced, StepKind, TraceFault, TraceStep
 from framework.dataplane.sink import Overflow, SinkId
 from framework.dataplane.totals import AccountTraffic, SublistCounters, Totals

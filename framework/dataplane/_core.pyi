@@ -3,9 +3,10 @@ from typing import Self
 
 from typing_extensions import disjoint_base
 
+from framework.dataplane.coding import Coding
 from framework.dataplane.event import Event
 from framework.dataplane.limits import PlaneLimits
-from framework.dataplane.link import Coding, LinkId, LinkKind
+from framework.dataplane.link import LinkId, LinkKind
 from framework.dataplane.permissions import Permissions
 from framework.dataplane.sink import Overflow, SinkId
 from framework.dataplane.tables import AccountTables

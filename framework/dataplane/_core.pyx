@@ -44,7 +44,8 @@ from array import array
 from collections.abc import Sequence
 
 from framework.dataplane.limits import PlaneLimits
-from framework.dataplane.link import Coding, LinkKind
+from framework.dataplane.coding import Coding
+from framework.dataplane.link import LinkKind
 from framework.dataplane.permissions import Permissions
 from framework.dataplane.sink import Overflow
 from framework.dataplane.tables import AccountTables

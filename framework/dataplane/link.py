@@ -19,19 +19,6 @@ class LinkKind(IntEnum):
     LEAF = 3
 
 
-class Coding(IntEnum):
-    """How well a coded link compresses what is sent; any of them can be read.
-
-    Source: nats-server `server.go`, `s2WriterOptions`.
-    """
-
-    S2_UNCOMPRESSED = 0
-    """Framed and checked only."""
-    S2_FAST = 1
-    S2_BETTER = 2
-    S2_BEST = 3
-
-
 @dataclass(frozen=True, slots=True)
 class LinkRow:
     """State of one link at the moment of the question."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from framework.dataplane.coding import Coding
     from framework.dataplane.link import LinkId, LinkKind
     from framework.dataplane.permissions import Permissions
     from framework.dataplane.sink import Overflow, SinkId
@@ -122,6 +123,14 @@ class PlaneControl(Protocol):
 
     def drop_permissions(self, permissions: int) -> None:
         """Let go of a number; links that have it keep what it stands for."""
+        ...
+
+    def set_coding(self, link: LinkId, coding: Coding) -> None:
+        """Encode what a parked link says from now on as S2, and decode what it hears.
+
+        What was left behind its greeting is encoded already. On a link that is coded, only how
+        hard the encoder tries changes, from the next flush on.
+        """
         ...
 
     def resume(self, link: LinkId) -> None:

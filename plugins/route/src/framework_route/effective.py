@@ -23,7 +23,7 @@ def pinned_accounts(server: ServerContext, config: RouteConfig) -> tuple[str, ..
 
 def compression_of(server: ServerContext, config: RouteConfig) -> Compression:
     """Return what this server wants of compression."""
-    return Compression("off", server.compression_modes, config.rtt_thresholds_ns)
+    return Compression(config.compression_mode, server.compression_modes, config.rtt_thresholds_ns)
 
 
 def permission_table(server: ServerContext, config: RouteConfig) -> int:

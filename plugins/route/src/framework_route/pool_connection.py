@@ -173,7 +173,8 @@ class PoolConnection(Component):
                     self._report(effect)
 
     def _encode(self, choice: Choice) -> None:
-        raise NotImplementedError(choice)
+        if choice.coding is not None:
+            self._plane.set_coding(self._link, choice.coding)
 
     def _register(self, effect: Register) -> None:
         seat = effect.seat
