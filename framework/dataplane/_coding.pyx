@@ -187,6 +187,8 @@ cdef bint coding_encode(State* state, Link* link) noexcept nogil:
         link.output_tail = segment
     coding.coded += count
     link.pending = link.pending - length + count
+    link.sent_bytes += <int64_t> length - <int64_t> count
+    # What is saved is as good as sent: the clocks count what waits.
     return True
 
 

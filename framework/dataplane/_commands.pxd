@@ -34,6 +34,7 @@ cdef enum Verb:
     SET_ROUTE_PERMISSIONS
     REPEAT_INTEREST
     SET_CODING
+    SET_LINK_TIMES
     SHELL_VERBS = 100
     # Verbs from here on are of a plane with sockets.
 

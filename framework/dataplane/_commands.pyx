@@ -5,12 +5,13 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from framework.dataplane._accounts cimport account_new, account_remove
+from framework.dataplane._clocks cimport link_ping, times_set
 from framework.dataplane._coding cimport coding_begin, coding_wake
 from framework.dataplane._delivery cimport link_doom, link_info, link_say, record_chars, record_new, subscription_drop
 from framework.dataplane._events cimport SubscriptionRecord
 from framework.dataplane._info cimport info_set, names_set
 from framework.dataplane._interest cimport subscription_add
-from framework.dataplane._links cimport link_of, link_ping, link_received, link_register, link_row, link_window
+from framework.dataplane._links cimport link_of, link_received, link_register, link_row, link_window
 from framework.dataplane._output cimport output_append
 from framework.dataplane._parser cimport parse
 from framework.dataplane._permissions cimport link_permit, may_subscribe, needs_filter, permission_table_keep
@@ -18,7 +19,7 @@ from framework.dataplane._routes cimport account_carry, accounts_carry, accounts
 from framework.dataplane._sinkbatch cimport sink_flush, sink_release
 from framework.dataplane._state cimport (
     AUTHENTICATION_VIOLATION, CLIENT, MAX_SUBSCRIPTIONS_EXCEEDED, READ_ERROR, RECORD_CONFIRMED, RECORD_LINKS, RECORD_SUBSCRIPTIONS, ROUTE,
-    Account, ClosedStateC, Command, Limits, Link, PermissionTable, Record, Row, Sink, State, Subscription,
+    Account, ClosedStateC, Command, Limits, Link, LinkKindC, PermissionTable, Record, Row, Sink, State, Subscription, Times,
 )
 from framework.dataplane._violations cimport SUBSCRIPTION_ENDED, violation_say
 from framework.sublist._sublist cimport Interest, sublist_touch
@@ -357,6 +358,8 @@ cdef void command_apply(State* state, Command* command) noexcept nogil:
         _answer_subscriptions(state, command)
     elif command.verb == SET_LIMITS:
         _set_limits(state, command)
+    elif command.verb == SET_LINK_TIMES:
+        times_set(state, <LinkKindC> command.number, <Times*> command_chars(command))
     elif command.verb == SET_TABLES:
         tables_set(state, state.accounts[command.number], command.tables)
         command.tables = NULL

@@ -11,10 +11,11 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
+from framework.dataplane._clocks cimport links_tick
 from framework.dataplane._commands cimport (
     ADD_ACCOUNT, ANNOUNCE_INFO, ASK_LINKS, ASK_SUBSCRIPTIONS, CLOSE, CONFIRM, FLAG_ACCOUNT_OMITTED, FLAG_ALL_ACCOUNTS, FLAG_ECHO,
     FLAG_HEADERS, FLAG_NO_RESPONDERS, FLAG_PEDANTIC, FLAG_TRACES, FLAG_VERBOSE, KEEP_PERMISSIONS, PIN_ACCOUNTS, PUBLISH, REGISTER_ROUTE,
-    REMOVE_ACCOUNT, REPEAT_INTEREST, RESUME, RESUME_CLIENT, SEND, SET_CLIENT, SET_CLIENT_INFO, SET_CODING, SET_INFO, SET_LIMITS, SET_NAMES,
+    REMOVE_ACCOUNT, REPEAT_INTEREST, RESUME, RESUME_CLIENT, SEND, SET_CLIENT, SET_CLIENT_INFO, SET_CODING, SET_INFO, SET_LIMITS, SET_LINK_TIMES, SET_NAMES,
     SET_NONCES, SET_ROUTE_PERMISSIONS, SET_TABLES, SET_TRACE, SHELL_VERBS, SUBSCRIBE_SINK, UNSUBSCRIBE_SINK, WATCH_INTEREST, ClientTerms,
     RouteTerms, command_apply, command_chars,
 )
@@ -23,7 +24,7 @@ from framework.dataplane._decoding cimport coded_go_on, coded_received, coded_wi
 from framework.dataplane._events cimport event_made
 from framework.dataplane._interest cimport is_valid_subject
 from framework.dataplane._links cimport (
-    link_hung_up, link_of, link_open, link_received, link_window, links_bury, links_tick, links_unpause, state_free, state_new,
+    link_hung_up, link_of, link_open, link_received, link_window, links_bury, links_unpause, state_free, state_new,
     state_sweep,
 )
 from framework.dataplane._output cimport output_sent
@@ -32,7 +33,7 @@ from framework.dataplane._rules cimport table_made
 from framework.dataplane._sinkbatch cimport atomic_add, batch_free, seen_pointer, sink_release
 from framework.dataplane._state cimport (
     NODE_BYTES, READ_BLOCK_BYTES, RECORD_DELIVERED, RECORD_TRACE, STALL_PENDING_BYTES, Account, Command, Farewell, Limits, Link, Record,
-    Segment, Sink, Tables, Totals as TotalsC, Traffic,
+    Segment, Sink, Tables, Times, Totals as TotalsC, Traffic,
 )
 from framework.dataplane._tables cimport tables_free, tables_made
 from framework.sublist._bytes cimport COPY_SLACK
@@ -88,6 +89,11 @@ cdef bytes _plain(what, value):
     if not isinstance(value, bytes) or any(byte <= 32 or byte == 127 for byte in value):
         raise ValueError(f"{what} must be bytes without blanks and control characters: {value!r}")
     return value
+
+
+def _check_times(*values):
+    if any(value is not None and value <= 0 for value in values):
+        raise ValueError(f"times of links are above 0: {values}")
 
 
 cdef class Core:
@@ -555,6 +561,30 @@ cdef class Core:
         """Change the limits; who is above a new one already stays."""
         cdef Limits made = limits_made(limits)
         self._post(self._order(SET_LIMITS, 0, 0, 0, PyBytes_FromStringAndSize(<char*> &made, sizeof(made))))
+
+    def set_link_times(
+        self, kind: LinkKind, *, ping_interval_s: float | None = None, ping_max: int | None = None, write_deadline_s: float | None = None,
+        closes_slow: bool = False,
+    ) -> None:
+        """Change the times of links of a kind, of those as well that are there; None: as the limits say, later ones too.
+
+        Args:
+            kind: Which links.
+            ping_interval_s: Between PINGs; of links that are no clients' at most 30 s.
+            ping_max: PINGs that may be without an answer.
+            write_deadline_s: A link that takes no byte for so long ends.
+            closes_slow: So does one that needs longer for what waited when the time began.
+
+        Raises:
+            ValueError: One of them is not above 0.
+        """
+        cdef Times times
+        _check_times(ping_interval_s, ping_max, write_deadline_s)
+        times.ping_interval_ns = <int64_t> ((ping_interval_s or 0) * SECOND_NS)
+        times.ping_max = ping_max or 0
+        times.write_deadline_ns = <int64_t> ((write_deadline_s or 0) * SECOND_NS)
+        times.closes_slow = bool(closes_slow)
+        self._post(self._order(SET_LINK_TIMES, 0, kind, 0, PyBytes_FromStringAndSize(<char*> &times, sizeof(times))))
 
     def watch_interest(self, watch: bool) -> None:
         """Report local interest as `InterestChanged` from now on, or no more."""

@@ -17,8 +17,6 @@ cdef void link_received(State* state, Link* link, size_t length) noexcept nogil
 cdef char* link_parse(State* state, Link* link, char* at, char* end, Block* block, size_t length, bint last) noexcept nogil
 cdef void link_hung_up(State* state, Link* link, int error) noexcept nogil
 cdef void link_register(State* state, Link* link) noexcept nogil
-cdef void link_ping(State* state, Link* link, int64_t next_ns) noexcept nogil
-cdef void links_tick(State* state) noexcept nogil
 cdef void links_unpause(State* state) noexcept nogil
 cdef void links_bury(State* state) noexcept nogil
 cdef void state_sweep(State* state) noexcept nogil

@@ -1,6 +1,6 @@
-"""Lives of links: opened, read, paused, timed, buried; and the state that holds them.
+"""Lives of links: opened, read, paused, buried; and the state that holds them.
 
-Size: a link is freed with all that points at it, so its makers, its clocks and its grave are read side by side.
+Size: a link is freed with all that points at it, so its makers and its grave are read side by side.
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -8,7 +8,8 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memmove, strlen
 
 from framework.dataplane._accounts cimport account_new, account_spare, accounts_free, accounts_sweep
-from framework.dataplane._answers cimport answers_gone, answers_tick
+from framework.dataplane._answers cimport answers_gone
+from framework.dataplane._clocks cimport ping_interval_ns
 from framework.dataplane._delivery cimport (
     is_python_behind, link_cut_off, link_doom, link_info, link_say, random_next, record_chars, record_new, subscription_drop,
 )
@@ -26,9 +27,9 @@ from framework.dataplane._sinkbatch cimport (
     atomic_add_users, batch_free, sink_flush, sink_is_full, sink_release,
 )
 from framework.dataplane._state cimport (
-    AUTHENTICATION_TIMEOUT, CLIENT, CLIENT_CLOSED, DETAIL_BYTES, FRAME_OWN_BLOCK_BYTES, MAX_CONNECTIONS_EXCEEDED, READ_BLOCK_BYTES,
-    READ_ERROR, RECORD_CLOSED, RECORD_OPENED, ROUTE, SLOW_CONSUMER_WRITE_DEADLINE, STALE_CONNECTION,
-    STALL_NS, SYSTEM, VIOLATIONS_A_TICK, Account, Block, Farewell, Limits, Link, LinkKindC, Record, Row, Segment, Sink, State, Subscription,
+    CLIENT, CLIENT_CLOSED, DETAIL_BYTES, FRAME_OWN_BLOCK_BYTES, MAX_CONNECTIONS_EXCEEDED, READ_BLOCK_BYTES, READ_ERROR, RECORD_CLOSED,
+    RECORD_OPENED, ROUTE, STALL_NS, SYSTEM, VIOLATIONS_A_TICK, Account, Block, Farewell, Limits, Link, LinkKindC, Record, Row, Segment,
+    Sink, State, Subscription,
 )
 from framework.dataplane._streams cimport shadows_drop
 from framework.dataplane._tables cimport tables_end
@@ -37,9 +38,6 @@ from framework.sublist._table cimport table_clear
 
 cdef enum:
     SECOND_NS = 1000000000
-    TICK_NS = 200000000
-    ROUTE_PING_INTERVAL_S = 30
-    # Routes are pinged at least so often. Source: nats-server `route.go`, `routeMaxPingInterval`.
 
 
 # ---- the state ---------------------------------------------------------------------------------------------------------
@@ -210,7 +208,7 @@ cdef Link* link_open(
     link.account = state.accounts[0]
     link.max_payload = link.max_subscriptions = -1
     link.opened_ns = link.login_from_ns = link.received_ns = state.now_ns
-    first = min(state.limits.ping_interval_ns, (2 if kind == CLIENT else 1) * <int64_t> SECOND_NS)
+    first = min(ping_interval_ns(state, kind), (2 if kind == CLIENT else 1) * <int64_t> SECOND_NS)
     # At random by up to a fifth. Source: nats-server `client.go`, `setFirstPingTimer`.
     link.ping_due_ns = state.now_ns + first + <int64_t> (random_next(state) % <uint64_t> max(1, first // 5))
     link.port = port
@@ -435,70 +433,6 @@ cdef void links_unpause(State* state) noexcept nogil:
         coding_wake(state, link)
         if state.shell.watch != NULL:
             state.shell.watch(state.shell.self, link)
-
-
-# ---- time --------------------------------------------------------------------------------------------------------------
-
-
-cdef void link_ping(State* state, Link* link, int64_t next_ns) noexcept nogil:
-    """Say PING, and say it again in `next_ns`."""
-    link.pings_out += 1
-    link.ping_sent_ns = state.now_ns
-    link.ping_due_ns = state.now_ns + next_ns
-    link_say(state, link, b"PING\r\n")
-
-
-cdef void _tick_ping(State* state, Link* link) noexcept nogil:
-    cdef int64_t interval = state.limits.ping_interval_ns
-    if link.kind != CLIENT:
-        interval = min(interval, ROUTE_PING_INTERVAL_S * <int64_t> SECOND_NS)
-    if link.paused:
-        # Its PONG could not be read.
-        link.ping_due_ns = state.now_ns + interval
-        return
-    if link.kind == CLIENT and link.rtt_ns and state.now_ns - link.received_ns < interval:
-        # It is alive, and its round trip is known. Source: nats-server `client.go`, `processPingTimer`.
-        link.pings_out = 0
-        link.ping_due_ns = link.received_ns + interval
-        return
-    if link.pings_out >= state.limits.ping_max:
-        if link.kind == CLIENT:
-            state.totals.stale_clients += 1
-        else:
-            state.totals.stale_routes += 1
-        link_say(state, link, b"-ERR 'Stale Connection'\r\n")
-        link_doom(state, link, STALE_CONNECTION, True, NULL)
-        return
-    link_ping(state, link, interval)
-
-
-cdef void links_tick(State* state) noexcept nogil:
-    """Look at the clocks of all links, five times a second. Cost: O(links), some nanoseconds each."""
-    cdef uint32_t at
-    cdef Link* link
-    if state.now_ns < state.tick_due_ns:
-        return
-    state.tick_due_ns = state.now_ns + TICK_NS
-    state.violations_left = VIOLATIONS_A_TICK
-    answers_tick(state)
-    for at in range(state.link_count):
-        link = state.links[at]
-        if link.doomed or link.detached:
-            continue
-        if not link.registered and (link.kind != CLIENT or state.limits.auth_required):
-            if state.now_ns - link.login_from_ns >= state.limits.auth_timeout_ns:
-                link_say(state, link, b"-ERR 'Authentication Timeout'\r\n")
-                link_doom(state, link, AUTHENTICATION_TIMEOUT, True, NULL)
-            continue
-        if link.pending and state.now_ns - link.written_ns > state.limits.write_deadline_ns:
-            if link.kind == CLIENT:
-                state.totals.slow_clients += 1
-                link.account.traffic.slow_consumers += 1
-            else:
-                state.totals.slow_routes += 1
-            link_doom(state, link, SLOW_CONSUMER_WRITE_DEADLINE, False, NULL)
-        elif state.now_ns >= link.ping_due_ns:
-            _tick_ping(state, link)
 
 
 # ---- ending ------------------------------------------------------------------------------------------------------------

@@ -130,6 +130,7 @@ cdef inline void output_sent(State* state, Link* link, size_t length) noexcept n
     """Forget the first `length` bytes of what waits: they were sent."""
     cdef Segment* head
     link.pending -= length
+    link.sent_bytes += length
     link.wire_out_bytes += length
     if link.coding != NULL:
         link.coding.coded -= length

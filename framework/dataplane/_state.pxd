@@ -472,6 +472,8 @@ cdef struct Link:
     uint8_t paused
     uint8_t wide
     # A route that carries all accounts, or those that its pool gives it.
+    uint8_t slow
+    # It has taken longer than the write deadline for what waited, and was counted for that.
     uint8_t hot
     uint8_t polled
     # What the poller watches now: 1 reading, 2 writing.
@@ -535,6 +537,10 @@ cdef struct Link:
     # That it waits for; counts among its users.
     int64_t stalled_until_ns
     int64_t written_ns
+    int64_t sent_bytes
+    int64_t goal_bytes
+    # Of `sent_bytes`, when all will be sent that waited at `goal_ns`.
+    int64_t goal_ns
     int64_t opened_ns
     int64_t login_from_ns
     # From when its login is timed.
@@ -694,6 +700,14 @@ cdef struct Limits:
     uint8_t fast_producer_stall
 
 
+cdef struct Times:
+    # Of links of one kind; 0: as the limits say.
+    int64_t ping_interval_ns
+    int64_t ping_max
+    int64_t write_deadline_ns
+    uint8_t closes_slow
+
+
 cdef struct Totals:
     int64_t in_msgs
     int64_t in_bytes
@@ -766,6 +780,8 @@ cdef struct Pick:
 
 cdef struct State:
     Limits limits
+    Times times[4]
+    # By kind of link.
     Totals totals
     Shell shell
     uint64_t seed

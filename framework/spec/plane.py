@@ -31,6 +31,33 @@ class PlaneControl(Protocol):
         """
         ...
 
+    def set_link_times(
+        self,
+        kind: LinkKind,
+        *,
+        ping_interval_s: float | None = None,
+        ping_max: int | None = None,
+        write_deadline_s: float | None = None,
+        closes_slow: bool = False,
+    ) -> None:
+        """Change the times of links of a kind, of those as well that are there.
+
+        Args:
+            kind: Which links.
+            ping_interval_s: Between PINGs, above 0; of links that are no clients' at most 30 s.
+                None, here and below: as the server's limits say.
+            ping_max: PINGs that may be without an answer; at least 1.
+            write_deadline_s: A link that takes no byte for so long, above 0, ends.
+            closes_slow: So does one that needs longer for what waited when the time began. Else
+                it is only counted as slow, as nats-server does with routes by default.
+
+        Raises:
+            ValueError: A number is not above 0.
+
+        Source: nats-server `client.go`, `handleWriteTimeout`, `adjustPingInterval`.
+        """
+        ...
+
     def register_route(
         self,
         link: LinkId,

@@ -1,0 +1,11 @@
+"""The C face of clocks; see `_clocks.pyx`."""
+
+from libc.stdint cimport int64_t
+
+from framework.dataplane._state cimport Link, LinkKindC, State, Times
+
+
+cdef int64_t ping_interval_ns(State* state, int kind) noexcept nogil
+cdef void link_ping(State* state, Link* link, int64_t next_ns) noexcept nogil
+cdef void links_tick(State* state) noexcept nogil
+cdef void times_set(State* state, LinkKindC kind, const Times* times) noexcept nogil

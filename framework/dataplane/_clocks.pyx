@@ -1,0 +1,124 @@
+"""Clocks of links: when one must have logged in, when it is pinged, and when what waits for it has waited too long.
+
+A link to which nothing could be sent for as long as the write deadline ends. One that is not to be slow ends as well when it takes longer
+than that for what waited when the time began; one that may be slow is counted, and goes on. Source: nats-server `client.go`,
+`handleWriteTimeout`, `processPingTimer`.
+"""
+
+from libc.stdint cimport int64_t, uint32_t
+
+from framework.dataplane._answers cimport answers_tick
+from framework.dataplane._delivery cimport link_doom, link_say
+from framework.dataplane._state cimport (
+    AUTHENTICATION_TIMEOUT, CLIENT, SLOW_CONSUMER_WRITE_DEADLINE, STALE_CONNECTION, VIOLATIONS_A_TICK, Link, LinkKindC, State, Times,
+)
+
+cdef enum:
+    SECOND_NS = 1000000000
+    TICK_NS = 200000000
+    ROUTE_PING_INTERVAL_S = 30
+    # Routes are pinged at least so often. Source: nats-server `route.go`, `routeMaxPingInterval`.
+
+
+cdef int64_t ping_interval_ns(State* state, int kind) noexcept nogil:
+    """Return the time between two PINGs to links of a kind."""
+    cdef int64_t interval = state.times[kind].ping_interval_ns or state.limits.ping_interval_ns
+    return interval if kind == CLIENT else min(interval, ROUTE_PING_INTERVAL_S * <int64_t> SECOND_NS)
+
+
+cdef void times_set(State* state, LinkKindC kind, const Times* times) noexcept nogil:
+    """Change the times of links of a kind, of those as well that are there."""
+    cdef uint32_t at
+    cdef int64_t due
+    state.times[<int> kind] = times[0]
+    due = state.now_ns + ping_interval_ns(state, kind)
+    for at in range(state.link_count):
+        if state.links[at].kind == kind:
+            state.links[at].ping_due_ns = min(state.links[at].ping_due_ns, due)
+
+
+cdef void link_ping(State* state, Link* link, int64_t next_ns) noexcept nogil:
+    """Say PING, and say it again in `next_ns`, or when it is due anyway."""
+    link.pings_out += 1
+    link.ping_sent_ns = state.now_ns
+    link.ping_due_ns = state.now_ns + min(next_ns, ping_interval_ns(state, link.kind))
+    link_say(state, link, b"PING\r\n")
+
+
+cdef void _tick_ping(State* state, Link* link) noexcept nogil:
+    cdef int64_t interval = ping_interval_ns(state, link.kind)
+    cdef int64_t most = state.times[link.kind].ping_max or state.limits.ping_max
+    if link.paused:
+        # Its PONG could not be read.
+        link.ping_due_ns = state.now_ns + interval
+        return
+    if link.kind == CLIENT and link.rtt_ns and state.now_ns - link.received_ns < interval:
+        # It is alive, and its round trip is known.
+        link.pings_out = 0
+        link.ping_due_ns = link.received_ns + interval
+        return
+    if link.pings_out >= most:
+        if link.kind == CLIENT:
+            state.totals.stale_clients += 1
+        else:
+            state.totals.stale_routes += 1
+        link_say(state, link, b"-ERR 'Stale Connection'\r\n")
+        link_doom(state, link, STALE_CONNECTION, True, NULL)
+        return
+    link_ping(state, link, interval)
+
+
+cdef void _count_slow(State* state, Link* link) noexcept nogil:
+    if link.kind == CLIENT:
+        state.totals.slow_clients += 1
+        link.account.traffic.slow_consumers += 1
+    else:
+        state.totals.slow_routes += 1
+
+
+cdef bint _is_too_slow(State* state, Link* link) noexcept nogil:
+    """Whether a link must end since what waits for it goes too slowly. One that recovers is counted again when it is slow again."""
+    cdef Times* times = &state.times[link.kind]
+    cdef int64_t deadline = times.write_deadline_ns or state.limits.write_deadline_ns
+    if link.pending == 0:
+        link.slow = 0
+        link.goal_bytes = link.sent_bytes
+        return False
+    if link.sent_bytes >= link.goal_bytes:
+        if state.now_ns - link.goal_ns <= deadline:
+            link.slow = 0
+        link.goal_bytes = link.sent_bytes + <int64_t> link.pending
+        link.goal_ns = state.now_ns
+    if state.now_ns - link.written_ns > deadline:
+        if not link.slow:
+            _count_slow(state, link)
+        return True
+    if state.now_ns - link.goal_ns <= deadline or link.slow:
+        return False
+    _count_slow(state, link)
+    link.slow = 1
+    return times.closes_slow
+
+
+cdef void links_tick(State* state) noexcept nogil:
+    """Look at the clocks of all links, five times a second. Cost: O(links), some nanoseconds each."""
+    cdef uint32_t at
+    cdef Link* link
+    if state.now_ns < state.tick_due_ns:
+        return
+    state.tick_due_ns = state.now_ns + TICK_NS
+    state.violations_left = VIOLATIONS_A_TICK
+    answers_tick(state)
+    for at in range(state.link_count):
+        link = state.links[at]
+        if link.doomed or link.detached:
+            continue
+        if not link.registered and (link.kind != CLIENT or state.limits.auth_required):
+            if state.now_ns - link.login_from_ns >= state.limits.auth_timeout_ns:
+                link_say(state, link, b"-ERR 'Authentication Timeout'\r\n")
+                link_doom(state, link, AUTHENTICATION_TIMEOUT, True, NULL)
+            continue
+        if _is_too_slow(state, link):
+            link_doom(state, link, SLOW_CONSUMER_WRITE_DEADLINE, False, NULL)
+        elif state.now_ns >= link.ping_due_ns:
+            _tick_ping(state, link)
