@@ -619,7 +619,6 @@ cdef class Plane(Core):
 
     cdef Loop loop
     cdef object thread
-    cdef object pipes
     cdef list listening
     # Kinds, one for each listener.
     cdef bint started
@@ -636,8 +635,7 @@ cdef class Plane(Core):
         self.loop.shared_ns = -ACTIVE_NS
         wake_read, wake_write = os.pipe()
         event_read, event_write = os.pipe()
-        self.pipes = (wake_read, wake_write, event_read, event_write)
-        for fd in self.pipes:
+        for fd in (wake_read, wake_write, event_read, event_write):
             os.set_blocking(fd, False)
         self.loop.wake_fd = wake_read
         self.wake_fd = wake_write
@@ -670,8 +668,12 @@ cdef class Plane(Core):
         memset(&self.state.shell, 0, sizeof(Shell))
         poller_close(&self.loop.poller)
         free(self.loop.busy)
-        for fd in self.pipes or ():
-            os.close(fd)
+        if self.wake_fd >= 0:
+            # By their numbers: Python's objects are gone already where a cycle was collected.
+            close(self.loop.wake_fd)
+            close(self.wake_fd)
+            close(self.event_fd)
+            close(self.event_write_fd)
 
     def start(self) -> None:
         """Start the loop thread; a plane is started once."""

@@ -13,6 +13,7 @@ from framework.server.accounts import Accounts
 from framework.server.bridge import Bridge
 from framework.server.client_info import ClientInfoDocument
 from framework.server.client_listener import CLIENT_LISTENER
+from framework.server.coding import CodingDesk
 from framework.server.context import Context, MonitorView
 from framework.server.dialing import Dialer
 from framework.server.entrances import Entrances
@@ -97,7 +98,8 @@ class Assembly:
         self._system = ActorSystem(self._dispatcher, name=identity.name, on_failure=failed)
         self.tls = TlsDesk(self.plane, log=log)
         self.entrances = Entrances(self.plane, tls=self.tls, steps=steps)
-        self._bridge = Bridge(self.plane, tls=self.tls, log=log)
+        self._coding = CodingDesk(self.plane, log=log)
+        self._bridge = Bridge(self.plane, desks=(self._coding, self.tls), log=log)
         self._dialer = Dialer(self.plane, report=self._report_dial, tls=self.tls)
         self.client_info = _client_info(self.plane, identity, settings)
         self.accounts = Accounts(self.plane, log=log)
@@ -112,6 +114,7 @@ class Assembly:
             plugins=plugins,
             accounts=self.accounts,
             tls=self.tls,
+            coding=self._coding,
             log=log,
         )
         self._gate = LoginGate(
@@ -186,6 +189,8 @@ class Assembly:
         self._bridge.watch(MessageTraced, traces.tell)
         self.tls.start()
         self._steps.push("TLS", self._stop_tls)
+        self._coding.start()
+        self._steps.push("codecs", self._stop_coding)
         self._steps.push("bridge", self._bridge.stop)
         self.plane.trace(self._settings.logs.trace)
         self.plane.start()
@@ -304,6 +309,9 @@ class Assembly:
 
     async def _stop_tls(self) -> None:
         await self.tls.stop(STOP_DEADLINE_S * 0.9)
+
+    async def _stop_coding(self) -> None:
+        await self._coding.stop(STOP_DEADLINE_S * 0.9)
 
     async def _stop_plane(self) -> None:
         await asyncio.to_thread(self.plane.stop, STOP_DEADLINE_S)

@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pykka import ActorDeadError
 
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from framework.actors import ActorRef
     from framework.server.plane_port import ServerPlane
-    from framework.server.tls import TlsDesk
     from framework.spec import (
         Event,
         LinkId,
@@ -45,6 +44,18 @@ if TYPE_CHECKING:
         SubscriptionRow,
         TapSpec,
     )
+
+
+class LinkDesk(Protocol):
+    """Serves links on their way between the plane and their peers."""
+
+    def receive_detached(self, event: Detached) -> bool:
+        """Take the socket of a link; False: it is for another desk."""
+        ...
+
+    def receive(self, event: Event) -> None:
+        """Take note of what happens to links, before their owners do."""
+        ...
 
 
 @dataclass(slots=True)
@@ -62,12 +73,12 @@ class Bridge:
 
     Args:
         plane: Where events come from.
-        tls: Takes the sockets of links that speak TLS; None: no listener does.
+        desks: Take the sockets of links; each is asked until one does.
         log: The server's logger.
     """
 
     def __init__(
-        self, plane: ServerPlane, *, tls: TlsDesk | None = None, log: FilteringBoundLogger
+        self, plane: ServerPlane, *, desks: Sequence[LinkDesk] = (), log: FilteringBoundLogger
     ) -> None:
         self._plane = plane
         self._log = log
@@ -77,10 +88,7 @@ class Bridge:
         self._questions: dict[int, asyncio.Future[Any]] = {}
         self._tokens = count(1)
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._note: Callable[[Event], None] = lambda _: None
-        if tls is not None:
-            self._note = tls.receive
-            self.watch(Detached, tls.receive_detached)
+        self._desks = desks
 
     def start(self) -> None:
         """Begin to take events, in the running loop."""
@@ -108,7 +116,7 @@ class Bridge:
             self._tell(owner, message)
 
     def watch(self, kind: type, receive: Callable[[Any], None]) -> None:
-        """Let `receive` have all events of a class: `LatencySampled` or `Detached`."""
+        """Let `receive` have all events of a class: such as `LatencySampled`."""
         assert kind not in self._watchers
         self._watchers[kind] = receive
 
@@ -162,16 +170,13 @@ class Bridge:
                     self._answer(token, rows)
                 case Confirmed(token):
                     self._answer(token, None)
-                case (
-                    InterestChanged()
-                    | Detached()
-                    | LatencySampled()
-                    | ResponderTimed()
-                    | MessageTraced()
-                ):
+                case Detached():
+                    any(desk.receive_detached(event) for desk in self._desks)
+                case InterestChanged() | LatencySampled() | ResponderTimed() | MessageTraced():
                     self._watched(event)
                 case _:
-                    self._note(event)
+                    for desk in self._desks:
+                        desk.receive(event)
                     batches[event.kind].append(event)
         for kind, events in batches.items():
             owner = self._owners.get(kind)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from framework.server.bridge import Bridge
     from framework.server.client_info import ClientInfoDocument, ServerIdentity
     from framework.server.clients import Clients
+    from framework.server.coding import CodingDesk
     from framework.server.dialing import Dialer
     from framework.server.plane_port import ServerPlane
     from framework.server.tls import TlsDesk
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         AccountBook,
         ClientIdentity,
         ClosedState,
+        Codec,
         CompressionMode,
         ConnectionInfo,
         HealthCheck,
@@ -63,6 +65,7 @@ class Context(ServerContext):
         plugins: Told of connections.
         accounts: Its accounts.
         tls: Does TLS for it.
+        coding: Encodes links.
         log: Its logger.
     """
 
@@ -79,6 +82,7 @@ class Context(ServerContext):
         plugins: PluginRegistry,
         accounts: Accounts,
         tls: TlsDesk,
+        coding: CodingDesk,
         log: FilteringBoundLogger,
     ) -> None:
         self.components: dict[str, ActorRef[Any]] = {}
@@ -97,6 +101,7 @@ class Context(ServerContext):
         self._plugins = plugins
         self._accounts = accounts
         self._tls = tls
+        self._coding = coding
         self._log = log
         self.recheck: Callable[[str | None], None] = lambda _: None
         """Asks authenticators again; set when there are clients."""
@@ -204,6 +209,10 @@ class Context(ServerContext):
     @override
     def configure_tls(self, kind: LinkKind, settings: TlsSettings | None) -> None:
         self._tls.configure(kind, self._tls.prepare(settings))
+
+    @override
+    def encode_link(self, link: LinkId, codec: Codec) -> None:
+        self._coding.encode(link, codec)
 
     @override
     def listening_address(self, kind: LinkKind) -> tuple[str, int] | None:

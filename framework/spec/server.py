@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from framework.actors import ActorRef, ActorSystem
     from framework.dataplane.link import LinkId, LinkKind, LinkRow, SubscriptionRow
     from framework.spec.account import AccountBook
-    from framework.spec.compression import CompressionMode
+    from framework.spec.compression import Codec, CompressionMode
     from framework.spec.connection import ConnectionInfo
     from framework.spec.plane import PlaneControl
     from framework.spec.tap import TapSpec
@@ -143,6 +143,18 @@ class ServerContext(Protocol):
         """Put other settings in force for links of `kind` that begin from now on; checked before.
 
         None: they are plain.
+        """
+        ...
+
+    def encode_link(self, link: LinkId, codec: Codec) -> None:
+        """Encode a link whose greeting waits for an answer, and decode all that follows that.
+
+        What was said to it before goes out as it is, all later output is encoded. The link goes
+        on by itself. One whose peer, or codec, fails is closed with `ClosedState.READ_ERROR`.
+
+        Args:
+            link: Parked; encoded once at most.
+            codec: As agreed with the peer.
         """
         ...
 

@@ -132,18 +132,18 @@ class TlsDesk:
                 self._log.error("Stop: a thread of TLS did not end in time and is left")
         self._handshaker = self._pump = None
 
-    def receive_detached(self, event: Detached) -> None:
+    def receive_detached(self, event: Detached) -> bool:
         """Take the socket of a link, and answer with `attach` or `close` sooner or later."""
         sock = socket.socket(fileno=event.fd)
         sock.settimeout(0)  # the descriptor is, but Python has to know it too
         terms = self._terms.get(event.kind)
         if terms is None:
             self._plane.attach(event.link, sock)
-            return
+            return True
         if len(self._arrivals) >= HANDSHAKES_WAITING_MAX:
             sock.close()
             self._plane.close(event.link, ClosedState.MAX_CONNECTIONS_EXCEEDED)
-            return
+            return True
         settings = terms.settings
         arrival = _Arrival(event, log_of(self._log, event))
         self._arrivals[event.link] = arrival
@@ -153,6 +153,7 @@ class TlsDesk:
             self._hear(arrival, sock, settings.timeout_s, self._receive_heard)
         else:
             self._shake(arrival, sock)
+        return True
 
     def receive(self, event: Event) -> None:
         """Take note of what happens to links, whoever owns them."""
