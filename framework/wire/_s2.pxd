@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from framework.wire._s2_encode cimport S2Encoder
+from framework.wire._s2_tables cimport S2Encoder
 
 cdef enum:
     S2_BLOCK_BYTES = 1048576

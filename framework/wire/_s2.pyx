@@ -24,7 +24,10 @@ from libc.string cimport memcmp, memcpy
 from framework.wire._crc32c cimport crc32c, crc32c_prepare, masked
 from framework.wire._s2_bytes cimport load_24, load_32, store_24, store_32
 from framework.wire._s2_decode cimport block_decode, block_length
-from framework.wire._s2_encode cimport PLAIN_LEAST, S2Encoder, encode_fast, encoder_clear, encoder_prepare
+from framework.wire._s2_best cimport encode_best
+from framework.wire._s2_emit cimport EMIT_SLACK
+from framework.wire._s2_encode cimport PLAIN_LEAST, encode_better, encode_fast
+from framework.wire._s2_tables cimport S2Encoder, tables_free
 
 from framework.errors import ProtocolError
 from framework.wire.closed_state import ClosedState
@@ -61,13 +64,13 @@ cdef S2Encoder* s2_encoder_new() noexcept nogil:
 cdef void s2_encoder_free(S2Encoder* encoder) noexcept nogil:
     """Give the working memory back; NULL has none."""
     if encoder != NULL:
-        encoder_clear(encoder)
+        tables_free(encoder)
         free(encoder)
 
 
 cdef size_t s2_bound(size_t length) noexcept nogil:
-    """The most bytes of one stream of `length` plain bytes: `s2_encode` needs so much room."""
-    return IDENTIFIER_BYTES + (length + S2_BLOCK_BYTES - 1) // S2_BLOCK_BYTES * DATA_BYTES + length
+    """The room that `s2_encode` needs for `length` plain bytes: the longest stream of them, and what is written past its end."""
+    return IDENTIFIER_BYTES + (length + S2_BLOCK_BYTES - 1) // S2_BLOCK_BYTES * DATA_BYTES + length + EMIT_SLACK
 
 
 cdef size_t s2_encode(S2Encoder* encoder, S2Level level, const char* plain, size_t length, char* into) noexcept nogil:
@@ -87,14 +90,19 @@ cdef size_t s2_encode(S2Encoder* encoder, S2Level level, const char* plain, size
 cdef size_t _encode_chunk(S2Encoder* encoder, S2Level level, const uint8_t* plain, size_t length, uint8_t* to) noexcept nogil:
     """Write a chunk of at most S2_BLOCK_BYTES and return its length."""
     cdef uint8_t* data = to + DATA_BYTES
-    cdef size_t head = _store_length(data, length), body = 0
+    cdef size_t head = _store_length(data, length), body
     store_32(to + HEAD_BYTES, masked(crc32c(plain, length, False)))
-    if length >= PLAIN_LEAST and level != S2_UNCOMPRESSED and encoder_prepare(encoder, level):
+    if length < PLAIN_LEAST or level == S2_UNCOMPRESSED:
+        body = 0
+    elif level == S2_FAST:
         body = encode_fast(encoder, plain, length, data + head)
-    to[0] = KIND_BLOCK
-    if body:
-        body += head
+    elif level == S2_BETTER:
+        body = encode_better(encoder, plain, length, data + head)
     else:
+        body = encode_best(encoder, plain, length, data + head)
+    to[0] = KIND_BLOCK
+    body += head
+    if body == head or body >= length:
         to[0] = KIND_PLAIN
         memcpy(data, plain, length)
         body = length

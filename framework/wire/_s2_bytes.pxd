@@ -81,3 +81,21 @@ cdef inline size_t shared_length(const uint8_t* left, const uint8_t* right, cons
         left += 1
         right += 1
     return right - begin
+
+
+cdef inline size_t shared_before(
+    const uint8_t* left, const uint8_t* left_begin, const uint8_t* right, const uint8_t* right_begin
+) noexcept nogil:
+    """How many bytes are the same before both places, neither of which goes past its beginning."""
+    cdef size_t most = right - right_begin, count = 0
+    cdef uint64_t differing
+    if left - left_begin >= 8:
+        # Some of these eight may be of what was copied already: they may be read, but not counted.
+        differing = load_64(left - 8) ^ load_64(right - 8)
+        if differing:
+            count = first_bits(differing) >> 3
+            return count if count < most else most
+        count = 8 if most > 8 else most
+    while count < most and left - count > left_begin and (left - count - 1)[0] == (right - count - 1)[0]:
+        count += 1
+    return count

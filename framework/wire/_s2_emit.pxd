@@ -1,5 +1,6 @@
-"""Writing the elements of an S2 block: literals, copies and repeats. The caller has seen that there is room.
+"""Writing the elements of an S2 block: literals, copies and repeats.
 
+The caller has seen that there is room for the bytes of a literal and EMIT_SLACK.
 `_s2_decode.pyx` says how they look.
 """
 
@@ -10,7 +11,7 @@ from framework.wire._s2_bytes cimport copy_16, store_16, store_24, store_32
 
 cdef enum:
     EMIT_SLACK = 32
-    # Room that one literal and one copy take beside the bytes of the literal, with what is written past its end.
+    # What one literal and one copy write beside the bytes of the literal, at most.
 
 
 cdef inline uint8_t* emit_literal(uint8_t* to, const uint8_t* source, size_t length) noexcept nogil:
@@ -67,13 +68,9 @@ cdef inline uint8_t* emit_copy(uint8_t* to, size_t offset, size_t length) noexce
         to[1] = <uint8_t> offset
         to += 2
     else:
+        # Which of the two forms it is can't be foreseen, so there is no branch to it.
         now = length if length <= 64 else 60
-        if offset < 65536:
-            to[0] = <uint8_t> ((now - 1) << 2 | 2)
-            store_16(to + 1, <uint32_t> offset)
-            to += 3
-        else:
-            to[0] = <uint8_t> ((now - 1) << 2 | 3)
-            store_32(to + 1, <uint32_t> offset)
-            to += 5
+        to[0] = <uint8_t> ((now - 1) << 2 | 2 | <uint8_t> (offset >= 65536))
+        store_32(to + 1, <uint32_t> offset)
+        to += 3 + 2 * <size_t> (offset >= 65536)
     return emit_repeat(to, length - now) if now < length else to

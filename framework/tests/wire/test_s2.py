@@ -48,9 +48,10 @@ def blocks(draw: st.DrawFn) -> tuple[bytes, bytes]:
         kind = draw(st.integers(0, 4))
         if kind == 4 and offset:
             high = draw(st.integers(0, 6))
-            more = draw(st.binary(min_size=max(high - 4, 0), max_size=max(high - 4, 0)))
-            block += bytes([high << 2 | 1, 0]) + more
-            count = (8, 260)[high - 5] + int.from_bytes(more, "little") if more else high + 4
+            more, least = max(high - 4, 0), (4 + high, 8, 260)[max(high - 4, 0)]
+            number = draw(st.integers(0, 255 if more else 0))
+            block += bytes([high << 2 | 1, 0]) + number.to_bytes(more, "little")
+            count = least + number
         elif 0 < kind < 4:
             offset = draw(st.integers(1, min(len(plain), (2047, 65535, 1 << 22)[kind - 1])))
             count = draw(st.integers(4, 11) if kind == 1 else st.integers(1, 64))
