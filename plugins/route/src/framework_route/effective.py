@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from framework.spec import LinkKind
 from framework_route.compression import Compression
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from framework.spec import ServerContext
     from framework_route.config import RouteConfig
 
@@ -29,3 +32,16 @@ def compression_of(server: ServerContext, config: RouteConfig) -> Compression:
 def permission_table(server: ServerContext, config: RouteConfig) -> int:
     """Return the number of the table that says which subjects cross routes; 0: all do."""
     return server.plane.add_permissions(config.permissions) if config.permissions else 0
+
+
+def set_times(server: ServerContext, config: RouteConfig) -> None:
+    """Tell the plane how long routes may be silent or slow; what is not set is as for clients."""
+    times = config.times
+    values: Mapping[str, Any] = server.config.values
+    server.plane.set_link_times(
+        LinkKind.ROUTE,
+        ping_interval_s=times.ping_interval_s or values["ping_interval"],
+        ping_max=times.ping_max or values["ping_max"],
+        write_deadline_s=times.write_deadline_s or values["write_deadline"],
+        closes_slow=times.closes_slow,
+    )

@@ -173,7 +173,9 @@ class PoolConnection(Component):
                     self._report(effect)
 
     def _encode(self, choice: Choice) -> None:
-        if choice.coding is not None:
+        if choice.codec is not None:
+            self._server.encode_link(self._link, choice.codec)
+        elif choice.coding is not None:
             self._plane.set_coding(self._link, choice.coding)
 
     def _register(self, effect: Register) -> None:

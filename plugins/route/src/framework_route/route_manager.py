@@ -51,6 +51,7 @@ from framework_route.effective import (
     compression_of,
     permission_table,
     pinned_accounts,
+    set_times,
 )
 from framework_route.limits import DIAL_TIMEOUT_S
 from framework_route.log import write_note
@@ -164,6 +165,7 @@ class RouteManager(Component):
         self._mesh = Mesh(local=local, settings=config.mesh, accounts=_Known(server))
         self._compression = compression_of(server, config)
         self._permissions = permission_table(server, config)
+        set_times(server, config)
         self._gate = gate
         self._links: dict[LinkId, _Link] = {}
 
@@ -295,6 +297,7 @@ class RouteManager(Component):
             self._server.plane.set_route_permissions(self._permissions)
             if unused:
                 self._server.plane.drop_permissions(unused)
+        set_times(self._server, config)
         cluster = self._mesh.local
         local = replace(
             local, cluster=cluster.cluster, cluster_dynamic=cluster.cluster_dynamic, ldm=cluster.ldm
