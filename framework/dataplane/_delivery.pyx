@@ -18,7 +18,7 @@ from framework.dataplane._permissions cimport is_allowed_to_publish, may_hear, m
 from framework.dataplane._replies cimport reply_owe
 from framework.dataplane._sinkbatch cimport atomic_add, atomic_get, sink_put
 from framework.dataplane._state cimport (
-    CLIENT, RECORD_DELIVERED, RECORD_INTEREST, RECORD_TRACE, RECORDS_WAITING_BYTES, REFERENCE_BYTES, REFERENCE_PENDING_BYTES, ROUTE,
+    CLIENT, GROUPS_BYTES_MAX, RECORD_DELIVERED, RECORD_INTEREST, RECORD_TRACE, RECORDS_WAITING_BYTES, REFERENCE_BYTES, REFERENCE_PENDING_BYTES, ROUTE,
     SLOW_CONSUMER_PENDING_BYTES, SYSTEM, TRACES_MAX, WRITE_ERROR, Account, ClosedStateC, Link, LocalInterest, Message, Pick, Record,
     RecordType, State, Subscription,
 )
@@ -245,14 +245,46 @@ cdef LocalInterest* _local(State* state, Account* account, Interest* interest) n
     return found
 
 
+cdef bint _is_over(State* state, Link* link) noexcept nogil:
+    """Whether too much waits for a link, beside what it was told at one go."""
+    if link.sent_bytes >= link.bulk_until:
+        link.bulk_bytes = 0
+    return <int64_t> link.pending > state.limits.max_pending + link.bulk_bytes
+
+
+cdef void _tell_in_bulk(State* state, Link* route, Account* account, LocalInterest* local) noexcept nogil:
+    """Tell a route of one interest of many: it could not have read the first before the last is written.
+
+    What waits because of it is as much as all interest here at most, and no reason to cut the route off.
+    """
+    cdef int64_t before = route.sent_bytes + <int64_t> route.pending
+    _tell(state, route, account, local)
+    if route.sent_bytes >= route.bulk_until:
+        route.bulk_bytes = 0
+    route.bulk_until = route.sent_bytes + <int64_t> route.pending
+    route.bulk_bytes += route.bulk_until - before
+
+
 cdef void _hold_back(State* state, Link* route, Link* source) noexcept nogil:
     """Let no client's changes of interest fill a route without end."""
     if route.doomed or <int64_t> route.pending <= state.limits.pending_free:
         return
-    if <int64_t> route.pending > state.limits.max_pending:
+    if _is_over(state, route):
         link_cut_off(state, route)
-    elif source != NULL and state.limits.fast_producer_stall:
+    elif state.limits.fast_producer_stall:
         state.stalled_by = route
+
+
+cdef void _tell_all(State* state, Account* account, Subscription* subscription) noexcept nogil:
+    """Tell the routes of an account what changed by one subscription."""
+    cdef uint32_t at
+    cdef Link* source = subscription.link
+    for at in range(account.route_count):
+        if source == NULL or source.doomed:
+            _tell_in_bulk(state, account.routes[at], account, subscription.local)
+        else:
+            _tell(state, account.routes[at], account, subscription.local)
+            _hold_back(state, account.routes[at], source)
 
 
 cdef void interest_add(State* state, Account* account, Subscription* subscription, int change) noexcept nogil:
@@ -260,16 +292,16 @@ cdef void interest_add(State* state, Account* account, Subscription* subscriptio
 
     A plain interest is told when it comes and when it goes; a queue group with every change of its weight.
     """
-    cdef LocalInterest* local = _local(state, account, &subscription.interest)
-    cdef uint32_t at
+    cdef LocalInterest* local
     cdef Record* record
+    if change > 0:
+        subscription.local = _local(state, account, &subscription.interest)
+    local = subscription.local
     if local == NULL:
         return
     local.count += change
     if local.queue_length or (change > 0 and local.count == 1) or local.count == 0:
-        for at in range(account.route_count):
-            _tell(state, account.routes[at], account, local)
-            _hold_back(state, account.routes[at], subscription.link)
+        _tell_all(state, account, subscription)
         if state.watch_interest:
             record = record_new(state, RECORD_INTEREST, NULL, local.key.length)
             if record != NULL:
@@ -289,7 +321,7 @@ cdef void interest_send(State* state, Account* account, Link* route) noexcept no
         return
     for at in range(account.interest.mask + 1):
         if account.interest.slots[at].key != NULL:
-            _tell(state, route, account, <LocalInterest*> account.interest.slots[at].key)
+            _tell_in_bulk(state, route, account, <LocalInterest*> account.interest.slots[at].key)
 
 
 # ---- writing one message to one link -------------------------------------------------------------------------------------
@@ -334,7 +366,7 @@ cdef void _count_out(State* state, Link* to, Message* message, size_t length) no
         message.account.traffic.out_route_msgs += 1
         message.account.traffic.out_route_bytes += length
     if <int64_t> to.pending > state.limits.pending_free:
-        if <int64_t> to.pending > state.limits.max_pending:
+        if _is_over(state, to):
             link_cut_off(state, to)
         elif message.source.kind == CLIENT and state.limits.fast_producer_stall:
             state.stalled_by = to
@@ -441,7 +473,12 @@ cdef bint to_route(State* state, Link* to, Message* message) noexcept nogil:
         header = 0
     for which in range(state.pick_count):
         if state.picks[which].link.peer == to.peer:
-            names += state.picks[which].queue_length + 1
+            if names + state.picks[which].queue_length >= GROUPS_BYTES_MAX:
+                # Thousands of groups in one subject: a second message would be one too many for who is in none.
+                state.picks[which].queue_length = 0
+                state.totals.dropped += 1
+            else:
+                names += state.picks[which].queue_length + 1
     room = output_reserve(
         state, to,
         message.account.name_length + message.subject_length + message.reply_length + names + 80 + _copied(to, message, length),
@@ -468,7 +505,7 @@ cdef bint to_route(State* state, Link* to, Message* message) noexcept nogil:
         at += 1
     if names:
         for which in range(state.pick_count):
-            if state.picks[which].link.peer == to.peer:
+            if state.picks[which].link.peer == to.peer and state.picks[which].queue_length:
                 at = _put(at, state.picks[which].queue, state.picks[which].queue_length)
                 at[0] = c" "
                 at += 1

@@ -127,6 +127,8 @@ cdef void state_free(State* state) noexcept nogil:
     free(state.links)
     free(state.doomed)
     free(state.picks)
+    free(state.line.words)
+    free(state.line.lengths)
     free(state)
 
 

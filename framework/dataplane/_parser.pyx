@@ -16,7 +16,7 @@ Size: one grammar with two dialects; clients and routes share the words, the pay
 """
 
 from libc.stdint cimport int64_t, uint32_t
-from libc.stdlib cimport calloc
+from libc.stdlib cimport calloc, realloc
 from libc.string cimport memchr, memcpy
 
 from framework.dataplane._accounts cimport account_foreign, account_named, account_spare
@@ -37,8 +37,8 @@ from framework.dataplane._permissions cimport (
 )
 from framework.dataplane._state cimport (
     AUTHENTICATION_VIOLATION, CLIENT, LINE_BYTES_MAX, MAX_CONTROL_LINE_EXCEEDED, MAX_PAYLOAD_EXCEEDED, MEMO_HEAD_BYTES, MEMO_LINE_BYTES,
-    PARSE_ERROR, PROTOCOL_VIOLATION, QUEUES_MAX, RECORD_ERR, RECORD_GREETING, RECORD_PONG, REFERENCE_BYTES,
-    ROUTE, ROUTE_CONTROL_LINE_FACTOR, SYSTEM, Account, Block, ClosedStateC, Link, Memo, Message, MessageTrace, Record, State,
+    PARSE_ERROR, PROTOCOL_VIOLATION, RECORD_ERR, RECORD_GREETING, RECORD_PONG, REFERENCE_BYTES,
+    ROUTE, SYSTEM, Account, Block, ClosedStateC, Line, Link, Memo, Message, MessageTrace, Record, State,
     Subscription,
 )
 from framework.dataplane._violations cimport (
@@ -50,17 +50,10 @@ from framework.sublist._bytes cimport copy_short, same_bytes, write_decimal
 from framework.sublist._sublist cimport Match, sublist_fresh, sublist_match, sublist_touch
 
 cdef enum:
-    WORDS_MAX = QUEUES_MAX + 8
+    WORDS_FIRST = 64
     VERB_LONGEST = 8
     SIZE_DIGITS_MAX = 9
     PEER_ERROR_BYTES_MAX = 1024
-
-
-cdef struct Line:
-    # The words of one line behind its verb.
-    const char* words[WORDS_MAX]
-    uint32_t lengths[WORDS_MAX]
-    uint32_t count
 
 
 # ---- refusing ----------------------------------------------------------------------------------------------------------
@@ -105,16 +98,34 @@ cdef inline bint _is_gap(char c) noexcept nogil:
     return <unsigned char> c <= 32 and (c == c" " or c == c"\t" or c == c"\r")
 
 
+cdef bint _line_grow(Line* line) noexcept nogil:
+    """Make room for more words; False: no memory. A line has an end, so its words have."""
+    cdef uint32_t room = line.room * 2 if line.room else WORDS_FIRST
+    cdef void* grown = realloc(line.words, room * sizeof(char*))
+    if grown == NULL:
+        return False
+    line.words = <const char**> grown
+    grown = realloc(line.lengths, room * sizeof(uint32_t))
+    if grown == NULL:
+        return False
+    line.lengths = <uint32_t*> grown
+    line.room = room
+    return True
+
+
 cdef bint _split(Line* line, const char* at, const char* end) noexcept nogil:
-    """Part the words; False: too many."""
+    """Part the words; False: no memory."""
     cdef const char* start
     line.count = 0
+    if line.room == 0 and not _line_grow(line):
+        return False
     while True:
         while at < end and _is_gap(at[0]):
             at += 1
         if at == end:
             return True
-        if line.count == WORDS_MAX:
+        if line.count + 4 > line.room and not _line_grow(line):
+            # Some more than there are may be looked at, if never used.
             return False
         start = at
         while at < end and not _is_gap(at[0]):
@@ -900,7 +911,7 @@ cdef char* _one_line(
             return NULL
         return body
     if not _split(words, at + verb, eol):
-        _refuse(state, link, PROTOCOL_VIOLATION, b"Unknown Protocol Operation", b"too many words")
+        _refuse(state, link, PROTOCOL_VIOLATION, b"Insufficient Memory", NULL)
         return NULL
     if first == c"p" or (first == c"h" and link.kind != ROUTE):
         return _publish(state, link, words, first == c"h", at, body, end, block, need)
@@ -922,7 +933,6 @@ cdef char* parse(State* state, Link* link, char* at, char* end, Block* block, si
         block: Holds `at` to `end`, and COPY_SLACK readable bytes behind; payloads are sent from there.
         need: Set to the length of the frame that is not complete; 0 when that is not known.
     """
-    cdef Line words
     cdef char* eol
     cdef char* line_end
     cdef char* rest
@@ -930,9 +940,7 @@ cdef char* parse(State* state, Link* link, char* at, char* end, Block* block, si
     cdef int64_t window
     if link.kind == SYSTEM:
         line_max = end - at
-    elif link.kind != CLIENT:
-        line_max *= ROUTE_CONTROL_LINE_FACTOR
-    if link.kind != SYSTEM and line_max > LINE_BYTES_MAX:
+    elif link.kind != CLIENT or line_max > LINE_BYTES_MAX:
         line_max = LINE_BYTES_MAX
     window = line_max + VERB_LONGEST + 2
     need[0] = 0
@@ -962,7 +970,7 @@ cdef char* parse(State* state, Link* link, char* at, char* end, Block* block, si
             if not link.line_traced:
                 trace(state, link, True, at, line_end - at)
             link.line_traced = 0
-        rest = _one_line(state, link, &words, at, end, line_end, eol + 1, block, need)
+        rest = _one_line(state, link, &state.line, at, end, line_end, eol + 1, block, need)
         if rest == NULL:
             link.line_traced = state.trace and need[0] != 0
             break

@@ -28,13 +28,12 @@ cdef enum:
     MEMO_HEAD_BYTES = 320
     BATCH_MESSAGES = 2000
     BATCH_BYTES = 262144
-    ROUTE_CONTROL_LINE_FACTOR = 16
     LINE_BYTES_MAX = 131072
     # Of any link, whatever the limits say: an incomplete line must leave room in the block that it is read into.
+    GROUPS_BYTES_MAX = 122880
+    # Of the names of queue groups in one RMSG: with a subject and a reply, the line must be one that the peer takes.
     NONCE_BYTES = 15
     UNREGISTERED_READ_BYTES = 4096
-    QUEUES_MAX = 1024
-    # Queue groups in one RMSG.
     DETAIL_BYTES = 256
     ACCOUNTS_FOREIGN_MAX = 65536
     # That routes speak of and that are not ours.
@@ -335,6 +334,8 @@ cdef struct Subscription:
     # In that list; of a shadow: the subscription that it is the shadow of.
     Subscription* shadows
     # That stand for it in accounts whose streams are imported; linked by `next`.
+    LocalInterest* local
+    # That it is one of; NULL: of another server, or there was no memory.
     Door* door
     # That a message passes here; NULL: it is a client's or a sink's.
     int64_t msgs
@@ -538,6 +539,10 @@ cdef struct Link:
     int64_t stalled_until_ns
     int64_t written_ns
     int64_t sent_bytes
+    int64_t bulk_bytes
+    # Of interest that was told at one go; while they wait, so much more may.
+    int64_t bulk_until
+    # Of `sent_bytes`.
     int64_t goal_bytes
     # Of `sent_bytes`, when all will be sent that waited at `goal_ns`.
     int64_t goal_ns
@@ -778,6 +783,14 @@ cdef struct Pick:
     uint32_t queue_length
 
 
+cdef struct Line:
+    # The words of one line behind its verb.
+    const char** words
+    uint32_t* lengths
+    uint32_t count
+    uint32_t room
+
+
 cdef struct State:
     Limits limits
     Times times[4]
@@ -877,6 +890,8 @@ cdef struct State:
     # Of this server; empty: other servers can't tell it their half of a sample.
     Halves halves
     uint64_t answer_serial
+    Line line
+    # That is looked at.
     char* scratch
     # Where transforms of shadows write.
     size_t scratch_room

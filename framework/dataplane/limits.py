@@ -15,10 +15,7 @@ class PlaneLimits:
     max_payload: int = 1_048_576
     """Bytes of headers and payload of one message."""
     max_control_line: int = 4_096
-    """Bytes of one protocol line of a client; routes may send 16 times as much.
-
-    Nobody may send more than 128 KiB, whatever stands here.
-    """
+    """Bytes of one protocol line of a client; at most 128 KiB, which other servers may send."""
     max_pending: int = 64 * 1024 * 1024
     """Bytes that may wait for one client before it is cut off as a slow consumer."""
     max_connections: int = 65_536
