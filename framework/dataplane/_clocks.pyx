@@ -40,6 +40,7 @@ cdef void times_set(State* state, LinkKindC kind, const Times* times) noexcept n
 cdef void link_ping(State* state, Link* link, int64_t next_ns) noexcept nogil:
     """Say PING, and say it again in `next_ns`, or when it is due anyway."""
     link.pings_out += 1
+    link.pings_sent += 1
     link.ping_sent_ns = state.now_ns
     link.ping_due_ns = state.now_ns + min(next_ns, ping_interval_ns(state, link.kind))
     link_say(state, link, b"PING\r\n")

@@ -18,9 +18,9 @@ from framework.dataplane._permissions cimport is_allowed_to_publish, may_hear, m
 from framework.dataplane._replies cimport reply_owe
 from framework.dataplane._sinkbatch cimport atomic_add, atomic_get, sink_put
 from framework.dataplane._state cimport (
-    CLIENT, GROUPS_BYTES_MAX, RECORD_DELIVERED, RECORD_INTEREST, RECORD_TRACE, RECORDS_WAITING_BYTES, REFERENCE_BYTES, REFERENCE_PENDING_BYTES, ROUTE,
-    SLOW_CONSUMER_PENDING_BYTES, SYSTEM, TRACES_MAX, WRITE_ERROR, Account, ClosedStateC, Link, LocalInterest, Message, Pick, Record,
-    RecordType, State, Subscription,
+    CLIENT, GROUPS_BYTES_MAX, RECORD_DELIVERED, RECORD_INTEREST, RECORD_TRACE, RECORDS_WAITING_BYTES, REFERENCE_BYTES,
+    REFERENCE_PENDING_BYTES, ROUTE, SLOW_CONSUMER_PENDING_BYTES, SYSTEM, TRACES_MAX, WRITE_ERROR, Account, ClosedStateC, Fence, Link,
+    LocalInterest, Message, Pick, Record, RecordType, State, Subscription,
 )
 from framework.sublist._bytes cimport copy_short, hash_bytes, write_decimal
 from framework.sublist._sublist cimport (
@@ -614,6 +614,16 @@ cdef int _serve_named_groups(State* state, Match* match, Message* message) noexc
     return served
 
 
+cdef Link* _way(Link* link, Account* account) noexcept nogil:
+    """Return the connection that a message takes to a server that said by `link` that it wants it: see `_routes.pyx` for the fences."""
+    cdef Fence* fence = link.fences
+    while fence != NULL:
+        if fence.account == account and not fence.to.doomed:
+            return fence.to
+        fence = fence.next
+    return link
+
+
 cdef int _serve_routes(State* state, Match* match, Message* message) noexcept nogil:
     """Give a message to every server that is to have it, once, by whichever of its connections."""
     cdef uint32_t at
@@ -624,12 +634,12 @@ cdef int _serve_routes(State* state, Match* match, Message* message) noexcept no
             link = <Link*> match.remote[at].owner
             if not link.peer.picked and not link.doomed and may_send(state, link, message.subject, message.subject_length):
                 link.peer.picked = 1
-                served += to_route(state, link, message)
+                served += to_route(state, _way(link, message.account), message)
     for at in range(state.pick_count):
         link = state.picks[at].link
         if not link.peer.picked and not link.doomed:
             link.peer.picked = 1
-            to_route(state, link, message)
+            to_route(state, _way(link, message.account), message)
     for at in range(state.pick_count):
         state.picks[at].link.peer.picked = 0
     if not message.routed:

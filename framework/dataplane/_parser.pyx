@@ -35,6 +35,7 @@ from framework.dataplane._output cimport output_commit, output_reserve
 from framework.dataplane._permissions cimport (
     ALLOWED, FORBIDDEN, Allowed, may_export, may_hear, may_publish, may_send, may_subscribe, needs_filter,
 )
+from framework.dataplane._routes cimport fences_pass
 from framework.dataplane._state cimport (
     AUTHENTICATION_VIOLATION, CLIENT, LINE_BYTES_MAX, MAX_CONTROL_LINE_EXCEEDED, MAX_PAYLOAD_EXCEEDED, MEMO_HEAD_BYTES, MEMO_LINE_BYTES,
     PARSE_ERROR, PROTOCOL_VIOLATION, RECORD_ERR, RECORD_GREETING, RECORD_PONG, REFERENCE_BYTES,
@@ -829,6 +830,10 @@ cdef void _ping(State* state, Link* link) noexcept nogil:
 
 cdef void _pong(State* state, Link* link) noexcept nogil:
     cdef Record* record
+    if link.pongs != link.pings_sent:
+        link.pongs += 1
+        if link.kind == ROUTE:
+            fences_pass(state, link)
     if link.pings_out == 0:
         return
     link.pings_out = 0

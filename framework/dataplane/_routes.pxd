@@ -10,6 +10,7 @@ cdef void account_carry_widely(State* state, Account* account) noexcept nogil
 cdef void accounts_carry(State* state, Link* route) noexcept nogil
 cdef void accounts_leave(State* state, Link* route) noexcept nogil
 cdef void accounts_pin(State* state, const uint32_t* pinned, size_t count) noexcept nogil
+cdef void fences_pass(State* state, Link* route) noexcept nogil
 cdef bint peer_join(State* state, Link* route, uint32_t number) noexcept nogil
 cdef void peer_leave(State* state, Link* route) noexcept nogil
 cdef void routes_permit(State* state, PermissionTable* table) noexcept nogil

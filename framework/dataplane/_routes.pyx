@@ -4,6 +4,12 @@ A route is registered for some accounts, or it is wide. One that is wide carries
 the account's number by the size of the pool is the index of the connection. Pinned accounts are in no pool. What another connection to the
 same server was registered for, no wide one carries. Source: nats-server `route.go`, `computeRoutePoolIdx`.
 
+An account that moves to a connection of its own moves at both ends, and neither knows when the other does. From the moment that we have the
+connection, interest here and messages take it, and they find there what the peer has said so far by others: a request follows the interest in
+its reply, and what the peer asked by the others is still answered. What the peer says by the others counts until it has moved, that is until
+its PONG on the new connection, and a PONG that follows on the old one. From then on it has said everything again, and that is forgotten; if it
+says something there after that, it has moved back.
+
 Permissions of routes are about interest: rules for publishing say what interest here other servers are told (import), rules for
 subscribing what interest of theirs counts here (export). What is denied to export does not leave either where interest with wildcards
 would let it. Source: nats-server `route.go`, `canImport`, `canExport`; `client.go`, `deliverMsg`.
@@ -12,10 +18,11 @@ would let it. Source: nats-server `route.go`, `canImport`, `canExport`; `client.
 from libc.stdint cimport uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, realloc
 
+from framework.dataplane._clocks cimport link_ping, ping_interval_ns
 from framework.dataplane._delivery cimport interest_send, interest_tell, link_doom, subscription_drop
 from framework.dataplane._permissions cimport link_permit, may_export, may_import, permission_table_release
 from framework.dataplane._state cimport (
-    ROUTE, WRITE_ERROR, Account, Link, LocalInterest, Peer, PermissionTable, State, Subscription,
+    ROUTE, WRITE_ERROR, Account, Fence, Link, LocalInterest, Peer, PermissionTable, State, Subscription,
 )
 
 
@@ -110,17 +117,80 @@ cdef void accounts_carry(State* state, Link* route) noexcept nogil:
             _carry(state, state.accounts[at], route)
 
 
+cdef bint _fence(Link* link, Account* account, Link* to) noexcept nogil:
+    """Begin the move of an account from one link to another; False: no memory."""
+    cdef Fence* fence = <Fence*> calloc(1, sizeof(Fence))
+    if fence == NULL:
+        return False
+    fence.account = account
+    fence.to = to
+    fence.next = link.fences
+    link.fences = fence
+    return True
+
+
 cdef void account_carry(State* state, Account* account, Link* route) noexcept nogil:
-    """Let a route carry this very account. What other connections to the same server said of its interest is forgotten before."""
+    """Let a route carry this very account, and other connections to the same server no more."""
     cdef uint32_t at
     cdef Link* other
     if route.peer.number:
         for at in range(state.link_count):
             other = state.links[at]
-            if other != route and other.peer == route.peer:
+            if other != route and other.peer == route.peer and not other.doomed:
                 _leave(account, other)
-                _drop_remote(state, account, other)
+                if not _fence(other, account, route):
+                    _drop_remote(state, account, other)
     _carry(state, account, route)
+
+
+cdef void fences_pass(State* state, Link* route) noexcept nogil:
+    """Go on with the moves that wait for a PONG of a route."""
+    cdef Fence** at = &route.fences
+    cdef Fence* fence
+    cdef uint32_t which
+    cdef Link* other
+    while at[0] != NULL:
+        fence = at[0]
+        if fence.pongs == 0 or route.pongs < fence.pongs:
+            at = &fence.next
+            continue
+        at[0] = fence.next
+        _drop_remote(state, fence.account, route)
+        free(fence)
+    if route.wide or route.pongs != 1:
+        return
+    for which in range(state.link_count):
+        other = state.links[which]
+        if other.peer == route.peer and not other.doomed and _has_waiting(other, route):
+            link_ping(state, other, ping_interval_ns(state, ROUTE))
+            fence = other.fences
+            while fence != NULL:
+                if fence.to == route:
+                    fence.pongs = other.pings_sent
+                fence = fence.next
+
+
+cdef bint _has_waiting(Link* link, Link* to) noexcept nogil:
+    """Whether an account moves from one link to another."""
+    cdef Fence* fence = link.fences
+    while fence != NULL:
+        if fence.to == to:
+            return True
+        fence = fence.next
+    return False
+
+
+cdef void _fences_end(Link* link, Link* to) noexcept nogil:
+    """Give up the moves from one link to another; NULL: to any."""
+    cdef Fence** at = &link.fences
+    cdef Fence* fence
+    while at[0] != NULL:
+        fence = at[0]
+        if to == NULL or fence.to == to:
+            at[0] = fence.next
+            free(fence)
+        else:
+            at = &fence.next
 
 
 cdef void accounts_pin(State* state, const uint32_t* pinned, size_t count) noexcept nogil:
@@ -148,6 +218,9 @@ cdef void accounts_leave(State* state, Link* route) noexcept nogil:
             state.wide_count -= 1
             state.wide[at] = state.wide[state.wide_count]
             break
+    _fences_end(route, NULL)
+    for at in range(state.link_count):
+        _fences_end(state.links[at], route)
     for at in range(state.account_count):
         if _leave(state.accounts[at], route) and not route.wide:
             account_carry_widely(state, state.accounts[at])

@@ -456,6 +456,15 @@ cdef struct Peer:
     Peer* next
 
 
+cdef struct Fence:
+    # Of an account that moves from a link to one of its own, until what the peer said before it moved has all been read.
+    Account* account
+    Link* to
+    uint32_t pongs
+    # That the link must have got; 0: `to` has had none yet, so the peer may not have moved.
+    Fence* next
+
+
 cdef struct Link:
     uint64_t id
     uint64_t cid
@@ -508,6 +517,10 @@ cdef struct Link:
     # By which the peer assigns accounts; 0: the route is in no pool.
     Peer* peer
     # Of a route that is registered.
+    Fence* fences
+    uint32_t pings_sent
+    uint32_t pongs
+    # That answered one of these.
     Account* account
     PermissionTable* permissions
     # NULL: it may say and hear everything.

@@ -121,14 +121,57 @@ def test_a_connection_of_an_account_takes_it_from_the_others_to_that_server(talk
         peer.say(b"RS+ A b\r\n")
     own = talk.route(peer=PEER, accounts=[accounts[2]], account_omitted=True)
     client.say(b"SUB a 1\r\nPUB b 1\r\nx\r\n")
-    first = own.heard()
-    own.say(b"RS+ b\r\n")
-    client.say(b"PUB b 1\r\ny\r\n")
 
-    assert b"RS+ a\r\n" == first
-    assert b"RMSG b 1\r\ny\r\n" == own.heard()
+    assert b"RS+ a\r\nRMSG b 1\r\nx\r\n" == own.heard()
     assert b"" == pool[0].heard()
-    assert b"RS+ A a\r\nRMSG A b 1\r\nx\r\nRMSG A b 1\r\ny\r\n" == single.heard()
+    assert b"RS+ A a\r\nRMSG A b 1\r\nx\r\n" == single.heard()
+
+
+def test_what_the_others_brought_counts_until_that_server_has_moved(talk: Talk) -> None:
+    account = _accounts(talk)[2]
+    client, pool = talk.client(account=account), _pool(talk, 3)
+    pool[0].say(b"PONG\r\nRS+ A early\r\n")
+    own = talk.route(peer=PEER, accounts=[account], account_omitted=True)
+    pool[0].say(b"RS+ A late\r\nRS+ A gone\r\nRMSG A x 1\r\n.\r\n")
+    client.say(b"PUB early 1\r\n1\r\nPUB late 1\r\n2\r\n")
+    before = own.heard()
+    own.say(b"PONG\r\nRS+ early\r\nRS+ late\r\n")
+    asked = pool[0].heard()
+    pool[0].say(b"RS+ A later\r\nPONG\r\n")
+    client.say(b"".join(b"PUB %b 1\r\n3\r\n" % s for s in (b"early", b"late", b"gone", b"later")))
+
+    assert b"RMSG early 1\r\n1\r\nRMSG late 1\r\n2\r\n" == before
+    assert b"PING\r\n" == asked
+    assert b"RMSG early 1\r\n3\r\nRMSG late 1\r\n3\r\n" == own.heard()
+    assert b"" == pool[0].heard()
+
+
+def test_what_the_others_bring_after_that_counts_again(talk: Talk) -> None:
+    account = _accounts(talk)[2]
+    client, pool = talk.client(account=account), _pool(talk, 3)
+    pool[0].say(b"PONG\r\n")
+    own = talk.route(peer=PEER, accounts=[account], account_omitted=True)
+    own.say(b"PONG\r\n")
+    pool[0].say(b"PONG\r\nRS+ A back\r\n")
+    pool[0].heard()
+    client.say(b"PUB back 1\r\nx\r\n")
+
+    assert b"RMSG A back 1\r\nx\r\n" == pool[0].heard()
+
+
+def test_a_move_ends_with_either_connection(talk: Talk) -> None:
+    account = _accounts(talk)[2]
+    client, pool = talk.client(account=account), _pool(talk, 3)
+    for first, second in ((0, 1), (1, 0)):
+        pool[0].say(b"RS+ A a\r\n")
+        own = talk.route(peer=PEER, accounts=[account], account_omitted=True)
+        ends = [own, pool[0]]
+        talk.core.hang_up(ends[first].link)
+        talk.turn()
+        client.say(b"PUB a 1\r\nx\r\n")
+        heard = ends[second].heard()
+
+        assert heard == (b"RMSG A a 1\r\nx\r\n" if second else b"")
 
 
 def test_the_pool_has_an_account_again_when_its_connection_ends(talk: Talk) -> None:
