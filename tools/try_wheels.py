@@ -15,7 +15,7 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-EXAMPLES = ("plugin-audit", "plugin-auth-http")
+EXAMPLES = ("plugin-audit", "plugin-auth-http", "plugin-compression-brotli")
 
 
 def main() -> None:

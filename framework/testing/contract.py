@@ -1,17 +1,22 @@
 """What every plugin must do, ours or anyone's, as tests to inherit.
 
-from framework.testing.contract import PluginContract
+from framework.testing.contract import CodecContract, PluginContract
 
 class TestContract(PluginContract):
     PLUGIN = "audit"
     CONFIG = "audit { subject: 'orders.>' }"
+
+class TestCodec(CodecContract):
+    CODEC = Codec("brotli", new_encoder, new_decoder)
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib.metadata
 import threading
+from random import Random
 from typing import TYPE_CHECKING, ClassVar
 
 from framework.plugins import PluginRegistry
@@ -23,7 +28,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+    from framework.spec import Codec
     from framework.topology import ConfigSection, Option
+
+_DAMAGES = 400
+_JSON = b'{"orderid":12345,"customer":"c-77","items":[{"sku":"A-1","qty":2,"price":12.5}]}' * 4
 
 
 class PluginContract:
@@ -132,6 +141,59 @@ class PluginContract:
 
         assert asyncio.run(run()) == set(), "tasks were left"
         assert set(threading.enumerate()) <= threads, "threads were left"
+
+
+class CodecContract:
+    """Tests of one codec; a class that inherits them says which."""
+
+    CODEC: ClassVar[Codec]
+
+    def test_what_is_encoded_is_decoded(self) -> None:
+        """Frame after frame, whatever is in them."""
+        random = Random(1)
+        encode, decode = self.CODEC.new_encoder(), self.CODEC.new_decoder()
+        for length in (1, 5, 1_000, 256 * 1024):
+            for plain in (bytes(length), random.randbytes(length), (_JSON * length)[:length]):
+                into = memoryview(bytearray(length))
+
+                assert decode(memoryview(encode(memoryview(plain))), into) == length
+                assert into == plain
+
+    def test_two_links_know_nothing_of_each_other(self) -> None:
+        """What one has encoded, the decoder of the other does not wait for."""
+        self.CODEC.new_encoder()(memoryview(_JSON))
+        self.test_what_is_encoded_is_decoded()
+
+    def test_it_makes_less_of_messages(self) -> None:
+        """It is worth its time."""
+        plain = _JSON * 100
+
+        assert len(memoryview(self.CODEC.new_encoder()(memoryview(plain)))) < len(plain) / 3
+
+    def test_a_bomb_stays_within_its_buffer(self) -> None:
+        """No more is decoded than was announced; that it was more is said, or shows."""
+        encoded = memoryview(self.CODEC.new_encoder()(memoryview(_JSON * 20)))
+        room = bytearray(len(_JSON) + 100)
+        with contextlib.suppress(Exception):
+            self.CODEC.new_decoder()(encoded, memoryview(room)[: len(_JSON)])
+
+        assert room[len(_JSON) :] == bytes(100)
+
+    def test_garbage_is_refused_or_becomes_something_else(self) -> None:
+        """It raises, or returns within its buffer; mostly it raises."""
+        random, refused = Random(2), 0
+        encoded = bytes(self.CODEC.new_encoder()(memoryview(_JSON)))
+        into = memoryview(bytearray(len(_JSON)))
+        for _ in range(_DAMAGES):
+            bad = bytearray(encoded)
+            bad[random.randrange(len(bad))] ^= random.randrange(1, 256)
+            part = memoryview(bad)[: random.randrange(1, len(bad) + 1)]
+            try:
+                assert self.CODEC.new_decoder()(part, into) <= len(into)
+            except Exception:  # noqa: BLE001 - a codec raises whatever it likes
+                refused += 1
+
+        assert refused > _DAMAGES // 4
 
 
 def _options(section: ConfigSection) -> Iterable[tuple[str, Option]]:

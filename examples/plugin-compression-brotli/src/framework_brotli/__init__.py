@@ -1,0 +1,1 @@
+"""Routes compressed by brotli."""
