@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from framework.dataplane import LinkRow
 
 LEVELS = pytest.mark.parametrize("coding", list(Coding))
+PLAIN_MAX = 4_194_304
 TURN_BYTES = 262_144
 ROUTE = b'CONNECT {"cluster":"c"}\r\n'
 
@@ -135,14 +137,17 @@ def test_large_payloads_are_encoded_where_they_lie(talk: Talk, coding: Coding, s
     assert told == route.heard_plain()
 
 
-def test_more_than_a_chunk_becomes_streams_of_a_chunk(talk: Talk) -> None:
-    client, route = talk.client(), coded_route(talk)
+@pytest.mark.parametrize(("coding", "streams"), [(0, 2), (1, 3), (2, 10), (3, 39)])
+def test_much_becomes_several_streams_the_more_thorough_the_shorter(
+    talk: Talk, coding: int, streams: int
+) -> None:
+    client, route = talk.client(), coded_route(talk, Coding(coding))
     route.tell(b"RS+ $G a\r\n")
-    said = b"PUB a 50000\r\n%b\r\n" % (b"x" * 50_000) * 100
+    said = b"PUB a 50000\r\n%b\r\n" % (b"x" * 50_000) * 25
     client.say(said)
     stream = route.heard()
 
-    assert 5 == stream.count(IDENTIFIER)
+    assert streams == stream.count(IDENTIFIER)
     assert said.replace(b"PUB a", b"RMSG $G a") == Decoder().feed(stream)
 
 
@@ -337,6 +342,64 @@ def test_a_turn_handles_no_more_of_a_bomb_than_of_any_link(talk: Talk) -> None:
 
     assert b"PONG\r\n" * 340_000 == b"".join(answers)
     assert TURN_BYTES + 6 > max(map(len, answers))
+
+
+def bomb(plain: bytes, length: int) -> bytes:
+    """Return a chunk of a few bytes that stands for `length`, `plain` again and again."""
+    whole = (plain * (length // len(plain) + 1))[:length]
+    number = bytes([length & 127 | 128, length >> 7 & 127 | 128, length >> 14 & 127 | 128])
+    rest = (length - len(plain) - 4 - 65_540).to_bytes(3, "little")
+    block = number + bytes([length >> 21, len(plain) - 1 << 2]) + plain
+    block += bytes([1, len(plain), 0x1D, 0]) + rest
+    body = masked_crc(whole).to_bytes(4, "little") + block
+    return b"\x00" + len(body).to_bytes(3, "little") + body
+
+
+def test_a_chunk_may_stand_for_four_mib_and_no_more(talk: Talk) -> None:
+    route, other = coded_route(talk), coded_route(talk)
+    largest = bomb(b"PING  \r\n", PLAIN_MAX)
+    assert len(largest) < 40
+    talk.core.feed(route.link, IDENTIFIER + largest * 3, 0)
+    answers = [route.decoder.feed(talk.core.take_output(route.link))]
+    for _ in range(3 * PLAIN_MAX // TURN_BYTES):
+        talk.core.turn(0)
+        answers.append(route.decoder.feed(talk.core.take_output(route.link)))
+    other.say(IDENTIFIER + bomb(b"PING\r\n", PLAIN_MAX + 1))
+
+    assert b"PONG\r\n" * (3 * PLAIN_MAX // 8) == b"".join(answers)
+    assert TURN_BYTES > max(map(len, answers))
+    assert [(ClosedState.READ_ERROR, "S2: block too long")] == closed(talk)
+
+
+def outcome(stream: bytes, size: int) -> tuple[bytes, list[tuple[ClosedState, str]]]:
+    """Return what a client hears of a route's stream that comes in pieces, and how that ends."""
+    talk = Talk()
+    client = talk.client()
+    client.say(b"SUB > 1\r\n")
+    route = coded_route(talk)
+    for at in range(0, len(stream), size):
+        talk.core.feed(route.link, stream[at : at + size], 0)
+    talk.turn()
+    talk.core.take_output(route.link)
+    return client.heard(), closed(talk)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_damaged_stream_gives_the_same_whole_and_byte_by_byte(seed: int) -> None:
+    chance = random.Random(seed)
+    frames = b"".join(
+        b"RMSG $G a.%d %d\r\n%b\r\n" % (number, size, b"ab" * (size // 2))
+        for number, size in enumerate(chance.choices((0, 2, 60, 900), k=20))
+    )
+    stream = bytearray(encode(frames, chance.randrange(4)) + encode(frames, chance.randrange(4)))
+    if seed:
+        for _ in range(chance.randint(1, 3)):
+            stream[chance.randrange(len(stream))] = chance.randrange(256)
+    heard, ends = outcome(bytes(stream), len(stream))
+
+    assert (heard, ends) == outcome(bytes(stream), 1)
+    assert all(reason is ClosedState.READ_ERROR for reason, _ in ends)
+    assert bool(ends) or not seed or heard.count(b"MSG") % 20 == 0
 
 
 # ---- orders
