@@ -37,6 +37,8 @@ from framework.sublist._bytes cimport hash_bytes
 from framework.sublist._table cimport table_clear
 
 cdef enum:
+    ANSWERS_BYTES = 4096
+    # To what a route says at once, or 600 PINGs: whoever asks more, and reads nothing, means no good.
     SECOND_NS = 1000000000
 
 
@@ -378,6 +380,7 @@ cdef char* link_parse(State* state, Link* link, char* at, char* end, Block* bloc
     cdef size_t need = 0
     cdef int64_t out_before = state.totals.out_bytes
     cdef int64_t records_before = state.record_bytes
+    cdef size_t pending_before = link.pending
     state.stalled_by = NULL
     state.stalled_sink = NULL
     at = parse(state, link, at, end, block, &need)
@@ -387,8 +390,8 @@ cdef char* link_parse(State* state, Link* link, char* at, char* end, Block* bloc
         return at
     if length:
         link.amplification = (state.totals.out_bytes - out_before) // <int64_t> length
-    if link.kind == CLIENT and <int64_t> link.pending > state.limits.max_pending:
-        # By answers to what it said itself.
+    if <int64_t> link.pending > state.limits.max_pending and (link.kind == CLIENT or link.pending > pending_before + ANSWERS_BYTES):
+        # By answers to what it said itself. A route may have more waiting when it has just been told all interest.
         link_cut_off(state, link)
     elif not link.paused and (
         (link.kind == CLIENT and (state.stalled_by != NULL or state.stalled_sink != NULL))

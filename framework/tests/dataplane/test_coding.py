@@ -371,6 +371,29 @@ def test_a_chunk_may_stand_for_four_mib_and_no_more(talk: Talk) -> None:
     assert [(ClosedState.READ_ERROR, "S2: block too long")] == closed(talk)
 
 
+@pytest.mark.parametrize("coded", [True, False])
+def test_a_route_that_asks_and_does_not_read_is_cut_off(*, coded: bool) -> None:
+    talk = Talk(PlaneLimits(max_pending=100_000))
+    route = coded_route(talk) if coded else talk.route()
+    pings = b"PING\r\n" * 30_000
+    talk.core.feed(route.link, encode(pings, 1) if coded else pings, 0)
+    talk.turn()
+
+    assert [(ClosedState.SLOW_CONSUMER_PENDING_BYTES, "")] == closed(talk)
+
+
+def test_a_route_that_is_told_much_may_ask_a_little() -> None:
+    talk = Talk(PlaneLimits(max_pending=1_000))
+    client = talk.client()
+    client.say(b"".join(b"SUB a.%d %d\r\n" % (number, number) for number in range(1_000)))
+    route = coded_route(talk)
+    talk.core.feed(route.link, encode(b"PING\r\n", 1), 0)
+    talk.turn()
+
+    assert [] == closed(talk)
+    assert route.heard_plain().endswith(b"PONG\r\n")
+
+
 def outcome(stream: bytes, size: int) -> tuple[bytes, list[tuple[ClosedState, str]]]:
     """Return what a client hears of a route's stream that comes in pieces, and how that ends."""
     talk = Talk()
