@@ -53,6 +53,7 @@ def contest(
     options: argparse.Namespace,
     figures: Sequence[str],
     measure: Callable[[Contestant], Sequence[float]],
+    contestants: Sequence[Contestant] = (Contestant(OURS), Contestant("2.15.2")),
 ) -> None:
     """Run all rounds, and print the medians and the ratios of the first contestant to each.
 
@@ -61,12 +62,13 @@ def contest(
         options: With what `add_contestants` added.
         figures: What `measure` returns, by name.
         measure: Called for each contestant in each round.
+        contestants: Unless the options name others.
     """
-    contestants = options.contestants or [Contestant(OURS), Contestant("2.15.2")]
+    contestants = options.contestants or contestants
     found: dict[Contestant, list[Sequence[float]]] = {it: [] for it in contestants}
     for index in range(options.rounds):
         turn = index % len(contestants)
-        for contestant in contestants[turn:] + contestants[:turn]:
+        for contestant in (*contestants[turn:], *contestants[:turn]):
             values = measure(contestant)
             found[contestant].append(values)
             print(title, contestant, *(f"{value:,.3f}" for value in values), file=sys.stderr)

@@ -14,6 +14,8 @@
  *            rate=0            messages a second of each publisher; 0: as fast as the server reads
  *            subport=port      another server of the cluster, for the subscribers
  *            verify=0          1: every message is parsed, and its order and content are checked
+ *            payloads=         file that payloads are taken from, `size` bytes each; not with wild or verify
+ *            window=0          messages that one publisher may be ahead of one subscriber; 0: it does not look
  *   rtt    Request and reply over two connections, one after the other. `relay_p50_us` is what the same exchange
  *          takes through a process that only hands bytes on: what the machine itself costs at this time.
  *            size=16 count=10000 subport=port (of the responder)
@@ -249,6 +251,10 @@ struct publisher {
     char subject[64];
     uint64_t sent;
     atomic_int *stop; /* set: ends before `end_s` */
+    const char *payloads;
+    size_t payload_count;
+    uint64_t window;
+    _Atomic uint64_t *received; /* for the window */
     pthread_t thread;
 };
 
@@ -274,12 +280,14 @@ static char *build_frames(const struct publisher *p, size_t *frame_bytes, size_t
     *payload_at = head_bytes;
     *frame_bytes = head_bytes + p->size + 2;
     *count = p->wild ? (size_t)p->wild : BATCH_BYTES / *frame_bytes ? BATCH_BYTES / *frame_bytes : 1;
+    if (p->payloads) *count = p->payload_count;
     char *frames = malloc(*frame_bytes * *count);
     for (size_t i = 0; i < *count; i++) {
         char *frame = frames + i * *frame_bytes;
         if (p->wild) snprintf(head, sizeof head, "PUB bench.%07u %d\r\n", subject_index(i, p->wild), p->size);
         memcpy(frame, head, head_bytes);
-        fill_payload(frame + head_bytes, p->size, i);
+        if (p->payloads) memcpy(frame + head_bytes, p->payloads + i * p->size, p->size);
+        else fill_payload(frame + head_bytes, p->size, i);
         memcpy(frame + *frame_bytes - 2, "\r\n", 2);
     }
     return frames;
@@ -294,6 +302,14 @@ static void *publish(void *argument) {
     double begin_s = now_s();
     while (now_s() < p->end_s && !(p->stop && atomic_load(p->stop))) {
         size_t n = count - at < batch ? count - at : batch;
+        if (p->window) {
+            uint64_t ahead = p->sent - atomic_load(p->received);
+            if (ahead >= p->window) {
+                sleep_until(now_s() + 0.0001);
+                continue;
+            }
+            n = p->window - ahead < n ? p->window - ahead : n;
+        }
         if (p->rate > 0) {
             uint64_t due = (now_s() - begin_s) * p->rate;
             if (due <= p->sent) {
@@ -399,8 +415,11 @@ static void subscribe(struct subscriber *s, int port, const char *subject, const
 /* ---------------------------------------------------------------- mode core */
 
 struct core {
-    int pubs, subs, size, wild, queue, shared, verify, port, subport;
+    int pubs, subs, size, wild, queue, shared, verify, port, subport, window;
     double seconds, rate;
+    const char *payloads;
+    size_t payload_count;
+    _Atomic uint64_t received;
     struct publisher *publisher;
     struct subscriber *subscriber;
     int epoll;
@@ -422,9 +441,26 @@ static void core_setup(struct core *c) {
     for (int i = 0; i < c->pubs; i++) {
         struct publisher *p = &c->publisher[i];
         *p = (struct publisher){.size = c->size, .wild = c->wild, .rate = c->rate, .verify = c->verify};
+        p->payloads = c->payloads;
+        p->payload_count = c->payload_count;
+        p->window = c->window;
+        p->received = &c->received;
         snprintf(p->subject, sizeof p->subject, "bench.%07d", c->shared ? 0 : i);
         p->fd = log_in(c->port, "");
     }
+}
+
+static void core_read_payloads(struct core *c, const char *path) {
+    if (!path) return;
+    FILE *file = fopen(path, "r");
+    if (!file) fail("no file %s", path);
+    fseek(file, 0, SEEK_END);
+    c->payload_count = ftell(file) / c->size;
+    rewind(file);
+    char *text = malloc(c->payload_count * c->size);
+    if (!c->payload_count || fread(text, c->size, c->payload_count, file) != c->payload_count) fail("cannot read %s", path);
+    c->payloads = text;
+    fclose(file);
 }
 
 /* Wait until the publishers' server knows the subscribers': each adds a last subscription, which is probed. */
@@ -507,6 +543,7 @@ static int core_report(struct core *c, double seconds, double cpu_s, double own_
 }
 
 static int core(struct core *c) {
+    core_read_payloads(c, text_option("payloads", NULL));
     core_setup(c);
     core_await_routes(c);
     double begin_s = now_s(), cpu_s = server_cpu_s(), own_s = own_cpu_s(), heard_s = begin_s;
@@ -516,6 +553,7 @@ static int core(struct core *c) {
     }
     for (int joined = 0;;) {
         if (poll_subscribers(c, 20)) heard_s = now_s();
+        if (c->window) atomic_store(&c->received, received(c));
         if (!joined) heard_s = now_s();
         joined = joined || all_joined(c);
         if (joined && (received(c) >= expected(c) || now_s() - heard_s > SILENCE_S)) break;
@@ -734,6 +772,7 @@ int main(int argc, char **argv) {
             .shared = !strcmp(subjects, "shared"),
             .queue = number_option("queue", 0),
             .verify = number_option("verify", 0),
+            .window = number_option("window", 0),
             .port = port,
             .subport = subport,
         };
