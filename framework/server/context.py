@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         ServiceExport,
         SubscriptionRow,
         TapSpec,
+        TlsPeer,
         TlsSettings,
     )
     from framework.topology import ServerConfig
@@ -205,6 +206,10 @@ class Context(ServerContext):
         except TlsError as error:
             return str(error)
         return None
+
+    @override
+    def tls_peer(self, link: LinkId) -> TlsPeer | None:
+        return self._tls.peers.get(link)
 
     @override
     def configure_tls(self, kind: LinkKind, settings: TlsSettings | None) -> None:

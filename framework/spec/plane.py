@@ -80,7 +80,8 @@ class PlaneControl(Protocol):
             peer: A number of 32 bits for the server at the other end. Of several links to one
                 peer, one gets a message. 0: there is no other link to it.
             accounts: Indexes of the accounts that it carries, and other links to the same peer no
-                more; what these brought of their interest counts until the peer has moved. None: all, or those of its pool, those as well that are added later.
+                more; what these brought of their interest counts until the peer has moved. None:
+                all, or those of its pool, those as well that are added later.
             pool_index: Which link of the pool it is, from 0.
             pool_size: By which the peer assigns accounts to links: FNV-1a of the name, 32 bits,
                 modulo the size, is the index. 0: there is no pool; the link carries every account,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from framework.spec.account import AccountBook
     from framework.spec.compression import Codec, CompressionMode
     from framework.spec.connection import ConnectionInfo
+    from framework.spec.login import TlsPeer
     from framework.spec.plane import PlaneControl
     from framework.spec.tap import TapSpec
     from framework.spec.tls import TlsSettings
@@ -137,6 +138,10 @@ class ServerContext(Protocol):
 
     def check_tls(self, settings: TlsSettings | None) -> str | None:
         """Say why TLS can't be spoken like that; None when it can, or when it is not asked for."""
+        ...
+
+    def tls_peer(self, link: LinkId) -> TlsPeer | None:
+        """Return who is at the other end of a link that speaks TLS; None: there is none."""
         ...
 
     def configure_tls(self, kind: LinkKind, settings: TlsSettings | None) -> None:

@@ -24,6 +24,8 @@ class CertificateFacts:
     """Unix time."""
     names: frozenset[str]
     """DNS names that it is for, in lower case, `*.` at their beginning."""
+    alternatives: tuple[str, ...]
+    """Its mail addresses, DNS names, then URIs, as they stand there."""
 
 
 def facts_from_der(der: bytes) -> CertificateFacts:
@@ -56,23 +58,31 @@ def _facts(certificate: Certificate) -> CertificateFacts:
     )
 
     spki = certificate.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    mails, hosts, uris = alternative_names(certificate)
     return CertificateFacts(
         subject=certificate.subject.rfc4514_string(),
         spki_sha256=hashlib.sha256(spki).hexdigest(),
         cert_sha256=hashlib.sha256(certificate.public_bytes(Encoding.DER)).hexdigest(),
         not_after_s=certificate.not_valid_after_utc.timestamp(),
-        names=_names_of(certificate),
+        names=frozenset(name.lower() for name in hosts),
+        alternatives=(*mails, *hosts, *uris),
     )
 
 
-def _names_of(certificate: Certificate) -> frozenset[str]:
+def alternative_names(certificate: Certificate) -> tuple[tuple[str, ...], ...]:
+    """Return the mail addresses, the DNS names and the URIs that a certificate is for.
+
+    Raises:
+        ValueError: It is malformed.
+    """
     from cryptography import x509  # noqa: PLC0415
 
+    kinds = (x509.RFC822Name, x509.DNSName, x509.UniformResourceIdentifier)
     try:
         extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
     except x509.ExtensionNotFound:
-        return frozenset()
-    return frozenset(name.lower() for name in extension.value.get_values_for_type(x509.DNSName))
+        return tuple(() for _ in kinds)
+    return tuple(tuple(extension.value.get_values_for_type(kind)) for kind in kinds)
 
 
 def is_name_for(names: frozenset[str], host: str) -> bool:

@@ -170,7 +170,9 @@ class TlsDesk:
                 return
 
     def _receive_closed(self, event: Closed) -> None:
-        """Let go of what a link has had here."""
+        """Let go of what a link has had here; who a client was is asked about once more."""
+        if event.kind is not LinkKind.CLIENT:
+            self.peers.pop(event.link, None)
         arrival = self._arrivals.pop(event.link, None)
         if arrival and arrival.work:
             arrival.work.give_up()
@@ -284,8 +286,7 @@ class TlsDesk:
             version=shaken.peer.version,
             cipher=shaken.peer.cipher,
         )
-        if arrival.event.kind is LinkKind.CLIENT:
-            self.peers[link] = shaken.peer
+        self.peers[link] = shaken.peer
         session, end = self._threads()[1].add(shaken.secured)
         self._sessions[link] = session
         self._plane.attach(link, end)

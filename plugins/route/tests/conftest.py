@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 from framework_route.config import RouteConfig
 from framework_route.introduction import introduce
-from framework_route.machine import Login
+from framework_route.login import Login
 from framework_route.mesh import MeshSettings
 from framework_route.modes import MODES
 from framework_route.route_manager import Gate, RouteManager
@@ -304,6 +304,9 @@ class Server:
 
     def listening_address(self, kind):
         return (self.host, PORT if kind is LinkKind.ROUTE else 4222)
+
+    def tls_peer(self, link):
+        return None
 
     def update_client_info(self, fields) -> None:
         self.client_info.update(fields)

@@ -193,7 +193,6 @@ def test_routes_without_a_cluster_are_refused_in_nats_servers_words():
         ("port: 1, routes: [nats://h:1/x]", "nothing may follow the port"),
         ("authorization { users: [{user: a, password: b}] }", "does not allow multiple users"),
         ("authorization { token: abc }", "does not support tokens"),
-        ("authorization { user: a, password: $2a$11$abcdefghijklmnopqrstuv }", "bcrypted"),
         ("pool_size: -1, accounts: [A]", "pool_size cannot be negative if pinned accounts"),
         ("compression: zip", 'unsupported compression mode "zip"'),
         (
@@ -217,7 +216,7 @@ def test_routes_without_a_cluster_are_refused_in_nats_servers_words():
 )
 def test_what_cannot_be_is_refused_with_its_place(read, inside, problem):
     with pytest.raises(TopologyErrors) as raised:
-        read("cluster {\n " + inside.replace("$2a", '"$2a').replace("uv }", 'uv" }') + "\n}")
+        read("cluster {\n " + inside + "\n}")
 
     text = str(raised.value)
     assert problem in text

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import bcrypt
 import pytest
 from framework_route.compression import Compression
 from framework_route.effect import (
     Answered,
     ArmTimer,
+    CheckPassword,
     Claim,
     Close,
     Compressed,
@@ -23,10 +25,13 @@ from framework_route.effect import (
     Send,
     Update,
 )
-from framework_route.machine import ConnectionMachine, Login
+from framework_route.hashing import matches
+from framework_route.login import Login
+from framework_route.machine import ConnectionMachine
 from framework_route.modes import MODES
 from framework_route.url import parse_route_url
 
+from framework.wire.certificates import CertificateFacts
 from framework.wire.closed_state import ClosedState
 from framework.wire.info import RouteInfo
 
@@ -55,6 +60,8 @@ def shown(effect: ConnectionEffect) -> str:  # noqa: C901, PLR0911, PLR0912 -- o
             return "send: " + data.decode().replace("\r\n", "\\r\\n")
         case Resume():
             return "resume"
+        case CheckPassword():
+            return "check password"
         case Encode(choice):
             name = choice.codec.name if choice.codec else choice.coding.name
             return f"encode {name}"
@@ -105,6 +112,9 @@ class Handshakes:
             case "admitted":
                 seat = Seat(1, int(arguments.get("index", 0)), 3, arguments.get("account", ""))
                 return self.machine.receive_admitted(seat, LOCAL)
+            case "checked":
+                is_right = arguments["right"] == "yes"
+                return self.machine.receive_password_checked(is_right=is_right)
             case "pong":
                 return self.machine.receive_pong(int(arguments["rtt_ms"]) * 1_000_000)
             case "reload":
@@ -206,3 +216,31 @@ def test_nothing_secret_is_shown():
     assert "s3cret" not in repr(Login("route", "s3cret"))
     assert "s3cret" not in repr(parse_route_url("nats://u:s3cret@h:1"))
     assert "s3cret" not in str(parse_route_url("nats://u:s3cret@h:1"))
+
+
+def test_a_certificate_proves_who_it_is():
+    facts = CertificateFacts(
+        subject="CN=other",
+        spki_sha256="",
+        cert_sha256="",
+        not_after_s=0.0,
+        names=frozenset({"b.test"}),
+        alternatives=("route@b.test", "b.test"),
+    )
+    mapping = Login("route@b.test", maps_certificates=True)
+
+    assert mapping.admits_certificate(facts)
+    assert not Login("somebody", maps_certificates=True).admits_certificate(facts)
+    assert Login("CN=other", maps_certificates=True).admits_certificate(facts)
+    assert not mapping.admits_certificate(None)
+    assert Login(known_hosts=("B.test",)).admits_certificate(facts)
+    assert not Login(known_hosts=("c.test",)).admits_certificate(facts)
+    assert not Login(known_hosts=()).admits_certificate(facts)
+
+
+def test_a_password_is_held_against_its_hash():
+    hashed = bcrypt.hashpw(b"s3cret", bcrypt.gensalt(4)).decode()
+
+    assert matches(hashed, "s3cret")
+    assert not matches(hashed, "s3cre")
+    assert not matches("$2a$04$short", "s3cret")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from cryptography import x509
 
+from framework.wire.certificates import alternative_names
 from framework_auth.distinguished_name import (
     name_from_subject,
     parse_name,
@@ -18,7 +19,7 @@ from framework_auth.distinguished_name import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from framework_auth.distinguished_name import Name, Part
     from framework_auth.users import User
@@ -52,7 +53,7 @@ class CertificateUsers:
         """
         try:
             parsed = x509.load_der_x509_certificate(certificate)
-            alternatives = [*_alternative_names(parsed)]
+            alternatives = [name for names in alternative_names(parsed) for name in names]
             subject = [
                 [(it.oid.dotted_string, str(it.value)) for it in part]
                 for part in parsed.subject.rdns
@@ -67,12 +68,3 @@ class CertificateUsers:
         if found:
             return found
         return next((text for text in texts_from_subject(subject) if text in self._users), None)
-
-
-def _alternative_names(certificate: x509.Certificate) -> Iterator[str]:
-    try:
-        extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
-    except x509.ExtensionNotFound:
-        return
-    for kind in (x509.RFC822Name, x509.DNSName, x509.UniformResourceIdentifier):
-        yield from extension.value.get_values_for_type(kind)

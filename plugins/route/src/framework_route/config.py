@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from framework.spec import tls_settings
+from framework.topology import is_tls_on
 from framework_route.compression import RTT_THRESHOLDS_NS
 from framework_route.compression_option import COMPRESSION_MODE
-from framework_route.machine import Login
+from framework_route.login import Login
 from framework_route.mesh import MeshSettings
 from framework_route.options import AUTH_TIMEOUT_S
 from framework_route.permissions import route_permissions
@@ -71,10 +72,15 @@ def route_config(section: Mapping[str, object] | None) -> RouteConfig | None:
         return None
     value: dict[str, Any] = dict(section)
     authorization: Mapping[str, Any] = value["authorization"] or {}
+    routes = tuple(parse_route_url(url) for url in value["routes"])
+    tls: Mapping[str, Any] = value["tls"] if is_tls_on(value["tls"]) else {}
+    checks_hosts = tls.get("verify_cert_and_check_known_urls", False)
     login = Login(
         user=authorization.get("user", ""),
         password=authorization.get("password", ""),
         timeout_s=authorization.get("timeout", AUTH_TIMEOUT_S),
+        maps_certificates=tls.get("verify_and_map", False),
+        known_hosts=tuple(url.host for url in routes) if checks_hosts else None,
     )
     return RouteConfig(
         name=value["name"],
@@ -83,7 +89,7 @@ def route_config(section: Mapping[str, object] | None) -> RouteConfig | None:
         advertise=value["advertise"],
         login=login,
         mesh=MeshSettings(
-            routes=tuple(parse_route_url(url) for url in value["routes"]),
+            routes=routes,
             connect_retries=value["connect_retries"],
             has_connect_backoff=value["connect_backoff"],
             user=login.user,

@@ -70,6 +70,11 @@ class Seat:
     account: str
     """The only one that it carries; empty: those of its place in the pool."""
 
+    @property
+    def is_spare(self) -> bool:
+        """Tell whether no account is assigned to it: the peer goes by a size below the pool's."""
+        return not self.account and 0 < self.assigned_size <= self.pool_index
+
 
 @dataclass(frozen=True, slots=True)
 class Register:
@@ -94,6 +99,14 @@ class ArmTimer:
     """Tell the machine when `delay_s` seconds have passed."""
 
     delay_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class CheckPassword:
+    """Tell the machine whether a password belongs to a hash; that takes a while."""
+
+    hashed: str = field(repr=False)
+    password: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +152,9 @@ class Outdated:
 Report: TypeAlias = Claim | Introduce | Update | Answered | Compressed | Outdated
 """What a connection cannot decide alone, or others want to know."""
 
-ConnectionEffect: TypeAlias = Noted | Send | Resume | Encode | Register | Close | ArmTimer | Report
+ConnectionEffect: TypeAlias = (
+    Noted | Send | Resume | Encode | Register | Close | ArmTimer | CheckPassword | Report
+)
 
 # -- of the mesh, performed by the RouteManager ----------------------------------------------------
 

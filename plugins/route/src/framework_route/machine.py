@@ -15,8 +15,6 @@ Source: nats-server `route.go`, `createRoute`, `processRouteConnect`, `processRo
 
 from __future__ import annotations
 
-import hmac
-from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
@@ -25,6 +23,7 @@ from framework.wire.closed_state import ClosedState
 from framework_route.effect import (
     Answered,
     ArmTimer,
+    CheckPassword,
     Claim,
     Close,
     Compressed,
@@ -49,9 +48,11 @@ from framework_route.info import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from framework.wire.certificates import CertificateFacts
     from framework.wire.info import RouteConnect, RouteInfo
     from framework_route.compression import Choice, Compression
     from framework_route.effect import ConnectionEffect, Seat
+    from framework_route.login import Login
     from framework_route.url import RouteUrl
 
 _ERR_BYTES_MAX = 256
@@ -65,27 +66,10 @@ Source: nats-server `route.go`, `processRouteInfo`.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Login:
-    """What an accepted connection must prove, and how soon."""
-
-    user: str = ""
-    """Empty: anybody may connect."""
-    password: str = field(default="", repr=False)
-    timeout_s: float = 2.0
-    """From the opening of the connection to its registration."""
-
-    def admits(self, user: str, password: str) -> bool:
-        """Compare in a time that does not tell how much of the two was right."""
-        if not self.user:
-            return True
-        expected = f"{self.user}\0{self.password}".encode("utf-8", "surrogatepass")
-        return hmac.compare_digest(expected, f"{user}\0{password}".encode("utf-8", "surrogatepass"))
-
-
 class _Phase(Enum):
     CREATED = auto()
     CONNECT_AWAITED = auto()
+    CHECKED = auto()
     CLAIMED = auto()
     INFO_AWAITED = auto()
     INTRODUCED = auto()
@@ -108,6 +92,7 @@ class ConnectionMachine:
         "_account",
         "_choice",
         "_compression",
+        "_connect",
         "_headers",
         "_local",
         "_login",
@@ -136,6 +121,7 @@ class ConnectionMachine:
         self._remote: RouteInfo | None = None
         self._choice: Choice | None = None
         self._rtt_ns = 0
+        self._connect: RouteConnect | None = None
 
     def receive_opened(self) -> Sequence[ConnectionEffect]:
         """Begin; an accepted peer was sent our INFO by the plane."""
@@ -149,8 +135,15 @@ class ConnectionMachine:
         sent = Noted(Level.DEBUG, "Route connect msg sent")
         return [Send(greeting(self._local, self._url)), sent, created, timer]
 
-    def receive_connect(self, document: bytes) -> Sequence[ConnectionEffect]:
-        """Check who wants to connect; the first thing an accepted peer says."""
+    def receive_connect(
+        self, document: bytes, certificate: CertificateFacts | None = None
+    ) -> Sequence[ConnectionEffect]:
+        """Check who wants to connect; the first thing an accepted peer says.
+
+        Args:
+            document: As it came.
+            certificate: What the peer has shown; None: nothing.
+        """
         if self._phase is _Phase.CLOSED:
             return []
         if self._phase is not _Phase.CONNECT_AWAITED:
@@ -159,14 +152,45 @@ class ConnectionMachine:
             connect = parse_connect(document)
         except ProtocolError as error:
             return self._close_malformed("CONNECT", error)
-        refusal = self._refuse(connect)
+        refusal = self._refuse_stray(connect)
         if refusal is not None:
             return refusal
+        self._connect = connect
+        return self._check(connect, certificate)
+
+    def _check(
+        self, connect: RouteConnect, certificate: CertificateFacts | None
+    ) -> Sequence[ConnectionEffect]:
+        """Find out whether a server proves what it must."""
+        login = self._login
+        if login.goes_by_certificate:
+            return self._go_on(is_admitted=login.admits_certificate(certificate))
+        if not login.is_hashed:
+            return self._go_on(is_admitted=login.admits(connect.user, connect.password))
+        self._phase = _Phase.CHECKED
+        return [CheckPassword(login.password, connect.password)]
+
+    def receive_password_checked(self, *, is_right: bool) -> Sequence[ConnectionEffect]:
+        """Take what came of a password against its hash; the user must be right as well."""
+        if self._phase is not _Phase.CHECKED or self._connect is None:
+            return []
+        is_user = self._login.admits(self._connect.user, self._login.password)
+        return self._go_on(is_admitted=is_right and is_user)
+
+    def _go_on(self, *, is_admitted: bool) -> Sequence[ConnectionEffect]:
+        connect, self._connect = self._connect, None
+        assert connect is not None
+        if not is_admitted:
+            return [
+                Noted(Level.ERROR, "authentication error"),
+                *self._close(ClosedState.AUTHENTICATION_VIOLATION, "Authorization Violation"),
+            ]
         self._phase = _Phase.CLAIMED
         self._headers = self._headers and connect.headers
         return [Claim(connect.name, connect.cluster, connect.cluster_dynamic)]
 
-    def _refuse(self, connect: RouteConnect) -> Sequence[ConnectionEffect] | None:
+    def _refuse_stray(self, connect: RouteConnect) -> Sequence[ConnectionEffect] | None:
+        """Say no to who is no server of a cluster."""
         if connect.lang:
             words = "attempted to connect to route port"
             return self._close(ClosedState.WRONG_PORT, words, level=Level.ERROR)
@@ -175,11 +199,6 @@ class ConnectionMachine:
             fields = {"name": connect.gateway}
             noted = Noted(Level.ERROR, event, fields)
             return [noted, *self._close(ClosedState.WRONG_GATEWAY, event.format(**fields))]
-        if not self._login.admits(connect.user, connect.password):
-            return [
-                Noted(Level.ERROR, "authentication error"),
-                *self._close(ClosedState.AUTHENTICATION_VIOLATION, "Authorization Violation"),
-            ]
         return None
 
     def receive_claim_accepted(self) -> Sequence[ConnectionEffect]:

@@ -254,6 +254,8 @@ class Mesh:
         if connection is None:
             return []
         self._uncount(connection)
+        if reason is ClosedState.PARSE_ERROR:  # as a peer that lets go of an account says no
+            self._pins.forget(connection)
         effects = [_closed(connection, reason), *self._release(connection)]
         if self._is_stopping:
             return effects
@@ -445,7 +447,9 @@ class Mesh:
             effects += self._dial_further(first, Slot(first.remote_id, account=account))
         return effects
 
-    def _dial_further(self, first: Connection, slot: Slot) -> Sequence[MeshEffect]:
+    def _dial_further(
+        self, first: Connection, slot: Slot, *, is_soon: bool = False
+    ) -> Sequence[MeshEffect]:
         """Dial a place at a server that we know, unless it is taken or dialed already."""
         if self._registry.holder(slot) is not None or self._dialer.is_dialing(slot):
             return []
@@ -455,7 +459,7 @@ class Mesh:
         target = self._dialer.add(
             url, is_explicit=first.is_explicit, remote_id=slot.remote_id, slot=slot
         )
-        return self._dialer.dial(target)
+        return self._dialer.dial_soon(target) if is_soon else self._dialer.dial(target)
 
     def _pending(self) -> Iterator[Connection]:
         return (c for c in self._registry.connections if c.slot is None)
@@ -474,9 +478,24 @@ class Mesh:
     def _take_pin(self, connection: Connection, info: RouteInfo) -> Sequence[MeshEffect]:
         """Answer a peer that pins an account, or go on with what this server pins."""
         if info.route_account:
-            return self._pins.receive_requested(connection, info)
+            return self._take_request(connection, info)
         slot = self._pins.receive_answer(connection.remote_id, info.route_acc_add_reqid)
         return self._dial_pinned(slot) if slot else []
+
+    def _take_request(self, connection: Connection, info: RouteInfo) -> Sequence[MeshEffect]:
+        """Answer a peer that pins an account; dial for it where a nats-server waits for that."""
+        answer = self._pins.receive_requested(connection, info)
+        first = self._registry.holder(Slot(connection.remote_id))
+        is_ours_to_dial = (
+            isinstance(answer, Gossip)
+            and first is not None
+            and first.is_dialed
+            and not (first.info and first.info.pool_shared)
+        )
+        if first is None or not is_ours_to_dial:
+            return [answer]
+        slot = self._pins.owe(connection, info)
+        return [answer, *self._dial_further(first, slot, is_soon=True)]
 
     def _dial_pinned(self, slot: Slot) -> Sequence[MeshEffect]:
         """Dial the connection of one account, if its server is there still."""
@@ -597,7 +616,7 @@ class Mesh:
         if peer is None:
             return True
         if slot.account:
-            return slot.account not in self._pins.accounts
+            return not self._pins.is_wanted(slot)
         return slot.pool_index >= peer.terms.size
 
     def _yield_to_route(self, target: Target) -> Sequence[MeshEffect]:

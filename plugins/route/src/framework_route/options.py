@@ -59,8 +59,6 @@ def _settle(values: dict[str, object]) -> Iterator[tuple[str, str]]:
 def _settle_authorization(values: dict[str, object]) -> Iterator[tuple[str, str]]:
     if values["password"] and not values["user"]:
         yield "password", "needs a user"
-    if str(values["password"] or "").startswith(("$2a$", "$2b$", "$2y$")):
-        yield "password", "bcrypted passwords of routes are not available yet"
 
 
 _AUTHORIZATION = (
@@ -74,7 +72,8 @@ _AUTHORIZATION = (
            minimum=0.001,
            help="How long another server may take to become a route"),
     Option(name="permissions", kind=Kind.FREE,
-           help="Without effect, as in nats-server", aliases=("default_permissions",)),
+           help="Without effect",
+           inert="which subjects cross routes is said by `cluster.permissions`", aliases=("default_permissions",)),
     Option(name="users", kind=Kind.FREE, help="One user only",
            refusal="Cluster authorization does not allow multiple users"),
     Option(name="token", kind=Kind.STRING, help="A user and a password only",

@@ -46,6 +46,7 @@ class Pins:
         self._accounts: tuple[str, ...] = ()
         self._known = known
         self._announced: dict[int, _Announced] = {}
+        self._owed: dict[Slot, None] = {}
 
     @property
     def accounts(self) -> tuple[str, ...]:
@@ -56,13 +57,28 @@ class Pins:
         """Return the accounts that are to have a connection to every server with a pool."""
         return [account for account in self._accounts if account in self._known]
 
-    def receive_requested(self, connection: Connection, info: RouteInfo) -> Sequence[MeshEffect]:
-        """Answer a peer that will open a connection for an account."""
+    def is_wanted(self, slot: Slot) -> bool:
+        """Tell whether an account is to have a connection to a server."""
+        return slot.account in self._accounts or slot in self._owed
+
+    def receive_requested(self, connection: Connection, info: RouteInfo) -> MeshEffect:
+        """Answer a peer that has pinned an account; one that is not known here gets none."""
         if info.route_account not in self._known:
             event = 'Error looking up account "{account}"'
-            return [Noted(Level.ERROR, event, {"account": info.route_account})]
+            return Noted(Level.ERROR, event, {"account": info.route_account})
         answer = info_line(build_document(replace(info, route_account="")))
-        return [Gossip(connection.link, answer)]
+        return Gossip(connection.link, answer)
+
+    def owe(self, connection: Connection, info: RouteInfo) -> Slot:
+        """Return the place of an account that a peer waits for us to dial, while it lets us."""
+        slot = Slot(connection.remote_id, account=info.route_account)
+        self._owed[slot] = None
+        return slot
+
+    def forget(self, connection: Connection) -> None:
+        """Owe a peer nothing that has refused the connection of an account, or has gone."""
+        for target in connection.targets:
+            self._owed.pop(target.place, None)
 
     def replace(self, accounts: tuple[str, ...]) -> tuple[Sequence[str], Sequence[str]]:
         """Follow another list; return the accounts that came, and those that went."""

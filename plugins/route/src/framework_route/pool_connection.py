@@ -9,9 +9,11 @@ from typing_extensions import override
 
 from framework.actors import Component
 from framework.spec import ClosedState, ErrReceived, Greeting, LinkEvents, PongReceived
+from framework.wire.certificates import facts_from_der
 from framework_route.effect import (
     Answered,
     ArmTimer,
+    CheckPassword,
     Claim,
     Close,
     Compressed,
@@ -24,6 +26,7 @@ from framework_route.effect import (
     Send,
     Update,
 )
+from framework_route.hashing import matches
 from framework_route.log import write_note
 
 if TYPE_CHECKING:
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
 
     from framework.spec import Event, LinkId, ServerContext
+    from framework.wire.certificates import CertificateFacts
     from framework.wire.info import RouteInfo
     from framework_route.compression import Choice, Compression
     from framework_route.effect import ConnectionEffect, Report, Seat
@@ -86,6 +90,12 @@ class PoolConnection(Component):
         compression: Compression
 
     @dataclass(frozen=True, slots=True)
+    class _PasswordChecked:
+        """Whether a password was right, or what its check has raised."""
+
+        outcome: object
+
+    @dataclass(frozen=True, slots=True)
     class _TimedOut:
         """The handshake has had its time."""
 
@@ -133,6 +143,9 @@ class PoolConnection(Component):
                 self._perform(self._machine.receive_reload(compression))
             case PoolConnection.Tell(data):
                 self._plane.send(self._link, data)
+            case PoolConnection._PasswordChecked(outcome):
+                is_right = outcome is True
+                self._perform(self._machine.receive_password_checked(is_right=is_right))
             case PoolConnection._TimedOut():
                 self._perform(self._machine.receive_timeout())
             case _:
@@ -141,7 +154,7 @@ class PoolConnection(Component):
     def _receive_event(self, event: Event) -> None:
         match event:
             case Greeting(verb="CONNECT", document=document):
-                self._perform(self._machine.receive_connect(document))
+                self._perform(self._machine.receive_connect(document, self._certificate()))
             case Greeting(verb="INFO", document=document):
                 self._perform(self._machine.receive_info(document))
             case ErrReceived(text=text):
@@ -152,25 +165,40 @@ class PoolConnection(Component):
                 return
 
     def _perform(self, effects: Sequence[ConnectionEffect]) -> None:
-        plane, link = self._plane, self._link
         for effect in effects:
             match effect:
                 case Noted():
                     write_note(self._log, effect)
-                case Send(data):
-                    plane.send(link, data)
-                case Resume():
-                    plane.resume(link)
-                case Encode(choice):
-                    self._encode(choice)
-                case Register():
-                    self._register(effect)
-                case Close(reason, text):
-                    plane.close(link, reason, f"-ERR '{text}'\r\n".encode() if text else b"")
                 case ArmTimer(delay_s):
                     self.tell_later(delay_s, PoolConnection._TimedOut())
+                case CheckPassword(hashed, password):
+                    answer = PoolConnection._PasswordChecked
+                    self.run_blocking(matches, hashed, password, answer=answer)
                 case Claim() | Introduce() | Update() | Answered() | Compressed() | Outdated():
                     self._report(effect)
+                case _:
+                    self._perform_on_link(effect)
+
+    def _perform_on_link(self, effect: Send | Resume | Encode | Register | Close) -> None:
+        plane, link = self._plane, self._link
+        match effect:
+            case Send(data):
+                plane.send(link, data)
+            case Resume():
+                plane.resume(link)
+            case Encode(choice):
+                self._encode(choice)
+            case Register():
+                self._register(effect)
+            case Close(reason, text):
+                plane.close(link, reason, f"-ERR '{text}'\r\n".encode() if text else b"")
+
+    def _certificate(self) -> CertificateFacts | None:
+        """Return what the certificate of the peer says, if it has shown one."""
+        peer = self._server.tls_peer(self._link)
+        if peer is None or not peer.certificates:
+            return None
+        return facts_from_der(peer.certificates[0])
 
     def _encode(self, choice: Choice) -> None:
         if choice.codec is not None:
@@ -187,13 +215,15 @@ class PoolConnection(Component):
             except KeyError:  # it was removed while the two introduced themselves
                 self._plane.close(self._link, ClosedState.MISSING_ACCOUNT)
                 return
+        elif seat.is_spare:
+            accounts = []
         self._plane.register_route(
             self._link,
             peer=seat.peer,
             accounts=accounts,
-            pool_index=seat.pool_index,
-            pool_size=seat.assigned_size,
-            account_omitted=accounts is not None,
+            pool_index=0 if accounts is not None else seat.pool_index,
+            pool_size=0 if accounts is not None else seat.assigned_size,
+            account_omitted=bool(accounts),
             headers=effect.headers,
             traces=effect.traces,
             permissions=self._permissions,
