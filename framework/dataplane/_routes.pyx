@@ -4,11 +4,11 @@ A route is registered for some accounts, or it is wide. One that is wide carries
 the account's number by the size of the pool is the index of the connection. Pinned accounts are in no pool. What another connection to the
 same server was registered for, no wide one carries. Source: nats-server `route.go`, `computeRoutePoolIdx`.
 
-An account that moves to a connection of its own moves at both ends, and neither knows when the other does. From the moment that we have the
-connection, interest here and messages take it, and they find there what the peer has said so far by others: a request follows the interest in
-its reply, and what the peer asked by the others is still answered. What the peer says by the others counts until it has moved, that is until
-its PONG on the new connection, and a PONG that follows on the old one. From then on it has said everything again, and that is forgotten; if it
-says something there after that, it has moved back.
+An account that moves to a connection of its own moves at both ends, and neither knows when the other does. From the moment that we have
+the connection, interest here and messages take it, whatever connection brought the interest that they answer: a request follows the
+interest in its reply, and what the peer asked by the others is answered still. What it says by the others counts until it has moved:
+until its PONG on the new connection, and a PONG to a PING on the old one after that. By then it has said everything again on the new one,
+and what the old one brought is forgotten. What comes there later means that the peer has moved back.
 
 Permissions of routes are about interest: rules for publishing say what interest here other servers are told (import), rules for
 subscribing what interest of theirs counts here (export). What is denied to export does not leave either where interest with wildcards

@@ -90,6 +90,7 @@ class World:
         self.batches: Counter[tuple[Party, bytes]] = Counter()
         self.complaints: Counter[tuple[Party, bytes]] = Counter()
         """What clients were told less what they should have been."""
+        self.pinned: set[int] = set()
         self.numbers = 0
         self.now_ns = 0
         self.in_msgs = 0
@@ -525,7 +526,7 @@ class World:
         elif chance < 0.2:
             self.turn()
         elif chance < 0.22:
-            self.random.choice((self.change_limits, self.rule_again))()
+            self.random.choice((self.change_limits, self.rule_again, self.pin))()
         else:
             far = self.random.choice(list(self.parties.values()))
             if far.doomed:
@@ -570,17 +571,44 @@ class World:
         far.accounts = self.random.choice(((0,), (1,), (0, 1)))
         if len(far.accounts) == 1 and self.random.random() < 0.5:
             far.omitted = far.accounts[0]
-        everything = len(far.accounts) == len(ACCOUNTS) and self.random.random() < 0.5
+        everything = len(far.accounts) == len(ACCOUNTS) and self.random.random() < 0.7
+        index, size = 0, 0
+        if everything and self.random.random() < 0.7:
+            size = self.random.randint(1, 3)
+            index = self.random.randrange(size)
+            far.pool = index, size
+            far.accounts = self.carried(far)
         if self.random.random() < 0.5:
             self.core.feed(number, b"CONNECT {}\r\n", self.now_ns)
             self.code(far)
         self.core.register_route(
             number,
             accounts=None if everything else far.accounts,
+            pool_index=index,
+            pool_size=size,
             headers=far.headers,
             account_omitted=far.omitted is not None,
         )
         self.orders.append(partial(self.model.join, far))
+        self.turn()
+
+    def carried(self, far: Far) -> tuple[int, ...]:
+        """Return the accounts that the place of a route in its pool gives it."""
+        assert far.pool is not None
+        index, size = far.pool
+        return tuple(
+            at
+            for at, name in enumerate(ACCOUNTS)
+            if at not in self.pinned and _pool_number(name) % size == index
+        )
+
+    def pin(self) -> None:
+        """Let other accounts be pinned, in the middle of what routes say."""
+        self.pinned = {at for at in range(len(ACCOUNTS)) if self.random.random() < 0.4}
+        self.core.pin_accounts(sorted(self.pinned))
+        for far in self.parties.values():
+            if far.pool is not None and not far.doomed:
+                self.orders.append(partial(self.model.carry, far, self.carried(far)))
         self.turn()
 
     def inside(self) -> None:
@@ -624,6 +652,14 @@ class World:
         assert self.model.out_msgs == totals.out_msgs
         assert tables.inserts == tables.removes
         assert [] == self.model.subs
+
+
+def _pool_number(name: bytes) -> int:
+    """FNV-1a, 32 bits."""
+    number = 2_166_136_261
+    for byte in name:
+        number = (number ^ byte) * 16_777_619 % 2**32
+    return number
 
 
 def _play(seed: int) -> None:

@@ -32,6 +32,8 @@ class Party:
     omitted: int | None = None
     """The account of a route that leaves accounts out of its lines."""
     accounts: tuple[int, ...] = (0,)
+    pool: tuple[int, int] | None = None
+    """Index and size."""
     account: int = 0
     echo: bool = True
     headers: bool = True
@@ -129,6 +131,16 @@ class Model:
         for key, count in self.interest.items():
             if key[0] in route.accounts:
                 self.told[route, key].append(count if key[2] else 1)
+
+    def carry(self, route: Party, accounts: tuple[int, ...]) -> None:
+        """Let a route carry other accounts than before."""
+        for sub in [s for s in self.subs if s.owner is route]:
+            if sub.account in route.accounts and sub.account not in accounts:
+                self._drop(sub)
+        for key, count in self.interest.items():
+            if key[0] in accounts and key[0] not in route.accounts:
+                self.told[route, key].append(count if key[2] else 1)
+        route.accounts = accounts
 
     def move(self, party: Party, account: int) -> None:
         """Let a client act in an account; what it subscribed in another one ends."""
