@@ -57,8 +57,10 @@ cdef void _announce_info(State* state) noexcept nogil:
 
 
 cdef void _resume(State* state, Link* link) noexcept nogil:
-    """Go on with what the link had sent behind its greeting."""
+    """Go on with what the link had sent behind its greeting; if its socket is away, when there is one again."""
     cdef size_t room
+    if link.detached:
+        return
     link.parked = 0
     link.greeted = 1
     if link.coding != NULL:

@@ -5,7 +5,10 @@ import sys
 
 import pytest
 
-from framework.testing import OURS, check_exchange
+from framework.testing import OURS, await_routes, check_exchange
+
+POOL = 3
+"""Connections between two servers, besides that of the system account."""
 
 
 @pytest.fixture
@@ -21,7 +24,12 @@ def check(file, *flags):
 
 
 def test_servers_of_a_cluster_pass_on_every_message(fleet, file):
-    check_exchange(fleet.start_cluster(OURS, OURS, flags=("-c", str(file))))
+    servers = fleet.start_cluster(OURS, OURS, flags=("-c", str(file), "-m", "-1"))
+    check_exchange(servers)
+
+    for server in servers:
+        rows = await_routes(server, lambda rows: len(rows) == POOL + 1)
+        assert {row["compression"] for row in rows} == {"brotli"}
 
 
 def test_the_mode_is_known_where_the_plugin_is(file):

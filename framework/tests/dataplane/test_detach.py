@@ -263,9 +263,10 @@ def test_a_socket_goes_when_the_peer_has_taken_what_was_said(start):
     server = start("")
     said = bytes(range(256)) * 65_536
     with server.client() as client:
-        link = greeted(server, client, b"CONNECT {}\r\n")
+        link = greeted(server, client, b"CONNECT {}\r\nof another kind\r\n")
         server.plane.send(link, said)
         server.plane.detach(link)
+        server.plane.resume(link)
         server.plane.ask_links(7)
 
         assert server.take(LinksAnswered).rows[0].pending_bytes
@@ -274,6 +275,7 @@ def test_a_socket_goes_when_the_peer_has_taken_what_was_said(start):
         detached = server.take(Detached)
         os.close(detached.fd)
 
+        assert detached.left == b"of another kind\r\n"
         assert client.recv(1) == b""
 
 
