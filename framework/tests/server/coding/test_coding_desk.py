@@ -219,11 +219,12 @@ async def test_what_a_peer_says_behind_its_info_is_decoded_already():
         reader, writer = await peer_of(home, frame(SECOND_INFO[:9]) + frame(SECOND_INFO[9:]))
         await asyncio.wait_for(home.registered.get(), WAIT_S)
 
-        assert await frame_of(reader) == INFO
+        assert (await frame_of(reader)).startswith(INFO)
 
         writer.write(frame(b"PING\r\n"))
-        while b"PONG\r\n" not in await frame_of(reader):
-            pass
+        said = b""
+        while b"PONG\r\n" not in said:
+            said += await frame_of(reader)
         writer.close()
         await asyncio.wait_for(home.closed.get(), WAIT_S)
 
