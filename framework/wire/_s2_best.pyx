@@ -20,13 +20,13 @@ from framework.wire._s2_tables cimport CHAINS, HEADS, NEAR_TABLE, S2Encoder, Ste
 cdef enum:
     STRETCH = 16384
     # Places that are looked at together.
-    CHAIN_LENGTH = 24
+    CHAIN_LENGTH = 8
     # Earlier places with the same bytes that are tried.
     HEADS_HASHED = 6
     NEAR_HASHED = 4
-    EVERY_LENGTH = 64
-    # Of a longer copy only the whole is tried, and beginnings of up to so many bytes.
-    LONG_COPY = 256
+    SHORTER = 4
+    # So many lengths of a copy are tried.
+    LONG_COPY = 128
     # This is taken at once.
     REMEMBERED = 64
     # Places at its end that go into the tables.
@@ -79,17 +79,28 @@ cdef inline void _arrive(Step* step, uint32_t cost, size_t count, size_t offset,
         step.run = run
 
 
-cdef inline void _copies(Search* search, Step* here, size_t offset, size_t first, size_t count, size_t room, bint repeats) noexcept nogil:
-    """Come by copies of `first` to `count` bytes to the places behind them, as far as the stretch goes."""
-    cdef size_t most = count if count < room else room, now = first
+cdef inline void _copy(Step* here, size_t offset, size_t count, bint repeats) noexcept nogil:
+    """Come to the place behind a copy."""
+    _arrive(here + count, here.cost + (_repeat_cost(count) if repeats else _copy_cost(offset, count)), count, offset, 0)
+
+
+cdef inline void _copies(Search* search, Step* here, size_t offset, size_t count, size_t room, bint repeats) noexcept nogil:
+    """Come by a copy of `count` bytes to the place behind it, and by some shorter ones.
+
+    They are so much shorter that the next copy has its four bytes, or as long as costs least. Others don't help: what the next copy would
+    do earlier, this one does.
+    """
+    cdef size_t most = count if count < room else room, now
     if count > search.longest:
         search.longest = count
         search.longest_offset = <uint32_t> offset
-    while now <= most and now <= EVERY_LENGTH:
-        _arrive(here + now, here.cost + (_repeat_cost(now) if repeats else _copy_cost(offset, now)), now, offset, 0)
-        now += 1
-    if most >= now:
-        _arrive(here + most, here.cost + (_repeat_cost(most) if repeats else _copy_cost(offset, most)), most, offset, 0)
+    for now in range(SHORTER):
+        if most - now < 4:
+            return
+        _copy(here, offset, most - now, repeats)
+    now = 8 if repeats else 11 if offset < 2048 else 64
+    if now < most - SHORTER:
+        _copy(here, offset, now, repeats)
 
 
 cdef inline void _try(Search* search, Step* here, const uint8_t* at, uint32_t place, size_t room) noexcept nogil:
@@ -100,7 +111,7 @@ cdef inline void _try(Search* search, Step* here, const uint8_t* at, uint32_t pl
         return
     count = 4 + shared_length(back + 4, at + 4, search.end)
     if count > before:
-        _copies(search, here, at - back, before + 1 if before >= 4 else 4, count, room, False)
+        _copies(search, here, at - back, count, room, False)
 
 
 cdef inline void _remember(Search* search, const uint8_t* at) noexcept nogil:
@@ -131,7 +142,7 @@ cdef void _look(Search* search, Step* here, const uint8_t* at, size_t room) noex
     search.longest = 3
     if here.offset and load_32(at - here.offset) == <uint32_t> word:
         count = 4 + shared_length(at - here.offset + 4, at + 4, search.end)
-        _copies(search, here, here.offset, 4, count, room, True)
+        _copies(search, here, here.offset, count, room, True)
         if count < LONG_COPY:
             search.longest = 3
     place = table_slot(search.near, word, NEAR_HASHED, search.near_shift)[0] - search.base

@@ -46,7 +46,7 @@ cdef inline uint8_t* emit_repeat(uint8_t* to, size_t length) noexcept nogil:
     if length <= 8:
         to[0] = <uint8_t> (length - 4) << 2 | 1
         return to + 2
-    if length < 260:
+    if length < 264:
         to[0] = 5 << 2 | 1
         to[2] = <uint8_t> (length - 8)
         return to + 3

@@ -106,11 +106,11 @@ cdef size_t encode_fast(S2Encoder* self, const uint8_t* plain, size_t length, ui
         if not found:
             at += 2 + (<size_t> (at - literal) >> FAST_SKIP_BITS)
             continue
-        if found & 4:
+        if found & 1:
+            back = plain + place
+        elif found & 4:
             at += 1
             back = at - offset
-        elif found & 1:
-            back = plain + place
         else:
             at += 1
             back = plain + next_place

@@ -51,6 +51,7 @@ PEERS = {
             "github.com/nats-io/natscli/nats",
             "-X main.version=0.4.0",
         ),
+        Peer("s2", "s2-1.20.3", "v1.20.3", "framework.test/peers/s2"),
     )
 }
 """By name. 2.9.10 stands for all servers before 2.10: one route connection per pair."""
@@ -66,7 +67,8 @@ def find(name: str) -> Path:
     """Return the program of a peer that is there already.
 
     Args:
-        name: `2.15.2`, `2.9.10` (servers) or `nats` (the command line tool).
+        name: `2.15.2`, `2.9.10` (servers), `nats` (the command line tool) or `s2` (streams
+            of compressed routes, by the library of nats-server).
 
     Raises:
         PeerMissingError: It was never brought here.

@@ -5,15 +5,20 @@ from __future__ import annotations
 IDENTIFIER = b"\xff\x06\x00\x00S2sTwO"
 
 
-def plain_of(stream: bytes) -> bytes:
-    """Return the plain bytes of whole streams; AssertionError or IndexError where they are none."""
+def plain_of(stream: bytes, seen: set[str] | None = None) -> bytes:
+    """Return the plain bytes of whole streams; AssertionError or IndexError where they are none.
+
+    Args:
+        stream: One stream, or several.
+        seen: Gets the kinds of elements that blocks have.
+    """
     assert stream[:10] in {IDENTIFIER, b"\xff\x06\x00\x00sNaPpY"}
     plain = bytearray()
     while stream:
         kind, end = stream[0], 4 + int.from_bytes(stream[1:4], "little")
         assert end <= len(stream)
         if kind < 0x02:
-            data = block_plain(stream[8:end]) if kind == 0 else stream[8:end]
+            data = block_plain(stream[8:end], seen) if kind == 0 else stream[8:end]
             assert masked_crc(data) == int.from_bytes(stream[4:8], "little")
             plain += data
         else:
@@ -22,8 +27,9 @@ def plain_of(stream: bytes) -> bytes:
     return bytes(plain)
 
 
-def block_plain(block: bytes) -> bytes:
+def block_plain(block: bytes, seen: set[str] | None = None) -> bytes:
     """Return what a block holds."""
+    seen = set() if seen is None else seen
     length, at = 0, 0
     while True:
         length |= (block[at] & 127) << 7 * at
@@ -34,6 +40,7 @@ def block_plain(block: bytes) -> bytes:
     while at < len(block):
         tag, high = block[at], block[at] >> 2
         if tag & 3 == 0:
+            seen.add("literal")
             more = max(high - 59, 0)
             count = 1 + (_number(block, at + 1, more) if more else high)
             at += 1 + more
@@ -52,6 +59,9 @@ def block_plain(block: bytes) -> bytes:
                 at += more
         if distance or tag & 3 != 1:
             offset = distance
+            seen.add(f"copy {size}")
+        else:
+            seen.add("repeat")
         assert 0 < offset <= len(plain)
         for _ in range(count):
             plain.append(plain[-offset])
