@@ -39,7 +39,11 @@ FIGURES = ("publish_rate", "wire_bytes_per_message", "server_cpu_s_per_million")
 
 
 def measure(
-    loadgen: Path, folder: Path, size: int, options: argparse.Namespace, contestant: Contestant
+    loadgen: Path,
+    folder: Path,
+    size_bytes: int,
+    options: argparse.Namespace,
+    contestant: Contestant,
 ) -> list[float]:
     """Start two servers with a link between them, and return the figures of one run."""
     fleet = Fleet(folder)
@@ -52,8 +56,8 @@ def measure(
             await_mesh(first, second)
             before = link.total_bytes
             words = (
-                *(f"size={size}", f"seconds={options.seconds}", f"window={WINDOW_BYTES // size}"),
-                f"payloads={folder / str(size)}",
+                *(f"size={size_bytes}", f"payloads={folder / str(size_bytes)}"),
+                *(f"window={WINDOW_BYTES // size_bytes}", f"seconds={options.seconds}"),
             )
             document = run_loadgen(loadgen, "core", [first, second], *words)
             wire_bytes = link.total_bytes - before

@@ -18,14 +18,14 @@ GOODS: Final = ("lamp", "chair", "table", "shelf", "clock", "plant", "mirror", "
 WORDS: Final = ("please", "ring", "twice", "leave", "at", "door", "call", "before", "noon", "wrap")
 
 
-def documents(count: int, size: int, seed: int = 1) -> Iterator[bytes]:
-    """Yield orders of exactly `size` bytes each; at least 256."""
+def documents(count: int, size_bytes: int, seed: int = 1) -> Iterator[bytes]:
+    """Yield orders of exactly `size_bytes` bytes each; at least 256."""
     chance = random.Random(seed)
     for number in range(count):
         order, items = _order(chance, number), list(_items(chance))
-        while len(bare := _text({**order, "items": items, "note": ""})) > size:
+        while len(bare := _text({**order, "items": items, "note": ""})) > size_bytes:
             items.pop()
-        note = " ".join(chance.choices(WORDS, k=size // 4))[: size - len(bare)]
+        note = " ".join(chance.choices(WORDS, k=size_bytes // 4))[: size_bytes - len(bare)]
         yield _text({**order, "items": items, "note": note})
 
 

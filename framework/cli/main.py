@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from typing import TYPE_CHECKING
 
@@ -66,6 +67,7 @@ def _serve(words: list[str], program: str) -> int:
         from framework.cli.version import print_server_version  # noqa: PLC0415
 
         return print_server_version()
+    gc.disable()  # until the server is up: what a start makes stays
     from framework.cli.serve import serve  # noqa: PLC0415
 
     return serve(words, program)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
 import tempfile
@@ -83,6 +84,7 @@ def _home() -> Path:
 
 
 def _run_one(file: str, choice: PluginChoice, name: str, status_fd: int | None) -> int:
+    gc.disable()  # until the server is up: what a start makes stays
     if status_fd is not None:
         from framework.supervise import stop_with_supervisor  # noqa: PLC0415
 

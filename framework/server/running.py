@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import sys
 from typing import TYPE_CHECKING, Final
@@ -87,6 +88,8 @@ class _Run:
         except (FrameworkError, OSError) as error:
             self._log.critical("{error}", error=str(error))
             return EXIT_FAILED
+        gc.enable()
+        gc.freeze()  # what the start has made stays: nothing of it is looked at again
         if status:
             status.start()
         self._spawn(self._stop_when(stopping, server))

@@ -1,7 +1,8 @@
 """Two cores joined by several links whose bytes come in any order between the links.
 
 Whatever state the links are in, a request never overtakes the interest in its own reply: who asks
-is answered if the request comes there at all, unless a connection ends meanwhile. `FRAMEWORK_TORTURE_SEED` plays a seed again.
+is answered if the request comes there at all, unless a connection ends meanwhile.
+`FRAMEWORK_TORTURE_SEED` plays a seed again.
 """
 
 from __future__ import annotations
