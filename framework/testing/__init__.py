@@ -15,6 +15,7 @@ from framework.testing.errors import (
 from framework.testing.exchange import check_exchange
 from framework.testing.fleet import OURS, Fleet, await_mesh, free_port
 from framework.testing.nats_cli import NatsCli
+from framework.testing.route_peer import RoutePeer
 from framework.testing.routes import (
     await_answer,
     await_pools,
@@ -34,6 +35,7 @@ __all__ = [
     "Operation",
     "PeerMissingError",
     "RawClient",
+    "RoutePeer",
     "ServerFailedError",
     "ServerProcess",
     "TcpProxy",

@@ -22,7 +22,12 @@ RouteRow = dict[str, Any]
 
 
 def member_config(
-    name: str, *, routes: Collection[int] = (), cluster: str = "", more: str = ""
+    name: str,
+    *,
+    routes: Collection[int] = (),
+    cluster: str = "",
+    more: str = "",
+    cluster_port: int = -1,
 ) -> str:
     """Return the configuration of a member of the cluster `test`, with monitoring.
 
@@ -31,11 +36,13 @@ def member_config(
         routes: Ports of servers, or of proxies before them.
         cluster: What else stands in its block `cluster`.
         more: What else stands beside that.
+        cluster_port: For routes; -1 for a free one.
     """
     urls = ", ".join(f'"nats://127.0.0.1:{port}"' for port in routes)
     return (
         f'server_name: {name}\nlisten: "127.0.0.1:-1"\nhttp: "127.0.0.1:-1"\n'
-        f'cluster {{\n name: test\n listen: "127.0.0.1:-1"\n routes: [{urls}]\n {cluster}\n}}\n'
+        f'cluster {{\n name: test\n listen: "127.0.0.1:{cluster_port}"\n'
+        f" routes: [{urls}]\n {cluster}\n}}\n"
         f"{more}\n"
     )
 

@@ -52,11 +52,11 @@ class TcpProxy:
     """Passes on what connections to its port carry, in a thread of its own.
 
     Args:
-        target_port: Where they lead, on 127.0.0.1.
+        target_port: Where they lead, on 127.0.0.1; may be set later, before somebody connects.
         delay_s: How long each byte is under way, in each direction.
     """
 
-    def __init__(self, target_port: int, *, delay_s: float = 0.0) -> None:
+    def __init__(self, target_port: int = 0, *, delay_s: float = 0.0) -> None:
         self.target_port = target_port
         self.delay_s = delay_s
         """May change at any time; bytes never overtake each other."""
@@ -103,8 +103,8 @@ class TcpProxy:
             return [each for each in self.connections if each.is_open]
 
     def cut_all(self) -> None:
-        """Cut what is open."""
-        for each in self.open_connections():
+        """Cut everything, also halves whose other half has ended."""
+        for each in tuple(self.connections):
             each.cut()
 
     def stop(self) -> None:

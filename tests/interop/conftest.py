@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from framework.testing import OURS
-from framework.testing.fleet import Fleet
+from framework.testing import (
+    OURS,
+    Fleet,
+    await_answer,
+    await_pools,
+    check_exchange,
+    member_config,
+    route_rows,
+)
 from tests.interop.pairs import Pair
 
 if TYPE_CHECKING:
@@ -79,3 +88,47 @@ def start_pair(fleet: Fleet, kinds: tuple[str, str]) -> Iterator[Callable[..., P
     fleet.stop()
     for each in pairs:
         each.proxy.stop()
+
+
+# -- servers that are attacked
+
+GROWTH_MAX_BYTES = 48 << 20
+"""What a bad peer may make a server hold; the allocator keeps some of what was freed."""
+CRASHES = ("Traceback", "actor failed", "panic")
+
+
+@pytest.fixture(scope="module")
+def victims(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[list[ServerProcess]]:
+    """Start two servers of a cluster; the first is attacked."""
+    fleet = Fleet(tmp_path_factory.mktemp("victims"))
+    for at in range(2):
+        routes = [each.cluster_port for each in fleet.servers]
+        config = member_config(f"S{at}", routes=routes)
+        fleet.start(kind=request.param, config=config, clustered=True, port=None)
+    await_pools(*fleet.servers)
+    check_exchange(fleet.servers)
+    yield fleet.servers
+    fleet.stop()
+
+
+def resident_bytes(server: ServerProcess) -> int:
+    pages = Path(f"/proc/{server.pid}/statm").read_text("ascii").split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.fixture
+def victim(victims: list[ServerProcess]) -> Iterator[ServerProcess]:
+    """Give the server that is attacked, and check afterwards that nobody has noticed."""
+    before = [{row["rid"] for row in route_rows(server)} for server in victims]
+    held = resident_bytes(victims[0])
+    logged = len(victims[0].log())
+    yield victims[0]
+    for server, rids in zip(victims, before, strict=True):
+        await_answer(server, lambda at=server: {row["rid"] for row in route_rows(at)}, rids.__eq__)
+    check_exchange(victims)
+    new = victims[0].log()[logged:]
+
+    assert [] == [sign for sign in CRASHES if sign in new]
+    assert resident_bytes(victims[0]) - held < GROWTH_MAX_BYTES
