@@ -43,7 +43,12 @@ from framework_route.effect import (
 )
 from framework_route.gossip import check_gossip, spread
 from framework_route.info import route_url
-from framework_route.limits import GOSSIPED_MAX, HANDSHAKES_MAX, SETTLED_S
+from framework_route.limits import (
+    GOSSIPED_MAX,
+    HANDSHAKES_MAX,
+    PIN_CONFIRMATION_S,
+    SETTLED_S,
+)
 from framework_route.peer import Connection, Slot
 from framework_route.pinning import Pins
 from framework_route.registry import Registry
@@ -102,6 +107,7 @@ class Mesh:
         self._registry = Registry()
         self._pins = Pins(accounts)
         self._settling: dict[int, LinkId] = {}
+        self._pinning = 0
         self._counted = 0
         self._dropped_count = 0
         self._client_urls = local.connect_urls
@@ -276,6 +282,8 @@ class Mesh:
         if connection is not None:
             for target in connection.targets:
                 target.refusals = 0
+        if token == self._pinning:
+            return [Pin(self._pins.accounts)]
         if (late := self._pins.receive_timer(token)) is not None:
             return self._dial_pinned(late)
         target_due = self._dialer.find(token)
@@ -507,10 +515,14 @@ class Mesh:
     def _repin(self, accounts: tuple[str, ...]) -> list[MeshEffect]:
         """Follow another list of pinned accounts."""
         added, removed = self._pins.replace(accounts)
-        effects: list[MeshEffect] = [Pin(accounts)]
+        effects: list[MeshEffect] = [Pin(tuple(it for it in accounts if it not in added))]
         for peer in self._registry.peers:
             for account in added if peer.terms.size else ():
                 effects += self._pins.announce(peer, account, self._dialer.next_token())
+        if added:
+            # Until their connections are there, the pools go on with them: so nothing is lost.
+            self._pinning = self._dialer.next_token()
+            effects.append(Wait(self._pinning, PIN_CONFIRMATION_S))
         for connection in self._registry.routes:
             if connection.slot and connection.slot.account in removed:
                 connection.targets = []
