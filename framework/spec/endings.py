@@ -54,7 +54,11 @@ def log_ending(log: FilteringBoundLogger, closed: Closed) -> None:
         log.info(_INFO[reason])
     elif reason in _ERROR:
         log.error(_ERROR[reason])
-    elif not closed.detail or reason in _QUIET:
+    elif not closed.detail:
+        return
+    elif reason is ClosedState.READ_ERROR:  # what came could not be read as what it should be
+        log.error("{detail}", detail=closed.detail)
+    elif reason in _QUIET:
         return
     elif reason is ClosedState.PARSE_ERROR:
         log.error("{kind} Error", kind=kind)  # the peer's own

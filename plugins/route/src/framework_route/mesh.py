@@ -241,6 +241,10 @@ class Mesh:
         assert peer is not None
         if info.export != peer.info.export or info.import_ != peer.info.import_:
             peer.info = replace(peer.info, import_=info.import_, export=info.export)
+            for each in peer.connections.values():
+                each.info = each.info and replace(
+                    each.info, import_=info.import_, export=info.export
+                )
             return [RepeatInterest(each.link) for each in peer.connections.values()]
         if info.ldm:
             peer.connect_urls = ()
