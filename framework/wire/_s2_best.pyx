@@ -13,7 +13,7 @@ from libc.stdlib cimport malloc
 from libc.string cimport memset
 
 from framework.wire._s2_bytes cimport load_32, load_64, shared_length
-from framework.wire._s2_emit cimport emit_copy, emit_literal, emit_repeat
+from framework.wire._s2_emit cimport emit_copy, emit_literal
 from framework.wire._s2_encode cimport END_BYTES, SAVED_PART, block_end
 from framework.wire._s2_tables cimport CHAINS, HEADS, NEAR_TABLE, S2Encoder, Step, hash_shift, positions_begin, table_slot, tables_prepare
 
@@ -203,7 +203,7 @@ cdef bint _write_copy(Output* out, const uint8_t* at, uint32_t offset, size_t co
         return False
     if at > out.literal:
         out.to = emit_literal(out.to, out.literal, at - out.literal)
-    out.to = emit_repeat(out.to, count) if offset == out.known else emit_copy(out.to, offset, count)
+    out.to = emit_copy(out.to, offset, out.known, count)
     out.known = offset
     out.literal = at + count
     return True

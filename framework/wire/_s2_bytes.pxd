@@ -26,6 +26,9 @@ cdef extern from *:
     static inline void store_32(uint8_t *at, uint32_t value) {
         value = S2_LITTLE_32(value); memcpy(at, &value, 4);
     }
+    static inline void store_64(uint8_t *at, uint64_t value) {
+        value = S2_LITTLE_64(value); memcpy(at, &value, 8);
+    }
     static inline void copy_8(uint8_t *to, const uint8_t *from) {
         uint64_t part; memcpy(&part, from, 8); memcpy(to, &part, 8);
     }
@@ -40,6 +43,7 @@ cdef extern from *:
     uint32_t load_32(const uint8_t* at) noexcept nogil
     uint64_t load_64(const uint8_t* at) noexcept nogil
     void store_32(uint8_t* at, uint32_t value) noexcept nogil
+    void store_64(uint8_t* at, uint64_t value) noexcept nogil
     void copy_8(uint8_t* to, const uint8_t* source) noexcept nogil
     void copy_16(uint8_t* to, const uint8_t* source) noexcept nogil
     unsigned int last_bits(uint64_t value) noexcept nogil

@@ -14,29 +14,34 @@ cdef enum:
     # What one literal and one copy write beside the bytes of the literal, at most.
 
 
-cdef inline uint8_t* emit_literal(uint8_t* to, const uint8_t* source, size_t length) noexcept nogil:
-    """Write `length` bytes, more than 0; 16 may be read and written in any case."""
+cdef inline uint8_t* emit_literal_head(uint8_t* to, size_t length) noexcept nogil:
+    """Say that a literal of `length` bytes follows, more than 0."""
     cdef uint32_t less = <uint32_t> (length - 1)
-    if length <= 16:
-        to[0] = <uint8_t> (less << 2)
-        copy_16(to + 1, source)
-        return to + 1 + length
     if less < 60:
         to[0] = <uint8_t> (less << 2)
-        to += 1
-    elif less < 256:
+        return to + 1
+    if less < 256:
         to[0] = 60 << 2
         to[1] = <uint8_t> less
-        to += 2
-    elif less < 65536:
+        return to + 2
+    if less < 65536:
         to[0] = 61 << 2
         store_16(to + 1, less)
-        to += 3
-    else:
-        to[0] = 62 << 2
-        store_24(to + 1, less)
-        to += 4
-    memcpy(to, source, length)
+        return to + 3
+    to[0] = 62 << 2
+    store_24(to + 1, less)
+    return to + 4
+
+
+cdef inline uint8_t* emit_literal(uint8_t* to, const uint8_t* source, size_t length) noexcept nogil:
+    """Write `length` bytes, more than 0; 16 may be read and written behind them."""
+    to = emit_literal_head(to, length)
+    copy_16(to, source)
+    if length > 16:
+        if length <= 32:
+            copy_16(to + 16, source + 16)
+        else:
+            memcpy(to + 16, source + 16, length - 16)
     return to + length
 
 
@@ -59,9 +64,18 @@ cdef inline uint8_t* emit_repeat(uint8_t* to, size_t length) noexcept nogil:
     return to + 5
 
 
-cdef inline uint8_t* emit_copy(uint8_t* to, size_t offset, size_t length) noexcept nogil:
-    """Copy 4 bytes or more, less than 16 MiB, from another offset than the last: one copy, and a repeat if that is too short."""
+cdef inline uint8_t* emit_copy(uint8_t* to, size_t offset, size_t known, size_t length) noexcept nogil:
+    """Copy 4 bytes or more, less than 16 MiB; what is too long for a copy goes on as a repeat.
+
+    Args:
+        to: Where.
+        offset: From how far back.
+        known: The last offset; 0: there was none.
+        length: How much.
+    """
     cdef size_t now
+    if offset == known:
+        return emit_repeat(to, length)
     if offset < 2048 and (length < 12 or length > 64):
         now = length if length < 12 else 11
         to[0] = <uint8_t> (offset >> 8 << 5 | (now - 4) << 2 | 1)

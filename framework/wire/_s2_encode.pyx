@@ -8,7 +8,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from framework.wire._s2_bytes cimport load_32, load_64, shared_before, shared_length
-from framework.wire._s2_emit cimport emit_copy, emit_literal, emit_repeat
+from framework.wire._s2_emit cimport emit_copy, emit_literal, emit_literal_head
 from framework.wire._s2_tables cimport (
     FAST_TABLE, LONG_TABLE, SHORT_TABLE, S2Encoder, hash_shift, positions_begin, table_slot, tables_prepare,
 )
@@ -21,9 +21,9 @@ cdef enum:
     FAST_SKIP_BITS = 6
     BETTER_SKIP_BITS = 7
     # So many bytes without a copy, as a power of two, let one more be passed over.
-    ENOUGH = 64
+    ENOUGH = 24
     # Bytes of a copy with which nothing better is looked for.
-    FILL_STEP = 2
+    FILL_STEP = 4
     # Of so many places in a copy, one goes into the tables.
 
 
@@ -50,13 +50,10 @@ cdef size_t block_end(uint8_t* into, uint8_t* to, const uint8_t* stop, const uin
     """End a block with the bytes that are left; returns its length, or 0 when it isn't worth it."""
     if to + length > stop:
         return 0
-    if length > END_BYTES:
-        to = emit_literal(to, source, length)
-    elif length:
-        # Behind these nothing may be read.
-        to[0] = <uint8_t> ((length - 1) << 2)
-        memcpy(to + 1, source, length)
-        to += 1 + length
+    if length:
+        to = emit_literal_head(to, length)
+        memcpy(to, source, length)
+        to += length
     return to - into
 
 
@@ -74,7 +71,7 @@ cdef size_t encode_fast(S2Encoder* self, const uint8_t* plain, size_t length, ui
     """
     if not tables_prepare(self, FAST_TABLE, FAST_TABLE):
         return 0
-    cdef int shift = hash_shift(FAST_TABLE, length), found
+    cdef int shift = hash_shift(FAST_TABLE, length)
     cdef uint32_t* table = self.tables[FAST_TABLE]
     cdef uint32_t* slot
     cdef uint32_t base = positions_begin(self, length), place, next_place, here
@@ -99,21 +96,17 @@ cdef size_t encode_fast(S2Encoder* self, const uint8_t* plain, size_t length, ui
         next_place = slot[0] - base
         next_place = next_place if next_place < here else 0
         slot[0] = base + here + 1
-        # Which of the three it is can't be foreseen: one branch is cheaper than three.
-        found = <int> (load_32(plain + place) == <uint32_t> word)
-        found |= <int> (load_32(plain + next_place) == <uint32_t> (word >> 8)) << 1
-        found |= <int> (load_32(at + 1 - offset) == <uint32_t> (word >> 8)) << 2
-        if not found:
-            at += 2 + (<size_t> (at - literal) >> FAST_SKIP_BITS)
-            continue
-        if found & 1:
+        if load_32(plain + place) == <uint32_t> word:
             back = plain + place
-        elif found & 4:
+        elif load_32(at + 1 - offset) == <uint32_t> (word >> 8):
             at += 1
             back = at - offset
-        else:
+        elif load_32(plain + next_place) == <uint32_t> (word >> 8):
             at += 1
             back = plain + next_place
+        else:
+            at += 2 + (<size_t> (at - literal) >> FAST_SKIP_BITS)
+            continue
         count = shared_before(back, plain, at, literal)
         at -= count
         back -= count
@@ -124,7 +117,7 @@ cdef size_t encode_fast(S2Encoder* self, const uint8_t* plain, size_t length, ui
         if at > literal:
             to = emit_literal(to, literal, at - literal)
         offset = at - back
-        to = emit_repeat(to, count) if offset == known else emit_copy(to, offset, count)
+        to = emit_copy(to, offset, known, count)
         known = offset
         at += count
         literal = at
@@ -223,7 +216,7 @@ cdef size_t encode_better(S2Encoder* self, const uint8_t* plain, size_t length, 
             return 0
         if at > literal:
             to = emit_literal(to, literal, at - literal)
-        to = emit_repeat(to, best.count) if offset == known else emit_copy(to, offset, best.count)
+        to = emit_copy(to, offset, known, best.count)
         known = offset
         literal = at + best.count
         if literal <= last:

@@ -21,8 +21,8 @@ cdef enum:
 cdef enum:
     FAST_BITS = 14
     # 64 KiB, of which the nearest caches hold most.
-    LONG_BITS = 17
-    SHORT_BITS = 15
+    LONG_BITS = 16
+    SHORT_BITS = 14
     HEADS_BITS = 16
     CHAINS_BITS = 20
     # One for each byte of a block.

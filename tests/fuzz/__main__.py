@@ -1,4 +1,4 @@
-"""Fuzzes the compiled core with the bytes of clients and routes, guided by its coverage.
+"""Fuzzes the compiled code with bytes of clients, routes and S2 streams, guided by its coverage.
 
     python -m tests.fuzz             half a minute, as CI does
     python -m tests.fuzz 60          sixty times as long
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 CORPUS = Path(__file__).parent / "corpus"
-KINDS = ("client", "route")
+KINDS = ("client", "route", "s2")
 SECONDS = 12.0
 """Of each kind, with a factor of 1."""
 CORPUS_LIMIT_S = 300.0
@@ -34,7 +34,7 @@ CORPUS_LIMIT_S = 300.0
 
 
 def fuzz(kind: str, options: argparse.Namespace, environment: dict[str, str]) -> bool:
-    """Fuzz one kind of connection; keep the input that failed, and say how to play it again."""
+    """Fuzz one kind of input; keep the input that failed, and say how to play it again."""
     with tempfile.TemporaryDirectory() as folder:
         current = Path(folder) / "current"
         words = [kind, "--corpus", CORPUS / kind, "--current", current]
@@ -64,7 +64,7 @@ def work(words: Sequence[str | Path], environment: dict[str, str], limit_s: floa
 
 
 def main() -> int:
-    """Build, fuzz both kinds, and tell by the exit code."""
+    """Build, fuzz all kinds, and tell by the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("factor", type=float, nargs="?", default=1.0, help="times half a minute")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 1_000_000)

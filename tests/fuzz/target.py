@@ -6,7 +6,6 @@ The same bytes must come to the same whether they arrive whole or in pieces: tha
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -143,13 +142,3 @@ def run(kind: LinkKind, pieces: Iterable[bytes]) -> list[Any]:
     world = World(kind)
     world.play(pieces)
     return world.outcome()
-
-
-def differences(kind: LinkKind, data: bytes, cuts: Iterable[int]) -> str:
-    """Compare the outcome of `data` in one piece and cut into pieces; empty when they are equal."""
-    pieces = [data[begin:end] for begin, end in itertools.pairwise([0, *cuts, len(data)])]
-    whole, parts = run(kind, [data]), run(kind, pieces)
-    for one, other in zip(whole, parts, strict=False):
-        if one != other:
-            return f"whole: {one}\nin pieces: {other}"
-    return "" if len(whole) == len(parts) else f"whole: {whole}\nin pieces: {parts}"

@@ -5,27 +5,52 @@ from __future__ import annotations
 import argparse
 import ctypes
 import faulthandler
+import functools
 import hashlib
+import itertools
 import random
 import sys
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from framework.dataplane import LinkKind
+from tests.fuzz import s2_target, target
 from tests.fuzz.mutation import mutate
-from tests.fuzz.target import differences, run
 
 _HANG_S = 20
 _COMPARE_EVERY = 4
 """Of the inputs that reach nothing new, one in so many is run in pieces as well."""
 
 
+Run = Callable[[Iterable[bytes]], list[Any]]
+"""Gives the whole outcome of an input that comes in pieces."""
+
+
+def run_of(kind: str) -> Run:
+    """Return what takes the inputs of one kind."""
+    if kind == "s2":
+        return s2_target.run
+    return functools.partial(target.run, LinkKind[kind.upper()])
+
+
+def differences(run: Run, data: bytes, cuts: Iterable[int]) -> str:
+    """Compare the outcome of `data` in one piece and cut into pieces; empty when they are equal."""
+    pieces = [data[begin:end] for begin, end in itertools.pairwise([0, *cuts, len(data)])]
+    whole, parts = run([data]), run(pieces)
+    for one, other in zip(whole, parts, strict=False):
+        if one != other:
+            return f"whole: {one}\nin pieces: {other}"
+    return "" if len(whole) == len(parts) else f"whole: {whole}\nin pieces: {parts}"
+
+
 @dataclass
 class Fuzzer:
-    """One run against one kind of connection."""
+    """One run against one kind of input."""
 
-    kind: LinkKind
+    run: Run
     corpus_folder: Path
     current: Path
     """Holds the input that runs, for those who find this process dead."""
@@ -67,7 +92,7 @@ class Fuzzer:
         faulthandler.dump_traceback_later(_HANG_S, exit=True)
         self.runs += 1
         self._coverage.coverage_begin()
-        run(self.kind, [data])
+        self.run([data])
         fresh = self._coverage.coverage_end()
         if fresh or everywhere:
             self._corpus.append(data)
@@ -76,7 +101,7 @@ class Fuzzer:
                 (self.corpus_folder / name).write_bytes(data)
         found = ""
         if fresh or everywhere or self.runs % _COMPARE_EVERY == 0:
-            found = differences(self.kind, data, self._cuts(data, all_bytes=bool(fresh)))
+            found = differences(self.run, data, self._cuts(data, all_bytes=bool(fresh)))
         faulthandler.cancel_dump_traceback_later()
         return found
 
@@ -90,7 +115,7 @@ class Fuzzer:
 def main() -> int:
     """Fuzz, or replay one input."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kind", type=lambda name: LinkKind[name.upper()])
+    parser.add_argument("kind")
     parser.add_argument("--corpus", type=Path)
     parser.add_argument("--current", type=Path, help="where the input is kept while it is tried")
     parser.add_argument("--keep", action="store_true", help="add to the corpus")
@@ -100,13 +125,13 @@ def main() -> int:
     options = parser.parse_args()
     if options.replay:
         data = options.replay.read_bytes()
-        found = differences(options.kind, data, range(1, len(data)))
+        found = differences(run_of(options.kind), data, range(1, len(data)))
     else:
         rng = random.Random(options.seed)
-        fuzzer = Fuzzer(options.kind, options.corpus, options.current, rng)
+        fuzzer = Fuzzer(run_of(options.kind), options.corpus, options.current, rng)
         found = fuzzer.work(options.seconds, keep=options.keep)
-        name, runs = options.kind.name.lower(), fuzzer.runs
-        print(f"{name}: {runs} inputs, {fuzzer.edges()} edges, corpus of {fuzzer.size()}")
+        reached = f"{fuzzer.edges()} edges, corpus of {fuzzer.size()}"
+        print(f"{options.kind}: {fuzzer.runs} inputs, {reached}")
     print(found, end="\n" if found else "")
     return 1 if found else 0
 
