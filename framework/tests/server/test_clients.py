@@ -235,7 +235,7 @@ def test_without_debug_the_coming_and_going_of_clients_is_not_logged(
 ) -> None:
     log = Log(debug=False)
     clients = table(plane, log=log)
-    clients.receive([opened(1), greeting(1, {}), closed(1, ClosedState.READ_ERROR, "reset")])
+    clients.receive([opened(1), greeting(1, {}), closed(1, ClosedState.READ_ERROR)])
 
     assert log.lines() == []
 

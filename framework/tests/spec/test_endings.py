@@ -57,13 +57,18 @@ def test_what_was_wrong_is_told(kind: LinkKind, name: str) -> None:
     "reason",
     [
         ClosedState.CLIENT_CLOSED,
-        ClosedState.READ_ERROR,
         ClosedState.WRITE_ERROR,
         ClosedState.SERVER_SHUTDOWN,
     ],
 )
 def test_nobodys_fault_is_not_told(reason: ClosedState) -> None:
     assert shown(reason, "reset by peer") == []
+    assert shown(ClosedState.READ_ERROR) == []
+
+
+def test_what_could_not_be_decoded_is_told() -> None:
+    expected = [("error", "S2: bad checksum")]
+    assert shown(ClosedState.READ_ERROR, "S2: bad checksum") == expected
 
 
 def test_what_the_owner_has_closed_itself_is_not_told_again() -> None:
