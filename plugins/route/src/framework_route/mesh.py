@@ -426,12 +426,11 @@ class Mesh:
         peer = self._registry.take(connection, slot, info, place.terms)
         if not slot.account:
             peer.info, peer.terms = info, place.terms
-        is_new = len(peer.connections) == 1
-        if is_new:
+        if len(peer.connections) == 1:
             peer.connect_urls = info.connect_urls
         seat = Seat(peer.number, slot.pool_index, peer.terms.assigned_size, slot.account)
         effects.append(Admit(connection.link, seat, self._local))
-        if is_new or slot.account:
+        if slot.account or len(tuple(peer.pool())) == 1:
             effects += spread(self._registry.peers, connection, info)
         token = self._dialer.next_token()
         self._settling[token] = connection.link
