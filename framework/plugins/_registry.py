@@ -251,6 +251,7 @@ def _endpoint_names(endpoint: MonitorEndpoint) -> Iterable[str]:
         "path": endpoint.path,
         "request": endpoint.request,
         "account request": endpoint.account_request,
+        "status field": endpoint.status,
     }
     return [f"{kind} {name}" for kind, name in names.items() if name]
 

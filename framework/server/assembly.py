@@ -41,7 +41,7 @@ from framework.spec import (
 from framework.topology import TopologyError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from structlog.typing import FilteringBoundLogger
 
@@ -139,6 +139,8 @@ class Assembly:
         self._system_account = self._make_system_account(reload)
         self._components: Sequence[ComponentSpec] = ()
         self._listeners: Sequence[ListenerSpec] = ()
+        self.status_fields: Mapping[str, Callable[[Mapping[str, str]], Awaitable[object]]] = {}
+        """What plugins say in the status line."""
 
     def bind(self) -> None:
         """Ask plugins what they bring, and listen on every address; nothing is accepted yet.
@@ -207,6 +209,7 @@ class Assembly:
         well = HealthCheck(name="server", check=self._check_well)
         self._monitor.health_checks = self._plugins.health_checks(self.context, (well,))
         endpoints = self._plugins.monitor_endpoints(self.context, core_endpoints(self._monitor))
+        self.status_fields = {it.status: it.answer for it in endpoints if it.status}
         await self._start_monitor(endpoints)
         services = self._system_account.services(endpoints)
         self._system_account.begin(self._plugins.services(self.context, services))

@@ -13,6 +13,9 @@ DIAL_THREADS_MAX: Final = 4
 STATUS_INTERVAL_S: Final = 1.0
 """Between two status lines for the supervisor."""
 
+STATUS_LINE_BYTES_MAX: Final = 32 * 1_024
+"""Of a status line with what plugins say in it; the supervisor takes no longer ones."""
+
 STOP_DEADLINE_S: Final = 5.0
 """For each step of a stop; what is left after it is named in the log, and left."""
 

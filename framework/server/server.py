@@ -23,7 +23,7 @@ from framework.wire.server_id import server_id_from_random
 from framework.wire.version import NATS_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
     from framework.dataplane.limits import PlaneLimits
     from framework.dataplane.totals import Totals
@@ -88,6 +88,10 @@ class Server:
         """Host as configured and real port of monitoring; None when there is none."""
         http = self._assembly.entrances.http_socket if self._assembly else None
         return (http.host, http.port) if http else None
+
+    async def status_fields(self) -> Mapping[str, object]:
+        """Return what plugins say in the status line; only while it is ready."""
+        return {name: await _answer(it) for name, it in self._running().status_fields.items()}
 
     async def start(self) -> None:
         """Bind every address, run every component, then let connections in.
@@ -283,3 +287,10 @@ class Server:
                     kind=kind.name.lower(),
                     address=bound.address,
                 )
+
+
+async def _answer(endpoint: Callable[[Mapping[str, str]], Awaitable[object]]) -> object:
+    try:
+        return await endpoint({})
+    except Exception as error:  # noqa: BLE001 - what a plugin can't say keeps no other from it
+        return {"error": repr(error)}

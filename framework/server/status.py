@@ -8,11 +8,13 @@ import json
 import os
 from typing import TYPE_CHECKING
 
-from framework.server.limits import STATUS_INTERVAL_S
+from framework.server.limits import STATUS_INTERVAL_S, STATUS_LINE_BYTES_MAX
 from framework.server.listening import joined_address
 from framework.spec import LinkKind
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from framework.server.server import Server
 
 
@@ -28,27 +30,42 @@ class StatusWriter:
         self._descriptor = descriptor
         self._server = server
         self._timer: asyncio.TimerHandle | None = None
+        self._telling: asyncio.Task[None] | None = None
         os.set_blocking(descriptor, False)
 
     def start(self) -> None:
         """Write one line now and one each second."""
-        self._write()
         loop = asyncio.get_running_loop()
+        if self._telling is None or self._telling.done():
+            self._telling = loop.create_task(self._tell())
         self._timer = loop.call_later(STATUS_INTERVAL_S, self.start)
 
     def stop(self) -> None:
         """Write a last line."""
         if self._timer:
             self._timer.cancel()
-        self._write()
+        if self._telling:
+            self._telling.cancel()
+        self._write(status_line(self._server))
 
-    def _write(self) -> None:
+    async def _tell(self) -> None:
+        fields = await self._server.status_fields()
+        line = status_line(self._server, fields)
+        # Plugins that say too much are not heard, rather than the server as a whole.
+        self._write(line if len(line) <= STATUS_LINE_BYTES_MAX else status_line(self._server))
+
+    def _write(self, line: bytes) -> None:
         with contextlib.suppress(OSError):
-            os.write(self._descriptor, status_line(self._server))
+            os.write(self._descriptor, line)
 
 
-def status_line(server: Server) -> bytes:
-    """Return the status of a server as one line."""
+def status_line(server: Server, fields: Mapping[str, object] | None = None) -> bytes:
+    """Return the status of a server as one line.
+
+    Args:
+        server: See there.
+        fields: What plugins have to say beside it.
+    """
     document: dict[str, object] = {
         "name": server.identity.name,
         "pid": os.getpid(),
@@ -68,6 +85,7 @@ def status_line(server: Server) -> bytes:
             "out_bytes": totals.out_bytes,
             "slow_consumers": totals.slow_clients + totals.slow_routes,
         }
+    document = {**(fields or {}), **document}
     return json.dumps(document, separators=(",", ":")).encode() + b"\n"
 
 

@@ -35,7 +35,7 @@ class RequestOption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MonitorEndpoint:
-    """One document about the server: a path of the monitoring port, a `$SYS` request, or both."""
+    """One document about the server: a path of the monitoring port, a `$SYS` request, or more."""
 
     path: str = ""
     """With its slash, such as `/routez`; empty: it can only be asked for by message."""
@@ -51,6 +51,11 @@ class MonitorEndpoint:
     """What `$SYS.REQ.SERVER.PING.<request>` calls it, such as `ROUTEZ`; empty: nothing does."""
     account_request: str = ""
     """What `$SYS.REQ.ACCOUNT.<account>.<request>` calls it; the account comes as `acc`."""
+    status: str = ""
+    """Field of the status line that a server writes for its supervisor each second; empty: none.
+
+    It is answered with an empty query, and should be small: a line has 32 KiB at most.
+    """
     options: tuple[RequestOption, ...] = ()
     """What the JSON of both requests may have; other fields are not looked at."""
     is_stand_in: bool = False

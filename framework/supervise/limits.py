@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-STATUS_LINE_BYTES_MAX = 4_096
-"""One JSON status line; a real one has about 400 bytes."""
+STATUS_LINE_BYTES_MAX = 32 * 1_024
+"""One JSON status line; a real one has about 400 bytes, and 200 a server with routes."""
 
 STATUS_UNREAD_BYTES_MAX = 64 * 1_024
 """Read at once from one child, so that a child that floods its status cannot hold the others up."""
@@ -16,6 +16,9 @@ LOG_TAIL_BYTES_MAX = 8 * 1_024
 
 PROBLEM_CHARACTERS_MAX = 200
 """Shown of a log line when it explains why a server stopped."""
+
+PEERS_MAX = 64
+"""Taken of the servers that one server has routes to; a real one tells of fewer, and how many."""
 
 SILENT_AFTER_S = 5.0
 """Without a status line for this long a server is shown as silent; it writes one each second."""

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from framework.supervise.machine import Phase
+from framework.supervise.routes import routes_lines
 from framework.supervise.row import ServerRow, totals
 from framework.supervise.status import duration, rate, summary
 
@@ -80,6 +81,7 @@ class LiveStatus:
                 overflow="ellipsis",
             ),
             _table(rows, now_ns, is_wide=is_wide),
+            *_routes(rows),
             *(_problem(row) for row in rows if row.problem),
             Text(f"logs in {self._log_folder}", style="dim", overflow="fold"),
         ]
@@ -125,6 +127,29 @@ def _table(rows: Sequence[ServerRow], now_ns: int, *, is_wide: bool) -> Table:
     for cells_of_row in zip(*shown, strict=True):
         table.add_row(*cells_of_row)
     return table
+
+
+def _routes(rows: Sequence[ServerRow]) -> list[Table]:
+    """Return a table of all routes, if there are any or should be."""
+    shown = [
+        (row.name if at == 0 else "", line, rtt)
+        for row in rows
+        if row.report.mesh is not None
+        for at, (line, rtt) in enumerate(routes_lines(row.report.mesh))
+    ]
+    if not shown:
+        return []
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for title in ("routes of", "to", "pool", "accounts", "compression", "rtt", ""):
+        table.add_column(title, overflow="fold", no_wrap=title in {"pool", "rtt"})
+    for name, line, rtt in shown:
+        lack = Text(line.lack, style="yellow")
+        table.add_row(
+            *(Text(text) for text in (name, line.to, line.pool, line.accounts)),
+            *(Text(text) for text in (line.compression, rtt)),
+            lack,
+        )
+    return [table]
 
 
 def _problem(row: ServerRow) -> Text:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from framework.supervise.limits import STATUS_LINE_BYTES_MAX
+from framework.supervise.mesh import MeshReport, mesh_from_document
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,11 +27,14 @@ class StatusReport:
     in_bytes: int = 0
     out_bytes: int = 0
     slow_consumers: int = 0
+    mesh: MeshReport | None = None
+    """How its routes stand; None when it has none to speak of."""
 
 
 _KINDS: dict[str, tuple[type, ...]] = {
     field.name: {"int": (int,), "bool": (bool,)}.get(str(field.type), (str, type(None)))
     for field in fields(StatusReport)
+    if field.name != "mesh"
 }
 
 
@@ -49,7 +53,7 @@ def report_from_line(line: bytes) -> StatusReport | None:
     known = {name: value for name, value in document.items() if name in _KINDS}
     if any(type(value) not in _KINDS[name] for name, value in known.items()):
         return None
-    return StatusReport(**known)
+    return StatusReport(**known, mesh=mesh_from_document(document.get("mesh")))
 
 
 class LineSplitter:

@@ -6,6 +6,7 @@ import os
 from typing import IO, TYPE_CHECKING, Protocol
 
 from framework.supervise.machine import Phase
+from framework.supervise.routes import RoutesLine, routes_lines
 from framework.supervise.row import ServerRow, Totals, totals
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class PlainStatus:
         self._summary_routes = 0
         self._summary_ns: int | None = None
         self._was_silent: dict[str, bool] = {}
+        self._routes: dict[str, _Routes] = {}
 
     def show(self, rows: Sequence[ServerRow], now_ns: int) -> None:
         """Write a line for each server that changed."""
@@ -82,7 +84,8 @@ class PlainStatus:
             lines.append(f"{row.name} silent pid {row.pid}: it runs, but no longer reports")
         if was_silent and not row.is_silent(now_ns) and row.phase is Phase.READY:
             lines.append(f"{row.name} reports again")
-        return lines
+        routes = self._routes.setdefault(row.name, _Routes())
+        return lines + [f"{row.name} {line}" for line in routes.changes(row)]
 
     def _summary(self, rows: Sequence[ServerRow], now_ns: int, *, at_once: bool) -> list[str]:
         if self._summary_ns is None:
@@ -97,6 +100,38 @@ class PlainStatus:
             return []
         self._summary_text, self._summary_routes, self._summary_ns = text, sums.routes, now_ns
         return [text]
+
+
+class _Routes:
+    """The routes of one server, of which a line is written when they have settled.
+
+    While servers start, connections come one by one; only what two reports say alike is told.
+    """
+
+    def __init__(self) -> None:
+        self._told: tuple[RoutesLine, ...] = ()
+        self._seen: tuple[RoutesLine, ...] = ()
+        self._seen_ns: int | None = None
+
+    def changes(self, row: ServerRow) -> list[str]:
+        """Return the lines that are new; none of a server that is not ready."""
+        mesh = row.report.mesh
+        if row.phase is not Phase.READY or mesh is None:
+            self._told = self._seen = ()
+            return []
+        rtts = dict(routes_lines(mesh))
+        if tuple(rtts) != self._seen:
+            self._seen, self._seen_ns = tuple(rtts), row.heard_ns
+            return []
+        if self._seen == self._told or self._seen_ns == row.heard_ns:
+            return []
+        told, self._told = self._told, self._seen
+        texts = [_with_rtt(line, rtt) for line, rtt in rtts.items() if line not in told]
+        return texts if rtts else ["has no routes"]
+
+
+def _with_rtt(line: RoutesLine, rtt: str) -> str:
+    return f"{line}, rtt {rtt}" if rtt else str(line)
 
 
 def headline(row: ServerRow) -> str:

@@ -50,24 +50,16 @@ def start(tmp_path: Path, ports: list[int]) -> Iterator[Callable[..., Run]]:
         yield lambda *words: runs.start(*FRAMEWORK, "run", file, *words)
 
 
-def wait_for_routes(run: Run) -> None:
-    """Wait until a server that came later found the other one; the summary says so each minute."""
-    assert run.process.stderr is not None
-    for line in run.process.stderr:
-        if "Route connection created" in line:
-            return
-
-
 def test_a_cluster_runs_heals_and_stops(start: Callable[..., Run], ports: list[int]) -> None:
     run = start()
     run.until("2/2 ready")
-    wait_for_routes(run)
+    run.until("a routes to b: pool 3/3, accounts $SYS, off, rtt ")
     address = f"client 127.0.0.1:{ports[0]} cluster 127.0.0.1:{ports[1]}"
     assert any(line.startswith(f"a ready {address} pid ") for line in run.lines)
     os.kill(run.pid_of("a"), signal.SIGKILL)
     run.until("a down")
     run.until("2/2 ready")
-    wait_for_routes(run)
+    run.until("a routes to b: pool 3/3, accounts $SYS, off, rtt ")
     run.interrupt()
 
     exit_status, logs = run.end()

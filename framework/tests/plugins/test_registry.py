@@ -243,10 +243,11 @@ def test_monitor_endpoints_have_requests_of_their_own_or_none():
     silent = [endpoint("/a"), endpoint("/b"), MonitorEndpoint(answer=None, request="AUDITZ")]
 
     assert registry_of(a=("monitor_endpoints", lambda: silent)).monitor_endpoints(SERVER, ours)
-    for asked in ("request", "account_request"):
+    ours.append(MonitorEndpoint(answer=None, status="CONNZ"))
+    for asked in ("request", "account_request", "status"):
         theirs = [MonitorEndpoint(answer=None, **{asked: "CONNZ"})]
         registry = registry_of(a=("monitor_endpoints", lambda it=theirs: it))
-        with pytest.raises(PluginError, match=f"{asked.replace('_', ' ')} CONNZ belongs to"):
+        with pytest.raises(PluginError, match=f"{asked.replace('_', ' ')}.* CONNZ belongs to"):
             registry.monitor_endpoints(SERVER, ours)
 
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pytest
 
 from framework.supervise.live_status import LiveStatus
 from framework.supervise.machine import Phase
+from framework.supervise.mesh import MeshReport, PeerReport
 from framework.supervise.report import StatusReport
 from framework.supervise.row import ServerRow
-
-if TYPE_CHECKING:
-    import pytest
 
 SECOND_NS = 1_000_000_000
 REPORT = StatusReport(
@@ -67,6 +66,37 @@ def test_a_narrow_terminal_gets_the_columns_that_matter_most(
 
     row = next(line for line in text.splitlines() if "b-1" in line)
     assert row.split() == ["b-1", "ready", "127.0.0.1:5222", "3", "2", "12.3k", "0", "0", "1s"]
+
+
+PEER = PeerReport(
+    name="b-2",
+    pool=2,
+    pool_size=3,
+    pool_lacks=(1,),
+    accounts=("$SYS", "ORDERS"),
+    accounts_count=2,
+    compression=("s2_auto",),
+    rtt_ns=420_000,
+)
+
+
+@pytest.mark.parametrize("width", [80, 100, 160])
+def test_routes_have_a_table_that_says_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    mesh = MeshReport(peers=(PEER,), sought=("127.0.0.1:6248",))
+    text = shown(monkeypatch, replace(READY, report=replace(REPORT, mesh=mesh)), width=width)
+
+    line = next(line for line in text.splitlines() if "b-2" in line)
+    words = ["b-1", "b-2", "2/3", "$SYS", "ORDERS", "s2_auto", "0.42", "ms", "lacks"]
+    assert line.split()[:9] == words
+    assert "no route to" in text
+
+
+def test_servers_without_routes_have_no_such_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "routes of" not in shown(monkeypatch, READY)
+    lonely = replace(READY, report=replace(REPORT, mesh=MeshReport()))
+    assert "routes of" not in shown(monkeypatch, lonely)
 
 
 def test_why_a_server_is_down_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:

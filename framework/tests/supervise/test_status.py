@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from framework.supervise.machine import Phase
+from framework.supervise.mesh import MeshReport, PeerReport
 from framework.supervise.report import StatusReport
 from framework.supervise.row import ServerRow
 from framework.supervise.status import PlainStatus, duration, headline, rate
@@ -97,6 +98,46 @@ def test_silence_is_told_once_and_so_is_its_end() -> None:
     assert watched.show(READY, at_s=9) == ["b-1 silent pid 7: it runs, but no longer reports"]
     assert watched.show(READY, at_s=10) == []
     assert watched.show(replace(READY, heard_ns=11 * SECOND_NS), at_s=11) == ["b-1 reports again"]
+
+
+PEER = PeerReport(name="c", pool=3, pool_size=3, compression=("off",), rtt_ns=300_000)
+
+
+def with_routes(mesh: MeshReport, at_s: int) -> ServerRow:
+    return replace(READY, report=replace(REPORT, mesh=mesh), heard_ns=at_s * SECOND_NS)
+
+
+def test_routes_are_told_when_they_have_settled_and_when_they_change() -> None:
+    watched = Watched()
+    watched.show(READY)
+    whole, broken = MeshReport(peers=(PEER,)), MeshReport(sought=("127.0.0.1:6248",))
+
+    assert watched.show(with_routes(MeshReport(), 1), at_s=1) == []
+    assert watched.show(with_routes(whole, 2), at_s=2) == []
+    assert watched.show(with_routes(whole, 2), at_s=2) == []
+    assert watched.show(with_routes(whole, 3), at_s=3) == [
+        "b-1 routes to c: pool 3/3, off, rtt 0.30 ms"
+    ]
+    slower = MeshReport(peers=(replace(PEER, rtt_ns=900_000),))
+    assert watched.show(with_routes(slower, 4), at_s=4) == []
+    assert watched.show(with_routes(slower, 5), at_s=5) == []
+    assert watched.show(with_routes(broken, 6), at_s=6) == []
+    assert watched.show(with_routes(broken, 7), at_s=7) == ["b-1 no route to 127.0.0.1:6248"]
+    assert watched.show(with_routes(MeshReport(), 8), at_s=8) == []
+    assert watched.show(with_routes(MeshReport(), 9), at_s=9) == ["b-1 has no routes"]
+
+
+def test_routes_of_a_server_that_was_launched_again_are_told_again() -> None:
+    watched = Watched()
+    whole = MeshReport(peers=(PEER,))
+    for at_s in (1, 2):
+        watched.show(with_routes(whole, at_s), at_s=at_s)
+    watched.show(ServerRow(name="b-1", phase=Phase.STARTING, pid=8), at_s=3)
+    watched.show(with_routes(whole, 4), at_s=4)
+
+    assert "b-1 routes to c: pool 3/3, off, rtt 0.30 ms" in watched.show(
+        with_routes(whole, 5), at_s=5
+    )
 
 
 @pytest.mark.parametrize(

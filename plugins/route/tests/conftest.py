@@ -402,7 +402,7 @@ class Server:
         reply = self.manager.ask(RouteManager.Describe(), block=False)
         while not reply.is_done:
             self.network.dispatcher.run_for(0.001)
-        return reply.get()
+        return reply.get().routes
 
 
 @pytest.fixture(scope="session")

@@ -41,4 +41,11 @@ CODECS_MAX = 32
 RTT_THRESHOLDS_MAX = 4
 """As many as S2 has levels. Source: nats-server `server.go`."""
 
+SHOWN_PEERS_MAX = 32
+"""Of the servers that have routes here, in the status of a server."""
+SHOWN_NAMES_MAX = 4
+"""Of accounts and addresses, in the same; how many there are is said beside them."""
+SHOWN_CHARACTERS_MAX = 64
+"""Of each name in the same."""
+
 assert CONNECT_DELAY_S <= CONNECT_DELAY_MAX_S

@@ -52,6 +52,7 @@ from framework_route.limits import (
 from framework_route.peer import Connection, Slot
 from framework_route.pinning import Pins
 from framework_route.registry import Registry
+from framework_route.standing import Standing
 from framework_route.url import join_host_port, parse_route_url
 
 if TYPE_CHECKING:
@@ -124,6 +125,17 @@ class Mesh:
     def routes(self) -> Sequence[Connection]:
         """Return the connections that are routes, peer by peer in order of registration."""
         return self._registry.routes
+
+    @property
+    def standing(self) -> Standing:
+        """Return what there is and what is missing."""
+        sought = (t for t in self._dialer.targets if t.slot is None)
+        return Standing(
+            local=self._local,
+            peers=self._registry.peers,
+            accounts=self._pins.wanted(),
+            sought=tuple(dict.fromkeys(t.url.address for t in sought)),
+        )
 
     def find(self, link: LinkId) -> Connection | None:
         """Return a connection, a route or not yet; None when it is gone."""

@@ -1,4 +1,4 @@
-"""`/routez`: the routes of a server.
+"""`/routez`: the routes of a server; and how they stand as a whole.
 
 Source: nats-server `monitor.go`, `Routez`.
 """
@@ -15,6 +15,7 @@ from framework.spec.documents import subscription_detail, text_from_bytes
 from framework.spec.formats import rtt_text, time_text, uptime_text
 from framework.spec.query import read_bool
 from framework_route.route_manager import ROUTE_MANAGER, RouteManager
+from framework_route.standing import describe_standing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from framework.spec import LinkId, LinkRow, ServerContext, SubscriptionRow
     from framework.wire.info import RouteInfo
     from framework_route.peer import Connection
-
+    from framework_route.standing import Standing
 
 ROUTEZ_OPTIONS: Final = (
     RequestOption("subscriptions", OptionKind.FLAG, "subs"),
@@ -39,7 +40,8 @@ async def answer_routez(server: ServerContext, query: Mapping[str, str]) -> obje
     """
     has_details = query.get("subs", "").lower() == "detail"
     has_subscriptions = has_details or read_bool(query, "subs")
-    routes = await _routes(server)
+    standing = await _standing(server)
+    routes = standing.routes if standing else {}
     rows = [row for row in await server.links(LinkKind.ROUTE) if row.link in routes]
     subscriptions: defaultdict[LinkId, list[SubscriptionRow]] = defaultdict(list)
     if has_subscriptions:
@@ -50,25 +52,39 @@ async def answer_routez(server: ServerContext, query: Mapping[str, str]) -> obje
         "server_id": server.server_id,
         "server_name": server.name,
         "now": time_text(_wall_ns(now_ns)),
+        **(_permissions_document(standing.local) if standing else {}),
         "num_routes": len(rows),
         "routes": [
-            _route_document(row, routes[row.link], now_ns)
-            | _subscriptions_document(row, subscriptions[row.link], has_details=has_details)
+            _route_document(
+                row,
+                routes[row.link],
+                now_ns,
+                _subscriptions_document(row, subscriptions[row.link], has_details=has_details),
+            )
             for row in rows
         ],
     }
 
 
-async def _routes(server: ServerContext) -> Mapping[LinkId, Connection]:
+async def answer_standing(server: ServerContext, _query: Mapping[str, str]) -> object:
+    """Return what the supervisor of a server is told of its routes; None: there can't be any."""
+    rtts_ns = {row.link: row.rtt_ns for row in await server.links(LinkKind.ROUTE)}
+    standing = await _standing(server)
+    return None if standing is None else describe_standing(standing, rtts_ns)
+
+
+async def _standing(server: ServerContext) -> Standing | None:
     try:
         manager = server.component(ROUTE_MANAGER)
     except KeyError:
-        return {}
-    routes: Mapping[LinkId, Connection] = await manager.ask(RouteManager.Describe(), block=False)
-    return routes
+        return None
+    standing: Standing = await manager.ask(RouteManager.Describe(), block=False)
+    return standing
 
 
-def _route_document(row: LinkRow, route: Connection, now_ns: int) -> dict[str, object]:
+def _route_document(
+    row: LinkRow, route: Connection, now_ns: int, listed: Mapping[str, object]
+) -> dict[str, object]:
     assert route.info is not None
     return {
         "rid": row.cid,
@@ -90,13 +106,14 @@ def _route_document(row: LinkRow, route: Connection, now_ns: int) -> dict[str, o
         "in_bytes": row.in_bytes,
         "out_bytes": row.out_bytes,
         "subscriptions": row.subscriptions,
+        **listed,
         **({"account": route.slot.account} if route.slot and route.slot.account else {}),
         "compression": route.compression,
     }
 
 
 def _permissions_document(info: RouteInfo) -> dict[str, object]:
-    """Return what the other server lets cross, as far as it says so."""
+    """Return what a server lets cross, as far as it says so."""
     told = {"import": info.import_, "export": info.export}
     return {
         name: {key: list(subjects) for key, subjects in asdict(rules).items() if subjects}

@@ -12,7 +12,7 @@ from framework.topology import TopologyError
 from framework_route.config import route_config
 from framework_route.introduction import introduce, route_info
 from framework_route.modes import MODES
-from framework_route.monitor import ROUTEZ_OPTIONS, answer_routez
+from framework_route.monitor import ROUTEZ_OPTIONS, answer_routez, answer_standing
 from framework_route.options import cluster_section
 from framework_route.route_manager import ROUTE_MANAGER, Gate, RouteManager
 
@@ -79,15 +79,16 @@ def framework_listeners(server: ServerContext) -> Iterable[ListenerSpec]:
 
 @hookimpl
 def framework_monitor_endpoints(server: ServerContext) -> Iterable[MonitorEndpoint]:
-    """Answer `/routez` and `ROUTEZ`, also where there are no routes."""
+    """Answer `/routez` and `ROUTEZ`, also where there are no routes, and the supervisor."""
     return [
+        MonitorEndpoint(answer=partial(answer_standing, server), status="mesh"),
         MonitorEndpoint(
             path="/routez",
             answer=partial(answer_routez, server),
             help="Routes to other servers",
             request="ROUTEZ",
             options=ROUTEZ_OPTIONS,
-        )
+        ),
     ]
 
 

@@ -61,7 +61,7 @@ from framework_route.pool_connection import PoolConnection
 from framework_route.url import join_host_port
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from structlog.typing import FilteringBoundLogger
 
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from framework.wire.info import RouteInfo
     from framework_route.config import RouteConfig
     from framework_route.effect import MeshEffect, Report
-    from framework_route.peer import Connection
+    from framework_route.standing import Standing
 
 ROUTE_MANAGER = "route_manager"
 """Name of its ComponentSpec."""
@@ -145,7 +145,7 @@ class RouteManager(Component):
 
     @dataclass(frozen=True, slots=True)
     class Describe:
-        """Asked; the answer is a mapping of links to `Connection`, all of them routes."""
+        """Asked; the answer is a `Standing`."""
 
     @dataclass(frozen=True, slots=True)
     class _WaitOver:
@@ -186,7 +186,7 @@ class RouteManager(Component):
                 self._bury(known.closed)
 
     @override
-    def on_receive(self, message: object) -> Mapping[LinkId, Connection] | None:
+    def on_receive(self, message: object) -> Standing | None:
         match message:
             case LinkEvents(events):
                 for event in events:
@@ -198,7 +198,7 @@ class RouteManager(Component):
             case RouteManager._WaitOver(token):
                 self._perform(self._mesh.receive_timer(token))
             case RouteManager.Describe():
-                return {route.link: route for route in self._mesh.routes}
+                return self._mesh.standing
             case (
                 RouteManager.Start()
                 | RouteManager.BeginLameDuck()
