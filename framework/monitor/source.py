@@ -130,6 +130,10 @@ class MonitorSource(Protocol):
         """Return who the client is; None before it was let in."""
         ...
 
+    def remotes_count(self) -> int:
+        """Return how many other servers have routes here."""
+        ...
+
     def closed_clients(self) -> Sequence[ClosedClient]:
         """Return the latest clients that are gone, oldest first."""
         ...

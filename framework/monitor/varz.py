@@ -30,7 +30,7 @@ async def answer_varz(source: MonitorSource, _query: Mapping[str, str]) -> objec
         **_identity(source),
         **_configuration(source, source.facts),
         **_runtime(source, source.facts),
-        **_counters(totals),
+        **_counters(totals, source.remotes_count()),
         "subscriptions": source.sublist_counters().count,
         **_rest(source, source.facts, totals),
     }
@@ -97,8 +97,19 @@ def _cluster(source: MonitorSource, facts: ServerFacts) -> dict[str, object]:
         ),
         "tls_timeout": _tls_timeout(facts, LinkKind.ROUTE),
         **_tls_flags(facts, LinkKind.ROUTE),
+        **_route_terms(facts.cluster),
         **_tls_end(facts, LinkKind.ROUTE),
     }
+
+
+def _route_terms(cluster: Mapping[str, object]) -> dict[str, object]:
+    """Return what is said of pools and of writing, as far as it is set."""
+    deadline_s, policy = cluster.get("write_deadline"), cluster.get("write_timeout")
+    document = {"pool_size": cluster.get("pool_size")}
+    if isinstance(deadline_s, float | int):
+        document["write_deadline"] = round(deadline_s * _NS_PER_S)
+    document["write_timeout"] = None if policy == "default" else policy
+    return {name: value for name, value in document.items() if value}
 
 
 def _tls_flags(facts: ServerFacts, kind: LinkKind) -> dict[str, object]:
@@ -131,12 +142,12 @@ def _runtime(source: MonitorSource, facts: ServerFacts) -> dict[str, object]:
     }
 
 
-def _counters(totals: Totals) -> dict[str, object]:
+def _counters(totals: Totals, remotes: int) -> dict[str, object]:
     return {
         "connections": totals.connections,
         "total_connections": totals.connections_opened,
         "routes": totals.routes,
-        "remotes": totals.routes,
+        "remotes": remotes,
         "leafnodes": 0,
         "in_msgs": totals.in_msgs,
         "in_bytes": totals.in_bytes,

@@ -319,6 +319,10 @@ class MonitorView(MonitorSource):
         return self._clients.identity_of(row.link)
 
     @override
+    def remotes_count(self) -> int:
+        return len(set(self._context.peers.values()))
+
+    @override
     def closed_clients(self) -> Sequence[ClosedClient]:
         return tuple(self._clients.closed)
 

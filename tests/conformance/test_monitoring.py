@@ -21,8 +21,8 @@ server_tags: [blue]
 cluster { name: c1, listen: "127.0.0.1:-1", routes: ["nats://127.0.0.1:1"] }
 """
 
-ALLOWED = {"feature_flags", "system_account", "cluster.pool_size"}
-"""Fields of theirs whose concerns this server does not have: JetStream, accounts, pools."""
+ALLOWED = {"feature_flags", "system_account"}
+"""Fields of theirs whose concerns this server does not have: JetStream, accounts."""
 
 
 EXTRA = {"connect_urls", "connect_urls[]"}
@@ -97,13 +97,20 @@ def test_fields_are_those_of_the_real_server(
     ]
 
 
-@pytest.mark.parametrize("login", ["", "authorization { user: a, password: b, timeout: 3.5 }"])
+@pytest.mark.parametrize(
+    "more",
+    [
+        "",
+        "authorization { user: a, password: b, timeout: 3.5 }",
+        "pool_size: 5, write_deadline: 3s, write_timeout: close",
+        "pool_size: -1, write_timeout: retry",
+    ],
+)
 def test_the_cluster_has_the_values_of_the_real_server(
-    start_server: StartServer, real_server: StartRealServer, login: str
+    start_server: StartServer, real_server: StartRealServer, more: str
 ) -> None:
-    config = CONFIG.replace("routes:", f"{login}\nroutes:")
+    config = CONFIG.replace("routes:", f"{more}\nroutes:")
     theirs = fetch(real_server(config=config, clustered=True), "/varz")["cluster"]
     ours = fetch(start_server(config=config, clustered=True), "/varz")["cluster"]
 
-    assert theirs.pop("pool_size")
     assert {**theirs, "cluster_port": ours["cluster_port"]} == ours

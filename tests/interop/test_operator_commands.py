@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from framework.testing import OURS
+from framework.testing import OURS, await_pools
 from framework.testing.fleet import Fleet
 from framework.testing.nats_cli import NatsCli
 
@@ -24,6 +25,7 @@ pytestmark = pytest.mark.peer("nats", "2.15.2")
 
 CONFIG = """
 server_name: {name}
+http: "127.0.0.1:-1"
 server_tags: [{name}, all]
 accounts {{
   $SYS {{ users: [{{user: sys, password: sys}}] }}
@@ -35,6 +37,13 @@ accounts {{
   }}
 }}
 """
+
+CLUSTER = """
+  name: c1, listen: "127.0.0.1:-1", accounts: [A], compression: s2_fast
+  permissions { import { allow: ["a.>", "$SYS.>", "_INBOX.>", "_R_.>"] }, export { deny: secret } }
+"""
+CONNECTIONS = {"": 3, "$SYS": 1, "A": 1}
+"""Between two servers: of the pool, and those of one account."""
 
 KINDS = {"one": (OURS,), "ours": (OURS, OURS, OURS), "mixed": (OURS, "2.15.2", OURS)}
 
@@ -118,10 +127,12 @@ def start(fleet: Fleet, cli: NatsCli, kinds: tuple[str, ...]) -> Cluster:
         config = CONFIG.format(name=f"n{number}")
         if len(kinds) > 1:
             routes = "".join(f'"nats://127.0.0.1:{it.cluster_port}"' for it in servers[:1])
-            config += f'cluster {{ name: c1, listen: "127.0.0.1:-1", routes: [{routes}] }}\n'
+            config += f"cluster {{ {CLUSTER} routes: [{routes}] }}\n"
         servers.append(fleet.start(kind=kind, config=config, clustered=len(kinds) > 1))
     cluster = Cluster(servers, cli)
     await_all_heard(cluster)
+    if len(servers) > 1:
+        await_pools(*servers, accounts=("$SYS", "A"))
     return cluster
 
 
@@ -191,12 +202,70 @@ def test_routes_are_reported_from_both_ends(cluster: Cluster) -> None:
     report = cluster.run("server", "report", "routes")
     documents = cluster.documents("routes")
     others = {name: set(cluster.names) - {name} for name in cluster.names}
+    pairs_count = len(cluster.names) * (len(cluster.names) - 1)
 
-    assert {
-        name: {route["remote_name"] for route in it["data"]["routes"]}
-        for name, it in documents.items()
-    } == others
+    for name, it in documents.items():
+        routes = it["data"]["routes"]
+
+        assert Counter((r["remote_name"], r.get("account", "")) for r in routes) == {
+            (other, account): count
+            for other in others[name]
+            for account, count in CONNECTIONS.items()
+        }
+        assert {r["compression"] for r in routes} <= {"s2_fast"}
     assert names_in(report) == (set(cluster.names) if len(cluster.names) > 1 else set())
+    for account in ("A", r"\$SYS"):
+        assert len(re.findall(rf" {account} ", report)) == pairs_count
+    assert len(re.findall(r"rid:\d+", report)) == pairs_count * sum(CONNECTIONS.values())
+
+
+def test_lists_count_connections_and_documents_count_servers(cluster: Cluster) -> None:
+    others_count = len(cluster.names) - 1
+    listed = json.loads(cluster.run("server", "list", "--json"))
+
+    for it in listed:
+        assert len(it["statsz"].get("routes", ())) == others_count * sum(CONNECTIONS.values())
+    for it in cluster.documents("variables").values():
+        assert it["data"]["remotes"] == others_count
+        assert it["data"]["routes"] == others_count * sum(CONNECTIONS.values())
+        assert it["data"]["cluster"].get("pool_size") == (3 if others_count else None)
+
+
+def test_subscriptions_are_those_of_the_tables_on_every_kind_of_server(cluster: Cluster) -> None:
+    """Interest that other servers have told of counts, too."""
+    listed = {
+        it["server"]["name"]: it["statsz"]["subscriptions"]
+        for it in json.loads(cluster.run("server", "list", "--json"))
+    }
+    asked = cluster.documents("subscriptions")
+
+    for name, count in listed.items():
+        # The tool itself subscribes for its answers.
+        assert abs(count - asked[name]["data"]["num_subscriptions"]) < 10
+
+
+def test_routes_have_the_same_fields_on_every_kind_of_server(cluster: Cluster) -> None:
+    with cluster.client(0, "a") as client:
+        client.send(b"SUB a.b 1\r\nSUB a.c q 2\r\n")
+        client.flush()
+        for options in ((), ("--subscriptions",)):
+            documents = [it["data"] for it in cluster.documents("routes", *options).values()]
+            shapes = {shape_of(it) for document in documents for it in document["routes"]}
+            tops = {tuple(name for name in it if name != "routes") for it in documents}
+
+            assert len(tops) == 1
+            # With subscriptions or without, of one account or of a pool: the same on all servers.
+            assert len({names for names, _ in shapes}) == len(shapes)
+            if len(cluster.names) > 1:
+                assert {"import", "export"} <= set(tops.pop())
+                assert {frozenset(names) & {"import", "export"} for names, _ in shapes} == {
+                    frozenset({"import", "export"})
+                }
+
+
+def shape_of(route: dict[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of the fields of a route, in their order, and their types."""
+    return tuple(route), tuple(type(value).__name__ for value in route.values())
 
 
 REQUESTS = (

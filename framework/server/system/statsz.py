@@ -59,7 +59,7 @@ class Statsz:
             "connections": totals.connections,
             "total_connections": totals.connections_opened,
             "active_accounts": self._active_accounts(),
-            "subscriptions": totals.subscriptions,
+            "subscriptions": self._source.sublist_counters().count,
             "sent": _traffic(totals.out_msgs, totals.out_bytes),
             "sent_to_clients": _traffic(totals.out_client_msgs, totals.out_client_bytes),
             "received": _traffic(totals.in_msgs, totals.in_bytes),
