@@ -19,7 +19,7 @@ from pathlib import Path
 
 from bench.clusters import config
 from bench.contest import Contestant, add_contestants, contest
-from bench.documents import documents
+from bench.documents import KINDS
 from bench.loadgen import build_loadgen, run_loadgen
 from bench.slow_link import SlowLink
 from framework.testing import OURS, Fleet, free_port
@@ -72,16 +72,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     add_contestants(parser)
     parser.add_argument("--seconds", type=float, default=2.0, help="of each run")
+    parser.add_argument("--json", choices=KINDS, default="orders", help="what the messages say")
     parser.add_argument("--slow", type=float, default=0.0, help="MB a second; 0: no limit")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         loadgen = build_loadgen(folder)
         for size in SIZES:
-            corpus = documents(CORPUS_BYTES // size, size)
+            corpus = KINDS[options.json](CORPUS_BYTES // size, size)
             (folder / str(size)).write_bytes(b"".join(corpus))
             once = partial(measure, loadgen, folder, size, options)
-            contest(f"{size} B of JSON", options, FIGURES, once, CONTESTANTS)
+            contest(f"{size} B of JSON, {options.json}", options, FIGURES, once, CONTESTANTS)
 
 
 if __name__ == "__main__":

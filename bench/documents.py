@@ -1,4 +1,4 @@
-"""JSON as services send each other: keys that repeat, values that mostly do not."""
+"""JSON as services send each other: keys that repeat, values that do not, or not much."""
 
 from __future__ import annotations
 
@@ -18,7 +18,30 @@ GOODS: Final = ("lamp", "chair", "table", "shelf", "clock", "plant", "mirror", "
 WORDS: Final = ("please", "ring", "twice", "leave", "at", "door", "call", "before", "noon", "wrap")
 
 
-def documents(count: int, size_bytes: int, seed: int = 1) -> Iterator[bytes]:
+def readings(count: int, size_bytes: int, seed: int = 1) -> Iterator[bytes]:
+    """Yield what machines report of themselves, of exactly `size_bytes` bytes; at least 256."""
+    chance = random.Random(seed)
+    loads = [[chance.uniform(10, 90) for _ in range(32)] for _ in range(40)]
+    for number in range(count):
+        host, load = number % len(loads), loads[number % len(loads)]
+        load[:] = [min(99.9, max(0.1, value + chance.gauss(0, 1))) for value in load]
+        reading: dict[str, object] = {
+            "host": f"node-{host:02}.eu-west",
+            "time": (BEGIN + timedelta(milliseconds=25 * number)).isoformat(
+                timespec="milliseconds"
+            ),
+            "status": "ok",
+        }
+        for core, value in enumerate(load):
+            longer = reading | {f"cpu{core}.busy_percent": round(value, 1)}
+            if len(_text(longer)) + len(',"pad":""') > size_bytes:
+                break
+            reading = longer
+        padding = size_bytes - len(_text(reading | {"pad": ""}))
+        yield _text(reading | {"pad": "-" * padding})
+
+
+def orders(count: int, size_bytes: int, seed: int = 1) -> Iterator[bytes]:
     """Yield orders of exactly `size_bytes` bytes each; at least 256."""
     chance = random.Random(seed)
     for number in range(count):
@@ -50,3 +73,6 @@ def _items(chance: random.Random) -> Iterator[dict[str, object]]:
 
 def _text(document: dict[str, object]) -> bytes:
     return json.dumps(document, separators=(",", ":")).encode()
+
+
+KINDS: Final = {"orders": orders, "readings": readings}
