@@ -47,12 +47,12 @@ def _settle_compression(
     texts = values["rtt_thresholds"]
     assert isinstance(texts, tuple)
     try:
-        values["rtt_thresholds"] = _rtt_thresholds(texts)
+        rtt_thresholds_from_texts(texts)
     except ValueError as error:
         yield "rtt_thresholds", str(error)
 
 
-def _rtt_thresholds(texts: Sequence[str]) -> tuple[int, ...]:
+def rtt_thresholds_from_texts(texts: Sequence[str]) -> tuple[int, ...]:
     """Return thresholds in nanoseconds, the default ones where none are written.
 
     Raises:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from framework.spec import tls_settings
 from framework.topology import is_tls_on
 from framework_route.compression import RTT_THRESHOLDS_NS
-from framework_route.compression_option import COMPRESSION_MODE
+from framework_route.compression_option import COMPRESSION_MODE, rtt_thresholds_from_texts
 from framework_route.login import Login
 from framework_route.mesh import MeshSettings
 from framework_route.options import AUTH_TIMEOUT_S
@@ -115,7 +115,8 @@ def _compression(block: Mapping[str, Any] | None) -> Mapping[str, Any]:
     """Return what the block `compression` comes to, as fields of RouteConfig."""
     if block is None:
         return {}
-    return {"compression_mode": block["mode"], "rtt_thresholds_ns": block["rtt_thresholds"]}
+    thresholds_ns = rtt_thresholds_from_texts(block["rtt_thresholds"])
+    return {"compression_mode": block["mode"], "rtt_thresholds_ns": thresholds_ns}
 
 
 def route_tls(block: Mapping[str, object] | None) -> TlsSettings | None:

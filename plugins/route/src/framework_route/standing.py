@@ -45,6 +45,7 @@ def describe_standing(standing: Standing, rtts_ns: Mapping[LinkId, int]) -> dict
         rtts_ns: How far the other end of each connection is, as far as it is known.
     """
     present = [peer for peer in standing.peers if peer.connections]  # one may have gone meanwhile
+    present.sort(key=lambda peer: peer.info.server_name)
     return {
         "peers": [
             _peer_document(peer, standing.accounts, rtts_ns.get(peer.main.link, 0))

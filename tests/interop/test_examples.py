@@ -1,0 +1,187 @@
+"""The clusters in `examples/`, started as their first lines say; only the ports are others."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from framework.testing import OURS, free_port
+from framework.testing.client import RawClient
+from framework.testing.nats_cli import NatsCli
+from framework.tests.supervise.running import Runs
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+FRAMEWORK = (sys.executable, "-m", "framework")
+REAL = "2.15.2"
+
+
+class Copies:
+    """Examples with ports that are free, the same one everywhere for one in the files."""
+
+    def __init__(self, folder: Path, *names: str) -> None:
+        self._ports: dict[str, int] = {}
+        self._folder = folder
+        for name in names:
+            text = (EXAMPLES / name).read_text("utf-8")
+            (folder / name).write_text(re.sub(r"\b\d248\b|\b\d222\b", self._replace, text))
+
+    def __getitem__(self, name: str) -> Path:
+        return self._folder / name
+
+    def port(self, written: int) -> int:
+        """Return what stands for a port of the examples."""
+        return self._ports[str(written)]
+
+    def commands(self, name: str, program: str) -> list[str]:
+        """Return the commands that the comments of a file name, with the ports that are free."""
+        return re.findall(rf"^#   ({re.escape(program)} .*)$", self[name].read_text(), re.MULTILINE)
+
+    def _replace(self, found: re.Match[str]) -> str:
+        return str(self._ports.setdefault(found[0], free_port()))
+
+
+@pytest.fixture
+def runs():
+    with Runs() as runs:
+        yield runs
+
+
+@pytest.fixture
+def tool(tmp_path):
+    tool = NatsCli(tmp_path)
+    yield tool
+    tool.stop()
+
+
+def check(path: Path) -> None:
+    done = subprocess.run([*FRAMEWORK, "check", path], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def run_topology(runs: Runs, copies: Copies, name: str):
+    """Start a topology by the command that its comment names, once it was found to be right."""
+    check(copies[name])
+
+    assert copies.commands(name, "framework run") == [f"framework run examples/{name}"]
+    return runs.start(*FRAMEWORK, "run", copies[name])
+
+
+def cross(tool: NatsCli, copies: Copies, name: str) -> None:
+    """Let a message cross by the commands that a file names."""
+    commands = [shlex.split(line) for line in copies.commands(name, "nats")]
+    (sub, url), *others = [
+        (words[1 : words.index("-s")], words[-1]) for words in arranged(commands)
+    ]
+    subscriber = tool.start(url, *sub)
+    subscriber.wait_log("Subscribing on")
+    (pub, to), *rest = others
+    await_interest(to, pub[1])
+    tool.run(to, *pub)
+    subscriber.wait_log(f'Received on "{re.escape(pub[1])}"')
+    for words, server in rest:
+        assert "ERROR" not in tool.run(server, *words)
+
+
+def arranged(commands: list[list[str]]) -> list[list[str]]:
+    """Return commands with the server last."""
+    return [
+        [*words[:at], *words[at + 2 :], "-s", words[at + 1]]
+        for words in commands
+        for at in [words.index("-s")]
+    ]
+
+
+def await_interest(url: str, subject: str) -> None:
+    """Wait until a server knows that somebody wants a subject."""
+    login, _, port = url.removeprefix("nats://").rpartition(":")
+    user, _, password = login.rpartition("@")[0].partition(":")
+    with RawClient(int(port)) as client:
+        client.log_in(**({"user": user, "pass": password} if user else {}))
+        client.await_interest(subject.encode())
+
+
+def await_routes(run, routes: dict[str, set[str]], terms: str) -> None:
+    """Read until each server has said that it has whole routes to each of the others."""
+    line_of = re.compile(rf"^(\S+) routes to ([^:]+): {re.escape(terms)}")
+    missing = {(here, there) for here, others in routes.items() for there in others}
+    lines = iter(tuple(run.lines))
+    while missing:
+        found = line_of.search(next(lines, None) or run.until(""))
+        if found:
+            missing -= {(found[1], there) for there in found[2].split()}
+
+
+def mesh_of(*names: str) -> dict[str, set[str]]:
+    return {name: set(names) - {name} for name in names}
+
+
+@pytest.mark.peer("nats")
+@pytest.mark.parametrize("name", ["cluster.toml", "cluster.hocon"])
+def test_the_seed_cluster(tmp_path, runs, tool, name):
+    copies = Copies(tmp_path, name)
+    run = run_topology(runs, copies, name)
+    await_routes(run, mesh_of("seed", "second", "third"), "pool 3/3, accounts $SYS, off")
+    subscriber = tool.start(f"nats://127.0.0.1:{copies.port(6222)}", "sub", "hello")
+    subscriber.wait_log("Subscribing on")
+    publisher = f"nats://127.0.0.1:{copies.port(5222)}"
+    await_interest(publisher, "hello")
+    tool.run(publisher, "pub", "hello", "world")
+
+    subscriber.wait_log("^world$")
+
+
+@pytest.mark.parametrize("kind", [OURS, pytest.param(REAL, marks=pytest.mark.peer(REAL))])
+def test_the_seed_cluster_by_hand(tmp_path, fleet, kind):
+    copies = Copies(tmp_path, "cluster.toml")
+    commands = copies.commands("cluster.toml", "nats-server")
+    servers = [
+        fleet.start(*shlex.split(line)[1:], "-a", "127.0.0.1", kind=kind, clustered=True, port=None)
+        for line in commands
+    ]
+    first = servers[0]
+
+    assert len(commands) == 3
+    with first.client() as client:
+        client.log_in()
+        client.await_ports(*(server.port for server in servers))
+
+
+@pytest.mark.peer("nats")
+def test_pools_and_pinned_accounts(tmp_path, runs, tool):
+    copies = Copies(tmp_path, "pools.toml")
+    run = run_topology(runs, copies, "pools.toml")
+    names = ("shop-1", "shop-2", "shop-3")
+    # How far away a neighbour seems depends on what else this machine does at the moment.
+    await_routes(run, mesh_of(*names), "pool 3/3, accounts ORDERS SYS, s2_")
+
+    cross(tool, copies, "pools.toml")
+
+
+@pytest.mark.peer("nats", REAL)
+@pytest.mark.parametrize("is_real_first", [True, False])
+def test_a_cluster_with_a_real_server(tmp_path, runs, fleet, tool, is_real_first):
+    copies = Copies(tmp_path, "mixed.toml", "mixed.conf")
+    check(copies["mixed.conf"])
+
+    def start_real():
+        text = copies["mixed.conf"].read_text()
+        return fleet.start(kind=REAL, config=text, clustered=True, port=None)
+
+    assert copies.commands("mixed.toml", "nats-server") == ["nats-server -c examples/mixed.conf"]
+    if is_real_first:
+        start_real()
+    run = run_topology(runs, copies, "mixed.toml")
+    if not is_real_first:
+        run.until("2/2 ready")
+        start_real()
+    names = ("ours-1", "ours-2", "theirs")
+    routes = {name: others for name, others in mesh_of(*names).items() if name != "theirs"}
+    await_routes(run, routes, "pool 3/3, accounts $SYS, s2_fast")
+
+    cross(tool, copies, "mixed.toml")
