@@ -77,8 +77,7 @@ class Dialer:
         try:
             async with asyncio.timeout(timeout_s):
                 addresses = await self._resolve(host, port)
-                sock = await _connect_any(addresses, timeout_s / len(addresses))
-            peer = sock.getpeername()[:2]
+                sock, peer = await _connect_any(addresses, timeout_s / len(addresses))
             if self._tls and self._tls.terms(kind):
                 sock = await self._tls.secure(sock, kind, token, tls_name)
         except TimeoutError:
@@ -101,8 +100,14 @@ class Dialer:
         return [(family, address) for family, _, _, _, address in found]
 
 
-async def _connect_any(addresses: Sequence[_Address], timeout_s: float) -> socket.socket:
-    """Return a socket connected to the first address that answers, each within `timeout_s`."""
+async def _connect_any(
+    addresses: Sequence[_Address], timeout_s: float
+) -> tuple[socket.socket, tuple[str, int]]:
+    """Connect to the first address that answers, each within `timeout_s`.
+
+    Returns:
+        The socket; and its address, since who hangs up at once has none any more.
+    """
     problems = []
     for family, address in addresses:
         sock = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
@@ -116,7 +121,7 @@ async def _connect_any(addresses: Sequence[_Address], timeout_s: float) -> socke
             sock.close()
             raise
         else:
-            return sock
+            return sock, (address[0], address[1])
     raise OSError("; ".join(dict.fromkeys(problems)))
 
 

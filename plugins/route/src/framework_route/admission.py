@@ -6,7 +6,7 @@ Source: nats-server `route.go`, `processRouteInfo`, `addRoute`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from framework.wire.closed_state import ClosedState
 from framework_route.effect import Level
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
     from framework.wire.info import RouteInfo
     from framework_route.peer import Connection
+
+NO_DEDICATED_ROUTE: Final = (
+    'Not possible to have a dedicated route for account "{account}" between those servers'
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +115,7 @@ def _place_of_account(
     account: str, info: RouteInfo, terms: PoolTerms, rules: Rules
 ) -> Place | Refusal:
     if not terms.size:
-        text = (
-            f'Not possible to have a dedicated route for account "{account}" between those servers'
-        )
+        text = NO_DEDICATED_ROUTE.format(account=account)
         return Refusal(ClosedState.PROTOCOL_VIOLATION, text, Level.DEBUG, is_final=True)
     if account not in rules.accounts:
         text = f'No route for account "{account}"'

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from framework.wire.closed_state import ClosedState
 from framework.wire.document import build_document
 from framework.wire.info import info_line
-from framework_route.admission import Refusal, Rules, find_place, gives_way
+from framework_route.admission import NO_DEDICATED_ROUTE, Refusal, Rules, find_place, gives_way
 from framework_route.cluster_name import agree_on_cluster
 from framework_route.dialer import Dialer
 from framework_route.effect import (
@@ -442,11 +442,19 @@ class Mesh:
             peer.connect_urls = info.connect_urls
         seat = Seat(peer.number, slot.pool_index, peer.terms.assigned_size, slot.account)
         effects.append(Admit(connection.link, seat, self._local))
+        if not peer.terms.size:
+            effects += self._note_what_is_missing(connection)
         if slot.account or len(tuple(peer.pool())) == 1:
             effects += spread(self._registry.peers, connection, info)
         token = self._dialer.next_token()
         self._settling[token] = connection.link
         return [*effects, *self._announce(), Wait(token, SETTLED_S)]
+
+    def _note_what_is_missing(self, connection: Connection) -> Iterator[MeshEffect]:
+        """Say which accounts share the one connection to a server without pools."""
+        for account in self._pins.wanted():
+            text = NO_DEDICATED_ROUTE.format(account=account)
+            yield NotedOf(connection.link, Level.WARNING, "{detail}", {"detail": text})
 
     def _uncount(self, connection: Connection) -> None:
         """End the handshake of an accepted connection, whichever way it ended."""
