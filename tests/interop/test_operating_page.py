@@ -7,16 +7,29 @@ import re
 import shlex
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
 
-from framework.testing import peers
+from framework.testing import await_pools, free_port, peers
 from framework.testing.certificates import Authority
 
 PAGE = (Path(__file__).parents[2] / "docs" / "OPERATING.md").read_text("utf-8")
-CONFIG, TLS_CONFIG = re.findall(r"\n\n```\n(.*?)```", PAGE, re.DOTALL)
-COMMANDS = "".join(re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)).splitlines()
+CLUSTERS = PAGE[PAGE.index("## Clusters") : PAGE.index("## Reload")]
+REST = PAGE.replace(CLUSTERS, "")
+
+
+def blocks(text, kind=""):
+    """Return what stands in the blocks of a page, without what a list puts before each line."""
+    found = re.findall(rf"\n\n *```{kind}\n(.*?)```", text, re.DOTALL)
+    return [textwrap.dedent(block.rstrip(" ")) for block in found]
+
+
+CONFIG, TLS_CONFIG = blocks(REST)
+CLUSTER_CONFIG, PERMISSIONS = blocks(CLUSTERS)
+CLUSTER_COMMANDS = "".join(blocks(CLUSTERS, "sh")).splitlines()
+COMMANDS = "".join(blocks(REST, "sh")).splitlines()
 TLS_COMMANDS = [line for line in COMMANDS if "--tlsca" in line]
 PASSWORDS = dict(re.findall(r"(\w+_PASSWORD)=(\w+)", PAGE))
 NOT_RUN = re.compile("export |.* &$|.* --tlsca")
@@ -81,3 +94,61 @@ def test_every_command_of_the_page_about_tls_works(fleet, run, tmp_path):
         run(server, line.replace("ca.pem", str(authority.ca_file)))
 
     assert len(TLS_COMMANDS) == 2
+
+
+@pytest.mark.peer("nats")
+def test_the_cluster_of_the_page_runs_and_is_reloaded(fleet, run, tmp_path):
+    servers = start_cluster(fleet, tmp_path, CLUSTER_CONFIG)
+    await_pools(servers[0], *servers[1:], accounts=("SYS", "ORDERS"))
+    others = [line for line in CLUSTER_COMMANDS if not NOT_RUN.match(line)]
+    for line in others:
+        run(servers[0], line)
+
+    servers[0].wait_log("Reloaded server configuration")
+    assert len(others) == 7
+
+
+@pytest.mark.peer("nats")
+def test_a_cluster_follows_a_rolling_reload_of_the_page(fleet, tmp_path):
+    servers = start_cluster(fleet, tmp_path, CLUSTER_CONFIG)
+    await_pools(*servers, accounts=("SYS", "ORDERS"))
+    with servers[0].client() as client:
+        client.log_in(user="shop", **{"pass": "s3ll"})
+        permissions = PERMISSIONS.replace("\n", "\n  ").strip()
+        for old, new, size, accounts in (
+            ("pool_size: 3", "pool_size: 2", 2, ("SYS", "ORDERS")),
+            ("accounts: [ORDERS]", "accounts: []", 2, ("SYS",)),
+            ("mode: s2_auto", "mode: zstd", 2, ("SYS",)),
+            ("  name: shop", f"  name: shop\n  {permissions}", 2, ("SYS",)),
+        ):
+            for server in servers:
+                file = Path(server.command[server.command.index("-c") + 1])
+                text = file.read_text()
+
+                assert old in text
+                server.reload(text.replace(old, new))
+            await_pools(*servers, pool_size=size, accounts=accounts)
+        client.flush()
+
+
+def start_cluster(fleet, folder, config):
+    """Start the servers as the page says, each with a file of its own and ports that are free."""
+    ports = {port: str(free_port()) for port in ("4248", "5248", "6248")}
+    servers = []
+    for line in CLUSTER_COMMANDS[:3]:
+        _, *words = shlex.split(line.rstrip(" &"))
+        name = words[words.index("-n") + 1]
+        file = folder / f"{name}.conf"
+        file.write_text(with_ports(config, ports))
+        words = [with_ports(word, ports) for word in words]
+        words[words.index("-c") + 1] = str(file)
+        words[words.index("-p") + 1] = "-1"
+        if "-m" not in words:
+            words += ["-m", "-1"]
+        words[words.index("-m") + 1] = "-1"
+        servers.append(fleet.start(*words, clustered=True, port=None))
+    return servers
+
+
+def with_ports(text, ports):
+    return re.sub("|".join(ports), lambda found: ports[found[0]], text)
