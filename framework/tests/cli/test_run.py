@@ -68,6 +68,27 @@ def test_a_cluster_runs_heals_and_stops(start: Callable[..., Run], ports: list[i
     assert "Traceback" not in logs
 
 
+def test_routes_are_shown_as_they_come_and_go(tmp_path: Path) -> None:
+    absent = free_port()
+    file = tmp_path / "one.toml"
+    file.write_text(
+        'plugins = ["route"]\n[clusters.main.servers.a]\nport = -1\n'
+        f'cluster = {{ port = -1, routes = ["nats://127.0.0.1:{absent}"], pool_size = 2 }}\n'
+    )
+    listen = ("-cluster", f"nats://127.0.0.1:{absent}", "-cluster_name", "main")
+    with Runs() as runs:
+        run = runs.start(*FRAMEWORK, "run", file)
+        run.until(f"a no route to 127.0.0.1:{absent}")
+        other = runs.start(*SERVE, "-p", "-1", "-n", "b", *listen)
+        run.until("a routes to b: pool 3/3, accounts $SYS, off, rtt ")
+        other.process.terminate()
+        run.until(f"a no route to 127.0.0.1:{absent}")
+        run.interrupt()
+
+        assert run.end()[0] == 0
+        assert other.end()[0] == 0
+
+
 def test_a_port_that_is_taken_is_told_and_nothing_is_left_running(
     start: Callable[..., Run], ports: list[int]
 ) -> None:
