@@ -8,7 +8,7 @@ from libc.stdint cimport uint32_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy
 
-from framework.dataplane._delivery cimport subscription_drop
+from framework.dataplane._delivery cimport lines_forget, subscription_drop
 from framework.dataplane._routes cimport account_carry_widely
 from framework.dataplane._sinkbatch cimport publish_pointer
 from framework.dataplane._state cimport ACCOUNTS_FOREIGN_MAX, Account, Link, State, Subscription
@@ -166,17 +166,12 @@ cdef void _drop_local(State* state, Account* account) noexcept nogil:
 
 cdef void account_remove(State* state, Account* account) noexcept nogil:
     """Take an account out of service: its subscriptions and matches go; its number and its routes stay, and what these say of it."""
-    cdef uint32_t at
     if not account.ours:
         return
     tables_leave(state, account)
     _drop_local(state, account)
     account.ours = 0
-    for at in range(state.link_count):
-        if state.links[at].memo != NULL and state.links[at].memo.account == account:
-            state.links[at].memo.line_length = 0
-    if state.system.memo != NULL and state.system.memo.account == account:
-        state.system.memo.line_length = 0
+    lines_forget(state)
     if account.sublist.count == 0:
         sublist_close(&account.sublist)
         sublist_open(&account.sublist, state.seed, CACHE_MAX)

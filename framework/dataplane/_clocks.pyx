@@ -8,7 +8,7 @@ than that for what waited when the time began; one that may be slow is counted, 
 from libc.stdint cimport int64_t, uint32_t
 
 from framework.dataplane._answers cimport answers_tick
-from framework.dataplane._delivery cimport link_doom, link_say
+from framework.dataplane._delivery cimport interest_send, link_doom, link_say
 from framework.dataplane._state cimport (
     AUTHENTICATION_TIMEOUT, CLIENT, SLOW_CONSUMER_WRITE_DEADLINE, STALE_CONNECTION, VIOLATIONS_A_TICK, Link, LinkKindC, State, Times,
 )
@@ -101,6 +101,28 @@ cdef bint _is_too_slow(State* state, Link* link) noexcept nogil:
     return times.closes_slow
 
 
+cdef void _tick_repeat(State* state, Link* route) noexcept nogil:
+    """Tell a route all interest here, if that is due, and if what it was told at one go before is sent."""
+    cdef uint32_t at, which
+    if not route.repeats or state.now_ns < route.repeat_due_ns or route.sent_bytes < route.bulk_until:
+        return
+    route.repeats = 0
+    route.repeat_due_ns = state.now_ns + SECOND_NS
+    for at in range(state.account_count):
+        for which in range(state.accounts[at].route_count):
+            if state.accounts[at].routes[which] == route:
+                interest_send(state, state.accounts[at], route)
+
+
+cdef void route_repeat(State* state, Link* route) noexcept nogil:
+    """Tell a route all interest here once more: its server lets in now what it did not before.
+
+    Once a second at most, since a line of its server is enough to ask for it.
+    """
+    route.repeats = 1
+    _tick_repeat(state, route)
+
+
 cdef void links_tick(State* state) noexcept nogil:
     """Look at the clocks of all links, five times a second. Cost: O(links), some nanoseconds each."""
     cdef uint32_t at
@@ -119,6 +141,7 @@ cdef void links_tick(State* state) noexcept nogil:
                 link_say(state, link, b"-ERR 'Authentication Timeout'\r\n")
                 link_doom(state, link, AUTHENTICATION_TIMEOUT, True, NULL)
             continue
+        _tick_repeat(state, link)
         if _is_too_slow(state, link):
             link_doom(state, link, SLOW_CONSUMER_WRITE_DEADLINE, False, NULL)
         elif state.now_ns >= link.ping_due_ns:

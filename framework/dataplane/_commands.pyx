@@ -5,9 +5,11 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from framework.dataplane._accounts cimport account_new, account_remove
-from framework.dataplane._clocks cimport link_ping, times_set
+from framework.dataplane._clocks cimport link_ping, route_repeat, times_set
 from framework.dataplane._coding cimport coding_begin, coding_wake
-from framework.dataplane._delivery cimport link_doom, link_info, link_say, record_chars, record_new, subscription_drop
+from framework.dataplane._delivery cimport (
+    lines_forget, link_doom, link_info, link_say, record_chars, record_new, subscription_drop,
+)
 from framework.dataplane._events cimport SubscriptionRecord
 from framework.dataplane._info cimport info_set, names_set
 from framework.dataplane._interest cimport subscription_add
@@ -15,7 +17,7 @@ from framework.dataplane._links cimport link_of, link_received, link_register, l
 from framework.dataplane._output cimport output_append
 from framework.dataplane._parser cimport parse
 from framework.dataplane._permissions cimport link_permit, may_subscribe, needs_filter, permission_table_keep
-from framework.dataplane._routes cimport account_carry, accounts_carry, accounts_pin, peer_join, route_repeat, routes_permit
+from framework.dataplane._routes cimport account_carry, accounts_carry, accounts_pin, peer_join, routes_permit
 from framework.dataplane._sinkbatch cimport sink_flush, sink_release
 from framework.dataplane._state cimport (
     AUTHENTICATION_VIOLATION, CLIENT, MAX_SUBSCRIPTIONS_EXCEEDED, READ_ERROR, RECORD_CONFIRMED, RECORD_LINKS, RECORD_SUBSCRIPTIONS, ROUTE,
@@ -318,12 +320,11 @@ cdef void _answer_subscriptions(State* state, Command* command) noexcept nogil:
 
 
 cdef void _forget_lines(State* state) noexcept nogil:
-    """Look at every line again: a remembered one was checked against what was in force before."""
+    """Look at every line again, and trace those that are not complete."""
     cdef uint32_t at
+    lines_forget(state)
     for at in range(state.link_count):
         state.links[at].line_traced = 0
-        if state.links[at].memo != NULL:
-            state.links[at].memo.line_length = 0
 
 
 cdef void _set_limits(State* state, Command* command) noexcept nogil:

@@ -13,13 +13,17 @@ cdef bint to_subscription(State* state, Interest* interest, Message* message) no
 cdef bint to_route(State* state, Link* to, Message* message) noexcept nogil
 cdef int deliver(State* state, Message* message) noexcept nogil
 cdef void link_doom(State* state, Link* link, ClosedStateC reason, bint last_words, const char* detail) noexcept nogil
+cdef void link_fills(State* state, Link* to, Link* source) noexcept nogil
 cdef void link_cut_off(State* state, Link* link) noexcept nogil
 cdef Record* record_new(State* state, RecordType type, Link* link, size_t length) noexcept nogil
 cdef char* record_chars(Record* record) noexcept nogil
 cdef void subscription_drop(State* state, Subscription* subscription) noexcept nogil
 cdef void interest_add(State* state, Account* account, Subscription* subscription, int change) noexcept nogil
-cdef void interest_tell(State* state, Link* route, Account* account, LocalInterest* local, bint coming) noexcept nogil
 cdef void interest_send(State* state, Account* account, Link* route) noexcept nogil
+cdef void lines_forget(State* state) noexcept nogil
+cdef Link* link_way(Link* link, Account* account) noexcept nogil
+cdef bint link_is_over(State* state, Link* link) noexcept nogil
+cdef void interest_tell_in_bulk(State* state, Link* route, Account* account, LocalInterest* local, bint coming) noexcept nogil
 cdef void link_info(State* state, Link* link) noexcept nogil
 cdef bint link_say(State* state, Link* link, const char* line) noexcept nogil
 cdef uint64_t random_next(State* state) noexcept nogil

@@ -188,7 +188,7 @@ cdef void subscription_drop(State* state, Subscription* subscription) noexcept n
 # ---- interest and routes -------------------------------------------------------------------------------------------------
 
 
-cdef void interest_tell(State* state, Link* route, Account* account, LocalInterest* local, bint coming) noexcept nogil:
+cdef void _interest_tell(State* state, Link* route, Account* account, LocalInterest* local, bint coming) noexcept nogil:
     """Write RS+ or RS- of one interest to one route."""
     cdef size_t need = local.key.length + account.name_length + 64
     cdef char* room = output_reserve(state, route, need)
@@ -217,7 +217,7 @@ cdef void interest_tell(State* state, Link* route, Account* account, LocalIntere
 cdef inline void _tell(State* state, Link* route, Account* account, LocalInterest* local) noexcept nogil:
     """Tell a route of one interest as it is now, if it may know of it."""
     if not route.doomed and may_import(state, route.permissions, local.key.chars, local.subject_length):
-        interest_tell(state, route, account, local, local.count > 0)
+        _interest_tell(state, route, account, local, local.count > 0)
 
 
 cdef LocalInterest* _local(State* state, Account* account, Interest* interest) noexcept nogil:
@@ -245,31 +245,37 @@ cdef LocalInterest* _local(State* state, Account* account, Interest* interest) n
     return found
 
 
-cdef bint _is_over(State* state, Link* link) noexcept nogil:
+cdef bint link_is_over(State* state, Link* link) noexcept nogil:
     """Whether too much waits for a link, beside what it was told at one go."""
     if link.sent_bytes >= link.bulk_until:
         link.bulk_bytes = 0
     return <int64_t> link.pending > state.limits.max_pending + link.bulk_bytes
 
 
-cdef void _tell_in_bulk(State* state, Link* route, Account* account, LocalInterest* local) noexcept nogil:
+cdef void interest_tell_in_bulk(State* state, Link* route, Account* account, LocalInterest* local, bint coming) noexcept nogil:
     """Tell a route of one interest of many: it could not have read the first before the last is written.
 
     What waits because of it is as much as all interest here at most, and no reason to cut the route off.
     """
     cdef int64_t before = route.sent_bytes + <int64_t> route.pending
-    _tell(state, route, account, local)
+    _interest_tell(state, route, account, local, coming)
     if route.sent_bytes >= route.bulk_until:
         route.bulk_bytes = 0
     route.bulk_until = route.sent_bytes + <int64_t> route.pending
     route.bulk_bytes += route.bulk_until - before
 
 
+cdef void _tell_in_bulk(State* state, Link* route, Account* account, LocalInterest* local) noexcept nogil:
+    """Tell a route of one interest of many, as it is now, if it may know of it."""
+    if not route.doomed and may_import(state, route.permissions, local.key.chars, local.subject_length):
+        interest_tell_in_bulk(state, route, account, local, local.count > 0)
+
+
 cdef void _hold_back(State* state, Link* route, Link* source) noexcept nogil:
     """Let no client's changes of interest fill a route without end."""
     if route.doomed or <int64_t> route.pending <= state.limits.pending_free:
         return
-    if _is_over(state, route):
+    if link_is_over(state, route):
         link_cut_off(state, route)
     elif state.limits.fast_producer_stall:
         state.stalled_by = route
@@ -324,6 +330,16 @@ cdef void interest_send(State* state, Account* account, Link* route) noexcept no
             _tell_in_bulk(state, route, account, <LocalInterest*> account.interest.slots[at].key)
 
 
+cdef void lines_forget(State* state) noexcept nogil:
+    """Look at every line again: a remembered one was aimed by what was in force before."""
+    cdef uint32_t at
+    if state.system.memo != NULL:
+        state.system.memo.line_length = 0
+    for at in range(state.link_count):
+        if state.links[at].memo != NULL:
+            state.links[at].memo.line_length = 0
+
+
 # ---- writing one message to one link -------------------------------------------------------------------------------------
 
 
@@ -352,6 +368,14 @@ cdef inline size_t _copied(Link* to, Message* message, size_t length) noexcept n
     return length + 2
 
 
+cdef void link_fills(State* state, Link* to, Link* source) noexcept nogil:
+    """Do what follows when much waits for a link: it is cut off, or who publishes to it waits."""
+    if link_is_over(state, to):
+        link_cut_off(state, to)
+    elif source.kind == CLIENT and state.limits.fast_producer_stall:
+        state.stalled_by = to
+
+
 cdef void _count_out(State* state, Link* to, Message* message, size_t length) noexcept nogil:
     to.out_msgs += 1
     to.out_bytes += length
@@ -366,10 +390,7 @@ cdef void _count_out(State* state, Link* to, Message* message, size_t length) no
         message.account.traffic.out_route_msgs += 1
         message.account.traffic.out_route_bytes += length
     if <int64_t> to.pending > state.limits.pending_free:
-        if _is_over(state, to):
-            link_cut_off(state, to)
-        elif message.source.kind == CLIENT and state.limits.fast_producer_stall:
-            state.stalled_by = to
+        link_fills(state, to, message.source)
 
 
 cdef void _may_answer(State* state, Link* to, Message* message) noexcept nogil:
@@ -614,7 +635,7 @@ cdef int _serve_named_groups(State* state, Match* match, Message* message) noexc
     return served
 
 
-cdef Link* _way(Link* link, Account* account) noexcept nogil:
+cdef Link* link_way(Link* link, Account* account) noexcept nogil:
     """Return the connection that a message takes to a server that said by `link` that it wants it: see `_routes.pyx` for the fences."""
     cdef Fence* fence = link.fences
     while fence != NULL:
@@ -634,12 +655,12 @@ cdef int _serve_routes(State* state, Match* match, Message* message) noexcept no
             link = <Link*> match.remote[at].owner
             if not link.peer.picked and not link.doomed and may_send(state, link, message.subject, message.subject_length):
                 link.peer.picked = 1
-                served += to_route(state, _way(link, message.account), message)
+                served += to_route(state, link_way(link, message.account), message)
     for at in range(state.pick_count):
         link = state.picks[at].link
         if not link.peer.picked and not link.doomed:
             link.peer.picked = 1
-            to_route(state, _way(link, message.account), message)
+            to_route(state, link_way(link, message.account), message)
     for at in range(state.pick_count):
         state.picks[at].link.peer.picked = 0
     if not message.routed:

@@ -11,7 +11,7 @@ from framework.dataplane._accounts cimport account_new, account_spare, accounts_
 from framework.dataplane._answers cimport answers_gone
 from framework.dataplane._clocks cimport ping_interval_ns
 from framework.dataplane._delivery cimport (
-    is_python_behind, link_cut_off, link_doom, link_info, link_say, random_next, record_chars, record_new, subscription_drop,
+    is_python_behind, link_cut_off, link_doom, link_info, link_is_over, link_say, random_next, record_chars, record_new, subscription_drop,
 )
 from framework.dataplane._coding cimport coder_free, coding_end, coding_flush, coding_wake
 from framework.dataplane._nonces cimport nonce_give
@@ -37,8 +37,6 @@ from framework.sublist._bytes cimport hash_bytes
 from framework.sublist._table cimport table_clear
 
 cdef enum:
-    ANSWERS_BYTES = 4096
-    # To what a route says at once, or 600 PINGs: whoever asks more, and reads nothing, means no good.
     SECOND_NS = 1000000000
 
 
@@ -390,8 +388,10 @@ cdef char* link_parse(State* state, Link* link, char* at, char* end, Block* bloc
         return at
     if length:
         link.amplification = (state.totals.out_bytes - out_before) // <int64_t> length
-    if <int64_t> link.pending > state.limits.max_pending and (link.kind == CLIENT or link.pending > pending_before + ANSWERS_BYTES):
-        # By answers to what it said itself. A route may have more waiting when it has just been told all interest.
+    if <int64_t> link.pending > state.limits.max_pending and (
+        link.kind == CLIENT or (link.pending > pending_before and link_is_over(state, link))
+    ):
+        # By answers to what it said itself. A route may have more waiting when it has been told all interest.
         link_cut_off(state, link)
     elif not link.paused and (
         (link.kind == CLIENT and (state.stalled_by != NULL or state.stalled_sink != NULL))

@@ -21,7 +21,7 @@ from libc.string cimport memchr, memcpy
 
 from framework.dataplane._accounts cimport account_foreign, account_named, account_spare
 from framework.dataplane._delivery cimport (
-    deliver, deliver_matched, link_doom, link_info, link_say, record_chars, record_new, subscription_drop, trace,
+    deliver, deliver_matched, link_doom, link_fills, link_info, link_say, link_way, record_chars, record_new, subscription_drop, trace,
 )
 from framework.dataplane._halves cimport half_begin, half_end, is_tracked_reply
 from framework.dataplane._interest cimport (
@@ -307,15 +307,16 @@ cdef bint _aim_at_client(State* state, Link* link, Memo* memo, Subscription* tar
 
 
 cdef bint _aim_at_route(State* state, Memo* memo, Link* route) noexcept nogil:
-    """Prepare the RMSG line for a route; `to` stays NULL when it is not to be sent there."""
+    """Prepare the RMSG line for the server of a route; `to` stays NULL when it is not to be sent there."""
     cdef char* at = memo.head
+    cdef Link* to = link_way(route, memo.account)
     if not may_send(state, route, memo.line + memo.subject_at, memo.subject_length):
         return True
     if memo.subject_length + memo.account.name_length + 32 > MEMO_HEAD_BYTES:
         return False
     memcpy(at, b"RMSG ", 5)
     at += 5
-    if not route.account_omitted:
+    if not to.account_omitted:
         memcpy(at, memo.account.name, memo.account.name_length)
         at += memo.account.name_length
         at[0] = c" "
@@ -324,7 +325,7 @@ cdef bint _aim_at_route(State* state, Memo* memo, Link* route) noexcept nogil:
     at += memo.subject_length
     at[0] = c" "
     _aim_head(memo, at + 1)
-    memo.to = route
+    memo.to = to
     return True
 
 
@@ -403,6 +404,8 @@ cdef char* _repeat_to_link(State* state, Link* link, Memo* memo, char* at, char*
         if not output_commit(state, to, used):
             break
     _count_repeated(state, link, memo, count)
+    if not to.doomed and <int64_t> to.pending > state.limits.pending_free:
+        link_fills(state, to, link)
     return at
 
 

@@ -14,4 +14,3 @@ cdef void fences_pass(State* state, Link* route) noexcept nogil
 cdef bint peer_join(State* state, Link* route, uint32_t number) noexcept nogil
 cdef void peer_leave(State* state, Link* route) noexcept nogil
 cdef void routes_permit(State* state, PermissionTable* table) noexcept nogil
-cdef void route_repeat(State* state, Link* route) noexcept nogil

@@ -16,14 +16,15 @@ would let it. Source: nats-server `route.go`, `canImport`, `canExport`; `client.
 """
 
 from libc.stdint cimport uint8_t, uint32_t
-from libc.stdlib cimport calloc, free, realloc
+from libc.stdlib cimport calloc, free, malloc, realloc
 
 from framework.dataplane._clocks cimport link_ping, ping_interval_ns
-from framework.dataplane._delivery cimport interest_send, interest_tell, link_doom, subscription_drop
+from framework.dataplane._delivery cimport interest_send, interest_tell_in_bulk, lines_forget, link_doom, subscription_drop
 from framework.dataplane._permissions cimport link_permit, may_export, may_import, permission_table_release
 from framework.dataplane._state cimport (
     ROUTE, WRITE_ERROR, Account, Fence, Link, LocalInterest, Peer, PermissionTable, State, Subscription,
 )
+from framework.sublist._sublist cimport Interest, sublist_all
 
 
 # ---- which route carries an account ------------------------------------------------------------------------------------
@@ -61,9 +62,20 @@ cdef bint _leave(Account* account, Link* route) noexcept nogil:
 
 
 cdef void _drop_remote(State* state, Account* account, Link* route) noexcept nogil:
-    """Forget the interest in an account that came by a route. Cost: O(interest that came by it)."""
+    """Forget the interest in an account that came by a route. Cost: O(interest that came by it, or of the account, whatever is less)."""
     cdef Subscription* subscription = route.subscriptions
     cdef Subscription* following
+    cdef size_t at, count
+    cdef Interest** all_of_it = NULL
+    if account.sublist.count < route.subscription_count:
+        all_of_it = <Interest**> malloc((account.sublist.count + 1) * sizeof(Interest*))
+    if all_of_it != NULL:
+        count = sublist_all(&account.sublist, all_of_it)
+        for at in range(count):
+            if all_of_it[at].owner == route:
+                subscription_drop(state, <Subscription*> all_of_it[at])
+        free(all_of_it)
+        return
     while subscription != NULL:
         following = subscription.next
         if subscription.account == account:
@@ -71,18 +83,22 @@ cdef void _drop_remote(State* state, Account* account, Link* route) noexcept nog
         subscription = following
 
 
-cdef bint _is_due(Account* account, Link* route) noexcept nogil:
-    """Whether a wide route has to carry an account."""
+cdef Link* _own(Account* account, Link* route) noexcept nogil:
+    """Return the connection to the server of a wide route that was registered for this very account; NULL: there is none."""
     cdef uint32_t at
     cdef Link* other
+    for at in range(account.route_count):
+        other = account.routes[at]
+        if other.peer == route.peer and not other.wide and not other.doomed:
+            return other
+    return NULL
+
+
+cdef bint _is_due(Account* account, Link* route) noexcept nogil:
+    """Whether a wide route has to carry an account."""
     if route.pool_size and (account.pinned or account.assigned % route.pool_size != route.pool_index):
         return False
-    if route.peer.number:
-        for at in range(account.route_count):
-            other = account.routes[at]
-            if other.peer == route.peer and not other.wide:
-                return False
-    return True
+    return _own(account, route) == NULL
 
 
 cdef void account_carry_widely(State* state, Account* account) noexcept nogil:
@@ -98,10 +114,27 @@ cdef void account_carry_widely(State* state, Account* account) noexcept nogil:
             _carry(state, account, route)
 
 
+cdef bint _fence(Link* link, Account* account, Link* to) noexcept nogil:
+    """Begin the move of an account from one link to another; False: no memory.
+
+    Where the peer has taken the other one already, it has moved before it answers the last PING on this one.
+    """
+    cdef Fence* fence = <Fence*> calloc(1, sizeof(Fence))
+    if fence == NULL:
+        return False
+    fence.account = account
+    fence.to = to
+    fence.pongs = link.pings_sent if to.pongs else 0
+    fence.next = link.fences
+    link.fences = fence
+    return True
+
+
 cdef void accounts_carry(State* state, Link* route) noexcept nogil:
-    """Let a route be wide."""
+    """Let a route be wide. Its server may have said by it what it has moved meanwhile to a connection of an account."""
     cdef Link** grown
     cdef uint32_t at
+    cdef Link* own
     if state.wide_count == state.wide_room:
         grown = <Link**> realloc(state.wide, (state.wide_room * 2 + 4) * sizeof(Link*))
         if grown == NULL:
@@ -113,20 +146,11 @@ cdef void accounts_carry(State* state, Link* route) noexcept nogil:
     state.wide_count += 1
     route.wide = 1
     for at in range(state.account_count):
-        if state.accounts[at].ours and _is_due(state.accounts[at], route):
+        own = _own(state.accounts[at], route)
+        if own != NULL:
+            _fence(route, state.accounts[at], own)
+        elif state.accounts[at].ours and _is_due(state.accounts[at], route):
             _carry(state, state.accounts[at], route)
-
-
-cdef bint _fence(Link* link, Account* account, Link* to) noexcept nogil:
-    """Begin the move of an account from one link to another; False: no memory."""
-    cdef Fence* fence = <Fence*> calloc(1, sizeof(Fence))
-    if fence == NULL:
-        return False
-    fence.account = account
-    fence.to = to
-    fence.next = link.fences
-    link.fences = fence
-    return True
 
 
 cdef void account_carry(State* state, Account* account, Link* route) noexcept nogil:
@@ -140,6 +164,7 @@ cdef void account_carry(State* state, Account* account, Link* route) noexcept no
                 _leave(account, other)
                 if not _fence(other, account, route):
                     _drop_remote(state, account, other)
+    lines_forget(state)
     _carry(state, account, route)
 
 
@@ -213,6 +238,10 @@ cdef void accounts_pin(State* state, const uint32_t* pinned, size_t count) noexc
 cdef void accounts_leave(State* state, Link* route) noexcept nogil:
     """Let a route that ends carry nothing any more; what it alone carried is left to the others."""
     cdef uint32_t at
+    if not route.registered:
+        return
+    if not route.wide:
+        lines_forget(state)
     for at in range(state.wide_count):
         if state.wide[at] == route:
             state.wide_count -= 1
@@ -281,7 +310,7 @@ cdef void _tell_difference(State* state, Link* route, Account* account, Permissi
         was = may_import(state, before, local.key.chars, local.subject_length)
         now = may_import(state, route.permissions, local.key.chars, local.subject_length)
         if was != now:
-            interest_tell(state, route, account, local, now)
+            interest_tell_in_bulk(state, route, account, local, now)
 
 
 cdef void route_permit(State* state, Link* route, PermissionTable* table) noexcept nogil:
@@ -314,12 +343,3 @@ cdef void routes_permit(State* state, PermissionTable* table) noexcept nogil:
     for at in range(state.link_count):
         if state.links[at].kind == ROUTE and state.links[at].registered and not state.links[at].doomed:
             route_permit(state, state.links[at], table)
-
-
-cdef void route_repeat(State* state, Link* route) noexcept nogil:
-    """Tell a route all interest here once more: its server lets in now what it did not before."""
-    cdef uint32_t at, which
-    for at in range(state.account_count):
-        for which in range(state.accounts[at].route_count):
-            if state.accounts[at].routes[which] == route:
-                interest_send(state, state.accounts[at], route)

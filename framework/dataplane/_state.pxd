@@ -482,6 +482,8 @@ cdef struct Link:
     uint8_t paused
     uint8_t wide
     # A route that carries all accounts, or those that its pool gives it.
+    uint8_t repeats
+    # It is to be told all interest once more.
     uint8_t slow
     # It has taken longer than the write deadline for what waited, and was counted for that.
     uint8_t hot
@@ -556,6 +558,7 @@ cdef struct Link:
     # Of interest that was told at one go; while they wait, so much more may.
     int64_t bulk_until
     # Of `sent_bytes`.
+    int64_t repeat_due_ns
     int64_t goal_bytes
     # Of `sent_bytes`, when all will be sent that waited at `goal_ns`.
     int64_t goal_ns

@@ -39,6 +39,18 @@ def test_answers_that_nobody_reads_cut_a_client_off(line: bytes) -> None:
     assert 1 == talk.core.totals().slow_clients
 
 
+def test_a_route_that_asks_little_by_little_and_does_not_read_is_cut_off() -> None:
+    talk = Talk(PlaneLimits(max_pending=100_000))
+    route = talk.route()
+    for _ in range(1_000):
+        talk.core.feed(route.link, b"PING\r\n" * 100, talk.now_ns)
+    talk.turn()
+    (event,) = talk.of(Closed)
+
+    assert ClosedState.SLOW_CONSUMER_PENDING_BYTES == event.reason
+    assert event.row.pending_bytes < 110_000
+
+
 def test_a_small_bound_of_what_waits_is_in_force() -> None:
     talk = Talk(PlaneLimits(max_pending=100_000))
     publisher, slow = talk.client(), talk.client()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from framework.dataplane import Closed, PlaneLimits
+from framework.dataplane.permissions import Permissions, SubjectRules
 from framework.tests.dataplane.conftest import Talk
 from framework.wire.closed_state import ClosedState
 
@@ -38,6 +39,53 @@ def test_interest_that_ends_at_one_go_is_no_reason_either() -> None:
 
     assert 2_000 == route.heard().count(b"RS- $G ")
     assert [client] == [event.link for event in talk.of(Closed)]
+
+
+def test_interest_that_rules_let_out_at_one_go_is_no_reason_either() -> None:
+    talk = Talk(SMALL)
+    _subscribe(talk, 2_000)
+    route = talk.route(
+        permissions=talk.core.add_permissions(Permissions(publish=SubjectRules(deny=(">",))))
+    )
+    before = route.heard()
+    talk.core.set_route_permissions(0)
+    talk.turn()
+    talk.client().say(b"SUB one.more 1\r\n")
+
+    assert b"" == before
+    assert 2_001 == route.heard().count(b"RS+ $G ")
+    assert [] == talk.of(Closed)
+
+
+def test_a_server_that_asks_for_all_interest_gets_it_once_a_second() -> None:
+    talk = Talk(SMALL)
+    _subscribe(talk, 2_000)
+    route = talk.route()
+    told = []
+    for seconds in (0, 0, 0.5, 0.5, 0.5, 0.5):
+        for _ in range(5):
+            talk.core.repeat_interest(route.link)
+        talk.turn(seconds)
+        told.append(talk.core.take_output(route.link).count(b"RS+"))
+
+    assert [2_000, 0, 0, 2_000, 0, 2_000] == told
+    assert 2_000 == route.last.count(b"RS+")
+
+
+def test_who_does_not_read_all_interest_is_not_told_it_again() -> None:
+    talk = Talk(SMALL)
+    _subscribe(talk, 2_000)
+    route = talk.route(registered=False)
+    talk.core.register_route(route.link)
+    for _ in range(5):
+        talk.core.repeat_interest(route.link)
+        talk.turn(2)
+    told = []
+    for _ in range(2):
+        told.append(talk.core.take_output(route.link).count(b"RS+"))
+        talk.turn(1)
+
+    assert [2_000, 2_000] == told
 
 
 def test_a_route_that_took_its_snapshot_may_fall_no_further_behind_than_others() -> None:

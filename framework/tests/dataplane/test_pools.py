@@ -174,6 +174,50 @@ def test_a_move_ends_with_either_connection(talk: Talk) -> None:
         assert heard == (b"RMSG A a 1\r\nx\r\n" if second else b"")
 
 
+def test_repeated_lines_take_the_connection_that_others_take(talk: Talk) -> None:
+    account = _accounts(talk)[2]
+    client, pool = talk.client(account=account), _pool(talk, 3)
+    pool[0].say(b"PONG\r\nRS+ A a\r\n")
+    line, other = b"PUB a 1\r\nx\r\n", b"PUB a 2\r\nxx\r\n"
+    client.say(line * 3)
+    before = pool[0].heard()
+    own = talk.route(peer=PEER, accounts=[account], account_omitted=True)
+    client.say(line * 3 + other + line * 3)
+    moved = own.heard()
+    talk.core.hang_up(own.link)
+    talk.turn()
+    client.say(line * 3)
+
+    assert b"RMSG A a 1\r\nx\r\n" * 3 == before == pool[0].heard()
+    assert b"RMSG a 1\r\nx\r\n" * 3 + b"RMSG a 2\r\nxx\r\n" + b"RMSG a 1\r\nx\r\n" * 3 == moved
+
+
+@pytest.mark.parametrize("has_taken", [True, False])
+def test_what_a_connection_brings_that_comes_after_an_account_has_its_own_is_forgotten(
+    talk: Talk,
+    *,
+    has_taken: bool,
+) -> None:
+    account = _accounts(talk)[2]
+    client = talk.client(account=account)
+    own = talk.route(peer=PEER, accounts=[account], account_omitted=True)
+    if has_taken:
+        own.say(b"PONG\r\n")
+    pool = talk.route(peer=PEER, pool_index=0, pool_size=3)
+    pool.say(b"RS+ A a\r\nPONG\r\n" if has_taken else b"PONG\r\nRS+ A a\r\n")
+    if not has_taken:
+        client.say(b"PUB a 1\r\nx\r\n")
+        own.say(b"PONG\r\n")
+        pool.say(b"PONG\r\n")
+    talk.turn()
+    before = own.heard()
+    client.say(b"PUB a 1\r\nx\r\n")
+
+    assert (b"" if has_taken else b"RMSG a 1\r\nx\r\n") == before
+    assert b"" == own.heard()
+    assert b"RMSG" not in pool.heard()
+
+
 def test_the_pool_has_an_account_again_when_its_connection_ends(talk: Talk) -> None:
     account = _accounts(talk)[2]
     talk.client(account=account).say(b"SUB a 1\r\n")
