@@ -56,9 +56,12 @@ def test_has_a_typed_method_of_the_registry(hook):
     name = hook.__name__.removeprefix("framework_")
     if name == "addhooks":  # called while a plugin is registered
         return
-    method = inspect.signature(getattr(PluginRegistry, name))
+    member = getattr(PluginRegistry, name)
+    method = inspect.signature(getattr(member, "func", member))
+    # What other hooks have answered, the registry knows itself.
+    asked = [it for it in inspect.signature(hook).parameters if it != "compression_modes"]
 
-    assert list(inspect.signature(hook).parameters) in (
+    assert asked in (
         [name for name in method.parameters if name not in {"self", "core", "components"}],
         ["cli"],
     )
