@@ -278,9 +278,12 @@ class Mesh:
         self._uncount(connection)
         if reason is ClosedState.PARSE_ERROR:  # as a peer that lets go of an account says no
             self._pins.forget(connection)
+        slot = connection.slot
         effects = [_closed(connection, reason), *self._release(connection)]
         if self._is_stopping:
             return effects
+        if slot is not None and slot.account and not connection.targets:
+            effects += self._keep_pinned(slot)
         if connection.is_retried and not connection.targets and connection.info is not None:
             self._add_target(connection, connection.info)
         for target in connection.targets:
@@ -527,6 +530,13 @@ class Mesh:
             return [answer]
         slot = self._pins.owe(connection, info)
         return [answer, *self._dial_further(first, slot, is_soon=True)]
+
+    def _keep_pinned(self, slot: Slot) -> Sequence[MeshEffect]:
+        """Dial for an account that is pinned here and not any more at a peer, which lets us."""
+        peer = self._registry.peer(slot.remote_id)
+        if peer is None or not peer.info.pool_shared or slot.account not in self._pins.wanted():
+            return []
+        return self._dial_further(peer.main, slot, is_soon=True)
 
     def _dial_pinned(self, slot: Slot) -> Sequence[MeshEffect]:
         """Dial the connection of one account, if its server is there still."""
