@@ -1,7 +1,8 @@
 """Two cores joined by several links whose bytes come in any order between the links.
 
 Whatever state the links are in, a request never overtakes the interest in its own reply: who asks
-is answered if the request comes there at all, unless a connection ends meanwhile.
+is answered if the request comes there at all, unless a connection ends meanwhile. When all has
+arrived, each side knows all interest of the other, once, and a run of lines comes in its order.
 `FRAMEWORK_TORTURE_SEED` plays a seed again.
 """
 
@@ -12,10 +13,11 @@ import random
 import sys
 from collections import defaultdict
 from dataclasses import dataclass, field
+from itertools import chain
 
 import pytest
 
-from framework.dataplane import Core, LinkKind, PlaneLimits
+from framework.dataplane import Coding, Core, LinkKind, PlaneLimits, SubscriptionsAnswered
 
 NAMES = (b"$G", b"A", b"B")
 PEER, STEPS = 1, 400
@@ -43,6 +45,8 @@ class Side:
     answered: set[bytes] = field(default_factory=set)
     served: set[bytes] = field(default_factory=set)
     copies: defaultdict[bytes, int] = field(default_factory=lambda: defaultdict(int))
+    runs: defaultdict[int, list[bytes]] = field(default_factory=lambda: defaultdict(list))
+    """By account: messages that want no answer."""
 
     def __post_init__(self) -> None:
         self.core = Core(PlaneLimits(), seed=self.number)
@@ -63,7 +67,20 @@ class Side:
                 protocol=1,
             )
             self.core.turn(1)
-            self.core.feed(client, b"SUB service.%d s\r\nSUB _I.* i\r\n" % self.number, 1)
+            text = b"SUB service.%d s\r\nSUB run.%d r\r\nSUB _I.* i\r\n"
+            self.core.feed(client, text % (self.number, self.number), 1)
+
+    def interest(self, *, remote: bool) -> list[tuple[int, bytes]]:
+        """Return the interest of clients here, or what other servers have said of theirs."""
+        self.core.take_events()
+        self.core.ask_subscriptions(1)
+        self.core.turn(1)
+        (answer,) = (e for e in self.core.take_events() if isinstance(e, SubscriptionsAnswered))
+        return sorted(
+            (row.account, row.subject)
+            for row in answer.rows
+            if (row.link not in self.clients) == remote
+        )
 
     def turn(self, now_ns: int) -> None:
         """Let clients answer what they are asked."""
@@ -78,7 +95,10 @@ class Side:
                     rest = rest[int(words[-1]) + 2 :]
 
     def take(self, client: int, words: list[bytes], payload: bytes, now_ns: int) -> None:
-        """Answer a request, or note an answer."""
+        """Answer a request, or note what came."""
+        if words[2] == b"r":
+            self.runs[self.clients.index(client)].append(payload)
+            return
         if words[2] == b"i" or words[1].startswith(b"one."):
             self.answered.add(payload)
             return
@@ -99,20 +119,26 @@ class World:
         self.own: dict[int, Wire] = {}
         self.pinned: list[set[int]] = [set(), set()]
         self.requests: list[tuple[Side, bytes]] = []
+        self.sent = 0
         self.excused: set[bytes] = set()
         """Requests that were under way when a connection of their account ended."""
+        self.pool: list[Wire] = []
         for index in range(3):
-            wire = self.wire()
+            self.pool.append(self.wire())
             for side in self.sides:
-                self.register(wire, side, pool_index=index, pool_size=3)
+                self.register(self.pool[index], side, pool_index=index, pool_size=3)
 
     def wire(self) -> Wire:
-        """Return a new connection that nobody has registered."""
+        """Return a new connection that nobody has registered; coded or not."""
         made = Wire(
             {s: s.core.open(LinkKind.ROUTE, "127.0.0.1", 1, accepted=True) for s in self.sides},
             {s: bytearray() for s in self.sides},
         )
         self.wires.append(made)
+        if self.random.random() < 0.5:
+            for side, link in made.links.items():
+                side.core.feed(link, b"CONNECT {}\r\n", self.now_ns)
+                side.core.set_coding(link, self.random.choice(list(Coding)))
         return made
 
     def register(self, wire: Wire, side: Side, **terms: object) -> None:
@@ -163,6 +189,43 @@ class World:
         self.requests.append((side, payload))
         self.turn()
 
+    def run(self) -> None:
+        """Publish with one line again and again; it can be compared with what comes."""
+        side, account = self.random.choice(self.sides), self.random.randrange(len(NAMES))
+        text = b""
+        for _ in range(self.random.randint(1, 6)):
+            self.sent += 1
+            text += b"PUB run.%d 6\r\n%06d\r\n" % (1 - side.number, self.sent)
+        side.core.feed(side.clients[account], text, self.now_ns)
+        self.turn()
+
+    def recode(self) -> None:
+        """Change how a connection is coded, if it is."""
+        wire, side = self.random.choice(self.wires), self.random.choice(self.sides)
+        side.core.set_coding(wire.links[side], self.random.choice(list(Coding)))
+
+    def excuse(self) -> None:
+        """Let nobody wait for what was under way when a connection ended."""
+        self.excused |= {payload for side, payload in self.requests} - {
+            payload for side in self.sides for payload in side.answered
+        }
+
+    def reconnect(self) -> None:
+        """Let a connection of the pool break at one side, then at the other, and come again."""
+        index = self.random.randrange(len(self.pool))
+        wire, self.pool[index] = self.pool[index], self.wire()
+        for side in self.random.sample(self.sides, 2):
+            side.core.hang_up(wire.links[side])
+            wire.taken.discard(side)
+            self.turn()
+            for _ in range(self.random.randrange(4)):
+                self.random.choice((self.ask, self.deliver))()
+            self.register(self.pool[index], side, pool_index=index, pool_size=3)
+            for _ in range(self.random.randrange(4)):
+                self.random.choice((self.ask, self.deliver))()
+        self.wires.remove(wire)
+        self.excuse()
+
     def pin(self) -> None:
         """Let an account move to a connection of its own: the sides take it when they like."""
         account = self.random.choice((1, 2))
@@ -173,6 +236,8 @@ class World:
         for side in (first, second):
             self.pinned[side.number].add(account)
             self.register(wire, side, accounts=[account], account_omitted=True)
+            if self.random.random() < 0.3:
+                self.reconnect()
             side.core.pin_accounts(sorted(self.pinned[side.number]))
             for _ in range(self.random.randrange(6)):
                 self.random.choice((self.ask, self.deliver))()
@@ -193,9 +258,7 @@ class World:
             for _ in range(self.random.randrange(6)):
                 self.random.choice((self.ask, self.deliver))()
         self.wires.remove(wire)
-        self.excused |= {payload for side, payload in self.requests} - {
-            payload for side in self.sides for payload in side.answered
-        }
+        self.excuse()
 
     def settle(self) -> None:
         """Let everything arrive."""
@@ -211,6 +274,10 @@ class World:
             if payload not in self.excused:
                 assert (payload in other.served) <= (payload in side.answered), payload
             assert other.copies[payload] <= 1, payload
+        for side, other in (self.sides, self.sides[::-1]):
+            assert side.interest(remote=True) == other.interest(remote=False)
+            for came in side.runs.values():
+                assert len(set(came)) == len(came)
 
 
 def _play(seed: int) -> World:
@@ -224,6 +291,12 @@ def _play(seed: int) -> World:
             world.unpin()
         elif chance < 0.4:
             world.ask()
+        elif chance < 0.41:
+            world.reconnect()
+        elif chance < 0.45:
+            world.run()
+        elif chance < 0.47:
+            world.recode()
         else:
             world.deliver()
     world.check()
@@ -234,8 +307,15 @@ def _play(seed: int) -> World:
 def test_no_request_overtakes_the_interest_in_its_reply(seed: int) -> None:
     world = _play(seed)
     before = len(world.requests)
+    for side in world.sides:
+        side.runs.clear()
+    first = world.sent
     for _ in range(20):
         world.ask()
+        world.run()
     world.check()
+    came = [came for side in world.sides for came in side.runs.values()]
 
     assert all(payload in side.answered for side, payload in world.requests[before:])
+    assert all(run == sorted(run) for run in came)
+    assert sorted(chain(*came)) == [b"%06d" % n for n in range(first + 1, world.sent + 1)]
