@@ -50,17 +50,18 @@ def test_the_url_of_a_route_says_who_dials_and_discovered_ones_use_the_own_login
 
 
 @mixtures
-@pytest.mark.parametrize("login", ["", "r:wrong@", "other:secret@"])
-def test_a_wrong_login_is_refused_and_the_port_stays_open_for_others(start, mixture, login):
+def test_a_wrong_login_is_refused_and_the_port_stays_open_for_others(start, mixture):
     seed = start("A", mixture[0], cluster=LOGIN)
-    wrong = start("B", mixture[1], seed, cluster=LOGIN, login=login)
-    wrong.wait_log("Authorization Violation")
-    seed.wait_log("Authentication Failure|authentication error")
+    for number, login in enumerate(("", "r:wrong@", "other:secret@")):
+        wrong = start(f"B{number}", mixture[1], seed, cluster=LOGIN, login=login)
+        wrong.wait_log("Authorization Violation")
+        seed.wait_log("Authentication Failure|authentication error", count=number + 1)
+        wrong.stop()
     right = start("C", mixture[1], seed, cluster=LOGIN, login="r:secret@")
     await_routes(right, lambda rows: len(rows) == 4)
 
     assert seed.document("/varz")["routes"] == 4
-    assert "secret" not in seed.log() + wrong.log().replace("r:secret", "")
+    assert "secret" not in seed.log()
 
 
 def test_who_says_nothing_has_its_time(start, kind):

@@ -83,7 +83,7 @@ def test_interest_is_told_and_taken_as_they_say_and_a_reload_changes_it_in_place
     check_passes(*pair, "RED")
 
 
-def test_the_other_end_shows_them(sides, limited):
+def test_the_other_end_shows_them_until_there_are_none(sides, limited):
     pair, here, there = sides
     rows = route_rows(there)
 
@@ -96,10 +96,6 @@ def test_the_other_end_shows_them(sides, limited):
         lambda: [row.get("import") for row in route_rows(there) if "account" not in row],
         [{"allow": [">"], "deny": ["secret.>"]}].__mul__(3).__eq__,
     )
-
-
-def test_without_permissions_again_everything_passes(sides, limited):
-    pair, here, there = sides
     pair.reload(limited, "")
     with log_in(here, "A", b"private.now 1"), log_in(there) as publisher:
         publisher.await_interest(b"private.now")
