@@ -111,7 +111,7 @@ def test_garbage_ends_the_connection(victim, name):
         b"INFO {\r\n",
         b"FOO\r\n",
         b"PUB foo 2\r\nhi\r\n",
-        b"RS+ $G " + b"a." * 40_000 + b"a\r\n",
+        b"RS+ $G " + b"a." * 100_000 + b"a\r\n",
     ],
     ids=lambda line: line[:30].decode(),
 )
