@@ -102,14 +102,17 @@ cdef bint _is_due(Account* account, Link* route) noexcept nogil:
 
 
 cdef void account_carry_widely(State* state, Account* account) noexcept nogil:
-    """Let those wide routes carry an account that have to now. Who carries it no more is told nothing, and what it said is forgotten."""
+    """Let those wide routes carry an account that have to now.
+
+    Who carries it no more is told nothing. What it said counts until the account has a connection of its own: its server may not have
+    been told to pin the account, or may be told so and told otherwise before this one is, and would not say it again.
+    """
     cdef uint32_t at
     cdef Link* route
     for at in range(state.wide_count):
         route = state.wide[at]
         if not _is_due(account, route):
-            if _leave(account, route):
-                _drop_remote(state, account, route)
+            _leave(account, route)
         elif account.ours:
             _carry(state, account, route)
 
