@@ -244,3 +244,16 @@ def test_a_password_is_held_against_its_hash():
     assert matches(hashed, "s3cret")
     assert not matches(hashed, "s3cre")
     assert not matches("$2a$04$short", "s3cret")
+
+
+def test_a_certificate_without_a_name_is_not_the_user_without_a_name():
+    facts = CertificateFacts(
+        subject="",
+        spki_sha256="",
+        cert_sha256="",
+        not_after_s=0.0,
+        names=frozenset(),
+        alternatives=("",),
+    )
+
+    assert not Login("", maps_certificates=True).admits_certificate(facts)

@@ -55,4 +55,6 @@ class Login:
             return False
         if self.known_hosts and any(is_name_for(facts.names, host) for host in self.known_hosts):
             return True
-        return self.maps_certificates and self.user in {*facts.alternatives, facts.subject}
+        if not self.maps_certificates or not self.user:
+            return False  # a certificate without a name names nobody
+        return self.user in {*facts.alternatives, facts.subject}
