@@ -144,6 +144,9 @@ class RouteInfo:
     """Connections wanted per pair; 0: the peer is older than pools, or wants none."""
     pool_shared: bool = False
     """Accounts are assigned by the larger of both pools; only servers like this one say so."""
+    route_pool_agreed: int = 0
+    """What the solicitor makes of both sizes; 0: one connection. Who was reloaded sees by it that
+    the other still goes by what it said before. Only servers like this one say so."""
     route_pool_idx: int = 0
     route_account: str = ""
     """The one account that this connection carries."""

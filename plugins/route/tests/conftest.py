@@ -8,23 +8,23 @@ from __future__ import annotations
 
 import random
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 from framework_route.config import RouteConfig
-from framework_route.introduction import introduce
+from framework_route.introduction import introduce, route_info
 from framework_route.login import Login
 from framework_route.mesh import MeshSettings
 from framework_route.modes import MODES
-from framework_route.route_manager import Gate, RouteManager
+from framework_route.route_manager import Lasting, RouteManager
 from framework_route.url import RouteUrl
 
 from framework.actors import ActorSystem, SimulatedDispatcher, Supervision
 from framework.dataplane import Core, PlaneLimits
-from framework.spec import Closed, DialFailed, LinkEvents, LinkKind, LinksAnswered
+from framework.spec import Closed, Delivered, DialFailed, LinkEvents, LinkKind, LinksAnswered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -218,13 +218,16 @@ class Plane:
         return command
 
 
+ACCOUNTS = ("$G", "$SYS", "A", "B")
+
+
 class Accounts:
     """The accounts that every server has."""
 
     system_account = "$SYS"
 
     def __init__(self, core: Core) -> None:
-        self._indexes = {name: core.add_account(name.encode()) for name in ("$G", "$SYS", "A")}
+        self._indexes = {name: core.add_account(name.encode()) for name in ACCOUNTS}
         self.index = self._indexes.__getitem__
         self.get = self._indexes.get
 
@@ -243,6 +246,8 @@ class Server:
     client_info: dict = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
     reports: list[tuple[str, str]] = field(default_factory=list)
+    pins: tuple[str, ...] = ()
+    delivered: list[bytes] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.host = f"10.0.0.{self.number}"
@@ -268,7 +273,7 @@ class Server:
         self.is_pumping_soon = False
         self.system = ActorSystem(self.network.dispatcher, name=self.server_id)
         self.network.hosts[self.host] = self
-        config = RouteConfig(
+        self.route_config = RouteConfig(
             name=self.cluster,
             host=self.host,
             port=PORT,
@@ -280,15 +285,14 @@ class Server:
                 password="s3cret",
                 pool_size=self.pool_size,
             ),
+            accounts=self.pins,
         )
-        local = introduce(self, config)
+        local = introduce(self, self.route_config)
         self.manager = self.system.spawn(
             RouteManager,
             supervision=Supervision(),
             server=self,
-            config=config,
-            local=local,
-            gate=Gate(is_open=True),
+            lasting=Lasting(self.route_config, local, is_dialing=True),
         )
         self.tick()
 
@@ -349,6 +353,9 @@ class Server:
                 if end is None:
                     continue  # of a raw peer
                 self.network.carry(end, end.other.server.hanging_up(end.other.link))
+            if isinstance(event, Delivered):
+                self.delivered += [payload for *_, payload in event.batch.detach()]
+        events = [event for event in events if not isinstance(event, Delivered)]
         if events:
             self.tell(LinkEvents(tuple(events)))
 
@@ -368,6 +375,27 @@ class Server:
 
         return hang_up
 
+    def reload(self, *, pool_size: int | None = None, pins: tuple[str, ...] | None = None) -> None:
+        """Follow another configuration."""
+        self.pool_size = self.pool_size if pool_size is None else pool_size
+        self.pins = self.pins if pins is None else pins
+        config = self.route_config
+        self.route_config = replace(
+            config, mesh=replace(config.mesh, pool_size=self.pool_size), accounts=self.pins
+        )
+        local = route_info(self, self.route_config)
+        self.tell(RouteManager.Reload(self.route_config, local))
+
+    def subscribe(self) -> Server:
+        """Take from now on what is published in any account."""
+        for account in ACCOUNTS:
+            self.core.subscribe_sink(self.accounts.index(account), b"sim.>")
+        return self
+
+    def publish(self, account: str, payload: bytes) -> None:
+        """Let everybody in an account have a message."""
+        self.plane.publish(self.accounts.index(account), [(b"sim.x", b"", b"", payload)])
+
     def crash(self) -> None:
         self.is_gone = True
         del self.network.hosts[self.host]
@@ -384,6 +412,7 @@ class Server:
             self.routes,
             self.cluster,
             pool_size=self.pool_size,
+            pins=self.pins,
             generation=self.generation + 1,
         )
 

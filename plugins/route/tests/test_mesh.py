@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING
 
 from framework_route import effect as e
-from framework_route.limits import GOSSIPED_MAX, HANDSHAKES_MAX, HEALING_ATTEMPTS
+from framework_route.limits import (
+    GOSSIPED_MAX,
+    HANDSHAKES_MAX,
+    HEALING_ATTEMPTS,
+    OWED_MAX,
+    PEER_CONNECTIONS_MAX,
+)
 from framework_route.mesh import Mesh, MeshSettings
 from framework_route.url import parse_route_url
 
 from framework.wire.closed_state import ClosedState
-from framework.wire.info import RouteInfo
+from framework.wire.info import RouteInfo, SubjectPermission
 
 if TYPE_CHECKING:
     from framework_route.effect import MeshEffect
@@ -102,7 +110,8 @@ class Meshes:
                     is_dynamic=arguments.get("dynamic") == "yes",
                 )
             case "introduce":
-                return mesh.receive_introduction(link, info(**arguments))
+                agreed = {"agreed": agreed_size(mesh, arguments)}
+                return mesh.receive_introduction(link, info(**(agreed | arguments)))
             case "update":
                 return mesh.receive_update(link, info(**arguments))
             case "closed":
@@ -131,7 +140,9 @@ class Meshes:
             cluster_dynamic=arguments.get("dynamic") == "yes",
             connect_urls=("me:4222",),
         )
-        self.mesh = Mesh(local=local, settings=self.settings(arguments), accounts=KNOWN)
+        self.mesh = Mesh(
+            local=local, settings=self.settings(arguments), accounts=KNOWN, tokens=count(1)
+        )
         return self.mesh.start(pins_of(arguments))
 
     def reload(self, arguments):
@@ -152,6 +163,12 @@ class Meshes:
 
 
 KNOWN = ("A", "B", "$SYS")
+
+
+def agreed_size(mesh, arguments) -> int:
+    """Return what a server like this one makes of both sizes."""
+    sizes = (mesh._settings.pool_size, int(arguments.get("pool", 0)))
+    return max(sizes) if min(sizes) > 0 else 0
 
 
 def pins_of(arguments):
@@ -175,6 +192,7 @@ def info(id, cluster="c1", **fields) -> RouteInfo:  # noqa: A002 -- as the scrip
         route_pool_size=int(fields.get("pool", 0)),
         route_pool_idx=int(fields.get("index", 0)),
         pool_shared=fields.get("shared") == "yes",
+        route_pool_agreed=int(fields.get("agreed", 0)),
         ldm=fields.get("ldm") == "yes",
     )
 
@@ -183,10 +201,10 @@ def test_meshes(run_script):
     run_script("mesh.txt", Meshes().handle)
 
 
-def started(**settings) -> Mesh:
+def started(*, accounts=KNOWN, pins=(), **settings) -> Mesh:
     local = RouteInfo(server_id="NA", server_name="a", cluster="c1", connect_urls=("me:4222",))
-    mesh = Mesh(local=local, settings=MeshSettings(**settings), accounts=KNOWN)
-    mesh.start(())
+    mesh = Mesh(local=local, settings=MeshSettings(**settings), accounts=accounts, tokens=count(1))
+    mesh.start(pins)
     return mesh
 
 
@@ -255,3 +273,128 @@ def test_a_server_that_always_refuses_is_asked_less_and_less_and_then_no_more():
 
     assert delays_s[:7] == [0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0]
     assert len(delays_s) == HEALING_ATTEMPTS
+
+
+def with_dialed(mesh: Mesh, token: int, link: int, server_id: str = "NB", **fields) -> Mesh:
+    mesh.receive_opened(link, token, "10.0.0.2", 6222)
+    mesh.receive_introduction(link, info(server_id, **fields))
+    return mesh
+
+
+def tokens_of(effects, kind=e.Dial):
+    return [effect.token for effect in effects if isinstance(effect, kind)]
+
+
+def test_a_further_connection_that_meets_another_server_is_not_taken_for_its_first():
+    mesh = started(routes=routes_of("10.0.0.2:6222"), pool_size=2)
+    with_dialed(mesh, 1, 1, pool="2")
+    (further,) = tokens_of(mesh.receive_answer(1))
+    with_dialed(mesh, further, 2, "NC", pool="2")
+    effects = mesh.receive_closed(2, ClosedState.DUPLICATE_ROUTE)
+
+    assert [route.link for route in mesh.routes] == [1]
+    assert not tokens_of(effects, e.Wait)
+
+
+def test_an_accepted_connection_that_goes_by_a_pool_of_before_a_reload_is_begun_again():
+    mesh = started(pool_size=3)
+    mesh.receive_opened(1, 0, "10.0.0.9", 40_000)
+    mesh.receive_reload(MeshSettings(pool_size=-1), mesh.local, ())
+    effects = mesh.receive_introduction(1, info("NB", pool="3", shared="yes", agreed="3"))
+
+    assert [x.reason for x in effects if isinstance(x, e.Dismiss)] == [ClosedState.ROUTE_REMOVED]
+    assert not mesh.routes
+
+
+def test_a_server_that_changes_its_pool_each_time_is_not_dialed_without_a_pause():
+    mesh = started(routes=routes_of("10.0.0.2:6222"), pool_size=1)
+    with_dialed(mesh, 1, 1, pool="2")
+    delays_s = []
+    for link in range(2, 12, 2):
+        mesh.receive_opened(link, 0, "10.0.0.2", 40_000)
+        mesh.receive_introduction(link, info("NB", pool=str(link + 1), index="1"))
+        waits = [
+            effect
+            for effect in mesh.receive_closed(link - 1, ClosedState.ROUTE_REMOVED)
+            if isinstance(effect, e.Wait)
+        ]
+        delays_s += [wait.delay_s for wait in waits]
+        for wait in waits:
+            mesh.receive_timer(wait.token)
+            with_dialed(mesh, wait.token, link + 1, pool=str(link + 2))
+
+    assert delays_s[:2] == [0.0, 1.0]
+    assert all(delay_s >= 1.0 for delay_s in delays_s[1:])
+
+
+def test_a_server_that_keeps_changing_its_exports_is_told_all_interest_seldom():
+    mesh = with_route(started())
+    effects = [
+        effect
+        for number in range(1_000)
+        for effect in mesh.receive_update(
+            1, replace(info("NB"), export=SubjectPermission(allow=(f"a.{number}",)))
+        )
+    ]
+
+    assert [type(effect) for effect in effects] == [e.RepeatInterest, e.Wait]
+    again = mesh.receive_timer(effects[1].token)
+    assert [type(effect) for effect in again] == [e.RepeatInterest, e.Wait]
+    assert not mesh.receive_timer(again[1].token)
+
+
+def test_connections_that_one_server_asks_us_to_open_for_accounts_are_bounded_and_forgotten():
+    names = {f"A{number}" for number in range(10_000)}
+    mesh = started(routes=routes_of("10.0.0.2:6222"), pool_size=1, accounts=names)
+    with_dialed(mesh, 1, 1, pool="1")
+    effects = [
+        effect
+        for name in names
+        for effect in mesh.receive_update(1, info("NB", account=name, request="r"))
+    ]
+
+    assert len(tokens_of(effects, e.Wait)) == OWED_MAX
+    mesh.receive_closed(1, ClosedState.CLIENT_CLOSED)
+    assert not mesh._pins._owed
+
+
+def test_connections_of_one_server_are_bounded():
+    names = {f"A{number}" for number in range(10_000)}
+    mesh = started(pool_size=1, accounts=names)
+    for link, name in enumerate(["", *names], 1):
+        mesh.receive_opened(link, 0, "10.0.0.9", 40_000)
+        effects = mesh.receive_introduction(link, info("NB", pool="1", account=name))
+        if any(isinstance(effect, e.Dismiss) for effect in effects):
+            break
+
+    assert len(mesh.routes) == PEER_CONNECTIONS_MAX
+
+
+def test_an_account_that_is_known_only_after_a_reload_gets_its_connection_then():
+    known = ["$SYS"]
+    mesh = started(pool_size=1, accounts=known)
+    with_route(mesh)
+    mesh.receive_closed(1, ClosedState.CLIENT_CLOSED)
+    settings = MeshSettings(pool_size=1)
+    mesh.receive_opened(2, 0, "10.0.0.9", 40_000)
+    mesh.receive_introduction(2, info("NB", pool="1"))
+
+    assert not requests_of(mesh.receive_reload(settings, mesh.local, ("A",)))
+    known.append("A")
+    assert requests_of(mesh.receive_reload(settings, mesh.local, ("A",)))
+    assert not requests_of(mesh.receive_reload(settings, mesh.local, ("A",)))
+
+
+def requests_of(effects):
+    return [x for x in effects if isinstance(x, e.Gossip) and b"route_acc_add_reqid" in x.data]
+
+
+def test_the_connection_of_an_account_that_is_unpinned_on_the_way_becomes_no_route():
+    mesh = started(routes=routes_of("10.0.0.2:6222"), pool_size=1, pins=("A",))
+    with_dialed(mesh, 1, 1, pool="1")
+    (pinned,) = tokens_of(mesh.receive_answer(1))
+    mesh.receive_opened(2, pinned, "10.0.0.2", 6222)
+    mesh.receive_reload(mesh._settings, mesh.local, ())
+    mesh.receive_introduction(2, info("NB", pool="1"))
+
+    assert [route.link for route in mesh.routes] == [1]

@@ -8,8 +8,11 @@ clients are told of everybody.
 from __future__ import annotations
 
 import pytest
+from framework_route.route_manager import RouteManager
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+ACCOUNTS = ("$G", "$SYS", "A", "B")
 
 pytestmark = pytest.mark.sim
 
@@ -43,7 +46,22 @@ def places_at(server, other):
     if min(sizes) <= 0:
         return [(other.server_id, 0, "")]
     pool = [(other.server_id, index, "") for index in range(max(sizes))]
-    return [*pool, (other.server_id, 0, "$SYS")]
+    pinned = {"$SYS", *server.pins}
+    return [*pool, *((other.server_id, 0, account) for account in pinned)]
+
+
+def check_messages(network, servers) -> None:
+    """What is published anywhere reaches everybody once, in every account."""
+    for server in servers:
+        server.delivered.clear()
+    said = []
+    for server in servers:
+        for account in ACCOUNTS:
+            said.append(f"{server.host} {account}".encode())
+            server.publish(account, said[-1])
+    network.dispatcher.run_for(1.0)
+    for server in servers:
+        assert sorted(server.delivered) == sorted(said), server.host
 
 
 def routes_of(shape: str, number: int, count: int) -> tuple[str, ...]:
@@ -65,7 +83,43 @@ def routes_of(shape: str, number: int, count: int) -> tuple[str, ...]:
     return tuple(f"10.0.0.{other}" for other in chosen)
 
 
+KINDS = ("crash", "cut", "reset", "reset", "reset all", "pool", "pool", "pins", "fail")
+POOL_SIZES = (3, -1, 1, 5)
+PINS = ((), ("A",), ("A", "B"), ("B",))
+
 SHAPES = ("seed", "chain", "ring", "all", "all and self", "two seeds")
+
+
+def disturb(network, servers, kind, first, second, duration_s):  # noqa: PLR0917
+    """Let something happen to servers and connections."""
+    a, b = first % len(servers), second % len(servers)
+    if kind == "crash":
+        servers[a].crash()
+        network.dispatcher.run_for(duration_s)
+        servers[a] = servers[a].restarted().subscribe()
+    elif kind == "cut" and a != b:
+        network.cut(servers[a].host, servers[b].host)
+        network.dispatcher.run_for(duration_s)
+        network.cuts.clear()
+    elif kind == "reset" and network.pipes:
+        network.reset(network.pipes[first % len(network.pipes)])
+    elif kind == "reset all":
+        for pipe in network.pipes:
+            network.reset(pipe)
+
+
+def change(network, servers, kind, at, which, duration_s):  # noqa: PLR0917
+    """Let an operator do something, and time pass; pins are changed at one server after another."""
+    match kind:
+        case "pool":
+            servers[at].reload(pool_size=POOL_SIZES[which % len(POOL_SIZES)])
+        case "pins":
+            for server in servers:
+                server.reload(pins=PINS[which % len(PINS)])
+                network.dispatcher.run_for(duration_s / len(servers))
+        case "fail":
+            servers[at].manager.tell(RouteManager.Reported(0, "no report at all"))
+    network.dispatcher.run_for(duration_s)
 
 
 def run_mesh(network, count, shape, starts_s, *, faults=(), clusters=None, pools=(3,)):
@@ -73,21 +127,15 @@ def run_mesh(network, count, shape, starts_s, *, faults=(), clusters=None, pools
     for number in range(1, count + 1):
         cluster = clusters[number - 1] if clusters else "c1"
         pool_size = pools[number % len(pools)]
-        servers.append(network.add(number, routes_of(shape, number, count), cluster, pool_size))
+        server = network.add(number, routes_of(shape, number, count), cluster, pool_size)
+        servers.append(server.subscribe())
         network.dispatcher.run_for(starts_s[number - 1])
     for kind, first, second, duration_s in faults:
-        a, b = first % count, second % count
-        if kind == "crash":
-            servers[a].crash()
-            network.dispatcher.run_for(duration_s)
-            servers[a] = servers[a].restarted()
-        elif kind == "cut" and a != b:
-            network.cut(servers[a].host, servers[b].host)
-            network.dispatcher.run_for(duration_s)
-            network.cuts.clear()
-        elif kind == "reset" and network.pipes:
-            network.reset(network.pipes[first % len(network.pipes)])
-        network.dispatcher.run_for(second % 3)
+        if kind in {"pool", "pins", "fail"}:
+            change(network, servers, kind, first % count, second, duration_s)
+        else:
+            disturb(network, servers, kind, first, second, duration_s)
+            network.dispatcher.run_for(second % 3)
     network.dispatcher.run_for(120.0)
     return servers
 
@@ -100,7 +148,7 @@ def run_mesh(network, count, shape, starts_s, *, faults=(), clusters=None, pools
     starts_s=st.lists(st.sampled_from([0.0, 0.0, 0.005, 0.5, 3.0]), min_size=9, max_size=9),
     faults=st.lists(
         st.tuples(
-            st.sampled_from(["crash", "cut", "reset"]),
+            st.sampled_from(KINDS),
             st.integers(0, 100),
             st.integers(0, 100),
             st.sampled_from([0.0, 0.01, 1.0, 10.0, 60.0]),
@@ -113,7 +161,9 @@ def test_ends_in_a_full_mesh(  # noqa: PLR0917
     make_network, seed, count, shape, starts_s, faults, pools
 ):
     network = make_network(seed)
-    check_full_mesh(run_mesh(network, count, shape, starts_s, faults=faults, pools=pools))
+    servers = run_mesh(network, count, shape, starts_s, faults=faults, pools=pools)
+    check_full_mesh(servers)
+    check_messages(network, servers)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

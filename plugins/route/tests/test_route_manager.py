@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
+import bcrypt
 import pytest
+from framework_route.effect import CheckPassword
 from framework_route.introduction import own_client_urls, split_advertised
 from framework_route.limits import HANDSHAKES_MAX
+from framework_route.login import Login
+from framework_route.password_queue import PasswordQueue
 from framework_route.route_manager import RouteManager
 
 from framework.dataplane import Core
@@ -234,6 +239,83 @@ def test_a_manager_that_is_started_again_forms_the_mesh_anew(make_network):
     for server in servers:
         assert len({route.remote_id for route in server.described().values()}) == 2
         assert len(server.described()) == 8
+
+
+def test_a_manager_that_is_started_again_goes_by_the_configuration_of_the_last_reload(make_network):
+    network = make_network(3)
+    servers = [network.add(1, ()), network.add(2, ("10.0.0.1",))]
+    network.dispatcher.run_for(5.0)
+    for server in servers:
+        server.reload(pool_size=1, pins=("A",))
+    network.dispatcher.run_for(10.0)
+    servers[1].manager.tell(RouteManager.Reported(0, "no report at all"))
+    network.dispatcher.run_for(60.0)
+
+    for server in servers:
+        slots = {(it.slot.pool_index, it.slot.account) for it in server.described().values()}
+        assert slots == {(0, ""), (0, "$SYS"), (0, "A")}
+
+
+def test_plugins_hear_of_the_end_of_each_route_of_a_manager_that_fails(server, peer):
+    peer.send(connect() + info())
+    server.manager.tell(RouteManager.Reported(0, "no report at all"))
+    peer.run(1.0)
+
+    assert server.reports == [("opened", "raw 10.9.9.9"), ("Route Removed", "raw 10.9.9.9")]
+    assert not peer.is_open
+
+
+def test_a_connection_that_a_failing_manager_has_never_met_ends_when_it_speaks(
+    server, peer, monkeypatch
+):
+    with monkeypatch.context() as patch:
+        patch.setattr("framework_route.mesh.Mesh.receive_opened", lambda *_: 1 / 0)
+        second = RawPeer(server)
+    third = RawPeer(server)
+    second.send(connect())
+
+    assert not second.is_open
+    assert third.is_open
+
+
+def test_what_an_earlier_life_of_the_manager_dialed_is_not_taken_for_something_else(server):
+    tokens = server.manager._cell._kwargs["lasting"].tokens
+    before = next(tokens)
+    server.manager.tell(RouteManager.Reported(0, "no report at all"))
+    server.network.dispatcher.run_for(1.0)
+    server.reload(pool_size=2)
+    link = server.core.open(LinkKind.ROUTE, "10.9.9.9", 6222, accepted=False, token=before)
+    server.pump()
+    server.network.dispatcher.run_for(1.0)
+
+    assert link not in server.open_links()
+
+
+def test_passwords_are_checked_one_at_a_time_and_not_for_those_who_have_left():
+    queue = PasswordQueue()
+    checks = [CheckPassword("hash", f"password {number}") for number in range(4)]
+    for link, check in enumerate(checks):
+        queue.add(link, check)
+
+    assert queue.begin() == (0, checks[0])
+    assert queue.begin() is None
+    queue.forget(0)  # its check goes on
+    queue.forget(1)
+    assert queue.begin() is None
+    queue.end()
+    assert queue.begin() == (2, checks[2])
+
+
+def test_a_peer_that_is_known_by_the_hash_of_its_password_gets_in(make_network):
+    hashed = bcrypt.hashpw(b"s3cret", bcrypt.gensalt(4)).decode()
+    server = make_network(1).add(1, ())
+    config = server.route_config
+    server.route_config = replace(config, login=Login("route", hashed))
+    server.reload()
+    good, bad = RawPeer(server), RawPeer(server)
+
+    assert b"Authorization Violation" in bad.send(connect(**{"pass": "wrong"}))
+    assert b"PING" in good.send(connect() + info())
 
 
 def test_stopping_dials_nobody(make_network):

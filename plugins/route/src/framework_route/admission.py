@@ -36,6 +36,17 @@ class Refusal:
     """Dialing again would end the same way, until the peer is another one."""
 
 
+NOT_WANTED = Refusal(
+    ClosedState.ROUTE_REMOVED, "Account is pinned no more", Level.DEBUG, is_final=True
+)
+"""Of a connection for one account that was on its way during a reload."""
+
+
+TOO_MANY = Refusal(
+    ClosedState.MAX_CONNECTIONS_EXCEEDED, "maximum connections of one server exceeded"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a connection belongs."""
@@ -65,11 +76,11 @@ def find_place(connection: Connection, info: RouteInfo, rules: Rules) -> Place |
         info: What its server says.
         rules: Ours.
     """
-    refusal = _refuse(info, rules)
-    if refusal is not None:
-        return refusal
     terms = agree_on_pool(rules.pool_size, info)
     wanted = connection.targets[0].slot if connection.targets else None
+    refusal = _refuse(info, rules) or _refuse_late(connection, wanted, info, terms)
+    if refusal is not None:
+        return refusal
     account = (wanted.account if wanted else "") if connection.is_dialed else info.route_account
     if account:
         return _place_of_account(account, info, terms, rules)
@@ -108,6 +119,25 @@ def _refuse(info: RouteInfo, rules: Rules) -> Refusal | None:
         return _violation(f"Invalid route pool size: {theirs}, more than {POOL_SIZE_MAX}")
     if rules.is_strict and theirs != max(0, rules.pool_size):
         return _violation(f"Mismatch route pool size: {max(0, rules.pool_size)} vs {theirs}")
+    return None
+
+
+def _refuse_late(
+    connection: Connection, wanted: Slot | None, info: RouteInfo, terms: PoolTerms
+) -> Refusal | None:
+    """Return what is against a connection that began when one of the two was another one.
+
+    A further connection that meets another server, or one with a smaller pool, would be taken for
+    its first one, which is dialed anyway.
+    """
+    if wanted is not None:
+        is_past = not wanted.account and wanted.pool_index >= terms.size
+        if is_past or wanted.remote_id != info.server_id:
+            text = f'"{info.server_name}" has no such place any more'
+            return Refusal(ClosedState.DUPLICATE_ROUTE, text, Level.DEBUG, is_final=True)
+    if not connection.is_dialed and info.pool_shared and info.route_pool_agreed != terms.size:
+        text = f"Pool size has changed meanwhile: {terms.size}, not {info.route_pool_agreed}"
+        return Refusal(ClosedState.ROUTE_REMOVED, text, Level.DEBUG)
     return None
 
 

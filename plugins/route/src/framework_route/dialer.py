@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import count
 from typing import TYPE_CHECKING
 
 from framework_route.effect import Dial, Level, Noted, Wait
@@ -18,7 +17,7 @@ from framework_route.limits import (
 from framework_route.peer import Target
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from framework_route.effect import MeshEffect
     from framework_route.peer import Slot
@@ -38,15 +37,16 @@ class Dialer:
     Args:
         retries: `connect_retries`: further attempts, each a second after the last; at least 0.
         has_backoff: Double the delay between attempts.
+        tokens: Numbers that nobody has had yet.
     """
 
     __slots__ = ("_has_backoff", "_places", "_retries", "_targets", "_tokens")
 
-    def __init__(self, *, retries: int, has_backoff: bool) -> None:
+    def __init__(self, *, retries: int, has_backoff: bool, tokens: Iterator[int]) -> None:
         self._targets: dict[int, Target] = {}
         self._places: dict[Slot, int] = {}
         self.configure(retries=retries, has_backoff=has_backoff)
-        self._tokens = count(1)
+        self._tokens = tokens
 
     def configure(self, *, retries: int, has_backoff: bool) -> None:
         """Dial like that from now on; arguments as those of the class."""

@@ -149,12 +149,10 @@ class Outdated:
     """Tell the mesh that the connection cannot follow a reload, and is to be renewed."""
 
 
-Report: TypeAlias = Claim | Introduce | Update | Answered | Compressed | Outdated
+Report: TypeAlias = Claim | Introduce | Update | Answered | Compressed | Outdated | CheckPassword
 """What a connection cannot decide alone, or others want to know."""
 
-ConnectionEffect: TypeAlias = (
-    Noted | Send | Resume | Encode | Register | Close | ArmTimer | CheckPassword | Report
-)
+ConnectionEffect: TypeAlias = Noted | Send | Resume | Encode | Register | Close | ArmTimer | Report
 
 # -- of the mesh, performed by the RouteManager ----------------------------------------------------
 

@@ -89,7 +89,7 @@ def greeting(local: RouteInfo, url: RouteUrl) -> bytes:
 
 
 def introduction(
-    local: RouteInfo, choice: Choice, *, pool_index: int = 0, account: str = ""
+    local: RouteInfo, choice: Choice, *, pool_index: int = 0, pool_size: int = 0, account: str = ""
 ) -> bytes:
     """Return the INFO of this server for one connection.
 
@@ -97,12 +97,14 @@ def introduction(
         local: What all connections are told.
         choice: Its compression.
         pool_index: Its place in the pool; 0-based.
+        pool_size: What the pool comes to with this peer.
         account: The only one that it carries; empty: those of its place.
     """
     told = replace(
         local,
         compression=choice.compression,
         codec=choice.codec_name,
+        route_pool_agreed=pool_size,
         route_pool_idx=pool_index,
         route_account=account,
     )
@@ -111,7 +113,9 @@ def introduction(
 
 def gossip(info: RouteInfo, account: str) -> bytes:
     """Return the line that tells one server of another, or of its connection for one account."""
-    told = replace(info, gossip_mode=0, route_pool_idx=0, route_account=account)
+    told = replace(
+        info, gossip_mode=0, route_pool_agreed=0, route_pool_idx=0, route_account=account
+    )
     return info_line(build_document(told))
 
 

@@ -28,6 +28,12 @@ PIN_CONFIRMATION_S = 2.0
 
 POOL_SIZE_MAX = 256
 """Connections of one pool; a peer that announces more is refused, since we would open as many."""
+OWED_MAX = 256
+"""Connections for single accounts that we open because one server asks for them."""
+PEER_CONNECTIONS_MAX = 1_280
+"""Connections of one server: a pool, and 1,024 accounts that have one of their own."""
+REPEAT_INTERVAL_S = 1.0
+"""Between two times that a server is told all interest, since it has changed what it exports."""
 HANDSHAKES_MAX = 512
 """Accepted connections that have not become routes yet; further ones are closed."""
 GOSSIPED_MAX = 1_024

@@ -167,15 +167,16 @@ class ConnectionMachine:
             return self._go_on(is_admitted=login.admits_certificate(certificate))
         if not login.is_hashed:
             return self._go_on(is_admitted=login.admits(connect.user, connect.password))
+        if not login.admits(connect.user, login.password):
+            return self._go_on(is_admitted=False)  # who does not know the user costs no check
         self._phase = _Phase.CHECKED
         return [CheckPassword(login.password, connect.password)]
 
     def receive_password_checked(self, *, is_right: bool) -> Sequence[ConnectionEffect]:
-        """Take what came of a password against its hash; the user must be right as well."""
+        """Take what came of a password against its hash."""
         if self._phase is not _Phase.CHECKED or self._connect is None:
             return []
-        is_user = self._login.admits(self._connect.user, self._login.password)
-        return self._go_on(is_admitted=is_right and is_user)
+        return self._go_on(is_admitted=is_right)
 
     def _go_on(self, *, is_admitted: bool) -> Sequence[ConnectionEffect]:
         connect, self._connect = self._connect, None
@@ -271,7 +272,11 @@ class ConnectionMachine:
         effects: list[ConnectionEffect] = [Noted(Level.DEBUG, event, fields)]
         if self._url is not None:
             line = introduction(
-                local, self._choice, pool_index=seat.pool_index, account=seat.account
+                local,
+                self._choice,
+                pool_index=seat.pool_index,
+                pool_size=seat.assigned_size if self._remote.pool_shared else 0,
+                account=seat.account,
             )
             effects.append(Send(line))
         traces = self._remote.proto >= TRACE_PROTOCOL

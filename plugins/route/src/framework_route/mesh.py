@@ -21,7 +21,15 @@ from typing import TYPE_CHECKING
 from framework.wire.closed_state import ClosedState
 from framework.wire.document import build_document
 from framework.wire.info import info_line
-from framework_route.admission import NO_DEDICATED_ROUTE, Refusal, Rules, find_place, gives_way
+from framework_route.admission import (
+    NO_DEDICATED_ROUTE,
+    NOT_WANTED,
+    TOO_MANY,
+    Refusal,
+    Rules,
+    find_place,
+    gives_way,
+)
 from framework_route.cluster_name import agree_on_cluster
 from framework_route.dialer import Dialer
 from framework_route.effect import (
@@ -46,7 +54,9 @@ from framework_route.info import route_url
 from framework_route.limits import (
     GOSSIPED_MAX,
     HANDSHAKES_MAX,
+    PEER_CONNECTIONS_MAX,
     PIN_CONFIRMATION_S,
+    REPEAT_INTERVAL_S,
     SETTLED_S,
 )
 from framework_route.peer import Connection, Slot
@@ -62,7 +72,7 @@ if TYPE_CHECKING:
     from framework.wire.info import RouteInfo
     from framework_route.admission import Place
     from framework_route.effect import MeshEffect
-    from framework_route.peer import Target
+    from framework_route.peer import Peer, Target
     from framework_route.url import RouteUrl
 
 _OTHER_CLUSTER = 'Rejecting connection, cluster name "{theirs}" does not match "{ours}"'
@@ -94,16 +104,24 @@ class Mesh:
         local: How this server introduces itself; `connect_urls` empty when not advertised.
         settings: See there.
         accounts: The names of those that are known here, at the moment of asking.
+        tokens: Numbers that nobody has had yet, so that no late answer is taken for another.
     """
 
     def __init__(
-        self, *, local: RouteInfo, settings: MeshSettings, accounts: Container[str]
+        self,
+        *,
+        local: RouteInfo,
+        settings: MeshSettings,
+        accounts: Container[str],
+        tokens: Iterator[int],
     ) -> None:
         self._local = local
         self._settings = settings
         self._accounts = accounts
         self._dialer = Dialer(
-            retries=settings.connect_retries, has_backoff=settings.has_connect_backoff
+            retries=settings.connect_retries,
+            has_backoff=settings.has_connect_backoff,
+            tokens=tokens,
         )
         self._registry = Registry()
         self._pins = Pins(accounts)
@@ -251,24 +269,39 @@ class Mesh:
         """Take what has changed at the server of a route."""
         peer = self._registry.peer(connection.remote_id)
         assert peer is not None
+        effects: list[MeshEffect] = []
         if info.export != peer.info.export or info.import_ != peer.info.import_:
             peer.info = replace(peer.info, import_=info.import_, export=info.export)
             for each in peer.connections.values():
                 each.info = each.info and replace(
                     each.info, import_=info.import_, export=info.export
                 )
-            return [RepeatInterest(each.link) for each in peer.connections.values()]
+            effects += self._repeat(peer)
         if info.ldm:
             peer.connect_urls = ()
-            return self._announce()
-        if info.cluster:
-            settled = self._settle_cluster(
-                info.server_id, info.cluster, is_dynamic=info.cluster_dynamic
-            )
-            return (
-                self._reject_cluster(connection.link, info.cluster) if settled is None else settled
-            )
-        return []
+            effects += self._announce()
+        if not info.cluster:
+            return effects
+        settled = self._settle_cluster(
+            info.server_id, info.cluster, is_dynamic=info.cluster_dynamic
+        )
+        if settled is None:
+            settled = self._reject_cluster(connection.link, info.cluster)
+        return [*effects, *settled]
+
+    def _repeat(self, peer: Peer) -> Sequence[MeshEffect]:
+        """Tell a peer all interest once more, but not whenever it likes."""
+        if peer.repeating:
+            peer.is_repeat_due = True
+            return []
+        peer.repeating = self._dialer.next_token()
+        repeated = [RepeatInterest(each.link) for each in peer.connections.values()]
+        return [*repeated, Wait(peer.repeating, REPEAT_INTERVAL_S)]
+
+    def _receive_repeated(self, peer: Peer) -> Sequence[MeshEffect]:
+        """Go on after the pause that follows each repetition."""
+        is_due, peer.repeating, peer.is_repeat_due = peer.is_repeat_due, 0, False
+        return self._repeat(peer) if is_due else []
 
     def receive_closed(self, link: LinkId, reason: ClosedState) -> Sequence[MeshEffect]:
         """Free the place of a connection, and dial its server again if that is up to us."""
@@ -305,16 +338,21 @@ class Mesh:
             return [Pin(self._pins.accounts)]
         if (late := self._pins.receive_timer(token)) is not None:
             return self._dial_pinned(late)
-        target_due = self._dialer.find(token)
-        if target_due is None or self._is_stopping:
+        for peer in self._registry.peers:
+            if peer.repeating == token:
+                return self._receive_repeated(peer)
+        due = self._dialer.find(token)
+        return [] if due is None or self._is_stopping else self._dial_due(due)
+
+    def _dial_due(self, target: Target) -> Sequence[MeshEffect]:
+        """Dial a target that has waited long enough, if it is wanted still."""
+        if self._registry.holder(target.place) is not None:
+            self._dialer.take(target.token)
+            return self._yield_to_route(target)
+        if self._is_idle(target):
+            self._dialer.take(target.token)
             return []
-        if self._registry.holder(target_due.place) is not None:
-            self._dialer.take(token)
-            return self._yield_to_route(target_due)
-        if self._is_idle(target_due):
-            self._dialer.take(token)
-            return []
-        return self._dialer.dial(target_due)
+        return self._dialer.dial(target)
 
     def receive_reload(
         self, settings: MeshSettings, local: RouteInfo, pinned: tuple[str, ...]
@@ -389,6 +427,11 @@ class Mesh:
         place = find_place(connection, info, rules)
         if isinstance(place, Refusal):
             return self._refuse(connection, place)
+        if connection.is_dialed and place.slot.account and not self._pins.is_wanted(place.slot):
+            return self._refuse(connection, NOT_WANTED)
+        known = self._registry.peer(place.slot.remote_id)
+        if known is not None and len(known.connections) >= PEER_CONNECTIONS_MAX:
+            return self._refuse(connection, TOO_MANY)
         existing = self._registry.holder(place.slot)
         if existing is None:
             return self._register(connection, info, place)
@@ -422,7 +465,9 @@ class Mesh:
     def _attach(self, connection: Connection, target: Target) -> None:
         """Remember a further URL that leads to the server of a route."""
         if target.is_explicit or not connection.targets:
-            connection.targets = [t for t in connection.targets if t.is_explicit]
+            connection.targets = [
+                t for t in connection.targets if t.is_explicit and t.url != target.url
+            ]
             connection.targets.append(target)
 
     def _register(
@@ -466,7 +511,14 @@ class Mesh:
 
     def _release(self, connection: Connection) -> Sequence[MeshEffect]:
         """Free the place of a connection that ends."""
-        return [] if self._registry.release(connection) is None else self._announce()
+        return self._announce() if self._release_quietly(connection) else []
+
+    def _release_quietly(self, connection: Connection) -> bool:
+        """Free a place that is soon to be taken again; False: there was none."""
+        peer = self._registry.release(connection)
+        if peer is not None and not peer.connections:
+            self._pins.forget_peer(connection.remote_id)
+        return peer is not None
 
     # -- the other connections of a server --------------------------------------------------------
 
@@ -529,7 +581,7 @@ class Mesh:
         if first is None or not is_ours_to_dial:
             return [answer]
         slot = self._pins.owe(connection, info)
-        return [answer, *self._dial_further(first, slot, is_soon=True)]
+        return [answer, *(self._dial_further(first, slot, is_soon=True) if slot else ())]
 
     def _keep_pinned(self, slot: Slot) -> Sequence[MeshEffect]:
         """Dial for an account that is pinned here and not any more at a peer, which lets us."""
@@ -560,6 +612,7 @@ class Mesh:
             if connection.slot and connection.slot.account in removed:
                 connection.targets = []
                 effects.append(Dismiss(connection.link, ClosedState.ROUTE_REMOVED))
+                effects += self._release(connection)
         for target in self._dialer.targets:
             if self._is_idle(target):
                 self._dialer.take(target.token)
@@ -571,7 +624,7 @@ class Mesh:
         for connection in connections:
             connection.is_hurried = True
             effects.append(Dismiss(connection.link, ClosedState.ROUTE_REMOVED))
-            self._registry.release(connection)
+            self._release_quietly(connection)
         return effects
 
     # -- gossip -----------------------------------------------------------------------------------
@@ -650,7 +703,10 @@ class Mesh:
         if self._is_idle(target):
             self._dialer.take(target.token)
             return []
-        return self._dialer.dial_soon(target) if is_hurried else self._dialer.redial(target)
+        if not is_hurried or target.refusals:  # else a peer could keep us at it
+            return self._dialer.redial(target)
+        target.refusals += 1
+        return self._dialer.dial_soon(target)
 
     def _is_idle(self, target: Target) -> bool:
         """Tell whether a further connection is not wanted: its server has gone, or has no place."""

@@ -101,6 +101,10 @@ class Peer:
     connections: dict[Slot, Connection] = field(default_factory=dict)
     connect_urls: tuple[str, ...] = ()
     """Where clients reach it, as long as they may be sent there."""
+    repeating: int = 0
+    """Token of the pause after it was told all interest once more; 0: there is none."""
+    is_repeat_due: bool = False
+    """It has asked for that again during the pause."""
 
     @property
     def main(self) -> Connection:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from framework.wire.document import build_document
 from framework.wire.info import RouteInfo, info_line
 from framework_route.effect import Gossip, Level, Noted, Wait
-from framework_route.limits import PIN_CONFIRMATION_S
+from framework_route.limits import OWED_MAX, PIN_CONFIRMATION_S
 from framework_route.peer import Slot
 from framework_route.pool import pool_index_of
 
@@ -44,6 +44,8 @@ class Pins:
 
     def __init__(self, known: Container[str]) -> None:
         self._accounts: tuple[str, ...] = ()
+        self._wanted: tuple[str, ...] = ()
+        """Of them, those that were known when the list came."""
         self._known = known
         self._announced: dict[int, _Announced] = {}
         self._owed: dict[Slot, None] = {}
@@ -69,21 +71,33 @@ class Pins:
         answer = info_line(build_document(replace(info, route_account="")))
         return Gossip(connection.link, answer)
 
-    def owe(self, connection: Connection, info: RouteInfo) -> Slot:
-        """Return the place of an account that a peer waits for us to dial, while it lets us."""
+    def owe(self, connection: Connection, info: RouteInfo) -> Slot | None:
+        """Return the place of an account that a peer waits for us to dial, while it lets us.
+
+        None: it has asked for too many.
+        """
         slot = Slot(connection.remote_id, account=info.route_account)
+        if sum(owed.remote_id == slot.remote_id for owed in self._owed) >= OWED_MAX:
+            return None
         self._owed[slot] = None
         return slot
 
+    def forget_peer(self, remote_id: str) -> None:
+        """Owe a server nothing that has gone."""
+        for slot in [slot for slot in self._owed if slot.remote_id == remote_id]:
+            del self._owed[slot]
+
     def forget(self, connection: Connection) -> None:
-        """Owe a peer nothing that has refused the connection of an account, or has gone."""
+        """Owe a peer nothing that has refused the connection of an account."""
         for target in connection.targets:
             self._owed.pop(target.place, None)
 
     def replace(self, accounts: tuple[str, ...]) -> tuple[Sequence[str], Sequence[str]]:
         """Follow another list; return the accounts that came, and those that went."""
-        before, self._accounts = self._accounts, accounts
-        added = [account for account in self.wanted() if account not in before]
+        before, wanted_before = self._accounts, self._wanted
+        self._accounts = accounts
+        self._wanted = tuple(self.wanted())
+        added = [account for account in self._wanted if account not in wanted_before]
         return added, [account for account in before if account not in accounts]
 
     def announce(self, peer: Peer, account: str, token: int) -> Sequence[MeshEffect]:

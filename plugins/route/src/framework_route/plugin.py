@@ -14,7 +14,7 @@ from framework_route.introduction import introduce, route_info
 from framework_route.modes import MODES
 from framework_route.monitor import ROUTEZ_OPTIONS, answer_routez, answer_standing
 from framework_route.options import cluster_section
-from framework_route.route_manager import ROUTE_MANAGER, Gate, RouteManager
+from framework_route.route_manager import ROUTE_MANAGER, Lasting, RouteManager
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -56,8 +56,8 @@ def framework_components(server: ServerContext) -> Iterable[ComponentSpec]:
 def _route_manager(
     server: ServerContext, *, config: RouteConfig
 ) -> tuple[type[RouteManager], Mapping[str, object]]:
-    local = introduce(server, config)
-    return RouteManager, {"server": server, "config": config, "local": local, "gate": Gate()}
+    lasting = Lasting(config, introduce(server, config))
+    return RouteManager, {"server": server, "lasting": lasting}
 
 
 @hookimpl

@@ -26,7 +26,6 @@ from framework_route.effect import (
     Send,
     Update,
 )
-from framework_route.hashing import matches
 from framework_route.log import write_note
 
 if TYPE_CHECKING:
@@ -52,6 +51,8 @@ class PoolConnection(Component):
         link: The connection.
         machine: Decides; new.
         report: Takes what the mesh must decide or know.
+        permissions: Returns the number of the table that says at the moment which subjects cross
+            routes; 0: all.
         log: Names the connection in each line.
     """
 
@@ -66,8 +67,6 @@ class PoolConnection(Component):
         seat: Seat
         local: RouteInfo
         """How this server introduces itself at the moment."""
-        permissions: int
-        """Number of the table that says which subjects cross routes; 0: all."""
 
     @dataclass(frozen=True, slots=True)
     class Dismissed:
@@ -90,10 +89,10 @@ class PoolConnection(Component):
         compression: Compression
 
     @dataclass(frozen=True, slots=True)
-    class _PasswordChecked:
-        """Whether a password was right, or what its check has raised."""
+    class PasswordChecked:
+        """Whether the password of the peer was right."""
 
-        outcome: object
+        is_right: bool
 
     @dataclass(frozen=True, slots=True)
     class _TimedOut:
@@ -106,6 +105,7 @@ class PoolConnection(Component):
         link: LinkId,
         machine: ConnectionMachine,
         report: Callable[[Report], None],
+        permissions: Callable[[], int],
         log: FilteringBoundLogger,
     ) -> None:
         super().__init__()
@@ -115,7 +115,7 @@ class PoolConnection(Component):
         self._machine = machine
         self._report = report
         self._log = log
-        self._permissions = 0
+        self._permissions = permissions
 
     @override
     def on_start(self) -> None:
@@ -134,8 +134,7 @@ class PoolConnection(Component):
                     self._receive_event(event)
             case PoolConnection.ClaimAccepted():
                 self._perform(self._machine.receive_claim_accepted())
-            case PoolConnection.Admitted(seat, local, permissions):
-                self._permissions = permissions
+            case PoolConnection.Admitted(seat, local):
                 self._perform(self._machine.receive_admitted(seat, local))
             case PoolConnection.Dismissed(reason, text):
                 self._perform(self._machine.receive_dismissed(reason, text))
@@ -143,8 +142,7 @@ class PoolConnection(Component):
                 self._perform(self._machine.receive_reload(compression))
             case PoolConnection.Tell(data):
                 self._plane.send(self._link, data)
-            case PoolConnection._PasswordChecked(outcome):
-                is_right = outcome is True
+            case PoolConnection.PasswordChecked(is_right):
                 self._perform(self._machine.receive_password_checked(is_right=is_right))
             case PoolConnection._TimedOut():
                 self._perform(self._machine.receive_timeout())
@@ -171,10 +169,9 @@ class PoolConnection(Component):
                     write_note(self._log, effect)
                 case ArmTimer(delay_s):
                     self.tell_later(delay_s, PoolConnection._TimedOut())
-                case CheckPassword(hashed, password):
-                    answer = PoolConnection._PasswordChecked
-                    self.run_blocking(matches, hashed, password, answer=answer)
                 case Claim() | Introduce() | Update() | Answered() | Compressed() | Outdated():
+                    self._report(effect)
+                case CheckPassword():
                     self._report(effect)
                 case _:
                     self._perform_on_link(effect)
@@ -226,5 +223,5 @@ class PoolConnection(Component):
             account_omitted=bool(accounts),
             headers=effect.headers,
             traces=effect.traces,
-            permissions=self._permissions,
+            permissions=self._permissions(),
         )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING
 
 from typing_extensions import override
@@ -29,6 +30,7 @@ from framework_route.effect import (
     AcceptClaim,
     Admit,
     Answered,
+    CheckPassword,
     Claim,
     ClientUrlsChanged,
     ClusterNameChanged,
@@ -53,15 +55,18 @@ from framework_route.effective import (
     pinned_accounts,
     set_times,
 )
+from framework_route.hashing import matches
 from framework_route.limits import DIAL_TIMEOUT_S
 from framework_route.log import write_note
 from framework_route.machine import ConnectionMachine
 from framework_route.mesh import Mesh
+from framework_route.password_queue import PasswordQueue
 from framework_route.pool_connection import PoolConnection
 from framework_route.url import join_host_port
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+    from types import TracebackType
 
     from structlog.typing import FilteringBoundLogger
 
@@ -77,10 +82,19 @@ ROUTE_MANAGER = "route_manager"
 
 
 @dataclass(slots=True)
-class Gate:
-    """Whether other servers may be dialed."""
+class Lasting:
+    """What outlives a restart of the manager."""
 
-    is_open: bool = False
+    config: RouteConfig
+    """In force."""
+    local: RouteInfo
+    """How the server introduces itself to others at the moment."""
+    is_dialing: bool = False
+    """The server listens, so others may be dialed."""
+    permissions: int = 0
+    """Number of the table that says which subjects cross routes; 0: all."""
+    tokens: Iterator[int] = field(default_factory=partial(count, 1))
+    """Numbers of dials: what an earlier life has begun is not taken for something else."""
 
 
 @dataclass(slots=True)
@@ -111,9 +125,7 @@ class RouteManager(Component):
 
     Args:
         server: The server whose routes these are.
-        config: Its `cluster` block.
-        local: How it introduces itself to other servers.
-        gate: Closed until the server listens; outlives a restart of this actor.
+        lasting: What was before, if this actor is started again.
     """
 
     @dataclass(frozen=True, slots=True)
@@ -148,31 +160,56 @@ class RouteManager(Component):
         """Asked; the answer is a `Standing`."""
 
     @dataclass(frozen=True, slots=True)
+    class _PasswordChecked:
+        """Whether a password was right, or what its check has raised."""
+
+        link: LinkId
+        outcome: object
+
+    @dataclass(frozen=True, slots=True)
     class _WaitOver:
         """The time of a `Wait` has passed."""
 
         token: int
 
-    def __init__(
-        self, *, server: ServerContext, config: RouteConfig, local: RouteInfo, gate: Gate
-    ) -> None:
+    def __init__(self, *, server: ServerContext, lasting: Lasting) -> None:
         super().__init__()
         self._server = server
-        self._config = config
-        name = server.cluster_name  # another one than at first if this actor was started again
-        is_dynamic = local.cluster_dynamic and name == local.cluster
-        local = replace(local, cluster=name, cluster_dynamic=is_dynamic)
-        self._mesh = Mesh(local=local, settings=config.mesh, accounts=_Known(server))
-        self._compression = compression_of(server, config)
-        self._permissions = permission_table(server, config)
-        set_times(server, config)
-        self._gate = gate
+        self._lasting = lasting
+        self._mesh = Mesh(
+            local=lasting.local,
+            settings=lasting.config.mesh,
+            accounts=_Known(server),
+            tokens=lasting.tokens,
+        )
+        self._compression = compression_of(server, lasting.config)
+        self._passwords = PasswordQueue()
         self._links: dict[LinkId, _Link] = {}
 
     @override
     def on_start(self) -> None:
-        if self._gate.is_open:
-            self._perform(self._mesh.start(pinned_accounts(self._server, self._config)))
+        set_times(self._server, self._lasting.config)
+        self._follow_permissions()
+        if self._lasting.is_dialing:
+            self._perform([ClientUrlsChanged(self._lasting.local.connect_urls)])
+            self._start_mesh()
+
+    @override
+    def on_failure(
+        self,
+        exception_type: type[BaseException] | None,
+        exception_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        # The next life knows nothing of these links, so they end with this one.
+        for link, known in self._links.items():
+            self._server.plane.close(link, ClosedState.ROUTE_REMOVED)
+            if known.reported is not None and known.closed is None:
+                self._server.report_closed(known.reported, ClosedState.ROUTE_REMOVED)
+
+    def _start_mesh(self) -> None:
+        pinned = pinned_accounts(self._server, self._lasting.config)
+        self._perform(self._mesh.start(pinned))
 
     @override
     def on_child_stopped(self, child: ActorRef[PoolConnection]) -> None:
@@ -197,6 +234,10 @@ class RouteManager(Component):
                 self._perform(self._mesh.receive_dial_failed(token, error))
             case RouteManager._WaitOver(token):
                 self._perform(self._mesh.receive_timer(token))
+            case RouteManager._PasswordChecked(link, outcome):
+                self._passwords.end()
+                self._tell(link, PoolConnection.PasswordChecked(outcome is True))
+                self._check_password()
             case RouteManager.Describe():
                 return self._mesh.standing
             case (
@@ -214,13 +255,14 @@ class RouteManager(Component):
         """Do what the life of the server asks for."""
         match order:
             case RouteManager.Start():
-                self._gate.is_open = True
-                self._perform(self._mesh.start(pinned_accounts(self._server, self._config)))
+                self._lasting.is_dialing = True
+                self._start_mesh()
             case RouteManager.BeginLameDuck():
                 self._perform(self._mesh.begin_lame_duck())
             case RouteManager.Reload(config, local):
                 self._reload(config, local)
             case RouteManager.Stop():
+                self._lasting.is_dialing = False
                 self._mesh.stop()
 
     def _receive_event(self, event: Event) -> None:
@@ -230,6 +272,9 @@ class RouteManager(Component):
                 self._perform(self._mesh.receive_opened(link, event.token, host, port))
             case Closed(link=link):
                 self._receive_closed(event)
+            case Greeting(link=link) if link not in self._links:
+                # It was opened when this actor failed, and nobody leads it any further.
+                self._server.plane.close(link, ClosedState.ROUTE_REMOVED)
             case Greeting(link=link) | ErrReceived(link=link) | PongReceived(link=link):
                 self._tell(link, LinkEvents((event,)))
             case Traced(link=link) if link in self._links:
@@ -242,6 +287,7 @@ class RouteManager(Component):
         if known is None:
             return
         known.closed = event
+        self._passwords.forget(event.link)
         if known.reported is not None:
             self._server.report_closed(known.reported, event.reason)
         if known.actor is None:
@@ -281,22 +327,34 @@ class RouteManager(Component):
                 return self._mesh.receive_update(link, info)
             case Answered():
                 return self._mesh.receive_answer(link)
-            case Compressed(shown):
-                connection = self._mesh.find(link)
-                if connection is not None:
-                    connection.compression = shown
-                return []
             case Outdated():
                 return self._mesh.renew([link])
+            case Compressed() | CheckPassword():
+                self._take_note(link, report)
+                return []
+
+    def _take_note(self, link: LinkId, report: Compressed | CheckPassword) -> None:
+        connection = self._mesh.find(link)
+        if connection is None:
+            return
+        match report:
+            case Compressed(shown):
+                connection.compression = shown
+            case CheckPassword():
+                self._passwords.add(link, report)
+                self._check_password()
+
+    def _check_password(self) -> None:
+        """Let a thread check the next password that waits, unless it checks one."""
+        begun = self._passwords.begin()
+        if begun is not None:
+            link, check = begun
+            answer = partial(RouteManager._PasswordChecked, link)
+            self.run_blocking(matches, check.hashed, check.password, answer=answer)
 
     def _reload(self, config: RouteConfig, local: RouteInfo) -> None:
-        before, self._config = self._config, config
-        if config.permissions != before.permissions:
-            unused = self._permissions
-            self._permissions = permission_table(self._server, config)
-            self._server.plane.set_route_permissions(self._permissions)
-            if unused:
-                self._server.plane.drop_permissions(unused)
+        before, self._lasting.config = self._lasting.config, config
+        self._follow_permissions()
         set_times(self._server, config)
         cluster = self._mesh.local
         local = replace(
@@ -312,6 +370,15 @@ class RouteManager(Component):
             for link in tuple(self._links):
                 self._tell(link, PoolConnection.Reloaded(self._compression))
 
+    def _follow_permissions(self) -> None:
+        """Let those subjects cross routes that are configured now."""
+        plane, before = self._server.plane, self._lasting.permissions
+        self._lasting.permissions = permission_table(self._server, self._lasting.config)
+        if self._lasting.permissions != before:
+            plane.set_route_permissions(self._lasting.permissions)
+        if before:
+            plane.drop_permissions(before)
+
     def _perform(self, effects: Sequence[MeshEffect]) -> None:
         for effect in effects:
             match effect:
@@ -321,7 +388,7 @@ class RouteManager(Component):
                     write_note(self._log_of(link), effect)
                 case Dial(token, url):
                     kind = LinkKind.ROUTE
-                    name = self._config.tls_name if url.is_address else ""
+                    name = self._lasting.config.tls_name if url.is_address else ""
                     self._server.dial(
                         url.host, url.port, kind, token, DIAL_TIMEOUT_S, tls_name=name
                     )
@@ -348,7 +415,7 @@ class RouteManager(Component):
             case AcceptClaim(link):
                 self._tell(link, PoolConnection.ClaimAccepted())
             case Admit(link, seat, local):
-                self._tell(link, PoolConnection.Admitted(seat, local, self._permissions))
+                self._tell(link, PoolConnection.Admitted(seat, local))
                 self._report_opened(link)
             case RepeatInterest(link):
                 self._server.plane.repeat_interest(link)
@@ -366,12 +433,13 @@ class RouteManager(Component):
             link=effect.link,
             machine=ConnectionMachine(
                 local=effect.local,
-                login=self._config.login,
+                login=self._lasting.config.login,
                 compression=self._compression,
                 url=effect.url,
                 account=effect.account,
             ),
             report=partial(self._take_report, effect.link),
+            permissions=lambda: self._lasting.permissions,
             log=self._log_of(effect.link),
         )
 
@@ -385,6 +453,7 @@ class RouteManager(Component):
             self._server.plane.close(link, reason, f"-ERR '{text}'\r\n".encode() if text else b"")
 
     def _set_info(self, local: RouteInfo) -> None:
+        self._lasting.local = local
         self._server.plane.set_info(LinkKind.ROUTE, build_document(local))
 
     def _tell(self, link: LinkId, message: object) -> None:
