@@ -158,7 +158,7 @@ class ServerContext(Protocol):
         on by itself. One whose peer, or codec, fails is closed with `ClosedState.READ_ERROR`.
 
         Args:
-            link: Parked; encoded once at most.
+            link: To another server; parked; encoded once at most.
             codec: As agreed with the peer.
         """
         ...

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from framework.server.coding.coded import Coded
 from framework.server.pump import Pump, log_of
-from framework.spec import Closed, ClosedState
+from framework.spec import Closed, ClosedState, LinkKind, Opened
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,6 +36,8 @@ class CodingDesk:
     def __init__(self, plane: ServerPlane, *, log: FilteringBoundLogger) -> None:
         self._plane = plane
         self._log = log
+        self._open: set[LinkId] = set()
+        """Links to other servers; nothing is wanted of one that has ended."""
         self._wanted: dict[LinkId, Codec] = {}
         """Links whose socket is awaited."""
         self._sessions: dict[LinkId, Session] = {}
@@ -56,6 +58,8 @@ class CodingDesk:
     def encode(self, link: LinkId, codec: Codec) -> None:
         """Encode what a parked link says from now on, and decode what it has not yet read."""
         assert link not in self._sessions
+        if link not in self._open:
+            return  # its owner has not yet heard of the end
         self._wanted[link] = codec
         self._plane.detach(link)
 
@@ -81,8 +85,11 @@ class CodingDesk:
 
     def receive(self, event: Event) -> None:
         """Let go of links that have ended, whoever owns them."""
+        if isinstance(event, Opened) and event.kind is not LinkKind.CLIENT:
+            self._open.add(event.link)
         if not isinstance(event, Closed):
             return
+        self._open.discard(event.link)
         self._wanted.pop(event.link, None)
         session = self._sessions.pop(event.link, None)
         if session is not None and self._pump:

@@ -338,3 +338,14 @@ async def test_a_server_that_stops_in_the_middle_of_it_all_leaves_nothing():
             one.dial(other)
             await peer_of(other, frame(SECOND_INFO))
             await other.client()
+
+
+@run
+async def test_nothing_is_kept_for_a_link_whose_end_its_owner_has_not_yet_heard_of():
+    async with homes(1) as (home,):
+        _, writer = await home.connect(LinkKind.ROUTE)
+        writer.close()
+        closed = await asyncio.wait_for(home.closed.get(), WAIT_S)
+        home.desk.encode(closed.link, DEFLATE)
+
+        assert not home.desk._wanted
