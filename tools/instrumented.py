@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PLACES = ("framework", "plugins", "pyproject.toml", "tests", "tools")
+PLACES = ("conftest.py", "framework", "plugins", "pyproject.toml", "tests", "tools")
 
 
 def build(folder: Path, flags: str) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from framework.dataplane import PlaneLimits
+from framework.dataplane import PlaneLimits, Traced
 from framework.dataplane.permissions import Permissions, SubjectRules
 from framework.tests.dataplane.conftest import Peer, Talk
 
@@ -158,3 +158,27 @@ def test_a_run_obeys_the_permissions_of_its_route(talk: Talk) -> None:
         heard.append(route.heard())
 
     assert [said(b"RMSG $G a.c 4"), b"", said(b"RMSG $G a.c 4")] == heard
+
+
+def test_what_this_server_repeats_obeys_new_permissions_and_is_traced(talk: Talk) -> None:
+    route, client = talk.route(), talk.client()
+    route.say(b"RS+ $G a.*\r\n")
+    client.say(b"SUB b 1\r\n")
+    route.heard()
+    rules = talk.core.add_permissions(Permissions(subscribe=SubjectRules(deny=("a.c",))))
+
+    def publish(subject: bytes) -> None:
+        talk.core.publish(0, [(subject, b"", b"", payload) for payload in payloads()])
+        talk.turn()
+
+    publish(b"a.c")
+    before = route.heard()
+    talk.core.set_route_permissions(rules)
+    publish(b"a.c")
+    after = route.heard()
+    publish(b"b")
+    talk.core.trace(on=True)
+    publish(b"b")
+
+    assert (said(b"RMSG $G a.c 4"), b"") == (before, after)
+    assert [b"MSG b 1 4"] * RUN == [event.text for event in talk.of(Traced)]
