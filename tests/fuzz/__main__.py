@@ -1,9 +1,12 @@
 """Fuzzes the compiled code with bytes of clients, routes and S2 streams, guided by its coverage.
 
+And the mesh of the route plugin, with whatever servers may say and do.
+
     python -m tests.fuzz             half a minute, as CI does
     python -m tests.fuzz 60          sixty times as long
     python -m tests.fuzz 60 --keep   and what reaches something new goes into the corpus
     python -m tests.fuzz --replay fuzz-failure.route
+    python -m tests.fuzz --mesh 4711
 
 Properties: no crash, no bad memory access, no undefined behaviour, no hang; and the same outputs
 and events whether the bytes come whole or in pieces.
@@ -20,6 +23,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.fuzz import mesh
 from tests.fuzz.building import FOLDER, ROOT, prepare
 
 if TYPE_CHECKING:
@@ -70,13 +74,17 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=time.time_ns() % 1_000_000)
     parser.add_argument("--keep", action="store_true", help="add to the corpus")
     parser.add_argument("--replay", type=Path, help="play one input that failed")
+    parser.add_argument("--mesh", type=int, help="play the world of a seed that failed")
     options = parser.parse_args()
+    if options.mesh is not None:
+        return not mesh.fuzz(0.0, options.mesh)
     environment = prepare()
     if options.replay:
         kind = options.replay.suffix.removeprefix(".")
         words = [kind, "--replay", options.replay.resolve()]
         return not work(words, environment, CORPUS_LIMIT_S)
-    results = [fuzz(kind, options, environment) for kind in KINDS]
+    results = [mesh.fuzz(SECONDS * options.factor, options.seed)]
+    results += [fuzz(kind, options, environment) for kind in KINDS]
     return not all(results)
 
 
