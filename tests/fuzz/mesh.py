@@ -21,8 +21,9 @@ from framework_route.compression import Compression
 from framework_route.limits import HANDSHAKES_MAX, PEER_CONNECTIONS_MAX
 from framework_route.login import Login
 from framework_route.machine import ConnectionMachine
-from framework_route.mesh import Mesh, MeshSettings
+from framework_route.mesh import Mesh
 from framework_route.modes import MODES
+from framework_route.settings import MeshSettings
 from framework_route.url import parse_route_url
 
 from framework.wire.closed_state import ClosedState

@@ -17,9 +17,9 @@ import pytest
 from framework_route.config import RouteConfig
 from framework_route.introduction import introduce, route_info
 from framework_route.login import Login
-from framework_route.mesh import MeshSettings
 from framework_route.modes import MODES
 from framework_route.route_manager import Lasting, RouteManager
+from framework_route.settings import MeshSettings
 from framework_route.url import RouteUrl
 
 from framework.actors import ActorSystem, SimulatedDispatcher, Supervision

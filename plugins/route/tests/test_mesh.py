@@ -15,7 +15,8 @@ from framework_route.limits import (
     OWED_MAX,
     PEER_CONNECTIONS_MAX,
 )
-from framework_route.mesh import Mesh, MeshSettings
+from framework_route.mesh import Mesh
+from framework_route.settings import MeshSettings
 from framework_route.url import parse_route_url
 
 from framework.wire.closed_state import ClosedState

@@ -10,9 +10,9 @@ from framework.topology import is_tls_on
 from framework_route.compression import RTT_THRESHOLDS_NS
 from framework_route.compression_option import COMPRESSION_MODE, rtt_thresholds_from_texts
 from framework_route.login import Login
-from framework_route.mesh import MeshSettings
 from framework_route.options import AUTH_TIMEOUT_S
 from framework_route.permissions import route_permissions
+from framework_route.settings import MeshSettings
 from framework_route.url import parse_route_url
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ Source: nats-server `route.go`, `addRoute`, `handleDuplicateRoute`, `processImpl
 `reloadClusterPoolAndAccounts`.
 
 Size: who is admitted, and what follows when somebody goes, is one state; what can be decided from
-a part of it stands in `admission`, `pinning`, `dialer` and `gossip`.
+a part of it stands in `admission`, `pinning`, `seeker` and `gossip`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from framework.wire.closed_state import ClosedState
@@ -49,10 +49,8 @@ from framework_route.effect import (
     Seat,
     Wait,
 )
-from framework_route.gossip import check_gossip, spread
-from framework_route.info import route_url
+from framework_route.gossip import spread
 from framework_route.limits import (
-    GOSSIPED_MAX,
     HANDSHAKES_MAX,
     PEER_CONNECTIONS_MAX,
     PIN_CONFIRMATION_S,
@@ -62,8 +60,9 @@ from framework_route.limits import (
 from framework_route.peer import Connection, Slot
 from framework_route.pinning import Pins
 from framework_route.registry import Registry
+from framework_route.seeker import Seeker
 from framework_route.standing import Standing
-from framework_route.url import join_host_port, parse_route_url
+from framework_route.url import join_host_port
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Sequence
@@ -72,29 +71,12 @@ if TYPE_CHECKING:
     from framework.wire.info import RouteInfo
     from framework_route.admission import Place
     from framework_route.effect import MeshEffect
-    from framework_route.peer import Peer, Target
+    from framework_route.peer import Peer
+    from framework_route.settings import MeshSettings
     from framework_route.url import RouteUrl
 
 _OTHER_CLUSTER = 'Rejecting connection, cluster name "{theirs}" does not match "{ours}"'
 _POOL_REACHED = 'Route pool size reached, closing extra connection to "{remote_id}"'
-
-
-@dataclass(frozen=True, slots=True)
-class MeshSettings:
-    """What the configuration says of the mesh."""
-
-    routes: tuple[RouteUrl, ...] = ()
-    connect_retries: int = 0
-    has_connect_backoff: bool = False
-    user: str = ""
-    """Sent, with the password, to servers that we know by gossip; configured URLs bring theirs."""
-    password: str = ""
-    is_advertised: bool = True
-    """Clients are told of the other servers."""
-    pool_size: int = 3
-    """Connections between two servers; 0 or less: one, as before there were pools."""
-    is_pool_strict: bool = False
-    """A server with another pool size is refused."""
 
 
 class Mesh:
@@ -128,7 +110,13 @@ class Mesh:
         self._settling: dict[int, LinkId] = {}
         self._pinning = 0
         self._counted = 0
-        self._dropped_count = 0
+        self._seeker = Seeker(
+            own_id=local.server_id,
+            settings=settings,
+            dialer=self._dialer,
+            registry=self._registry,
+            pins=self._pins,
+        )
         self._client_urls = local.connect_urls
         self._is_stopping = False
 
@@ -164,7 +152,7 @@ class Mesh:
     def start(self, accounts: tuple[str, ...]) -> Sequence[MeshEffect]:
         """Dial every configured server; these accounts have connections of their own."""
         self._pins.replace(accounts)
-        return [Pin(accounts), *self._dial_configured(self._settings.routes)]
+        return [Pin(accounts), *self._seeker.dial_configured(self._settings.routes)]
 
     def begin_lame_duck(self) -> Sequence[MeshEffect]:
         """Let nobody send clients here any more: neither this server nor the others.
@@ -252,7 +240,7 @@ class Mesh:
         connection.is_confirmed = True
         if not connection.is_dialed or not connection.slot.is_first:
             return []
-        return self._complete(connection)
+        return self._seeker.complete(connection)
 
     def receive_update(self, link: LinkId, info: RouteInfo) -> Sequence[MeshEffect]:
         """Take what a route says later: of another server, or that it will stop soon."""
@@ -262,7 +250,7 @@ class Mesh:
         if info.route_acc_add_reqid:
             return self._take_pin(connection, info)
         if info.server_id != connection.remote_id:
-            return self._learn(info)
+            return self._seeker.learn(info)
         return self._take_news(connection, info)
 
     def _take_news(self, connection: Connection, info: RouteInfo) -> Sequence[MeshEffect]:
@@ -316,11 +304,11 @@ class Mesh:
         if self._is_stopping:
             return effects
         if slot is not None and slot.account and not connection.targets:
-            effects += self._keep_pinned(slot)
+            effects += self._seeker.keep_pinned(slot)
         if connection.is_retried and not connection.targets and connection.info is not None:
-            self._add_target(connection, connection.info)
+            self._seeker.add_target(connection, connection.info)
         for target in connection.targets:
-            effects += self._reconnect(target, is_hurried=connection.is_hurried)
+            effects += self._seeker.reconnect(target, is_hurried=connection.is_hurried)
         return effects
 
     def receive_dial_failed(self, token: int, error: str) -> Sequence[MeshEffect]:
@@ -337,22 +325,12 @@ class Mesh:
         if token == self._pinning:
             return [Pin(self._pins.accounts)]
         if (late := self._pins.receive_timer(token)) is not None:
-            return self._dial_pinned(late)
+            return [] if self._is_stopping else self._seeker.dial_pinned(late)
         for peer in self._registry.peers:
             if peer.repeating == token:
                 return self._receive_repeated(peer)
         due = self._dialer.find(token)
-        return [] if due is None or self._is_stopping else self._dial_due(due)
-
-    def _dial_due(self, target: Target) -> Sequence[MeshEffect]:
-        """Dial a target that has waited long enough, if it is wanted still."""
-        if self._registry.holder(target.place) is not None:
-            self._dialer.take(target.token)
-            return self._yield_to_route(target)
-        if self._is_idle(target):
-            self._dialer.take(target.token)
-            return []
-        return self._dialer.dial(target)
+        return [] if due is None or self._is_stopping else self._seeker.dial_due(due)
 
     def receive_reload(
         self, settings: MeshSettings, local: RouteInfo, pinned: tuple[str, ...]
@@ -366,9 +344,7 @@ class Mesh:
         """
         before, self._settings = self._settings, settings
         told, self._local = self._local, local
-        self._dialer.configure(
-            retries=settings.connect_retries, has_backoff=settings.has_connect_backoff
-        )
+        self._seeker.configure(settings)
         effects: list[MeshEffect] = [LocalChanged(local)]
         if (told.import_, told.export) != (local.import_, local.export):
             line = info_line(build_document(local))
@@ -377,7 +353,7 @@ class Mesh:
         if settings.pool_size != before.pool_size:
             effects += self._renew([c for peer in self._registry.peers for c in peer.pool()])
         effects += self._repin(pinned)
-        effects += self._dial_configured([
+        effects += self._seeker.dial_configured([
             url for url in settings.routes if url not in before.routes
         ])
         return [*effects, *self._announce()]
@@ -459,16 +435,8 @@ class Mesh:
         kept.is_retried = kept.slot is None or kept.slot.is_first
         kept.is_solicited = kept.is_solicited or dropped.is_solicited
         for target in dropped.targets:
-            self._attach(kept, target)
+            self._seeker.attach(kept, target)
         dropped.targets = []
-
-    def _attach(self, connection: Connection, target: Target) -> None:
-        """Remember a further URL that leads to the server of a route."""
-        if target.is_explicit or not connection.targets:
-            connection.targets = [
-                t for t in connection.targets if t.is_explicit and t.url != target.url
-            ]
-            connection.targets.append(target)
 
     def _register(
         self, connection: Connection, info: RouteInfo, place: Place
@@ -520,45 +488,6 @@ class Mesh:
             self._pins.forget_peer(connection.remote_id)
         return peer is not None
 
-    # -- the other connections of a server --------------------------------------------------------
-
-    def _complete(self, first: Connection) -> Sequence[MeshEffect]:
-        """Dial what is missing at a server whose first connection we have dialed."""
-        peer = self._registry.peer(first.remote_id)
-        assert peer is not None
-        effects: list[MeshEffect] = []
-        for index in self._registry.free_indexes(peer):
-            effects += self._dial_further(first, Slot(first.remote_id, index))
-        for account in self._pins.wanted() if peer.terms.size else ():
-            effects += self._dial_further(first, Slot(first.remote_id, account=account))
-        return effects
-
-    def _dial_further(
-        self, first: Connection, slot: Slot, *, is_soon: bool = False
-    ) -> Sequence[MeshEffect]:
-        """Dial a place at a server that we know, unless it is taken or dialed already."""
-        if self._registry.holder(slot) is not None or self._dialer.is_dialing(slot):
-            return []
-        url = first.targets[0].url if first.targets else self._url_of(first)
-        if url is None or slot in {t.place for c in self._pending() for t in c.targets}:
-            return []
-        target = self._dialer.add(
-            url, is_explicit=first.is_explicit, remote_id=slot.remote_id, slot=slot
-        )
-        return self._dialer.dial_soon(target) if is_soon else self._dialer.dial(target)
-
-    def _pending(self) -> Iterator[Connection]:
-        return (c for c in self._registry.connections if c.slot is None)
-
-    def _url_of(self, connection: Connection) -> RouteUrl | None:
-        """Return where the server of a connection wants to be dialed, with our login."""
-        info = connection.info
-        assert info is not None
-        try:
-            return self._with_login(parse_route_url(route_url(info)), info)
-        except ValueError:
-            return None
-
     # -- accounts with connections of their own ---------------------------------------------------
 
     def _take_pin(self, connection: Connection, info: RouteInfo) -> Sequence[MeshEffect]:
@@ -566,7 +495,7 @@ class Mesh:
         if info.route_account:
             return self._take_request(connection, info)
         slot = self._pins.receive_answer(connection.remote_id, info.route_acc_add_reqid)
-        return self._dial_pinned(slot) if slot else []
+        return self._seeker.dial_pinned(slot) if slot and not self._is_stopping else []
 
     def _take_request(self, connection: Connection, info: RouteInfo) -> Sequence[MeshEffect]:
         """Answer a peer that pins an account; dial for it where a nats-server waits for that."""
@@ -581,21 +510,7 @@ class Mesh:
         if first is None or not is_ours_to_dial:
             return [answer]
         slot = self._pins.owe(connection, info)
-        return [answer, *(self._dial_further(first, slot, is_soon=True) if slot else ())]
-
-    def _keep_pinned(self, slot: Slot) -> Sequence[MeshEffect]:
-        """Dial for an account that is pinned here and not any more at a peer, which lets us."""
-        peer = self._registry.peer(slot.remote_id)
-        if peer is None or not peer.info.pool_shared or slot.account not in self._pins.wanted():
-            return []
-        return self._dial_further(peer.main, slot, is_soon=True)
-
-    def _dial_pinned(self, slot: Slot) -> Sequence[MeshEffect]:
-        """Dial the connection of one account, if its server is there still."""
-        peer = self._registry.peer(slot.remote_id)
-        if self._is_stopping or peer is None or slot.account not in self._pins.accounts:
-            return []
-        return self._dial_further(peer.main, slot)
+        return [answer, *(self._seeker.dial_further(first, slot, is_soon=True) if slot else ())]
 
     def _repin(self, accounts: tuple[str, ...]) -> list[MeshEffect]:
         """Follow another list of pinned accounts."""
@@ -613,66 +528,13 @@ class Mesh:
                 connection.targets = []
                 effects.append(Dismiss(connection.link, ClosedState.ROUTE_REMOVED))
                 effects += self._release(connection)
-        for target in self._dialer.targets:
-            if self._is_idle(target):
-                self._dialer.take(target.token)
-        return effects
-
-    def _renew(self, connections: Sequence[Connection]) -> list[MeshEffect]:
-        """Close routes, so that others take their places by the terms in force."""
-        effects: list[MeshEffect] = []
-        for connection in connections:
-            connection.is_hurried = True
-            effects.append(Dismiss(connection.link, ClosedState.ROUTE_REMOVED))
-            self._release_quietly(connection)
-        return effects
-
-    # -- gossip -----------------------------------------------------------------------------------
-
-    def _learn(self, info: RouteInfo) -> Sequence[MeshEffect]:
-        """Dial a server that a route has told us of, if it is new."""
-        first = Slot(info.server_id)
-        if info.route_account or info.server_id == self._local.server_id:
-            return []
-        if self._registry.holder(first) is not None or self._dialer.is_dialing(first):
-            return []
-        url = check_gossip(info, self._settings.routes)
-        if url is None or isinstance(url, Noted):
-            return [url] if url else []
-        if self._dialer.places_count >= GOSSIPED_MAX:
-            return self._drop_gossip()
-        target = self._dialer.add(
-            self._with_login(url, info), is_explicit=False, remote_id=info.server_id
-        )
-        return self._dialer.dial(target)
-
-    def _with_login(self, url: RouteUrl, info: RouteInfo) -> RouteUrl:
-        """Return the URL of a server that is not configured, with our login if it wants one."""
-        settings = self._settings
-        return url.with_login(settings.user, settings.password) if info.auth_required else url
-
-    def _drop_gossip(self) -> Sequence[MeshEffect]:
-        """Count what is dropped; every doubling of the count is a line in the log."""
-        self._dropped_count += 1
-        if self._dropped_count & (self._dropped_count - 1):
-            return []
-        dropped = f"Told of more than {GOSSIPED_MAX} servers at once, dropped {{count}}"
-        return [Noted(Level.WARNING, dropped, {"count": self._dropped_count})]
-
-    # -- dialing ----------------------------------------------------------------------------------
-
-    def _dial_configured(self, urls: Sequence[RouteUrl]) -> list[MeshEffect]:
-        effects: list[MeshEffect] = []
-        for url in urls:
-            effects += self._dialer.dial(self._dialer.add(url, is_explicit=True))
+        self._seeker.forget_idle()
         return effects
 
     def _drop_routes(self, urls: Sequence[RouteUrl]) -> list[MeshEffect]:
         """Close the routes that these URLs led to, and dial them no more."""
         effects: list[MeshEffect] = []
-        for target in self._dialer.targets:
-            if target.is_explicit and target.url in urls:
-                self._dialer.take(target.token)
+        self._seeker.forget_configured(urls)
         for connection in self._registry.connections:
             removed = [t for t in connection.targets if t.is_explicit and t.url in urls]
             if not removed:
@@ -684,52 +546,14 @@ class Mesh:
         effects += [Noted(Level.INFO, "Removed route {url}", {"url": url}) for url in urls]
         return effects
 
-    def _add_target(self, connection: Connection, info: RouteInfo) -> None:
-        """Make the server of an accepted connection a target of ours, as if by gossip."""
-        url = self._url_of(connection)
-        if url is not None:
-            connection.targets = [
-                self._dialer.add(url, is_explicit=False, remote_id=info.server_id)
-            ]
-
-    def _reconnect(self, target: Target, *, is_hurried: bool) -> Sequence[MeshEffect]:
-        if target.remote_id == self._local.server_id:
-            self._dialer.take(target.token)
-            detected = 'Detected route to self, ignoring "{url}"'
-            return [Noted(Level.DEBUG, detected, {"url": target.url})]
-        if self._registry.holder(target.place) is not None:
-            self._dialer.take(target.token)
-            return self._yield_to_route(target)
-        if self._is_idle(target):
-            self._dialer.take(target.token)
-            return []
-        if not is_hurried or target.refusals:  # else a peer could keep us at it
-            return self._dialer.redial(target)
-        target.refusals += 1
-        return self._dialer.dial_soon(target)
-
-    def _is_idle(self, target: Target) -> bool:
-        """Tell whether a further connection is not wanted: its server has gone, or has no place."""
-        slot = target.slot
-        if slot is None:
-            return False
-        peer = self._registry.peer(slot.remote_id)
-        if peer is None:
-            return True
-        if slot.account:
-            return not self._pins.is_wanted(slot)
-        return slot.pool_index >= peer.terms.size
-
-    def _yield_to_route(self, target: Target) -> Sequence[MeshEffect]:
-        """Leave a target to the route that its server has already."""
-        route = self._registry.holder(target.place)
-        assert route is not None
-        route.is_solicited = True
-        self._attach(route, target)
-        connected = (
-            'Not attempting reconnect for solicited route, already connected to "{remote_id}"'
-        )
-        return [Noted(Level.DEBUG, connected, {"remote_id": target.remote_id})]
+    def _renew(self, connections: Sequence[Connection]) -> list[MeshEffect]:
+        """Close routes, so that others take their places by the terms in force."""
+        effects: list[MeshEffect] = []
+        for connection in connections:
+            connection.is_hurried = True
+            effects.append(Dismiss(connection.link, ClosedState.ROUTE_REMOVED))
+            self._release_quietly(connection)
+        return effects
 
     # -- clients ----------------------------------------------------------------------------------
 

@@ -1,0 +1,27 @@
+"""What a configuration says of the mesh."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from framework_route.url import RouteUrl
+
+
+@dataclass(frozen=True, slots=True)
+class MeshSettings:
+    """What the configuration says of the mesh."""
+
+    routes: tuple[RouteUrl, ...] = ()
+    connect_retries: int = 0
+    has_connect_backoff: bool = False
+    user: str = ""
+    """Sent, with the password, to servers that we know by gossip; configured URLs bring theirs."""
+    password: str = ""
+    is_advertised: bool = True
+    """Clients are told of the other servers."""
+    pool_size: int = 3
+    """Connections between two servers; 0 or less: one, as before there were pools."""
+    is_pool_strict: bool = False
+    """A server with another pool size is refused."""
