@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import pytest
 
 from framework.testing import await_answer, await_pools, route_rows
@@ -15,17 +17,19 @@ AFTER = """permissions {
   import: { allow: [">"], deny: "secret.>" }
   export: { deny: "kept" }
 }"""
+NUMBERS = count()
 
 
 def is_reached(publishing, subscribing, subject):
     """Tell whether a message reaches a subscriber at the other server, and nobody else has it."""
+    mark = b"mark.%d" % next(NUMBERS)  # one that was used before may be known there still
     with (
-        log_in(subscribing, "A", subject + b" 1", b"mark 2") as subscriber,
+        log_in(subscribing, "A", subject + b" 1", mark + b" 2") as subscriber,
         log_in(publishing, "A", b"_INBOX.x 3") as publisher,
     ):
-        publisher.await_interest(b"mark")
-        publisher.send(b"PUB %b _INBOX.x 1\r\nx\r\nPUB mark 3\r\nend\r\n" % subject)
-        got = [it.subject for it in subscriber.read_until(b"MSG mark 2 3") if it.body == b"x"]
+        publisher.await_interest(mark)
+        publisher.send(b"PUB %b _INBOX.x 1\r\nx\r\nPUB %b 3\r\nend\r\n" % (subject, mark))
+        got = [it.subject for it in subscriber.read_until(b"MSG %b 2 3" % mark) if it.body == b"x"]
         refused = [it for it in publisher.messages() if it.verb == b"HMSG"]
 
         assert bool(got) != bool(refused)
