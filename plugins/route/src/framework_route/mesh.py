@@ -238,9 +238,25 @@ class Mesh:
         if connection is None or connection.slot is None or connection.is_confirmed:
             return []
         connection.is_confirmed = True
-        if not connection.is_dialed or not connection.slot.is_first:
+        if not connection.slot.is_first:
             return []
-        return self._seeker.complete(connection)
+        if connection.is_dialed:
+            return self._seeker.complete(connection)
+        return self._await_pinned(connection)
+
+    def _await_pinned(self, first: Connection) -> Sequence[MeshEffect]:
+        """Leave it to a peer like this one to dial for the accounts that are pinned, for a while.
+
+        It may have pinned others.
+        """
+        effects: list[MeshEffect] = []
+        if first.info is None or not first.info.pool_shared:
+            return effects
+        for account in self._pins.wanted() if first.info.route_pool_size else ():
+            token = self._dialer.next_token()
+            self._pins.expect(Slot(first.remote_id, account=account), token)
+            effects.append(Wait(token, PIN_CONFIRMATION_S))
+        return effects
 
     def receive_update(self, link: LinkId, info: RouteInfo) -> Sequence[MeshEffect]:
         """Take what a route says later: of another server, or that it will stop soon."""

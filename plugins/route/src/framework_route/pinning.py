@@ -121,6 +121,10 @@ class Pins:
         link = peer.connections.get(carrier, peer.main).link
         return [Gossip(link, line), Wait(token, PIN_CONFIRMATION_S)]
 
+    def expect(self, slot: Slot, token: int) -> None:
+        """Remember what a peer is about to dial; `receive_timer` gives it back."""
+        self._announced[token] = _Announced(slot, "")
+
     def receive_answer(self, remote_id: str, request_id: str) -> Slot | None:
         """Return what may be dialed now that a peer has answered; None: nobody has asked it."""
         for token, each in self._announced.items():
