@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from framework.testing import Fleet, RawClient, ServerProcess
     from framework.testing.tcp_proxy import ProxiedConnection
 
+NOWHERE = "127.0.0.1:1"
 NAMES = ("A", "B", "ACME", "RED", "P", "Q")
 INDEXES = {"A": 0, "B": 0, "ACME": 1, "RED": 2}
 """FNV-1a-32 of the name, modulo three connections; P and Q are pinned where anything is."""
@@ -56,6 +57,9 @@ class Pair:
         cluster: Of the block `cluster`, for both; or one text for each.
         more: Of the rest of the configuration.
         flags: For both.
+        delay_s: Of the wire.
+        is_hidden: Nobody can dial the second one: ours, when a route is lost or an account is
+            pinned, dials back, and would find a way around the proxy.
     """
 
     def __init__(
@@ -67,11 +71,13 @@ class Pair:
         more: str = ACCOUNTS,
         flags: Sequence[str] = ("-D",),
         delay_s: float = 0.0,
+        is_hidden: bool = True,
     ) -> None:
         self.kinds = tuple(kinds)
         self._fleet = fleet
         self._more = more
         self._flags = flags
+        self._is_hidden = is_hidden
         texts = (cluster, cluster) if isinstance(cluster, str) else cluster
         self._texts = texts
         self.dialed = fleet.start(
@@ -110,8 +116,11 @@ class Pair:
         self.servers[at].reload(self._config(at, cluster))
 
     def _config(self, at: int, cluster: str) -> str:
-        routes = [self.proxy.port] if at else []
-        return member_config(f"S{at}", routes=routes, cluster=cluster, more=self._more)
+        if at == 0:
+            return member_config("S0", cluster=cluster, more=self._more)
+        if self._is_hidden:
+            cluster = f'advertise: "{NOWHERE}"\n{cluster}'
+        return member_config("S1", routes=[self.proxy.port], cluster=cluster, more=self._more)
 
     # -- the wire, where nothing is compressed
 

@@ -115,7 +115,7 @@ def test_added_first_where_the_routes_are_dialed_it_has_its_connection_at_once(s
 
 def test_added_first_where_routes_are_accepted(start_pair):
     """Two real servers let it wait until both have it; where ours takes part it goes on at once."""
-    pair = start_pair(POOL)
+    pair = start_pair(POOL, is_hidden=False)
     await_pools(*pair)
     before = [rids(server, pinned=False) for server in pair]
     pair.reload(0, PINNED)
