@@ -65,6 +65,9 @@ def test_a_sample_tells_of_requestor_and_responder_though_they_are_at_different_
         _client(servers[0], "b", b"_I.* 9") as requestor,
     ):
         _await(servers[0], "a", b"svc", b"lat")
+        # The system account has a connection of its own, which may be there later.
+        server_id = str(requestor.info["server_id"])
+        _await(servers[1], "s", b"$SYS.REQ.SERVER.%b.VARZ" % server_id.encode())
         responder.messages()
         watcher.messages()
         reply = _ask(requestor, responder)

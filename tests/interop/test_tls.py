@@ -40,7 +40,7 @@ def start(start_server, authority, issued, kind):
 
     def begin(inside="", *, top="", flags=()):
         block = f'cert_file: "{issued.cert_file}", key_file: "{issued.key_file}"'
-        config = f"tls {{ {block}\n {inside} }}\n{top}\n".replace("CA", str(authority.ca_file))
+        config = f"tls {{ {block}\n {inside} }}\n{top}\n".replace('"CA"', f'"{authority.ca_file}"')
         return start_server("-D", *flags, kind=kind, config=config)
 
     return begin
