@@ -111,7 +111,9 @@ class World:
             case Closed():
                 # Not the detail: it quotes what had arrived when the mistake was seen. Nor how much
                 # had come, and what was pending: in pieces, some of it was taken before.
-                row = dataclasses.replace(event.row, pending_bytes=0, wire_in_bytes=0)
+                row = dataclasses.replace(
+                    event.row, pending_bytes=0, wire_in_bytes=0, wire_out_bytes=0
+                )
                 event = dataclasses.replace(event, detail="", row=row)
             case Greeting(parked=True):
                 self._answer(event)
