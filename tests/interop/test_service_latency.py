@@ -46,6 +46,15 @@ def _await(server: ServerProcess, user: str, *subjects: bytes) -> None:
             client.await_interest(subject)
 
 
+@pytest.fixture(autouse=True)
+def system_connection(servers: list[ServerProcess]) -> None:
+    """Wait for the connection of the system account, which may come later than the pool."""
+    for here, there in (servers, servers[::-1]):
+        with _client(there, "s") as client:
+            server_id = str(client.info["server_id"]).encode()
+        _await(here, "s", b"$SYS.REQ.SERVER.%b.VARZ" % server_id)
+
+
 def _ask(requestor: RawClient, responder: RawClient) -> bytes:
     """Ask, answer, and return the subject of the answer."""
     requestor.send(b"PUB svc _I.1 0\r\n\r\n")
@@ -65,9 +74,6 @@ def test_a_sample_tells_of_requestor_and_responder_though_they_are_at_different_
         _client(servers[0], "b", b"_I.* 9") as requestor,
     ):
         _await(servers[0], "a", b"svc", b"lat")
-        # The system account has a connection of its own, which may be there later.
-        server_id = str(requestor.info["server_id"])
-        _await(servers[1], "s", b"$SYS.REQ.SERVER.%b.VARZ" % server_id.encode())
         responder.messages()
         watcher.messages()
         reply = _ask(requestor, responder)
