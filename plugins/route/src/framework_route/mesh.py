@@ -322,7 +322,7 @@ class Mesh:
         if slot is not None and slot.account and not connection.targets:
             effects += self._seeker.keep_pinned(slot)
         if connection.is_retried and not connection.targets and connection.info is not None:
-            self._seeker.add_target(connection, connection.info)
+            self._seeker.add_target(connection)
         for target in connection.targets:
             effects += self._seeker.reconnect(target, is_hurried=connection.is_hurried)
         return effects

@@ -161,12 +161,12 @@ class Seeker:
         dropped = f"Told of more than {GOSSIPED_MAX} servers at once, dropped {{count}}"
         return [Noted(Level.WARNING, dropped, {"count": self._dropped_count})]
 
-    def add_target(self, connection: Connection, info: RouteInfo) -> None:
+    def add_target(self, connection: Connection) -> None:
         """Make the server of an accepted connection a target of ours, as if by gossip."""
         url = self._url_of(connection)
         if url is not None:
             connection.targets = [
-                self._dialer.add(url, is_explicit=False, remote_id=info.server_id)
+                self._dialer.add(url, is_explicit=False, remote_id=connection.remote_id)
             ]
 
     def reconnect(self, target: Target, *, is_hurried: bool) -> Sequence[MeshEffect]:
@@ -175,16 +175,26 @@ class Seeker:
             self._dialer.take(target.token)
             detected = 'Detected route to self, ignoring "{url}"'
             return [Noted(Level.DEBUG, detected, {"url": target.url})]
-        if self._registry.holder(target.place) is not None:
-            self._dialer.take(target.token)
-            return self._yield_to_route(target)
-        if self._is_idle(target):
-            self._dialer.take(target.token)
-            return []
+        left = self._leave(target)
+        if left is not None:
+            return left
         if not is_hurried or target.refusals:  # else a peer could keep us at it
             return self._dialer.redial(target)
         target.refusals += 1
         return self._dialer.dial_soon(target)
+
+    def dial_due(self, target: Target) -> Sequence[MeshEffect]:
+        """Dial a target that has waited long enough, if it is wanted still."""
+        left = self._leave(target)
+        return self._dialer.dial(target) if left is None else left
+
+    def _leave(self, target: Target) -> Sequence[MeshEffect] | None:
+        """Let go of a target that is connected or not wanted any more; None: it is to be dialed."""
+        is_connected = self._registry.holder(target.place) is not None
+        if not is_connected and not self._is_idle(target):
+            return None
+        self._dialer.take(target.token)
+        return self._yield_to_route(target) if is_connected else []
 
     def _is_idle(self, target: Target) -> bool:
         """Tell whether a further connection is not wanted: its server has gone, or has no place."""
@@ -216,13 +226,3 @@ class Seeker:
                 t for t in connection.targets if t.is_explicit and t.url != target.url
             ]
             connection.targets.append(target)
-
-    def dial_due(self, target: Target) -> Sequence[MeshEffect]:
-        """Dial a target that has waited long enough, if it is wanted still."""
-        if self._registry.holder(target.place) is not None:
-            self._dialer.take(target.token)
-            return self._yield_to_route(target)
-        if self._is_idle(target):
-            self._dialer.take(target.token)
-            return []
-        return self._dialer.dial(target)
