@@ -74,7 +74,8 @@ class World:
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
-        self.limits = PlaneLimits()
+        # What waits is taken behind what a link says at once: until then nobody is slow.
+        self.limits = PlaneLimits(fast_producer_stall=False)
         self.core = Core(self.limits, seed=seed)
         self.core.add_account(ACCOUNTS[1])
         self.core.watch_interest(watch=True)

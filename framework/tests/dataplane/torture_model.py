@@ -133,10 +133,7 @@ class Model:
                 self.told[route, key].append(count if key[2] else 1)
 
     def carry(self, route: Party, accounts: tuple[int, ...]) -> None:
-        """Let a route carry other accounts than before."""
-        for sub in [s for s in self.subs if s.owner is route]:
-            if sub.account in route.accounts and sub.account not in accounts:
-                self._drop(sub)
+        """Let a route carry other accounts than before; what it said goes on."""
         for key, count in self.interest.items():
             if key[0] in accounts and key[0] not in route.accounts:
                 self.told[route, key].append(count if key[2] else 1)
