@@ -168,10 +168,6 @@ cdef enum:
     ACTIVE_NS = 2000000
     AMPLIFICATION_FREE = 16
     # Copies of each byte read up to which a turn may read in full: 4 MiB of output.
-    GATHER_BYTES = 262144
-    # A stream of so much saves 2 % over one of 100 KB, the usual read of a busy link.
-    GATHER_NS = 5000000
-    GATHERING_MAX = 64
     LISTENER_REST_NS = 100000000
     IDLE_WAIT_MS = 1000
     TICK_WAIT_MS = 200
@@ -197,11 +193,6 @@ cdef struct Loop:
     Link** busy
     uint32_t busy_count
     uint32_t busy_room
-    uint64_t gathering[GATHERING_MAX]
-    # Coded links that wait for more since this turn, and since the one before.
-    uint32_t gathering_count
-    uint64_t gathered[GATHERING_MAX]
-    uint32_t gathered_count
 
 
 # ---- watching ----------------------------------------------------------------------------------------------------------
@@ -284,36 +275,8 @@ cdef void _send_last(Loop* loop, Link* link) noexcept nogil:
         pass
 
 
-cdef bint _gather(Loop* loop, Link* link) noexcept nogil:
-    """Let a coded link wait for what a busy one says next turn: more at a time compresses better. False: it has waited enough."""
-    if link.pending >= GATHER_BYTES or loop.state.now_ns - link.written_ns > GATHER_NS or loop.gathering_count == GATHERING_MAX:
-        return False
-    loop.gathering[loop.gathering_count] = link.id
-    loop.gathering_count += 1
-    return True
-
-
-cdef void _end_gathering(Loop* loop) noexcept nogil:
-    """Write the output of coded links that waited for more in vain."""
-    cdef uint32_t at, other
-    cdef Link* link
-    for at in range(loop.gathered_count):
-        other = 0
-        while other < loop.gathering_count and loop.gathering[other] != loop.gathered[at]:
-            other += 1
-        link = link_of(loop.state, loop.gathered[at])
-        if link != NULL and other == loop.gathering_count and not link.dirty:
-            link.dirty = 1
-            link.next_dirty = loop.state.dirty
-            loop.state.dirty = link
-    memcpy(loop.gathered, loop.gathering, loop.gathering_count * sizeof(uint64_t))
-    loop.gathered_count = loop.gathering_count
-    loop.gathering_count = 0
-    _flush(loop, False)
-
-
-cdef void _flush(Loop* loop, bint gather) noexcept nogil:
-    """Write the output of every link that has some; what a busy link has said may `gather`."""
+cdef void _flush(Loop* loop) noexcept nogil:
+    """Write the output of every link that has some."""
     cdef Link* link = loop.state.dirty
     cdef Link* following
     loop.state.dirty = NULL
@@ -322,9 +285,7 @@ cdef void _flush(Loop* loop, bint gather) noexcept nogil:
         link.dirty = 0
         # One that waits for room already goes on when the poller says so.
         if not link.doomed and link.fd >= 0 and not link.polled & POLL_WRITE:
-            if gather and link.coding != NULL and _gather(loop, link):
-                pass
-            elif not _send(loop, link):
+            if not _send(loop, link):
                 link_doom(loop.state, link, WRITE_ERROR, False, NULL)
             elif link.pending:
                 _watch(loop, link)
@@ -575,7 +536,7 @@ cdef void _handle(Loop* loop, uint64_t tag, int ready) noexcept nogil:
 
 cdef int _wait_ms(Loop* loop) noexcept nogil:
     cdef int at
-    if loop.state.ready != NULL or loop.gathered_count:
+    if loop.state.ready != NULL:
         return 0
     if loop.state.paused_count:
         return PAUSE_WAIT_MS
@@ -840,18 +801,16 @@ cdef class Plane(Core):
             _put_ready(loop)
             for at in range(count):
                 _handle(loop, loop.poller.events[at].tag, loop.poller.events[at].ready)
-            _flush(loop, False)
+            _flush(loop)
             for which in range(loop.busy_count):
                 _read(loop, loop.busy[which])
-                _flush(loop, True)
-            if loop.gathered_count or loop.gathering_count:
-                _end_gathering(loop)
+                _flush(loop)
             while loop.state.doomed_count:
                 # What an end sets free may have to be told to routes.
                 links_bury(loop.state)
-                _flush(loop, False)
+                _flush(loop)
             self.end_turn()
             count = poller_wait(&loop.poller, _wait_ms(loop))
-        _flush(loop, False)
+        _flush(loop)
         _close_all(loop)
         self.end_turn()
