@@ -8,7 +8,7 @@ than that for what waited when the time began; one that may be slow is counted, 
 from libc.stdint cimport int64_t, uint32_t
 
 from framework.dataplane._answers cimport answers_tick
-from framework.dataplane._delivery cimport interest_send, link_doom, link_say
+from framework.dataplane._delivery cimport interest_send, link_count_slow, link_doom, link_say
 from framework.dataplane._state cimport (
     AUTHENTICATION_TIMEOUT, CLIENT, SLOW_CONSUMER_WRITE_DEADLINE, STALE_CONNECTION, VIOLATIONS_A_TICK, Link, LinkKindC, State, Times,
 )
@@ -69,14 +69,6 @@ cdef void _tick_ping(State* state, Link* link) noexcept nogil:
     link_ping(state, link, interval)
 
 
-cdef void _count_slow(State* state, Link* link) noexcept nogil:
-    if link.kind == CLIENT:
-        state.totals.slow_clients += 1
-        link.account.traffic.slow_consumers += 1
-    else:
-        state.totals.slow_routes += 1
-
-
 cdef bint _is_too_slow(State* state, Link* link) noexcept nogil:
     """Whether a link must end since what waits for it goes too slowly. One that recovers is counted again when it is slow again."""
     cdef Times* times = &state.times[link.kind]
@@ -92,11 +84,11 @@ cdef bint _is_too_slow(State* state, Link* link) noexcept nogil:
         link.goal_ns = state.now_ns
     if state.now_ns - link.written_ns > deadline:
         if not link.slow:
-            _count_slow(state, link)
+            link_count_slow(state, link)
         return True
     if state.now_ns - link.goal_ns <= deadline or link.slow:
         return False
-    _count_slow(state, link)
+    link_count_slow(state, link)
     link.slow = 1
     return times.closes_slow
 

@@ -14,6 +14,7 @@ cdef bint to_route(State* state, Link* to, Message* message) noexcept nogil
 cdef int deliver(State* state, Message* message) noexcept nogil
 cdef void link_doom(State* state, Link* link, ClosedStateC reason, bint last_words, const char* detail) noexcept nogil
 cdef void link_fills(State* state, Link* to, Link* source) noexcept nogil
+cdef void link_count_slow(State* state, Link* link) noexcept nogil
 cdef void link_cut_off(State* state, Link* link) noexcept nogil
 cdef Record* record_new(State* state, RecordType type, Link* link, size_t length) noexcept nogil
 cdef char* record_chars(Record* record) noexcept nogil

@@ -118,13 +118,17 @@ cdef void link_doom(State* state, Link* link, ClosedStateC reason, bint last_wor
             memcpy(link.left, detail, strlen(detail) + 1)
 
 
-cdef void link_cut_off(State* state, Link* link) noexcept nogil:
-    """End a link for which too much waits."""
+cdef void link_count_slow(State* state, Link* link) noexcept nogil:
     if link.kind == CLIENT:
         state.totals.slow_clients += 1
         link.account.traffic.slow_consumers += 1
     else:
         state.totals.slow_routes += 1
+
+
+cdef void link_cut_off(State* state, Link* link) noexcept nogil:
+    """End a link for which too much waits."""
+    link_count_slow(state, link)
     link_doom(state, link, SLOW_CONSUMER_PENDING_BYTES, False, NULL)
 
 
