@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import threading
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from framework.dataplane import LinkKind, LinkRow
+from framework.tests.sockets import WAIT_S
 
 if TYPE_CHECKING:
+    from framework.server.pump import Pump
     from framework.spec import Event
 
 
@@ -67,3 +70,11 @@ def make_row(link: int, **changes: Any) -> LinkRow:
 @pytest.fixture
 def row() -> Any:
     return make_row
+
+
+def settled(pump: Pump) -> None:
+    """Return when the pump has done all that it was told until now."""
+    done = threading.Event()
+    pump.call(done.set)
+
+    assert done.wait(WAIT_S)

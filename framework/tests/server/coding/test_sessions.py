@@ -15,11 +15,12 @@ from framework.server.pump import Pump, limits
 from framework.server.pump.limits import BATCH_BYTES
 from framework.server.tls.contexts import make_client_context, make_server_context
 from framework.server.tls.secured import Secured
-from framework.spec import TlsSettings
 from framework.testing.certificates import Authority
 from framework.tests.server.coding.codecs import DEFLATE, HISTORY, frame
+from framework.tests.server.conftest import settled
+from framework.tests.server.tls.conftest import make_settings
+from framework.tests.sockets import WAIT_S, exactly, sending, tcp_pair
 
-WAIT_S = 10.0
 LARGE = random.Random(1).randbytes(1 << 20) + bytes(1 << 20)
 
 
@@ -41,25 +42,17 @@ def ignore(_problem):
     pass
 
 
-def tcp_pair():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        one = socket.create_connection(listener.getsockname(), WAIT_S)
-        other, _ = listener.accept()
-    for sock in (one, other):
-        sock.settimeout(0)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
+def quick_pair():
+    """Return ends that both never block."""
+    one, other = tcp_pair()
+    other.settimeout(0)
     return one, other
 
 
 def tls_pair(folder, pumps):
     """Return ends of two TLS sessions that have shaken hands, as the plane has them."""
-    authority = Authority(folder)
-    issued = authority.issue("server")
-    settings = TlsSettings(
-        certificates=((str(issued.cert_file), str(issued.key_file)),),
-        ca_file=str(authority.ca_file),
-    )
-    one, other = tcp_pair()
+    settings = make_settings(Authority(folder))
+    one, other = quick_pair()
     client = Secured(one, make_client_context(settings), "localhost")
     server = Secured(other, make_server_context(settings), None)
     done = 0
@@ -79,7 +72,7 @@ def ends(request, pumps, tmp_path):
     with contextlib.ExitStack() as stack:
 
         def begin(codec=DEFLATE):
-            pair = tcp_pair() if request.param == "plain" else tls_pair(tmp_path, pumps)
+            pair = quick_pair() if request.param == "plain" else tls_pair(tmp_path, pumps)
             found = []
             for pump, sock in zip(pumps, pair, strict=False):
                 session, plane = pump.add(Coded(sock, codec, b""))
@@ -97,31 +90,11 @@ def peer(pumps):
 
         def begin(refused):
             ours, theirs = tcp_pair()
-            theirs.settimeout(WAIT_S)
             session, plane = pumps[0].add(Coded(ours, DEFLATE, b""), refused=refused)
             plane.settimeout(WAIT_S)
             return stack.enter_context(theirs), stack.enter_context(plane), session
 
         yield begin
-
-
-def take(sock, count):
-    received = bytearray()
-    while len(received) < count:
-        part = sock.recv(min(count - len(received), BATCH_BYTES))
-        assert part, f"closed after {len(received)} bytes"
-        received += part
-    return bytes(received)
-
-
-def sending(sock, data):
-    def run():
-        with contextlib.suppress(OSError):
-            sock.sendall(data)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    return thread
 
 
 def filled(sock):
@@ -135,20 +108,14 @@ def filled(sock):
     return sent
 
 
-def settled(pump):
-    done = threading.Event()
-    pump.call(done.set)
-    assert done.wait(WAIT_S)
-
-
 @pytest.mark.parametrize("codec", [DEFLATE, HISTORY], ids=lambda it: it.name)
 @pytest.mark.parametrize("data", [b"x", LARGE], ids=["one byte", "2 MiB"])
 def test_bytes_pass_in_both_directions_at_once(ends, codec, data):
     one, _, other, _ = ends(codec)
     threads = [sending(one, data), sending(other, data)]
 
-    assert take(other, len(data)) == data
-    assert take(one, len(data)) == data
+    assert exactly(other, len(data)) == data
+    assert exactly(one, len(data)) == data
 
     for thread in threads:
         thread.join(WAIT_S)
@@ -157,21 +124,11 @@ def test_bytes_pass_in_both_directions_at_once(ends, codec, data):
 def test_many_small_flushes_keep_their_order(ends):
     one, _, other, _ = ends()
     lines = [b"%d\r\n" % at for at in range(3000)]
-    thread = sending_each(one, lines)
+    thread = sending(one, *lines)
 
-    assert take(other, sum(map(len, lines))) == b"".join(lines)
+    assert exactly(other, sum(map(len, lines))) == b"".join(lines)
 
     thread.join(WAIT_S)
-
-
-def sending_each(sock, lines):
-    def run():
-        for line in lines:
-            sock.sendall(line)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    return thread
 
 
 def test_who_takes_nothing_holds_the_other_back(ends):
@@ -182,8 +139,8 @@ def test_who_takes_nothing_holds_the_other_back(ends):
 
     other.sendall(b"heard all the same")
 
-    assert take(one, 18) == b"heard all the same"
-    assert take(other, sent) == (LARGE[:BATCH_BYTES] * (sent // BATCH_BYTES + 1))[:sent]
+    assert exactly(one, 18) == b"heard all the same"
+    assert exactly(other, sent) == (LARGE[:BATCH_BYTES] * (sent // BATCH_BYTES + 1))[:sent]
 
 
 def test_nothing_turns_while_a_side_is_stuck(ends, pumps):
@@ -211,7 +168,7 @@ def test_the_other_side_sees_the_end_behind_all_that_was_said(ends):
     one.sendall(b"last words")
     one.close()
 
-    assert take(other, 10) == b"last words"
+    assert exactly(other, 10) == b"last words"
     assert other.recv(1) == b""
 
 
@@ -220,7 +177,7 @@ def test_a_peer_that_goes_in_the_middle_of_a_frame_ends_the_link(peer):
     theirs.sendall(frame(b"whole") + frame(b"half of it")[:-3])
     theirs.close()
 
-    assert take(plane, 5) == b"whole"
+    assert exactly(plane, 5) == b"whole"
     assert plane.recv(1) == b""
 
 
@@ -230,10 +187,10 @@ def test_a_bad_frame_stops_a_link_behind_the_good_ones_and_leaves_others_alone(p
     one, _, other, _ = ends()
     theirs.sendall(frame(b"good") + frame(b"bad", checksum=0) + frame(b"never"))
 
-    assert take(plane, 4) == b"good"
+    assert exactly(plane, 4) == b"good"
 
     one.sendall(b"undisturbed")
-    assert take(other, 11) == b"undisturbed"
+    assert exactly(other, 11) == b"undisturbed"
 
     while not problems:
         settled(pumps[0])
@@ -257,7 +214,7 @@ def test_a_flood_of_tiny_frames_that_stand_for_much_is_held_back(peer):
 
     assert len(bomb) < BATCH_BYTES // 200
     assert sent < 1 << 24
-    assert take(plane, 4 * BATCH_BYTES) == bytes(4 * BATCH_BYTES)
+    assert exactly(plane, 4 * BATCH_BYTES) == bytes(4 * BATCH_BYTES)
 
 
 def test_a_flood_gives_others_their_turn(peer, ends):
@@ -289,7 +246,7 @@ def test_a_pump_that_stops_lets_peers_take_what_was_said(ends, pumps):
     one.close()
     assert pumps[0].stop(WAIT_S)
 
-    assert take(other, 7) == b"goodbye"
+    assert exactly(other, 7) == b"goodbye"
 
 
 def test_a_pump_that_stops_does_not_wait_for_ever(ends, pumps, monkeypatch):

@@ -7,7 +7,7 @@ from selectors import EVENT_READ
 import pytest
 
 from framework.server.pump.selector_thread import SelectorThread
-from framework.tests.server.tls.conftest import WAIT_S
+from framework.tests.sockets import WAIT_S
 
 
 @pytest.fixture

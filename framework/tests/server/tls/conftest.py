@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import socket
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +9,12 @@ from framework.server.pump import Pump
 from framework.server.tls.handshakes import Handshaker
 from framework.spec import TlsSettings
 from framework.testing.certificates import Authority
+from framework.tests.sockets import WAIT_S
 
 if TYPE_CHECKING:
+    import socket
     import ssl
     from collections.abc import Iterator
-
-WAIT_S = 10.0
 
 
 @pytest.fixture
@@ -23,13 +22,18 @@ def authority(tmp_path: Any) -> Authority:
     return Authority(tmp_path)
 
 
-@pytest.fixture
-def settings(authority: Authority) -> TlsSettings:
+def make_settings(authority: Authority) -> TlsSettings:
+    """Return those of a server that the authority vouches for."""
     issued = authority.issue("server")
     return TlsSettings(
         certificates=((str(issued.cert_file), str(issued.key_file)),),
         ca_file=str(authority.ca_file),
     )
+
+
+@pytest.fixture
+def settings(authority: Authority) -> TlsSettings:
+    return make_settings(authority)
 
 
 @pytest.fixture
@@ -73,16 +77,6 @@ class Outcome:
     def get(self) -> Any:
         assert self._came.wait(WAIT_S)
         return self._found
-
-
-def tcp_pair() -> tuple[socket.socket, socket.socket]:
-    """Return our end, which never blocks, and that of a peer, which waits."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        peer = socket.create_connection(listener.getsockname(), WAIT_S)
-        ours, _ = listener.accept()
-    peer.settimeout(WAIT_S)
-    ours.settimeout(0)
-    return ours, peer
 
 
 def secure(peer: socket.socket, context: ssl.SSLContext) -> Any:

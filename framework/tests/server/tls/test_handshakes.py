@@ -11,7 +11,8 @@ import pytest
 from framework.server.tls import handshakes
 from framework.server.tls.handshakes import Failed, Shaken, TimedOut
 from framework.server.tls.terms import KindTerms
-from framework.tests.server.tls.conftest import Outcome, secure, tcp_pair
+from framework.tests.server.tls.conftest import Outcome, secure
+from framework.tests.sockets import tcp_pair
 
 
 def accepted(settings, **changes):

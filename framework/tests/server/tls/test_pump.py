@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import socket
-import threading
 
 import pytest
 
 from framework.server.pump import limits
 from framework.server.pump.limits import BATCH_BYTES
 from framework.server.tls.terms import KindTerms
-from framework.tests.server.tls.conftest import WAIT_S, Outcome, secure, tcp_pair
+from framework.tests.server.conftest import settled
+from framework.tests.server.tls.conftest import Outcome, secure
+from framework.tests.sockets import WAIT_S, exactly, sending, tcp_pair
 
 LARGE = bytes(range(256)) * 16_384
 """4 MiB: more than all sockets on the way hold."""
@@ -24,7 +25,6 @@ def ends(handshaker, pump, settings, authority):
 
         def begin():
             ours, peer = tcp_pair()
-            peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
             outcome = Outcome()
             handshaker.shake(ours, KindTerms(settings).for_accepted(is_first=False), outcome)
             join = secure(peer, authority.client_context())
@@ -35,46 +35,17 @@ def ends(handshaker, pump, settings, authority):
         yield begin
 
 
-def take(sock, count):
-    received = bytearray()
-    while len(received) < count:
-        part = sock.recv(min(count - len(received), BATCH_BYTES))
-        assert part, f"closed after {len(received)} bytes"
-        received += part
-    return bytes(received)
-
-
-def sending(sock, data):
-    """Send in a thread of its own, as far as the other end takes it."""
-
-    def run():
-        with contextlib.suppress(OSError):
-            sock.sendall(data)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    return thread
-
-
-def settled(pump):
-    """Return when the pump has done all that it was told until now."""
-    done = threading.Event()
-    pump.call(done.set)
-
-    assert done.wait(WAIT_S)
-
-
 @pytest.mark.parametrize("data", [b"x", LARGE], ids=["one byte", "4 MiB"])
 def test_bytes_pass_in_both_directions(ends, data):
     client, plane, _ = ends()
     thread = sending(client, data)
 
-    assert take(plane, len(data)) == data
+    assert exactly(plane, len(data)) == data
 
     thread.join(WAIT_S)
     thread = sending(plane, data)
 
-    assert take(client, len(data)) == data
+    assert exactly(client, len(data)) == data
 
     thread.join(WAIT_S)
 
@@ -84,8 +55,8 @@ def test_a_peer_is_heard_while_much_waits_for_it(ends):
     thread = sending(plane, LARGE)
     client.sendall(b"hello")
 
-    assert take(plane, 5) == b"hello"
-    assert take(client, len(LARGE)) == LARGE
+    assert exactly(plane, 5) == b"hello"
+    assert exactly(client, len(LARGE)) == LARGE
 
     thread.join(WAIT_S)
 
@@ -94,7 +65,7 @@ def test_what_came_with_the_handshake_is_not_lost(ends):
     client, plane, _ = ends()
     client.sendall(b"early")
 
-    assert take(plane, 5) == b"early"
+    assert exactly(plane, 5) == b"early"
 
 
 def test_the_plane_sees_the_end_of_a_peer_behind_all_it_has_said(ends):
@@ -102,18 +73,18 @@ def test_the_plane_sees_the_end_of_a_peer_behind_all_it_has_said(ends):
     client.sendall(b"last words")
     client.close()
 
-    assert take(plane, 10) == b"last words"
+    assert exactly(plane, 10) == b"last words"
     assert plane.recv(1) == b""
 
 
 def test_the_peer_gets_all_that_the_plane_said_before_its_end(ends):
     client, plane, _ = ends()
     thread = sending(plane, LARGE)
-    received = take(client, len(LARGE) // 2)
+    received = exactly(client, len(LARGE) // 2)
     thread.join(WAIT_S)
     plane.close()
 
-    assert received + take(client, len(LARGE) - len(received)) == LARGE
+    assert received + exactly(client, len(LARGE) - len(received)) == LARGE
     assert client.recv(1) == b""
 
 
@@ -129,7 +100,7 @@ def test_a_peer_that_takes_nothing_holds_the_plane_back(ends):
 
     plane.settimeout(WAIT_S)
 
-    assert take(client, sent) == (LARGE[:BATCH_BYTES] * (sent // BATCH_BYTES + 1))[:sent]
+    assert exactly(client, sent) == (LARGE[:BATCH_BYTES] * (sent // BATCH_BYTES + 1))[:sent]
 
 
 def test_a_plane_that_takes_nothing_holds_the_peer_back(ends):
@@ -138,7 +109,7 @@ def test_a_plane_that_takes_nothing_holds_the_peer_back(ends):
     with pytest.raises(TimeoutError):
         client.sendall(LARGE * 16)
 
-    assert take(plane, BATCH_BYTES) == LARGE[:BATCH_BYTES]
+    assert exactly(plane, BATCH_BYTES) == LARGE[:BATCH_BYTES]
 
 
 def test_a_stuck_peer_is_dropped_at_once_when_the_plane_says_so(ends, pump):
@@ -166,7 +137,7 @@ def test_a_stuck_peer_has_a_last_time(ends, pump, monkeypatch):
     plane.close()
     pump.close(session, at_once=False)
     with pytest.raises((OSError, AssertionError)):
-        take(client, 5 * len(LARGE))
+        exactly(client, 5 * len(LARGE))
 
 
 def test_a_damaged_record_ends_the_connection(ends):
