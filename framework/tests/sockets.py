@@ -31,6 +31,14 @@ def exactly(sock: socket.socket, count: int) -> bytes:
     return bytes(received)
 
 
+def line(sock: socket.socket) -> bytes:
+    """Return the next line."""
+    read = b""
+    while not read.endswith(b"\n"):
+        read += exactly(sock, 1)
+    return read
+
+
 def sending(sock: socket.socket, *parts: bytes) -> threading.Thread:
     """Send in a thread of its own, as far as the other end takes it."""
 

@@ -19,6 +19,7 @@ from framework.dataplane import (
     SubscriptionsAnswered,
 )
 from framework.tests.dataplane.conftest import Peer, Talk
+from framework.tests.dataplane.watched import CURRENT
 
 ACCOUNT_BYTES_MAX = 6_144
 """Of an account that nobody uses; one that is used may take 20 KiB."""
@@ -34,16 +35,7 @@ def _client_in(talk: Talk, account: int) -> Peer:
     peer = talk.stranger()
     peer.heard()
     talk.core.feed(peer.link, b"CONNECT {}\r\n", talk.now_ns)
-    talk.core.resume_client(
-        peer.link,
-        account=account,
-        verbose=False,
-        pedantic=False,
-        echo=True,
-        headers=True,
-        no_responders=True,
-        protocol=1,
-    )
+    talk.core.resume_client(peer.link, account=account, **CURRENT)
     talk.core.turn(talk.now_ns)
     talk.core.take_events()
     return peer

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import select
 import socket
 from typing import TYPE_CHECKING
 
 import pytest
 
 from framework.dataplane import Closed, Coding, Greeting, LinkKind, Opened, Plane, PlaneLimits
+from framework.tests.dataplane.watched import CURRENT, Watched
+from framework.tests.sockets import WAIT_S, exactly, line
 from framework.tests.wire.s2_model import IDENTIFIER
 from framework.wire.closed_state import ClosedState
 from framework.wire.s2 import Decoder, encode
@@ -16,30 +17,16 @@ from framework.wire.s2 import Decoder, encode
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from framework.dataplane import Event
-
-WAIT_S = 10.0
 READ_BYTES = 262_144
 """What a plane reads of a link in one turn, at most."""
 
 
-class Side:
+class Side(Watched):
     """A plane with a coded route and clients."""
 
     def __init__(self, poller: str) -> None:
-        self.plane = Plane(PlaneLimits(), poller=poller)
-        self.events: list[Event] = []
+        super().__init__(Plane(PlaneLimits(), poller=poller))
         self.plane.start()
-
-    def take(self, kind: type) -> Event:
-        """Wait for the next event of a kind."""
-        while True:
-            for event in self.events:
-                if isinstance(event, kind):
-                    self.events.remove(event)
-                    return event
-            assert select.select([self.plane.event_fd], [], [], WAIT_S)[0], f"no {kind.__name__}"
-            self.events += self.plane.take_events()
 
     def adopt(self, kind: LinkKind) -> tuple[socket.socket, int]:
         """Return the far end of a new link that has sent its greeting, and its number."""
@@ -65,35 +52,8 @@ class Side:
     def client(self) -> socket.socket:
         """Return a client that has logged in."""
         far, link = self.adopt(LinkKind.CLIENT)
-        self.plane.resume_client(
-            link,
-            verbose=False,
-            pedantic=False,
-            echo=True,
-            headers=True,
-            no_responders=True,
-            protocol=1,
-        )
+        self.plane.resume_client(link, **CURRENT)
         return far
-
-
-def exactly(sock: socket.socket, count: int) -> bytes:
-    """Return the next `count` bytes."""
-    parts = []
-    while count:
-        part = sock.recv(min(count, 1 << 20))
-        assert part, f"closed {count} bytes early"
-        parts.append(part)
-        count -= len(part)
-    return b"".join(parts)
-
-
-def line(sock: socket.socket) -> bytes:
-    """Return the next line."""
-    read = b""
-    while not read.endswith(b"\n"):
-        read += exactly(sock, 1)
-    return read
 
 
 def ask(sock: socket.socket, said: bytes) -> bytes:

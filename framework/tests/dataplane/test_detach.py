@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 import socket
 from typing import TYPE_CHECKING
 
@@ -19,37 +18,32 @@ from framework.dataplane import (
     Plane,
     PlaneLimits,
 )
+from framework.tests.dataplane.watched import Watched
+from framework.tests.sockets import WAIT_S, exactly
 from framework.wire.closed_state import ClosedState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-WAIT_S = 10.0
 INFO = b'INFO {"server_id":"S","client_id":1,"client_ip":"127.0.0.1"} \r\n'
 
 
-class Server:
+class Server(Watched):
     """A plane with one listener whose links are handed over."""
 
     def __init__(self, mode: str, limits: PlaneLimits) -> None:
-        self.plane = Plane(limits)
+        super().__init__(Plane(limits))
         self.plane.set_info(LinkKind.CLIENT, b'{"server_id":"S"}')
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.address = self.listener.getsockname()
         self.plane.listen(self.listener, LinkKind.CLIENT, tls=mode)
         self.plane.start()
-        self.waiting: list[object] = []
 
-    def take(self, kind: type) -> object:
-        """Wait for an event of a kind; those before it are forgotten."""
-        while True:
-            while self.waiting:
-                event = self.waiting.pop(0)
-                if isinstance(event, kind):
-                    return event
-            ready, _, _ = select.select([self.plane.event_fd], [], [], WAIT_S)
-            assert ready, f"no {kind.__name__}"
-            self.waiting += self.plane.take_events()
+    def let_go(self) -> Detached:
+        """Wait until a link is without its socket, and close that."""
+        detached = self.take(Detached)
+        os.close(detached.fd)
+        return detached
 
     def client(self) -> socket.socket:
         sock = socket.create_connection(self.address, WAIT_S)
@@ -79,20 +73,14 @@ def start(limits: PlaneLimits) -> Iterator[object]:
         server.listener.close()
 
 
-def exactly(sock: socket.socket, data: bytes) -> None:
-    received = b""
-    while len(received) < len(data):
-        part = sock.recv(len(data) - len(received))
-        assert part, f"closed after {received!r}"
-        received += part
-
-    assert data == received
+def expect(sock: socket.socket, data: bytes) -> None:
+    assert data == exactly(sock, len(data))
 
 
 def test_info_goes_before_the_socket_is_handed_over(start):
     server = start("after_info")
     with server.client() as client:
-        exactly(client, INFO)
+        expect(client, INFO)
         opened = server.take(Opened)
         detached = server.take(Detached)
         with socket.socket(fileno=detached.fd) as sock:
@@ -107,8 +95,7 @@ def test_a_link_goes_on_with_another_socket(start):
     ours, theirs = socket.socketpair()
     with server.client(), ours:
         ours.settimeout(WAIT_S)
-        detached = server.take(Detached)
-        os.close(detached.fd)
+        detached = server.let_go()
         server.plane.attach(detached.link, theirs)
         ours.sendall(b"CONNECT {}\r\n")
 
@@ -120,13 +107,12 @@ def test_info_waits_for_the_other_socket(start):
     ours, theirs = socket.socketpair()
     with server.client(), ours:
         ours.settimeout(WAIT_S)
-        detached = server.take(Detached)
-        os.close(detached.fd)
+        detached = server.let_go()
 
         assert not detached.informed
 
         server.plane.attach(detached.link, theirs)
-        exactly(ours, INFO)
+        expect(ours, INFO)
 
 
 def test_info_may_be_said_and_the_socket_handed_over_again(start):
@@ -134,9 +120,8 @@ def test_info_may_be_said_and_the_socket_handed_over_again(start):
     with server.client() as client:
         first = server.take(Detached)
         server.plane.attach(first.link, socket.socket(fileno=first.fd), detach=True)
-        exactly(client, INFO)
-        again = server.take(Detached)
-        os.close(again.fd)
+        expect(client, INFO)
+        again = server.let_go()
 
         assert first.link == again.link
         assert again.informed
@@ -157,8 +142,7 @@ def test_the_socket_of_a_link_that_is_gone_is_closed(start):
     ours, theirs = socket.socketpair()
     with server.client(), ours:
         ours.settimeout(WAIT_S)
-        detached = server.take(Detached)
-        os.close(detached.fd)
+        detached = server.let_go()
         server.plane.close(detached.link, ClosedState.TLS_HANDSHAKE_ERROR)
 
         assert server.take(Closed).reason is ClosedState.TLS_HANDSHAKE_ERROR
@@ -176,12 +160,11 @@ def test_the_time_to_log_in_begins_with_the_other_socket(start):
     ours, theirs = socket.socketpair()
     with server.client(), server.client(), ours:
         ours.settimeout(WAIT_S)
-        detached = server.take(Detached)
-        os.close(detached.fd)
+        detached = server.let_go()
         # Another link that is detached meanwhile: the clocks were looked at, and nobody was closed.
-        os.close(server.take(Detached).fd)
+        server.let_go()
         server.plane.attach(detached.link, theirs)
-        exactly(ours, b"-ERR 'Authentication Timeout'\r\n")
+        expect(ours, b"-ERR 'Authentication Timeout'\r\n")
 
         assert server.take(Closed).link == detached.link
 
@@ -190,10 +173,10 @@ def test_the_time_to_log_in_begins_with_the_other_socket(start):
 def test_one_connection_too_many_is_told_so_in_plain(start):
     server = start("after_info")
     with server.client() as first, server.client() as second:
-        os.close(server.take(Detached).fd)
-        exactly(first, INFO)
-        exactly(second, INFO.replace(b'"client_id":1', b'"client_id":2'))
-        exactly(second, b"-ERR 'maximum connections exceeded'\r\n")
+        server.let_go()
+        expect(first, INFO)
+        expect(second, INFO.replace(b'"client_id":1', b'"client_id":2'))
+        expect(second, b"-ERR 'maximum connections exceeded'\r\n")
 
         assert server.take(Closed).reason is ClosedState.MAX_CONNECTIONS_EXCEEDED
 
@@ -203,8 +186,7 @@ def test_tls_may_come_and_go_while_it_listens(start):
     server.plane.set_tls(LinkKind.CLIENT, "first")
     server.plane.ask_links(1)
     with server.client():
-        detached = server.take(Detached)
-        os.close(detached.fd)
+        detached = server.let_go()
 
         assert not detached.informed
 
@@ -221,7 +203,7 @@ def test_a_peer_may_be_named_whose_socket_does_not_know(start):
 
 def greeted(server, client, said):
     """Let a client say something; return its link, which is parked."""
-    exactly(client, INFO)
+    expect(client, INFO)
     client.sendall(said)
     return server.take(Greeting).link
 
@@ -234,7 +216,7 @@ def test_what_stood_behind_a_greeting_goes_with_the_socket(start):
         server.plane.send(link, b"+OK\r\n")
         server.plane.detach(link)
         detached = server.take(Detached)
-        exactly(client, b"+OK\r\n")
+        expect(client, b"+OK\r\n")
 
         assert detached.link == link
         assert detached.left == b"nobody knows what this means"
@@ -254,9 +236,9 @@ def test_what_is_said_while_a_socket_is_away_goes_through_the_next_one(start):
         link = greeted(server, client, b"CONNECT {}\r\n")
         server.plane.detach(link)
         server.plane.send(link, b"+OK\r\n")
-        os.close(server.take(Detached).fd)
+        server.let_go()
         server.plane.attach(link, theirs)
-        exactly(ours, b"+OK\r\n")
+        expect(ours, b"+OK\r\n")
 
 
 def test_a_socket_goes_when_the_peer_has_taken_what_was_said(start):
@@ -271,9 +253,8 @@ def test_a_socket_goes_when_the_peer_has_taken_what_was_said(start):
 
         assert server.take(LinksAnswered).rows[0].pending_bytes
 
-        exactly(client, said)
-        detached = server.take(Detached)
-        os.close(detached.fd)
+        expect(client, said)
+        detached = server.let_go()
 
         assert detached.left == b"of another kind\r\n"
         assert client.recv(1) == b""
@@ -293,7 +274,7 @@ def test_a_peer_that_goes_instead_of_taking_what_was_said_is_closed(start):
 def test_a_link_that_waits_for_nothing_keeps_its_socket(start):
     server = start("")
     with server.client() as client:
-        exactly(client, INFO)
+        expect(client, INFO)
         link = server.take(Opened).link
         server.plane.detach(link)
         client.sendall(b"CONNECT {}\r\n")
@@ -305,7 +286,7 @@ def test_a_link_that_waits_for_nothing_keeps_its_socket(start):
         server.plane.detach(link)
         server.plane.detach(link)
         server.plane.detach(12345)
-        os.close(server.take(Detached).fd)
+        server.let_go()
         server.plane.close(link, ClosedState.CLIENT_CLOSED)
 
         assert isinstance(server.take(Closed | Detached), Closed)

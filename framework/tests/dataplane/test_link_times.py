@@ -10,12 +10,11 @@ import pytest
 
 from framework.dataplane import Closed, LinkKind, LinksAnswered, Opened, Plane, PlaneLimits
 from framework.tests.dataplane.conftest import Talk
+from framework.tests.sockets import WAIT_S
 from framework.wire.closed_state import ClosedState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-WAIT_S = 10.0
 
 
 def test_routes_have_times_of_their_own() -> None:

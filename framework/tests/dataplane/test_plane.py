@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import select
 import socket
 from typing import TYPE_CHECKING
 
 import pytest
 
 from framework.dataplane import Closed, Greeting, LinkKind, Opened, Plane, PlaneLimits
+from framework.tests.dataplane.watched import CURRENT, next_events
+from framework.tests.sockets import WAIT_S, exactly, line
 from framework.wire.closed_state import ClosedState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-WAIT_S = 10.0
 
 
 class Server:
@@ -34,51 +33,22 @@ class Server:
     def take(self, kind: type, count: int = 1) -> list[object]:
         """Wait until `count` events of a kind have come; log clients in meanwhile."""
         while len(found := [event for event in self.events if isinstance(event, kind)]) < count:
-            ready, _, _ = select.select([self.plane.event_fd], [], [], WAIT_S)
-            assert ready, f"only {len(found)} of {count} {kind.__name__}"
-            events = self.plane.take_events()
+            events = next_events(self.plane, f"more than {len(found)} of {count} {kind.__name__}")
             self.events += events
             for event in events:
                 if isinstance(event, Greeting):
-                    self.plane.resume_client(
-                        event.link,
-                        verbose=False,
-                        pedantic=False,
-                        echo=True,
-                        headers=True,
-                        no_responders=True,
-                        protocol=1,
-                    )
+                    self.plane.resume_client(event.link, **CURRENT)
         return found
 
     def client(self) -> socket.socket:
         """Return a client that has logged in."""
         greetings = sum(isinstance(event, Greeting) for event in self.events)
         sock = socket.create_connection(("127.0.0.1", self.port), WAIT_S)
-        assert json.loads(_line(sock).removeprefix(b"INFO "))["client_ip"] == "127.0.0.1"
+        assert json.loads(line(sock).removeprefix(b"INFO "))["client_ip"] == "127.0.0.1"
         sock.sendall(b"CONNECT {}\r\nPING\r\n")
         self.take(Greeting, greetings + 1)
-        assert _line(sock) == b"PONG\r\n"
+        assert line(sock) == b"PONG\r\n"
         return sock
-
-
-def _line(sock: socket.socket) -> bytes:
-    line = b""
-    while not line.endswith(b"\n"):
-        byte = sock.recv(1)
-        assert byte, f"closed after {line!r}"
-        line += byte
-    return line
-
-
-def _exactly(sock: socket.socket, count: int) -> bytes:
-    parts = []
-    while count:
-        part = sock.recv(min(count, 1 << 20))
-        assert part, f"closed {count} bytes early"
-        parts.append(part)
-        count -= len(part)
-    return b"".join(parts)
 
 
 @pytest.fixture(params=["epoll", "poll"])
@@ -93,10 +63,10 @@ def test_messages_pass_between_sockets(server: Server) -> None:
     publisher, subscriber = server.client(), server.client()
     with publisher, subscriber:
         subscriber.sendall(b"SUB a.* 1\r\nPING\r\n")
-        assert _line(subscriber) == b"PONG\r\n"
+        assert line(subscriber) == b"PONG\r\n"
         publisher.sendall(b"PUB a.b 5\r\nhello\r\n" * 1000)
 
-        assert b"MSG a.b 1 5\r\nhello\r\n" * 1000 == _exactly(subscriber, 20 * 1000)
+        assert b"MSG a.b 1 5\r\nhello\r\n" * 1000 == exactly(subscriber, 20 * 1000)
 
 
 @pytest.mark.parametrize("size", [100_000, 1_000_000])
@@ -105,12 +75,12 @@ def test_large_payloads_pass_between_sockets(server: Server, size: int) -> None:
     payload = bytes(range(256)) * (size // 256)
     with publisher, subscriber:
         subscriber.sendall(b"SUB big 1\r\nPING\r\n")
-        assert _line(subscriber) == b"PONG\r\n"
+        assert line(subscriber) == b"PONG\r\n"
         for _ in range(3):
             publisher.sendall(b"PUB big %d\r\n%b\r\n" % (len(payload), payload))
             head = b"MSG big 1 %d\r\n" % len(payload)
 
-            assert head + payload + b"\r\n" == _exactly(subscriber, len(head) + len(payload) + 2)
+            assert head + payload + b"\r\n" == exactly(subscriber, len(head) + len(payload) + 2)
 
 
 def test_a_reader_that_reads_nothing_is_cut_off_and_others_go_on(server: Server) -> None:
@@ -118,13 +88,13 @@ def test_a_reader_that_reads_nothing_is_cut_off_and_others_go_on(server: Server)
     with publisher, slow, quick:
         for sock in (slow, quick):
             sock.sendall(b"SUB a 1\r\nPING\r\n")
-            assert _line(sock) == b"PONG\r\n"
+            assert line(sock) == b"PONG\r\n"
         frame = b"PUB a 100000\r\n" + b"x" * 100_000 + b"\r\n"
         closed: list[object] = []
         sent = 0
         while not closed and sent < 2000:
             publisher.sendall(frame)
-            _exactly(quick, len(b"MSG a 1 100000\r\n") + 100_002)
+            exactly(quick, len(b"MSG a 1 100000\r\n") + 100_002)
             sent += 1
             server.events += server.plane.take_events()
             closed = [event for event in server.events if isinstance(event, Closed)]
@@ -155,7 +125,7 @@ def test_an_adopted_socket_is_a_link(server: Server) -> None:
         server.plane.send(opened.link, b"CONNECT {}\r\n")  # type: ignore[attr-defined]
 
         assert (42, LinkKind.ROUTE) == (opened.token, opened.kind)  # type: ignore[attr-defined]
-        assert b"CONNECT {}\r\n" == _line(theirs)
+        assert b"CONNECT {}\r\n" == line(theirs)
 
 
 def test_stop_closes_everything(server: Server) -> None:
@@ -173,7 +143,7 @@ def test_no_more_are_accepted_after_unlisten(server: Server) -> None:
     with server.client() as before:
         server.plane.unlisten(LinkKind.CLIENT)
         before.sendall(b"PING\r\n")
-        assert _line(before) == b"PONG\r\n"
+        assert line(before) == b"PONG\r\n"
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", server.port))
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import gc
-import select
 import socket
 import struct
 
 import pytest
 
 from framework.dataplane import Closed, Greeting, LinkKind, Opened, Plane, PlaneLimits
-
-WAIT_S = 10.0
+from framework.tests.dataplane.watched import CURRENT, Watched
+from framework.tests.sockets import WAIT_S
 
 
 def _bound() -> tuple[socket.socket, int]:
@@ -19,16 +18,6 @@ def _bound() -> tuple[socket.socket, int]:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("127.0.0.1", 0))
     return listener, listener.getsockname()[1]
-
-
-def _take(plane: Plane, kind: type) -> object:
-    """Wait for the next event of a kind."""
-    while True:
-        ready, _, _ = select.select([plane.event_fd], [], [], WAIT_S)
-        assert ready, f"no {kind.__name__}"
-        for event in plane.take_events():
-            if isinstance(event, kind):
-                return event
 
 
 @pytest.mark.parametrize("poller", ["epoll", "poll"])
@@ -45,20 +34,13 @@ def test_who_hangs_up_while_it_is_parked_is_still_heard(poller: str, end: str) -
         near, client = socket.socketpair()
         plane.adopt(near, LinkKind.CLIENT, 1)
     client.sendall(b"CONNECT {}\r\nPUB a 1\r\nx\r\n")
-    greeting = _take(plane, Greeting)
+    watched = Watched(plane)
+    greeting = watched.take(Greeting)
     if end == "reset":
         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     client.close()
-    plane.resume_client(
-        greeting.link,
-        verbose=False,
-        pedantic=False,
-        echo=True,
-        headers=True,
-        no_responders=True,
-        protocol=1,
-    )
-    closed = _take(plane, Closed)
+    plane.resume_client(greeting.link, **CURRENT)
+    closed = watched.take(Closed)
     plane.stop(WAIT_S)
 
     assert (greeting.link, 1) == (closed.link, closed.row.in_msgs)
@@ -75,7 +57,7 @@ def test_many_that_are_busy_starve_nobody_where_there_is_no_epoll() -> None:
         peer.sendall(b"+OK\r\n" * 40_000 + b"CONNECT {}\r\n")
     peers[-1].sendall(b"CONNECT {}\r\n")
     plane.start()
-    greeting = _take(plane, Greeting)
+    greeting = Watched(plane).take(Greeting)
     plane.stop(WAIT_S)
     for peer in peers:
         peer.close()
@@ -137,7 +119,7 @@ def test_one_listener_too_many_is_refused() -> None:
     plane.start()
     client = socket.create_connection(listeners[8].getsockname())
 
-    assert isinstance(_take(plane, Opened), Opened)
+    assert isinstance(Watched(plane).take(Opened), Opened)
     client.close()
     plane.stop(WAIT_S)
     for listener in listeners:
