@@ -16,7 +16,6 @@ from framework.testing.errors import ConnectionEndedError
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Mapping
-    from types import TracebackType
 
 READ_TIMEOUT_S = 20.0
 """How long a server may stay silent; less than a test may take."""
@@ -94,12 +93,7 @@ class RawClient:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

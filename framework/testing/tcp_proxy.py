@@ -14,7 +14,6 @@ from typing_extensions import override
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import TracebackType
 
 _KEPT_BYTES_MAX = 4 << 20
 _WAIT_S = 20.0
@@ -76,12 +75,7 @@ class TcpProxy:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def wait(self, condition: Callable[[], bool], what: str) -> None:
