@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 
 import pytest
@@ -14,8 +15,22 @@ CLUSTER = "pool_size: 3, accounts: [P, Q]"
 PINNED = "pool_size: 3, accounts: [P]"
 
 
-def rids(server, *, pinned):
-    return [row["rid"] for row in route_rows(server) if ("account" in row) == pinned]
+@contextlib.contextmanager
+def pool_kept(pair):
+    """Check that the connections without an account outlive what is done."""
+
+    def rids():
+        return [[row["rid"] for row in route_rows(it) if "account" not in row] for it in pair]
+
+    before = rids()
+    yield
+    assert before == rids()
+
+
+def check_alone(pair):
+    """Check that P has a connection of its own, and that messages pass there."""
+    await_pools(*pair, accounts=("$SYS", "P"))
+    check_passes(*pair, "P")
 
 
 def check_stopped(subscribing, publishing, account="P"):
@@ -77,93 +92,77 @@ def test_headers_queues_and_replies_pass_without_the_name_too(pair):
 
 def test_a_broken_connection_stops_only_its_account_and_comes_back(pair):
     await_pools(*pair, accounts=("$SYS", "P", "Q"))
-    before = rids(pair.dialing, pinned=False)
-    pair.proxy.is_refusing = True
-    pair.connection(account="P").cut()
-    for server in pair:
-        await_routes(server, lambda rows: len(rows) == 5)
-    check_stopped(*pair)
-    check_stopped(*reversed(pair.servers))
-    check_passes(*pair, "Q")
-    check_passes(*pair, "ACME")
-    pair.proxy.is_refusing = False
-    await_pools(*pair, accounts=("$SYS", "P", "Q"))
-
-    check_passes(*pair, "P")
-    assert before == rids(pair.dialing, pinned=False)
+    with pool_kept(pair):
+        pair.proxy.is_refusing = True
+        pair.connection(account="P").cut()
+        for server in pair:
+            await_routes(server, lambda rows: len(rows) == 5)
+        check_stopped(*pair)
+        check_stopped(*reversed(pair.servers))
+        check_passes(*pair, "Q")
+        check_passes(*pair, "ACME")
+        pair.proxy.is_refusing = False
+        await_pools(*pair, accounts=("$SYS", "P", "Q"))
+        check_passes(*pair, "P")
 
 
 def test_added_first_where_the_routes_are_dialed_it_has_its_connection_at_once(start_pair):
     pair = start_pair(POOL)
     await_pools(*pair)
     check_passes(*pair, "P")
-    before = [rids(server, pinned=False) for server in pair]
-    pair.reload(1, PINNED)
-    await_pools(*pair, accounts=("$SYS", "P"))
-    check_passes(*pair, "P")
-    pair.reload(0, PINNED)
-    await_pools(*pair, accounts=("$SYS", "P"))
-
-    check_passes(*pair, "P")
-    assert before == [rids(server, pinned=False) for server in pair]
+    with pool_kept(pair):
+        for at in (1, 0):
+            pair.reload(at, PINNED)
+            check_alone(pair)
 
 
 def test_added_first_where_routes_are_accepted(start_pair):
     """Two real servers let it wait until both have it; where ours takes part it goes on at once."""
     pair = start_pair(POOL, is_hidden=False)
     await_pools(*pair)
-    before = [rids(server, pinned=False) for server in pair]
-    pair.reload(0, PINNED)
-    if OURS in pair.kinds:
-        await_pools(*pair, accounts=("$SYS", "P"))
-        check_passes(*pair, "P")
-    else:
-        await_pools(*pair)
-        check_stopped(*pair)
-        check_stopped(*reversed(pair.servers))
-    check_passes(*pair, "ACME")
-    pair.reload(1, PINNED)
-    await_pools(*pair, accounts=("$SYS", "P"))
-
-    check_passes(*pair, "P")
-    assert before == [rids(server, pinned=False) for server in pair]
+    with pool_kept(pair):
+        pair.reload(0, PINNED)
+        if OURS in pair.kinds:
+            check_alone(pair)
+        else:
+            await_pools(*pair)
+            check_stopped(*pair)
+            check_stopped(*reversed(pair.servers))
+        check_passes(*pair, "ACME")
+        pair.reload(1, PINNED)
+        check_alone(pair)
 
 
 def test_removed_first_where_routes_are_accepted(start_pair):
     """Ours accepts a connection for any account that it knows; a real server refuses it."""
     pair = start_pair(PINNED)
     await_pools(*pair, accounts=("$SYS", "P"))
-    before = [rids(server, pinned=False) for server in pair]
-    pair.reload(0, POOL)
-    if pair.kinds[0] == OURS:
-        await_pools(*pair, accounts=("$SYS", "P"))
-        check_passes(*pair, "P")
-    else:
-        # Who dials knows nothing of it, tries again, and hears this.
-        pair.dialing.wait_log('No route for account "P"')
+    with pool_kept(pair):
+        pair.reload(0, POOL)
+        if pair.kinds[0] == OURS:
+            check_alone(pair)
+        else:
+            # Who dials knows nothing of it, tries again, and hears this.
+            pair.dialing.wait_log('No route for account "P"')
+            await_pools(*pair)
+            check_stopped(pair.dialing, pair.dialed)
+        check_passes(*pair, "ACME")
+        pair.reload(1, POOL)
         await_pools(*pair)
-        check_stopped(pair.dialing, pair.dialed)
-    check_passes(*pair, "ACME")
-    pair.reload(1, POOL)
-    await_pools(*pair)
-
-    check_passes(*pair, "P")
-    assert before == [rids(server, pinned=False) for server in pair]
+        check_passes(*pair, "P")
 
 
 def test_removed_first_where_the_routes_are_dialed(start_pair):
     pair = start_pair(PINNED)
     await_pools(*pair, accounts=("$SYS", "P"))
-    before = [rids(server, pinned=False) for server in pair]
-    pair.reload(1, POOL)
-    await_pools(*pair)
-    check_stopped(pair.dialed, pair.dialing)
-    check_passes(*pair, "ACME")
-    pair.reload(0, POOL)
-    await_pools(*pair)
-
-    check_passes(*pair, "P")
-    assert before == [rids(server, pinned=False) for server in pair]
+    with pool_kept(pair):
+        pair.reload(1, POOL)
+        await_pools(*pair)
+        check_stopped(pair.dialed, pair.dialing)
+        check_passes(*pair, "ACME")
+        pair.reload(0, POOL)
+        await_pools(*pair)
+        check_passes(*pair, "P")
 
 
 def test_interest_survives_the_way_to_the_own_connection_and_back(start_pair):
@@ -192,8 +191,7 @@ def test_pinned_on_one_side_only_from_the_start(start_pair):
     """The side that dials asks for a connection of an account that the other one does not pin."""
     pair = start_pair([POOL, PINNED])
     if pair.kinds[0] == OURS:
-        await_pools(*pair, accounts=("$SYS", "P"))
-        check_passes(*pair, "P")
+        check_alone(pair)
     else:
         pair.dialing.wait_log('No route for account "P"')
         await_pools(*pair)
