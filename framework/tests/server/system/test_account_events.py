@@ -172,6 +172,12 @@ def test_who_is_not_let_in_is_told_of_as_one_of_the_global_account(desk: Desk) -
     assert desk.news.active_accounts == 0
 
 
+def test_who_is_not_let_in_goes_by_the_key_that_it_has_shown(desk: Desk) -> None:
+    desk.news.client_refused(seen(account="", nkey="UKEY"), closed(reason=REFUSED))
+
+    assert {it["client"]["user"] for _, it in desk.take()} == {"UKEY"}
+
+
 def test_an_account_hears_of_who_may_not_stay_in_it(desk: Desk) -> None:
     desk.news.client_connected(seen())
     desk.take()
