@@ -19,7 +19,7 @@ from framework.dataplane._state cimport (
 )
 from framework.sublist._bytes cimport COPY_SLACK, hash_bytes
 from framework.sublist._sublist cimport Match, sublist_match
-from framework.sublist._table cimport table_add, table_clear, table_find, table_remove
+from framework.sublist._table cimport table_add, table_clear, table_find, table_make, table_remove
 
 cdef enum:
     PREFIX_BYTES = 11
@@ -92,17 +92,7 @@ cdef Asked* _asked(State* state, Account* home, const char* reply, size_t length
     asked = <Asked*> table_find(&answers.asked, hashed, reply, length)
     if asked != NULL:
         return asked
-    asked = <Asked*> calloc(1, sizeof(Asked) + length + COPY_SLACK)
-    if asked == NULL:
-        return NULL
-    memcpy(<char*> (asked + 1), reply, length)
-    asked.key.chars = <char*> (asked + 1)
-    asked.key.length = <uint32_t> length
-    asked.key.hash = hashed
-    if not table_add(&answers.asked, &asked.key):
-        free(asked)
-        return NULL
-    return asked
+    return <Asked*> table_make(&answers.asked, sizeof(Asked), COPY_SLACK, reply, length, hashed)
 
 
 # ---- one answer --------------------------------------------------------------------------------------------------------

@@ -6,14 +6,14 @@ Source: nats-server `client.go`, `trackRemoteReply`, `processInboundClientMsg`; 
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport free
 from libc.string cimport memcmp, memcpy
 
 from framework.dataplane._delivery cimport record_chars, record_new
 from framework.dataplane._latency cimport sample_info
 from framework.dataplane._state cimport NODE_BYTES, RECORD_HALF, Half, Halves, Link, Message, Record, State
 from framework.sublist._bytes cimport COPY_SLACK, hash_bytes
-from framework.sublist._table cimport table_add, table_clear, table_find, table_remove
+from framework.sublist._table cimport table_clear, table_find, table_make, table_remove
 
 cdef enum:
     HALVES_MAX = 16384
@@ -57,15 +57,8 @@ cdef void half_begin(State* state, Message* message) noexcept nogil:
         _forget(halves, halves.oldest)
     if table_find(&halves.table, hashed, message.reply, message.reply_length) != NULL:
         return
-    half = <Half*> calloc(1, sizeof(Half) + message.reply_length + COPY_SLACK)
+    half = <Half*> table_make(&halves.table, sizeof(Half), COPY_SLACK, message.reply, message.reply_length, hashed)
     if half == NULL:
-        return
-    memcpy(<char*> (half + 1), message.reply, message.reply_length)
-    half.key.chars = <char*> (half + 1)
-    half.key.length = <uint32_t> message.reply_length
-    half.key.hash = hashed
-    if not table_add(&halves.table, &half.key):
-        free(half)
         return
     half.account = message.account.index
     half.started_ns = state.now_ns

@@ -5,13 +5,12 @@ reply allows as many answers again: nats-server takes it for an answer, and then
 `deliverMsg`, `responseAllowed`, `pruneReplyPerms`.
 """
 
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy
 
 from framework.dataplane._state cimport REPLIES_MAX, Link, PermissionTable, Replies, Reply, State
 from framework.sublist._bytes cimport hash_bytes
-from framework.sublist._table cimport table_add, table_clear, table_find, table_remove
+from framework.sublist._table cimport table_clear, table_find, table_make, table_remove
 
 
 cdef Replies* replies_new() noexcept nogil:
@@ -55,21 +54,6 @@ cdef void replies_free(Replies* replies) noexcept nogil:
     free(replies)
 
 
-cdef Reply* _made(Replies* replies, const char* subject, size_t length, uint64_t hashed) noexcept nogil:
-    cdef Reply* reply = <Reply*> calloc(1, sizeof(Reply) + length)
-    if reply == NULL:
-        return NULL
-    memcpy(<char*> (reply + 1), subject, length)
-    reply.key.chars = <char*> (reply + 1)
-    reply.key.length = <uint32_t> length
-    reply.key.hash = hashed
-    if not table_add(&replies.table, &reply.key):
-        free(reply)
-        return NULL
-    _link_last(replies, reply)
-    return reply
-
-
 cdef void reply_owe(State* state, Link* link, const char* subject, size_t length) noexcept nogil:
     """Let a client answer to a message that it was sent just now."""
     cdef PermissionTable* table = link.permissions
@@ -83,9 +67,10 @@ cdef void reply_owe(State* state, Link* link, const char* subject, size_t length
         _unlink(replies, reply)
         _link_last(replies, reply)
     else:
-        reply = _made(replies, subject, length, hashed)
+        reply = <Reply*> table_make(&replies.table, sizeof(Reply), 0, subject, length, hashed)
         if reply == NULL:
             return
+        _link_last(replies, reply)
     reply.left += table.answers_max
     reply.until_ns = state.now_ns + table.answers_ns
 

@@ -19,7 +19,7 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memchr, memcpy, memset
 
 from framework.sublist._bytes cimport hash_bytes
-from framework.sublist._table cimport Table, table_add, table_clear, table_find, table_remove
+from framework.sublist._table cimport Table, table_add, table_clear, table_find, table_make, table_remove
 
 from framework.sublist.result import SublistResult
 
@@ -286,15 +286,8 @@ cdef bint sublist_insert(SublistState* self, Interest* interest) noexcept nogil:
         hashed = hash_bytes(self.seed, subject, length)
         literal = <Literal*> table_find(&self.literals, hashed, subject, length)
         if literal == NULL:
-            literal = <Literal*> calloc(1, sizeof(Literal) + length)
+            literal = <Literal*> table_make(&self.literals, sizeof(Literal), 0, subject, length, hashed)
             if literal == NULL:
-                return False
-            memcpy(<char*> (literal + 1), subject, length)
-            literal.key.chars = <char*> (literal + 1)
-            literal.key.length = <uint32_t> length
-            literal.key.hash = hashed
-            if not table_add(&self.literals, &literal.key):
-                free(literal)
                 return False
         if not _list_add(&literal.here, interest):
             if literal.here.count == 0:

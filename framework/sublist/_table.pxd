@@ -2,7 +2,7 @@
 
 from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcmp
+from libc.string cimport memcmp, memcpy
 
 
 cdef struct Key:
@@ -70,6 +70,23 @@ cdef inline bint table_add(Table* table, Key* key) noexcept nogil:
     table.slots[at].key = key
     table.count += 1
     return True
+
+
+cdef inline Key* table_make(
+    Table* table, size_t size, size_t slack, const char* chars, size_t length, uint64_t hash
+) noexcept nogil:
+    """Add a thing of `size` bytes, zero but for its key, whose chars and `slack` bytes more follow; NULL: no memory."""
+    cdef Key* key = <Key*> calloc(1, size + length + slack)
+    if key == NULL:
+        return NULL
+    memcpy(<char*> key + size, chars, length)
+    key.hash = hash
+    key.chars = <char*> key + size
+    key.length = <uint32_t> length
+    if not table_add(table, key):
+        free(key)
+        return NULL
+    return key
 
 
 cdef inline void table_remove(Table* table, Key* key) noexcept nogil:
