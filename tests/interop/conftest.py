@@ -17,6 +17,7 @@ from framework.testing import (
     member_config,
     route_rows,
 )
+from tests.interop.mixtures import parameters
 from tests.interop.pairs import Pair
 
 if TYPE_CHECKING:
@@ -49,13 +50,7 @@ def servers(
     fleet.stop()
 
 
-@pytest.fixture(
-    scope="module",
-    params=[
-        pytest.param(kinds, marks=[pytest.mark.peer(REAL)] if REAL in kinds else [], id=name)
-        for name, kinds in PAIRS.items()
-    ],
-)
+@pytest.fixture(scope="module", params=parameters(PAIRS))
 def kinds(request: pytest.FixtureRequest) -> tuple[str, str]:
     """Give every mixture: of the server that is dialed, and of the one that dials."""
     both: tuple[str, str] = request.param

@@ -9,6 +9,7 @@ from collections import Counter
 import pytest
 
 from framework.testing import OURS, Fleet, await_mesh, member_config
+from tests.interop.mixtures import parameters
 
 REAL = "2.15.2"
 MESHES = {
@@ -20,13 +21,7 @@ MESHES = {
 COUNT = 6_000
 
 
-@pytest.fixture(
-    scope="module",
-    params=[
-        pytest.param(kinds, marks=[pytest.mark.peer(REAL)] if REAL in kinds else [], id=name)
-        for name, kinds in MESHES.items()
-    ],
-)
+@pytest.fixture(scope="module", params=parameters(MESHES))
 def mesh(request, tmp_path_factory):
     fleet = Fleet(tmp_path_factory.mktemp("mesh"))
     for at, kind in enumerate(request.param):

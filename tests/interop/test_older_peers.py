@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from framework.testing import OURS, Fleet, await_pools, await_routes, check_exchange, route_rows
+from tests.interop.mixtures import parameters
 from tests.interop.pairs import INDEXES, Pair, check_passes
 
 REAL = "2.15.2"
@@ -32,13 +33,7 @@ def await_pings(pair, more):
     pair.proxy.wait(lambda: count() >= wanted, f"{more} PINGs more")
 
 
-@pytest.fixture(
-    scope="module",
-    params=[
-        pytest.param(kinds, marks=pytest.mark.peer(*{OLD, REAL} & set(kinds)), id="-".join(kinds))
-        for kinds in PAIRS
-    ],
-)
+@pytest.fixture(scope="module", params=parameters(PAIRS))
 def pair(request, tmp_path_factory):
     fleet = Fleet(tmp_path_factory.mktemp("pair"))
     cluster = "pool_size: 3\naccounts: [P]\ncompression: s2_fast"

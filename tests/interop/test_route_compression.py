@@ -9,6 +9,7 @@ import pytest
 
 from framework.testing import OURS, Fleet, await_answer, await_pools, member_config, route_rows
 from framework.testing.certificates import Authority
+from tests.interop.mixtures import parameters
 from tests.interop.pairs import check_passes, log_in
 
 REAL = "2.15.2"
@@ -34,13 +35,7 @@ def shown(own, remote):
     return "s2_uncompressed" if own == "s2_auto" else own
 
 
-@pytest.fixture(
-    scope="module",
-    params=[
-        pytest.param(kinds, marks=[pytest.mark.peer(REAL)] if REAL in kinds else [], id=name)
-        for name, kinds in MESHES.items()
-    ],
-)
+@pytest.fixture(scope="module", params=parameters(MESHES))
 def mesh(request, tmp_path_factory):
     """Start one or two servers of each mode; each dials all that are there."""
     fleet = Fleet(tmp_path_factory.mktemp("mesh"))

@@ -16,16 +16,11 @@ from framework.testing import (
 )
 from framework.testing.certificates import Authority
 from framework.testing.errors import ServerFailedError
+from tests.interop.mixtures import parameters
 
 REAL = "2.15.2"
 PAIRS = [(OURS, OURS), (OURS, REAL), (REAL, OURS), (REAL, REAL)]
-mixtures = pytest.mark.parametrize(
-    "mixture",
-    [
-        pytest.param(kinds, marks=[pytest.mark.peer(REAL)] * (REAL in kinds), id="-".join(kinds))
-        for kinds in PAIRS
-    ],
-)
+mixtures = pytest.mark.parametrize("mixture", parameters(PAIRS))
 LOGIN = "authorization { user: r, password: secret }"
 
 

@@ -14,18 +14,12 @@ from framework.testing import (
     member_config,
     route_rows,
 )
+from tests.interop.mixtures import parameters
 
 REAL = "2.15.2"
 ORDERS = list(itertools.product((OURS, REAL), repeat=3))
 SOME = [(OURS, OURS, OURS), (OURS, REAL, OURS), (REAL, OURS, REAL), (REAL, REAL, REAL)]
 PAIRS = list(itertools.product((OURS, REAL), repeat=2))
-
-
-def parameters(orders):
-    return [
-        pytest.param(kinds, marks=[pytest.mark.peer(REAL)] * (REAL in kinds), id="-".join(kinds))
-        for kinds in orders
-    ]
 
 
 @pytest.fixture

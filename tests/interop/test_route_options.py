@@ -17,20 +17,13 @@ from framework.testing import (
     free_port,
     member_config,
 )
+from tests.interop.mixtures import parameters
 from tests.interop.pairs import check_passes
 
 REAL = "2.15.2"
 NOWHERE = "127.0.0.1:1"
 PAIRS = [(OURS, REAL), (REAL, OURS), (OURS, OURS), (REAL, REAL)]
-mixtures = pytest.mark.parametrize(
-    "mixture",
-    [
-        pytest.param(
-            kinds, marks=[pytest.mark.peer(REAL)] if REAL in kinds else [], id="-".join(kinds)
-        )
-        for kinds in PAIRS
-    ],
-)
+mixtures = pytest.mark.parametrize("mixture", parameters(PAIRS))
 
 
 @pytest.fixture
