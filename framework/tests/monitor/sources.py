@@ -7,6 +7,7 @@ from typing import Any
 from framework.dataplane import AccountTraffic, LinkKind, LinkRow, SublistCounters, SubscriptionRow
 from framework.monitor import ClosedClient
 from framework.spec import AccountSpec, ClientIdentity, ServiceExport, TlsPeer
+from framework.tests.account_book import Book
 from framework.wire.closed_state import ClosedState
 from framework.wire.info import ClientConnect
 
@@ -22,26 +23,6 @@ def row(cid: int, **changes: int) -> LinkRow:
 def subscription(link: int, subject: bytes, **changes: Any) -> SubscriptionRow:
     fields: dict[str, Any] = {"queue": b"", "sid": b"1", "msgs": 0, "max_msgs": 0, "weight": 1}
     return SubscriptionRow(**{"link": link, "account": 0, "subject": subject, **fields, **changes})
-
-
-class Book:
-    """The accounts."""
-
-    system_account = "$SYS"
-
-    def __init__(self, *specs: AccountSpec) -> None:
-        self.specs = {it.name: it for it in specs}
-
-    def names(self) -> tuple[str, ...]:
-        return tuple(self.specs)
-
-    def get(self, name: str) -> AccountSpec | None:
-        return self.specs.get(name)
-
-    def index(self, name: str) -> int:
-        if name not in self.specs:
-            raise KeyError(name)
-        return list(self.specs).index(name)
 
 
 class Facts:

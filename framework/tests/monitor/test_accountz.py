@@ -22,7 +22,8 @@ from framework.spec import (
     StreamImport,
     SubjectMapping,
 )
-from framework.tests.monitor.sources import SECOND_NS, Book, Source
+from framework.tests.account_book import Book
+from framework.tests.monitor.sources import SECOND_NS, Source
 
 OWN_IMPORT = {
     "subject": "$SYS.REQ.USER.A.INFO",

@@ -9,6 +9,7 @@ from structlog.testing import CapturingLogger
 from framework.server.system.listening import Arrival
 from framework.server.system.server_stamp import ServerStamp, ServerTraits
 from framework.spec import AccountSpec
+from framework.tests.account_book import Book
 
 
 class Batch:
@@ -37,34 +38,15 @@ class Batch:
         return self._link
 
 
-class Book:
-    """Accounts by name; `$SYS` is the system account unless there is none."""
-
-    def __init__(self, *names: str, system_account: str = "$SYS") -> None:
-        self.system_account = system_account
-        self.specs = {name: AccountSpec(name=name) for name in ("$G", *names)}
-        if system_account:
-            self.specs[system_account] = AccountSpec(name=system_account)
-
-    def names(self) -> tuple[str, ...]:
-        return tuple(self.specs)
-
-    def get(self, name: str) -> AccountSpec | None:
-        return self.specs.get(name)
-
-    def index(self, name: str) -> int:
-        if name not in self.specs:
-            raise KeyError(name)
-        return list(self.specs).index(name)
-
-
 class FakeServer:
     """A server as the system account sees it: taps are remembered, publications kept."""
 
     name, server_id, cluster_name = "n1", "NONE", "c1"
 
     def __init__(self, *accounts: str, system_account: str = "$SYS") -> None:
-        self.accounts: Any = Book(*accounts, system_account=system_account)
+        names = ("$G", *accounts, system_account)
+        specs = (AccountSpec(name=name) for name in names if name)
+        self.accounts: Any = Book(*specs, system_account=system_account)
         self.plane: Any = self
         self.log = CapturingLogger()
         self.taps: dict[str, Any] = {}
