@@ -20,6 +20,7 @@ from typing_extensions import override
 
 ROOT = Path(__file__).resolve().parent.parent
 
+ROOMS = frozenset({"framework", "plugins"})
 NAMES_BANNED = frozenset({"base", "common", "handler", "helpers", "manager", "misc", "utils"})
 MODULE_LINES = (300, 500)  # look again; split, or say why in the docstring: `Size: ...`
 TEST_MODULE_LINES = (400, 800)
@@ -169,10 +170,9 @@ def _is_actor(node: ast.stmt) -> bool:
 def _messages(source: Source, actor: ast.ClassDef) -> Iterator[Finding]:
     for node in actor.body:
         if isinstance(node, ast.ClassDef):
-            for decorator in map(ast.unparse, node.decorator_list):
-                frozen = "frozen=True" in decorator and "slots=True" in decorator
-                if decorator.startswith("dataclass") and not frozen:
-                    yield source.at(node.lineno, f"message `{node.name}` is not frozen and slotted")
+            words = " ".join(map(ast.unparse, (*node.decorator_list, *node.bases, *node.keywords)))
+            if re.search(r"\b(?:dataclass|Struct)\b", words) and "frozen=True" not in words:
+                yield source.at(node.lineno, f"message `{node.name}` is not frozen")
 
 
 def _waits(source: Source) -> Iterator[Finding]:
@@ -182,6 +182,25 @@ def _waits(source: Source) -> Iterator[Finding]:
                 func=ast.Attribute(attr="get", value=ast.Call(func=ast.Attribute(attr="ask")))
             ):
                 yield source.at(node.lineno, "an actor waits for an answer")
+
+
+def records(source: Source) -> Iterator[Finding]:
+    """What never changes is a Struct (decision 0011), unless it hides a field or has a base.
+
+    A Struct that gets the `field` of dataclasses takes it for the default, and says nothing.
+    """
+    if source.path.suffix != ".py" or source.is_test or source.path.parts[0] not in ROOMS:
+        return
+    has_their_field = re.search("^from dataclasses import .*field", source.text, re.MULTILINE)
+    for node in ast.walk(source.tree):
+        if not isinstance(node, ast.ClassDef):
+            continue
+        decorators, text = " ".join(map(ast.unparse, node.decorator_list)), ast.unparse(node)
+        if "frozen=True" in decorators and not node.bases and "repr=False" not in text:
+            yield source.at(node.lineno, f"record `{node.name}` is no Struct")
+        is_struct = any(word.arg == "frozen" for word in node.keywords)
+        if is_struct and has_their_field and "field(" in text:
+            yield source.at(node.lineno, f"Struct `{node.name}` has a field of dataclasses")
 
 
 def units_in_names(source: Source) -> Iterator[Finding]:
@@ -238,6 +257,7 @@ RULES: tuple[Rule, ...] = (
     no_loose_ends,
     no_machine_paths,
     no_sleep_in_tests,
+    records,
     units_in_names,
 )
 

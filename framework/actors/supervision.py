@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Supervision:
+
+class Supervision(Struct, frozen=True):
     """How often a failed actor is started again, and what follows when that was too often.
 
     A restart makes a new object from the arguments of the spawn, after `on_failure` ran and

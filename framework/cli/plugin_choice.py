@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -19,8 +20,7 @@ _FLAGS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PluginChoice:
+class PluginChoice(Struct, frozen=True):
     """What the user said about plugins."""
 
     names: tuple[str, ...] = ()

@@ -5,9 +5,10 @@ Of one link, `Opened` comes first and `Closed` last.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, TypeAlias
+
+from msgspec import Struct
 
 from framework.dataplane.message_trace import MessageTraced
 
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
     from framework.wire.closed_state import ClosedState
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(Struct, frozen=True):
     """A connection exists; nothing of it was read yet."""
 
     link: LinkId
@@ -33,8 +33,7 @@ class Opened:
     """What its INFO asked it to sign; empty: nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Detached:
+class Detached(Struct, frozen=True):
     """The socket of a link was handed over; the link waits for `attach` or `close`."""
 
     link: LinkId
@@ -50,8 +49,7 @@ class Detached:
     """What was read from the socket behind the greeting, and nobody has looked at."""
 
 
-@dataclass(frozen=True, slots=True)
-class Greeting:
+class Greeting(Struct, frozen=True):
     """CONNECT or INFO arrived; a `parked` link waits for `resume`, `register_route` or `close`.
 
     A client that must log in and begins with something else is reported as if it had said
@@ -67,8 +65,7 @@ class Greeting:
     parked: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ErrReceived:
+class ErrReceived(Struct, frozen=True):
     """The peer of a route, gateway or leafnode sent `-ERR`."""
 
     link: LinkId
@@ -77,8 +74,7 @@ class ErrReceived:
     """Without the quotes."""
 
 
-@dataclass(frozen=True, slots=True)
-class PongReceived:
+class PongReceived(Struct, frozen=True):
     """A PING on a route, gateway or leafnode was answered."""
 
     link: LinkId
@@ -86,8 +82,7 @@ class PongReceived:
     rtt_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class InterestChanged:
+class InterestChanged(Struct, frozen=True):
     """Local interest came, changed or went; the plane has told the routes already."""
 
     account: int
@@ -98,8 +93,7 @@ class InterestChanged:
     """Local subscriptions after the change; 0: gone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Closed:
+class Closed(Struct, frozen=True):
     """A connection is gone; the last event of its link."""
 
     link: LinkId
@@ -112,32 +106,28 @@ class Closed:
     closed_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class Delivered:
+class Delivered(Struct, frozen=True):
     """A batch of messages for a sink."""
 
     sink: int
     batch: Batch
 
 
-@dataclass(frozen=True, slots=True)
-class LinksAnswered:
+class LinksAnswered(Struct, frozen=True):
     """Answer to `ask_links`."""
 
     token: int
     rows: tuple[LinkRow, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SubscriptionsAnswered:
+class SubscriptionsAnswered(Struct, frozen=True):
     """Answer to `ask_subscriptions`."""
 
     token: int
     rows: tuple[SubscriptionRow, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Traced:
+class Traced(Struct, frozen=True):
     """A protocol line that came or went, while lines are traced."""
 
     link: LinkId
@@ -160,8 +150,7 @@ class Violation(IntEnum):
     """Nothing: what it had subscribed is not allowed any more."""
 
 
-@dataclass(frozen=True, slots=True)
-class Violated:
+class Violated(Struct, frozen=True):
     """A client did what it may not; it was told, and stays. At most 500 a second are reported."""
 
     link: LinkId
@@ -175,15 +164,13 @@ class Violated:
     """Violations of any clients before this one that were not reported."""
 
 
-@dataclass(frozen=True, slots=True)
-class Confirmed:
+class Confirmed(Struct, frozen=True):
     """Answer to `confirm`: all commands before it are in force."""
 
     token: int
 
 
-@dataclass(frozen=True, slots=True)
-class LatencySampled:
+class LatencySampled(Struct, frozen=True):
     """How long an imported service took to answer, or why it did not. Source: ADR-3."""
 
     token: int
@@ -208,8 +195,7 @@ class LatencySampled:
     """Where the answer came to, when another server is to tell of its responder; else empty."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResponderTimed:
+class ResponderTimed(Struct, frozen=True):
     """How long a client here took to answer a request that another server times."""
 
     account: int

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class PlaneLimits:
+class PlaneLimits(Struct, frozen=True):
     """Limits of one plane; each field is nats-server's option of that name.
 
     Source: nats-server `const.go`.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import TypeAlias
+
+from msgspec import Struct
 
 LinkId: TypeAlias = int
 """Slot in the low 32 bits, generation in the high ones; never reused."""
@@ -19,8 +20,7 @@ class LinkKind(IntEnum):
     LEAF = 3
 
 
-@dataclass(frozen=True, slots=True)
-class LinkRow:
+class LinkRow(Struct, frozen=True):
     """State of one link at the moment of the question."""
 
     link: LinkId
@@ -47,8 +47,7 @@ class LinkRow:
     wire_out_bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class SubscriptionRow:
+class SubscriptionRow(Struct, frozen=True):
     """One subscription of a client, or the interest of one remote server."""
 
     link: LinkId

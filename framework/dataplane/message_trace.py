@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from framework.dataplane.link import LinkId, LinkKind
@@ -39,8 +40,7 @@ class TraceFault(IntEnum):
     """Nobody may ask for answers there."""
 
 
-@dataclass(frozen=True, slots=True)
-class TraceStep:
+class TraceStep(Struct, frozen=True):
     """One thing that was done to a traced message."""
 
     kind: StepKind
@@ -59,8 +59,7 @@ class TraceStep:
     fault: TraceFault
 
 
-@dataclass(frozen=True, slots=True)
-class MessageTraced:
+class MessageTraced(Struct, frozen=True):
     """What became of a message that asked for it. Source: ADR-41."""
 
     link: LinkId

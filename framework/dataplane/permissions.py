@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubjectRules:
+class SubjectRules(Struct, frozen=True, kw_only=True):
     """Which subjects are allowed; a denied one is not, whatever allows it.
 
     Subjects may have wildcards. In rules for subscriptions, `orders.* workers` is about members of
@@ -19,8 +18,7 @@ class SubjectRules:
     deny: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResponsePermission:
+class ResponsePermission(Struct, frozen=True, kw_only=True):
     """A client may publish to the reply subjects of what it gets. Source: `auth.go`."""
 
     max_msgs: int = 1
@@ -33,8 +31,7 @@ DEFAULT_ANSWERS = ResponsePermission()
 """What zeros stand for. Source: nats-server `auth.go`, `validateResponsePermissions`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Permissions:
+class Permissions(Struct, frozen=True, kw_only=True):
     """Of one client; equal ones share a table in the plane."""
 
     publish: SubjectRules = field(default_factory=SubjectRules)

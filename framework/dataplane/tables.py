@@ -6,8 +6,9 @@ of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
+
+from msgspec import Struct
 
 
 class ResponseKind(IntEnum):
@@ -21,8 +22,7 @@ class ResponseKind(IntEnum):
     """Several, the last of them empty."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MappedDestination:
+class MappedDestination(Struct, frozen=True, kw_only=True):
     """Where a share of the messages of a mapped subject goes."""
 
     subject: str
@@ -33,16 +33,14 @@ class MappedDestination:
     """Only servers of this cluster send there; empty: all."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubjectMapping:
+class SubjectMapping(Struct, frozen=True, kw_only=True):
     """Messages of clients for `source` go to other subjects; what the weights leave stays."""
 
     source: str
     destinations: tuple[MappedDestination, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamDoor:
+class StreamDoor(Struct, frozen=True, kw_only=True):
     """Who subscribes here to `to` gets what another account publishes."""
 
     account: int
@@ -54,8 +52,7 @@ class StreamDoor:
     allow_trace: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServiceDoor:
+class ServiceDoor(Struct, frozen=True, kw_only=True):
     """Who publishes here to `to` sends a request to another account."""
 
     account: int
@@ -78,8 +75,7 @@ class ServiceDoor:
     allow_trace: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccountTables:
+class AccountTables(Struct, frozen=True, kw_only=True):
     """All that one account does to messages."""
 
     mappings: tuple[SubjectMapping, ...] = ()

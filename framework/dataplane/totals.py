@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Totals:
+class Totals(Struct, frozen=True):
     """Sums over all links since the start, but for what says otherwise.
 
     Messages and bytes count payloads with their headers, not protocol lines, as in nats-server.
@@ -41,8 +40,7 @@ class Totals:
     """Messages that imports would have led round in a circle."""
 
 
-@dataclass(frozen=True, slots=True)
-class AccountTraffic:
+class AccountTraffic(Struct, frozen=True):
     """What passed through one account since the start; counted as in `Totals`."""
 
     in_msgs: int
@@ -59,8 +57,7 @@ class AccountTraffic:
     """Clients of it that were closed for it."""
 
 
-@dataclass(frozen=True, slots=True)
-class SublistCounters:
+class SublistCounters(Struct, frozen=True):
     """What the subject tables have done since the start."""
 
     count: int

@@ -5,8 +5,9 @@ Source: nats-server `monitor.go`, `fill` and the part of `Connz` behind it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from framework.monitor.claim import is_bearer
 from framework.spec import GLOBAL_ACCOUNT
@@ -25,8 +26,7 @@ _TYPES: Final = {"WEBSOCKET": "websocket", "MQTT": "mqtt", "MQTT_WS": "mqtt"}
 """By connection type; all others are `nats`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Connection:
+class Connection(Struct, frozen=True):
     """A connection before it is formatted."""
 
     row: LinkRow
@@ -50,8 +50,7 @@ class Connection:
         return self.connect.user if self.connect else ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Wanted(Struct, frozen=True, kw_only=True):
     """What is shown of a connection besides its figures."""
 
     auth: bool

@@ -6,8 +6,9 @@ Source: nats-server `monitor.go`, `Connz`.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
+
+from msgspec import Struct
 
 from framework.errors import BadQuery
 from framework.monitor.connection_document import Connection, Wanted, connection_document
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
     from framework.spec import SubscriptionRow
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
+class _Question(Struct, frozen=True):
     """The query of a request, checked."""
 
     sort: str

@@ -5,8 +5,9 @@ Source: nats-server `monitor.go`, `healthz`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
+
+from msgspec import Struct
 
 from framework.monitor.http_server import Answer
 from framework.spec.query import read_bool
@@ -20,8 +21,7 @@ _UNAVAILABLE: Final = 503
 _FLAGS: Final = ("js-enabled", "js-enabled-only", "js-server-only", "js-meta-only")
 
 
-@dataclass(frozen=True, slots=True)
-class _Health:
+class _Health(Struct, frozen=True):
     code: int
     document: dict[str, object]
 

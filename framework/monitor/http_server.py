@@ -10,12 +10,12 @@ import contextlib
 import json
 import time
 from collections import Counter
-from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl
 
 import h11
+from msgspec import Struct, field
 
 from framework.errors import BadQuery
 from framework.monitor.limits import (
@@ -37,8 +37,7 @@ _READ_BYTES: Final = 16 * 1024
 _QUERY_FIELDS_MAX: Final = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """A JSON document with a status."""
 
     status: int
@@ -46,23 +45,20 @@ class Answer:
     indent: int | None = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     """Words for people or for logs, with a status."""
 
     text: str
     status: int = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """A page for people."""
 
     html: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Response:
+class _Response(Struct, frozen=True):
     status: int
     content_type: str
     body: bytes

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
     from framework.wire.info import ClientConnect
 
 
-@dataclass(frozen=True, slots=True)
-class ClosedClient:
+class ClosedClient(Struct, frozen=True):
     """A client connection that is gone."""
 
     row: LinkRow
@@ -36,8 +36,7 @@ class ClosedClient:
     """None when it was never let in."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessUsage:
+class ProcessUsage(Struct, frozen=True):
     """What a process takes of its machine."""
 
     cpu_percent: float
@@ -47,8 +46,7 @@ class ProcessUsage:
     cores: int
 
 
-@dataclass(frozen=True, slots=True)
-class TlsFacts:
+class TlsFacts(Struct, frozen=True):
     """How TLS is spoken with one kind of connection."""
 
     required: bool
@@ -59,8 +57,7 @@ class TlsFacts:
     """Unix time at which our own certificate ends."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerFacts:
+class ServerFacts(Struct, frozen=True, kw_only=True):
     """What stays as it is while a server runs, or until its next reload."""
 
     runtime: str

@@ -6,11 +6,12 @@ import difflib
 import importlib.util
 import sys
 import zlib
-from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from framework.errors import PluginError
 
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
 ENTRY_POINT_GROUP = "framework"
 
 
-@dataclass(frozen=True, slots=True)
-class FoundPlugin:
+class FoundPlugin(Struct, frozen=True):
     """A plugin that is there, but was not imported yet."""
 
     name: str

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 import pluggy
+from msgspec import Struct
 
 from framework import hookspecs
 from framework.errors import PluginError
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from framework.spec import HookOffer
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedPlugin:
+class LoadedPlugin(Struct, frozen=True):
     """What `framework plugins` shows."""
 
     name: str

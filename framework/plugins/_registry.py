@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
+
+from msgspec.structs import replace
 
 from framework.errors import PluginError
 from framework.plugins._claims import CORE, check_claims, start_order

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from framework.dataplane.tables import AccountTables, ServiceDoor, StreamDoor
 from framework.server.account_cycles import is_in_cycle
@@ -23,8 +24,7 @@ UNKNOWN: Final = "that account is not known"
 CYCLE: Final = "it leads back to this account"
 
 
-@dataclass(frozen=True, slots=True)
-class Shut:
+class Shut(Struct, frozen=True):
     """An import that does nothing."""
 
     account: str

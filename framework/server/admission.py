@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from framework.spec import UNLIMITED, ClientIdentity
 
@@ -12,8 +13,7 @@ if TYPE_CHECKING:
     from framework.spec import Accepted, AccountSpec, Permissions
 
 
-@dataclass(frozen=True, slots=True)
-class Admission:
+class Admission(Struct, frozen=True):
     """What the data plane is told of a client."""
 
     permissions: Permissions | None

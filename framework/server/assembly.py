@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from framework.actors import ActorSystem, AsyncioDispatcher
 from framework.monitor import core_endpoints

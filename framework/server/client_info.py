@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import platform
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from framework.spec import LinkKind
 from framework.wire.document import build_document
@@ -39,8 +41,7 @@ CORE_FIELDS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ServerIdentity:
+class ServerIdentity(Struct, frozen=True):
     """Who this run of a server is."""
 
     server_id: str

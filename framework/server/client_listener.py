@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from msgspec import Struct
 from typing_extensions import override
 
 from framework.actors import Component
@@ -37,8 +37,7 @@ class ClientListener(Component):
     MAILBOX_MAX: ClassVar[int] = 65_536
     """Batches, one a turn of the loop: more than a stalled second brings."""
 
-    @dataclass(frozen=True, slots=True)
-    class Recheck:
+    class Recheck(Struct, frozen=True):
         """Ask authenticators again about those who are in."""
 
         account: str | None
@@ -46,25 +45,21 @@ class ClientListener(Component):
         done: Reply[None] | None = None
         """Is set when all were asked about."""
 
-    @dataclass(frozen=True, slots=True)
-    class AccountsChanged:
+    class AccountsChanged(Struct, frozen=True):
         """Hold clients to what their accounts have become."""
 
         names: Sequence[str]
 
-    @dataclass(frozen=True, slots=True)
-    class _LoginAnswered:
+    class _LoginAnswered(Struct, frozen=True):
         link: LinkId
         outcome: object
         """An answer, or an exception."""
 
-    @dataclass(frozen=True, slots=True)
-    class _RecheckRest:
+    class _RecheckRest(Struct, frozen=True):
         clients: Sequence[Client]
         done: Reply[None] | None
 
-    @dataclass(frozen=True, slots=True)
-    class _SecondPassed:
+    class _SecondPassed(Struct, frozen=True):
         pass
 
     def __init__(self, *, clients: Clients, wall_s: Callable[[], float]) -> None:

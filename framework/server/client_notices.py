@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from framework.spec import ClientIdentity, Closed, ClosedState, ConnectionInfo
 
 
-@dataclass(frozen=True, slots=True)
-class ClientSeen:
+class ClientSeen(Struct, frozen=True):
     """A client at the moment of a notice."""
 
     connection: ConnectionInfo

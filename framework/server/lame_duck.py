@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from framework.server.limits import LAME_DUCK_CLOSE_INTERVAL_S_MAX, LAME_DUCK_CLOSE_INTERVAL_S_MIN
 from framework.spec import ClosedState, LinkKind
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
     from framework.server.plane_port import ServerPlane
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
+class Pace(Struct, frozen=True):
     """How clients are closed."""
 
     interval_s: float

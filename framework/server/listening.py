@@ -5,9 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import socket
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
+from msgspec import Struct
 from typing_extensions import override
 
 from framework.errors import FrameworkError
@@ -41,8 +41,7 @@ class ListenError(FrameworkError):
         return f"can't listen for {self.purpose} on {self.address}: {self.problem}; {self.fix}"
 
 
-@dataclass(frozen=True, slots=True)
-class BoundSocket:
+class BoundSocket(Struct, frozen=True):
     """A socket that listens, though nobody accepts yet."""
 
     sock: socket.socket

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from msgspec import Struct
+
 from framework.server.refusals import FAILED, problem_of
 from framework.spec import Accepted, Refused
 
@@ -19,8 +21,7 @@ if TYPE_CHECKING:
     from framework.spec import Authenticator, LinkId, LoginRequest
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """Ask this authenticator, and tell `Logins.receive` what came of it."""
 
     link: LinkId
@@ -40,8 +41,7 @@ class _Login:
     following: Iterator[Authenticator]
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """What came of a login, or what follows."""
 
     request: LoginRequest

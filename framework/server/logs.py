@@ -12,10 +12,10 @@ import os
 import sys
 import time
 import traceback
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
+from msgspec import Struct
 from typing_extensions import override
 
 from framework.actors.lean_structlog import structlog
@@ -61,8 +61,7 @@ FIELDS: Final = {
 _TRACEBACK_FRAMES_MAX: Final = 30
 
 
-@dataclass(frozen=True, slots=True)
-class LogSettings:
+class LogSettings(Struct, frozen=True):
     """What the log options of a server come to; the fields are nats-server's options."""
 
     debug: bool = False

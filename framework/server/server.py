@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from framework.dataplane import Plane
 from framework.server.assembly import Assembly

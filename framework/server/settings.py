@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from framework.dataplane.limits import PlaneLimits
 from framework.server.logs import LogSettings
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
     from framework.topology import ServerConfig
 
 
-@dataclass(frozen=True, slots=True)
-class ServerSettings:
+class ServerSettings(Struct, frozen=True):
     """Options of the core in the form that the server needs."""
 
     name: str

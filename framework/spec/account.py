@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
+
+from msgspec import Struct, field
 
 from framework.dataplane.tables import ResponseKind
 
@@ -23,8 +24,7 @@ SYSTEM_ACCOUNT: Final = "$SYS"
 UNLIMITED: Final = -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LatencySampling:
+class LatencySampling(Struct, frozen=True, kw_only=True):
     """Where samples of a service's response times are published. Source: ADR-3."""
 
     subject: str
@@ -32,8 +32,7 @@ class LatencySampling:
     """1 to 100; 0: when the request asks for it by a header."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamExport:
+class StreamExport(Struct, frozen=True, kw_only=True):
     """Other accounts may import what is published on a subject."""
 
     subject: str
@@ -47,8 +46,7 @@ class StreamExport:
     """Activations, by importer (`*`: all), that were issued at or before so many Unix seconds."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServiceExport(StreamExport):
+class ServiceExport(StreamExport, frozen=True, kw_only=True):
     """Other accounts may import a service: they send requests, and answers go back."""
 
     response: ResponseKind = ResponseKind.SINGLETON
@@ -58,8 +56,7 @@ class ServiceExport(StreamExport):
     allow_trace: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamImport:
+class StreamImport(Struct, frozen=True, kw_only=True):
     """Clients here may subscribe to what another account exports."""
 
     account: str
@@ -72,8 +69,7 @@ class StreamImport:
     """Unix time of the activation that the exporter has signed; None: there is none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServiceImport:
+class ServiceImport(Struct, frozen=True, kw_only=True):
     """Requests of clients here go to a service of another account."""
 
     account: str
@@ -87,8 +83,7 @@ class ServiceImport:
     """As in `StreamImport`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccountLimits:
+class AccountLimits(Struct, frozen=True, kw_only=True):
     """-1: unlimited."""
 
     max_connections: int = UNLIMITED
@@ -101,8 +96,7 @@ class AccountLimits:
     wildcard_exports: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccountSpec:
+class AccountSpec(Struct, frozen=True, kw_only=True):
     """An account as its configuration or its JWT describes it; clients and interest are elsewhere.
 
     The core looks whether the exporter of an import lets this account in; while it does not, the
@@ -133,8 +127,7 @@ class AccountSpec:
     """Unix time from which on nobody may use it; 0: never."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccountPlan:
+class AccountPlan(Struct, frozen=True, kw_only=True):
     """The accounts that a server begins with, and where others come from."""
 
     accounts: tuple[AccountSpec, ...]

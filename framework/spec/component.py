@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
 
 from framework.actors import Supervision
 
@@ -17,8 +18,7 @@ SOME_RESTARTS: Final = Supervision()
 """Some restarts, further and further apart; after too many the server stops."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComponentSpec:
+class ComponentSpec(Struct, frozen=True, kw_only=True):
     """One actor that a server runs from its start to its stop.
 
     The core starts components after all that they require, and stops them in reverse.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
+
+from msgspec import Struct
 
 from framework.dataplane.coding import Coding
 
@@ -45,8 +46,7 @@ Returns how many bytes it has written; any exception says that the first is no g
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Codec:
+class Codec(Struct, frozen=True):
     """Compression of our own, in Python, for links between servers that both have it.
 
     It runs in a thread of its own. Should let go of the interpreter's lock while it works.
@@ -63,8 +63,7 @@ class Codec:
         _check_name("codec", self.name)
 
 
-@dataclass(frozen=True, slots=True)
-class CompressionMode:
+class CompressionMode(Struct, frozen=True):
     """What users may choose as `compression`."""
 
     name: str

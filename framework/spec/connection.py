@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from framework.spec.account import GLOBAL_ACCOUNT
 
@@ -13,8 +14,7 @@ if TYPE_CHECKING:
     from framework.spec.login import TlsPeer
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectionInfo:
+class ConnectionInfo(Struct, frozen=True, kw_only=True):
     """A connection whose handshake is done."""
 
     link: LinkId
@@ -33,8 +33,7 @@ class ConnectionInfo:
     """Who logged in, as the authenticator says; without one, what the client calls itself."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClientIdentity:
+class ClientIdentity(Struct, frozen=True, kw_only=True):
     """Who a client is, as monitoring and the system account show it; no secret is in it."""
 
     account: str = GLOBAL_ACCOUNT

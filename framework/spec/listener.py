@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from framework.dataplane.event import Event
@@ -11,8 +12,7 @@ if TYPE_CHECKING:
     from framework.spec.tls import TlsSettings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListenerSpec:
+class ListenerSpec(Struct, frozen=True, kw_only=True):
     """One address to accept connections of one kind on."""
 
     kind: LinkKind
@@ -26,15 +26,13 @@ class ListenerSpec:
     """Links of this kind speak TLS, those that are dialed as well; None: they are plain."""
 
 
-@dataclass(frozen=True, slots=True)
-class LinkEvents:
+class LinkEvents(Struct, frozen=True):
     """Message to the owner of a kind: what happened to its links, in order, one batch a turn."""
 
     events: tuple[Event, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class DialFailed:
+class DialFailed(Struct, frozen=True):
     """Message to the owner of a kind: a connection that it asked for did not come about."""
 
     token: int

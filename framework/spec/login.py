@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
+
+from msgspec import Struct
 
 from framework.spec.account import GLOBAL_ACCOUNT
 from framework.wire.closed_state import ClosedState
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
     from framework.wire.info import ClientConnect
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TlsPeer:
+class TlsPeer(Struct, frozen=True, kw_only=True):
     """What a TLS connection has agreed on, and who the other end is."""
 
     version: str
@@ -31,8 +31,7 @@ class TlsPeer:
     """The handshake came before INFO."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoginRequest:
+class LoginRequest(Struct, frozen=True, kw_only=True):
     """A connection that wants to log in, and what it gives for it."""
 
     link: LinkId
@@ -54,16 +53,14 @@ class LoginRequest:
     """As `allowed_connection_types` has it: `WEBSOCKET`, `LEAFNODE`, `MQTT`, `IN_PROCESS`, ..."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectionLimits:
+class ConnectionLimits(Struct, frozen=True, kw_only=True):
     """Of one connection, beside those of the server and its account; -1: no other limit."""
 
     max_subscriptions: int = -1
     max_payload: int = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Accepted:
+class Accepted(Struct, frozen=True):
     """Answer: the connection may begin."""
 
     user: str
@@ -86,8 +83,7 @@ class Accepted:
     """For `Authenticator.recheck`; whatever tells whether the answer would still be the same."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(Struct, frozen=True):
     """Answer: the connection ends."""
 
     detail: str = ""
@@ -102,8 +98,7 @@ LoginAnswer: TypeAlias = Accepted | Refused | None
 """None: the next authenticator decides; after the last one, the connection is refused."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Authenticator:
+class Authenticator(Struct, frozen=True, kw_only=True):
     """One way to log in."""
 
     name: str

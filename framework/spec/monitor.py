@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -20,8 +21,7 @@ class OptionKind(Enum):
     TEXTS = "[]string"
 
 
-@dataclass(frozen=True, slots=True)
-class RequestOption:
+class RequestOption(Struct, frozen=True):
     """One field of the JSON that a `$SYS` request may bring, and what it is in a URL."""
 
     name: str
@@ -33,8 +33,7 @@ class RequestOption:
     """What the query says for 0, 1, ... of a number; for a flag, what it says instead of `1`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MonitorEndpoint:
+class MonitorEndpoint(Struct, frozen=True, kw_only=True):
     """One document about the server: a path of the monitoring port, a `$SYS` request, or more."""
 
     path: str = ""
@@ -62,8 +61,7 @@ class MonitorEndpoint:
     """It answers only while no plugin has its path or one of its requests."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HealthCheck:
+class HealthCheck(Struct, frozen=True, kw_only=True):
     """One reason for which `/healthz` may say that the server is not well."""
 
     name: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -11,8 +12,7 @@ if TYPE_CHECKING:
     from framework.dataplane.link import LinkId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServiceRequest:
+class ServiceRequest(Struct, frozen=True, kw_only=True):
     """One request, copied out of its batch."""
 
     subject: str
@@ -29,8 +29,7 @@ ServiceAnswer: TypeAlias = bytes | None
 """The payload of the answer; None: silence, because another server is meant."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServiceSpec:
+class ServiceSpec(Struct, frozen=True, kw_only=True):
     """Subjects of one account that this server answers on."""
 
     name: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from framework.dataplane.sink import Overflow
 from framework.spec.account import GLOBAL_ACCOUNT
@@ -17,8 +18,7 @@ TAP_BYTES_MAX: Final = 8 * 1024 * 1024
 """What a tap may hold unless it says otherwise; 32 batches of the largest size."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TapSpec:
+class TapSpec(Struct, frozen=True, kw_only=True):
     """One subscription whose messages arrive in batches, never one by one."""
 
     name: str

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class SublistResult:
+class SublistResult(Struct, frozen=True):
     """Values of the subscriptions that a subject reaches; none of the lists has an order."""
 
     psubs: list[object]

@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
+
+from msgspec import Struct
 
 from framework.errors import FrameworkError
 
@@ -33,8 +34,7 @@ class Function(IntEnum):
     RANDOM = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One token of the destination."""
 
     function: Function
@@ -46,8 +46,7 @@ class Step:
     """The token itself, or what `split` splits at."""
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(Struct, frozen=True):
     """A destination that fits its source."""
 
     source: str
@@ -87,8 +86,7 @@ _BRACES: Final = 4
 """Of a function: what is no longer than its braces is plain text."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
+class _Call(Struct, frozen=True):
     """A function in a destination, with wildcards where `Step` has tokens."""
 
     token: str

@@ -162,7 +162,12 @@ def last_line(data: bytes) -> str:
 
 def shown(text: str) -> str:
     """Return `text` without what would upset a terminal, cut to a reasonable length."""
-    clean = "".join(character if character.isprintable() else " " for character in text).strip()
+    clean = printable(text).strip()
     if len(clean) <= PROBLEM_CHARACTERS_MAX:
         return clean
     return clean[: PROBLEM_CHARACTERS_MAX - 1] + "…"
+
+
+def printable(text: str) -> str:
+    """Return `text` without what would upset a terminal."""
+    return "".join(character if character.isprintable() else " " for character in text)

@@ -12,9 +12,10 @@ Holds no process and no clock: it is told what happened and when, and answers wi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
+
+from msgspec import Struct
 
 EXIT_REFUSED = 1
 """Exit status of a server that says why it will not start, as nats-server's; retrying is vain."""
@@ -41,8 +42,7 @@ class Phase(Enum):
         return self in {Phase.STARTING, Phase.READY, Phase.STOPPING}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RestartPolicy:
+class RestartPolicy(Struct, frozen=True, kw_only=True):
     """How patient the supervisor is with one server.
 
     The first restart after a long healthy run is nearly immediate, since a crash is rarely the
@@ -72,23 +72,19 @@ class RestartPolicy:
         return min(self.delay_first_s * 2.0 ** min(failures - 1, 30), self.delay_max_s)
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(Struct, frozen=True):
     """Start a process."""
 
 
-@dataclass(frozen=True, slots=True)
-class Terminate:
+class Terminate(Struct, frozen=True):
     """Ask the process to stop: SIGTERM."""
 
 
-@dataclass(frozen=True, slots=True)
-class Kill:
+class Kill(Struct, frozen=True):
     """End the process: SIGKILL."""
 
 
-@dataclass(frozen=True, slots=True)
-class Arm:
+class Arm(Struct, frozen=True):
     """Tell the machine `receive_timer(timer)` after `delay_s`; an older timer no longer matters."""
 
     delay_s: float

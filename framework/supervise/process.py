@@ -6,9 +6,9 @@ import signal
 import socket
 import subprocess
 import threading
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from msgspec import Struct
 from typing_extensions import override
 
 from framework.supervise.limits import STATUS_UNREAD_BYTES_MAX
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from framework.supervise.logs import Logs, ServerLog
 
 
-@dataclass(frozen=True, slots=True)
-class ServerCommand:
+class ServerCommand(Struct, frozen=True):
     """How to launch one server.
 
     Its process gets `--status-fd N` as last arguments: its end of a channel, on which it writes

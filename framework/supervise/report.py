@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Final
+
+from msgspec import MsgspecError, Struct, convert
+from msgspec.json import Decoder
+from msgspec.structs import replace
 
 from framework.supervise.limits import STATUS_LINE_BYTES_MAX
 from framework.supervise.mesh import MeshReport, mesh_from_document
 
+_DECODER: Final = Decoder(dict[str, Any])
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatusReport:
+
+class StatusReport(Struct, frozen=True, kw_only=True):
     """One status line. Counters only grow, within one process."""
 
     pid: int = 0
@@ -31,29 +34,18 @@ class StatusReport:
     """How its routes stand; None when it has none to speak of."""
 
 
-_KINDS: dict[str, tuple[type, ...]] = {
-    field.name: {"int": (int,), "bool": (bool,)}.get(str(field.type), (str, type(None)))
-    for field in fields(StatusReport)
-    if field.name != "mesh"
-}
-
-
 def report_from_line(line: bytes) -> StatusReport | None:
     """Return the report that `line` holds, or None when it is none.
 
     Fields we do not know are left out: a newer server may say more.
-    A field of the wrong kind makes the whole line worthless.
+    A field of the wrong kind makes the whole line worthless, but for what it says of its routes.
     """
     try:
-        document: Any = json.loads(line)
-    except (ValueError, RecursionError):
+        document = _DECODER.decode(line)
+        mesh = mesh_from_document(document.pop("mesh", None))
+        return replace(convert(document, StatusReport), mesh=mesh)
+    except (MsgspecError, RecursionError):
         return None
-    if not isinstance(document, dict):
-        return None
-    known = {name: value for name, value in document.items() if name in _KINDS}
-    if any(type(value) not in _KINDS[name] for name, value in known.items()):
-        return None
-    return StatusReport(**known, mesh=mesh_from_document(document.get("mesh")))
 
 
 class LineSplitter:

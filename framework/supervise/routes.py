@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from typing_extensions import override
+
+from framework.supervise.logs import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -15,8 +17,7 @@ if TYPE_CHECKING:
 _NS_PER_MS = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class RoutesLine:
+class RoutesLine(Struct, frozen=True):
     """The routes to some servers, as texts."""
 
     to: str
@@ -47,7 +48,7 @@ def routes_lines(mesh: MeshReport) -> Iterator[tuple[RoutesLine, str]]:
     for peer in mesh.peers:
         alike.setdefault(_line_of(peer), []).append(peer)
     for line, peers in alike.items():
-        names = " ".join(peer.name for peer in peers)
+        names = _listed((peer.name for peer in peers), len(peers), " ")
         shown = RoutesLine(names, line.pool, line.accounts, line.compression, line.lack)
         yield shown, _rtt_text([peer.rtt_ns for peer in peers if peer.rtt_ns])
     if mesh.peers_left_out:
@@ -59,7 +60,7 @@ def routes_lines(mesh: MeshReport) -> Iterator[tuple[RoutesLine, str]]:
 
 def _line_of(peer: PeerReport) -> RoutesLine:
     accounts = _listed(peer.accounts, peer.accounts_count, " ")
-    compression = " ".join(peer.compression)
+    compression = _listed(peer.compression, len(peer.compression), " ")
     return RoutesLine("", f"{peer.pool}/{peer.pool_size}", accounts, compression, _lack_of(peer))
 
 
@@ -90,6 +91,6 @@ def _digits(ms: float) -> str:
 
 def _listed(names: Iterable[str], count: int, separator: str) -> str:
     """Return names, and how many more there are."""
-    shown = list(names)
+    shown = [printable(name) for name in names]
     more = count - len(shown)
     return separator.join([*shown, f"+{more}"] if more > 0 else shown)

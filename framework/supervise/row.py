@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from framework.supervise.limits import SILENT_AFTER_S
 from framework.supervise.machine import Phase
@@ -13,8 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerRow:
+class ServerRow(Struct, frozen=True, kw_only=True):
     """A moment of one server."""
 
     name: str
@@ -52,8 +52,7 @@ class ServerRow:
         return now_ns - self.heard_ns > SILENT_AFTER_S * 1e9
 
 
-@dataclass(frozen=True, slots=True)
-class Totals:
+class Totals(Struct, frozen=True):
     """All servers together."""
 
     servers: int

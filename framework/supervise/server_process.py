@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import signal
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+from msgspec.structs import replace
 from typing_extensions import override
 
 from framework.actors import Component
@@ -41,29 +42,24 @@ class ServerProcess(Component):
         changed: Told how the server stands, whenever that changed; must not block.
     """
 
-    @dataclass(frozen=True, slots=True)
-    class Stop:
+    class Stop(Struct, frozen=True):
         """End the process kindly."""
 
-    @dataclass(frozen=True, slots=True)
-    class Kill:
+    class Kill(Struct, frozen=True):
         """End the process at once."""
 
-    @dataclass(frozen=True, slots=True)
-    class LinesReceived:
+    class LinesReceived(Struct, frozen=True):
         """The process wrote status lines."""
 
         lines: tuple[bytes, ...]
 
-    @dataclass(frozen=True, slots=True)
-    class Exited:
+    class Exited(Struct, frozen=True):
         """The process is gone."""
 
         status: int
         last_line: str
 
-    @dataclass(frozen=True, slots=True)
-    class _TimerElapsed:
+    class _TimerElapsed(Struct, frozen=True):
         timer: int
 
     def __init__(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+from msgspec.structs import replace
 from typing_extensions import override
 
 from framework.actors import Component
@@ -43,18 +44,15 @@ class Supervisor(Component):
         finished: Told the exit status once every server is down; must not block.
     """
 
-    @dataclass(frozen=True, slots=True)
-    class ServerChanged:
+    class ServerChanged(Struct, frozen=True):
         """A server stands differently."""
 
         row: ServerRow
 
-    @dataclass(frozen=True, slots=True)
-    class Interrupt:
+    class Interrupt(Struct, frozen=True):
         """Stop all servers; the second time, kill them."""
 
-    @dataclass(frozen=True, slots=True)
-    class _TickElapsed:
+    class _TickElapsed(Struct, frozen=True):
         """Time to show the figures again."""
 
     def __init__(

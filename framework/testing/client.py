@@ -8,8 +8,9 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
+
+from msgspec import Struct
 
 from framework.testing.errors import ConnectionEndedError
 
@@ -35,8 +36,7 @@ CONNECT_DEFAULTS: Mapping[str, object] = {
 """What current clients send; a test overrides what it is about."""
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(Struct, frozen=True):
     """One operation of the protocol, as the server sent it."""
 
     line: bytes

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 import socket
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from framework.testing import peers
@@ -17,6 +19,11 @@ OURS = "ours"
 
 _EXIT_CODES = {"2.9.10": 1}
 """After SIGTERM, where it is not 0."""
+
+_PORTS = range(16_384, 32_768)
+"""Below what Linux gives to connections, by default, as do others."""
+_CHANCE = random.SystemRandom()
+"""Not the one that tests are shuffled by, and begin anew each time."""
 
 
 class Fleet:
@@ -137,11 +144,15 @@ class Fleet:
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on, for what must be written before a server starts."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """Return a port that nobody has, for what must be written before a server starts.
+
+    It is none of those that systems give to connections: one of these could have it until then.
+    """
+    while True:
+        port = _CHANCE.choice(_PORTS)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def await_mesh(*servers: ServerProcess) -> None:

@@ -21,8 +21,9 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from framework.testing.client import RawClient
 from framework.testing.errors import ConnectionEndedError
@@ -43,8 +44,7 @@ _RUN_MIN = 64
 """Shorter runs of one character are written out in answers."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One command of a script and what the real server answered."""
 
     command: str

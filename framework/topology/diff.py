@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from framework.topology.node import Node
 from framework.topology.option import Kind, Reload
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Change", "ConfigDiff", "diff_configs"]
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """One option with another value."""
 
     path: str
@@ -28,8 +28,7 @@ class Change:
     reload: Reload
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigDiff:
+class ConfigDiff(Struct, frozen=True):
     """All changes, in the order of the options."""
 
     changes: tuple[Change, ...]

@@ -7,9 +7,9 @@ next word, even one that begins with a dash, and a switch takes a value only beh
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn
 
+from msgspec import Struct, field
 from typing_extensions import override
 
 from framework.topology.errors import TopologyError, TopologyErrors
@@ -48,8 +48,7 @@ _REPEATED = ("plugins", "no_plugins")
 _SWITCH_TEXTS = {"1": True, "t": True, "true": True, "0": False, "f": False, "false": False}
 
 
-@dataclass(frozen=True, slots=True)
-class CommandLine:
+class CommandLine(Struct, frozen=True):
     """What the command line of one server says."""
 
     settings: Node

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -70,8 +71,7 @@ class Reload(Enum):
     RESTART = "restart"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Option:
+class Option(Struct, frozen=True, kw_only=True, dict=True):
     """One thing that users can set."""
 
     name: str
@@ -154,8 +154,7 @@ class Option:
         return not self.options and self.normalize is None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Flag:
+class Flag(Struct, frozen=True, kw_only=True):
     """A flag that is not simply one option: `-DV` sets two."""
 
     names: tuple[str, ...]
@@ -165,8 +164,7 @@ class Flag:
     help: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConfigSection:
+class ConfigSection(Struct, frozen=True, kw_only=True):
     """What one owner adds to the configuration: a block, and options at the top level."""
 
     name: str

@@ -6,8 +6,10 @@ names, ports, routes              worked out from the file alone, see `ports` an
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from framework.topology.digest import digest_of
 from framework.topology.limits import SERVERS_MAX

@@ -7,8 +7,9 @@ nobody on the same host has. Nothing is probed, so every host works out the same
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
 
 from framework.topology.core_options import HTTP_BASE_PORT
 from framework.topology.limits import PORT_MAX
@@ -27,8 +28,7 @@ ANY_PORT = -1
 """What a file says for any free port."""
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(Struct, frozen=True):
     """One kind of port that a server can have."""
 
     name: str

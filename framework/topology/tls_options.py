@@ -6,8 +6,9 @@ Source: nats-server 2.15.2 `opts.go`, `parseTLS` and `GenTLSConfig`; `const.go`.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, cast
+
+from msgspec.structs import replace
 
 from framework.topology.node import Node
 from framework.topology.option import Kind, Option, Reload

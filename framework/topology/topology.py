@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from framework.topology.server_config import ServerConfig
@@ -11,8 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["ServerPlan", "Topology"]
 
 
-@dataclass(frozen=True, slots=True)
-class ServerPlan:
+class ServerPlan(Struct, frozen=True):
     """One server of a topology."""
 
     name: str
@@ -22,8 +22,7 @@ class ServerPlan:
     config: ServerConfig
 
 
-@dataclass(frozen=True, slots=True)
-class Topology:
+class Topology(Struct, frozen=True):
     """The servers that one file describes, in the order of the file."""
 
     name: str

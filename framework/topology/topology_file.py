@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from framework.topology.collection import no_collections
 from framework.topology.conversion import convert_value
@@ -59,8 +60,7 @@ TOPOLOGY_BLOCK = Option(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class TopologyFile:
+class TopologyFile(Struct, frozen=True):
     """A topology that was read but not planned: its plugins must be loaded first."""
 
     file: str

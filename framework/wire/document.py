@@ -1,4 +1,4 @@
-"""JSON documents of the protocols as frozen dataclasses: bounded reading, compact writing.
+"""JSON documents of the protocols as frozen records: bounded reading, compact writing.
 
 A document class lists its fields by their JSON names. Fields that it doesn't know are ignored,
 a null is as good as absent, and a value of the wrong type is a `ProtocolError`, as in nats-server.
@@ -9,9 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from typing import Annotated, Any, NoReturn, TypeAlias, TypeVar, get_type_hints
+
+from msgspec import Struct
+from msgspec.structs import fields
+from typing_extensions import override
 
 from framework.errors import ProtocolError
 from framework.wire.closed_state import ClosedState
@@ -23,14 +26,13 @@ from framework.wire.limits import (
 )
 
 _Reader: TypeAlias = Callable[[str, object], Any]
-D = TypeVar("D")
+D = TypeVar("D", bound="Document")
 T = TypeVar("T")
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(Struct, frozen=True):
     """Marks a field whose JSON name is no Python name, such as `pass`."""
 
     name: str
@@ -39,15 +41,34 @@ class Named:
 _ALWAYS = "always"
 Always = Annotated[T, _ALWAYS]
 """Marks a field that is written even when it is false, 0 or empty."""
+_HIDDEN = "hidden"
+Secret = Annotated[T, _HIDDEN]
+"""Marks a field that no log and no traceback may show."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Member:
+class Document(Struct, frozen=True, kw_only=True):
+    """Base of the document classes.
+
+    Their fields are of bool, int, str, `tuple[str, ...]`, or such a class | None.
+    """
+
+    @override
+    def __repr__(self) -> str:
+        shown = (
+            f"{member.attribute}={getattr(self, member.attribute)!r}"
+            for member in _members(type(self))
+            if not member.secret
+        )
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+class _Member(Struct, frozen=True):
     """One field of a document class."""
 
     attribute: str
     name: str
     always: bool
+    secret: bool
     read: _Reader
 
 
@@ -55,7 +76,7 @@ def parse_document(cls: type[D], data: bytes) -> D:
     """Read one JSON object into `cls`.
 
     Args:
-        cls: A dataclass with fields of bool, int, str, `tuple[str, ...]`, or such a class | None.
+        cls: What it is read into.
         data: As it came from the peer; more than `DOCUMENT_BYTES_MAX` bytes are refused unread.
 
     Raises:
@@ -66,11 +87,11 @@ def parse_document(cls: type[D], data: bytes) -> D:
     return _read_object(cls, "document", _parse_json(data))
 
 
-def build_document(document: object, extra: Mapping[str, object] | None = None) -> bytes:
+def build_document(document: Document, extra: Mapping[str, object] | None = None) -> bytes:
     """Return `document` as compact JSON, without what is false, 0 or empty.
 
     Args:
-        document: An instance of a document class.
+        document: What is written.
         extra: Further members, which come after its own and win over them.
     """
     members = {**_values(document), **(extra or {})}
@@ -134,7 +155,8 @@ _members_by_name: Callable[[type[Any]], Mapping[str, _Member]] = cache(_index_me
 
 def _member(attribute: str, hint: Any, marks: Sequence[object]) -> _Member:
     names = [mark.name for mark in marks if isinstance(mark, Named)]
-    return _Member(attribute, (names or [attribute])[0], _ALWAYS in marks, _reader(hint))
+    name = (names or [attribute])[0]
+    return _Member(attribute, name, _ALWAYS in marks, _HIDDEN in marks, _reader(hint))
 
 
 def _reader(hint: Any) -> _Reader:
@@ -185,12 +207,12 @@ def _json_type(value: object) -> str:
     return "null" if value is None else _JSON_TYPES.get(type(value), "a number")
 
 
-def _values(document: object) -> dict[str, object]:
+def _values(document: Document) -> dict[str, object]:
     values: dict[str, object] = {}
     for member in _members(type(document)):
         value = getattr(document, member.attribute)
         if value or member.always:
-            values[member.name] = _values(value) if is_dataclass(value) else value
+            values[member.name] = _values(value) if isinstance(value, Document) else value
     return values
 
 

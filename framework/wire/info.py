@@ -6,15 +6,13 @@ Source: nats-server `server.go` `Info`, `client.go` `ClientOpts`, `route.go` `co
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Annotated
 
-from framework.wire.document import Always, Named
+from framework.wire.document import Always, Document, Named, Secret
 from framework.wire.version import CLIENT_PROTOCOL, NATS_VERSION, ROUTE_PROTOCOL
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClientConnect:
+class ClientConnect(Document, frozen=True, kw_only=True):
     """CONNECT of a client; what it leaves out is as nats-server takes it."""
 
     verbose: Always[bool] = True
@@ -30,15 +28,14 @@ class ClientConnect:
     version: str = ""
     account: str = ""
     user: str = ""
-    password: Annotated[str, Named("pass")] = field(default="", repr=False)
-    auth_token: str = field(default="", repr=False)
-    jwt: str = field(default="", repr=False)
+    password: Annotated[Secret[str], Named("pass")] = ""
+    auth_token: Secret[str] = ""
+    jwt: Secret[str] = ""
     nkey: str = ""
-    sig: str = field(default="", repr=False)
+    sig: Secret[str] = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClientInfo:
+class ClientInfo(Document, frozen=True, kw_only=True):
     """INFO for clients; the plane adds `client_id` and `client_ip`."""
 
     server_id: Always[str] = ""
@@ -69,23 +66,21 @@ class ClientInfo:
     xkey: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubjectPermission:
+class SubjectPermission(Document, frozen=True, kw_only=True):
     """Subjects that may or may not cross a route."""
 
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RouteConnect:
+class RouteConnect(Document, frozen=True, kw_only=True):
     """CONNECT of a server that dialed a route."""
 
     echo: Always[bool] = True
     verbose: Always[bool] = False
     pedantic: Always[bool] = False
     user: str = ""
-    password: Annotated[str, Named("pass")] = field(default="", repr=False)
+    password: Annotated[Secret[str], Named("pass")] = ""
     tls_required: Always[bool] = False
     headers: Always[bool] = False
     name: Always[str] = ""
@@ -102,8 +97,7 @@ class RouteConnect:
     """Only clients say a language: one has lost its way."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RouteInfo:
+class RouteInfo(Document, frozen=True, kw_only=True):
     """INFO between servers of a cluster: who speaks, and gossip about others."""
 
     server_id: Always[str] = ""

@@ -17,8 +17,9 @@ UNTIDY = {
         ("framework/x/link.py", "class Link(Component): ...\nclass Other(Component): ..."),
         (
             "framework/x/link.py",
-            "class Link(Component):\n    @dataclass(frozen=True)\n    class Opened: ...",
+            "class Link(Component):\n    @dataclass\n    class Opened: ...",
         ),
+        ("framework/x/link.py", "class Link(Component):\n    class Opened(Struct): ..."),
         (
             "framework/x/link.py",
             "class Link(Component):\n    def on_start(self): self.a.ask(1).get()",
@@ -43,12 +44,21 @@ UNTIDY = {
         ("docs/x.md", "py" + "pi.org"),
     ],
     tidy.no_sleep_in_tests: [("tests/x.py", f"time.{HOUR}"), ("plugins/x/tests/x.py", HOUR)],
+    tidy.records: [
+        ("framework/x.py", "@dataclass(frozen=True, slots=True)\nclass Seen: ..."),
+        (
+            "framework/x.py",
+            "from dataclasses import field\nclass Seen(Struct, frozen=True):\n    a: int = field()",
+        ),
+    ],
     tidy.units_in_names: [("framework/x.py", "def f(interval: float | None): ...")],
 }
 
 TIDY = [
     ("framework/actors/_root.py", "class _Root(Component): ...\nclass Root(Component[int]): ..."),
     ("framework/x.py", '"""Sizes.\n\nSize: a table of constants.\n"""' + "\n" * 501),
+    ("framework/x.py", "@dataclass(frozen=True)\nclass Seen:\n    a: str = field(repr=False)"),
+    ("framework/x.py", "@dataclass(frozen=True)\nclass Seen(Protocol): ..."),
     ("framework/x.py", "def f(interval_s: float): ..."),
     ("framework/x.py", "@override\ndef f(interval: float): ..."),
     ("framework/dataplane/_x.pyx", "from framework.sublist._y cimport z"),

@@ -11,7 +11,6 @@ import json
 import time
 import traceback
 from collections import deque
-from dataclasses import replace
 from itertools import count
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -25,6 +24,7 @@ from framework_route.mesh import Mesh
 from framework_route.modes import MODES
 from framework_route.settings import MeshSettings
 from framework_route.url import parse_route_url
+from msgspec.structs import replace
 
 from framework.wire.closed_state import ClosedState
 from framework.wire.info import RouteInfo

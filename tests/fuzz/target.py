@@ -5,9 +5,10 @@ The same bytes must come to the same whether they arrive whole or in pieces: tha
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import asdict, replace
 
 from framework.dataplane import (
     Closed,
@@ -81,7 +82,7 @@ class World:
     def outcome(self) -> list[Any]:
         """Return what was sent to each connection, what was reported, and the counters."""
         outputs = [bytes(self._outputs[link]) for link in self._links]
-        return [*outputs, *self._events, *self._delivered, dataclasses.asdict(self._core.totals())]
+        return [*outputs, *self._events, *self._delivered, asdict(self._core.totals())]
 
     def _open(self, kind: LinkKind) -> int:
         link = self._core.open(kind, "127.0.0.1", 1, accepted=True)
@@ -111,10 +112,8 @@ class World:
             case Closed():
                 # Not the detail: it quotes what had arrived when the mistake was seen. Nor how much
                 # had come, and what was pending: in pieces, some of it was taken before.
-                row = dataclasses.replace(
-                    event.row, pending_bytes=0, wire_in_bytes=0, wire_out_bytes=0
-                )
-                event = dataclasses.replace(event, detail="", row=row)
+                row = replace(event.row, pending_bytes=0, wire_in_bytes=0, wire_out_bytes=0)
+                event = replace(event, detail="", row=row)
             case Greeting(parked=True):
                 self._answer(event)
         self._events.append(event)

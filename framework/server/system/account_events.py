@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from msgspec import Struct
 from typing_extensions import override
 
 from framework.actors import Component
@@ -41,20 +41,16 @@ class AccountEvents(Component):
         is_heard: Tells whether anybody may listen to the system account.
     """
 
-    @dataclass(frozen=True, slots=True)
-    class Begin:
+    class Begin(Struct, frozen=True):
         """Events can be told from now on."""
 
-    @dataclass(frozen=True, slots=True)
-    class End:
+    class End(Struct, frozen=True):
         """No more of them: the server stops."""
 
-    @dataclass(frozen=True, slots=True)
-    class _Wake:
+    class _Wake(Struct, frozen=True):
         pass
 
-    @dataclass(frozen=True, slots=True)
-    class _Report:
+    class _Report(Struct, frozen=True):
         account: str
 
     def __init__(

@@ -6,9 +6,9 @@ Clients come and go by the ten thousand a second: what is done here for each is 
 from __future__ import annotations
 
 from collections import Counter, deque
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from typing_extensions import override
 
 from framework.server.client_notices import ClientWatcher
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from framework.spec import Closed
 
 
-@dataclass(frozen=True, slots=True)
-class News:
+class News(Struct, frozen=True):
     """What happened to one client."""
 
     client: ClientSeen

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
+
+from msgspec import Struct
 
 from framework.server.system.limits import HALF_BYTES_MAX, HALF_KEPT_S, HALVES_MAX
 from framework.spec import LatencySampled
@@ -27,8 +28,7 @@ _OK: Final = 200
 _INT64_END: Final = 1 << 63
 
 
-@dataclass(frozen=True, slots=True)
-class ResponderHalf:
+class ResponderHalf(Struct, frozen=True):
     """What the responder's server has measured."""
 
     responder: Mapping[str, object]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from framework.spec import TapSpec
 
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
     from framework.spec import LinkId, ServerContext
 
 
-@dataclass(frozen=True, slots=True)
-class Arrival:
+class Arrival(Struct, frozen=True):
     """One message, copied out of its batch."""
 
     subject: str

@@ -5,8 +5,9 @@ Source: nats-server `events.go`, `EventFilterOptions`, `filterRequest`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from framework.errors import BadOptions
 
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
     from framework.server.system.server_stamp import ServerStamp
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerFilter:
+class ServerFilter(Struct, frozen=True, kw_only=True):
     """Which servers a request is for; what is empty does not matter."""
 
     server_name: str = ""

@@ -5,8 +5,9 @@ A machine. Source: nats-server `accounts.go`, `updateRemoteServer`, `removeRemot
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from framework.server.system.limits import REMOTE_ACCOUNTS_MAX
 
@@ -14,8 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(Struct, frozen=True):
     """Of one account on one server, or on all others together."""
 
     clients: int = 0

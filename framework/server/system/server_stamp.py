@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
 
 from framework.server.system.event_ids import DIGITS
 from framework.server.system.outbox import json_text
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
 _HASH_CHARS: Final = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerTraits:
+class ServerTraits(Struct, frozen=True, kw_only=True):
     """What a server is told about itself; a reload may change it."""
 
     host: str

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from msgspec import Struct
 from typing_extensions import override
 
 from framework.actors import Component
@@ -55,24 +55,19 @@ class ServerWatch(Component):
         log: The server's logger.
     """
 
-    @dataclass(frozen=True, slots=True)
-    class Begin:
+    class Begin(Struct, frozen=True):
         """The system account is there, perhaps as another one than before."""
 
-    @dataclass(frozen=True, slots=True)
-    class Broadcast:
+    class Broadcast(Struct, frozen=True):
         """Tell all servers of this one now."""
 
-    @dataclass(frozen=True, slots=True)
-    class _Beat:
+    class _Beat(Struct, frozen=True):
         pass
 
-    @dataclass(frozen=True, slots=True)
-    class _Sweep:
+    class _Sweep(Struct, frozen=True):
         pass
 
-    @dataclass(frozen=True, slots=True)
-    class _Arrived:
+    class _Arrived(Struct, frozen=True):
         receive: Callable[[Arrival], None]
         arrivals: Sequence[Arrival]
 

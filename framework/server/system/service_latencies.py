@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
+from msgspec import Struct
 from typing_extensions import override
 
 from framework.actors import Component, WhenFull
@@ -78,8 +78,7 @@ class ServiceLatencies(Component):
     """Samples; they are statistics, and the rest of a burst is dropped."""
     WHEN_FULL: ClassVar[WhenFull] = WhenFull.DROP_NEWEST
 
-    @dataclass(frozen=True, slots=True)
-    class HalfArrived:
+    class HalfArrived(Struct, frozen=True):
         """Another server tells its half of a sample."""
 
         payload: bytes

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from msgspec import Struct
 from typing_extensions import override
 
 from framework.actors import Component
@@ -39,8 +39,7 @@ _UNAVAILABLE: Final = 503
 _INTERNAL: Final = 500
 
 
-@dataclass(frozen=True, slots=True)
-class _Waiting:
+class _Waiting(Struct, frozen=True):
     service: ServiceSpec
     account: int
     arrival: Arrival
@@ -55,14 +54,12 @@ class SystemServices(Component):
         log: The server's logger.
     """
 
-    @dataclass(frozen=True, slots=True)
-    class Serve:
+    class Serve(Struct, frozen=True):
         """Answer these services, and no others."""
 
         services: Sequence[ServiceSpec]
 
-    @dataclass(frozen=True, slots=True)
-    class Describe:
+    class Describe(Struct, frozen=True):
         """Ask what was done so far; the answer is (answered, dropped, failed)."""
 
     def __init__(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import socket
 import ssl
-from dataclasses import dataclass
 from selectors import EVENT_READ, EVENT_WRITE
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from typing_extensions import override
 
 from framework.server.pump.selector_thread import Alarm, SelectorThread
@@ -23,16 +23,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-@dataclass(frozen=True, slots=True)
-class Shaken:
+class Shaken(Struct, frozen=True):
     """The handshake is done."""
 
     secured: Secured
     peer: TlsPeer
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(Struct, frozen=True):
     """It came to nothing; the socket is closed."""
 
     problem: str
@@ -41,13 +39,11 @@ class Failed:
     """The peer did not even try, as load balancers do."""
 
 
-@dataclass(frozen=True, slots=True)
-class TimedOut:
+class TimedOut(Struct, frozen=True):
     """It took too long; the socket is closed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Heard:
+class Heard(Struct, frozen=True):
     """What a peer did within the time that it was given to say something first."""
 
     sock: socket.socket
@@ -55,8 +51,7 @@ class Heard:
     """Still in the socket; empty: nothing came, or it has hung up."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class Terms(Struct, frozen=True, kw_only=True):
     """How to shake hands."""
 
     context: ssl.SSLContext

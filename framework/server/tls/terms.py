@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
+
+from msgspec.structs import replace
 
 from framework.server.tls.contexts import make_client_context, make_server_context
 from framework.server.tls.handshakes import Terms

@@ -6,9 +6,10 @@ import contextlib
 import fcntl
 import os
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from framework.testing.errors import PeerMissingError
 from framework.testing.peers._debian import unpack
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-@dataclass(frozen=True, slots=True)
-class Peer:
+class Peer(Struct, frozen=True):
     """One program to test against."""
 
     name: str

@@ -12,9 +12,10 @@ import os
 import random
 import sys
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
+from msgspec.structs import replace
 
 from framework.dataplane import Coding, Core, LinkKind, PlaneLimits
 from framework.dataplane.permissions import Permissions, SubjectRules

@@ -6,6 +6,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
+from msgspec import Struct
+
 from framework.tests.dataplane.torture_rules import (
     RULES,
     matches,
@@ -64,8 +66,7 @@ class Sub:
     max_msgs: int = 0
 
 
-@dataclass(frozen=True)
-class Message:
+class Message(Struct, frozen=True):
     """What somebody published."""
 
     number: bytes
@@ -79,8 +80,7 @@ class Message:
     """Of a route's message: groups to serve here."""
 
 
-@dataclass(frozen=True)
-class Got:
+class Got(Struct, frozen=True):
     """One copy of a message, as it came out."""
 
     to: Party

@@ -3,10 +3,10 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from framework.errors import BadQuery, NoAnswer
 from framework.monitor.accountz import answer_account_info, answer_accountz

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
+from msgspec import Struct
 
 from framework import spec
 from framework.spec import ConnectionInfo, LinkKind, Overflow, TapSpec
@@ -23,12 +22,11 @@ def test_a_tap_drops_what_it_has_no_room_for():
 
 @pytest.mark.parametrize(
     "item",
-    [item for item in vars(spec).values() if dataclasses.is_dataclass(item)],
+    [item for item in vars(spec).values() if isinstance(item, type) and issubclass(item, Struct)],
     ids=lambda item: item.__name__,
 )
 def test_specs_and_messages_cannot_be_changed(item):
-    assert item.__dataclass_params__.frozen
-    assert "__slots__" in vars(item)
+    assert item.__struct_config__.frozen
 
 
 def test_connections_are_in_the_global_account_unless_said_otherwise():

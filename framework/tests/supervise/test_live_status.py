@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import io
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from framework.supervise.live_status import LiveStatus
 from framework.supervise.machine import Phase
@@ -95,7 +95,7 @@ def test_routes_have_a_table_that_says_what_is_missing(
 
 def test_servers_without_routes_have_no_such_table(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "routes of" not in shown(monkeypatch, READY)
-    lonely = replace(READY, report=replace(REPORT, mesh=MeshReport()))
+    lonely = replace(READY, report=replace(REPORT, mesh=MeshReport(peers=())))
     assert "routes of" not in shown(monkeypatch, lonely)
 
 

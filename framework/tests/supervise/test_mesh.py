@@ -10,6 +10,7 @@ import pytest
 from framework.supervise.limits import PEERS_MAX
 from framework.supervise.mesh import MeshReport, PeerReport, mesh_from_document
 from framework.supervise.report import report_from_line
+from framework.supervise.routes import routes_lines
 
 PEER: dict[str, Any] = {
     "name": "b",
@@ -71,7 +72,7 @@ def test_a_terminal_is_not_upset_by_names() -> None:
     mesh = mesh_from_document(MESH | {"peers": [PEER | {"name": "\x1b[2Jb"}]})
 
     assert mesh is not None
-    assert mesh.peers[0].name == " [2Jb"
+    assert next(routes_lines(mesh))[0].to == " [2Jb"
 
 
 def test_no_more_servers_are_taken_than_can_be_shown() -> None:

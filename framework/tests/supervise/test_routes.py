@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from framework.supervise.mesh import MeshReport, PeerReport
 from framework.supervise.routes import routes_lines

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import io
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from framework.supervise.machine import Phase
 from framework.supervise.mesh import MeshReport, PeerReport
@@ -110,9 +110,9 @@ def with_routes(mesh: MeshReport, at_s: int) -> ServerRow:
 def test_routes_are_told_when_they_have_settled_and_when_they_change() -> None:
     watched = Watched()
     watched.show(READY)
-    whole, broken = MeshReport(peers=(PEER,)), MeshReport(sought=("127.0.0.1:6248",))
+    whole, broken = MeshReport(peers=(PEER,)), MeshReport(peers=(), sought=("127.0.0.1:6248",))
 
-    assert watched.show(with_routes(MeshReport(), 1), at_s=1) == []
+    assert watched.show(with_routes(MeshReport(peers=()), 1), at_s=1) == []
     assert watched.show(with_routes(whole, 2), at_s=2) == []
     assert watched.show(with_routes(whole, 2), at_s=2) == []
     assert watched.show(with_routes(whole, 3), at_s=3) == [
@@ -123,8 +123,8 @@ def test_routes_are_told_when_they_have_settled_and_when_they_change() -> None:
     assert watched.show(with_routes(slower, 5), at_s=5) == []
     assert watched.show(with_routes(broken, 6), at_s=6) == []
     assert watched.show(with_routes(broken, 7), at_s=7) == ["b-1 no route to 127.0.0.1:6248"]
-    assert watched.show(with_routes(MeshReport(), 8), at_s=8) == []
-    assert watched.show(with_routes(MeshReport(), 9), at_s=9) == ["b-1 has no routes"]
+    assert watched.show(with_routes(MeshReport(peers=()), 8), at_s=8) == []
+    assert watched.show(with_routes(MeshReport(peers=()), 9), at_s=9) == ["b-1 has no routes"]
 
 
 def test_routes_of_a_server_that_was_launched_again_are_told_again() -> None:

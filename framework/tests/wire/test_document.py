@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Annotated
 
 import pytest
@@ -10,17 +9,15 @@ from hypothesis import strategies as st
 
 from framework.errors import ProtocolError
 from framework.wire.closed_state import ClosedState
-from framework.wire.document import Always, Named, build_document, parse_document
+from framework.wire.document import Always, Document, Named, Secret, build_document, parse_document
 from framework.wire.limits import DOCUMENT_BYTES_MAX, INT64_MAX, INT64_MIN
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inner:
+class Inner(Document, frozen=True, kw_only=True):
     names: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outer:
+class Outer(Document, frozen=True, kw_only=True):
     flag: bool = False
     count: Always[int] = 0
     text: Annotated[str, Named("class")] = ""
@@ -141,3 +138,11 @@ def test_what_is_built_is_read_again(document):
 
     assert parse_document(Outer, data) == document
     assert json.loads(data)
+
+
+def test_no_secret_is_shown():
+    class Login(Document, frozen=True, kw_only=True):
+        user: str = ""
+        password: Annotated[Secret[str], Named("pass")] = ""
+
+    assert repr(Login(user="u", password="p")) == "Login(user='u')"

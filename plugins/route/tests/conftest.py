@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -21,6 +21,7 @@ from framework_route.modes import MODES
 from framework_route.route_manager import Lasting, RouteManager
 from framework_route.settings import MeshSettings
 from framework_route.url import RouteUrl
+from msgspec.structs import replace
 
 from framework.actors import ActorSystem, SimulatedDispatcher, Supervision
 from framework.dataplane import Core, PlaneLimits

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from framework_route.limits import (
 from framework_route.mesh import Mesh
 from framework_route.settings import MeshSettings
 from framework_route.url import parse_route_url
+from msgspec.structs import replace
 
 from framework.wire.closed_state import ClosedState
 from framework.wire.info import RouteInfo, SubjectPermission

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import bcrypt
 import pytest
@@ -13,6 +12,7 @@ from framework_route.limits import HANDSHAKES_MAX
 from framework_route.login import Login
 from framework_route.password_queue import PasswordQueue
 from framework_route.route_manager import RouteManager
+from msgspec.structs import replace
 
 from framework.dataplane import Core
 from framework.spec import LinkKind

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ssl
-from dataclasses import replace
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -12,6 +11,7 @@ from cryptography.hazmat.primitives.serialization import (
     Encoding,
     PrivateFormat,
 )
+from msgspec.structs import replace
 
 from framework.server.tls.contexts import TlsError, make_client_context, make_server_context
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ssl
 from contextlib import ExitStack
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from framework.server.tls import handshakes
 from framework.server.tls.handshakes import Failed, Shaken, TimedOut

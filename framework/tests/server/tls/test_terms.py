@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from framework.server.tls import terms as terms_module
 from framework.server.tls.terms import KindTerms

@@ -5,8 +5,9 @@ Source: nats-server `opts.go`, `parseAccounts` and what it calls.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from framework.topology import Kind, Option, Reload
 from framework.wire.nkey import NkeyKind, is_public_key

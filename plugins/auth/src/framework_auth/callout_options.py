@@ -5,8 +5,9 @@ Source: nats-server `opts.go`, `parseAuthCallout`; ADR-26.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
+
+from msgspec import Struct
 
 from framework.spec import GLOBAL_ACCOUNT
 from framework.topology import Kind, Option
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CalloutSettings:
+class CalloutSettings(Struct, frozen=True, kw_only=True):
     """An `auth_callout` block."""
 
     issuer: str

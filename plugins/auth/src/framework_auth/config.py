@@ -9,8 +9,9 @@ Source: nats-server `opts.go`, `parseAuthorization`, `parseAccounts`; `auth.go`,
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec.structs import replace
 
 from framework.topology import ConfigSection, Kind, Option, Reload
 from framework_auth.account_options import ACCOUNTS, GLOBAL_MAPPINGS

@@ -5,10 +5,11 @@ Their modules are loaded by who uses them: a server without them starts a tenth 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
+
+from msgspec.structs import replace
 
 from framework.errors import PluginError
 from framework.spec import Authenticator, ComponentSpec

@@ -5,9 +5,10 @@ Source: nats-server `opts.go`, `processConfigFileLine`; `jwt.go`, `validateTrust
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
+
+from msgspec import Struct, field
 
 from framework.topology import Kind, Option, Reload
 from framework.wire.nkey import NkeyKind, is_public_key
@@ -36,8 +37,7 @@ if TYPE_CHECKING:
 _TOKEN_PREFIX: Final = "eyJ"  # noqa: S105 - what every JWT begins with
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperatorSettings:
+class OperatorSettings(Struct, frozen=True, kw_only=True):
     """What a server in operator mode is told."""
 
     operators: tuple[OperatorClaims, ...]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from msgspec import Struct
 from typing_extensions import override
 
 from framework.actors import Component
@@ -45,8 +46,7 @@ class PasswordChecker(Component):
         connection_type: str
         reply: Reply[LoginAnswer]
 
-    @dataclass(frozen=True, slots=True)
-    class _Checked:
+    class _Checked(Struct, frozen=True):
         check: PasswordChecker.Check
         expected: BcryptHash | None
         outcome: object

@@ -6,9 +6,10 @@ Source: nats-server `opts.go`, `processConfigFileLine`, `resolver`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from framework.topology import Kind, Node, Option
 
@@ -54,8 +55,7 @@ class ResolverKind(Enum):
     """A directory with those that were used lately."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResolverSettings:
+class ResolverSettings(Struct, frozen=True, kw_only=True):
     """A `resolver` as it was configured."""
 
     kind: ResolverKind

@@ -6,14 +6,14 @@ They live as long as the server, and never leave the process.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from framework.wire.nkey import KEY_BYTES, NkeyKind
 from framework_auth.keys import CurvePair, KeyPair
 
 
-@dataclass(frozen=True, slots=True)
-class ServerKeys:
+class ServerKeys(Struct, frozen=True):
     """What one server signs and encrypts with."""
 
     signing: KeyPair

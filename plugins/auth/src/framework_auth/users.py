@@ -9,6 +9,8 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import Struct
+
 from framework.spec import GLOBAL_ACCOUNT, SYSTEM_ACCOUNT
 from framework_auth.bcrypt_hash import is_hash
 from framework_auth.permission_options import permissions_from
@@ -48,8 +50,7 @@ class User:
         return not self.connection_types or connection_type in self.connection_types
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Users:
+class Users(Struct, frozen=True, kw_only=True):
     """All users of a configuration."""
 
     by_name: Mapping[str, User]

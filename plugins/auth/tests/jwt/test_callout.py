@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -15,6 +14,7 @@ from framework_auth.callout_options import CalloutSettings
 from framework_auth.claims import GenericClaims, build_token, read_claims_of
 from framework_auth.keys import CurvePair, KeyPair
 from framework_auth.server_key import ServerKeys
+from msgspec.structs import replace
 
 from framework.actors import ActorSystem, Reply, SimulatedDispatcher
 from framework.spec import (

@@ -5,8 +5,9 @@ Source: nats-server `route.go`, `processRouteInfo`, `addRoute`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from framework.wire.closed_state import ClosedState
 from framework_route.effect import Level
@@ -25,8 +26,7 @@ NO_DEDICATED_ROUTE: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """Why a connection becomes no route."""
 
     reason: ClosedState
@@ -47,16 +47,14 @@ TOO_MANY = Refusal(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where a connection belongs."""
 
     slot: Slot
     terms: PoolTerms
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class Rules(Struct, frozen=True, kw_only=True):
     """What this server demands of others."""
 
     server_name: str

@@ -13,8 +13,10 @@ Source: nats-server `server.go`, `selectCompressionMode`, `selectS2AutoModeBased
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from framework.errors import ProtocolError
 from framework.spec.compression import Coding
@@ -37,8 +39,7 @@ RTT_THRESHOLDS_NS = (10_000_000, 50_000_000, 100_000_000)
 """Of `s2_auto` where none are configured. Source: nats-server `server.go`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """What one connection gets."""
 
     compression: str

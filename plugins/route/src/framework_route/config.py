@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from framework.spec import tls_settings
 from framework.topology import is_tls_on
@@ -21,8 +23,7 @@ if TYPE_CHECKING:
     from framework.spec import Permissions, TlsSettings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinkTimes:
+class LinkTimes(Struct, frozen=True, kw_only=True):
     """What routes do about time; None: as clients."""
 
     ping_interval_s: float | None = None
@@ -32,8 +33,7 @@ class LinkTimes:
     """A route that takes nothing within the deadline is closed, rather than tried again."""
 
 
-@dataclass(frozen=True, slots=True)
-class RouteConfig:
+class RouteConfig(Struct, frozen=True):
     """The `cluster` block of a server that takes part in one."""
 
     name: str

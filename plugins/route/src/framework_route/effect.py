@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, TypeAlias
+
+from msgspec import Struct, field
+from typing_extensions import override
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,8 +27,7 @@ class Level(IntEnum):
     ERROR = 40
 
 
-@dataclass(frozen=True, slots=True)
-class Noted:
+class Noted(Struct, frozen=True):
     """Write a line to the log."""
 
     level: Level
@@ -38,27 +39,23 @@ class Noted:
 # -- of one connection, performed by its PoolConnection --------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+class Send(Struct, frozen=True):
     """Write protocol lines to the peer."""
 
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Resume:
+class Resume(Struct, frozen=True):
     """Go on reading from the peer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Encode:
+class Encode(Struct, frozen=True):
     """Compress what is said from now on, and decompress what comes; or compress differently."""
 
     choice: Choice
 
 
-@dataclass(frozen=True, slots=True)
-class Seat:
+class Seat(Struct, frozen=True):
     """What the plane is told of a connection that becomes a route."""
 
     peer: int
@@ -76,8 +73,7 @@ class Seat:
         return not self.account and 0 < self.assigned_size <= self.pool_index
 
 
-@dataclass(frozen=True, slots=True)
-class Register:
+class Register(Struct, frozen=True):
     """Let the plane exchange interest and messages with the peer."""
 
     seat: Seat
@@ -86,31 +82,31 @@ class Register:
     """It reports what becomes of messages that ask for it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Close:
+class Close(Struct, frozen=True):
     """End the connection, after sending `text` as `-ERR` if it is not empty."""
 
     reason: ClosedState
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ArmTimer:
+class ArmTimer(Struct, frozen=True):
     """Tell the machine when `delay_s` seconds have passed."""
 
     delay_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class CheckPassword:
+class CheckPassword(Struct, frozen=True):
     """Tell the machine whether a password belongs to a hash; that takes a while."""
 
-    hashed: str = field(repr=False)
-    password: str = field(repr=False)
+    hashed: str
+    password: str
+
+    @override
+    def __repr__(self) -> str:
+        return "CheckPassword()"  # no log may tell either
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """Ask the mesh whether a server that dialed us belongs to this cluster."""
 
     remote_id: str
@@ -118,34 +114,29 @@ class Claim:
     cluster_dynamic: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Introduce:
+class Introduce(Struct, frozen=True):
     """Ask the mesh whether the peer may become a route."""
 
     info: RouteInfo
 
 
-@dataclass(frozen=True, slots=True)
-class Update:
+class Update(Struct, frozen=True):
     """Tell the mesh what a registered route said later."""
 
     info: RouteInfo
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(Struct, frozen=True):
     """Tell the mesh that the peer has answered on its route."""
 
 
-@dataclass(frozen=True, slots=True)
-class Compressed:
+class Compressed(Struct, frozen=True):
     """Tell the mesh how the connection is compressed, for who looks."""
 
     shown: str
 
 
-@dataclass(frozen=True, slots=True)
-class Outdated:
+class Outdated(Struct, frozen=True):
     """Tell the mesh that the connection cannot follow a reload, and is to be renewed."""
 
 
@@ -157,16 +148,14 @@ ConnectionEffect: TypeAlias = Noted | Send | Resume | Encode | Register | Close 
 # -- of the mesh, performed by the RouteManager ----------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Dial:
+class Dial(Struct, frozen=True):
     """Connect to a server; the outcome comes back with the token."""
 
     token: int
     url: RouteUrl
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(Struct, frozen=True):
     """Tell the mesh the token when `delay_s` seconds, and up to `jitter_s` more, have passed."""
 
     token: int
@@ -174,8 +163,7 @@ class Wait:
     jitter_s: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Greet:
+class Greet(Struct, frozen=True):
     """Begin the handshake of a new connection."""
 
     link: LinkId
@@ -187,15 +175,13 @@ class Greet:
     """The only one that the connection is to carry, when we dialed."""
 
 
-@dataclass(frozen=True, slots=True)
-class AcceptClaim:
+class AcceptClaim(Struct, frozen=True):
     """The server that dialed belongs to this cluster."""
 
     link: LinkId
 
 
-@dataclass(frozen=True, slots=True)
-class Admit:
+class Admit(Struct, frozen=True):
     """The connection is a route to its server from now on."""
 
     link: LinkId
@@ -204,22 +190,19 @@ class Admit:
     """How this server introduces itself at the moment."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pin:
+class Pin(Struct, frozen=True):
     """Let the pools of all servers carry all accounts but these."""
 
     accounts: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RepeatInterest:
+class RepeatInterest(Struct, frozen=True):
     """Tell a route all interest once more: its server takes some that it has refused before."""
 
     link: LinkId
 
 
-@dataclass(frozen=True, slots=True)
-class Dismiss:
+class Dismiss(Struct, frozen=True):
     """Close the connection, after sending `text` as `-ERR` if it is not empty."""
 
     link: LinkId
@@ -227,16 +210,14 @@ class Dismiss:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Gossip:
+class Gossip(Struct, frozen=True):
     """Send protocol lines about one server to another one."""
 
     link: LinkId
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class NotedOf:
+class NotedOf(Struct, frozen=True):
     """Write a line about one connection to the log."""
 
     link: LinkId
@@ -245,22 +226,19 @@ class NotedOf:
     fields: Mapping[str, object] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class ClientUrlsChanged:
+class ClientUrlsChanged(Struct, frozen=True):
     """Tell the clients where the servers of the cluster can be reached."""
 
     urls: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterNameChanged:
+class ClusterNameChanged(Struct, frozen=True):
     """Introduce this server with `local` from now on."""
 
     local: RouteInfo
 
 
-@dataclass(frozen=True, slots=True)
-class LocalChanged:
+class LocalChanged(Struct, frozen=True):
     """Introduce this server with `local` from now on; its cluster has kept its name."""
 
     local: RouteInfo

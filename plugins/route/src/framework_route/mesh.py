@@ -15,8 +15,9 @@ a part of it stands in `admission`, `pinning`, `seeker` and `gossip`.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from framework.wire.closed_state import ClosedState
 from framework.wire.document import build_document

@@ -10,8 +10,10 @@ Source: nats-server `reload.go`, `reloadClusterPoolAndAccounts`; `route.go`, `pr
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from framework.wire.document import build_document
 from framework.wire.info import RouteInfo, info_line
@@ -27,8 +29,7 @@ if TYPE_CHECKING:
     from framework_route.peer import Connection, Peer
 
 
-@dataclass(frozen=True, slots=True)
-class _Announced:
+class _Announced(Struct, frozen=True):
     """An account that a peer was told of, and that is dialed when it has answered."""
 
     slot: Slot

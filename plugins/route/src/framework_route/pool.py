@@ -5,8 +5,9 @@ Source: nats-server `route.go`, `addRoute`, `computeRoutePoolIdx`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from framework.wire.info import RouteInfo
@@ -15,8 +16,7 @@ _FNV_OFFSET: Final = 2_166_136_261
 _FNV_PRIME: Final = 16_777_619
 
 
-@dataclass(frozen=True, slots=True)
-class PoolTerms:
+class PoolTerms(Struct, frozen=True):
     """What two servers make of their pool sizes."""
 
     size: int = 0

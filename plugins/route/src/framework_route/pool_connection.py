@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from typing_extensions import override
 
 from framework.actors import Component
@@ -56,46 +56,39 @@ class PoolConnection(Component):
         log: Names the connection in each line.
     """
 
-    @dataclass(frozen=True, slots=True)
-    class ClaimAccepted:
+    class ClaimAccepted(Struct, frozen=True):
         """The mesh knows the peer's cluster as ours."""
 
-    @dataclass(frozen=True, slots=True)
-    class Admitted:
+    class Admitted(Struct, frozen=True):
         """The mesh has made this connection a route."""
 
         seat: Seat
         local: RouteInfo
         """How this server introduces itself at the moment."""
 
-    @dataclass(frozen=True, slots=True)
-    class Dismissed:
+    class Dismissed(Struct, frozen=True):
         """The mesh has no place for this connection."""
 
         reason: ClosedState
         text: str
         """What the peer is told by `-ERR`; nothing when empty."""
 
-    @dataclass(frozen=True, slots=True)
-    class Tell:
+    class Tell(Struct, frozen=True):
         """Send protocol lines, such as INFO about another server."""
 
         data: bytes
 
-    @dataclass(frozen=True, slots=True)
-    class Reloaded:
+    class Reloaded(Struct, frozen=True):
         """The server wants another compression from now on."""
 
         compression: Compression
 
-    @dataclass(frozen=True, slots=True)
-    class PasswordChecked:
+    class PasswordChecked(Struct, frozen=True):
         """Whether the password of the peer was right."""
 
         is_right: bool
 
-    @dataclass(frozen=True, slots=True)
-    class _TimedOut:
+    class _TimedOut(Struct, frozen=True):
         """The handshake has had its time."""
 
     def __init__(

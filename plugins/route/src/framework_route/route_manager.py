@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+from msgspec.structs import replace
 from typing_extensions import override
 
 from framework.actors import Component
@@ -128,46 +130,38 @@ class RouteManager(Component):
         lasting: What was before, if this actor is started again.
     """
 
-    @dataclass(frozen=True, slots=True)
-    class Reported:
+    class Reported(Struct, frozen=True):
         """What a connection cannot decide alone."""
 
         link: LinkId
         report: Report
 
-    @dataclass(frozen=True, slots=True)
-    class Start:
+    class Start(Struct, frozen=True):
         """The server listens: its configured routes may be dialed."""
 
-    @dataclass(frozen=True, slots=True)
-    class BeginLameDuck:
+    class BeginLameDuck(Struct, frozen=True):
         """The server accepts no more clients: nobody is to send it any."""
 
-    @dataclass(frozen=True, slots=True)
-    class Reload:
+    class Reload(Struct, frozen=True):
         """Another configuration is in force."""
 
         config: RouteConfig
         local: RouteInfo
         """How the server introduces itself by it; the name of the cluster is that of before."""
 
-    @dataclass(frozen=True, slots=True)
-    class Stop:
+    class Stop(Struct, frozen=True):
         """The server is about to stop: connections that end are not missed any more."""
 
-    @dataclass(frozen=True, slots=True)
-    class Describe:
+    class Describe(Struct, frozen=True):
         """Asked; the answer is a `Standing`."""
 
-    @dataclass(frozen=True, slots=True)
-    class _PasswordChecked:
+    class _PasswordChecked(Struct, frozen=True):
         """Whether a password was right, or what its check has raised."""
 
         link: LinkId
         outcome: object
 
-    @dataclass(frozen=True, slots=True)
-    class _WaitOver:
+    class _WaitOver(Struct, frozen=True):
         """The time of a `Wait` has passed."""
 
         token: int

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from framework_route.url import RouteUrl
 
 
-@dataclass(frozen=True, slots=True)
-class MeshSettings:
+class MeshSettings(Struct, frozen=True):
     """What the configuration says of the mesh."""
 
     routes: tuple[RouteUrl, ...] = ()

@@ -5,9 +5,10 @@ One document of a bounded size, for `framework run`; `/routez` has every connect
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from framework_route.limits import SHOWN_CHARACTERS_MAX, SHOWN_NAMES_MAX, SHOWN_PEERS_MAX
 
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
     from framework_route.peer import Connection, Peer
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Struct, frozen=True):
     """What a mesh has and what it lacks at a moment."""
 
     local: RouteInfo

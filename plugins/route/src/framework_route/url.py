@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from urllib.parse import unquote, urlsplit
 
+from msgspec import Struct
+from msgspec.structs import replace
 from typing_extensions import override
 
 from framework_route.limits import NAME_LENGTH_MAX
@@ -12,14 +13,13 @@ from framework_route.limits import NAME_LENGTH_MAX
 _SCHEMES = ("nats", "nats-route", "tls")
 
 
-@dataclass(frozen=True, slots=True)
-class RouteUrl:
+class RouteUrl(Struct, frozen=True):
     """Where a server accepts routes, and what it wants to hear from us."""
 
     host: str
     port: int
     user: str = ""
-    password: str = field(default="", repr=False)
+    password: str = ""
     scheme: str = "nats-route"
 
     @property
@@ -44,6 +44,10 @@ class RouteUrl:
     def __str__(self) -> str:
         login = f"{self.user}:xxxxx@" if self.password else f"{self.user}@" if self.user else ""
         return f"{self.scheme}://{login}{self.address}"
+
+    @override
+    def __repr__(self) -> str:
+        return f"RouteUrl({str(self)!r})"
 
 
 def join_host_port(host: str, port: int) -> str:

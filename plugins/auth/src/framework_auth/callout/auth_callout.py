@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from msgspec import Struct
 from typing_extensions import override
 
 from framework.actors import Component
@@ -36,8 +36,7 @@ CALLOUT_SUBJECT: Final = b"$SYS.REQ.USER.AUTH"
 _XKEY_HEADER: Final = "NATS/1.0\r\nNats-Server-Xkey: {}\r\n\r\n"
 
 
-@dataclass(frozen=True, slots=True)
-class _Pending:
+class _Pending(Struct, frozen=True):
     asked: Asked
     reply: Reply[LoginAnswer]
     timer: Timer
@@ -54,8 +53,7 @@ class AuthCallout(Component):
         wall_s: Tells Unix time.
     """
 
-    @dataclass(frozen=True, slots=True)
-    class Ask:
+    class Ask(Struct, frozen=True):
         """Message: let a service decide on a login."""
 
         request: LoginRequest
@@ -64,17 +62,14 @@ class AuthCallout(Component):
         """JWT of the client, or the one that stands for it; empty: there is none."""
         reply: Reply[LoginAnswer]
 
-    @dataclass(frozen=True, slots=True)
-    class _Answered:
+    class _Answered(Struct, frozen=True):
         pending: _Pending
         payload: bytes
 
-    @dataclass(frozen=True, slots=True)
-    class _TimedOut:
+    class _TimedOut(Struct, frozen=True):
         question: str
 
-    @dataclass(frozen=True, slots=True)
-    class _Resolved:
+    class _Resolved(Struct, frozen=True):
         pending: _Pending
         claims: UserClaims
         outcome: object

@@ -5,8 +5,9 @@ Source: nats-server `auth.go`, `processClientOrLeafAuthentication`.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from framework.actors import Reply
 from framework.spec import Accepted, Refused

@@ -5,9 +5,10 @@ Machines without clock and network. Source: nats-server `auth_callout.go`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from msgspec.structs import replace
 from typing_extensions import override
 
 from framework.spec import Accepted

@@ -5,8 +5,9 @@ Source: jwt `account_claims.go`, `exports.go`, `imports.go`, `signingkeys.go`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
 
 from framework.spec import AccountLimits, MappedDestination, SubjectMapping
 from framework.wire.nkey import NkeyKind, is_public_key
@@ -35,8 +36,7 @@ _WEIGHT_MAX: Final = 100
 _UNLIMITED: Final = -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
+class Scope(Struct, frozen=True, kw_only=True):
     """A signing key whose users may what it says, whatever their own claims say."""
 
     role: str
@@ -44,8 +44,7 @@ class Scope:
     """Its subjects may have `{{name()}}` and the like in them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Callout:
+class Callout(Struct, frozen=True, kw_only=True):
     """Who decides on logins of the account's users. Source: ADR-26."""
 
     auth_users: tuple[str, ...] = ()
@@ -56,8 +55,7 @@ class Callout:
     """Public xkey that requests are encrypted for; empty: they are not."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamLimits:
+class StreamLimits(Struct, frozen=True, kw_only=True):
     """Of streams: what they may hold, in all. -1: unlimited."""
 
     memory_bytes: int = 0
@@ -70,8 +68,7 @@ class StreamLimits:
     max_bytes_required: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccountClaims:
+class AccountClaims(Struct, frozen=True, kw_only=True):
     """An account, as its operator says."""
 
     standard: Standard

@@ -6,8 +6,9 @@ Source: jwt `exports.go`, `imports.go`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from framework.spec import LatencySampling, ResponseKind
 from framework.wire.nkey import NkeyKind
@@ -40,8 +41,7 @@ _OVERLAPS_COMPARED_MAX: Final = 2_000
 """Subjects of one kind that are compared each with each: more are not looked at."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccountExport:
+class AccountExport(Struct, frozen=True, kw_only=True):
     """What other accounts may import."""
 
     subject: str
@@ -57,8 +57,7 @@ class AccountExport:
     allow_trace: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccountImport:
+class AccountImport(Struct, frozen=True, kw_only=True):
     """What is imported from another account."""
 
     account: str

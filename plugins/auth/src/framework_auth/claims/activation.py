@@ -5,8 +5,9 @@ Source: jwt `activation_claims.go`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from framework.wire.nkey import NkeyKind, is_public_key
 from framework_auth.claims.errors import ClaimsError
@@ -20,8 +21,7 @@ KINDS = {"stream": "stream", "service": "service"}
 """What may be exported."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ActivationClaims:
+class ActivationClaims(Struct, frozen=True, kw_only=True):
     """A permission to import, of the account that exports or of a signing key of it."""
 
     standard: Standard

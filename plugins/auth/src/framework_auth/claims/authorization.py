@@ -5,8 +5,9 @@ Source: jwt `authorization_claims.go`; ADR-26.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from framework.wire.nkey import NkeyKind
 from framework_auth.claims.errors import ClaimsError
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
 REQUEST_AUDIENCE: Final = "nats-authorization-request"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuthorizationRequest:
+class AuthorizationRequest(Struct, frozen=True, kw_only=True):
     """What a service is told of a client; all of it is public to the service."""
 
     subject: str
@@ -55,8 +55,7 @@ class AuthorizationRequest:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuthorizationResponse:
+class AuthorizationResponse(Struct, frozen=True, kw_only=True):
     """What a service answers: the claim of a user, or why there is none."""
 
     standard: Standard

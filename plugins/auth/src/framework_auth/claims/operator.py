@@ -6,8 +6,9 @@ Source: jwt `operator_claims.go`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from framework.wire.nkey import NkeyKind
 from framework_auth.claims.errors import ClaimsError
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
 _VERSION: Final = re.compile(r"\d{1,6}\.\d{1,6}\.\d{1,6}", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperatorClaims:
+class OperatorClaims(Struct, frozen=True, kw_only=True):
     """An operator, as it says of itself."""
 
     standard: Standard

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from framework.wire.nkey import is_public_key
 from framework_auth.claims.errors import ClaimsError, ExpiredError
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
     from framework_auth.claims.token import Token
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standard:
+class Standard(Struct, frozen=True, kw_only=True):
     """Members that claims of all kinds share. Source: jwt `claims.go`, `ClaimsData`."""
 
     issuer: str
@@ -53,8 +53,7 @@ class Standard:
         return 0 < self.expires_s < int(now_s)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GenericClaims:
+class GenericClaims(Struct, frozen=True, kw_only=True):
     """A claim of no known kind."""
 
     standard: Standard

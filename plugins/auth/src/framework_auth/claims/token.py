@@ -14,8 +14,9 @@ import binascii
 import hashlib
 import json
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from framework_auth.claims.errors import ClaimsError
 from framework_auth.claims.fields import Fields, parse_object, shown
@@ -40,8 +41,7 @@ _DECORATED: Final = re.compile(
 _GENERIC: Final = "generic"
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(Struct, frozen=True):
     """A token whose signature is right; whether its issuer is trusted is another question."""
 
     kind: str

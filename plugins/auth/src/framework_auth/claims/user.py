@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from dataclasses import dataclass, field
 from datetime import time
 from typing import TYPE_CHECKING, Final
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct, field
 
 from framework.spec import Permissions, ResponsePermission, SubjectRules
 from framework.wire.nkey import NkeyKind
@@ -27,16 +28,14 @@ _NS_PER_S: Final = 1_000_000_000
 _CLOCK: Final = re.compile(r"(\d\d?):(\d\d):(\d\d)", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class TimeRange:
+class TimeRange(Struct, frozen=True):
     """Hours of the day; an end before the start is on the next day."""
 
     start: time
     end: time
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UserRules:
+class UserRules(Struct, frozen=True, kw_only=True):
     """What a user may, as its claim or the scope of its signing key says.
 
     Equal to `UserRules()` when a claim says nothing at all, as a scoped one must.
@@ -71,8 +70,7 @@ class UserRules:
         return Permissions(publish=self.publish, subscribe=self.subscribe, responses=self.responses)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UserClaims:
+class UserClaims(Struct, frozen=True, kw_only=True):
     """A user, as its account or a signing key of it says."""
 
     standard: Standard

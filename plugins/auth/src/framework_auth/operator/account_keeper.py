@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from msgspec import Struct
 from typing_extensions import override
 
 from framework.actors import Component
@@ -50,15 +51,13 @@ class AccountKeeper(Component):
         log: The server's logger.
     """
 
-    @dataclass(frozen=True, slots=True)
-    class LogIn:
+    class LogIn(Struct, frozen=True):
         """Message: decide on a login."""
 
         request: LoginRequest
         reply: Reply[LoginAnswer]
 
-    @dataclass(frozen=True, slots=True)
-    class Resolve:
+    class Resolve(Struct, frozen=True):
         """Message: find an account."""
 
         name: str
@@ -73,37 +72,31 @@ class AccountKeeper(Component):
         reply: Reply[None]
         """Set when it is in force, or was refused."""
 
-    @dataclass(frozen=True, slots=True)
-    class Remove:
+    class Remove(Struct, frozen=True):
         """Message: an account is no more."""
 
         name: str
         reply: Reply[None]
 
-    @dataclass(frozen=True, slots=True)
-    class Reload:
+    class Reload(Struct, frozen=True):
         """Message: look at all known accounts again, where they come from."""
 
-    @dataclass(frozen=True, slots=True)
-    class _Reloaded:
+    class _Reloaded(Struct, frozen=True):
         name: str
         outcome: object
         """As in `_Loaded`."""
 
-    @dataclass(frozen=True, slots=True)
-    class _Loaded:
+    class _Loaded(Struct, frozen=True):
         name: str
         outcome: object
         """A JWT, None, or what went wrong."""
 
-    @dataclass(frozen=True, slots=True)
-    class _Answered:
+    class _Answered(Struct, frozen=True):
         name: str
         outcome: object
         """As in `_Loaded`, of other servers."""
 
-    @dataclass(frozen=True, slots=True)
-    class _SomethingEnds:
+    class _SomethingEnds(Struct, frozen=True):
         """An account or an activation is over."""
 
     def __init__(

@@ -6,8 +6,10 @@ A machine without clock and network. Source: nats-server `auth.go`,
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from framework.spec import Accepted, ConnectionLimits, Permissions, SubjectRules
 from framework_auth.claims import (
@@ -33,8 +35,7 @@ CALLOUT_SUBJECT: Final = "$SYS.REQ.USER.AUTH"
 """Where services are asked about logins. Source: nats-server `auth_callout.go`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Admitted:
+class Admitted(Struct, frozen=True):
     """What an account says of one of its users."""
 
     claims: UserClaims
@@ -42,8 +43,7 @@ class Admitted:
     """As the claims say, or the scope of the signing key."""
 
 
-@dataclass(frozen=True, slots=True)
-class Proof:
+class Proof(Struct, frozen=True):
     """What a login was accepted for, to look at it again later."""
 
     claims: UserClaims

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from msgspec import Struct
 from typing_extensions import override
 
 from framework.actors import Component
@@ -54,8 +55,7 @@ class ClaimsDirectory(Component):
         log: The server's logger.
     """
 
-    @dataclass(frozen=True, slots=True)
-    class AskOthers:
+    class AskOthers(Struct, frozen=True):
         """Message: ask for an account that is not here."""
 
         name: str
@@ -68,8 +68,7 @@ class ClaimsDirectory(Component):
         name: str
         token: str = field(repr=False)
 
-    @dataclass(frozen=True, slots=True)
-    class Compare:
+    class Compare(Struct, frozen=True):
         """Message: another server asks for all that it has not."""
 
         reply_subject: str
@@ -81,32 +80,25 @@ class ClaimsDirectory(Component):
 
         pack: str = field(repr=False)
 
-    @dataclass(frozen=True, slots=True)
-    class Reload:
+    class Reload(Struct, frozen=True):
         """Message: read the directory again; somebody may have changed it by hand."""
 
-    @dataclass(frozen=True, slots=True)
-    class PeerCame:
+    class PeerCame(Struct, frozen=True):
         """Message: there is one more server."""
 
-    @dataclass(frozen=True, slots=True)
-    class _CompareDue:
+    class _CompareDue(Struct, frozen=True):
         """It is time to compare again."""
 
-    @dataclass(frozen=True, slots=True)
-    class _AskedTooLong:
+    class _AskedTooLong(Struct, frozen=True):
         name: str
 
-    @dataclass(frozen=True, slots=True)
-    class _Opened:
+    class _Opened(Struct, frozen=True):
         outcome: object
 
-    @dataclass(frozen=True, slots=True)
-    class _Digested:
+    class _Digested(Struct, frozen=True):
         outcome: object
 
-    @dataclass(frozen=True, slots=True)
-    class _Packed:
+    class _Packed(Struct, frozen=True):
         compare: ClaimsDirectory.Compare
         outcome: object
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from framework_auth.resolver.directory import AccountDirectory
 from framework_auth.resolver.sources import MemorySource, UrlSource
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
     from framework_auth.resolver.sources import AccountSource
 
 
-@dataclass(frozen=True, slots=True)
-class Sources:
+class Sources(Struct, frozen=True):
     """Where accounts come from."""
 
     source: AccountSource

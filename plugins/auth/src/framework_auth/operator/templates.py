@@ -8,8 +8,10 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from framework.spec import SubjectRules
 from framework.wire.subject import is_valid_subject
@@ -25,8 +27,7 @@ _TAG: Final = re.compile(r"(account-tag|tag)\((.*)\)", re.IGNORECASE)
 _EVERYTHING: Final = ">"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class Facts(Struct, frozen=True, kw_only=True):
     """What can be filled in."""
 
     name: str

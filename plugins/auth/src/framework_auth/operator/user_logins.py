@@ -5,8 +5,10 @@ A machine without clock and network.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
+
+from msgspec.structs import replace
 
 from framework.spec import Accepted, ClosedState, Refused
 from framework_auth.claims import (

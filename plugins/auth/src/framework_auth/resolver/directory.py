@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import os
 import threading
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from framework.wire.nkey import NkeyKind, is_public_key
 from framework_auth.claims import ClaimsError
@@ -34,8 +35,7 @@ class DirectoryError(Exception):
     """The directory cannot take a JWT; the text says why, for an operator."""
 
 
-@dataclass(frozen=True, slots=True)
-class Damage:
+class Damage(Struct, frozen=True):
     """A file that is refused."""
 
     file: str
