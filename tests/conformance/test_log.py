@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from framework.testing import OURS
+from framework.testing.routes import await_pools
 
 REAL = "2.15.2"
 ALLOWED = tomllib.loads((Path(__file__).parent / "differences.toml").read_text("utf-8"))["log"]
@@ -61,7 +62,8 @@ def clients(fleet, kind):
 
 def routes(fleet, kind):
     """A cluster of two; the seed is stopped first."""
-    seed, other = fleet.start_cluster(kind, kind, flags=("-D",))
+    seed, other = fleet.start_cluster(kind, kind, flags=("-D", "-m", "-1"))
+    await_pools(seed, other)
     seed.stop()
     other.wait_log("Attempting reconnect for solicited route")
     other.wait_log(r"Error trying to connect to route \(attempt 1\).*connection refused")

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import asdict
 
 from framework.spec import LinkKind, OptionKind, RequestOption
 from framework.spec.documents import subscription_detail, text_from_bytes
