@@ -219,6 +219,52 @@ def test_between_levels_the_connections_stay_and_only_the_own_side_changes(start
     assert before == [rids(server) for server in pair]
 
 
+@pytest.mark.parametrize("at", [0, 1], ids=["dialed", "dialing"])
+def test_routes_to_a_server_that_is_off_stay_whatever_is_wanted(start_pair, at):
+    """A real server makes them anew, for nothing."""
+    modes = ["off", "off"]
+    modes[at] = auto_with("10s 20s")
+    pair = start_pair([f"compression: {mode}" for mode in modes])
+    await_pools(*pair)
+    for mode in (AUTO, "s2_best", "accept"):
+        before = [rids(server) for server in pair]
+        pair.reload(at, f"compression: {mode}")
+        if pair.kinds[at] == OURS:
+            check_passes(*pair)
+
+            assert before == [rids(server) for server in pair]
+        else:
+            await_answer(pair.servers[at], lambda: rids(pair.servers[at]), before[at].isdisjoint)
+            await_pools(*pair)
+    assert [{"off"}, {"off"}] == [modes_of(server) for server in pair]
+
+
+def test_thresholds_that_nothing_goes_by_change_no_route(start_pair):
+    pair = start_pair("compression: s2_better")
+    await_pools(*pair)
+    pair.reload(0, "compression: accept")
+    await_pools(*pair)
+    before = [rids(server) for server in pair]
+    pair.reload(0, 'compression { mode: accept, rtt_thresholds: ["1s", "2s"] }')
+    check_passes(*pair)
+
+    assert before == [rids(server) for server in pair]
+
+
+def test_a_codec_that_the_other_server_does_not_know_changes_only_the_level(start_pair):
+    pair = start_pair("compression: s2_best")
+    await_pools(*pair)
+    before = [rids(server) for server in pair]
+    for at, kind in enumerate(pair.kinds):
+        other = pair.kinds[1 - at]
+        if kind == OURS and other != OURS:
+            pair.reload(at, "compression: zstd")
+            await_mode(pair.servers[at], "s2_fast")
+            check_passes(*pair)
+
+    assert before == [rids(server) for server in pair]
+
+
 def test_a_reload_to_auto_starts_with_the_time_that_was_measured(start_pair):
     pair = start_pair("compression: s2_best")
     await_pools(*pair)

@@ -195,12 +195,23 @@ def test_a_choice_that_does_not_follow_the_round_trip_stays_itself():
         ("accept", "s2_fast", "s2_best", "s2_best"),
         ("s2_fast", "", "off", "not supported"),
         ("off", "", "s2_fast", "not supported"),
-        # The rest is negotiated again.
+        ("s2_fast", "accept", "zstd", "s2_fast"),
+        ("s2_best", "accept", "zstd", "s2_fast"),
+        ("accept", "off", "off", "off"),
+        ("accept", "accept", "off", "off"),
+        # The other one has said so although it was offered a level: that is all it wants.
+        ("s2_fast", "off", "s2_best", "off"),
+        ("s2_fast", "off", "accept", "off"),
+        ("s2_fast", "off", "off", "off"),
+        ("s2_auto", "off", "s2_auto", "off"),
+        ("zstd", "off", "s2_fast", "off"),
+        # The rest is negotiated again, also where `off` may be but the answer to what was said.
+        ("accept", "off", "s2_fast", None),
+        ("off", "off", "s2_fast", None),
+        ("off", "off", "accept", None),
         ("s2_fast", "accept", "off", None),
         ("s2_fast", "s2_fast", "accept", None),
         ("off", "s2_fast", "s2_fast", None),
-        ("s2_fast", "off", "s2_best", None),
-        ("s2_fast", "s2_fast", "zstd", None),
         ("zstd", "s2_fast", "s2_best", "s2_best"),
     ],
 )
@@ -210,17 +221,61 @@ def test_a_reload_is_followed_in_place_or_by_a_new_connection(before, remote, af
     followed = compression(after).follow(choice, 20 * MS)
 
     assert (followed and followed.shown) == shown
-    if followed is not None and after == "s2_auto":
+    if choice.is_coded and after == "s2_auto":
         assert followed.compression == "s2_auto"
         assert followed.at(60 * MS).shown == "s2_better"
 
 
-def test_a_codec_is_followed_by_a_new_connection_only():
-    choice = compression("zstd").choose(says("zstd"))
+@pytest.mark.parametrize(
+    ("before", "remote", "after", "stays"),
+    [
+        ("accept", "off", "s2_fast", True),
+        ("off", "off", "s2_fast", True),
+        ("off", "accept", "off", True),
+        ("off", "accept", "accept", False),
+        ("off", "s2_fast", "accept", False),
+        ("accept", "accept", "s2_fast", False),
+    ],
+)
+def test_who_has_dialed_knows_that_the_other_one_is_off(before, remote, after, stays):
+    choice = compression(before).choose(RouteInfo(compression=remote), is_dialed=True)
 
-    assert choice.shown == "zstd"
-    assert compression("s2_fast").follow(choice, 0) is None
-    assert compression("zstd").follow(choice, 0) is None
+    assert choice.shown == "off"
+    assert compression(after).follow(choice, 0) is (choice if stays else None)
+
+
+@pytest.mark.parametrize(
+    ("before", "remote", "after", "stays"),
+    [
+        # Both know it, and this side wants it, or has wanted it.
+        ("zstd", ("zstd",), "s2_fast", False),
+        ("zstd", ("accept", "zstd"), "s2_fast", False),
+        ("s2_fast zstd", ("s2_fast", "zstd"), "zstd", False),
+        ("zstd lz4", ("zstd", "lz4"), "lz4 zstd", False),
+        # Only the other one wants it.
+        ("s2_fast zstd", ("zstd",), "s2_best zstd", True),
+        ("zstd lz4", ("lz4",), "s2_best lz4", True),
+        ("zstd lz4", ("lz4",), "snappy lz4", True),
+        ("s2_fast zstd", ("zstd",), "zstd", False),
+        ("s2_fast zstd", ("zstd",), "accept zstd", False),
+        ("s2_fast zstd", ("zstd",), "off zstd", False),
+    ],
+)
+def test_a_codec_stays_while_only_the_other_server_wants_one(before, remote, after, stays):
+    choice = compression(*before.split()).choose(says(*remote))
+
+    followed = compression(*after.split()).follow(choice, 0)
+
+    assert followed is (choice if stays else None)
+
+
+def test_where_no_connection_has_anything_to_follow_the_terms_are_the_same():
+    others = (1 * MS, 2 * MS)
+    for mode in ("off", "accept", "s2_fast", "zstd"):
+        assert compression(mode).terms == compression(mode, thresholds=others).terms
+    assert compression("s2_auto").terms != compression("s2_auto", thresholds=others).terms
+    assert compression("s2_auto").terms == compression("s2_auto").terms
+    assert compression("s2_fast").terms != compression("zstd").terms
 
 
 def test_modes_of_one_codec_encode_each_in_its_own_way_and_decode_each_other():
@@ -235,7 +290,7 @@ def test_modes_of_one_codec_encode_each_in_its_own_way_and_decode_each_other():
     )
 
     assert choice.codec.new_encoder()(b"") == b"slow"
-    assert choice == Choice("s2_best", "rot", "rot", codec=choice.codec)
+    assert choice == Choice("s2_best", "rot", "rot", codec=choice.codec, remote_codecs=("rot",))
 
 
 def test_a_peer_may_not_name_codecs_without_end():

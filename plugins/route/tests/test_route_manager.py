@@ -256,6 +256,22 @@ def test_a_manager_that_is_started_again_goes_by_the_configuration_of_the_last_r
         assert slots == {(0, ""), (0, "$SYS"), (0, "A")}
 
 
+def test_a_reload_that_changes_nothing_of_the_compression_of_a_route_leaves_it_alone(make_network):
+    network = make_network(3)
+    servers = [network.add(1, ()), network.add(2, ("10.0.0.1",))]
+    network.dispatcher.run_for(5.0)
+    before = [set(server.described()) for server in servers]
+    for mode in ("accept", "off"):
+        for server in servers:
+            config = server.route_config
+            server.route_config = replace(config, compression_mode=mode, rtt_thresholds_ns=(1,))
+            server.reload()
+        network.dispatcher.run_for(10.0)
+
+        assert all(before)
+        assert before == [set(server.described()) for server in servers]
+
+
 def test_plugins_hear_of_the_end_of_each_route_of_a_manager_that_fails(server, peer):
     peer.send(connect() + info())
     server.manager.tell(RouteManager.Reported(0, "no report at all"))

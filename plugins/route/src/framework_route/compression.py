@@ -54,6 +54,11 @@ class Choice(Struct, frozen=True):
     """Encodes as this side wants and decodes as the other; None: nothing of the kind."""
     rtt_thresholds_ns: tuple[int, ...] = ()
     """The coding follows the round trip by these; empty: it does not."""
+    is_theirs: bool = False
+    """The other server has settled it alone, by its `off` or its codec, and is the one that makes a
+    new connection when it wants something else."""
+    remote_codecs: tuple[str, ...] = ()
+    """Those that the other server knows."""
 
     @property
     def is_coded(self) -> bool:
@@ -97,32 +102,45 @@ class Compression:
             if codec is not None:
                 self._codecs.setdefault(codec.name, codec)
 
+    @property
+    def terms(self) -> object:
+        """Return what compares equal when nothing changes for any connection."""
+        return self._mode, self._thresholds
+
     def offer(self, info: RouteInfo) -> RouteInfo:
         """Return an INFO with what this server says first."""
         codec = self._mode.codec.name if self._mode.codec else ""
         names = tuple(self._codecs)[:CODECS_MAX]
         return replace(info, compression=self._mode.offer, codecs=names, codec=codec)
 
-    def choose(self, remote: RouteInfo, rtt_ns: int = 0) -> Choice:
+    def choose(self, remote: RouteInfo, rtt_ns: int = 0, *, is_dialed: bool = False) -> Choice:
         """Return what a connection gets, whichever side has dialed.
 
         Args:
             remote: The first INFO of the other server.
             rtt_ns: Of the connection, as far as it is known.
+            is_dialed: By this server, so the other one has said what it wants before it knew what
+                this one does.
 
         Raises:
             ProtocolError: The other server says something unheard of.
         """
         agreed = _agree(self._mode.offer, remote.compression)
         if agreed in {_OFF, _NOT_SUPPORTED}:
-            return Choice(self._told(agreed), "", agreed)
+            # Who was dialed hears `off` of a peer that accepts, too, unless it offered a level.
+            is_sure = is_dialed or self._mode.offer not in {_OFF, _ACCEPT}
+            is_theirs = is_sure and remote.compression == _OFF
+            return Choice(self._told(agreed), "", agreed, is_theirs=is_theirs)
         codec = self._codec_with(remote)
         if codec is not None:
-            return Choice(self._told(agreed), codec.name, codec.name, codec=codec)
+            choice = Choice(self._told(agreed), codec.name, codec.name, codec=codec)
+            is_theirs = not self._wants_codec_of(remote.codecs)
+            return replace(choice, is_theirs=is_theirs, remote_codecs=remote.codecs)
         is_auto = agreed == _AUTO
         coding = _coding_by_rtt(rtt_ns, self._thresholds) if is_auto else _CODINGS[agreed]
         shown = coding.name.lower()
-        return Choice(self._told(shown), "", shown, coding, rtt_thresholds_ns=self._thresholds)
+        choice = Choice(self._told(shown), "", shown, coding, rtt_thresholds_ns=self._thresholds)
+        return replace(choice, remote_codecs=remote.codecs)
 
     def follow(self, choice: Choice, rtt_ns: int) -> Choice | None:
         """Return what a connection has from now on that has got `choice` under other settings.
@@ -134,14 +152,18 @@ class Compression:
         Returns:
             None when the two servers have to negotiate again, by a new connection.
 
-        Source: nats-server `reload.go`, `clusterOption.Apply`.
+        Source: nats-server `reload.go`, `clusterOption.Apply`, which makes new connections also
+            for those that stay `off` because the other server is.
         """
-        if choice.shown == _NOT_SUPPORTED:
-            return choice
-        begins_anew = self._mode.offer in {_OFF, _ACCEPT} or self._mode.codec is not None
-        if choice.coding is None or begins_anew:
+        if not choice.is_coded:
+            stays = self._mode.offer == _OFF or choice.is_theirs
+            return choice if stays or choice.shown == _NOT_SUPPORTED else None
+        if self._mode.offer in {_OFF, _ACCEPT} or self._wants_codec_of(choice.remote_codecs):
             return None
+        if choice.codec is not None:
+            return choice if choice.is_theirs else None
         coding = _CODINGS.get(self._mode.offer, choice.coding)
+        assert coding is not None
         followed = replace(
             choice,
             compression=self._mode.offer,
@@ -150,6 +172,10 @@ class Compression:
             rtt_thresholds_ns=self._thresholds,
         )
         return followed.at(rtt_ns)
+
+    def _wants_codec_of(self, names: Sequence[str]) -> bool:
+        """Return whether this server wants a codec that a peer with these knows."""
+        return self._mode.codec is not None and self._mode.codec.name in names
 
     def _told(self, agreed: str) -> str:
         """Return what the other server is told: who follows the round trip says so every time."""

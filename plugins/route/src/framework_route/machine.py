@@ -100,6 +100,7 @@ class ConnectionMachine:
         "_remote",
         "_rtt_ns",
         "_url",
+        "_wanted",
     )
 
     def __init__(
@@ -120,6 +121,7 @@ class ConnectionMachine:
         self._headers = local.headers
         self._remote: RouteInfo | None = None
         self._choice: Choice | None = None
+        self._wanted: Compression | None = None
         self._rtt_ns = 0
         self._connect: RouteConnect | None = None
 
@@ -234,7 +236,7 @@ class ConnectionMachine:
             return [noted, *self._close(ClosedState.WRONG_PORT)]
         if self._choice is None:
             try:
-                self._choice = self._compression.choose(info)
+                self._choice = self._compression.choose(info, is_dialed=self._url is not None)
             except ProtocolError as error:
                 return self._close_malformed("INFO", error)
             if self._choice.is_coded:
@@ -284,6 +286,7 @@ class ConnectionMachine:
             *effects,
             Register(seat, self._headers and self._remote.headers, traces),
             Noted(Level.DEBUG, "Sent local subscriptions to route"),
+            *(self.receive_reload(self._wanted) if self._wanted is not None else ()),
         ]
 
     def receive_pong(self, rtt_ns: int) -> Sequence[ConnectionEffect]:
@@ -295,9 +298,15 @@ class ConnectionMachine:
 
     def receive_reload(self, compression: Compression) -> Sequence[ConnectionEffect]:
         """Follow what this server wants from now on, in place if the peer need not agree."""
-        self._compression = compression
-        if self._phase is _Phase.CLOSED or self._choice is None:
+        if self._phase is _Phase.CLOSED:
             return []
+        if self._choice is None:
+            if self._url is not None:
+                self._compression = compression
+            else:  # the peer goes by what it was told: so do we, and follow once it is a route
+                self._wanted = compression
+            return []
+        self._wanted = None
         followed = compression.follow(self._choice, self._rtt_ns)
         return [Outdated()] if followed is None else self._change(followed)
 

@@ -347,7 +347,7 @@ class RouteManager(Component):
             self.run_blocking(matches, check.hashed, check.password, answer=answer)
 
     def _reload(self, config: RouteConfig, local: RouteInfo) -> None:
-        before, self._lasting.config = self._lasting.config, config
+        self._lasting.config = config
         self._follow_permissions()
         set_times(self._server, config)
         cluster = self._mesh.local
@@ -356,11 +356,8 @@ class RouteManager(Component):
         )
         pinned = pinned_accounts(self._server, config)
         self._perform(self._mesh.receive_reload(config.mesh, local, pinned))
-        if (config.compression_mode, config.rtt_thresholds_ns) != (
-            before.compression_mode,
-            before.rtt_thresholds_ns,
-        ):
-            self._compression = compression_of(self._server, config)
+        before, self._compression = self._compression, compression_of(self._server, config)
+        if self._compression.terms != before.terms:
             for link in tuple(self._links):
                 self._tell(link, PoolConnection.Reloaded(self._compression))
 
