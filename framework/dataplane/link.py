@@ -43,8 +43,12 @@ class LinkRow(Struct, frozen=True):
     subscriptions: int
     stalls: int
     wire_in_bytes: int = 0
-    """As they came, greetings and coding and all."""
+    """What the plane has read of the link, greetings and S2 and all.
+
+    Of a link with TLS, or with a codec beside the plane, it reads plain bytes: those are counted.
+    """
     wire_out_bytes: int = 0
+    """What the plane has written, in the same way."""
 
 
 class SubscriptionRow(Struct, frozen=True):
