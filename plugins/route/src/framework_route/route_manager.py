@@ -15,7 +15,6 @@ from framework.actors import Component
 from framework.spec import (
     Closed,
     ClosedState,
-    ConnectionInfo,
     DialFailed,
     ErrReceived,
     Greeting,
@@ -59,18 +58,16 @@ from framework_route.effective import (
 )
 from framework_route.hashing import matches
 from framework_route.limits import DIAL_TIMEOUT_S
+from framework_route.links import Links
 from framework_route.log import write_note
 from framework_route.machine import ConnectionMachine
 from framework_route.mesh import Mesh
 from framework_route.password_queue import PasswordQueue
 from framework_route.pool_connection import PoolConnection
-from framework_route.url import join_host_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from types import TracebackType
-
-    from structlog.typing import FilteringBoundLogger
 
     from framework.actors import ActorRef
     from framework.spec import Event, LinkId, ServerContext
@@ -97,19 +94,6 @@ class Lasting:
     """Number of the table that says which subjects cross routes; 0: all."""
     tokens: Iterator[int] = field(default_factory=partial(count, 1))
     """Numbers of dials: what an earlier life has begun is not taken for something else."""
-
-
-@dataclass(slots=True)
-class _Link:
-    """What the plane calls a connection, and what its lines of the log begin with."""
-
-    rid: int
-    remote: str
-    actor: ActorRef[PoolConnection] | None = None
-    closed: Closed | None = None
-    """How it ended, until its actor has handled what came before the end."""
-    reported: ConnectionInfo | None = None
-    """What plugins were told of it, once it is a route."""
 
 
 class _Known:
@@ -178,7 +162,7 @@ class RouteManager(Component):
         )
         self._compression = compression_of(server, lasting.config)
         self._passwords = PasswordQueue()
-        self._links: dict[LinkId, _Link] = {}
+        self._links = Links(server)
 
     @override
     def on_start(self) -> None:
@@ -195,11 +179,7 @@ class RouteManager(Component):
         exception_value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        # The next life knows nothing of these links, so they end with this one.
-        for link, known in self._links.items():
-            self._server.plane.close(link, ClosedState.ROUTE_REMOVED)
-            if known.reported is not None and known.closed is None:
-                self._server.report_closed(known.reported, ClosedState.ROUTE_REMOVED)
+        self._links.abandon()
 
     def _start_mesh(self) -> None:
         pinned = pinned_accounts(self._server, self._lasting.config)
@@ -207,14 +187,9 @@ class RouteManager(Component):
 
     @override
     def on_child_stopped(self, child: ActorRef[PoolConnection]) -> None:
-        for link, known in tuple(self._links.items()):
-            if known.actor is not child:
-                continue
-            known.actor = None
-            if known.closed is None:  # it failed; its link can do nothing without it
-                self._server.plane.close(link, ClosedState.ROUTE_REMOVED)
-            else:
-                self._bury(known.closed)
+        closed = self._links.receive_stopped(child)
+        if closed is not None:
+            self._bury(closed)
 
     @override
     def on_receive(self, message: object) -> Standing | None:
@@ -230,7 +205,7 @@ class RouteManager(Component):
                 self._perform(self._mesh.receive_timer(token))
             case RouteManager._PasswordChecked(link, outcome):
                 self._passwords.end()
-                self._tell(link, PoolConnection.PasswordChecked(outcome is True))
+                self._links.tell(link, PoolConnection.PasswordChecked(outcome is True))
                 self._check_password()
             case RouteManager.Describe():
                 return self._mesh.standing
@@ -262,7 +237,7 @@ class RouteManager(Component):
     def _receive_event(self, event: Event) -> None:
         match event:
             case Opened(link=link, host=host, port=port):
-                self._links[link] = _Link(event.cid, join_host_port(host, port))
+                self._links.receive_opened(event)
                 self._perform(self._mesh.receive_opened(link, event.token, host, port))
             case Closed(link=link):
                 self._receive_closed(event)
@@ -270,46 +245,21 @@ class RouteManager(Component):
                 # It was opened when this actor failed, and nobody leads it any further.
                 self._server.plane.close(link, ClosedState.ROUTE_REMOVED)
             case Greeting(link=link) | ErrReceived(link=link) | PongReceived(link=link):
-                self._tell(link, LinkEvents((event,)))
+                self._links.tell(link, LinkEvents((event,)))
             case Traced(link=link) if link in self._links:
-                log_traced(self._log_of(link), event)
+                log_traced(self._links.log_of(link), event)
             case _:
                 return
 
     def _receive_closed(self, event: Closed) -> None:
-        known = self._links.get(event.link)
-        if known is None:
-            return
-        known.closed = event
         self._passwords.forget(event.link)
-        if known.reported is not None:
-            self._server.report_closed(known.reported, event.reason)
-        if known.actor is None:
+        if self._links.receive_closed(event):
             self._bury(event)
-        else:
-            known.actor.stop(block=False)
 
     def _bury(self, event: Closed) -> None:
-        log_ending(self._log_of(event.link), event)
+        log_ending(self._links.log_of(event.link), event)
         self._perform(self._mesh.receive_closed(event.link, event.reason))
-        del self._links[event.link]
-
-    def _report_opened(self, link: LinkId) -> None:
-        route = self._mesh.find(link)
-        assert route is not None
-        assert route.info is not None
-        known = self._links[link]
-        known.reported = ConnectionInfo(
-            link=link,
-            kind=LinkKind.ROUTE,
-            cid=known.rid,
-            host=route.host,
-            port=route.port,
-            name=route.info.server_name,
-            version=route.info.version,
-            account=route.slot.account if route.slot else "",
-        )
-        self._server.report_opened(known.reported)
+        self._links.remove(event.link)
 
     def _decide(self, link: LinkId, report: Report) -> Sequence[MeshEffect]:
         match report:
@@ -358,8 +308,8 @@ class RouteManager(Component):
         self._perform(self._mesh.receive_reload(config.mesh, local, pinned))
         before, self._compression = self._compression, compression_of(self._server, config)
         if self._compression.terms != before.terms:
-            for link in tuple(self._links):
-                self._tell(link, PoolConnection.Reloaded(self._compression))
+            for link in self._links:
+                self._links.tell(link, PoolConnection.Reloaded(self._compression))
 
     def _follow_permissions(self) -> None:
         """Let those subjects cross routes that are configured now."""
@@ -376,7 +326,7 @@ class RouteManager(Component):
                 case Noted():
                     write_note(self._server.log, effect)
                 case NotedOf(link=link):
-                    write_note(self._log_of(link), effect)
+                    write_note(self._links.log_of(link), effect)
                 case Dial(token, url):
                     kind = LinkKind.ROUTE
                     name = self._lasting.config.tls_name if url.is_address else ""
@@ -404,24 +354,26 @@ class RouteManager(Component):
             case Greet():
                 self._greet(effect)
             case AcceptClaim(link):
-                self._tell(link, PoolConnection.ClaimAccepted())
+                self._links.tell(link, PoolConnection.ClaimAccepted())
             case Admit(link, seat, local):
-                self._tell(link, PoolConnection.Admitted(seat, local))
-                self._report_opened(link)
+                self._links.tell(link, PoolConnection.Admitted(seat, local))
+                route = self._mesh.find(link)
+                assert route is not None
+                self._links.report_opened(route)
             case RepeatInterest(link):
                 self._server.plane.repeat_interest(link)
             case Gossip(link, data):
-                self._tell(link, PoolConnection.Tell(data))
+                self._links.tell(link, PoolConnection.Tell(data))
             case Dismiss(link, reason, text):
                 self._dismiss(link, reason, text)
 
     def _greet(self, effect: Greet) -> None:
-        known = self._links[effect.link]
-        known.actor = self.spawn(
+        link = effect.link
+        actor = self.spawn(
             PoolConnection,
-            name=f"rid-{known.rid}",
+            name=f"rid-{self._links.rid(link)}",
             server=self._server,
-            link=effect.link,
+            link=link,
             machine=ConnectionMachine(
                 local=effect.local,
                 login=self._lasting.config.login,
@@ -429,29 +381,21 @@ class RouteManager(Component):
                 url=effect.url,
                 account=effect.account,
             ),
-            report=partial(self._take_report, effect.link),
+            report=partial(self._take_report, link),
             permissions=lambda: self._lasting.permissions,
-            log=self._log_of(effect.link),
+            log=self._links.log_of(link),
         )
+        self._links.lead(link, actor)
 
     def _take_report(self, link: LinkId, report: Report) -> None:
         self.actor_ref.tell(RouteManager.Reported(link, report))
 
     def _dismiss(self, link: LinkId, reason: ClosedState, text: str) -> None:
-        if self._links[link].actor is not None:
-            self._tell(link, PoolConnection.Dismissed(reason, text))
+        if self._links.is_led(link):
+            self._links.tell(link, PoolConnection.Dismissed(reason, text))
         else:
             self._server.plane.close(link, reason, f"-ERR '{text}'\r\n".encode() if text else b"")
 
     def _set_info(self, local: RouteInfo) -> None:
         self._lasting.local = local
         self._server.plane.set_info(LinkKind.ROUTE, build_document(local))
-
-    def _tell(self, link: LinkId, message: object) -> None:
-        known = self._links.get(link)
-        if known is not None and known.actor is not None and known.actor.is_alive():
-            known.actor.tell(message)
-
-    def _log_of(self, link: LinkId) -> FilteringBoundLogger:
-        known = self._links[link]
-        return self._server.log.bind(remote=known.remote, rid=known.rid)
