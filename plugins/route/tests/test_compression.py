@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 from framework_route.compression import RTT_THRESHOLDS_NS, Choice, Compression
 from framework_route.info import parse_info
 from framework_route.limits import CODECS_MAX
 from framework_route.modes import MODES
+from msgspec.structs import replace
 
 from framework.errors import ProtocolError
 from framework.spec import Codec, Coding, CompressionMode
@@ -15,6 +18,7 @@ from framework.wire.info import RouteInfo
 
 BY_NAME = {mode.name: mode for mode in MODES}
 MS = 1_000_000
+S2_MODES = ("off", "accept", "s2_fast", "s2_auto")
 
 
 def compression(mode, *others, thresholds=RTT_THRESHOLDS_NS):
@@ -267,6 +271,50 @@ def test_a_codec_stays_while_only_the_other_server_wants_one(before, remote, aft
     followed = compression(*after.split()).follow(choice, 0)
 
     assert followed is (choice if stays else None)
+
+
+def negotiate(acceptor, solicitor):
+    """Return what the acceptor and the solicitor have on a new connection."""
+    chosen = solicitor.choose(acceptor.offer(RouteInfo()), is_dialed=True)
+    told = replace(
+        solicitor.offer(RouteInfo()), compression=chosen.compression, codec=chosen.codec_name
+    )
+    return [acceptor.choose(told), chosen]
+
+
+@pytest.mark.parametrize(
+    "codecs", [("zstd lz4", "zstd lz4"), ("zstd lz4", "zstd"), ("zstd", "zstd lz4"), ("zstd", "")]
+)
+def test_after_reloads_both_sides_have_what_a_new_connection_would_give_them(codecs):
+    """But for the level: who only accepts does not hear of another one."""
+    wanted = [
+        [compression(mode, *known.split()) for mode in (*S2_MODES, *known.split())]
+        for known in codecs
+    ]
+    links = [(pair, negotiate(*pair)) for pair in product(*wanted)]
+    for _ in range(2):
+        links = [
+            following
+            for pair, ends in links
+            for side in (0, 1)
+            for mode in wanted[side]
+            if mode is not pair[side]
+            for following in [after_reload(pair, ends, side, mode)]
+        ]
+        for pair, ends in links:
+            fresh = negotiate(*pair)
+
+            assert [(it.is_coded, it.codec_name) for it in fresh] == [
+                (it.is_coded, it.codec_name) for it in ends
+            ]
+
+
+def after_reload(pair, ends, side, mode):
+    """Return what the two want, and have, when one of them wants something else."""
+    pair, ends = [*pair], [*ends]
+    pair[side] = mode
+    ends[side] = mode.follow(ends[side], 0)
+    return pair, negotiate(*pair) if ends[side] is None else ends
 
 
 def test_where_no_connection_has_anything_to_follow_the_terms_are_the_same():
