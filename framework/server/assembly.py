@@ -31,7 +31,6 @@ from framework.server.system.service_latencies import SERVICE_LATENCIES
 from framework.server.tls import TlsDesk
 from framework.spec import (
     ComponentSpec,
-    DialFailed,
     HealthCheck,
     LatencySampled,
     LinkKind,
@@ -101,7 +100,7 @@ class Assembly:
         self.entrances = Entrances(self.plane, tls=self.tls, steps=steps)
         self._coding = CodingDesk(self.plane, log=log)
         self._bridge = Bridge(self.plane, desks=(self._coding, self.tls), log=log)
-        self._dialer = Dialer(self.plane, report=self._report_dial, tls=self.tls)
+        self._dialer = Dialer(self.plane, report=self._bridge.tell_owner, tls=self.tls)
         self.client_info = _client_info(self.plane, identity, settings)
         self.accounts = Accounts(self.plane, log=log)
         self.context = Context(
@@ -332,9 +331,6 @@ class Assembly:
         self._dispatcher.close()
         for name in left:
             self._log.error("Stop: component {component} is left", component=name)
-
-    def _report_dial(self, kind: LinkKind, token: int, error: str) -> None:
-        self._bridge.tell_owner(kind, DialFailed(token, error))
 
     def _check_well(self) -> str | None:
         return None if self.is_well else "not accepting clients"

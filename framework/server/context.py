@@ -196,8 +196,12 @@ class Context(ServerContext):
         timeout_s: float,
         *,
         tls_name: str = "",
+        avoided: Collection[str] = (),
+        turn: int = 0,
     ) -> None:
-        self._dialer.dial(host, port, kind, token, timeout_s, tls_name=tls_name)
+        self._dialer.dial(
+            host, port, kind, token, timeout_s, tls_name=tls_name, avoided=avoided, turn=turn
+        )
 
     @override
     def check_tls(self, settings: TlsSettings | None) -> str | None:

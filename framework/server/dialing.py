@@ -1,4 +1,11 @@
-"""Connecting to other servers: names are resolved in threads, all addresses are tried."""
+"""Connecting to other servers: names are resolved in threads, all addresses are tried.
+
+The addresses of a name have an order that is the same everywhere. Where servers have one name for
+all of them, each dials the first one that is there and not itself, so nobody is left alone; if each
+chose by chance, as nats-server does, four of them could become two pairs.
+
+Source: nats-server `server.go`, `getRandomIP`.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +15,14 @@ import socket
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from framework.server.limits import DIAL_THREADS_MAX
+from msgspec import Struct
+
+from framework.server.limits import DIAL_THREADS_MAX, RESOLVE_TIMEOUT_S
 from framework.server.listening import encoded_host, joined_address
+from framework.spec import DialFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from framework.server.plane_port import ServerPlane
     from framework.server.tls import TlsDesk
@@ -21,12 +31,29 @@ if TYPE_CHECKING:
     _Address: TypeAlias = tuple[socket.AddressFamily, tuple[Any, ...]]
 
 
+class _Order(Struct, frozen=True):
+    """What is dialed, as `Dialer.dial` was told."""
+
+    host: str
+    port: int
+    kind: LinkKind
+    token: int
+    timeout_s: float
+    tls_name: str
+    avoided: Collection[str]
+    turn: int
+
+
+class _NoneLeftError(Exception):
+    """All addresses of a host are to be avoided."""
+
+
 class Dialer:
     """Connect sockets and hand them to the plane.
 
     Args:
         plane: Adopts what was connected; the owner of the kind hears `Opened` from it.
-        report: Told (kind, token, error) of what did not come about.
+        report: Told for the owner of a kind of what did not come about.
         tls: Secures what was connected, where its kind speaks TLS; None: nothing does.
     """
 
@@ -34,7 +61,7 @@ class Dialer:
         self,
         plane: ServerPlane,
         *,
-        report: Callable[[LinkKind, int, str], None],
+        report: Callable[[LinkKind, DialFailed], None],
         tls: TlsDesk | None = None,
     ) -> None:
         self._plane = plane
@@ -52,15 +79,16 @@ class Dialer:
         timeout_s: float,
         *,
         tls_name: str = "",
+        avoided: Collection[str] = (),
+        turn: int = 0,
     ) -> None:
         """Begin to connect; the end is told to the owner of `kind`.
 
-        The certificate of a server that speaks TLS must be for `tls_name`; empty: `host`.
+        Arguments as those of `ServerContext.dial`.
         """
         assert timeout_s > 0
-        task = asyncio.get_running_loop().create_task(
-            self._dial(host, port, kind, token, timeout_s, tls_name or host)
-        )
+        order = _Order(host, port, kind, token, timeout_s, tls_name or host, avoided, turn)
+        task = asyncio.get_running_loop().create_task(self._dial(order))
         self._dials.add(task)
         task.add_done_callback(self._dials.discard)
 
@@ -71,33 +99,54 @@ class Dialer:
         await asyncio.gather(*self._dials, return_exceptions=True)
         self._resolvers.shutdown(wait=False, cancel_futures=True)
 
-    async def _dial(  # noqa: PLR0917 - all that a dial is told
-        self, host: str, port: int, kind: LinkKind, token: int, timeout_s: float, tls_name: str
-    ) -> None:
+    async def _dial(self, order: _Order) -> None:
+        kind, token = order.kind, order.token
         try:
-            async with asyncio.timeout(timeout_s):
-                addresses = await self._resolve(host, port)
-                sock, peer = await _connect_any(addresses, timeout_s / len(addresses))
+            addresses = _in_order(await self._resolve(order.host, order.port), order)
+            sock, peer = await _connect_any(addresses, order.timeout_s / len(addresses))
             if self._tls and self._tls.terms(kind):
-                sock = await self._tls.secure(sock, kind, token, tls_name)
-        except TimeoutError:
-            self._report(kind, token, f"dial tcp {joined_address(host, port)}: i/o timeout")
+                sock = await self._tls.secure(sock, kind, token, order.tls_name)
+        except _NoneLeftError:
+            error = f"lookup {order.host}: no other address"
+            self._report(kind, DialFailed(token, error, none_left=True))
         except OSError as error:
-            self._report(kind, token, str(error))
+            self._report(kind, DialFailed(token, str(error)))
         else:
             with sock:
                 self._plane.adopt(sock, kind, token, peer=peer)
 
     async def _resolve(self, host: str, port: int) -> Sequence[_Address]:
+        """Return the addresses of a host; at least one.
+
+        Raises:
+            OSError: There is none, or nobody has said so in time.
+        """
         loop = asyncio.get_running_loop()
         try:
-            found = await loop.run_in_executor(
-                self._resolvers,
-                lambda: socket.getaddrinfo(encoded_host(host), port, type=socket.SOCK_STREAM),
-            )
+            async with asyncio.timeout(RESOLVE_TIMEOUT_S):
+                found = await loop.run_in_executor(
+                    self._resolvers,
+                    lambda: socket.getaddrinfo(encoded_host(host), port, type=socket.SOCK_STREAM),
+                )
+        except TimeoutError:
+            raise OSError(f"lookup {host}: i/o timeout") from None
         except (OSError, UnicodeError) as error:
             raise OSError(f"lookup {host}: {getattr(error, 'strerror', error)}") from error
         return [(family, address) for family, _, _, _, address in found]
+
+
+def _in_order(addresses: Sequence[_Address], order: _Order) -> Sequence[_Address]:
+    """Return the addresses that are to be tried: IPv4 first, then as their texts sort.
+
+    Raises:
+        _NoneLeftError: There is none.
+    """
+    left = [it for it in addresses if it[1][0] not in order.avoided]
+    if not left:
+        raise _NoneLeftError
+    left.sort(key=lambda it: (it[0] is not socket.AF_INET, it[1][0]))
+    first = order.turn % len(left)
+    return [*left[first:], *left[:first]]
 
 
 async def _connect_any(

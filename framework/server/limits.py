@@ -10,6 +10,9 @@ LISTEN_BACKLOG: Final = 4_096
 DIAL_THREADS_MAX: Final = 4
 """Names that are resolved at a time."""
 
+RESOLVE_TIMEOUT_S: Final = 15.0
+"""For the addresses of one name: a resolver asks its second server after five seconds."""
+
 STATUS_INTERVAL_S: Final = 1.0
 """Between two status lines for the supervisor."""
 

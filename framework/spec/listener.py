@@ -39,3 +39,5 @@ class DialFailed(Struct, frozen=True):
     """As given to `ServerContext.dial`."""
     error: str
     """Reason for the log; printable."""
+    none_left: bool = False
+    """Nothing was tried: every address of the host was to be avoided."""

@@ -6,7 +6,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from structlog.typing import FilteringBoundLogger
 
@@ -121,9 +121,13 @@ class ServerContext(Protocol):
         timeout_s: float,
         *,
         tls_name: str = "",
+        avoided: Collection[str] = (),
+        turn: int = 0,
     ) -> None:
         """Resolve and connect without blocking, with TLS where the listener of `kind` has it.
 
+        The addresses of a name are tried in the same order by every server that resolves it: so
+        where one name stands for a whole cluster, all of them come together.
         The owner of `kind` is told: `Opened` with this token in `LinkEvents`, or `DialFailed`.
 
         Args:
@@ -131,8 +135,10 @@ class ServerContext(Protocol):
             port: Where.
             kind: What is dialed.
             token: Tells this dial from others.
-            timeout_s: For resolving and connecting; a handshake has a time of its own.
+            timeout_s: For connecting; names and handshakes have times of their own.
             tls_name: Whom the peer's certificate must be for; empty: `host`.
+            avoided: Addresses of the host that are not tried.
+            turn: How many of its addresses have their turn last rather than first; at least 0.
         """
         ...
 

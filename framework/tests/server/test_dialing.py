@@ -1,14 +1,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
-from typing import Any
+import threading
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from framework.server import dialing
 from framework.server.dialing import Dialer
-from framework.spec import LinkKind
+from framework.spec import DialFailed, LinkKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 async def turn() -> None:
@@ -27,20 +32,22 @@ class AdoptingPlane:
     def adopt(
         self, sock: socket.socket, kind: LinkKind, token: int, *, peer: tuple[str, int]
     ) -> None:
-        assert sock.getpeername() == peer
+        assert sock.getpeername()[:2] == peer
         self.adopted.append((kind, token))
         self.done.set()
 
 
-async def dial(host: str, port: int, timeout_s: float = 5.0) -> tuple[list[Any], list[Any]]:
+async def dial(
+    host: str, port: int, timeout_s: float = 5.0, **options: Any
+) -> tuple[list[Any], list[Any]]:
     plane, reports = AdoptingPlane(), []
 
-    def report(kind: LinkKind, token: int, error: str) -> None:
-        reports.append((kind, token, error))
+    def report(kind: LinkKind, failed: DialFailed) -> None:
+        reports.append((kind, failed))
         plane.done.set()
 
     dialer = Dialer(plane, report=report)  # type: ignore[arg-type]
-    dialer.dial(host, port, LinkKind.ROUTE, 7, timeout_s)
+    dialer.dial(host, port, LinkKind.ROUTE, 7, timeout_s, **options)
     await plane.done.wait()
     await dialer.stop()
     return plane.adopted, reports
@@ -60,9 +67,8 @@ def test_nobody_listens() -> None:
     adopted, reports = asyncio.run(dial("127.0.0.1", port))
 
     assert adopted == []
-    assert reports == [
-        (LinkKind.ROUTE, 7, f"dial tcp 127.0.0.1:{port}: connect: connection refused")
-    ]
+    error = f"dial tcp 127.0.0.1:{port}: connect: connection refused"
+    assert reports == [(LinkKind.ROUTE, DialFailed(7, error))]
 
 
 def test_every_address_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,7 +87,96 @@ def test_every_address_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_name_that_is_none(host: str) -> None:
     _, reports = asyncio.run(dial(host, 1))
 
-    assert reports[0][2].startswith(f"lookup {host}: ")
+    assert reports[0][1].error.startswith(f"lookup {host}: ")
+
+
+# -- a name of three servers
+
+HOSTS = ("127.0.0.9", "::1", "127.0.0.2")
+
+
+@pytest.fixture
+def listeners(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[socket.socket]]:
+    """Listen at all addresses of a name, of which the resolver tells in no good order."""
+    found: list[Any] = []
+    monkeypatch.setattr(dialing.socket, "getaddrinfo", lambda *_, **__: found)
+    with contextlib.ExitStack() as stack:
+        sockets = []
+        for host in HOSTS:
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            sock = stack.enter_context(socket.create_server((host, 0), family=family))
+            sock.setblocking(False)  # noqa: FBT003
+            sockets.append(sock)
+            found.append((family, socket.SOCK_STREAM, 6, "", sock.getsockname()))
+        yield sockets
+
+
+def reached(sockets: list[socket.socket]) -> list[str]:
+    hosts = []
+    for sock in sockets:
+        with contextlib.suppress(BlockingIOError):
+            accepted, _ = sock.accept()
+            accepted.close()
+            hosts.append(sock.getsockname()[0])
+    return hosts
+
+
+@pytest.mark.parametrize(
+    ("avoided", "turn", "expected"),
+    [
+        ((), 0, "127.0.0.2"),
+        ((), 1, "127.0.0.9"),
+        ((), 2, "::1"),
+        ((), 3, "127.0.0.2"),
+        (["127.0.0.2"], 0, "127.0.0.9"),
+        (["127.0.0.2"], 1, "::1"),
+        (["127.0.0.2", "127.0.0.9"], 5, "::1"),
+    ],
+)
+def test_addresses_have_one_order_everywhere(
+    listeners: list[socket.socket], avoided: tuple[str, ...], turn: int, expected: str
+) -> None:
+    adopted, _ = asyncio.run(dial("three.example", 1, avoided=avoided, turn=turn))
+
+    assert adopted == [(LinkKind.ROUTE, 7)]
+    assert reached(listeners) == [expected]
+
+
+@pytest.mark.usefixtures("listeners")
+def test_no_address_is_left() -> None:
+    adopted, reports = asyncio.run(dial("three.example", 1, avoided=HOSTS))
+
+    assert adopted == []
+    error = "lookup three.example: no other address"
+    assert reports == [(LinkKind.ROUTE, DialFailed(7, error, none_left=True))]
+
+
+def test_a_resolver_may_take_longer_than_connecting(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", listener.getsockname())]
+
+        def slow(*_: object, **__: object) -> list[Any]:
+            threading.Event().wait(0.7)
+            return found
+
+        monkeypatch.setattr(dialing.socket, "getaddrinfo", slow)
+        adopted, _ = asyncio.run(dial("slow.example", 1, 0.5))
+
+    assert adopted == [(LinkKind.ROUTE, 7)]
+
+
+def test_a_resolver_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    over = threading.Event()
+    monkeypatch.setattr(dialing, "RESOLVE_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(dialing.socket, "getaddrinfo", lambda *_, **__: over.wait())
+
+    async def go() -> list[Any]:
+        try:
+            return (await dial("mute.example", 1))[1]
+        finally:
+            over.set()
+
+    assert asyncio.run(go())[0][1].error == "lookup mute.example: i/o timeout"
 
 
 def test_silence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +187,7 @@ def test_silence(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(asyncio.get_running_loop(), "sock_connect", never, raising=False)
         return (await dial("127.0.0.1", 1, 0.01))[1]
 
-    assert asyncio.run(go())[0][2] == "dial tcp 127.0.0.1:1: i/o timeout"
+    assert asyncio.run(go())[0][1].error == "dial tcp 127.0.0.1:1: i/o timeout"
 
 
 def test_a_stop_gives_up_what_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -322,9 +322,9 @@ class Server:
     def report_closed(self, connection, reason) -> None:
         self.reports.append((reason.text, f"{connection.name} {connection.host}"))
 
-    def dial(self, host, port, kind, token, timeout_s, *, tls_name="") -> None:
+    def dial(self, host, port, kind, token, timeout_s, *, tls_name="", avoided=(), turn=0) -> None:
         assert kind is LinkKind.ROUTE
-        assert tls_name == ""
+        assert (tls_name, avoided) == ("", ())
         self.network.dial(self, host, port, token)
 
     # -- what drives it

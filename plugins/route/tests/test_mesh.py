@@ -32,9 +32,14 @@ def shown(effect: MeshEffect) -> str:  # noqa: C901, PLR0911, PLR0912 -- one lin
             return f"{level.name.lower()}: {event.format(**fields)}"
         case e.NotedOf(link, level, event, fields):
             return f"{link}: {level.name.lower()}: {event.format(**fields)}"
-        case e.Dial(token, url):
-            login = f" as {url.user}/{url.password}" if url.user else ""
-            return f"dial {token} {url.address}{login}"
+        case e.Dial(token, url, address, avoided, turn):
+            return (
+                f"dial {token} {url.address}"
+                + (f" as {url.user}/{url.password}" if url.user else "")
+                + (f" at {address}" if address else "")
+                + (f" not at {','.join(avoided)}" if avoided else "")
+                + (f" turn {turn}" if turn else "")
+            )
         case e.Wait(token, delay_s, jitter_s):
             return f"wait {token} {delay_s:g}s" + (f" +{jitter_s:g}s" if jitter_s else "")
         case e.Greet(link, local, url, account):
@@ -102,7 +107,8 @@ class Meshes:
         match name:
             case "accepted" | "dialed":
                 token = int(arguments.get("token", 0))
-                return mesh.receive_opened(link, token, "10.0.0.9", 40000 + link)
+                host = arguments.get("host", "10.0.0.9")
+                return mesh.receive_opened(link, token, host, 40000 + link)
             case "claim":
                 return mesh.receive_claim(
                     link,
@@ -120,7 +126,10 @@ class Meshes:
                     link, ClosedState[arguments.get("reason", "CLIENT_CLOSED")]
                 )
             case "dial-failed":
-                return mesh.receive_dial_failed(int(arguments["token"]), "connection refused")
+                none_left = arguments.get("left") == "none"
+                error = "no other address" if none_left else "connection refused"
+                token = int(arguments["token"])
+                return mesh.receive_dial_failed(token, error, is_none_left=none_left)
             case "pong":
                 return mesh.receive_answer(link)
             case "renew":

@@ -10,6 +10,7 @@ from framework_route.limits import (
     CONNECT_DELAY_S,
     CONNECT_ERROR_REPORTS,
     HEALING_ATTEMPTS,
+    OWN_ADDRESSES_MAX,
     RECONNECT_DELAY_S,
     RECONNECT_JITTER_S,
     RELOADED_JITTER_S,
@@ -96,7 +97,14 @@ class Dialer:
         trying = "Trying to connect to route on {address}"
         return [
             Noted(Level.DEBUG, trying, {"address": target.url.address}),
-            Dial(target.token, target.url),
+            Dial(
+                target.token,
+                target.url,
+                target.address,
+                target.own_addresses,
+                # At first where it was before: who has only broken down is back there.
+                max(0, target.refusals - 1),
+            ),
         ]
 
     def dial_soon(self, target: Target) -> Sequence[MeshEffect]:
@@ -125,11 +133,34 @@ class Dialer:
             Wait(target.token, delay_s, RECONNECT_JITTER_S),
         ]
 
-    def fail(self, token: int, error: str) -> Sequence[MeshEffect]:
-        """Count a failure to reach a target; wait for the next attempt, or give it up."""
+    def dial_elsewhere(self, target: Target, own_address: str) -> Sequence[MeshEffect]:
+        """Try the other addresses of a host that is this server itself at one of them, if any."""
+        is_exhausted = (
+            target.url.is_address
+            or target.slot is not None
+            or own_address in target.own_addresses
+            or len(target.own_addresses) == OWN_ADDRESSES_MAX
+        )
+        if is_exhausted:
+            return [_ignored(target)]
+        target.own_addresses += (own_address,)
+        self._hold(target)
+        return self.dial(target)
+
+    def fail(self, token: int, error: str, *, is_none_left: bool = False) -> Sequence[MeshEffect]:
+        """Count a failure to reach a target; wait for the next attempt, or give it up.
+
+        Args:
+            token: Of the target.
+            error: For the log.
+            is_none_left: Its host has no address but our own.
+        """
         target = self._targets.get(token)
         if target is None:
             return []
+        if is_none_left and not target.remote_id:
+            self.take(token)
+            return [_ignored(target)]
         target.dial_failures += 1
         noted = Noted(
             _level_of(target),
@@ -157,6 +188,11 @@ class Dialer:
 def _doubled(times: int) -> float:
     """Return the delay after `times` failures in a row; at least 1."""
     return min(CONNECT_DELAY_S * 2.0 ** min(times - 1, _DOUBLINGS_MAX), CONNECT_DELAY_MAX_S)
+
+
+def _ignored(target: Target) -> MeshEffect:
+    detected = 'Detected route to self, ignoring "{url}"'
+    return Noted(Level.DEBUG, detected, {"url": target.url})
 
 
 def _level_of(target: Target) -> Level:

@@ -153,6 +153,12 @@ class Dial(Struct, frozen=True):
 
     token: int
     url: RouteUrl
+    address: str = ""
+    """Where the host of `url` is to be found; empty: wherever its name leads."""
+    avoided: tuple[str, ...] = ()
+    """Addresses of the host that are not to be tried."""
+    turn: int = 0
+    """How many of its addresses have their turn last."""
 
 
 class Wait(Struct, frozen=True):

@@ -14,6 +14,8 @@ RECONNECT_DELAY_S = 1.0
 RECONNECT_JITTER_S = 0.1
 """At most this is added, so that two servers do not dial each other in step for ever."""
 DIAL_TIMEOUT_S = 1.0
+OWN_ADDRESSES_MAX = 64
+"""Of one host, at which this server itself answered; with more of them it is dialed no more."""
 SETTLED_S = 2.0
 """A route that lived so long was no mistake: its next loss is repaired without a pause."""
 HEALING_ATTEMPTS = 12

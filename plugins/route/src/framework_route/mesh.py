@@ -192,6 +192,7 @@ class Mesh:
             return [Dismiss(link, ClosedState.ROUTE_REMOVED)]
         target.dial_failures = 0
         target.was_reached = True
+        target.reached_at = host
         connection.is_dialed = connection.is_solicited = True
         connection.targets = [target]
         self._registry.add(connection)
@@ -217,10 +218,10 @@ class Mesh:
         if connection is None:
             return []
         connection.remote_id = info.server_id
-        for target in connection.targets:
-            target.remote_id = info.server_id
         if info.server_id == self._local.server_id:
             return [Dismiss(link, ClosedState.DUPLICATE_ROUTE)]
+        for target in connection.targets:
+            target.remote_id = info.server_id
         settled: Sequence[MeshEffect] | None = []
         if info.cluster:
             settled = self._settle_cluster(
@@ -325,12 +326,14 @@ class Mesh:
         if connection.is_retried and not connection.targets and connection.info is not None:
             self._seeker.add_target(connection)
         for target in connection.targets:
-            effects += self._seeker.reconnect(target, is_hurried=connection.is_hurried)
+            effects += self._seeker.reconnect(target, connection)
         return effects
 
-    def receive_dial_failed(self, token: int, error: str) -> Sequence[MeshEffect]:
-        """Count a server that could not be reached."""
-        return self._dialer.fail(token, error)
+    def receive_dial_failed(
+        self, token: int, error: str, *, is_none_left: bool = False
+    ) -> Sequence[MeshEffect]:
+        """Count a server that could not be reached; its host may have no address but our own."""
+        return self._dialer.fail(token, error, is_none_left=is_none_left)
 
     def receive_timer(self, token: int) -> Sequence[MeshEffect]:
         """Do what was put off by `Wait`."""

@@ -47,6 +47,12 @@ class Target:
     """Since the last time that it answered."""
     refusals: int = 0
     """Connections in a row that ended before they had settled."""
+    address: str = ""
+    """Where alone it is dialed; empty: at any address of its host."""
+    reached_at: str = ""
+    """Address where somebody answered last."""
+    own_addresses: tuple[str, ...] = ()
+    """Those of the host at which this server itself answered."""
     was_reached: bool = False
     """It has answered before, so failing to reach it is news."""
 

@@ -199,8 +199,9 @@ class RouteManager(Component):
                     self._receive_event(event)
             case RouteManager.Reported(link, report):
                 self._perform(self._decide(link, report))
-            case DialFailed(token, error):
-                self._perform(self._mesh.receive_dial_failed(token, error))
+            case DialFailed(token, error, none_left):
+                failed = self._mesh.receive_dial_failed(token, error, is_none_left=none_left)
+                self._perform(failed)
             case RouteManager._WaitOver(token):
                 self._perform(self._mesh.receive_timer(token))
             case RouteManager._PasswordChecked(link, outcome):
@@ -327,12 +328,8 @@ class RouteManager(Component):
                     write_note(self._server.log, effect)
                 case NotedOf(link=link):
                     write_note(self._links.log_of(link), effect)
-                case Dial(token, url):
-                    kind = LinkKind.ROUTE
-                    name = self._lasting.config.tls_name if url.is_address else ""
-                    self._server.dial(
-                        url.host, url.port, kind, token, DIAL_TIMEOUT_S, tls_name=name
-                    )
+                case Dial():
+                    self._dial(effect)
                 case Wait(token, delay_s, jitter_s):
                     delay_s += self.rng.uniform(0.0, jitter_s)
                     self.tell_later(delay_s, RouteManager._WaitOver(token))
@@ -348,6 +345,19 @@ class RouteManager(Component):
                     plane.pin_accounts([plane.add_account(name.encode()) for name in accounts])
                 case _:
                     self._perform_on_link(effect)
+
+    def _dial(self, effect: Dial) -> None:
+        url = effect.url
+        self._server.dial(
+            effect.address or url.host,
+            url.port,
+            LinkKind.ROUTE,
+            effect.token,
+            DIAL_TIMEOUT_S,
+            tls_name=self._lasting.config.tls_name if url.is_address else url.host,
+            avoided=effect.avoided,
+            turn=effect.turn,
+        )
 
     def _perform_on_link(self, effect: MeshEffect) -> None:
         match effect:

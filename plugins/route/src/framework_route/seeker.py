@@ -103,7 +103,17 @@ class Seeker:
         target = self._dialer.add(
             url, is_explicit=first.is_explicit, remote_id=slot.remote_id, slot=slot
         )
-        return self._dialer.dial_soon(target) if is_soon else self._dialer.dial(target)
+        return self._dialer.dial_soon(target) if is_soon else self._dial(target)
+
+    def _dial(self, target: Target) -> Sequence[MeshEffect]:
+        """Dial a target; a further one where the first connection of its server leads.
+
+        Another address of the same name may be that of another server.
+        """
+        peer = self._registry.peer(target.slot.remote_id) if target.slot else None
+        others = peer.main.targets if peer else []
+        target.address = others[0].reached_at if others and others[0].url == target.url else ""
+        return self._dialer.dial(target)
 
     def _pending(self) -> Iterator[Connection]:
         return (c for c in self._registry.connections if c.slot is None)
@@ -169,16 +179,14 @@ class Seeker:
                 self._dialer.add(url, is_explicit=False, remote_id=connection.remote_id)
             ]
 
-    def reconnect(self, target: Target, *, is_hurried: bool) -> Sequence[MeshEffect]:
+    def reconnect(self, target: Target, ended: Connection) -> Sequence[MeshEffect]:
         """Dial a target again whose connection has ended, unless that is in vain or not wanted."""
-        if target.remote_id == self._own_id:
-            self._dialer.take(target.token)
-            detected = 'Detected route to self, ignoring "{url}"'
-            return [Noted(Level.DEBUG, detected, {"url": target.url})]
+        if ended.remote_id == self._own_id:
+            return self._dialer.dial_elsewhere(target, ended.host)
         left = self._leave(target)
         if left is not None:
             return left
-        if not is_hurried or target.refusals:  # else a peer could keep us at it
+        if not ended.is_hurried or target.refusals:  # else a peer could keep us at it
             return self._dialer.redial(target)
         target.refusals += 1
         return self._dialer.dial_soon(target)
@@ -186,7 +194,7 @@ class Seeker:
     def dial_due(self, target: Target) -> Sequence[MeshEffect]:
         """Dial a target that has waited long enough, if it is wanted still."""
         left = self._leave(target)
-        return self._dialer.dial(target) if left is None else left
+        return self._dial(target) if left is None else left
 
     def _leave(self, target: Target) -> Sequence[MeshEffect] | None:
         """Let go of a target that is connected or not wanted any more; None: it is to be dialed."""
