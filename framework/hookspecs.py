@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import pluggy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from framework.spec import (
         AccountPlan,
@@ -315,6 +315,19 @@ def framework_lame_duck(server: ServerContext, duration_s: float) -> None:
     Args:
         server: Complete; routes and other connections between servers stay until it stops.
         duration_s: Until the last client is closed.
+    """
+
+
+@hookspec
+def framework_accounts_changed(server: ServerContext, names: Sequence[str]) -> None:
+    """Hear that accounts came, changed or went.
+
+    Notice. Called once for each change while listeners accept: a reload, or claims that were
+    fetched, renewed or revoked.
+
+    Args:
+        server: Its book of accounts has the change already; it may have further ones.
+        names: Which; each once.
     """
 
 

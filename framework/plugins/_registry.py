@@ -195,6 +195,10 @@ class PluginRegistry(PluginSet):
         """Tell the plugins."""
         self.calls.notify(server.log, "framework_lame_duck", server=server, duration_s=duration_s)
 
+    def accounts_changed(self, server: ServerContext, names: Sequence[str]) -> None:
+        """Tell the plugins."""
+        self.calls.notify(server.log, "framework_accounts_changed", server=server, names=names)
+
     def connection_opened(self, server: ServerContext, connection: ConnectionInfo) -> None:
         """Tell the plugins."""
         self.calls.notify(

@@ -231,6 +231,10 @@ class Context(ServerContext):
     def update_client_info(self, fields: Mapping[str, object | None]) -> None:
         self._client_info.update(fields)
 
+    def report_accounts(self, names: Sequence[str]) -> None:
+        """Tell plugins that accounts came, changed or went."""
+        self._plugins.accounts_changed(self, names)
+
     @override
     def report_opened(self, connection: ConnectionInfo) -> None:
         if connection.kind is LinkKind.ROUTE:

@@ -83,6 +83,7 @@ class LoginGate:
         def follow(names: Sequence[str]) -> None:
             listener.tell(ClientListener.AccountsChanged(names))
             changed()
+            self._context.report_accounts(names)
 
         self._accounts.changed = follow
         self._context.recheck = lambda account: listener.tell(ClientListener.Recheck(account))

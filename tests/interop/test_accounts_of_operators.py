@@ -9,7 +9,7 @@ import nats
 import nats.errors
 import pytest
 
-from framework.testing import OURS, NatsCli
+from framework.testing import OURS, NatsCli, await_pools
 
 REAL = "2.15.2"
 NOWHERE = "nats://127.0.0.1:1"
@@ -142,17 +142,41 @@ def test_a_directory_of_a_real_server_is_taken_over(fleet, operator, tmp_path):
     assert can_talk(ours, tmp_path / "ann.creds")
 
 
-@pytest.mark.parametrize("kinds", [(OURS, REAL), (REAL, OURS), (OURS, OURS)], ids="-".join)
-def test_an_account_that_one_server_has_is_known_to_all(fleet, operator, tmp_path, kinds):
+def start_pair(fleet, operator, tmp_path, kinds, cluster=""):
+    """Start two servers of a cluster, each with a directory of its own."""
     servers = []
     for at, kind in enumerate(kinds):
-        listen = "cluster { name: c, listen: 127.0.0.1:-1"
-        seed = f", routes: [nats-route://127.0.0.1:{servers[0].cluster_port}]" if servers else ""
-        config = operator.config(tmp_path / f"jwt{at}", name=f"s{at}") + f"{listen}{seed} }}\n"
-        servers.append(fleet.start(kind=kind, config=config, clustered=True))
-    first, second = servers
+        seeds = ", ".join(f"nats-route://127.0.0.1:{it.cluster_port}" for it in servers)
+        config = (
+            f"{operator.config(tmp_path / f'jwt{at}', name=f's{at}')}http: 127.0.0.1:-1\n"
+            f"cluster {{\n name: c\n listen: 127.0.0.1:-1\n routes: [{seeds}]\n {cluster}\n}}\n"
+        )
+        servers.append(fleet.start("-D", kind=kind, config=config, clustered=True))
+    return servers
+
+
+both = pytest.mark.parametrize("kinds", [(OURS, REAL), (REAL, OURS), (OURS, OURS)], ids="-".join)
+
+
+@both
+def test_an_account_that_one_server_has_is_known_to_all(fleet, operator, tmp_path, kinds):
+    first, second = start_pair(fleet, operator, tmp_path, kinds)
     operator.push(first)
 
     assert can_talk(second, tmp_path / "ann.creds")
     path = tmp_path / "jwt1" / f"{operator.key('ACC')}.jwt"
     assert path.read_text() == operator.token("ACC")
+
+
+@both
+def test_a_pinned_account_that_comes_later_has_its_connection_then(
+    fleet, operator, tmp_path, kinds
+):
+    key, system = operator.key("ACC"), operator.key("SYSTEM")
+    pair = start_pair(fleet, operator, tmp_path, kinds, f"accounts: [{key}]")
+    await_pools(*pair, accounts=(system,))
+    operator.push(pair[0])
+    for server in pair:
+        assert can_talk(server, tmp_path / "ann.creds")
+
+    await_pools(*pair, accounts=(system, key))

@@ -344,6 +344,15 @@ def test_lame_duck_says_how_long():
     assert told == [30.0]
 
 
+def test_accounts_changed_says_which():
+    told = []
+    registry = registry_of(a=("accounts_changed", lambda server, names: told.append(names)))
+
+    registry.accounts_changed(SERVER, ("A", "B"))
+
+    assert told == [("A", "B")]
+
+
 def test_connection_opened_says_who():
     told = []
     registry = registry_of(a=("connection_opened", lambda connection: told.append(connection.cid)))

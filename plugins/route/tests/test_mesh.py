@@ -84,6 +84,7 @@ class Meshes:
 
     def __init__(self) -> None:
         self.mesh: Mesh | None = None
+        self.known: list[str] = []
 
     def handle(self, command) -> str:
         if command.name == "routes":
@@ -100,7 +101,7 @@ class Meshes:
         ]
         return "".join(lines) or "none\n"
 
-    def perform(self, name, arguments):  # noqa: C901, PLR0911 -- one line a case
+    def perform(self, name, arguments):  # noqa: C901, PLR0911, PLR0912 -- one line a case
         if name == "start":
             return self.start(arguments)
         mesh, link = self.mesh, int(arguments.get("link", 0))
@@ -136,6 +137,9 @@ class Meshes:
                 return mesh.renew([link])
             case "reload":
                 return self.reload(arguments)
+            case "accounts":
+                self.known[:] = arguments["known"].split(",")
+                return mesh.receive_accounts_changed()
             case "lame-duck":
                 return mesh.begin_lame_duck()
             case "timer":
@@ -150,8 +154,9 @@ class Meshes:
             cluster_dynamic=arguments.get("dynamic") == "yes",
             connect_urls=("me:4222",),
         )
+        self.known = [*KNOWN]
         self.mesh = Mesh(
-            local=local, settings=self.settings(arguments), accounts=KNOWN, tokens=count(1)
+            local=local, settings=self.settings(arguments), accounts=self.known, tokens=count(1)
         )
         return self.mesh.start(pins_of(arguments))
 

@@ -378,6 +378,14 @@ class Mesh:
         ])
         return [*effects, *self._announce()]
 
+    def receive_accounts_changed(self) -> Sequence[MeshEffect]:
+        """Dial for the pinned accounts that are known only now.
+
+        No pool carries them, so there is nothing to go on with until their connections are there.
+        """
+        added = self._pins.follow_known()
+        return [] if self._is_stopping else self._announce_pinned(added)
+
     def renew(self, links: Sequence[LinkId]) -> Sequence[MeshEffect]:
         """Close routes and dial them again at once: what they agreed on is no longer wanted."""
         found = [self._registry.get(link) for link in links]
@@ -536,9 +544,7 @@ class Mesh:
         """Follow another list of pinned accounts."""
         added, removed = self._pins.replace(accounts)
         effects: list[MeshEffect] = [Pin(tuple(it for it in accounts if it not in added))]
-        for peer in self._registry.peers:
-            for account in added if peer.terms.size else ():
-                effects += self._pins.announce(peer, account, self._dialer.next_token())
+        effects += self._announce_pinned(added)
         if added:
             # Until their connections are there, the pools go on with them: so nothing is lost.
             self._pinning = self._dialer.next_token()
@@ -549,6 +555,14 @@ class Mesh:
                 effects.append(Dismiss(connection.link, ClosedState.ROUTE_REMOVED))
                 effects += self._release(connection)
         self._seeker.forget_idle()
+        return effects
+
+    def _announce_pinned(self, accounts: Sequence[str]) -> list[MeshEffect]:
+        """Tell every server with a pool that accounts are to have connections of their own."""
+        effects: list[MeshEffect] = []
+        for peer in self._registry.peers:
+            for account in accounts if peer.terms.size else ():
+                effects += self._pins.announce(peer, account, self._dialer.next_token())
         return effects
 
     def _drop_routes(self, urls: Sequence[RouteUrl]) -> list[MeshEffect]:

@@ -46,7 +46,7 @@ class Pins:
     def __init__(self, known: Container[str]) -> None:
         self._accounts: tuple[str, ...] = ()
         self._wanted: tuple[str, ...] = ()
-        """Of them, those that were known when the list came."""
+        """Of them, those that were known when the list, or an account, came last."""
         self._known = known
         self._announced: dict[int, _Announced] = {}
         self._owed: dict[Slot, None] = {}
@@ -95,11 +95,13 @@ class Pins:
 
     def replace(self, accounts: tuple[str, ...]) -> tuple[Sequence[str], Sequence[str]]:
         """Follow another list; return the accounts that came, and those that went."""
-        before, wanted_before = self._accounts, self._wanted
-        self._accounts = accounts
-        self._wanted = tuple(self.wanted())
-        added = [account for account in self._wanted if account not in wanted_before]
-        return added, [account for account in before if account not in accounts]
+        before, self._accounts = self._accounts, accounts
+        return self.follow_known(), [account for account in before if account not in accounts]
+
+    def follow_known(self) -> Sequence[str]:
+        """Return the pinned accounts that are known here now and were not when last asked."""
+        before, self._wanted = self._wanted, tuple(self.wanted())
+        return [account for account in self._wanted if account not in before]
 
     def announce(self, peer: Peer, account: str, token: int) -> Sequence[MeshEffect]:
         """Tell a peer that an account is about to have a connection of its own.

@@ -108,6 +108,13 @@ def framework_server_started(server: ServerContext) -> None:
 
 
 @hookimpl
+def framework_accounts_changed(server: ServerContext) -> None:
+    """Dial for pinned accounts that were not known before; those of the start are dialed anyway."""
+    if server.listening_address(LinkKind.ROUTE) is not None:
+        server.component(ROUTE_MANAGER).tell(RouteManager.AccountsChanged())
+
+
+@hookimpl
 def framework_check_reload(server: ServerContext, diff: ConfigDiff) -> Iterable[TopologyError]:
     """Refuse certificates that routes could not show."""
     config = route_config(diff.config.section("cluster"))

@@ -126,6 +126,9 @@ class RouteManager(Component):
     class BeginLameDuck(Struct, frozen=True):
         """The server accepts no more clients: nobody is to send it any."""
 
+    class AccountsChanged(Struct, frozen=True):
+        """Accounts came, changed or went."""
+
     class Reload(Struct, frozen=True):
         """Another configuration is in force."""
 
@@ -208,6 +211,8 @@ class RouteManager(Component):
                 self._passwords.end()
                 self._links.tell(link, PoolConnection.PasswordChecked(outcome is True))
                 self._check_password()
+            case RouteManager.AccountsChanged():
+                self._perform(self._mesh.receive_accounts_changed())
             case RouteManager.Describe():
                 return self._mesh.standing
             case (
