@@ -54,6 +54,7 @@ class Accounts(AccountBook):
         """Told of accounts that came, changed or went, after they did."""
         self.came_back: Callable[[str, int], None] = lambda _name, _index: None
         """Told of an account that is there again: nothing is subscribed in it any more."""
+        self._resolve: Callable[[str], object] | None = None
         self._plane = plane
         self._log = log
         self._indexes = {GLOBAL_ACCOUNT: 0}
@@ -79,8 +80,8 @@ class Accounts(AccountBook):
                 specs.setdefault(name, AccountSpec(name=name))
         everybody = system_account != self._links.system_account
         self._links.system_account = system_account
-        can_fetch = plan is not None and plan.resolve is not None
-        gone = () if can_fetch else tuple(set(self._links.specs) - set(specs))
+        self._resolve = plan.resolve if plan else None
+        gone = () if self._resolve else tuple(set(self._links.specs) - set(specs))
         self._change(specs.values(), sorted(gone), everybody=everybody)
 
     @property
@@ -109,6 +110,11 @@ class Accounts(AccountBook):
     def shut_imports(self, name: str) -> Sequence[Shut]:
         """Return the imports of an account that do nothing, and why."""
         return self._shut.get(name, ())
+
+    @override
+    def fetch(self, name: str) -> None:
+        if self._resolve is not None and name not in self._links.specs:
+            self._resolve(name)
 
     @override
     def put(self, specs: Sequence[AccountSpec]) -> None:

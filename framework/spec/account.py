@@ -162,6 +162,13 @@ class AccountBook(Protocol):
         """
         ...
 
+    def fetch(self, name: str) -> None:
+        """Have an account looked for that is not known, where accounts can be fetched.
+
+        `framework_accounts_changed` tells of it when it is found; nothing does when it is not.
+        """
+        ...
+
     def put(self, specs: Sequence[AccountSpec]) -> None:
         """Add accounts, or put new versions of them in force, all at once.
 

@@ -169,14 +169,29 @@ def test_an_account_that_one_server_has_is_known_to_all(fleet, operator, tmp_pat
 
 
 @both
+@pytest.mark.parametrize("used", [[1], [0, 1]], ids=["there", "everywhere"])
 def test_a_pinned_account_that_comes_later_has_its_connection_then(
-    fleet, operator, tmp_path, kinds
+    fleet, operator, tmp_path, kinds, used
 ):
+    """Where nobody uses it, it is fetched because the server that dials wants its connection."""
     key, system = operator.key("ACC"), operator.key("SYSTEM")
     pair = start_pair(fleet, operator, tmp_path, kinds, f"accounts: [{key}]")
     await_pools(*pair, accounts=(system,))
     operator.push(pair[0])
-    for server in pair:
-        assert can_talk(server, tmp_path / "ann.creds")
+    for at in used:
+        assert can_talk(pair[at], tmp_path / "ann.creds")
+
+    await_pools(*pair, accounts=(system, key))
+
+
+@both
+def test_a_pinned_account_that_nobody_uses_is_fetched_for_its_connection(
+    fleet, operator, tmp_path, kinds
+):
+    key, system = operator.key("ACC"), operator.key("SYSTEM")
+    for at in range(2):
+        (tmp_path / f"jwt{at}").mkdir()
+        (tmp_path / f"jwt{at}" / f"{key}.jwt").write_text(operator.token("ACC"))
+    pair = start_pair(fleet, operator, tmp_path, kinds, f"accounts: [{key}]")
 
     await_pools(*pair, accounts=(system, key))

@@ -57,6 +57,24 @@ def book(plane: Any) -> Book:
     return Book(plane)
 
 
+def test_an_account_is_fetched_only_where_that_can_be_and_while_it_is_not_known(
+    book: Book,
+) -> None:
+    asked: list[str] = []
+
+    def resolve(name: str) -> Any:
+        asked.append(name)
+
+    book.accounts.fetch("B")
+    book.accounts.replace(AccountPlan(accounts=(AccountSpec(name="A"),), resolve=resolve))
+    for name in ("A", "B"):
+        book.accounts.fetch(name)
+    book.accounts.replace(None)
+    book.accounts.fetch("C")
+
+    assert asked == ["B"]
+
+
 def importer(name: str = "I", subject: str = "s.*", **changes: Any) -> AccountSpec:
     return AccountSpec(
         name=name,

@@ -232,6 +232,9 @@ class Accounts:
         self.index = self._indexes.__getitem__
         self.get = self._indexes.get
 
+    def fetch(self, name: str) -> None:
+        """Find none: there are no others."""
+
 
 @dataclass
 class Server:

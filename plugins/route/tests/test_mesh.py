@@ -53,6 +53,8 @@ def shown(effect: MeshEffect) -> str:  # noqa: C901, PLR0911, PLR0912 -- one lin
         case e.Admit(link, seat, _):
             place = seat.account or f"{seat.pool_index} of {seat.assigned_size}"
             return f"{link}: admit {place} peer={seat.peer}"
+        case e.FetchAccount(account):
+            return f"fetch {account}"
         case e.Pin(accounts):
             return f"pin {','.join(accounts) or 'none'}"
         case e.Dismiss(link, reason, text):

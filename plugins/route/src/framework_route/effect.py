@@ -196,6 +196,12 @@ class Admit(Struct, frozen=True):
     """How this server introduces itself at the moment."""
 
 
+class FetchAccount(Struct, frozen=True):
+    """Look for an account that is pinned and not known here."""
+
+    account: str
+
+
 class Pin(Struct, frozen=True):
     """Let the pools of all servers carry all accounts but these."""
 
@@ -258,6 +264,7 @@ MeshEffect: TypeAlias = (
     | Greet
     | AcceptClaim
     | Admit
+    | FetchAccount
     | Pin
     | RepeatInterest
     | Dismiss

@@ -153,7 +153,11 @@ class Mesh:
     def start(self, accounts: tuple[str, ...]) -> Sequence[MeshEffect]:
         """Dial every configured server; these accounts have connections of their own."""
         self._pins.replace(accounts)
-        return [Pin(accounts), *self._seeker.dial_configured(self._settings.routes)]
+        return [
+            Pin(accounts),
+            *self._pins.seek_unknown(),
+            *self._seeker.dial_configured(self._settings.routes),
+        ]
 
     def begin_lame_duck(self) -> Sequence[MeshEffect]:
         """Let nobody send clients here any more: neither this server nor the others.
@@ -430,7 +434,9 @@ class Mesh:
         )
         place = find_place(connection, info, rules)
         if isinstance(place, Refusal):
-            return self._refuse(connection, place)
+            account = info.route_account
+            sought = self._pins.seek_unknown(account) if account else ()
+            return [*self._refuse(connection, place), *sought]
         if connection.is_dialed and place.slot.account and not self._pins.is_wanted(place.slot):
             return self._refuse(connection, NOT_WANTED)
         known = self._registry.peer(place.slot.remote_id)
@@ -527,24 +533,24 @@ class Mesh:
 
     def _take_request(self, connection: Connection, info: RouteInfo) -> Sequence[MeshEffect]:
         """Answer a peer that pins an account; dial for it where a nats-server waits for that."""
-        answer = self._pins.receive_requested(connection, info)
+        effects = self._pins.receive_requested(connection, info)
         first = self._registry.holder(Slot(connection.remote_id))
         is_ours_to_dial = (
-            isinstance(answer, Gossip)
+            info.route_account in self._accounts
             and first is not None
             and first.is_dialed
             and not (first.info and first.info.pool_shared)
         )
         if first is None or not is_ours_to_dial:
-            return [answer]
+            return effects
         slot = self._pins.owe(connection, info)
-        return [answer, *(self._seeker.dial_further(first, slot, is_soon=True) if slot else ())]
+        return [*effects, *(self._seeker.dial_further(first, slot, is_soon=True) if slot else ())]
 
     def _repin(self, accounts: tuple[str, ...]) -> list[MeshEffect]:
         """Follow another list of pinned accounts."""
         added, removed = self._pins.replace(accounts)
         effects: list[MeshEffect] = [Pin(tuple(it for it in accounts if it not in added))]
-        effects += self._announce_pinned(added)
+        effects += [*self._announce_pinned(added), *self._pins.seek_unknown()]
         if added:
             # Until their connections are there, the pools go on with them: so nothing is lost.
             self._pinning = self._dialer.next_token()

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from framework.wire.document import build_document
 from framework.wire.info import RouteInfo, info_line
-from framework_route.effect import Gossip, Level, Noted, Wait
+from framework_route.effect import FetchAccount, Gossip, Level, Noted, Wait
 from framework_route.limits import OWED_MAX, PIN_CONFIRMATION_S
 from framework_route.peer import Slot
 from framework_route.pool import pool_index_of
@@ -64,13 +64,23 @@ class Pins:
         """Tell whether an account is to have a connection to a server."""
         return slot.account in self._accounts or slot in self._owed
 
-    def receive_requested(self, connection: Connection, info: RouteInfo) -> MeshEffect:
-        """Answer a peer that has pinned an account; one that is not known here gets none."""
-        if info.route_account not in self._known:
-            event = 'Error looking up account "{account}"'
-            return Noted(Level.ERROR, event, {"account": info.route_account})
-        answer = info_line(build_document(replace(info, route_account="")))
-        return Gossip(connection.link, answer)
+    def seek_unknown(self, *names: str) -> Sequence[MeshEffect]:
+        """Look for the pinned accounts that are not known here; if named, for no others."""
+        sought = [it for it in self._accounts if it not in self._known]
+        return [FetchAccount(it) for it in sought if not names or it in names]
+
+    def receive_requested(self, connection: Connection, info: RouteInfo) -> Sequence[MeshEffect]:
+        """Answer a peer that has pinned an account; one that is not known here gets none.
+
+        If it is pinned here, too, it is looked for: then it is this server that announces it.
+        """
+        if info.route_account in self._known:
+            answer = info_line(build_document(replace(info, route_account="")))
+            return [Gossip(connection.link, answer)]
+        if info.route_account in self._accounts:
+            return self.seek_unknown(info.route_account)
+        event = 'Error looking up account "{account}"'
+        return [Noted(Level.ERROR, event, {"account": info.route_account})]
 
     def owe(self, connection: Connection, info: RouteInfo) -> Slot | None:
         """Return the place of an account that a peer waits for us to dial, while it lets us.

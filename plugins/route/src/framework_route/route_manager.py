@@ -38,6 +38,7 @@ from framework_route.effect import (
     Compressed,
     Dial,
     Dismiss,
+    FetchAccount,
     Gossip,
     Greet,
     Introduce,
@@ -345,11 +346,18 @@ class RouteManager(Component):
                     self._set_info(local)
                 case LocalChanged(local):
                     self._set_info(local)
-                case Pin(accounts):
-                    plane = self._server.plane
-                    plane.pin_accounts([plane.add_account(name.encode()) for name in accounts])
+                case FetchAccount() | Pin():
+                    self._follow_pins(effect)
                 case _:
                     self._perform_on_link(effect)
+
+    def _follow_pins(self, effect: FetchAccount | Pin) -> None:
+        match effect:
+            case FetchAccount(account):
+                self._server.accounts.fetch(account)
+            case Pin(accounts):
+                plane = self._server.plane
+                plane.pin_accounts([plane.add_account(name.encode()) for name in accounts])
 
     def _dial(self, effect: Dial) -> None:
         url = effect.url
