@@ -58,15 +58,15 @@ def start(fleet, tmp_path):
 
 @mixtures
 def test_servers_find_each_other_by_one_name_for_all_of_them(start, mixture):
-    """A real server can't be told the name, and gets the first address.
+    """Who comes later finds itself first. A real server can't be told the name.
 
     All come from 127.0.0.1 here, which leads to none of them; hence `advertise`.
     """
     port = free_port()
     servers = []
     for at, kind in enumerate(mixture):
-        address = f"{HOSTS[at]}:{port}"
-        route = f"{NAME if kind == OURS else HOSTS[0]}:{port}"
+        address = f"{HOSTS[-1 - at]}:{port}"
+        route = f"{NAME if kind == OURS else HOSTS[-1]}:{port}"
         text = config(f"S{at}", address, route, more=f'advertise: "{address}"')
         servers.append(start(text, kind))
     await_pools(*servers)
