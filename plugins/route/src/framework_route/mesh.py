@@ -23,7 +23,6 @@ from framework.wire.closed_state import ClosedState
 from framework.wire.document import build_document
 from framework.wire.info import info_line
 from framework_route.admission import (
-    NO_DEDICATED_ROUTE,
     NOT_WANTED,
     TOO_MANY,
     Refusal,
@@ -45,7 +44,6 @@ from framework_route.effect import (
     LocalChanged,
     Noted,
     NotedOf,
-    Pin,
     RepeatInterest,
     Seat,
     Wait,
@@ -54,12 +52,12 @@ from framework_route.gossip import spread
 from framework_route.limits import (
     HANDSHAKES_MAX,
     PEER_CONNECTIONS_MAX,
-    PIN_CONFIRMATION_S,
     REPEAT_INTERVAL_S,
     SETTLED_S,
 )
-from framework_route.peer import Connection, Slot
-from framework_route.pinning import Pins
+from framework_route.peer import Connection
+from framework_route.pinning import Pinning
+from framework_route.pins import Pins
 from framework_route.registry import Registry
 from framework_route.seeker import Seeker
 from framework_route.standing import Standing
@@ -109,7 +107,6 @@ class Mesh:
         self._registry = Registry()
         self._pins = Pins(accounts)
         self._settling: dict[int, LinkId] = {}
-        self._pinning = 0
         self._counted = 0
         self._seeker = Seeker(
             own_id=local.server_id,
@@ -117,6 +114,12 @@ class Mesh:
             dialer=self._dialer,
             registry=self._registry,
             pins=self._pins,
+        )
+        self._pinning = Pinning(
+            pins=self._pins,
+            registry=self._registry,
+            dialer=self._dialer,
+            seeker=self._seeker,
         )
         self._client_urls = local.connect_urls
         self._is_stopping = False
@@ -152,12 +155,8 @@ class Mesh:
 
     def start(self, accounts: tuple[str, ...]) -> Sequence[MeshEffect]:
         """Dial every configured server; these accounts have connections of their own."""
-        self._pins.replace(accounts)
-        return [
-            Pin(accounts),
-            *self._pins.seek_unknown(),
-            *self._seeker.dial_configured(self._settings.routes),
-        ]
+        pinned = self._pinning.start(accounts)
+        return [*pinned, *self._seeker.dial_configured(self._settings.routes)]
 
     def begin_lame_duck(self) -> Sequence[MeshEffect]:
         """Let nobody send clients here any more: neither this server nor the others.
@@ -248,21 +247,7 @@ class Mesh:
             return []
         if connection.is_dialed:
             return self._seeker.complete(connection)
-        return self._await_pinned(connection)
-
-    def _await_pinned(self, first: Connection) -> Sequence[MeshEffect]:
-        """Leave it to a peer like this one to dial for the accounts that are pinned, for a while.
-
-        It may have pinned others.
-        """
-        effects: list[MeshEffect] = []
-        if first.info is None or not first.info.pool_shared:
-            return effects
-        for account in self._pins.wanted() if first.info.route_pool_size else ():
-            token = self._dialer.next_token()
-            self._pins.expect(Slot(first.remote_id, account=account), token)
-            effects.append(Wait(token, PIN_CONFIRMATION_S))
-        return effects
+        return self._pinning.await_dials(connection)
 
     def receive_update(self, link: LinkId, info: RouteInfo) -> Sequence[MeshEffect]:
         """Take what a route says later: of another server, or that it will stop soon."""
@@ -270,7 +255,7 @@ class Mesh:
         if connection is None or connection.slot is None or info.gateway:
             return []
         if info.route_acc_add_reqid:
-            return self._take_pin(connection, info)
+            return [] if self._is_stopping else self._pinning.receive_update(connection, info)
         if info.server_id != connection.remote_id:
             return self._seeker.learn(info)
         return self._take_news(connection, info)
@@ -346,15 +331,16 @@ class Mesh:
         if connection is not None:
             for target in connection.targets:
                 target.refusals = 0
-        if token == self._pinning:
-            return [Pin(self._pins.accounts)]
-        if (late := self._pins.receive_timer(token)) is not None:
-            return [] if self._is_stopping else self._seeker.dial_pinned(late)
+        if self._is_stopping:
+            return []
+        pinned = self._pinning.receive_timer(token)
+        if pinned is not None:
+            return pinned
         for peer in self._registry.peers:
             if peer.repeating == token:
                 return self._receive_repeated(peer)
         due = self._dialer.find(token)
-        return [] if due is None or self._is_stopping else self._seeker.dial_due(due)
+        return [] if due is None else self._seeker.dial_due(due)
 
     def receive_reload(
         self, settings: MeshSettings, local: RouteInfo, pinned: tuple[str, ...]
@@ -376,19 +362,17 @@ class Mesh:
         effects += self._drop_routes([url for url in before.routes if url not in settings.routes])
         if settings.pool_size != before.pool_size:
             effects += self._renew([c for peer in self._registry.peers for c in peer.pool()])
-        effects += self._repin(pinned)
+        moved, removed = self._pinning.follow(pinned)
+        effects += [*moved, *self._close(removed)]
+        self._seeker.forget_idle()
         effects += self._seeker.dial_configured([
             url for url in settings.routes if url not in before.routes
         ])
         return [*effects, *self._announce()]
 
     def receive_accounts_changed(self) -> Sequence[MeshEffect]:
-        """Dial for the pinned accounts that are known only now.
-
-        No pool carries them, so there is nothing to go on with until their connections are there.
-        """
-        added = self._pins.follow_known()
-        return [] if self._is_stopping else self._announce_pinned(added)
+        """Dial for the pinned accounts that are known only now."""
+        return [] if self._is_stopping else self._pinning.receive_known()
 
     def renew(self, links: Sequence[LinkId]) -> Sequence[MeshEffect]:
         """Close routes and dial them again at once: what they agreed on is no longer wanted."""
@@ -493,18 +477,12 @@ class Mesh:
         seat = Seat(peer.number, slot.pool_index, peer.terms.assigned_size, slot.account)
         effects.append(Admit(connection.link, seat, self._local))
         if not peer.terms.size:
-            effects += self._note_what_is_missing(connection)
+            effects += self._pinning.note_unserved(connection)
         if slot.account or len(tuple(peer.pool())) == 1:
             effects += spread(self._registry.peers, connection, info)
         token = self._dialer.next_token()
         self._settling[token] = connection.link
         return [*effects, *self._announce(), Wait(token, SETTLED_S)]
-
-    def _note_what_is_missing(self, connection: Connection) -> Iterator[MeshEffect]:
-        """Say which accounts share the one connection to a server without pools."""
-        for account in self._pins.wanted():
-            text = NO_DEDICATED_ROUTE.format(account=account)
-            yield NotedOf(connection.link, Level.WARNING, "{detail}", {"detail": text})
 
     def _uncount(self, connection: Connection) -> None:
         """End the handshake of an accepted connection, whichever way it ended."""
@@ -522,68 +500,25 @@ class Mesh:
             self._pins.forget_peer(connection.remote_id)
         return peer is not None
 
-    # -- accounts with connections of their own ---------------------------------------------------
-
-    def _take_pin(self, connection: Connection, info: RouteInfo) -> Sequence[MeshEffect]:
-        """Answer a peer that pins an account, or go on with what this server pins."""
-        if info.route_account:
-            return self._take_request(connection, info)
-        slot = self._pins.receive_answer(connection.remote_id, info.route_acc_add_reqid)
-        return self._seeker.dial_pinned(slot) if slot and not self._is_stopping else []
-
-    def _take_request(self, connection: Connection, info: RouteInfo) -> Sequence[MeshEffect]:
-        """Answer a peer that pins an account; dial for it where a nats-server waits for that."""
-        effects = self._pins.receive_requested(connection, info)
-        first = self._registry.holder(Slot(connection.remote_id))
-        is_ours_to_dial = (
-            info.route_account in self._accounts
-            and first is not None
-            and first.is_dialed
-            and not (first.info and first.info.pool_shared)
-        )
-        if first is None or not is_ours_to_dial:
-            return effects
-        slot = self._pins.owe(connection, info)
-        return [*effects, *(self._seeker.dial_further(first, slot, is_soon=True) if slot else ())]
-
-    def _repin(self, accounts: tuple[str, ...]) -> list[MeshEffect]:
-        """Follow another list of pinned accounts."""
-        added, removed = self._pins.replace(accounts)
-        effects: list[MeshEffect] = [Pin(tuple(it for it in accounts if it not in added))]
-        effects += [*self._announce_pinned(added), *self._pins.seek_unknown()]
-        if added:
-            # Until their connections are there, the pools go on with them: so nothing is lost.
-            self._pinning = self._dialer.next_token()
-            effects.append(Wait(self._pinning, PIN_CONFIRMATION_S))
-        for connection in self._registry.routes:
-            if connection.slot and connection.slot.account in removed:
-                connection.targets = []
-                effects.append(Dismiss(connection.link, ClosedState.ROUTE_REMOVED))
-                effects += self._release(connection)
-        self._seeker.forget_idle()
-        return effects
-
-    def _announce_pinned(self, accounts: Sequence[str]) -> list[MeshEffect]:
-        """Tell every server with a pool that accounts are to have connections of their own."""
-        effects: list[MeshEffect] = []
-        for peer in self._registry.peers:
-            for account in accounts if peer.terms.size else ():
-                effects += self._pins.announce(peer, account, self._dialer.next_token())
-        return effects
-
     def _drop_routes(self, urls: Sequence[RouteUrl]) -> list[MeshEffect]:
         """Close the routes that these URLs led to, and dial them no more."""
-        effects: list[MeshEffect] = []
         self._seeker.forget_configured(urls)
+        idle = []
         for connection in self._registry.connections:
-            removed = [t for t in connection.targets if t.is_explicit and t.url in urls]
-            if not removed:
-                continue
-            connection.targets = [t for t in connection.targets if t not in removed]
-            if not connection.targets:
-                effects.append(Dismiss(connection.link, ClosedState.ROUTE_REMOVED))
-                effects += self._release(connection)
-        effects += [Noted(Level.INFO, "Removed route {url}", {"url": url}) for url in urls]
+            kept = [t for t in connection.targets if not (t.is_explicit and t.url in urls)]
+            if connection.targets and not kept:
+                idle.append(connection)
+            connection.targets = kept
+        removed = [Noted(Level.INFO, "Removed route {url}", {"url": url}) for url in urls]
+        return [*self._close(idle), *removed]
+
+    def _close(self, connections: Sequence[Connection]) -> list[MeshEffect]:
+        """Close routes that are not wanted any more."""
+        effects: list[MeshEffect] = []
+        for connection in connections:
+            connection.targets = []
+            effects.append(Dismiss(connection.link, ClosedState.ROUTE_REMOVED))
+            effects += self._release(connection)
         return effects
 
     def _renew(self, connections: Sequence[Connection]) -> list[MeshEffect]:

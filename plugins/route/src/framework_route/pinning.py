@@ -1,9 +1,4 @@
-"""Which accounts have connections of their own, and how a reload changes that while routes live.
-
-An account that is to move is first announced on the connection that carries it, so that a server
-like nats-server lets go of it there; then its own connection is dialed, and interest begins anew on
-that one. Whatever account a server asks a connection for gets one, so one of two servers that has
-been reloaded is enough.
+"""What servers say to each other of pinned accounts, and what is dialed on account of it.
 
 Source: nats-server `reload.go`, `reloadClusterPoolAndAccounts`; `route.go`, `processRouteInfo`.
 """
@@ -12,141 +7,118 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-from msgspec.structs import replace
-
-from framework.wire.document import build_document
-from framework.wire.info import RouteInfo, info_line
-from framework_route.effect import FetchAccount, Gossip, Level, Noted, Wait
-from framework_route.limits import OWED_MAX, PIN_CONFIRMATION_S
+from framework_route.admission import NO_DEDICATED_ROUTE
+from framework_route.effect import Level, NotedOf, Pin, Wait
+from framework_route.limits import PIN_CONFIRMATION_S
 from framework_route.peer import Slot
-from framework_route.pool import pool_index_of
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
+    from collections.abc import Iterator, Sequence
 
+    from framework.wire.info import RouteInfo
+    from framework_route.dialer import Dialer
     from framework_route.effect import MeshEffect
-    from framework_route.peer import Connection, Peer
+    from framework_route.peer import Connection
+    from framework_route.pins import Pins
+    from framework_route.registry import Registry
+    from framework_route.seeker import Seeker
 
 
-class _Announced(Struct, frozen=True):
-    """An account that a peer was told of, and that is dialed when it has answered."""
-
-    slot: Slot
-    request_id: str
-
-
-class Pins:
-    """The pinned accounts; none at first.
+class Pinning:
+    """Announces accounts that are to have connections of their own, and takes announcements.
 
     Args:
-        known: The accounts of this server.
+        pins: Which accounts these are.
+        registry: Who is connected.
+        dialer: Numbers what is waited for.
+        seeker: Dials.
     """
 
-    def __init__(self, known: Container[str]) -> None:
-        self._accounts: tuple[str, ...] = ()
-        self._wanted: tuple[str, ...] = ()
-        """Of them, those that were known when the list, or an account, came last."""
-        self._known = known
-        self._announced: dict[int, _Announced] = {}
-        self._owed: dict[Slot, None] = {}
+    def __init__(self, *, pins: Pins, registry: Registry, dialer: Dialer, seeker: Seeker) -> None:
+        self._pins = pins
+        self._registry = registry
+        self._dialer = dialer
+        self._seeker = seeker
+        self._following = 0
+        """Token of the time for which pools go on with accounts that a reload has pinned."""
 
-    @property
-    def accounts(self) -> tuple[str, ...]:
-        """Return all that are configured."""
-        return self._accounts
+    def start(self, accounts: tuple[str, ...]) -> list[MeshEffect]:
+        """Begin with the accounts that are configured."""
+        self._pins.replace(accounts)
+        return [Pin(accounts), *self._pins.seek_unknown()]
 
-    def wanted(self) -> Sequence[str]:
-        """Return the accounts that are to have a connection to every server with a pool."""
-        return [account for account in self._accounts if account in self._known]
+    def follow(self, accounts: tuple[str, ...]) -> tuple[list[MeshEffect], Sequence[Connection]]:
+        """Follow another list; return what is to be done, and the connections to be closed."""
+        added, removed = self._pins.replace(accounts)
+        effects: list[MeshEffect] = [Pin(tuple(it for it in accounts if it not in added))]
+        effects += [*self._announce(added), *self._pins.seek_unknown()]
+        if added:
+            # Until their connections are there, the pools go on with them: so nothing is lost.
+            self._following = self._dialer.next_token()
+            effects.append(Wait(self._following, PIN_CONFIRMATION_S))
+        ended = [c for c in self._registry.routes if c.slot and c.slot.account in removed]
+        return effects, ended
 
-    def is_wanted(self, slot: Slot) -> bool:
-        """Tell whether an account is to have a connection to a server."""
-        return slot.account in self._accounts or slot in self._owed
+    def receive_known(self) -> Sequence[MeshEffect]:
+        """Announce the accounts that are known only now.
 
-    def seek_unknown(self, *names: str) -> Sequence[MeshEffect]:
-        """Look for the pinned accounts that are not known here; if named, for no others."""
-        sought = [it for it in self._accounts if it not in self._known]
-        return [FetchAccount(it) for it in sought if not names or it in names]
-
-    def receive_requested(self, connection: Connection, info: RouteInfo) -> Sequence[MeshEffect]:
-        """Answer a peer that has pinned an account; one that is not known here gets none.
-
-        If it is pinned here, too, it is looked for: then it is this server that announces it.
+        No pool carries them, so there is nothing to go on with until their connections are there.
         """
-        if info.route_account in self._known:
-            answer = info_line(build_document(replace(info, route_account="")))
-            return [Gossip(connection.link, answer)]
-        if info.route_account in self._accounts:
-            return self.seek_unknown(info.route_account)
-        event = 'Error looking up account "{account}"'
-        return [Noted(Level.ERROR, event, {"account": info.route_account})]
+        return self._announce(self._pins.follow_known())
 
-    def owe(self, connection: Connection, info: RouteInfo) -> Slot | None:
-        """Return the place of an account that a peer waits for us to dial, while it lets us.
+    def _announce(self, accounts: Sequence[str]) -> list[MeshEffect]:
+        """Tell every server with a pool that accounts are to have connections of their own."""
+        effects: list[MeshEffect] = []
+        for peer in self._registry.peers:
+            for account in accounts if peer.terms.size else ():
+                effects += self._pins.announce(peer, account, self._dialer.next_token())
+        return effects
 
-        None: it has asked for too many.
+    def await_dials(self, first: Connection) -> Sequence[MeshEffect]:
+        """Leave it to a peer like this one to dial for the accounts that are pinned, for a while.
+
+        It may have pinned others.
         """
-        slot = Slot(connection.remote_id, account=info.route_account)
-        if sum(owed.remote_id == slot.remote_id for owed in self._owed) >= OWED_MAX:
-            return None
-        self._owed[slot] = None
-        return slot
+        effects: list[MeshEffect] = []
+        if first.info is None or not first.info.pool_shared:
+            return effects
+        for account in self._pins.wanted() if first.info.route_pool_size else ():
+            token = self._dialer.next_token()
+            self._pins.expect(Slot(first.remote_id, account=account), token)
+            effects.append(Wait(token, PIN_CONFIRMATION_S))
+        return effects
 
-    def forget_peer(self, remote_id: str) -> None:
-        """Owe a server nothing that has gone."""
-        for slot in [slot for slot in self._owed if slot.remote_id == remote_id]:
-            del self._owed[slot]
+    def receive_timer(self, token: int) -> Sequence[MeshEffect] | None:
+        """Go on without an answer that has not come in time; None: none of ours was awaited."""
+        if token == self._following:
+            return [Pin(self._pins.accounts)]
+        late = self._pins.receive_timer(token)
+        return self._seeker.dial_pinned(late) if late is not None else None
 
-    def forget(self, connection: Connection) -> None:
-        """Owe a peer nothing that has refused the connection of an account."""
-        for target in connection.targets:
-            self._owed.pop(target.place, None)
+    def receive_update(self, connection: Connection, info: RouteInfo) -> Sequence[MeshEffect]:
+        """Answer a peer that pins an account, or go on with what this server pins."""
+        if info.route_account:
+            return self._receive_requested(connection, info)
+        slot = self._pins.receive_answer(connection.remote_id, info.route_acc_add_reqid)
+        return self._seeker.dial_pinned(slot) if slot else []
 
-    def replace(self, accounts: tuple[str, ...]) -> tuple[Sequence[str], Sequence[str]]:
-        """Follow another list; return the accounts that came, and those that went."""
-        before, self._accounts = self._accounts, accounts
-        return self.follow_known(), [account for account in before if account not in accounts]
-
-    def follow_known(self) -> Sequence[str]:
-        """Return the pinned accounts that are known here now and were not when last asked."""
-        before, self._wanted = self._wanted, tuple(self.wanted())
-        return [account for account in self._wanted if account not in before]
-
-    def announce(self, peer: Peer, account: str, token: int) -> Sequence[MeshEffect]:
-        """Tell a peer that an account is about to have a connection of its own.
-
-        Args:
-            peer: With a pool.
-            account: Pinned here already.
-            token: Of the time that it has for its answer.
-        """
-        remote_id = peer.main.remote_id
-        request_id = f"{account}.{token}"
-        self._announced[token] = _Announced(Slot(remote_id, account=account), request_id)
-        carrier = Slot(remote_id, pool_index_of(account, peer.terms.assigned_size))
-        info = RouteInfo(
-            route_pool_size=peer.terms.assigned_size,
-            route_account=account,
-            route_acc_add_reqid=request_id,
+    def _receive_requested(self, connection: Connection, info: RouteInfo) -> Sequence[MeshEffect]:
+        """Answer a peer that pins an account; dial for it where a nats-server waits for that."""
+        effects = self._pins.receive_requested(connection, info)
+        first = self._registry.holder(Slot(connection.remote_id))
+        is_ours_to_dial = (
+            self._pins.is_known(info.route_account)
+            and first is not None
+            and first.is_dialed
+            and not (first.info and first.info.pool_shared)
         )
-        line = info_line(build_document(info))
-        link = peer.connections.get(carrier, peer.main).link
-        return [Gossip(link, line), Wait(token, PIN_CONFIRMATION_S)]
+        if first is None or not is_ours_to_dial:
+            return effects
+        slot = self._pins.owe(connection, info)
+        return [*effects, *(self._seeker.dial_further(first, slot, is_soon=True) if slot else ())]
 
-    def expect(self, slot: Slot, token: int) -> None:
-        """Remember what a peer is about to dial; `receive_timer` gives it back."""
-        self._announced[token] = _Announced(slot, "")
-
-    def receive_answer(self, remote_id: str, request_id: str) -> Slot | None:
-        """Return what may be dialed now that a peer has answered; None: nobody has asked it."""
-        for token, each in self._announced.items():
-            if each.slot.remote_id == remote_id and each.request_id == request_id:
-                del self._announced[token]
-                return each.slot
-        return None
-
-    def receive_timer(self, token: int) -> Slot | None:
-        """Return what may be dialed although the peer has not answered in time."""
-        late = self._announced.pop(token, None)
-        return late.slot if late else None
+    def note_unserved(self, connection: Connection) -> Iterator[MeshEffect]:
+        """Say which accounts share the one connection to a server without pools."""
+        for account in self._pins.wanted():
+            text = NO_DEDICATED_ROUTE.format(account=account)
+            yield NotedOf(connection.link, Level.WARNING, "{detail}", {"detail": text})

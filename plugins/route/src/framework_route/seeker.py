@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from framework_route.dialer import Dialer
     from framework_route.effect import MeshEffect
     from framework_route.peer import Connection, Target
-    from framework_route.pinning import Pins
+    from framework_route.pins import Pins
     from framework_route.registry import Registry
     from framework_route.settings import MeshSettings
     from framework_route.url import RouteUrl
