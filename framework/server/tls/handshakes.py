@@ -29,6 +29,11 @@ class Shaken(Struct, frozen=True):
     secured: Secured
     peer: TlsPeer
 
+    @property
+    def sock(self) -> socket.socket:
+        """Return the socket, which belongs to whoever has this."""
+        return self.secured.sock
+
 
 class Failed(Struct, frozen=True):
     """It came to nothing; the socket is closed."""

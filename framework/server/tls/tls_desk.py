@@ -127,6 +127,7 @@ class TlsDesk:
         for arrival in self._arrivals.values():
             if arrival.work:
                 arrival.work.give_up()
+        self._arrivals.clear()
         for thread in (self._handshaker, self._pump):
             if thread and not await asyncio.to_thread(thread.stop, deadline_s / 2):
                 self._log.error("Stop: a thread of TLS did not end in time and is left")
@@ -199,7 +200,7 @@ class TlsDesk:
             if not outcome.done():
                 outcome.set_result(it)
             elif isinstance(it, Shaken):
-                it.secured.sock.close()
+                it.sock.close()
 
         terms = self._terms[kind].for_dialed(server_name)
         handshake = self._threads()[0].shake(sock, terms, lambda it: self._post(set_outcome, it))
@@ -270,7 +271,7 @@ class TlsDesk:
         arrival = self._arrivals.pop(link, None)
         if arrival is None:
             if isinstance(outcome, Shaken):
-                outcome.secured.sock.close()
+                outcome.sock.close()
             return
         if isinstance(outcome, Shaken):
             self._begin_session(arrival, outcome)
@@ -322,7 +323,12 @@ class TlsDesk:
         self._log.error("A thread of TLS failed", error=repr(error))
 
     def _post(self, receive: Callable[..., None], *arguments: object) -> None:
-        """Let the control loop receive what a thread has; any thread."""
-        if self._loop is not None:
+        """Let the control loop receive what a thread has, or nobody if that ends; any thread."""
+        loop = self._loop
+        if loop is not None:
             with contextlib.suppress(RuntimeError):  # the loop has ended
-                self._loop.call_soon_threadsafe(receive, *arguments)
+                loop.call_soon_threadsafe(receive, *arguments)
+                return
+        for argument in arguments:
+            if isinstance(argument, Shaken | Heard):
+                argument.sock.close()
