@@ -199,8 +199,8 @@ class TlsDesk:
         def set_outcome(it: Shaken | Failed | TimedOut) -> None:
             if not outcome.done():
                 outcome.set_result(it)
-            elif isinstance(it, Shaken):
-                it.sock.close()
+            else:
+                _let_go(it)
 
         terms = self._terms[kind].for_dialed(server_name)
         handshake = self._threads()[0].shake(sock, terms, lambda it: self._post(set_outcome, it))
@@ -208,6 +208,8 @@ class TlsDesk:
             shaken = await outcome
         except asyncio.CancelledError:
             handshake.give_up()
+            if outcome.done() and not outcome.cancelled():  # it came in the same moment
+                _let_go(outcome.result())
             raise
         match shaken:
             case Shaken(secured):
@@ -270,8 +272,7 @@ class TlsDesk:
     def _receive_outcome(self, link: LinkId, outcome: Shaken | Failed | TimedOut) -> None:
         arrival = self._arrivals.pop(link, None)
         if arrival is None:
-            if isinstance(outcome, Shaken):
-                outcome.sock.close()
+            _let_go(outcome)
             return
         if isinstance(outcome, Shaken):
             self._begin_session(arrival, outcome)
@@ -330,5 +331,10 @@ class TlsDesk:
                 loop.call_soon_threadsafe(receive, *arguments)
                 return
         for argument in arguments:
-            if isinstance(argument, Shaken | Heard):
-                argument.sock.close()
+            _let_go(argument)
+
+
+def _let_go(outcome: object) -> None:
+    """Close the socket that comes with an outcome, if one does: nobody wants it any more."""
+    if isinstance(outcome, Shaken | Heard):
+        outcome.sock.close()
