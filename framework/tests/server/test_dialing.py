@@ -105,7 +105,7 @@ def listeners(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[socket.socket]]:
         for host in HOSTS:
             family = socket.AF_INET6 if ":" in host else socket.AF_INET
             sock = stack.enter_context(socket.create_server((host, 0), family=family))
-            sock.setblocking(False)  # noqa: FBT003
+            sock.settimeout(0)
             sockets.append(sock)
             found.append((family, socket.SOCK_STREAM, 6, "", sock.getsockname()))
         yield sockets
