@@ -41,9 +41,20 @@ cdef void link_ping(State* state, Link* link, int64_t next_ns) noexcept nogil:
     """Say PING, and say it again in `next_ns`, or when it is due anyway."""
     link.pings_out += 1
     link.pings_sent += 1
-    link.ping_sent_ns = state.now_ns
+    if link.timed_ping == 0:
+        link.timed_ping = link.pings_sent
+        link.ping_sent_ns = state.now_ns
     link.ping_due_ns = state.now_ns + min(next_ns, ping_interval_ns(state, link.kind))
     link_say(state, link, b"PING\r\n")
+
+
+cdef void link_answered(State* state, Link* link) noexcept nogil:
+    """Take a PONG for the oldest PING without one; the round trip is known when that PING was timed."""
+    link.pings_out = 0
+    if link.pongs != link.timed_ping:
+        return
+    link.timed_ping = 0
+    link.rtt_ns = max(1, state.now_ns - link.ping_sent_ns)
 
 
 cdef void _tick_ping(State* state, Link* link) noexcept nogil:

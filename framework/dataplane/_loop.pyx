@@ -803,6 +803,8 @@ cdef class Plane(Core):
                 _handle(loop, loop.poller.events[at].tag, loop.poller.events[at].ready)
             _flush(loop)
             for which in range(loop.busy_count):
+                # These may answer already what was sent in this turn.
+                loop.state.now_ns = clock_ns()
                 _read(loop, loop.busy[which])
                 _flush(loop)
             while loop.state.doomed_count:

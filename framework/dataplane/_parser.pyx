@@ -20,6 +20,7 @@ from libc.stdlib cimport calloc, realloc
 from libc.string cimport memchr, memcpy
 
 from framework.dataplane._accounts cimport account_foreign, account_named, account_spare
+from framework.dataplane._clocks cimport link_answered
 from framework.dataplane._delivery cimport (
     deliver, deliver_matched, link_doom, link_fills, link_info, link_say, link_way, record_chars, record_new, subscription_drop, trace,
 )
@@ -833,14 +834,13 @@ cdef void _ping(State* state, Link* link) noexcept nogil:
 
 cdef void _pong(State* state, Link* link) noexcept nogil:
     cdef Record* record
-    if link.pongs != link.pings_sent:
-        link.pongs += 1
-        if link.kind == ROUTE:
-            fences_pass(state, link)
-    if link.pings_out == 0:
+    if link.pongs == link.pings_sent:
+        # Nobody asked.
         return
-    link.pings_out = 0
-    link.rtt_ns = max(1, state.now_ns - link.ping_sent_ns)
+    link.pongs += 1
+    link_answered(state, link)
+    if link.kind == ROUTE:
+        fences_pass(state, link)
     if link.kind != CLIENT:
         record = record_new(state, RECORD_PONG, link, 0)
         if record != NULL:

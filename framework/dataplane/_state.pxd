@@ -523,6 +523,8 @@ cdef struct Link:
     uint32_t pings_sent
     uint32_t pongs
     # That answered one of these.
+    uint32_t timed_ping
+    # The number of the PING that was sent at `ping_sent_ns`; 0: no PONG is waited for.
     Account* account
     PermissionTable* permissions
     # NULL: it may say and hear everything.

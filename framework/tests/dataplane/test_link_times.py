@@ -8,13 +8,23 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from framework.dataplane import Closed, LinkKind, LinksAnswered, Opened, Plane, PlaneLimits
+from framework.dataplane import (
+    Closed,
+    LinkKind,
+    LinksAnswered,
+    Opened,
+    Plane,
+    PlaneLimits,
+    PongReceived,
+)
 from framework.tests.dataplane.conftest import Talk
 from framework.tests.sockets import WAIT_S
 from framework.wire.closed_state import ClosedState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+SECOND_NS = 1_000_000_000
 
 
 def test_routes_have_times_of_their_own() -> None:
@@ -46,6 +56,23 @@ def test_routes_are_pinged_every_30_seconds_at_least() -> None:
         pings += route.heard().count(b"PING")
 
     assert 4 == pings
+
+
+def test_a_pong_answers_the_oldest_ping() -> None:
+    talk = Talk(PlaneLimits(ping_interval_s=1, ping_max=9))
+    route = talk.route()
+    talk.turn(1.5)
+    second = route.heard()
+    for _ in range(3):
+        talk.now_ns += SECOND_NS // 4
+        route.say(b"PONG\r\n")
+    talk.turn(2)
+    route.heard()
+    talk.now_ns += SECOND_NS // 8
+    route.say(b"PONG\r\n")
+
+    assert b"PING\r\n" == second
+    assert [1.75, 1.75, 0.125] == [event.rtt_ns / SECOND_NS for event in talk.of(PongReceived)]
 
 
 def test_a_new_interval_counts_from_now() -> None:
