@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Final
 
-import cramjam
-
 from framework.server.system.limits import COMPRESSED_BYTES_MIN
 
 _ACCEPT: Final = b"accept-encoding"
@@ -25,6 +23,8 @@ def encode_answer(header: bytes, payload: bytes) -> tuple[bytes, bytes]:
     """
     if len(payload) < COMPRESSED_BYTES_MIN or not _accepts_snappy(header):
         return b"", payload
+    import cramjam  # noqa: PLC0415 - 1.6 MB, for a header that few send
+
     packed = bytes(cramjam.snappy.compress(payload))
     if len(packed) + len(_SNAPPY_HEADER) >= len(payload):
         return b"", payload

@@ -17,7 +17,7 @@ from framework.topology import ConfigSection, Kind, Option, Reload
 from framework_auth.account_options import ACCOUNTS, GLOBAL_MAPPINGS
 from framework_auth.account_rules import settle_accounts
 from framework_auth.callout_options import AUTH_CALLOUT
-from framework_auth.operator_options import OPERATOR_OPTIONS, check_operator_mode
+from framework_auth.operator_options import OPERATOR_OPTIONS, check_operator_mode, names_operators
 from framework_auth.permission_options import permissions_option
 from framework_auth.user_options import PROXY_REQUIRED, USERS, check_name, check_secret
 from framework_auth.users import TIMEOUT_S, maps_certificates
@@ -50,7 +50,7 @@ def _settle_all(values: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...],
     yield from settle_accounts(values)
     yield from _settle_users(values)
     yield from _settle_single(values)
-    if values["operator"] or values["trusted_keys"]:
+    if names_operators(values):
         yield from _settle_operator(values)
     for name, problem in check_operator_mode(values):
         yield (name,), problem

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from framework.errors import PluginError
 from framework.spec import Authenticator, ComponentSpec
 from framework_auth.callout_options import callout_settings
-from framework_auth.operator_options import operator_settings
+from framework_auth.operator_options import names_operators
 from framework_auth.server_key import keys_of
 
 if TYPE_CHECKING:
@@ -33,13 +33,13 @@ def operator_mode(server: ServerContext) -> OperatorMode | None:
     """Return the operator mode of a server; None when it trusts no operator."""
     mode = _modes.get(server)
     if mode is None:
-        settings = operator_settings(server.config.values)
-        if settings is None:
+        if not names_operators(server.config.values):
             return None
         from framework_auth.operator.mode import OperatorMode  # noqa: PLC0415 - see above
+        from framework_auth.operator_settings import operator_settings  # noqa: PLC0415
 
         mode = _modes[server] = OperatorMode(
-            settings,
+            operator_settings(server.config.values),
             server,
             timeout_s=_timeout_s(server),
             ask_service=partial(_ask_service, server),

@@ -12,7 +12,7 @@ from framework_auth.keys import CurvePair, KeyPair
 from framework_auth.operator.known_accounts import KnownAccounts
 from framework_auth.operator.trust import Trust
 from framework_auth.operator.user_logins import UserLogins
-from framework_auth.operator_options import OperatorSettings
+from framework_auth.operator_settings import OperatorSettings
 from framework_auth.resolver_options import ResolverKind, ResolverSettings
 
 from framework.spec import LinkKind, LoginRequest

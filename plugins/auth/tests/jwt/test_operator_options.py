@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from framework_auth.callout_options import CalloutSettings, callout_settings
 from framework_auth.config import AUTHORIZATION_SECTION
-from framework_auth.operator_options import operator_settings
+from framework_auth.operator_options import names_operators
+from framework_auth.operator_settings import operator_settings
 from framework_auth.resolver_options import ResolverKind, ResolverSettings
 
 from framework.topology import CORE_SECTION, Schema, TopologyErrors, read_server_conf
@@ -34,7 +35,7 @@ def settings(read, mint):
 
 
 def test_without_an_operator_there_is_no_operator_mode(read):
-    assert operator_settings(read("port: 4222").values) is None
+    assert not names_operators(read("port: 4222").values)
 
 
 def test_an_operator_is_a_token_or_a_file_or_several(read, mint, tmp_path):

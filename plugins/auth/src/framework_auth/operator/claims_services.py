@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from framework.spec import ServiceAnswer, ServiceRequest
     from framework_auth.operator.trust import Trust
-    from framework_auth.operator_options import OperatorSettings
+    from framework_auth.operator_settings import OperatorSettings
     from framework_auth.resolver.directory import AccountDirectory
 
 UPDATE_SUBJECTS: Final = (

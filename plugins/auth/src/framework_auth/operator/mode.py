@@ -48,7 +48,7 @@ if TYPE_CHECKING:
         ServiceSpec,
     )
     from framework_auth.operator.user_logins import NeedsCallout
-    from framework_auth.operator_options import OperatorSettings
+    from framework_auth.operator_settings import OperatorSettings
 
 _NS_PER_S: Final = 1_000_000_000
 

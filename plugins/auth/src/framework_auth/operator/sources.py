@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from framework_auth.claims import AccountClaims
     from framework_auth.operator.trust import Trust
-    from framework_auth.operator_options import OperatorSettings
+    from framework_auth.operator_settings import OperatorSettings
     from framework_auth.resolver.sources import AccountSource
 
 

@@ -13,7 +13,7 @@ from framework_auth.claims import AccountClaims, ClaimsError, Scope, read_claims
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from framework_auth.operator_options import OperatorSettings
+    from framework_auth.operator_settings import OperatorSettings
 
 
 @dataclass(frozen=True, slots=True)
