@@ -24,6 +24,10 @@ cdef class Core:
     cdef Record* last_shared
     cdef int wake_fd
     # Written when the first command waits; -1: nobody sleeps.
+    cdef int holding
+    # How many want that several commands wake it at once.
+    cdef unsigned held
+    # Commands since the first of those.
     cdef int event_write_fd
     # Written when the first event waits.
     cdef readonly int event_fd

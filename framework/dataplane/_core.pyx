@@ -60,6 +60,7 @@ cdef extern from "unistd.h" nogil:
 cdef enum:
     SECOND_NS = 1000000000
     SINK_BYTES_MAX = 16777216
+    HELD_MAX = 64
     MESSAGE_BYTES_END = 1000000000
     # Sizes have nine digits.
 
@@ -161,16 +162,37 @@ cdef class Core:
         return command
 
     cdef void _post(self, Command* command) noexcept nogil:
-        cdef bint first
+        cdef bint wakes
         pthread_mutex_lock(&self.lock)
-        first = self.first_command == NULL
-        if first:
+        wakes = self.first_command == NULL
+        if wakes:
             self.first_command = command
         else:
             self.last_command.next = command
         self.last_command = command
+        if self.holding:
+            self.held += 1
+            wakes = self.held % HELD_MAX == 0
         pthread_mutex_unlock(&self.lock)
-        if first and self.wake_fd >= 0:
+        if wakes and self.wake_fd >= 0:
+            write(self.wake_fd, b"c", 1)
+
+    def hold(self) -> None:
+        """Let the plane sleep until `release`, or until 64 commands wait: to wake it costs more than a command does."""
+        pthread_mutex_lock(&self.lock)
+        if self.holding == 0:
+            self.held = 0
+        self.holding += 1
+        pthread_mutex_unlock(&self.lock)
+
+    def release(self) -> None:
+        """Let the plane know of what was posted since `hold`."""
+        cdef bint wakes
+        pthread_mutex_lock(&self.lock)
+        self.holding -= 1
+        wakes = self.holding == 0 and self.first_command != NULL
+        pthread_mutex_unlock(&self.lock)
+        if wakes and self.wake_fd >= 0:
             write(self.wake_fd, b"c", 1)
 
     cdef void begin_turn(self, int64_t now_ns) noexcept nogil:

@@ -14,10 +14,12 @@ from pykka import ActorDeadError
 from framework.actors.errors import MailboxFullError
 from framework.server.limits import TAP_FAILURES_MAX
 from framework.spec import (
+    Closed,
     ClosedState,
     Confirmed,
     Delivered,
     Detached,
+    Greeting,
     InterestChanged,
     LatencySampled,
     LinkEvents,
@@ -29,7 +31,7 @@ from framework.spec import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from structlog.typing import FilteringBoundLogger
 
@@ -53,8 +55,8 @@ class LinkDesk(Protocol):
         """Take the socket of a link; False: it is for another desk."""
         ...
 
-    def receive(self, event: Event) -> None:
-        """Take note of what happens to links, before their owners do."""
+    def receive(self, event: Opened | Closed) -> None:
+        """Take note of links that come and go, before their owners do."""
         ...
 
 
@@ -163,27 +165,36 @@ class Bridge:
         """Hand on all events that wait in the plane."""
         batches: defaultdict[LinkKind, list[Event]] = defaultdict(list)
         for event in self._plane.take_events():
-            match event:
-                case Delivered(sink, _):
-                    self._deliver(sink, event)
-                case LinksAnswered(token, rows) | SubscriptionsAnswered(token, rows):
-                    self._answer(token, rows)
-                case Confirmed(token):
-                    self._answer(token, None)
-                case Detached():
-                    any(desk.receive_detached(event) for desk in self._desks)
-                case InterestChanged() | LatencySampled() | ResponderTimed() | MessageTraced():
-                    self._watched(event)
-                case _:
-                    for desk in self._desks:
-                        desk.receive(event)
-                    batches[event.kind].append(event)
+            if isinstance(event, Opened | Closed):
+                for desk in self._desks:
+                    desk.receive(event)
+                batches[event.kind].append(event)
+            elif isinstance(event, Greeting):
+                batches[event.kind].append(event)
+            else:
+                self._sort(event, batches)
         for kind, events in batches.items():
             owner = self._owners.get(kind)
             if owner is not None:
                 self._tell(owner, LinkEvents(tuple(events)))
             else:
                 self._refuse(events)
+
+    def _sort(self, event: Event, batches: Mapping[LinkKind, list[Event]]) -> None:
+        """Handle what comes seldom, or put it to its kind."""
+        match event:
+            case Delivered(sink, _):
+                self._deliver(sink, event)
+            case LinksAnswered(token, rows) | SubscriptionsAnswered(token, rows):
+                self._answer(token, rows)
+            case Confirmed(token):
+                self._answer(token, None)
+            case Detached():
+                any(desk.receive_detached(event) for desk in self._desks)
+            case InterestChanged() | LatencySampled() | ResponderTimed() | MessageTraced():
+                self._watched(event)
+            case _:
+                batches[event.kind].append(event)
 
     def _watched(self, event: Event) -> None:
         receive = self._watchers.get(type(event))

@@ -46,6 +46,7 @@ class Client:
     """The plane was told to close it."""
     has_greeted: bool = False
     """A CONNECT came."""
+    _seen: ClientSeen | None = None
 
     @property
     def has_begun(self) -> bool:
@@ -84,10 +85,18 @@ class Client:
                 fields["login"] = f"{self.account}/{self.label}"
         return fields
 
-    def info(self) -> ConnectionInfo:
-        """Return what plugins are told of it."""
-        connect = self.connect
-        return ConnectionInfo(
+    def seen(self) -> ClientSeen:
+        """Return what is told inside the server, and `connection` to plugins."""
+        if self._seen is None or self._seen.identity is not self.identity:
+            self._seen = self._see()
+        return self._seen
+
+    def _see(self) -> ClientSeen:
+        connect, identity = self.connect, self.identity
+        if identity is None:
+            user, nkey = (connect.user, connect.nkey) if connect else ("", "")
+            identity = ClientIdentity(account="", user=user, nkey=nkey, tls=self.tls)
+        connection = ConnectionInfo(
             link=self.link,
             kind=LinkKind.CLIENT,
             cid=self.cid,
@@ -99,14 +108,7 @@ class Client:
             account=self.account,
             user=connect.user if connect else "",
         )
-
-    def seen(self) -> ClientSeen:
-        """Return what is told inside the server."""
-        identity = self.identity
-        if identity is None:
-            user, nkey = (self.connect.user, self.connect.nkey) if self.connect else ("", "")
-            identity = ClientIdentity(account="", user=user, nkey=nkey, tls=self.tls)
-        return ClientSeen(self.info(), identity, self.opened_ns)
+        return ClientSeen(connection, identity, self.opened_ns)
 
 
 def label_of(connect: ClientConnect, user: str) -> str:
@@ -130,6 +132,10 @@ def label_of(connect: ClientConnect, user: str) -> str:
 
 def without_secrets(connect: ClientConnect, user: str) -> ClientConnect:
     """Return a CONNECT with who it was, and nothing that would let anybody in."""
+    if user == connect.user and not (
+        connect.password or connect.auth_token or connect.jwt or connect.sig
+    ):
+        return connect
     return replace(connect, user=user, password="", auth_token="", jwt="", sig="")
 
 

@@ -140,6 +140,13 @@ class Clients:
 
     def receive(self, events: Sequence[Event]) -> None:
         """Take what happened to client links, in order."""
+        self._plane.hold()
+        try:
+            self._receive_all(events)
+        finally:
+            self._plane.release()
+
+    def _receive_all(self, events: Sequence[Event]) -> None:
         debug = self._log.is_enabled_for(DEBUG)
         for event in events:
             match event:
@@ -239,10 +246,11 @@ class Clients:
             self._report_opened(client)
 
     def _report_opened(self, client: Client) -> None:
+        seen = client.seen()
         if self._notices:
-            self._notices.report_opened(client.info())
+            self._notices.report_opened(seen.connection)
         for watcher in self.watchers:
-            watcher.client_connected(client.seen())
+            watcher.client_connected(seen)
 
     def _refuse(self, client: Client, connect: ClientConnect, refused: Refused) -> None:
         """Close a client that may not come in."""
@@ -277,7 +285,7 @@ class Clients:
 
     def _report_closed(self, client: Client, event: Closed, *, violated: bool) -> None:
         if self._notices and client.has_begun:
-            self._notices.report_closed(client.info(), event.reason)
+            self._notices.report_closed(client.seen().connection, event.reason)
         for watcher in self.watchers:
             if violated:
                 watcher.client_refused(client.seen(), event)

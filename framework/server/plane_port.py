@@ -80,6 +80,17 @@ class ServerPlane(PlaneControl, Protocol):
         """
         ...
 
+    def hold(self) -> None:
+        """Let the loop sleep until `release`, or until 64 commands wait for it.
+
+        To wake it costs more than a command does.
+        """
+        ...
+
+    def release(self) -> None:
+        """Wake the loop, if there is something for it since `hold`."""
+        ...
+
     def resume_client(
         self,
         link: LinkId,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from framework.server.plane_port import ServerPlane
     from framework.server.pump import Session
-    from framework.spec import Codec, Detached, Event, LinkId
+    from framework.spec import Codec, Detached, LinkId
 
 
 class CodingDesk:
@@ -83,11 +83,11 @@ class CodingDesk:
         self._plane.attach(event.link, end)
         return True
 
-    def receive(self, event: Event) -> None:
+    def receive(self, event: Opened | Closed) -> None:
         """Let go of links that have ended, whoever owns them."""
-        if isinstance(event, Opened) and event.kind is not LinkKind.CLIENT:
-            self._open.add(event.link)
-        if not isinstance(event, Closed):
+        if isinstance(event, Opened):
+            if event.kind is not LinkKind.CLIENT:
+                self._open.add(event.link)
             return
         self._open.discard(event.link)
         self._wanted.pop(event.link, None)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from framework.server.plane_port import ServerPlane
     from framework.server.pump import Session
     from framework.server.tls.handshakes import Handshake, Hearing
-    from framework.spec import Detached, Event, LinkId, TlsPeer, TlsSettings
+    from framework.spec import Detached, LinkId, TlsPeer, TlsSettings
 
 _HANDSHAKE_BYTE: Final = b"\x16"
 """The content type of a record that begins a handshake. Source: RFC 8446 5.1."""
@@ -156,19 +156,16 @@ class TlsDesk:
             self._shake(arrival, sock)
         return True
 
-    def receive(self, event: Event) -> None:
-        """Take note of what happens to links, whoever owns them."""
+    def receive(self, event: Opened | Closed) -> None:
+        """Take note of links that come and go, whoever owns them."""
         if self._handshaker is None:
             return  # nobody has spoken TLS so far
-        match event:
-            case Opened(token=token) if token:
-                session = self._dialed.pop((event.kind, token), None)
-                if session is not None:
-                    self._sessions[event.link] = session
-            case Closed():
-                self._receive_closed(event)
-            case _:
-                return
+        if isinstance(event, Closed):
+            self._receive_closed(event)
+        elif event.token:
+            session = self._dialed.pop((event.kind, event.token), None)
+            if session is not None:
+                self._sessions[event.link] = session
 
     def _receive_closed(self, event: Closed) -> None:
         """Let go of what a link has had here; who a client was is asked about once more."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from framework.dataplane import Closed, Greeting, LinkKind, Opened, Plane, PlaneLimits
+from framework.dataplane import Closed, Confirmed, Greeting, LinkKind, Opened, Plane, PlaneLimits
 from framework.tests.dataplane.watched import CURRENT, next_events
 from framework.tests.sockets import WAIT_S, exactly, line
 from framework.wire.closed_state import ClosedState
@@ -151,3 +151,32 @@ def test_no_more_are_accepted_after_unlisten(server: Server) -> None:
 def test_the_other_poller_is_named_by_its_name() -> None:
     with pytest.raises(ValueError, match="epoll or poll"):
         Plane(PlaneLimits(), poller="select")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("commands", "releases"), [(1, 2), (63, 2), (64, 0), (200, 0)])
+def test_commands_that_are_held_come_with_the_release_or_when_there_are_many(
+    server: Server, commands: int, releases: int
+) -> None:
+    plane = server.plane
+    server.client().close()
+    server.take(Closed)
+    for _ in range(2):
+        plane.hold()
+    for token in range(1, commands + 1):
+        plane.confirm(token)
+    for _ in range(releases):
+        plane.release()
+    whole = commands - commands % 64 if not releases else commands
+
+    assert list(range(1, whole + 1)) == [it.token for it in server.take(Confirmed, whole)[:whole]]
+
+
+def test_who_holds_commands_holds_up_nobody_for_ever(server: Server) -> None:
+    """What came before is carried out all the same, and what comes after the release."""
+    plane = server.plane
+    plane.confirm(1)
+    plane.hold()
+    plane.release()
+    plane.confirm(2)
+
+    assert [1, 2] == [it.token for it in server.take(Confirmed, 2)]

@@ -22,7 +22,14 @@ class RecordingPlane:
     def __init__(self) -> None:
         self.calls: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
         self.events: list[Event] = []
+        self.holding = 0
         self._numbers = count(1)
+
+    def hold(self) -> None:
+        self.holding += 1
+
+    def release(self) -> None:
+        self.holding -= 1
 
     def __getattr__(self, name: str) -> Any:
         def record(*arguments: Any, **keywords: Any) -> int:

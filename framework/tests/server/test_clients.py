@@ -99,6 +99,7 @@ def test_a_client_may_begin(plane: Any) -> None:
         "no_responders": True,
         "protocol": 1,
     }
+    assert plane.holding == 0
     assert plane.named("resume_client") == [((1,), expected)]
     assert len(clients) == 1
     assert clients.links() == (1,)
