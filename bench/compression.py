@@ -31,6 +31,7 @@ CORPUS_BYTES = 24 * 2**20
 WINDOW_BYTES = 4 * 2**20
 CONTESTANTS = (
     Contestant(OURS, "compression: zstd"),
+    Contestant(OURS, "compression: zstd_better"),
     Contestant(OURS, "compression: s2_fast"),
     Contestant("2.15.2", "compression: s2_fast"),
     Contestant(OURS, "compression: off"),

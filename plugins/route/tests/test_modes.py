@@ -7,11 +7,15 @@ from framework_route.modes import CODECS, MODES
 from framework.spec.compression import OFFERS
 from framework.testing.contract import CodecContract
 
-ZSTD, LZ4, SNAPPY = CODECS
+ZSTD, ZSTD_BETTER, LZ4, SNAPPY = CODECS
 
 
 class TestZstd(CodecContract):
     CODEC = ZSTD
+
+
+class TestZstdBetter(CodecContract):
+    CODEC = ZSTD_BETTER
 
 
 class TestLz4(CodecContract):
@@ -24,6 +28,7 @@ class TestSnappy(CodecContract):
 
 def test_nats_servers_modes_offer_themselves_and_ours_something_that_it_knows():
     assert [mode.name for mode in MODES] == [
-        "off", "accept", "s2_auto", "s2_fast", "s2_better", "s2_best", "zstd", "lz4", "snappy",
+        "off", "accept", "s2_auto", "s2_fast", "s2_better", "s2_best", "zstd", "zstd_better",
+        "lz4", "snappy",
     ]  # fmt: skip
     assert all(mode.offer == (mode.name if mode.name in OFFERS else "s2_fast") for mode in MODES)
