@@ -137,7 +137,10 @@ class _Child(Process):
 
     def _wait(self) -> None:
         status = self._popen.wait()
-        self._loop.call_soon_threadsafe(self._exited, status)
+        try:
+            self._loop.call_soon_threadsafe(self._exited, status)
+        except RuntimeError:  # the loop has closed: nobody wants to know
+            self._channel.close()
 
     def _read(self) -> bool:
         try:

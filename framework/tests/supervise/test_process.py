@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,6 +72,27 @@ def test_a_server_is_in_a_session_of_its_own(fake: FakeCommand, tmp_path: Path) 
         assert (await heard.exited)[0] == -signal.SIGKILL
 
     asyncio.run(scenario())
+
+
+def test_an_end_after_the_loops_is_heard_by_nobody(
+    fake: FakeCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a thread wrote then, while Python ends, could abort the whole process."""
+    failures: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", failures.append)
+
+    async def scenario() -> Process:
+        process, heard = launch(fake("steady"), tmp_path)
+        await heard.lines.get()
+        return process
+
+    process = asyncio.run(scenario())
+    waiting = next(it for it in threading.enumerate() if it.name == f"wait-{process.pid}")
+    process.kill()
+    waiting.join(20)
+
+    assert not waiting.is_alive()
+    assert failures == []
 
 
 def test_the_last_line_of_the_log_comes_with_the_end(fake: FakeCommand, tmp_path: Path) -> None:
