@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -46,7 +46,8 @@ class Client:
     """The plane was told to close it."""
     has_greeted: bool = False
     """A CONNECT came."""
-    _seen: ClientSeen | None = None
+    _seen: ClientSeen | None = field(default=None, init=False, repr=False, compare=False)
+    """Made for `identity`; of no use for another one."""
 
     @property
     def has_begun(self) -> bool:
