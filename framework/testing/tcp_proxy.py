@@ -66,6 +66,8 @@ class TcpProxy:
         self.port = 0
         self.changed = threading.Condition()
         """Notified after every byte, beginning and end."""
+        self.ends: set[_End] = set()
+        """That are connected; belongs to the loop."""
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="tcp proxy", daemon=True)
         ready = asyncio.run_coroutine_threadsafe(self._listen(), self._loop)
@@ -104,7 +106,6 @@ class TcpProxy:
     def stop(self) -> None:
         """Cut everything and end the thread; twice is fine."""
         if self._thread.is_alive():
-            self.cut_all()
             asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(_WAIT_S)
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join(_WAIT_S)
@@ -122,6 +123,14 @@ class TcpProxy:
 
     async def _close(self) -> None:
         self._server.close()
+        dials = asyncio.all_tasks() - {asyncio.current_task()}
+        for dial in dials:
+            dial.cancel()
+        await asyncio.gather(*dials, return_exceptions=True)
+        ends = tuple(self.ends)
+        for end in ends:
+            end.abort()
+        await asyncio.gather(*(end.gone for end in ends))
         await self._server.wait_closed()
 
     def _accept(self) -> asyncio.Protocol:
@@ -153,11 +162,14 @@ class _End(asyncio.Protocol):
         self.transport: asyncio.Transport | None = None
         self._late: deque[bytes] = deque()
         self._dialing: asyncio.Task[object] | None = None
+        self.gone: asyncio.Future[None] = self._loop.create_future()
+        """Done when it is not connected any more."""
 
     @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
+        self._proxy.ends.add(self)
         if not self.is_dialer:
             self.record.port = transport.get_extra_info("sockname")[1]
             self.other.resume()
@@ -221,6 +233,8 @@ class _End(asyncio.Protocol):
     @override
     def connection_lost(self, exc: Exception | None) -> None:
         del exc
+        self._proxy.ends.discard(self)
+        self.gone.set_result(None)
         self.record.is_open = False
         self._late.append(b"")  # the end, behind what came before it
         self._loop.call_later(self._proxy.delay_s, self._pass_late)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import socket
 
 import pytest
@@ -86,3 +87,23 @@ def test_it_lets_nobody_in_where_it_is_told_so(proxy):
     proxy.is_refusing = True
     with socket.create_connection(("127.0.0.1", proxy.port), 20) as near:
         assert b"" == read(near, 1)
+
+
+def stop_amid_dials():
+    """Stop a proxy that connects to a server which takes nobody any more."""
+    with (
+        socket.create_server(("127.0.0.1", 0), backlog=0) as full,
+        TcpProxy(full.getsockname()[1]) as proxy,
+        contextlib.ExitStack() as stack,
+    ):
+        for _ in range(4):
+            stack.enter_context(socket.create_connection(("127.0.0.1", proxy.port), 20))
+        proxy.wait(lambda: len(proxy.connections) == 4, "all four")
+        proxy.stop()
+
+
+def test_nothing_is_left_of_a_dial_that_nobody_answers(caplog):
+    stop_amid_dials()
+    gc.collect()
+
+    assert caplog.messages == []
