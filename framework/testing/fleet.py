@@ -24,6 +24,8 @@ _PORTS = range(16_384, 32_768)
 """Below what Linux gives to connections, by default, as do others."""
 _CHANCE = random.SystemRandom()
 """Not the one that tests are shuffled by, and begin anew each time."""
+_PORTS_LEFT: list[int] = []
+"""In the order in which this process takes them."""
 
 
 class Fleet:
@@ -147,9 +149,12 @@ def free_port() -> int:
     """Return a port that nobody has, for what must be written before a server starts.
 
     It is none of those that systems give to connections: one of these could have it until then.
+    Nor is it one that was returned lately: whoever got that may not have begun to listen.
     """
     while True:
-        port = _CHANCE.choice(_PORTS)
+        if not _PORTS_LEFT:
+            _PORTS_LEFT.extend(_CHANCE.sample(_PORTS, len(_PORTS)))
+        port = _PORTS_LEFT.pop()
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))
             return port
