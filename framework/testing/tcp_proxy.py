@@ -67,7 +67,8 @@ class TcpProxy:
         self.changed = threading.Condition()
         """Notified after every byte, beginning and end."""
         self.ends: set[_End] = set()
-        """That are connected; belongs to the loop."""
+        """That are connected; belongs to the loop, as do `dials`."""
+        self.dials: set[asyncio.Task[None]] = set()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="tcp proxy", daemon=True)
         ready = asyncio.run_coroutine_threadsafe(self._listen(), self._loop)
@@ -123,10 +124,13 @@ class TcpProxy:
 
     async def _close(self) -> None:
         self._server.close()
-        dials = asyncio.all_tasks() - {asyncio.current_task()}
-        for dial in dials:
+        self.is_refusing = True
+        for dial in self.dials:
             dial.cancel()
-        await asyncio.gather(*dials, return_exceptions=True)
+        # Also those of asyncio that accept: cancelled, they would leave their sockets behind.
+        await asyncio.gather(
+            *asyncio.all_tasks() - {asyncio.current_task()}, return_exceptions=True
+        )
         ends = tuple(self.ends)
         for end in ends:
             end.abort()
@@ -161,7 +165,6 @@ class _End(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self.transport: asyncio.Transport | None = None
         self._late: deque[bytes] = deque()
-        self._dialing: asyncio.Task[object] | None = None
         self.gone: asyncio.Future[None] = self._loop.create_future()
         """Done when it is not connected any more."""
 
@@ -177,7 +180,9 @@ class _End(asyncio.Protocol):
             self.abort()
         else:
             transport.pause_reading()
-            self._dialing = self._loop.create_task(self._dial())
+            dial = self._loop.create_task(self._dial())
+            self._proxy.dials.add(dial)
+            dial.add_done_callback(self._proxy.dials.discard)
         self._notify()
 
     async def _dial(self) -> None:
