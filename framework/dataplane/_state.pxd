@@ -524,7 +524,7 @@ cdef struct Link:
     uint32_t pongs
     # That answered one of these.
     uint32_t timed_ping
-    # The number of the PING that was sent at `ping_sent_ns`; 0: no PONG is waited for.
+    # The number of the PING that was sent at `ping_sent_ns`; 0: none is timed.
     Account* account
     PermissionTable* permissions
     # NULL: it may say and hear everything.

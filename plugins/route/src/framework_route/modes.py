@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _ZSTD_LEVEL: Final = 1
 """On NATS messages with JSON it makes of a flush little more than half of what S2 does; the next
-levels gain nothing."""
+levels gain some percent at most."""
 _ZSTD_BETTER_LEVEL: Final = 8
 """A tenth fewer bytes again, five times slower: 40 to 80 MB/s. What is above gains less."""
 
