@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -46,8 +46,6 @@ class Client:
     """The plane was told to close it."""
     has_greeted: bool = False
     """A CONNECT came."""
-    _seen: ClientSeen | None = field(default=None, init=False, repr=False, compare=False)
-    """Made for `identity`; of no use for another one."""
 
     @property
     def has_begun(self) -> bool:
@@ -88,11 +86,6 @@ class Client:
 
     def seen(self) -> ClientSeen:
         """Return what is told inside the server, and `connection` to plugins."""
-        if self._seen is None or self._seen.identity is not self.identity:
-            self._seen = self._see()
-        return self._seen
-
-    def _see(self) -> ClientSeen:
         connect, identity = self.connect, self.identity
         if identity is None:
             user, nkey = (connect.user, connect.nkey) if connect else ("", "")
@@ -133,10 +126,6 @@ def label_of(connect: ClientConnect, user: str) -> str:
 
 def without_secrets(connect: ClientConnect, user: str) -> ClientConnect:
     """Return a CONNECT with who it was, and nothing that would let anybody in."""
-    if user == connect.user and not (
-        connect.password or connect.auth_token or connect.jwt or connect.sig
-    ):
-        return connect
     return replace(connect, user=user, password="", auth_token="", jwt="", sig="")
 
 

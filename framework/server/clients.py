@@ -284,10 +284,11 @@ class Clients:
         self._report_closed(client, event, violated=violated)
 
     def _report_closed(self, client: Client, event: Closed, *, violated: bool) -> None:
+        seen = client.seen()
         if self._notices and client.has_begun:
-            self._notices.report_closed(client.seen().connection, event.reason)
+            self._notices.report_closed(seen.connection, event.reason)
         for watcher in self.watchers:
             if violated:
-                watcher.client_refused(client.seen(), event)
+                watcher.client_refused(seen, event)
             if client.has_begun:
-                watcher.client_disconnected(client.seen(), event)
+                watcher.client_disconnected(seen, event)

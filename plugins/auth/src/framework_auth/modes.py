@@ -36,7 +36,7 @@ def operator_mode(server: ServerContext) -> OperatorMode | None:
         if not names_operators(server.config.values):
             return None
         from framework_auth.operator.mode import OperatorMode  # noqa: PLC0415 - see above
-        from framework_auth.operator_settings import operator_settings  # noqa: PLC0415
+        from framework_auth.operator_settings import operator_settings  # noqa: PLC0415 - see above
 
         mode = _modes[server] = OperatorMode(
             operator_settings(server.config.values),
