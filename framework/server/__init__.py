@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from framework.server.listening import ListenError
-from framework.server.logs import Logs, LogSettings
+from framework.server.logging.logs import Logs, LogSettings
 from framework.server.reload import ReloadRefused
 from framework.server.running import run_server
 from framework.server.server import Server

@@ -10,18 +10,18 @@ from msgspec.structs import replace
 
 from framework.actors import ActorSystem, AsyncioDispatcher
 from framework.monitor import core_endpoints
-from framework.server.accounts import Accounts
+from framework.server.accounts.accounts import Accounts
 from framework.server.bridge import Bridge
-from framework.server.client_info import ClientInfoDocument
-from framework.server.client_listener import CLIENT_LISTENER
+from framework.server.clients.client_info import ClientInfoDocument
+from framework.server.clients.client_listener import CLIENT_LISTENER
+from framework.server.clients.login_gate import LoginGate
+from framework.server.clients.login_order import check_order, in_order
 from framework.server.coding import CodingDesk
 from framework.server.context import Context, MonitorView
 from framework.server.dialing import Dialer
 from framework.server.entrances import Entrances
 from framework.server.facts import facts_of
 from framework.server.limits import STOP_DEADLINE_S
-from framework.server.login_gate import LoginGate
-from framework.server.login_order import check_order, in_order
 from framework.server.monitoring import start_monitor
 from framework.server.run_files import RunFiles
 from framework.server.system import SystemAccount
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from framework.dataplane.limits import PlaneLimits
     from framework.monitor import ServerFacts
     from framework.plugins import PluginRegistry
-    from framework.server.client_info import ServerIdentity
+    from framework.server.clients.client_info import ServerIdentity
     from framework.server.plane_port import ServerPlane
     from framework.server.settings import ServerSettings
     from framework.server.stopping import StopSteps

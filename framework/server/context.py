@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import override
 
 from framework.monitor import MonitorSource
+from framework.server.accounts.system_doors import own_system_exports, system_doors
 from framework.server.system.server_stamp import node_of
-from framework.server.system_doors import own_system_exports, system_doors
 from framework.server.tls import TlsError
 from framework.server.usage import UsageMeter
 from framework.spec import LinkKind, ServerContext
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from framework.dataplane.totals import AccountTraffic, SublistCounters, Totals
     from framework.monitor import ClosedClient, ProcessUsage, ServerFacts
     from framework.plugins import PluginRegistry
-    from framework.server.accounts import Accounts
+    from framework.server.accounts.accounts import Accounts
     from framework.server.bridge import Bridge
-    from framework.server.client_info import ClientInfoDocument, ServerIdentity
-    from framework.server.clients import Clients
+    from framework.server.clients.client_info import ClientInfoDocument, ServerIdentity
+    from framework.server.clients.clients import Clients
     from framework.server.coding import CodingDesk
     from framework.server.dialing import Dialer
     from framework.server.plane_port import ServerPlane

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from framework.monitor import ServerFacts, TlsFacts
-from framework.server.client_info import RUNTIME
+from framework.server.clients.client_info import RUNTIME
 from framework.spec import LinkKind
 
 if TYPE_CHECKING:

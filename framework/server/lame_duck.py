@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from structlog.typing import FilteringBoundLogger
 
-    from framework.server.clients import Clients
+    from framework.server.clients.clients import Clients
     from framework.server.plane_port import ServerPlane
 
 

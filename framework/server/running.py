@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from framework.errors import FrameworkError
-from framework.server.logs import Logs
+from framework.server.logging.logs import Logs
 from framework.server.server import Server
 from framework.server.settings import log_settings_from_config
 from framework.server.status import StatusWriter

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from framework.dataplane import Plane
 from framework.server.assembly import Assembly
-from framework.server.client_info import ServerIdentity
+from framework.server.clients.client_info import ServerIdentity
 from framework.server.lame_duck import LameDuck
 from framework.server.limits import STOP_DEADLINE_S
 from framework.server.reload import ReloadImpossible, log_changes, refuse_if_any
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from framework.dataplane.limits import PlaneLimits
     from framework.dataplane.totals import Totals
     from framework.plugins import PluginRegistry
-    from framework.server.logs import Logs
+    from framework.server.logging.logs import Logs
     from framework.server.plane_port import ServerPlane
     from framework.topology import Change, ServerConfig
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from framework.dataplane.limits import PlaneLimits
-from framework.server.logs import LogSettings
+from framework.server.logging.logs import LogSettings
 from framework.spec import tls_settings
 
 if TYPE_CHECKING:

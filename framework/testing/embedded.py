@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from framework.dataplane import LinkKind
 from framework.plugins import PluginRegistry
 from framework.server import Server
-from framework.server.logs import Logs
+from framework.server.logging.logs import Logs
 from framework.topology import read_server_conf
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from framework.server.system.server_requests import ServerDeeds
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from framework.server.client_info import ClientInfoDocument
-    from framework.server.clients import Clients
+    from framework.server.clients.client_info import ClientInfoDocument
+    from framework.server.clients.clients import Clients
     from framework.spec import LinkRow, PlaneControl
 
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from framework.server.client_document import client_text
+from framework.server.clients.client_document import client_text
 from framework.spec import GLOBAL_ACCOUNT
 from framework.spec.formats import time_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from framework.server.client_notices import ClientSeen
+    from framework.server.clients.client_notices import ClientSeen
     from framework.server.system.client_news import News
     from framework.server.system.event_ids import EventIds
     from framework.server.system.server_stamp import ServerStamp

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from typing_extensions import override
 
-from framework.server.client_notices import ClientWatcher
+from framework.server.clients.client_notices import ClientWatcher
 from framework.server.system.limits import EVENTS_WAITING_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from framework.server.client_notices import ClientSeen
+    from framework.server.clients.client_notices import ClientSeen
     from framework.spec import Closed
 
 

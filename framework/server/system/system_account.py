@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from framework.monitor import MonitorSource
-    from framework.server.client_info import ClientInfoDocument
-    from framework.server.clients import Clients
+    from framework.server.clients.client_info import ClientInfoDocument
+    from framework.server.clients.clients import Clients
     from framework.server.context import Context
     from framework.server.system.server_stamp import ServerTraits
     from framework.spec import LinkId, MonitorEndpoint, ServiceSpec

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from framework.actors import ActorSystem, SimulatedDispatcher
-from framework.server.client_notices import ClientSeen
+from framework.server.clients.client_notices import ClientSeen
 from framework.server.system import client_news
 from framework.server.system.account_events import AccountEvents
 from framework.server.system.account_report import AccountReport

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from framework.server.expirations import Expirations
+from framework.server.clients.expirations import Expirations
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from msgspec import Struct
 from framework.spec import UNLIMITED, ClientIdentity
 
 if TYPE_CHECKING:
-    from framework.server.client_row import Client
+    from framework.server.clients.client_row import Client
     from framework.spec import Accepted, AccountSpec, Permissions
 
 

@@ -8,9 +8,9 @@ import pytest
 from structlog.testing import CapturingLogger
 
 from framework.actors import ActorSystem, Reply, SimulatedDispatcher
-from framework.server.accounts import Accounts
-from framework.server.client_listener import ClientListener
-from framework.server.clients import Clients
+from framework.server.accounts.accounts import Accounts
+from framework.server.clients.client_listener import ClientListener
+from framework.server.clients.clients import Clients
 from framework.spec import (
     Accepted,
     Authenticator,

@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import CapturingLogger
 
 from framework.dataplane.tables import AccountTables, ServiceDoor, StreamDoor
-from framework.server.accounts import Accounts
+from framework.server.accounts.accounts import Accounts
 from framework.spec import (
     GLOBAL_ACCOUNT,
     SYSTEM_ACCOUNT,

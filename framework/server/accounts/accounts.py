@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from framework.dataplane.tables import AccountTables
-from framework.server.account_links import CYCLE, AccountLinks, Shut
-from framework.server.sampled_services import SampledServices
+from framework.server.accounts.account_links import CYCLE, AccountLinks, Shut
+from framework.server.accounts.sampled_services import SampledServices
 from framework.spec import GLOBAL_ACCOUNT, SYSTEM_ACCOUNT, AccountBook, AccountSpec
 from framework.sublist import BadTransform
 

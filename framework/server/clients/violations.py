@@ -9,7 +9,7 @@ from framework.spec import Violation
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
 
-    from framework.server.client_row import Client
+    from framework.server.clients.client_row import Client
     from framework.spec import Violated
 
 _LINES: Final = {

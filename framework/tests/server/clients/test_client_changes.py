@@ -8,9 +8,9 @@ import pytest
 from structlog.testing import CapturingLogger
 
 from framework.actors import ActorSystem, Reply, SimulatedDispatcher
-from framework.server.accounts import Accounts
-from framework.server.client_listener import ClientListener
-from framework.server.clients import Clients
+from framework.server.accounts.accounts import Accounts
+from framework.server.clients.client_listener import ClientListener
+from framework.server.clients.clients import Clients
 from framework.spec import (
     Accepted,
     AccountLimits,
@@ -32,7 +32,7 @@ from framework.spec import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from framework.server.client_notices import ClientSeen
+    from framework.server.clients.client_notices import ClientSeen
     from framework.spec import LoginAnswer, LoginRequest
 
 FEW = Permissions(publish=SubjectRules(allow=("a",)))
@@ -544,7 +544,7 @@ def test_a_login_that_was_under_way_during_a_reload_is_checked_by_the_new_rules(
 def test_a_recheck_of_many_lets_others_have_their_turn(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("framework.server.client_listener.RECHECKS_PER_TURN", 2)
+    monkeypatch.setattr("framework.server.clients.client_listener.RECHECKS_PER_TURN", 2)
     for link in range(1, 6):
         world.log_in(link)
     world.users = {}

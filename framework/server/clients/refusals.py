@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
 
-    from framework.server.client_row import Client
+    from framework.server.clients.client_row import Client
     from framework.spec import Refused
     from framework.wire.info import ClientConnect
 

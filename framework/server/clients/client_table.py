@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from framework.server.expirations import Expirations
+from framework.server.clients.expirations import Expirations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from framework.server.client_row import Client
+    from framework.server.clients.client_row import Client
     from framework.spec import LinkId
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from structlog.testing import CapturingLogger
 
-from framework.server.accounts import Accounts
-from framework.server.clients import Clients
+from framework.server.accounts.accounts import Accounts
+from framework.server.clients.clients import Clients
 from framework.spec import (
     Closed,
     ClosedState,

@@ -5,7 +5,16 @@ import re
 
 import pytest
 
-from framework.server.log_line import DEBUG, ERROR, FATAL, INFO, TRACE, WARNING, LineFormat, escaped
+from framework.server.logging.log_line import (
+    DEBUG,
+    ERROR,
+    FATAL,
+    INFO,
+    TRACE,
+    WARNING,
+    LineFormat,
+    escaped,
+)
 
 NOW_NS = 1_581_523_492_369_039_999
 LINE = re.compile(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from framework.server.admission import admission_of, identity_of
-from framework.server.refusals import FAILED, log_refusal, problem_of
+from framework.server.clients.admission import admission_of, identity_of
+from framework.server.clients.refusals import FAILED, log_refusal, problem_of
 from framework.spec import (
     UNLIMITED,
     Accepted,
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     from structlog.typing import FilteringBoundLogger
 
-    from framework.server.admission import Admission
-    from framework.server.client_row import Client
-    from framework.server.client_table import ClientTable
-    from framework.server.logins import Logins
+    from framework.server.clients.admission import Admission
+    from framework.server.clients.client_row import Client
+    from framework.server.clients.client_table import ClientTable
+    from framework.server.clients.logins import Logins
     from framework.server.plane_port import ServerPlane
     from framework.spec import AccountBook, AccountSpec, Authenticator
     from framework.wire.info import ClientConnect

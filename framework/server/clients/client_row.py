@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from framework.server.client_notices import ClientSeen
+from framework.server.clients.client_notices import ClientSeen
 from framework.spec import ClientIdentity, ConnectionInfo, LinkKind, LoginRequest
 
 if TYPE_CHECKING:

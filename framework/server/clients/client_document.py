@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 from framework.spec.formats import time_text
 
 if TYPE_CHECKING:
-    from framework.server.client_notices import ClientSeen
-    from framework.server.client_row import Client
+    from framework.server.clients.client_notices import ClientSeen
+    from framework.server.clients.client_row import Client
 
 _quoted: Final = encode_basestring
 """Makes a JSON string of a text."""

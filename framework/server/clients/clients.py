@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 from framework.errors import ProtocolError
 from framework.monitor import ClosedClient
 from framework.monitor.limits import CLOSED_CLIENTS_MAX
-from framework.server.client_changes import ClientChanges
-from framework.server.client_row import Client, label_of, without_secrets
-from framework.server.client_table import ClientTable
-from framework.server.connect_rules import check_connect
-from framework.server.log_line import DEBUG
-from framework.server.logins import Logins, Question
-from framework.server.refusals import log_refusal
-from framework.server.violations import log_violated
+from framework.server.clients.client_changes import ClientChanges
+from framework.server.clients.client_row import Client, label_of, without_secrets
+from framework.server.clients.client_table import ClientTable
+from framework.server.clients.connect_rules import check_connect
+from framework.server.clients.logins import Logins, Question
+from framework.server.clients.refusals import log_refusal
+from framework.server.clients.violations import log_violated
+from framework.server.logging.log_line import DEBUG
 from framework.spec import (
     GLOBAL_ACCOUNT,
     Accepted,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from structlog.typing import FilteringBoundLogger
 
-    from framework.server.client_notices import ClientWatcher, ConnectionNotices
+    from framework.server.clients.client_notices import ClientWatcher, ConnectionNotices
     from framework.server.plane_port import ServerPlane
     from framework.spec import (
         AccountBook,

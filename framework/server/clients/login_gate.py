@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from framework.actors import Reply
-from framework.server.client_document import client_documents
-from framework.server.client_listener import CLIENT_LISTENER, ClientListener
-from framework.server.clients import Clients
+from framework.server.clients.client_document import client_documents
+from framework.server.clients.client_listener import CLIENT_LISTENER, ClientListener
+from framework.server.clients.clients import Clients
 from framework.spec import ComponentSpec, LinkKind
 
 if TYPE_CHECKING:
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from framework.actors import ActorRef
     from framework.dataplane.limits import PlaneLimits
-    from framework.server.accounts import Accounts
-    from framework.server.client_info import ClientInfoDocument
-    from framework.server.client_row import Client
+    from framework.server.accounts.accounts import Accounts
+    from framework.server.clients.client_info import ClientInfoDocument
+    from framework.server.clients.client_row import Client
     from framework.server.context import Context
     from framework.server.plane_port import ServerPlane
     from framework.server.settings import ServerSettings

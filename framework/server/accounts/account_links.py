@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from framework.dataplane.tables import AccountTables, ServiceDoor, StreamDoor
-from framework.server.account_cycles import is_in_cycle
-from framework.server.system_doors import own_system_exports, system_doors
+from framework.server.accounts.account_cycles import is_in_cycle
+from framework.server.accounts.system_doors import own_system_exports, system_doors
 from framework.spec import ServiceExport, ServiceImport
 from framework.spec.exports import Exports
 

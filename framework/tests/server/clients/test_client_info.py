@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from framework.server.client_info import ClientInfoDocument, ServerIdentity
+from framework.server.clients.client_info import ClientInfoDocument, ServerIdentity
 
 
 def documents(plane: Any) -> list[tuple[dict[str, Any], bool]]:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from framework.server.client_document import client_documents
-from framework.server.client_row import Client
+from framework.server.clients.client_document import client_documents
+from framework.server.clients.client_row import Client
 from framework.spec import ClientIdentity
 from framework.wire.info import ClientConnect
 

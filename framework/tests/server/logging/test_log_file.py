@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from framework.server.log_file import LogFile
+from framework.server.logging.log_file import LogFile
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
-from framework.server.refusals import FAILED, problem_of
+from framework.server.clients.refusals import FAILED, problem_of
 from framework.spec import Accepted, Refused
 
 if TYPE_CHECKING:

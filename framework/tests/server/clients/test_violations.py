@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from structlog.testing import CapturingLogger
 
-from framework.server.client_row import Client
-from framework.server.violations import log_violated
+from framework.server.clients.client_row import Client
+from framework.server.clients.violations import log_violated
 from framework.spec import LinkKind, Violated, Violation
 
 ENDED_OF_TOKEN = (

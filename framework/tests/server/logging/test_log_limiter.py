@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from framework.server.log_limiter import LINES_MAX, WINDOW_NS, RepeatLimiter
+from framework.server.logging.log_limiter import LINES_MAX, WINDOW_NS, RepeatLimiter
 
 
 def test_lines_beyond_the_bound_are_held_back_and_counted() -> None:

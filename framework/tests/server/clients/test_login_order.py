@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from framework.actors import Reply
-from framework.server.login_order import check_order, in_order
+from framework.server.clients.login_order import check_order, in_order
 from framework.spec import Authenticator
 from framework.topology import TopologyErrors, read_server_conf
 

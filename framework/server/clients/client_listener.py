@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from framework.actors import Reply
-    from framework.server.client_row import Client
-    from framework.server.clients import Clients
-    from framework.server.logins import Question
+    from framework.server.clients.client_row import Client
+    from framework.server.clients.clients import Clients
+    from framework.server.clients.logins import Question
     from framework.spec import LinkId
 
 CLIENT_LISTENER: Final = "client_listener"

@@ -19,16 +19,16 @@ from msgspec import Struct
 from typing_extensions import override
 
 from framework.actors.lean_structlog import structlog
-from framework.server.log_file import LogFile
-from framework.server.log_limiter import RepeatLimiter
-from framework.server.log_line import DEBUG, ERROR, FATAL, INFO, TRACE, WARNING, LineFormat
+from framework.server.logging.log_file import LogFile
+from framework.server.logging.log_limiter import RepeatLimiter
+from framework.server.logging.log_line import DEBUG, ERROR, FATAL, INFO, TRACE, WARNING, LineFormat
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from structlog.typing import EventDict, FilteringBoundLogger
 
-    from framework.server.log_line import Level
+    from framework.server.logging.log_line import Level
 
 __all__ = ["FIELDS", "LogSettings", "Logs"]
 

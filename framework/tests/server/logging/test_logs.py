@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from framework.server.log_limiter import LINES_MAX
-from framework.server.logs import FIELDS, Logs, LogSettings
+from framework.server.logging.log_limiter import LINES_MAX
+from framework.server.logging.logs import FIELDS, Logs, LogSettings
 from framework.spec.tracing import TRACE_LEVEL
 
 if TYPE_CHECKING:

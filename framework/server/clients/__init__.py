@@ -1,0 +1,1 @@
+"""Client connections: CONNECT, authentication, what each client may do, INFO, closing."""

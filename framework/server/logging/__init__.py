@@ -1,0 +1,1 @@
+"""The log of a server: its events, levels, line formats and file."""
