@@ -1,0 +1,1 @@
+"""What attacks on one server do to its other clients, beside the real server."""
