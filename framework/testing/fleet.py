@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import socket
 import sys
@@ -12,6 +13,7 @@ from framework.testing import peers
 from framework.testing.server_process import ServerProcess
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 OURS = "ours"
@@ -149,15 +151,24 @@ def free_port() -> int:
     """Return a port that nobody has, for what must be written before a server starts.
 
     It is none of those that systems give to connections: one of these could have it until then.
-    Nor is it one that was returned lately: whoever got that may not have begun to listen.
+    Nor is it one that was returned lately, here or in another worker of pytest-xdist: whoever got
+    that may not have begun to listen.
     """
     while True:
         if not _PORTS_LEFT:
-            _PORTS_LEFT.extend(_CHANCE.sample(_PORTS, len(_PORTS)))
+            ports = _own_ports(os.environ)
+            _PORTS_LEFT.extend(_CHANCE.sample(ports, len(ports)))
         port = _PORTS_LEFT.pop()
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))
             return port
+
+
+def _own_ports(environment: Mapping[str, str]) -> range:
+    """Return the ports of this process: each worker of pytest-xdist has its own."""
+    worker = environment.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
+    count = int(environment.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    return _PORTS[int(worker) % count :: count]  # a worker that replaces one has a new number
 
 
 def await_mesh(*servers: ServerProcess) -> None:

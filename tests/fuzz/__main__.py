@@ -9,62 +9,29 @@ And the mesh of the route plugin, with whatever servers may say and do.
     python -m tests.fuzz --mesh 4711
 
 Properties: no crash, no bad memory access, no undefined behaviour, no hang; and the same outputs
-and events whether the bytes come whole or in pieces.
+and events whether the bytes come whole or in pieces. What fails runs once more with its seed;
+what passes then is listed as flaky, unless memory was misused.
 """
 
 from __future__ import annotations
 
 import argparse
-import shutil
-import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.fuzz import mesh
-from tests.fuzz.building import FOLDER, ROOT, prepare
+from tests.fuzz.building import prepare
+from tests.fuzz.judging import passes
+from tests.fuzz.targets import CompiledTarget, MeshTarget, replay
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from tests.fuzz.judging import Target
 
-CORPUS = Path(__file__).parent / "corpus"
 KINDS = ("client", "route", "s2")
 SECONDS = 12.0
 """Of each kind, with a factor of 1."""
-CORPUS_LIMIT_S = 300.0
-"""In which the corpus, or one input, must be through; it takes a few seconds."""
-
-
-def fuzz(kind: str, options: argparse.Namespace, environment: dict[str, str]) -> bool:
-    """Fuzz one kind of input; keep the input that failed, and say how to play it again."""
-    with tempfile.TemporaryDirectory() as folder:
-        current = Path(folder) / "current"
-        words = [kind, "--corpus", CORPUS / kind, "--current", current]
-        words += ["--seconds", str(SECONDS * options.factor), "--seed", str(options.seed)]
-        limit_s = CORPUS_LIMIT_S + 2 * SECONDS * options.factor
-        if work([*words, *(["--keep"] if options.keep else [])], environment, limit_s):
-            return True
-        failure = ROOT / f"fuzz-failure.{kind}"
-        shutil.copy2(current, failure)
-    print(f"{kind}: failed with seed {options.seed}; to play it again:")
-    print(f"  python -m tests.fuzz --replay {failure.name}")
-    return False
-
-
-def work(words: Sequence[str | Path], environment: dict[str, str], limit_s: float) -> bool:
-    """Run the worker in the instrumented copy; tell whether all went well."""
-    command = [sys.executable, "-m", "tests.fuzz.worker", *words]
-    process = subprocess.Popen(command, cwd=FOLDER / "tree", env=environment)
-    try:
-        return process.wait(limit_s) == 0
-    except subprocess.TimeoutExpired:
-        print(f"it has not ended after {limit_s:g} s")
-        return False
-    finally:
-        process.kill()
-        process.wait()
 
 
 def main() -> int:
@@ -77,15 +44,16 @@ def main() -> int:
     parser.add_argument("--mesh", type=int, help="play the world of a seed that failed")
     options = parser.parse_args()
     if options.mesh is not None:
-        return not mesh.fuzz(0.0, options.mesh)
+        return mesh.fuzz(0.0, options.mesh) is not None
     environment = prepare()
     if options.replay:
-        kind = options.replay.suffix.removeprefix(".")
-        words = [kind, "--replay", options.replay.resolve()]
-        return not work(words, environment, CORPUS_LIMIT_S)
-    results = [mesh.fuzz(SECONDS * options.factor, options.seed)]
-    results += [fuzz(kind, options, environment) for kind in KINDS]
-    return not all(results)
+        return replay(options.replay, environment) is not None
+    seconds = SECONDS * options.factor
+    targets: list[Target] = [MeshTarget(seconds, options.seed)]
+    targets += (
+        CompiledTarget(kind, seconds, options.seed, environment, options.keep) for kind in KINDS
+    )
+    return not passes(targets)
 
 
 if __name__ == "__main__":

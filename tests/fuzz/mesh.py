@@ -395,8 +395,12 @@ class World:
         assert mesh._counted == 0
 
 
-def fuzz(seconds: float, seed: int) -> bool:
-    """Let one world after the other live, each by a seed of its own; tell how one fails."""
+def fuzz(seconds: float, seed: int) -> int | None:
+    """Let one world after the other live, each by a seed of its own.
+
+    Returns:
+        The seed of the one that failed, if one has.
+    """
     end_s, runs = time.perf_counter() + seconds, 0
     while runs == 0 or time.perf_counter() < end_s:
         try:
@@ -405,7 +409,7 @@ def fuzz(seconds: float, seed: int) -> bool:
             traceback.print_exc()
             print("mesh: failed; to play it again:")
             print(f"  python -m tests.fuzz --mesh {seed + runs}")
-            return False
+            return seed + runs
         runs += 1
     print(f"mesh: {runs} worlds")
-    return True
+    return None
