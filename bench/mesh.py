@@ -10,7 +10,6 @@ started again, one after the other; timed is from the start until all are comple
 from __future__ import annotations
 
 import argparse
-import compileall
 import json
 import tempfile
 import time
@@ -20,11 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import framework_auth
-import framework_route
-
-import framework
-from bench.clusters import config, cpu_s
+from bench.clusters import compile_all, config, cpu_s
 from bench.contest import add_contestants, contest
 from framework.testing import Fleet, free_port
 from framework.testing.server_process import ServerProcess
@@ -118,9 +113,7 @@ def main() -> None:
     options = parser.parse_args()
     restarts = (0, options.servers // 2, options.servers - 1)
     names = ("complete_s", "cpu_s", *(f"again_{at}_s" for at in restarts))
-    # As an installation does; else each start compiles every module anew.
-    for package in (framework, framework_auth, framework_route):
-        compileall.compile_dir(package.__path__[0], quiet=1)
+    compile_all()
     title = f"mesh of {options.servers}"
     contest(title, options, names, partial(measure, options.servers, restarts))
 
