@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import gc
-import os
 import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from framework.cli.errors import CommandError
+from framework.cli.process_name import name_process
 from framework.cli.topologies import load_topology
 
 if TYPE_CHECKING:
@@ -29,10 +28,11 @@ def add_command(
     parser.add_argument("file", metavar="FILE", help="a topology (.toml, .hocon) or a .conf file")
     parser.add_argument("--server", metavar="NAME", help="run only this one, in this process")
     parser.add_argument(
-        "--log-dir", metavar="DIR", type=Path, help="log files of the servers, in a terminal"
+        "--log-dir", metavar="DIR", type=Path, help="write a log file for each server there"
     )
-    # For the supervisor: the channel on which one server reports.
+    # For the supervisor: the channel on which one server reports, and where its log goes.
     parser.add_argument("--status-fd", metavar="N", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--stderr-file", metavar="PATH", type=Path, help=argparse.SUPPRESS)
     parser.set_defaults(run=run)
     return parser
 
@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run what the arguments say until it is stopped, and return the exit status."""
     choice: PluginChoice = arguments.choice
     if arguments.server is not None:
-        return _run_one(arguments.file, choice, arguments.server, arguments.status_fd)
+        return _run_one(arguments, choice)
     topology, _ = load_topology(arguments.file, choice)
     from framework.supervise import ServerCommand, run_servers  # noqa: PLC0415
 
@@ -51,7 +51,8 @@ def run(arguments: argparse.Namespace) -> int:
             for plan in topology.servers
         ],
         title=topology.name,
-        log_folder=arguments.log_dir or default_log_folder(topology.name),
+        file=arguments.file,
+        log_folder=arguments.log_dir,
         stdout=sys.stdout,
         stderr=sys.stderr,
     )
@@ -66,29 +67,14 @@ def server_command(file: str, server: str, choice: PluginChoice) -> tuple[str, .
     return (sys.executable, *flags, *words)
 
 
-def default_log_folder(topology: str) -> Path:
-    """Return where the logs of a topology go: below the user's folder for such things.
-
-    Source: XDG Base Directory Specification, `XDG_STATE_HOME`.
-    """
-    state = os.environ.get("XDG_STATE_HOME", "")
-    folder = Path(state) if Path(state).is_absolute() else _home() / ".local" / "state"
-    return folder / "framework" / topology.replace("/", "_")
-
-
-def _home() -> Path:
-    try:
-        return Path.home()
-    except RuntimeError:  # a user without a name, as some containers have
-        return Path(tempfile.gettempdir())
-
-
-def _run_one(file: str, choice: PluginChoice, name: str, status_fd: int | None) -> int:
+def _run_one(arguments: argparse.Namespace, choice: PluginChoice) -> int:
     gc.disable()  # until the server is up: what a start makes stays
-    if status_fd is not None:
+    name_process()
+    file, name = arguments.file, arguments.server
+    if arguments.status_fd is not None:
         from framework.supervise import stop_with_supervisor  # noqa: PLC0415
 
-        stop_with_supervisor(status_fd)
+        stop_with_supervisor(arguments.status_fd)
 
     def read() -> tuple[ServerConfig, PluginRegistry]:
         topology, registry = load_topology(file, choice)
@@ -101,4 +87,10 @@ def _run_one(file: str, choice: PluginChoice, name: str, status_fd: int | None) 
     from framework.server import run_server  # noqa: PLC0415 -- builds on compiled code
 
     config, registry = read()
-    return run_server(config, registry, status_fd, read_again=lambda: read()[0])
+    return run_server(
+        config,
+        registry,
+        arguments.status_fd,
+        stderr_file=arguments.stderr_file,
+        read_again=lambda: read()[0],
+    )

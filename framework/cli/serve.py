@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from framework.cli.errors import EXIT_OK, CommandError, complain
 from framework.cli.plugin_choice import PluginChoice
+from framework.cli.process_name import name_process
 from framework.cli.topologies import check_topology
 from framework.cli.version import print_server_version
 from framework.topology import (
@@ -65,6 +66,7 @@ def _run(line: CommandLine, schema: Schema, registry: PluginRegistry, program: s
     if line.test:
         complain(program, f"configuration file {line.config} is valid ({config.digest})")
         return EXIT_OK
+    name_process()
     from framework.server import run_server  # noqa: PLC0415 -- builds on compiled code
 
     return run_server(config, registry, read_again=read if line.config else None)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from framework.cli.errors import CommandError
+from framework.cli.process_name import PROCESS_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,8 +25,6 @@ SIGNALS = {
     "reopen": signal.SIGUSR1,
     "reload": signal.SIGHUP,
 }
-
-PROCESS_NAME = "nats-server"
 
 PID_FILE_BYTES_MAX = 32
 """A pid file holds one number; anything longer is not one."""
@@ -54,7 +53,7 @@ def send_signal(
     if command not in SIGNALS:
         raise CommandError(f'unknown signal "{command}"', f"one of {', '.join(SIGNALS)}")
     problems = []
-    for pid in _targets(pids[0] if pids else "", find_pids or _running_servers):
+    for pid in _targets(pids[0] if pids else "", find_pids or running_servers):
         try:
             kill(pid, SIGNALS[command])
         except OSError as error:
@@ -75,8 +74,8 @@ def _targets(pid_words: str, find_pids: Callable[[], Sequence[int]]) -> Sequence
         return [int(digits)]
     pids = find_pids()
     if len(pids) > 1 and not is_glob:
-        listed = ", ".join(str(pid) for pid in pids)
-        raise CommandError(f"multiple {PROCESS_NAME} processes running: {listed}")
+        listed = "\n".join(str(pid) for pid in pids)
+        raise CommandError(f"multiple {PROCESS_NAME} processes running:\n{listed}")
     matching = [pid for pid in pids if str(pid).startswith(digits)]
     if not matching:
         raise CommandError(
@@ -93,7 +92,12 @@ def _from_pid_file(pid_words: str) -> str:
         return pid_words
 
 
-def _running_servers() -> list[int]:
+def running_servers() -> list[int]:
+    """Return the processes that are called `nats-server`, this one left out.
+
+    Raises:
+        CommandError: There is no `pgrep`.
+    """
     try:
         answer = subprocess.run(  # noqa: S603 -- no word of it comes from outside
             ("/usr/bin/env", "pgrep", "-x", PROCESS_NAME),

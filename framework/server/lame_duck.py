@@ -72,7 +72,6 @@ class LameDuck:
         grace_period_s: float,
     ) -> None:
         assert 0 <= grace_period_s < duration_s
-        self.is_on = False
         self._plane = plane
         self._clients = clients
         self._tell = tell
@@ -83,8 +82,6 @@ class LameDuck:
 
     async def run(self) -> None:
         """Begin, and return when no client is left that was there at the beginning."""
-        assert not self.is_on
-        self.is_on = True
         self._log.info("Entering lame duck mode, stop accepting new clients")
         self._plane.unlisten(LinkKind.CLIENT)
         await self._tell()

@@ -19,6 +19,12 @@ STATUS_INTERVAL_S: Final = 1.0
 STATUS_LINE_BYTES_MAX: Final = 32 * 1_024
 """Of a status line with what plugins say in it; the supervisor takes no longer ones."""
 
+RELOAD_ERROR_CHARACTERS_MAX: Final = 2_000
+"""Of a reload's error in a status line; the log has it whole."""
+
+RELOAD_OPTIONS_MAX: Final = 32
+"""Changed options that a status line names; the log names all."""
+
 STOP_DEADLINE_S: Final = 5.0
 """For each step of a stop; what is left after it is named in the log, and left."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from msgspec import Struct
 from typing_extensions import override
 
 from framework.errors import FrameworkError
@@ -24,6 +25,21 @@ _UNSHOWN: Final = frozenset({"accounts", "metadata", "tags"})
 """Those whose new value its log leaves out. Source: nats-server `reload.go`."""
 
 _NS_PER_S: Final = 1_000_000_000
+
+
+class ReloadOutcome(Struct, frozen=True):
+    """How the last reload of a server ended."""
+
+    count: int = 0
+    """Reloads so far, refused ones included."""
+    error: str = ""
+    """Why it was refused; empty: it was not."""
+    options: tuple[str, ...] = ()
+    """Dotted paths of what has changed."""
+
+    def next(self, error: str, changes: Sequence[Change]) -> ReloadOutcome:
+        """Return the outcome of the reload that follows this one."""
+        return ReloadOutcome(self.count + 1, error, tuple(change.path for change in changes))
 
 
 class ReloadImpossible(FrameworkError):  # noqa: N818 - says what happened

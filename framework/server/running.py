@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import signal
 import sys
 from typing import TYPE_CHECKING, Final
@@ -13,10 +14,12 @@ from framework.server.logging.logs import Logs
 from framework.server.server import Server
 from framework.server.settings import log_settings_from_config
 from framework.server.status import StatusWriter
+from framework.signals import release_signals
 from framework.spec import StopReason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
+    from pathlib import Path
 
     from framework.plugins import PluginRegistry
     from framework.topology import ServerConfig
@@ -30,17 +33,20 @@ def run_server(
     plugins: PluginRegistry,
     status_fd: int | None = None,
     *,
+    stderr_file: Path | None = None,
     read_again: Callable[[], ServerConfig] | None = None,
 ) -> int:
     """Run one server until it is told to stop, and return the exit code of the process.
 
     TERM, INT and QUIT stop it, USR1 reopens the log, USR2 begins lame duck mode, and HUP reloads.
+    What comes before the start is over is done after it.
     As with nats-server, TERM does not cut lame duck mode short, unless there is a `status_fd`.
 
     Args:
         config: What it is told.
         plugins: What it is made of besides the core.
         status_fd: Where one line of JSON a second goes; None: nowhere.
+        stderr_file: What standard error leads to, to be opened anew at USR1; None: no file.
         read_again: Reads the configuration anew, for a reload; None: it can't be.
     """
     try:
@@ -50,7 +56,15 @@ def run_server(
         return EXIT_FAILED
     logs.carry_global_loggers()
     try:
-        return asyncio.run(_Run(config, plugins, logs, status_fd, read_again).run())
+        run = _Run(
+            config,
+            plugins,
+            logs,
+            status_fd=status_fd,
+            stderr_file=stderr_file,
+            read_again=read_again,
+        )
+        return asyncio.run(run.run())
     finally:
         logs.close()
 
@@ -63,15 +77,18 @@ class _Run:
         config: ServerConfig,
         plugins: PluginRegistry,
         logs: Logs,
+        *,
         status_fd: int | None,
+        stderr_file: Path | None,
         read_again: Callable[[], ServerConfig] | None,
     ) -> None:
         self._logs = logs
         self._log = logs.log
         self._status_fd = status_fd
+        self._stderr_file = stderr_file
         self._read_again = read_again
         self._tasks: set[asyncio.Task[object]] = set()
-        self._is_starting = True
+        self._started = asyncio.Event()
         self._config, self._plugins = config, plugins
         self._server: Server | None = None
 
@@ -88,6 +105,7 @@ class _Run:
         except (FrameworkError, OSError) as error:
             self._log.critical("{error}", error=str(error))
             return EXIT_FAILED
+        self._started.set()
         gc.enable()
         gc.freeze()  # what the start has made stays: nothing of it is looked at again
         if status:
@@ -115,6 +133,7 @@ class _Run:
         }
         for number, action in actions.items():
             loop.add_signal_handler(number, self._handle, number, action)
+        release_signals()
 
     def _handle(self, number: signal.Signals, action: Callable[[], None]) -> None:
         text = (signal.strsignal(number) or number.name).lower()
@@ -130,22 +149,35 @@ class _Run:
 
     def _reopen_log(self) -> None:
         try:
-            is_file = self._logs.reopen()
+            is_file = self._logs.reopen() or self._reopen_stderr()
         except OSError as error:
             self._log.error("Log file can't be reopened", error=str(error))
         else:
             outcome = "re-opened" if is_file else "re-open ignored, not a file logger"
             self._log.info("File log {detail}", detail=outcome)
 
+    def _reopen_stderr(self) -> bool:
+        if self._stderr_file is None:
+            return False
+        with self._stderr_file.open("ab") as file:
+            for standard_fd in (1, 2):
+                os.dup2(file.fileno(), standard_fd)
+        return True
+
     def _begin_lame_duck(self) -> None:
         if self._server:
-            self._spawn(self._server.enter_lame_duck())
+            self._spawn(self._leave(self._server))
+
+    async def _leave(self, server: Server) -> None:
+        await self._started.wait()
+        await server.enter_lame_duck()
 
     def _reload(self) -> None:
         if self._server:
             self._spawn(self._reload_files(self._server))
 
     async def _reload_files(self, server: Server) -> None:
+        await self._started.wait()
         try:
             await server.reload_files()
         except (FrameworkError, OSError) as error:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from framework.dataplane import Plane
+from framework.errors import FrameworkError
 from framework.server.assembly import Assembly
 from framework.server.clients.client_info import ServerIdentity
 from framework.server.lame_duck import LameDuck
 from framework.server.limits import STOP_DEADLINE_S
-from framework.server.reload import ReloadImpossible, log_changes, refuse_if_any
+from framework.server.reload import ReloadImpossible, ReloadOutcome, log_changes, refuse_if_any
 from framework.server.settings import settings_from_config
 from framework.server.stopping import StopSteps
 from framework.spec import LinkKind, StopReason
@@ -54,6 +55,9 @@ class Server:
     ) -> None:
         self.settings = settings_from_config(config)
         self.is_ready = False
+        self.last_reload = ReloadOutcome()
+        self.changed = asyncio.Event()
+        """Set when whoever watches should look again: a reload has ended, lame duck mode begun."""
         self.read_again: Callable[[], ServerConfig] | None = None
         """Reads the configuration anew, for a reload; None: it can't be."""
         server_id = plugins.server_key(config) or server_id_from_random(os.urandom(32))
@@ -73,7 +77,7 @@ class Server:
     @property
     def is_lame_duck(self) -> bool:
         """Whether it accepts no more clients."""
-        return self._lame_duck is not None and self._lame_duck.is_on
+        return self._lame_duck is not None
 
     @property
     def totals(self) -> Totals:
@@ -166,6 +170,7 @@ class Server:
         )
         assembly.is_well = False
         self._leaving = asyncio.create_task(self._lame_duck.run())
+        self.changed.set()
         await asyncio.wait([self._leaving])
         await self.stop()
 
@@ -177,6 +182,19 @@ class Server:
             FrameworkError: The file has mistakes, or something in it needs a restart.
             OSError: A file can't be read, or the new log file can't be opened.
         """
+        error = ""
+        changes: Sequence[Change] = ()
+        try:
+            changes = await self._reload_files()
+        except (FrameworkError, OSError) as problem:
+            error = str(problem)
+            raise
+        finally:
+            self.last_reload = self.last_reload.next(error, changes)
+            self.changed.set()
+        return changes
+
+    async def _reload_files(self) -> Sequence[Change]:
         if self.read_again is None:
             raise ReloadImpossible(
                 "can only reload config when a file is provided using -c or --config"

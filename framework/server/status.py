@@ -8,7 +8,12 @@ import json
 import os
 from typing import TYPE_CHECKING
 
-from framework.server.limits import STATUS_INTERVAL_S, STATUS_LINE_BYTES_MAX
+from framework.server.limits import (
+    RELOAD_ERROR_CHARACTERS_MAX,
+    RELOAD_OPTIONS_MAX,
+    STATUS_INTERVAL_S,
+    STATUS_LINE_BYTES_MAX,
+)
 from framework.server.listening import joined_address
 from framework.spec import LinkKind
 
@@ -29,24 +34,26 @@ class StatusWriter:
     def __init__(self, descriptor: int, server: Server) -> None:
         self._descriptor = descriptor
         self._server = server
-        self._timer: asyncio.TimerHandle | None = None
         self._telling: asyncio.Task[None] | None = None
         os.set_blocking(descriptor, False)
 
     def start(self) -> None:
-        """Write one line now and one each second."""
-        loop = asyncio.get_running_loop()
-        if self._telling is None or self._telling.done():
-            self._telling = loop.create_task(self._tell())
-        self._timer = loop.call_later(STATUS_INTERVAL_S, self.start)
+        """Write one line now, one each second, and one whenever the server has changed."""
+        self._telling = asyncio.get_running_loop().create_task(self._tell_on())
 
     def stop(self) -> None:
         """Write a last line."""
-        if self._timer:
-            self._timer.cancel()
         if self._telling:
             self._telling.cancel()
         self._write(status_line(self._server))
+
+    async def _tell_on(self) -> None:
+        while True:
+            self._server.changed.clear()
+            await self._tell()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(STATUS_INTERVAL_S):
+                    await self._server.changed.wait()
 
     async def _tell(self) -> None:
         fields = await self._server.status_fields()
@@ -73,7 +80,16 @@ def status_line(server: Server, fields: Mapping[str, object] | None = None) -> b
         "client": _joined(server.address(LinkKind.CLIENT)),
         "cluster": _joined(server.address(LinkKind.ROUTE)),
         "http": _joined(server.http_address),
+        "lame_duck": server.is_lame_duck,
     }
+    reload = server.last_reload
+    if reload.count:
+        document["reload"] = {
+            "count": reload.count,
+            "error": reload.error[:RELOAD_ERROR_CHARACTERS_MAX],
+            "options": reload.options[:RELOAD_OPTIONS_MAX],
+            "options_left_out": max(0, len(reload.options) - RELOAD_OPTIONS_MAX),
+        }
     totals = server.totals if server.is_ready else None
     if totals:
         document |= {

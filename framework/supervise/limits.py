@@ -23,4 +23,16 @@ PEERS_MAX = 64
 SILENT_AFTER_S = 5.0
 """Without a status line for this long a server is shown as silent; it writes one each second."""
 
+REQUEST_DEADLINE_S = 40.0
+"""From a request to a server to what came of it; longer than a start or a stop may take."""
+
+CONTROL_LINE_BYTES_MAX = 16 * 1_024
+"""One request or answer on the control socket; the longest is the refusal of a reload."""
+
+CONTROL_CONNECTIONS_MAX = 16
+"""Commands that wait for answers at a time."""
+
+CONTROL_REQUEST_DEADLINE_S = 5.0
+"""From a connection to its request."""
+
 assert STATUS_LINE_BYTES_MAX < STATUS_UNREAD_BYTES_MAX

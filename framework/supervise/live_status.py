@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 from rich.console import Console, Group
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _STYLES = {
     Phase.READY: "green",
     Phase.STARTING: "yellow",
+    Phase.DRAINING: "yellow",
     Phase.WAITING: "yellow",
     Phase.FAILED: "bold red",
 }
@@ -67,7 +69,8 @@ class LiveStatus:
 
     def close(self) -> None:
         """Leave the last table standing, with the cursor below it."""
-        self._live.stop()
+        with suppress(OSError):  # a terminal that was closed shows nothing any more
+            self._live.stop()
 
     def _screen(self, rows: Sequence[ServerRow], now_ns: int) -> Group:
         is_going = not all(row.phase in {Phase.STOPPING, *_FINAL} for row in rows)
@@ -83,6 +86,7 @@ class LiveStatus:
             _table(rows, now_ns, is_wide=is_wide),
             *_routes(rows),
             *(_problem(row) for row in rows if row.problem),
+            *(_refusal(row) for row in rows if row.report.reload and row.report.reload.error),
             Text(f"logs in {self._log_folder}", style="dim", overflow="fold"),
         ]
         if not all(row.phase.is_final for row in rows):
@@ -150,6 +154,11 @@ def _routes(rows: Sequence[ServerRow]) -> list[Table]:
             lack,
         )
     return [table]
+
+
+def _refusal(row: ServerRow) -> Text:
+    text = row.report.reload.text if row.report.reload else ""
+    return Text(f"{row.name}: {text}", style="yellow", overflow="fold")
 
 
 def _problem(row: ServerRow) -> Text:

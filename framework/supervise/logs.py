@@ -8,12 +8,9 @@ from typing import IO, TYPE_CHECKING, Protocol
 
 from typing_extensions import override
 
-from framework.supervise.limits import (
-    LOG_LINE_BYTES_MAX,
-    LOG_TAIL_BYTES_MAX,
-    PROBLEM_CHARACTERS_MAX,
-)
+from framework.supervise.limits import LOG_LINE_BYTES_MAX, LOG_TAIL_BYTES_MAX
 from framework.supervise.report import LineSplitter
+from framework.supervise.shown import last_line, shown
 
 if TYPE_CHECKING:
     import asyncio
@@ -25,6 +22,8 @@ class ServerLog(Protocol):
 
     fd: int
     """For the child to write to; closed here by `handed_over`."""
+    words: tuple[str, ...]
+    """What the command line of the child says of it."""
 
     def handed_over(self) -> None:
         """Take note that the child holds its own copy of `fd`, or that there will be no child."""
@@ -72,6 +71,7 @@ class LogFolder:
 class _FileLog(ServerLog):
     def __init__(self, path: Path) -> None:
         self._path = path
+        self.words = ("--stderr-file", str(path.absolute()))
         self.fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
         self._begin = os.fstat(self.fd).st_size
 
@@ -116,6 +116,7 @@ class _PipeLog(ServerLog):
         self._prefix = prefix
         self._lines = LineSplitter(LOG_LINE_BYTES_MAX)
         self._last = ""
+        self.words = ()
         self._read_fd, self.fd = os.pipe()
         os.set_blocking(self._read_fd, False)
         loop.add_reader(self._read_fd, self._read)
@@ -152,22 +153,3 @@ class _PipeLog(ServerLog):
             with suppress(OSError):  # whoever read the logs is gone; the servers need not be
                 self._stream.write("".join(f"{self._prefix}{text}\n" for text in texts))
                 self._stream.flush()
-
-
-def last_line(data: bytes) -> str:
-    """Return the last line of `data` that says something, fit to be shown."""
-    lines = data.decode(errors="backslashreplace").splitlines()
-    return next((shown(line) for line in reversed(lines) if line.strip()), "")
-
-
-def shown(text: str) -> str:
-    """Return `text` without what would upset a terminal, cut to a reasonable length."""
-    clean = printable(text).strip()
-    if len(clean) <= PROBLEM_CHARACTERS_MAX:
-        return clean
-    return clean[: PROBLEM_CHARACTERS_MAX - 1] + "…"
-
-
-def printable(text: str) -> str:
-    """Return `text` without what would upset a terminal."""
-    return "".join(character if character.isprintable() else " " for character in text)

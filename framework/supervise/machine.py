@@ -1,13 +1,18 @@
-"""When a server process is launched, told to stop, killed, launched again or given up.
+"""When a server process is launched, drained, told to stop, killed, launched again or given up.
 
 Holds no process and no clock: it is told what happened and when, and answers with effects.
 
     STARTING ──ready──▶ READY ──exit──▶ WAITING ──back-off──▶ STARTING
         │                 │                │
-        │ exit            │ stop           │ stop
+        │ exit            │ drain          │ stop
         ▼                 ▼                ▼
-    WAITING, FAILED    STOPPING ──exit──▶ STOPPED
+    WAITING, FAILED    DRAINING ─exit──▶ STOPPED
+                          │                ▲
+                          │ stop           │
+                          ▼                │
+                       STOPPING ──exit─────┘
 
+A server that drains stays down when it ends, whoever told it to drain: its clients were sent away.
 """
 
 from __future__ import annotations
@@ -26,6 +31,8 @@ class Phase(Enum):
 
     STARTING = "starting"
     READY = "ready"
+    DRAINING = "draining"
+    """In lame duck mode; its clients go elsewhere, then it ends by itself."""
     WAITING = "waiting"
     STOPPING = "stopping"
     STOPPED = "stopped"
@@ -39,7 +46,7 @@ class Phase(Enum):
     @property
     def has_process(self) -> bool:
         """Whether a process belongs to this phase."""
-        return self in {Phase.STARTING, Phase.READY, Phase.STOPPING}
+        return self in {Phase.STARTING, Phase.READY, Phase.DRAINING, Phase.STOPPING}
 
 
 class RestartPolicy(Struct, frozen=True, kw_only=True):
@@ -76,6 +83,10 @@ class Launch(Struct, frozen=True):
     """Start a process."""
 
 
+class Drain(Struct, frozen=True):
+    """Let the clients of the process go elsewhere, then let it end: SIGUSR2."""
+
+
 class Terminate(Struct, frozen=True):
     """Ask the process to stop: SIGTERM."""
 
@@ -91,7 +102,7 @@ class Arm(Struct, frozen=True):
     timer: int
 
 
-Effect: TypeAlias = Launch | Terminate | Kill | Arm
+Effect: TypeAlias = Launch | Drain | Terminate | Kill | Arm
 
 
 class ServerMachine:
@@ -124,8 +135,10 @@ class ServerMachine:
         return self._was_ever_ready
 
     def start(self) -> list[Effect]:
-        """Begin; call once."""
-        assert self.launches == 0
+        """Launch it, for the first time or after it has stopped or failed; else do nothing."""
+        if not self.phase.is_final:
+            return []
+        self.failures = 0
         return self._launch()
 
     def receive_ready(self, now_ns: int) -> list[Effect]:
@@ -137,6 +150,12 @@ class ServerMachine:
         self._was_ever_ready = True
         return []
 
+    def receive_lame_duck(self) -> list[Effect]:
+        """Take note that the server is in lame duck mode, whoever told it; harmless twice."""
+        if self.phase in {Phase.STARTING, Phase.READY}:
+            self._enter(Phase.DRAINING)
+        return []
+
     def receive_exit(self, status: int, now_ns: int) -> list[Effect]:
         """Take note that the process is gone.
 
@@ -145,7 +164,7 @@ class ServerMachine:
             now_ns: Monotonic time.
         """
         assert self.phase.has_process
-        if self.phase is Phase.STOPPING:
+        if self.phase in {Phase.STOPPING, Phase.DRAINING}:
             self._enter(Phase.STOPPED)
             return []
         if self._ready_ns is not None and now_ns - self._ready_ns >= self._policy.healthy_s * 1e9:
@@ -170,10 +189,17 @@ class ServerMachine:
             case _:
                 return []
 
+    def drain(self) -> list[Effect]:
+        """Let its clients go elsewhere and let it end; one without clients is stopped."""
+        if self.phase is not Phase.READY:
+            return [] if self.phase is Phase.DRAINING else self.stop()
+        self._enter(Phase.DRAINING)
+        return [Drain()]
+
     def stop(self) -> list[Effect]:
         """End it kindly, and not so kindly after the deadline; does nothing twice."""
         match self.phase:
-            case Phase.STARTING | Phase.READY:
+            case Phase.STARTING | Phase.READY | Phase.DRAINING:
                 self._enter(Phase.STOPPING)
                 return [Terminate(), Arm(self._policy.stop_deadline_s, self._timer)]
             case Phase.WAITING:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct
 from typing_extensions import override
 
+from framework.signals import HELD_SIGNALS
 from framework.supervise.limits import STATUS_UNREAD_BYTES_MAX
 from framework.supervise.report import LineSplitter
 
@@ -25,7 +26,8 @@ class ServerCommand(Struct, frozen=True):
     """How to launch one server.
 
     Its process gets `--status-fd N` as last arguments: its end of a channel, on which it writes
-    one status line a second, and whose end tells it that the supervisor is gone.
+    one status line a second, and whose end tells it that the supervisor is gone. Before them stands
+    `--stderr-file PATH` when its log is a file, which it opens anew at SIGUSR1.
     """
 
     name: str
@@ -50,12 +52,8 @@ class Process(Protocol):
 
     pid: int
 
-    def terminate(self) -> None:
-        """Send SIGTERM; does nothing once the process is gone."""
-        ...
-
-    def kill(self) -> None:
-        """Send SIGKILL; does nothing once the process is gone."""
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send a signal; does nothing once the process is gone."""
         ...
 
 
@@ -86,9 +84,11 @@ class ProcessLauncher:
         """Start `command`; see `Launcher`."""
         log = self._logs.open(command.name)
         ours, theirs = socket.socketpair()
+        # What is sent before the server listens to signals waits for it instead of ending it.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, HELD_SIGNALS)
         try:
             popen = subprocess.Popen(  # noqa: S603 -- the command is our own
-                (*command.arguments, "--status-fd", str(theirs.fileno())),
+                (*command.arguments, *log.words, "--status-fd", str(theirs.fileno())),
                 stdin=subprocess.DEVNULL,
                 stdout=log.fd,
                 stderr=log.fd,
@@ -101,6 +101,7 @@ class ProcessLauncher:
             log.finish()
             raise
         finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
             theirs.close()
         log.handed_over()
         return _Child(popen, ours, log, listener, self._loop)
@@ -128,12 +129,8 @@ class _Child(Process):
         threading.Thread(target=self._wait, name=f"wait-{self.pid}", daemon=True).start()
 
     @override
-    def terminate(self) -> None:
-        self._popen.terminate()
-
-    @override
-    def kill(self) -> None:
-        self._popen.kill()
+    def send_signal(self, number: signal.Signals) -> None:
+        self._popen.send_signal(number)
 
     def _wait(self) -> None:
         status = self._popen.wait()

@@ -10,8 +10,31 @@ from msgspec.structs import replace
 
 from framework.supervise.limits import STATUS_LINE_BYTES_MAX
 from framework.supervise.mesh import MeshReport, mesh_from_document
+from framework.supervise.shown import printable
 
 _DECODER: Final = Decoder(dict[str, Any])
+
+
+class ReloadReport(Struct, frozen=True, kw_only=True):
+    """How the last reload of a server ended."""
+
+    count: int
+    """Reloads of this process so far, refused ones included."""
+    error: str = ""
+    """Why it was refused; empty: it was not."""
+    options: tuple[str, ...] = ()
+    """Dotted paths of what has changed; only the first few."""
+    options_left_out: int = 0
+
+    @property
+    def text(self) -> str:
+        """What the server did, in words."""
+        if self.error:
+            return f"refused the reload: {printable(self.error)}"
+        if not self.options:
+            return "reloaded, nothing has changed"
+        more = [f"{self.options_left_out} more"] if self.options_left_out else []
+        return f"reloaded: {', '.join([*map(printable, self.options), *more])}"
 
 
 class StatusReport(Struct, frozen=True, kw_only=True):
@@ -30,6 +53,9 @@ class StatusReport(Struct, frozen=True, kw_only=True):
     in_bytes: int = 0
     out_bytes: int = 0
     slow_consumers: int = 0
+    lame_duck: bool = False
+    reload: ReloadReport | None = None
+    """None before the first."""
     mesh: MeshReport | None = None
     """How its routes stand; None when it has none to speak of."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from typing_extensions import override
 
-from framework.supervise.logs import printable
+from framework.supervise.shown import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

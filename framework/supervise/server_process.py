@@ -11,11 +11,22 @@ from msgspec.structs import replace
 from typing_extensions import override
 
 from framework.actors import Component
-from framework.supervise.logs import shown
-from framework.supervise.machine import Arm, Effect, Kill, Launch, Phase, ServerMachine, Terminate
+from framework.supervise.limits import REQUEST_DEADLINE_S
+from framework.supervise.machine import (
+    Arm,
+    Drain,
+    Effect,
+    Kill,
+    Launch,
+    Phase,
+    ServerMachine,
+    Terminate,
+)
 from framework.supervise.process import exit_text
 from framework.supervise.report import report_from_line
+from framework.supervise.request import Answer, Asked, Verb
 from framework.supervise.row import Meter, ServerRow
+from framework.supervise.shown import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -48,6 +59,13 @@ class ServerProcess(Component):
     class Kill(Struct, frozen=True):
         """End the process at once."""
 
+    class Request(Struct, frozen=True):
+        """Do what `verb` says, and answer once, at the latest after `REQUEST_DEADLINE_S`."""
+
+        verb: Verb
+        answer: Callable[[Answer], None]
+        """Must not block."""
+
     class LinesReceived(Struct, frozen=True):
         """The process wrote status lines."""
 
@@ -61,6 +79,9 @@ class ServerProcess(Component):
 
     class _TimerElapsed(Struct, frozen=True):
         timer: int
+
+    class _RequestExpired(Struct, frozen=True):
+        number: int
 
     def __init__(
         self,
@@ -78,6 +99,8 @@ class ServerProcess(Component):
         self._process: Process | None = None
         self._meter = Meter()
         self._row = ServerRow(name=command.name, phase=self._machine.phase)
+        self._requests: dict[int, tuple[Asked, Callable[[Answer], None]]] = {}
+        self._requests_so_far = 0
 
     @override
     def on_start(self) -> None:
@@ -86,7 +109,7 @@ class ServerProcess(Component):
     @override
     def on_stop(self) -> None:
         # Reached with a process only when the supervisor fails.
-        self._signal(kill=True)
+        self._signal(signal.SIGKILL)
 
     @override
     def on_failure(
@@ -95,7 +118,7 @@ class ServerProcess(Component):
         exception_value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._signal(kill=True)
+        self._signal(signal.SIGKILL)
 
     @override
     def on_receive(self, message: object) -> None:
@@ -106,6 +129,10 @@ class ServerProcess(Component):
                 self._take_exit(status, last_line)
             case ServerProcess._TimerElapsed(timer):
                 self._perform(self._machine.receive_timer(timer))
+            case ServerProcess.Request(verb, answer):
+                self._take_request(verb, answer)
+            case ServerProcess._RequestExpired(number):
+                self._expire(number)
             case ServerProcess.Stop():
                 self._perform(self._machine.stop())
             case ServerProcess.Kill():
@@ -135,6 +162,7 @@ class ServerProcess(Component):
         self._meter.receive_report(report, now_ns)
         self._row = replace(self._row, report=report, heard_ns=now_ns)
         effects = self._machine.receive_ready(now_ns) if report.ready else []
+        effects += self._machine.receive_lame_duck() if report.lame_duck else []
         if self._machine.phase is Phase.READY and self._row.ready_since_ns is None:
             self._row = replace(self._row, ready_since_ns=now_ns)
         self._perform(effects)
@@ -148,15 +176,53 @@ class ServerProcess(Component):
             self._row = replace(self._row, problem=_problem(status, last_line))
         self._perform(effects)
 
+    def _take_request(self, verb: Verb, answer: Callable[[Answer], None]) -> None:
+        self._requests_so_far += 1
+        number = self._requests_so_far
+        self._requests[number] = (Asked.of(verb, self._row), answer)
+        self.tell_later(REQUEST_DEADLINE_S, ServerProcess._RequestExpired(number))
+        match verb:
+            case Verb.RELOAD:
+                self._signal_running(signal.SIGHUP)
+            case Verb.REOPEN:
+                self._signal_running(signal.SIGUSR1)
+        self._perform(self._effects_of(verb))
+
+    def _effects_of(self, verb: Verb) -> list[Effect]:
+        match verb:
+            case Verb.DRAIN:
+                return self._machine.drain()
+            case Verb.STOP:
+                return self._machine.stop()
+            case Verb.START:
+                return self._machine.start()
+            case _:
+                return []
+
+    def _answer_requests(self) -> None:
+        for number, (asked, answer) in list(self._requests.items()):
+            found = asked.answer(self._row)
+            if found is not None:
+                del self._requests[number]
+                answer(found)
+
+    def _expire(self, number: int) -> None:
+        if number in self._requests:
+            _, answer = self._requests.pop(number)
+            text = f"did not answer within {REQUEST_DEADLINE_S:g} s"
+            answer(Answer(self._row.name, ok=False, text=text))
+
     def _perform(self, effects: list[Effect]) -> None:
         for effect in effects:
             match effect:
                 case Launch():
                     self._launch()
+                case Drain():
+                    self._signal(signal.SIGUSR2)
                 case Terminate():
-                    self._signal(kill=False)
+                    self._signal(signal.SIGTERM)
                 case Kill():
-                    self._signal(kill=True)
+                    self._signal(signal.SIGKILL)
                 case Arm(delay_s, timer):
                     self.tell_later(delay_s, ServerProcess._TimerElapsed(timer))
         self._tell_row()
@@ -169,13 +235,15 @@ class ServerProcess(Component):
         else:
             self._row = replace(self._row, pid=self._process.pid)
 
-    def _signal(self, *, kill: bool) -> None:
-        if self._process is None:  # its end, or that it could not be launched, is in the mailbox
-            return
-        if kill:
-            self._process.kill()
-        else:
-            self._process.terminate()
+    def _signal(self, number: signal.Signals) -> None:
+        # Without a process its end, or that it could not be launched, is in the mailbox.
+        if self._process is not None:
+            self._process.send_signal(number)
+
+    def _signal_running(self, number: signal.Signals) -> None:
+        """Signal a process that is not about to end."""
+        if self._machine.phase in {Phase.STARTING, Phase.READY, Phase.DRAINING}:
+            self._signal(number)
 
     def _tell_row(self) -> None:
         machine, meter = self._machine, self._meter
@@ -189,6 +257,7 @@ class ServerProcess(Component):
             out_msgs_per_s=meter.out_msgs_per_s,
         )
         self._changed(self._row)
+        self._answer_requests()
 
 
 def _problem(status: int, last_line: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import datetime
 from typing import IO, TYPE_CHECKING, Protocol
 
 from framework.supervise.machine import Phase
@@ -10,7 +11,7 @@ from framework.supervise.routes import RoutesLine, routes_lines
 from framework.supervise.row import ServerRow, Totals, totals
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 SUMMARY_INTERVAL_S = 60.0
 """At most so often a summary, and only when it would say something new."""
@@ -40,10 +41,12 @@ class PlainStatus:
 
     Args:
         stream: Where the lines go.
+        wall_clock: Says what time it is; each line begins with it.
     """
 
-    def __init__(self, stream: IO[str]) -> None:
+    def __init__(self, stream: IO[str], wall_clock: Callable[[], datetime] = datetime.now) -> None:
         self._stream = stream
+        self._wall_clock = wall_clock
         self._before: dict[str, ServerRow] = {}
         self._summary_text = ""
         self._summary_routes = 0
@@ -57,7 +60,8 @@ class PlainStatus:
         self._before = {row.name: row for row in rows}
         lines += self._summary(rows, now_ns, at_once=bool(lines))
         if lines:
-            self._write("".join(f"{line}\n" for line in lines))
+            time = self._wall_clock().strftime("%Y/%m/%d %H:%M:%S")
+            self._write("".join(f"{time} {line}\n" for line in lines))
 
     def close(self) -> None:
         """Do nothing: each line was written when it was due."""
@@ -84,6 +88,9 @@ class PlainStatus:
             lines.append(f"{row.name} silent pid {row.pid}: it runs, but no longer reports")
         if was_silent and not row.is_silent(now_ns) and row.phase is Phase.READY:
             lines.append(f"{row.name} reports again")
+        reload = row.report.reload
+        if before and reload and reload != before.report.reload:
+            lines.append(f"{row.name} {reload.text}")
         routes = self._routes.setdefault(row.name, _Routes())
         return lines + [f"{row.name} {line}" for line in routes.changes(row)]
 
@@ -139,7 +146,7 @@ def headline(row: ServerRow) -> str:
     match row.phase:
         case Phase.READY:
             return f"ready {addresses(row)} pid {row.pid}"
-        case Phase.STARTING | Phase.STOPPING:
+        case Phase.STARTING | Phase.DRAINING | Phase.STOPPING:
             return f"{row.phase.value} pid {row.pid}"
         case Phase.WAITING:
             return f"down, next launch in {row.wait_s:g} s: {row.problem}"

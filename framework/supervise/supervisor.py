@@ -10,6 +10,7 @@ from typing_extensions import override
 
 from framework.actors import Component
 from framework.supervise.machine import Phase
+from framework.supervise.request import Answer, Verb
 from framework.supervise.server_process import ServerProcess
 
 if TYPE_CHECKING:
@@ -52,6 +53,17 @@ class Supervisor(Component):
     class Interrupt(Struct, frozen=True):
         """Stop all servers; the second time, kill them."""
 
+    class Request(Struct, frozen=True):
+        """Do something with one server or with all; each answers once."""
+
+        verb: Verb
+        answer: Callable[[Answer], None]
+        """Must not block."""
+        server: str | None = None
+        """None: all."""
+        done: Callable[[], None] = lambda: None
+        """Called after the last answer; must not block."""
+
     class _TickElapsed(Struct, frozen=True):
         """Time to show the figures again."""
 
@@ -72,7 +84,7 @@ class Supervisor(Component):
         self._policy = policy
         self._status = status
         self._finished = finished
-        self._servers: list[ActorRef[ServerProcess]] = []
+        self._servers: dict[str, ActorRef[ServerProcess]] = {}
         self._rows: dict[str, ServerRow] = {}
         self._interrupts = 0
         self._exit_status: int | None = None
@@ -81,15 +93,13 @@ class Supervisor(Component):
     @override
     def on_start(self) -> None:
         for command in self._commands:
-            self._servers.append(
-                self.spawn(
-                    ServerProcess,
-                    command=command,
-                    launcher=self._launcher,
-                    policy=self._policy,
-                    changed=self._tell_changed,
-                    name=command.name,
-                )
+            self._servers[command.name] = self.spawn(
+                ServerProcess,
+                command=command,
+                launcher=self._launcher,
+                policy=self._policy,
+                changed=self._tell_changed,
+                name=command.name,
             )
         self.tell_later(TICK_S, Supervisor._TickElapsed())
 
@@ -100,6 +110,8 @@ class Supervisor(Component):
                 self._take_row(row)
             case Supervisor.Interrupt():
                 self._interrupt()
+            case Supervisor.Request():
+                self._request(message)
             case Supervisor._TickElapsed():
                 self._show()
                 self.tell_later(TICK_S, message)
@@ -141,8 +153,32 @@ class Supervisor(Component):
         self._tell_servers(ServerProcess.Stop())
 
     def _tell_servers(self, message: object) -> None:
-        for server in self._servers:
+        for server in self._servers.values():
             server.tell(message)
+
+    def _request(self, request: Supervisor.Request) -> None:
+        if request.server is None:
+            names = list(self._servers)
+        elif request.server in self._servers:
+            names = [request.server]
+        else:
+            text = f"is no server of this topology; it has {', '.join(self._servers)}"
+            request.answer(Answer(request.server, ok=False, text=text))
+            request.done()
+            return
+        if request.verb is Verb.STOP and request.server is None and self._exit_status is None:
+            self._exit_status = EXIT_STOPPED
+        left = len(names)
+
+        def answered(answer: Answer) -> None:
+            nonlocal left
+            left -= 1
+            request.answer(answer)
+            if not left:
+                request.done()
+
+        for name in names:
+            self._servers[name].tell(ServerProcess.Request(request.verb, answered))
 
     @property
     def _is_complete(self) -> bool:
@@ -153,7 +189,14 @@ class Supervisor(Component):
         is_down = self._is_complete and all(row.phase.is_final for row in self._rows.values())
         if is_down and not self._is_finished:
             self._is_finished = True
-            self._finished(EXIT_FAILED if self._exit_status is None else self._exit_status)
+            self._finished(self._exit_status_of_all())
+
+    def _exit_status_of_all(self) -> int:
+        """Return the exit status; servers that were stopped one by one are no failure."""
+        if self._exit_status is not None:
+            return self._exit_status
+        has_failed = any(row.phase is Phase.FAILED for row in self._rows.values())
+        return EXIT_FAILED if has_failed else EXIT_STOPPED
 
     def _show(self) -> None:
         if not self._is_complete:

@@ -14,10 +14,12 @@ import pytest
 
 from framework.testing import await_pools, free_port, peers
 from framework.testing.certificates import Authority
+from framework.tests.supervise.running import Runs
 
 PAGE = (Path(__file__).parents[2] / "docs" / "OPERATING.md").read_text("utf-8")
 CLUSTERS = PAGE[PAGE.index("## Clusters") : PAGE.index("## Reload")]
-REST = PAGE.replace(CLUSTERS, "")
+TOPOLOGIES = PAGE[PAGE.index("## Topologies") : PAGE.index("## What is a secret")]
+REST = PAGE.replace(CLUSTERS, "").replace(TOPOLOGIES, "")
 
 
 def blocks(text, kind=""):
@@ -129,6 +131,48 @@ def test_a_cluster_follows_a_rolling_reload_of_the_page(fleet, tmp_path):
                 server.reload(text.replace(old, new))
             await_pools(*servers, pool_size=size, accounts=accounts)
         client.flush()
+
+
+def test_every_command_of_the_page_about_topologies_works(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    [topology] = blocks(TOPOLOGIES, "toml")
+    ports = {port: str(free_port()) for port in ("8222", "6222")}
+    topology = with_ports(topology, ports).replace("port = 4222", "port = -1")
+    Path("shop.toml").write_text(topology.replace(f"http_port = {ports['8222']}", "http_port = -1"))
+    check, run, *asks, end = "".join(blocks(TOPOLOGIES, "sh")).splitlines()
+    told = [framework(check)]
+    with Runs() as runs:
+        running = runs.start(sys.executable, "-m", *shlex.split(run.rstrip(" &")))
+        running.until("3/3 ready")
+        told += [framework(line) for line in asks]
+        told.append(framework(end))
+
+        assert running.end()[0] == 0
+    assert "east-3" in told[0]
+    assert told[1:] == [
+        {f"east-{number} reloaded, nothing has changed" for number in (1, 2, 3)},
+        {"east-1 drains, and stops when its clients are gone"},
+        {f"east-1 is ready, pid {running.pid_of('east-1')}"},
+        {"east-3 is stopped"},
+        {f"east-{number} is stopped" for number in (1, 2, 3)},
+    ]
+    assert "Server is ready" in Path("logs/east-2.log").read_text()
+
+
+def framework(line):
+    """Run a command and return the lines that it writes."""
+    done = subprocess.run(
+        [sys.executable, "-m", *shlex.split(line)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=25,
+    )
+
+    assert done.returncode == 0, (line, done.stdout, done.stderr)
+    return set(done.stdout.splitlines()) if "check" not in line else done.stdout
 
 
 def start_cluster(fleet, folder, config):

@@ -14,7 +14,8 @@ import psutil
 import pytest
 
 from framework.cli.plugin_choice import PluginChoice
-from framework.cli.run import default_log_folder, server_command
+from framework.cli.run import server_command
+from framework.supervise.run import default_log_folder
 from framework.testing import free_port
 from framework.tests.supervise.running import Run, Runs
 

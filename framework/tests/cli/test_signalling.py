@@ -55,7 +55,7 @@ def test_without_a_pid_there_must_be_one_server() -> None:
     assert Kills(77)("term") == [(77, signal.SIGTERM)]
     with pytest.raises(CommandError, match=r"^no nats-server processes running: name one by"):
         Kills()("term")
-    with pytest.raises(CommandError, match=r"^multiple nats-server processes running: 77, 78$"):
+    with pytest.raises(CommandError, match=r"^multiple nats-server processes running:\n77\n78$"):
         Kills(77, 78)("term")
 
 

@@ -26,15 +26,28 @@ def report(channel: socket.socket, **fields: object) -> None:
 
 
 def serve(channel: socket.socket) -> int:
-    """Report until SIGTERM comes."""
+    """Report until SIGTERM comes, and obey the signals that nats-server obeys."""
     print("Server is ready", file=sys.stderr, flush=True)
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
-    count = 0
+    numbers = {signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2}
+    signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+    count = reloads = 0
+    fields: dict[str, object] = {}
     while True:
         count += 1
-        report(channel, in_msgs=10 * count, out_msgs=20 * count)
-        if signal.sigtimedwait({signal.SIGTERM}, INTERVAL_S) is not None:
-            return 0
+        report(channel, in_msgs=10 * count, out_msgs=20 * count, **fields)
+        match signal.sigtimedwait(numbers, INTERVAL_S):
+            case None:
+                continue
+            case found if found.si_signo == signal.SIGHUP:
+                reloads += 1
+                fields["reload"] = {"count": reloads, "options": ["debug"]}
+            case found if found.si_signo == signal.SIGUSR1:
+                print("File log re-opened", file=sys.stderr, flush=True)
+            case found if found.si_signo == signal.SIGUSR2:
+                report(channel, lame_duck=True)
+                return 0
+            case _:
+                return 0
 
 
 def is_first_run(marker: Path) -> bool:

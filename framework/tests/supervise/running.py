@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 from typing import TYPE_CHECKING, Self
@@ -13,8 +14,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+_TIME = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d ")
+
+
 class Run:
-    """A supervisor that runs, or has run."""
+    """A supervisor that runs, or has run; `lines` are those of its status, without the time."""
 
     def __init__(self, words: list[str]) -> None:
         self.process = subprocess.Popen(
@@ -30,7 +34,7 @@ class Run:
         """Read lines up to one with `words` in it, and return that."""
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            self.lines.append(line.rstrip("\n"))
+            self.lines.append(_untimed(line.rstrip("\n")))
             if words in line:
                 return self.lines[-1]
         pytest.fail(f"no line says {words!r}: {self.lines}")
@@ -38,7 +42,7 @@ class Run:
     def end(self) -> tuple[int, str]:
         """Read to the end and return the exit status and what stood on stderr."""
         out, err = self.process.communicate()
-        self.lines += out.splitlines()
+        self.lines += map(_untimed, out.splitlines())
         return self.process.returncode, err
 
     def pid_of(self, name: str) -> int:
@@ -49,6 +53,11 @@ class Run:
     def interrupt(self) -> None:
         """Press Ctrl-C: the terminal signals the whole process group."""
         os.killpg(self.process.pid, signal.SIGINT)
+
+
+def _untimed(line: str) -> str:
+    assert _TIME.match(line), line
+    return _TIME.sub("", line, count=1)
 
 
 class Runs:

@@ -1,8 +1,9 @@
 """Supervises fake servers, as `framework run` does real ones.
 
-Usage: supervise_fakes.py FOLDER [--bug] NAME=BEHAVIOUR...
+Usage: supervise_fakes.py FOLDER [--bug] [--logs] NAME=BEHAVIOUR...
 
-With --bug the supervisor fails as soon as a server is ready.
+With --bug the supervisor fails as soon as a server is ready; with --logs, or in a terminal, logs
+go to files in FOLDER/logs.
 """
 
 from __future__ import annotations
@@ -33,17 +34,21 @@ class Bug(io.StringIO):
 
 
 def main(folder: Path, pairs: list[str]) -> int:
-    is_buggy = pairs[0] == "--bug"
+    is_buggy = "--bug" in pairs
+    has_logs = "--logs" in pairs or sys.stdout.isatty()
     script = str(Path(__file__).with_name("fake_server.py"))
     commands = []
-    for pair in pairs[is_buggy:]:
+    for pair in pairs:
+        if pair.startswith("--"):
+            continue
         name, _, behaviour = pair.partition("=")
         marker = str(folder / f"{name}.marker")
         commands.append(ServerCommand(name, (sys.executable, script, behaviour, marker)))
     return run_servers(
         commands,
         title="fakes",
-        log_folder=folder / "logs",
+        file=str(folder / "fakes.toml"),
+        log_folder=folder / "logs" if has_logs else None,
         stdout=Bug() if is_buggy else sys.stdout,
         stderr=sys.stderr,
         policy=POLICY,

@@ -53,11 +53,11 @@ def test_a_server_reports_and_ends_on_request(fake: FakeCommand, tmp_path: Path)
         process, heard = launch(fake("steady"), tmp_path)
         line = json.loads(await heard.lines.get())
         assert line["pid"] == process.pid
-        process.terminate()
+        process.send_signal(signal.SIGTERM)
 
         assert await heard.exited == (0, "Server is ready")
-        process.terminate()
-        process.kill()
+        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGKILL)
 
     asyncio.run(scenario())
 
@@ -67,7 +67,7 @@ def test_a_server_is_in_a_session_of_its_own(fake: FakeCommand, tmp_path: Path) 
         process, heard = launch(fake("steady"), tmp_path)
         assert os.getsid(process.pid) == process.pid != os.getsid(0)
         assert os.getpgid(process.pid) == process.pid
-        process.kill()
+        process.send_signal(signal.SIGKILL)
 
         assert (await heard.exited)[0] == -signal.SIGKILL
 
@@ -88,7 +88,7 @@ def test_an_end_after_the_loops_is_heard_by_nobody(
 
     process = asyncio.run(scenario())
     waiting = next(it for it in threading.enumerate() if it.name == f"wait-{process.pid}")
-    process.kill()
+    process.send_signal(signal.SIGKILL)
     waiting.join(20)
 
     assert not waiting.is_alive()

@@ -56,16 +56,63 @@ def test_terminate_stops_as_well(start) -> None:
     assert run.end()[0] == 0
 
 
-def test_nohup_means_it(start) -> None:
-    run = start("a=steady", before=["nohup"])
-    run.until("1/1 ready")
+@pytest.mark.parametrize("before", [[], ["nohup"]])
+def test_hup_reloads_all_servers_and_stops_none(start, before) -> None:
+    run = start("a=steady", "b=steady", before=before)
+    run.until("2/2 ready")
+    pids = run.pid_of("a"), run.pid_of("b")
     run.process.send_signal(signal.SIGHUP)
-    os.kill(run.pid_of("a"), signal.SIGKILL)
-    run.until("a down")
+    run.until("reloaded: debug")
+    run.until("reloaded: debug")
+
+    assert {"a reloaded: debug", "b reloaded: debug"} <= set(run.lines)
+    assert (run.pid_of("a"), run.pid_of("b")) == pids
+    run.interrupt()
+    assert run.end()[0] == 0
+
+
+def test_signals_of_the_first_moment_are_not_lost(start) -> None:
+    run = start("a=steady")
+    pid = int(run.until("a starting pid").rpartition(" ")[2])
+    for number in (signal.SIGUSR1, signal.SIGHUP):  # Python has not even begun there
+        os.kill(pid, number)
+    run.until("a reloaded: debug")
+    run.interrupt()
+
+    exit_status, logs = run.end()
+    assert exit_status == 0
+    assert "a | File log re-opened" in logs
+
+
+def test_usr1_reopens_the_logs(start) -> None:
+    run = start("a=steady")
     run.until("1/1 ready")
+    run.process.send_signal(signal.SIGUSR1)
+    for line in run.process.stderr:
+        if line == "a | File log re-opened\n":
+            break
     run.interrupt()
 
     assert run.end()[0] == 0
+
+
+def test_usr2_drains_all_and_nobody_is_launched_again(start) -> None:
+    run = start("a=steady", "b=steady")
+    run.until("2/2 ready")
+    run.process.send_signal(signal.SIGUSR2)
+
+    assert run.end()[0] == 0
+    assert {"a stopped", "b stopped"} <= set(run.lines)
+    assert sum(" starting " in line for line in run.lines) == 2
+
+
+def test_logs_go_to_a_folder_without_a_terminal_too(start, tmp_path: Path) -> None:
+    run = start("--logs", "a=steady")
+    run.until("1/1 ready")
+    run.interrupt()
+
+    assert run.end() == (0, "")
+    assert (tmp_path / "logs" / "a.log").read_text() == "Server is ready\n"
 
 
 def test_a_killed_server_comes_back(start) -> None:
@@ -214,3 +261,14 @@ def test_a_terminal_shows_a_table_and_ctrl_c_stops_all(tmp_path: Path) -> None:
     assert terminal.end() == 0
     assert (tmp_path / "logs" / "a.log").read_text() == "Server is ready\n"
     assert (tmp_path / "logs" / "b.log").read_text() == "out of luck\nServer is ready\n"
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_terminal_that_is_closed_stops_all(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path, "a=orphan")
+    terminal.until("fakes: 1/1 ready")
+    [server] = psutil.Process(terminal.pid).children()
+    os.close(terminal.fd)
+
+    assert os.waitstatus_to_exitcode(os.waitpid(terminal.pid, 0)[1]) == 0
+    assert not server.is_running()

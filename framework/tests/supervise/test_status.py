@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from datetime import UTC, datetime
 
 import pytest
 from msgspec.structs import replace
@@ -14,6 +15,8 @@ from framework.supervise.row import ServerRow
 from framework.supervise.status import PlainStatus, duration, headline, rate
 
 SECOND_NS = 1_000_000_000
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+TIME = "2026/01/02 03:04:05 "
 REPORT = StatusReport(pid=7, ready=True, client="127.0.0.1:5222", cluster="127.0.0.1:5248")
 READY = ServerRow(name="b-1", phase=Phase.READY, pid=7, report=REPORT, heard_ns=0)
 
@@ -23,12 +26,14 @@ class Watched:
 
     def __init__(self) -> None:
         self.stream = io.StringIO()
-        self.status = PlainStatus(self.stream)
+        self.status = PlainStatus(self.stream, lambda: NOW)
 
     def show(self, *rows: ServerRow, at_s: float = 0) -> list[str]:
         before = self.stream.tell()
         self.status.show(rows, int(at_s * SECOND_NS))
-        return self.stream.getvalue()[before:].splitlines()
+        lines = self.stream.getvalue()[before:].splitlines()
+        assert all(line.startswith(TIME) for line in lines)
+        return [line.removeprefix(TIME) for line in lines]
 
 
 @pytest.mark.parametrize(

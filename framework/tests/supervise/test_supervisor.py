@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from framework.actors import ActorSystem, SimulatedDispatcher
+from framework.supervise.limits import REQUEST_DEADLINE_S
 from framework.supervise.machine import Phase, RestartPolicy
 from framework.supervise.process import ServerCommand
+from framework.supervise.request import Answer, Verb
 from framework.supervise.supervisor import Supervisor
 
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Sequence
 
     from framework.supervise.process import Listener
@@ -39,11 +42,8 @@ class Played:
         self.listener = listener
         self.signals: list[str] = []
 
-    def terminate(self) -> None:
-        self.signals.append("term")
-
-    def kill(self) -> None:
-        self.signals.append("kill")
+    def send_signal(self, number: signal.Signals) -> None:
+        self.signals.append(number.name.removeprefix("SIG").lower())
 
     def report(self, **fields: object) -> None:
         line = json.dumps({"ready": True} | fields).encode()
@@ -269,3 +269,172 @@ def test_a_status_that_cannot_be_written_ends_nothing(stage: Stage) -> None:
     stage.run(3)
 
     assert stage.launched["a"][0].signals == []
+
+
+class Answers:
+    """What servers answered, in the order in which they did."""
+
+    def __init__(self) -> None:
+        self.heard: list[Answer] = []
+        self.is_over = False
+
+    def ask(self, stage: Stage, verb: Verb, server: str | None = None) -> Answers:
+        request = Supervisor.Request(verb, self.heard.append, server, self.end)
+        stage.supervisor.tell(request)
+        stage.run()
+        return self
+
+    def end(self) -> None:
+        self.is_over = True
+
+
+def test_a_reload_reaches_all_and_each_answers_for_itself(stage: Stage) -> None:
+    [a], [b] = stage.launched["a"], stage.launched["b"]
+    answers = Answers().ask(stage, Verb.RELOAD)
+    assert a.signals == b.signals == ["hup"]
+    assert answers.heard == []
+    b.report(reload={"count": 1, "error": "port needs a restart"})
+    stage.run()
+    a.report(reload={"count": 1, "options": ["max_payload", "debug"]})
+    stage.run()
+
+    assert answers.heard == [
+        Answer("b", ok=False, text="refused the reload: port needs a restart"),
+        Answer("a", ok=True, text="reloaded: max_payload, debug"),
+    ]
+    assert answers.is_over
+    assert stage.phase("a") is stage.phase("b") is Phase.READY
+
+
+def test_the_reload_before_is_no_answer_to_the_next(stage: Stage) -> None:
+    [a] = stage.launched["a"]
+    a.report(reload={"count": 3, "error": "of old"})
+    stage.run()
+    answers = Answers().ask(stage, Verb.RELOAD, "a")
+    a.report(reload={"count": 3, "error": "of old"})
+    stage.run()
+    assert answers.heard == []
+    a.report(reload={"count": 4})
+    stage.run()
+
+    assert answers.heard == [Answer("a", ok=True, text="reloaded, nothing has changed")]
+
+
+def test_a_server_that_ends_answers_no_reload(stage: Stage) -> None:
+    answers = Answers().ask(stage, Verb.RELOAD, "a")
+    stage.launched["a"][0].exit(SIGSEGV)
+    stage.run()
+
+    [answer] = answers.heard
+    assert answer.text == "is down, and reads its configuration when it is launched again"
+
+
+def test_a_server_that_says_nothing_is_waited_for_only_so_long(stage: Stage) -> None:
+    answers = Answers().ask(stage, Verb.RELOAD, "a")
+    stage.run(REQUEST_DEADLINE_S + 1)
+
+    assert answers.heard == [Answer("a", ok=False, text="did not answer within 40 s")]
+    assert answers.is_over
+
+
+def test_a_server_that_was_drained_stays_down_and_the_others_up(stage: Stage) -> None:
+    [a] = stage.launched["a"]
+    answers = Answers().ask(stage, Verb.DRAIN, "a")
+    assert a.signals == ["usr2"]
+    assert stage.phase("a") is Phase.DRAINING
+    a.report(lame_duck=True)
+    stage.run()
+    assert [answer.text for answer in answers.heard] == [
+        "drains, and stops when its clients are gone"
+    ]
+    a.exit(0)
+    stage.run(100)
+
+    assert stage.phase("a") is Phase.STOPPED
+    assert stage.phase("b") is Phase.READY
+    assert len(stage.launched["a"]) == 1
+    assert stage.finished == []
+
+
+@pytest.mark.parametrize("status", [0, 1, SIGKILLED])
+def test_a_server_that_somebody_else_drained_stays_down_however_it_ends(
+    stage: Stage, status: int
+) -> None:
+    [a] = stage.launched["a"]
+    a.report(lame_duck=True)
+    stage.run()
+    a.exit(status)
+    stage.run(100)
+
+    assert stage.phase("a") is Phase.STOPPED
+
+
+def test_when_all_are_drained_the_run_has_succeeded(stage: Stage) -> None:
+    answers = Answers().ask(stage, Verb.DRAIN)
+    for [process] in stage.launched.values():
+        process.exit(0)
+    stage.run()
+
+    assert {answer.text for answer in answers.heard} == {"is stopped"}
+    assert stage.finished == [0]
+
+
+def test_an_interrupt_ends_what_drains(stage: Stage) -> None:
+    Answers().ask(stage, Verb.DRAIN)
+    stage.interrupt()
+
+    assert [process.signals for [process] in stage.launched.values()] == [["usr2", "term"]] * 2
+
+
+def test_logs_are_reopened_everywhere(stage: Stage) -> None:
+    answers = Answers().ask(stage, Verb.REOPEN)
+
+    assert [process.signals for [process] in stage.launched.values()] == [["usr1"]] * 2
+    assert [answer.ok for answer in answers.heard] == [True, True]
+
+
+def test_a_server_is_stopped_and_started_again(stage: Stage) -> None:
+    [a] = stage.launched["a"]
+    stopped = Answers().ask(stage, Verb.STOP, "a")
+    assert a.signals == ["term"]
+    a.exit(0)
+    stage.run(100)
+    assert stopped.heard == [Answer("a", ok=True, text="is stopped")]
+    assert len(stage.launched["a"]) == 1
+
+    started = Answers().ask(stage, Verb.START, "a")
+    again = stage.launched["a"][1]
+    again.report()
+    stage.run()
+
+    assert started.heard == [Answer("a", ok=True, text=f"is ready, pid {again.pid}")]
+    assert stage.phase("a") is Phase.READY
+
+
+def test_a_start_that_fails_says_why(stage: Stage) -> None:
+    Answers().ask(stage, Verb.STOP, "a")
+    stage.launched["a"][0].exit(0)
+    stage.run()
+    answers = Answers().ask(stage, Verb.START, "a")
+    stage.launched["a"][1].exit(1, "port 4222 is taken")
+    stage.run()
+
+    [answer] = answers.heard
+    assert answer == Answer("a", ok=False, text="is down: exit status 1: port 4222 is taken")
+
+
+def test_all_that_are_stopped_are_a_success(stage: Stage) -> None:
+    Answers().ask(stage, Verb.STOP)
+    for [process] in stage.launched.values():
+        process.exit(0)
+    stage.run()
+
+    assert stage.finished == [0]
+
+
+def test_a_server_that_is_not_there_is_named(stage: Stage) -> None:
+    answers = Answers().ask(stage, Verb.STOP, "c")
+
+    text = "is no server of this topology; it has a, b"
+    assert answers.heard == [Answer("c", ok=False, text=text)]
+    assert answers.is_over

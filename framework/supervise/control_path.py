@@ -1,0 +1,93 @@
+"""Where the control sockets of `framework run` lie, and which of them belong to a topology."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+import tempfile
+from pathlib import Path
+from typing import Final
+
+_SERVICE_FOLDER: Final = Path("/run/framework")
+"""What systemd makes for `RuntimeDirectory=framework`."""
+
+_SOCKET_NAME: Final = re.compile(r"[0-9a-f]{16}-(\d+)\.sock")
+
+
+def make_socket_path(file: str) -> Path:
+    """Return where this process should listen for requests about a topology.
+
+    The first of these that can be used: the folder that systemd made (`RUNTIME_DIRECTORY`),
+    `framework` in `XDG_RUNTIME_DIR`, `framework-<uid>` in the folder of temporary files.
+
+    Raises:
+        OSError: None can.
+    """
+    problem = OSError("no folder for the control socket")
+    for folder in _own_folders():
+        try:
+            folder.mkdir(mode=0o700, exist_ok=True)
+            _check(folder)
+        except OSError as error:
+            problem = error
+        else:
+            return folder / f"{_digest(file)}-{os.getpid()}.sock"
+    raise problem
+
+
+def socket_paths(file: str) -> list[tuple[int, Path]]:
+    """Return the sockets that were made for a topology, each with the pid of its process."""
+    found = {}
+    for folder in dict.fromkeys((*_own_folders(), _SERVICE_FOLDER)):
+        for path in sorted(folder.glob(f"{_digest(file)}-*.sock")):
+            name = _SOCKET_NAME.fullmatch(path.name)
+            if name and _is_trusted(folder):
+                found[int(name[1])] = path
+    return list(found.items())
+
+
+def clear_stale_sockets(file: str) -> None:
+    """Take away the sockets of processes that are gone."""
+    for pid, path in socket_paths(file):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            path.unlink(missing_ok=True)
+        except PermissionError:
+            continue
+
+
+def _own_folders() -> list[Path]:
+    service = os.environ.get("RUNTIME_DIRECTORY", "").partition(":")[0]
+    user = os.environ.get("XDG_RUNTIME_DIR", "")
+    folders = [Path(service)] if Path(service).is_absolute() else []
+    folders += [Path(user) / "framework"] if Path(user).is_absolute() else []
+    return [*folders, Path(tempfile.gettempdir()) / f"framework-{os.geteuid()}"]
+
+
+def _digest(file: str) -> str:
+    return hashlib.sha256(os.fsencode(Path(file).resolve())).hexdigest()[:16]
+
+
+def _is_trusted(folder: Path) -> bool:
+    try:
+        _check(folder)
+    except OSError:
+        return False
+    return True
+
+
+def _check(folder: Path) -> None:
+    """Refuse a folder into which somebody else could put a socket.
+
+    Raises:
+        OSError: It isn't one, or it isn't ours alone.
+    """
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode):
+        raise NotADirectoryError(20, "not a folder", str(folder))
+    is_root = os.geteuid() == 0 and folder == _SERVICE_FOLDER
+    if status.st_mode & 0o022 or not (status.st_uid == os.geteuid() or is_root):
+        raise PermissionError(13, "others may write to it", str(folder))
