@@ -7,8 +7,8 @@ than that for what waited when the time began; one that may be slow is counted, 
 
 from libc.stdint cimport int64_t, uint32_t
 
-from framework.dataplane._answers cimport answers_tick
 from framework.dataplane._delivery cimport interest_send, link_count_slow, link_doom, link_say
+from framework.dataplane._response_mappings cimport response_mappings_tick
 from framework.dataplane._state cimport (
     AUTHENTICATION_TIMEOUT, CLIENT, SLOW_CONSUMER_WRITE_DEADLINE, STALE_CONNECTION, VIOLATIONS_A_TICK, Link, LinkKindC, State, Times,
 )
@@ -134,7 +134,7 @@ cdef void links_tick(State* state) noexcept nogil:
         return
     state.tick_due_ns = state.now_ns + TICK_NS
     state.violations_left = VIOLATIONS_A_TICK
-    answers_tick(state)
+    response_mappings_tick(state)
     for at in range(state.link_count):
         link = state.links[at]
         if link.doomed or link.detached:

@@ -7,9 +7,7 @@ from libc.string cimport memcpy
 from framework.dataplane._accounts cimport account_new, account_remove
 from framework.dataplane._clocks cimport link_ping, route_repeat, times_set
 from framework.dataplane._coding cimport coding_begin, coding_wake
-from framework.dataplane._delivery cimport (
-    lines_forget, link_doom, link_info, link_say, record_chars, record_new, subscription_drop,
-)
+from framework.dataplane._delivery cimport lines_forget, link_doom, link_info, link_say, record_chars, record_new, subscription_drop
 from framework.dataplane._events cimport SubscriptionRecord
 from framework.dataplane._info cimport info_set, names_set
 from framework.dataplane._interest cimport subscription_add
@@ -23,10 +21,10 @@ from framework.dataplane._state cimport (
     AUTHENTICATION_VIOLATION, CLIENT, MAX_SUBSCRIPTIONS_EXCEEDED, READ_ERROR, RECORD_CONFIRMED, RECORD_LINKS, RECORD_SUBSCRIPTIONS, ROUTE,
     Account, ClosedStateC, Command, Limits, Link, LinkKindC, PermissionTable, Record, Row, Sink, State, Subscription, Times,
 )
+from framework.dataplane._stream_imports cimport shadows_add
+from framework.dataplane._tables cimport tables_set
 from framework.dataplane._violations cimport SUBSCRIPTION_ENDED, violation_say
 from framework.sublist._sublist cimport Interest, sublist_touch
-from framework.dataplane._streams cimport shadows_add
-from framework.dataplane._tables cimport tables_set
 from framework.wire._s2 cimport S2Level
 
 cdef enum:

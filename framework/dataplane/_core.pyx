@@ -12,6 +12,7 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
 from framework.dataplane._clocks cimport links_tick
+from framework.dataplane._coding cimport coding_flush, coding_waits
 from framework.dataplane._commands cimport (
     ADD_ACCOUNT, ANNOUNCE_INFO, ASK_LINKS, ASK_SUBSCRIPTIONS, CLOSE, CONFIRM, FLAG_ACCOUNT_OMITTED, FLAG_ALL_ACCOUNTS, FLAG_ECHO,
     FLAG_HEADERS, FLAG_NO_RESPONDERS, FLAG_PEDANTIC, FLAG_TRACES, FLAG_VERBOSE, KEEP_PERMISSIONS, PIN_ACCOUNTS, PUBLISH, REGISTER_ROUTE,
@@ -19,13 +20,11 @@ from framework.dataplane._commands cimport (
     SET_LINK_TIMES, SET_NAMES, SET_NONCES, SET_ROUTE_PERMISSIONS, SET_TABLES, SET_TRACE, SHELL_VERBS, SUBSCRIBE_SINK, UNSUBSCRIBE_SINK,
     WATCH_INTEREST, ClientTerms, RouteTerms, command_apply, command_chars,
 )
-from framework.dataplane._coding cimport coding_flush, coding_waits
 from framework.dataplane._decoding cimport coded_go_on, coded_received, coded_window
 from framework.dataplane._events cimport event_made
 from framework.dataplane._interest cimport is_valid_subject
 from framework.dataplane._links cimport (
-    link_hung_up, link_of, link_open, link_received, link_window, links_bury, links_unpause, state_free, state_new,
-    state_sweep,
+    link_hung_up, link_of, link_open, link_received, link_window, links_bury, links_unpause, state_free, state_new, state_sweep,
 )
 from framework.dataplane._output cimport output_sent
 from framework.dataplane._permissions cimport permission_table_release
@@ -545,7 +544,7 @@ cdef class Core:
         Args:
             server: Its name.
             cluster: Empty: it is in none.
-            node: Eight characters by which other servers address it; empty: they do not tell it their half of a sample.
+            node: Eight characters by which other servers address it; empty: they send it no remote latencies.
 
         Raises:
             ValueError: A name has blanks, or `node` another length.

@@ -11,21 +11,17 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, strlen
 
-from framework.dataplane._output cimport (
-    output_append, output_commit, output_mark, output_reserve, output_segment,
-)
+from framework.dataplane._output cimport output_append, output_commit, output_mark, output_reserve, output_segment
 from framework.dataplane._permissions cimport is_allowed_to_publish, may_hear, may_import, may_send
 from framework.dataplane._replies cimport reply_owe
 from framework.dataplane._sinkbatch cimport atomic_add, atomic_get, sink_put
 from framework.dataplane._state cimport (
-    CLIENT, GROUPS_BYTES_MAX, RECORD_DELIVERED, RECORD_INTEREST, RECORD_TRACE, RECORDS_WAITING_BYTES, REFERENCE_BYTES,
+    CLIENT, GROUPS_BYTES_MAX, RECORDS_WAITING_BYTES, RECORD_DELIVERED, RECORD_INTEREST, RECORD_TRACE, REFERENCE_BYTES,
     REFERENCE_PENDING_BYTES, ROUTE, SLOW_CONSUMER_PENDING_BYTES, SYSTEM, TRACES_MAX, WRITE_ERROR, Account, ClosedStateC, Fence, Link,
     LocalInterest, Message, Pick, Record, RecordType, State, Subscription,
 )
 from framework.sublist._bytes cimport copy_short, hash_bytes, write_decimal
-from framework.sublist._sublist cimport (
-    Group, Interest, Match, sublist_match, sublist_remove,
-)
+from framework.sublist._sublist cimport Group, Interest, Match, sublist_match, sublist_remove
 from framework.sublist._table cimport table_add, table_find, table_remove
 
 
@@ -458,11 +454,11 @@ cdef bint _to_client(State* state, Link* to, Subscription* subscription, Message
 
 
 cdef bint to_subscription(State* state, Interest* interest, Message* message) noexcept nogil:
-    """Deliver to one subscription here: of a client, or of this process; or leave it to the door that stands there."""
+    """Deliver to one subscription here: of a client, or of this process; or leave it to the import that stands there."""
     cdef Subscription* subscription = <Subscription*> interest
     cdef bint delivered
     if subscription.link == NULL:
-        if subscription.door != NULL:
+        if subscription.imported != NULL:
             return state.passages.enter(state, subscription, message)
         if subscription.dead:
             return False

@@ -4,13 +4,13 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.string cimport memcpy
 
 from framework.dataplane._delivery cimport record_chars
-from framework.dataplane._halves cimport HalfRecord
 from framework.dataplane._latency cimport SampleRecord
 from framework.dataplane._message_trace cimport NO_ACCOUNT, StepRecord, TraceRecord
+from framework.dataplane._remote_latency cimport RemoteLatencyRecord
 from framework.dataplane._sinkbatch cimport batch_made
 from framework.dataplane._state cimport (
-    RECORD_CLOSED, RECORD_CONFIRMED, RECORD_DELIVERED, RECORD_DETACHED, RECORD_ERR, RECORD_GREETING, RECORD_HALF, RECORD_INTEREST,
-    RECORD_LATENCY, RECORD_LINKS, RECORD_MESSAGE_TRACE, RECORD_OPENED, RECORD_PONG, RECORD_TRACE, RECORD_VIOLATED, Record, Row,
+    RECORD_CLOSED, RECORD_CONFIRMED, RECORD_DELIVERED, RECORD_DETACHED, RECORD_ERR, RECORD_GREETING, RECORD_INTEREST, RECORD_LATENCY,
+    RECORD_LINKS, RECORD_MESSAGE_TRACE, RECORD_OPENED, RECORD_PONG, RECORD_REMOTE_LATENCY, RECORD_TRACE, RECORD_VIOLATED, Record, Row,
 )
 from framework.dataplane._violations cimport ViolationRecord
 
@@ -86,8 +86,8 @@ cdef object _sample_made(Record* record):
     )
 
 
-cdef object _half_made(Record* record):
-    cdef HalfRecord head
+cdef object _remote_latency_made(Record* record):
+    cdef RemoteLatencyRecord head
     cdef bytes text = _text(record)[sizeof(head):]
     memcpy(&head, record_chars(record), sizeof(head))
     return ResponderTimed(
@@ -163,8 +163,8 @@ cdef object event_made(Record* record):
         return _message_trace_made(record)
     if record.type == RECORD_LATENCY:
         return _sample_made(record)
-    if record.type == RECORD_HALF:
-        return _half_made(record)
+    if record.type == RECORD_REMOTE_LATENCY:
+        return _remote_latency_made(record)
     if record.type == RECORD_ERR:
         return ErrReceived(record.link, KINDS[record.kind], _text(record))
     if record.type == RECORD_PONG:

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t, uint32_t
 
-from framework.dataplane._state cimport Answer, Door, Link, Message, State
+from framework.dataplane._state cimport Import, Link, Message, ResponseMapping, State
 
 
 cdef struct SampleRecord:
@@ -19,9 +19,9 @@ cdef struct SampleRecord:
 
 
 cdef size_t sample_info(State* state, Link* link, bint full, char** info) noexcept nogil
-cdef int sample_wanted(State* state, Door* door, Message* message) noexcept nogil
-cdef void sample_begin(State* state, Answer* answer, Door* door, Message* message, bint with_header) noexcept nogil
-cdef void sample_answered(State* state, Answer* answer, Message* message) noexcept nogil
-cdef void sample_failed(State* state, Answer* answer, int ending) noexcept nogil
-cdef void sample_refused(State* state, Door* door, Message* message, bint with_header) noexcept nogil
+cdef int sample_wanted(State* state, Import* imported, Message* message) noexcept nogil
+cdef void sample_begin(State* state, ResponseMapping* answer, Import* imported, Message* message, bint with_header) noexcept nogil
+cdef void sample_answered(State* state, ResponseMapping* answer, Message* message) noexcept nogil
+cdef void sample_failed(State* state, ResponseMapping* answer, int ending) noexcept nogil
+cdef void sample_refused(State* state, Import* imported, Message* message, bint with_header) noexcept nogil
 cdef bint traceparent_asks(const char* value, size_t length) noexcept nogil

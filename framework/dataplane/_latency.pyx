@@ -10,7 +10,7 @@ from libc.string cimport memcpy
 from framework.dataplane._delivery cimport random_next, record_chars, record_new
 from framework.dataplane._headers cimport header_value
 from framework.dataplane._info cimport info_put, info_room
-from framework.dataplane._state cimport CLIENT, RECORD_LATENCY, ROUTE, Answer, Door, Link, Message, Record, State
+from framework.dataplane._state cimport CLIENT, RECORD_LATENCY, ROUTE, Import, Link, Message, Record, ResponseMapping, State
 
 cdef enum:
     ALWAYS = 1
@@ -21,7 +21,7 @@ cdef enum:
     REQUESTOR_LEFT = 408
     UNAVAILABLE = 503
     SERVICE_TIMEOUT = 504
-    # Endings of `_answers.pxd`.
+    # Endings of `_response_mappings.pxd`.
     NOT_DELIVERED = 1
     TOO_LATE = 2
     HEADER_KEPT_BYTES = 4096
@@ -98,13 +98,13 @@ cdef bint _header_asks(const char* header, size_t length) noexcept nogil:
     return value != NULL and traceparent_asks(value, count)
 
 
-cdef int sample_wanted(State* state, Door* door, Message* message) noexcept nogil:
+cdef int sample_wanted(State* state, Import* imported, Message* message) noexcept nogil:
     """Return ALWAYS or BY_HEADER when the answer to a request is to be timed, else 0."""
-    if door.latency == 0:
+    if imported.latency == 0:
         return 0
-    if door.latency_percent >= 100:
+    if imported.latency_percent >= 100:
         return ALWAYS
-    if door.latency_percent > 0 and <int> ((random_next(state) >> 32) % 100) < door.latency_percent:
+    if imported.latency_percent > 0 and <int> ((random_next(state) >> 32) % 100) < imported.latency_percent:
         return ALWAYS
     return BY_HEADER if message.header_length and _header_asks(message.body, message.header_length) else 0
 
@@ -154,10 +154,10 @@ cdef size_t _whole_lines(const char* header, size_t length) noexcept nogil:
     return length
 
 
-cdef void sample_begin(State* state, Answer* answer, Door* door, Message* message, bint with_header) noexcept nogil:
+cdef void sample_begin(State* state, ResponseMapping* answer, Import* imported, Message* message, bint with_header) noexcept nogil:
     """Time the answer to a request. A requestor whose round trip is not known is asked for it at once."""
-    answer.latency = door.latency
-    answer.info_length = sample_info(state, message.source, door.share, &answer.info)
+    answer.latency = imported.latency
+    answer.info_length = sample_info(state, message.source, imported.share, &answer.info)
     answer.requestor_rtt_ns = message.source.rtt_ns
     if message.source.kind == CLIENT and message.source.rtt_ns == 0 and message.source.pings_out == 0:
         message.source.ping_due_ns = min(message.source.ping_due_ns, state.now_ns)
@@ -170,7 +170,7 @@ cdef void sample_begin(State* state, Answer* answer, Door* door, Message* messag
         memcpy(answer.header, message.body, answer.header_length)
 
 
-cdef SampleRecord _sample(State* state, Answer* answer, int status) noexcept nogil:
+cdef SampleRecord _sample(State* state, ResponseMapping* answer, int status) noexcept nogil:
     cdef SampleRecord sample
     sample.started_ns = answer.started_ns
     sample.ended_ns = state.now_ns
@@ -184,8 +184,8 @@ cdef SampleRecord _sample(State* state, Answer* answer, int status) noexcept nog
     return sample
 
 
-cdef void sample_answered(State* state, Answer* answer, Message* message) noexcept nogil:
-    """Report the first answer to a request that is timed. Of one by a route, that server tells the other half."""
+cdef void sample_answered(State* state, ResponseMapping* answer, Message* message) noexcept nogil:
+    """Report the first answer to a request that is timed. Of one by a route, that server tells its latency."""
     cdef SampleRecord sample = _sample(state, answer, OK)
     cdef char* responder
     sample.responder_length = <uint32_t> sample_info(state, message.source, True, &responder)
@@ -197,14 +197,14 @@ cdef void sample_answered(State* state, Answer* answer, Message* message) noexce
     answer.sampled = 1
 
 
-cdef void sample_failed(State* state, Answer* answer, int ending) noexcept nogil:
+cdef void sample_failed(State* state, ResponseMapping* answer, int ending) noexcept nogil:
     """Report that a request that is timed gets no answer."""
     cdef int status = UNAVAILABLE if ending == NOT_DELIVERED else SERVICE_TIMEOUT if ending == TOO_LATE else REQUESTOR_LEFT
     cdef SampleRecord sample = _sample(state, answer, status)
     _report(state, answer.latency, &sample, answer.info, b"", answer.header, b"")
 
 
-cdef void sample_refused(State* state, Door* door, Message* message, bint with_header) noexcept nogil:
+cdef void sample_refused(State* state, Import* imported, Message* message, bint with_header) noexcept nogil:
     """Report a request that would be timed but says nowhere to answer to."""
     cdef SampleRecord sample
     cdef char* requestor
@@ -212,9 +212,9 @@ cdef void sample_refused(State* state, Door* door, Message* message, bint with_h
     sample.requestor_rtt_ns = message.source.rtt_ns
     sample.responder_rtt_ns = 0
     sample.status = BAD_REQUEST
-    sample.requestor_length = <uint32_t> sample_info(state, message.source, door.share, &requestor)
+    sample.requestor_length = <uint32_t> sample_info(state, message.source, imported.share, &requestor)
     sample.responder_length = 0
     sample.header_length = <uint32_t> (message.header_length if with_header else 0)
     sample.reply_length = 0
-    _report(state, door.latency, &sample, requestor, b"", message.body, b"")
+    _report(state, imported.latency, &sample, requestor, b"", message.body, b"")
     free(requestor)

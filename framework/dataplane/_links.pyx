@@ -8,30 +8,26 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memmove, strlen
 
 from framework.dataplane._accounts cimport account_new, account_spare, accounts_free, accounts_sweep
-from framework.dataplane._answers cimport answers_gone
 from framework.dataplane._clocks cimport ping_interval_ns
+from framework.dataplane._coding cimport coder_free, coding_end, coding_flush, coding_wake
 from framework.dataplane._delivery cimport (
     is_python_behind, link_cut_off, link_doom, link_info, link_is_over, link_say, random_next, record_chars, record_new, subscription_drop,
 )
-from framework.dataplane._coding cimport coder_free, coding_end, coding_flush, coding_wake
-from framework.dataplane._nonces cimport nonce_give
 from framework.dataplane._message_trace cimport traced_route, traced_subscription
-from framework.dataplane._output cimport (
-    block_chars, block_drop, block_new, output_discard,
-)
+from framework.dataplane._nonces cimport nonce_give
+from framework.dataplane._output cimport block_chars, block_drop, block_new, output_discard
 from framework.dataplane._parser cimport parse
 from framework.dataplane._permissions cimport link_permit, permissions_free
+from framework.dataplane._response_mappings cimport response_mappings_gone
 from framework.dataplane._routes cimport accounts_leave, peer_leave
-from framework.dataplane._services cimport door_enter, doors_passed
-from framework.dataplane._sinkbatch cimport (
-    atomic_add_users, batch_free, sink_flush, sink_is_full, sink_release,
-)
+from framework.dataplane._service_imports cimport import_enter, imports_passed
+from framework.dataplane._sinkbatch cimport atomic_add_users, batch_free, sink_flush, sink_is_full, sink_release
 from framework.dataplane._state cimport (
     CLIENT, CLIENT_CLOSED, DETAIL_BYTES, FRAME_OWN_BLOCK_BYTES, MAX_CONNECTIONS_EXCEEDED, READ_BLOCK_BYTES, READ_ERROR, RECORD_CLOSED,
     RECORD_OPENED, ROUTE, STALL_NS, SYSTEM, VIOLATIONS_A_TICK, Account, Block, Farewell, Limits, Link, LinkKindC, Record, Row, Segment,
     Sink, State, Subscription,
 )
-from framework.dataplane._streams cimport shadows_drop
+from framework.dataplane._stream_imports cimport shadows_drop
 from framework.dataplane._tables cimport tables_end
 from framework.sublist._bytes cimport hash_bytes
 from framework.sublist._table cimport table_clear
@@ -53,8 +49,8 @@ cdef State* state_new(Limits* limits, uint64_t seed) noexcept nogil:
     state.seed = seed
     state.random = hash_bytes(seed, b"queue members", 13)
     state.nonce_random = hash_bytes(seed, b"nonces", 6)
-    state.passages.enter = door_enter
-    state.passages.passed = doors_passed
+    state.passages.enter = import_enter
+    state.passages.passed = imports_passed
     state.passages.shadows_drop = shadows_drop
     state.passages.traced = traced_subscription
     state.passages.traced_route = traced_route
@@ -139,7 +135,7 @@ cdef void state_sweep(State* state) noexcept nogil:
     while state.dead != NULL:
         subscription = state.dead
         state.dead = subscription.next
-        answers_gone(state, subscription)
+        response_mappings_gone(state, subscription)
         free(subscription)
     accounts_sweep(state)
     while state.filled != NULL:

@@ -24,10 +24,7 @@ from framework.dataplane._clocks cimport link_answered
 from framework.dataplane._delivery cimport (
     deliver, deliver_matched, link_doom, link_fills, link_info, link_say, link_way, record_chars, record_new, subscription_drop, trace,
 )
-from framework.dataplane._halves cimport half_begin, half_end, is_tracked_reply
-from framework.dataplane._interest cimport (
-    is_literal_subject, is_valid_subject, subscription_add, subscription_find,
-)
+from framework.dataplane._interest cimport is_literal_subject, is_valid_subject, subscription_add, subscription_find
 from framework.dataplane._mappings cimport mapping_apply
 from framework.dataplane._message_trace cimport (
     FAULT_PUBLISH, FAULT_REPLY, TRACE_SKIPPED, step_mapped, tracing_begin, tracing_end, tracing_refused,
@@ -36,18 +33,18 @@ from framework.dataplane._output cimport output_commit, output_reserve
 from framework.dataplane._permissions cimport (
     ALLOWED, FORBIDDEN, Allowed, may_export, may_hear, may_publish, may_send, may_subscribe, needs_filter,
 )
+from framework.dataplane._remote_latency cimport is_tracked_reply, remote_latency_begin, remote_latency_end
 from framework.dataplane._routes cimport fences_pass
 from framework.dataplane._state cimport (
     AUTHENTICATION_VIOLATION, CLIENT, LINE_BYTES_MAX, MAX_CONTROL_LINE_EXCEEDED, MAX_PAYLOAD_EXCEEDED, MEMO_HEAD_BYTES, MEMO_LINE_BYTES,
-    PARSE_ERROR, PROTOCOL_VIOLATION, RECORD_ERR, RECORD_GREETING, RECORD_PONG, REFERENCE_BYTES,
-    ROUTE, SYSTEM, Account, Block, ClosedStateC, Line, Link, Memo, Message, MessageTrace, Record, State,
-    Subscription,
+    PARSE_ERROR, PROTOCOL_VIOLATION, RECORD_ERR, RECORD_GREETING, RECORD_PONG, REFERENCE_BYTES, ROUTE, SYSTEM, Account, Block, ClosedStateC,
+    Line, Link, Memo, Message, MessageTrace, Record, State, Subscription,
 )
+from framework.dataplane._stream_imports cimport shadows_add
 from framework.dataplane._violations cimport (
     PUBLISH_REPLY, PUBLISH_SUBJECT, SUBSCRIBE, SUBSCRIBE_TOKENS, ViolationC, is_reserved_group, is_reserved_reply, is_reserved_subject,
     violation_say,
 )
-from framework.dataplane._streams cimport shadows_add
 from framework.sublist._bytes cimport copy_short, same_bytes, write_decimal
 from framework.sublist._sublist cimport Match, sublist_fresh, sublist_match, sublist_touch
 
@@ -518,8 +515,8 @@ cdef Allowed _send(State* state, Link* link, Message* message, bint* mapped) noe
             allowed = _check_publish(state, link, message, &match)
         if allowed == FORBIDDEN:
             return allowed
-        if state.halves.table.count:
-            half_end(state, message)
+        if state.remote_latencies.table.count:
+            remote_latency_end(state, message)
     if link.verbose:
         link_say(state, link, b"+OK\r\n")
     served = deliver_matched(state, match, message) if match != NULL else deliver(state, message)
@@ -663,7 +660,7 @@ cdef char* _routed(
         _remember(state, link, line, body - line, &message)
     served = _deliver_routed(state, &message) if header else deliver(state, &message)
     if served and message.reply_length and is_tracked_reply(message.reply, message.reply_length):
-        half_begin(state, &message)
+        remote_latency_begin(state, &message)
     return rest
 
 

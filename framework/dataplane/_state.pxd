@@ -47,9 +47,9 @@ cdef enum:
     # That may wait for the log; more are not recorded.
     HOPS_MAX = 16
     # Accounts that a message may pass through by imports of services.
-    DOORS_MAX = 4096
+    IMPORTS_PASSED_MAX = 4096
     # That one message may pass in all: where each account has two ways on, HOPS_MAX alone would allow 65,536.
-    ANSWERS_MAX = 65536
+    RESPONSE_MAPPINGS_MAX = 65536
     # Requests of other accounts whose answers an account remembers the way of.
     NODE_BYTES = 8
     # By which other servers address this one in subjects.
@@ -134,19 +134,19 @@ cdef struct Mapping:
     size_t count
 
 
-cdef enum DoorKind:
-    SERVICE_DOOR
-    STREAM_DOOR
-    ANSWER_DOOR
+cdef enum ImportKind:
+    SERVICE_IMPORT
+    STREAM_IMPORT
+    RESPONSE_IMPORT
 
 
-cdef struct Door:
+cdef struct Import:
     # What leads from one account to another.
-    DoorKind kind
+    ImportKind kind
     Account* account
-    # Of the exporter; of an ANSWER_DOOR: where the answers come from.
+    # Of the exporter; of a RESPONSE_IMPORT: where the answers come from.
     Account* home
-    # Of the importer; of an ANSWER_DOOR nobody's.
+    # Of the importer; of a RESPONSE_IMPORT nobody's.
     uint32_t account_index
     # Of `account`, until the tables are in force.
     const char* subject
@@ -208,9 +208,9 @@ cdef struct Tables:
     size_t owned_room
     Mapping* mappings
     size_t mapping_count
-    Door* streams
+    Import* streams
     size_t stream_count
-    Door* services
+    Import* services
     size_t service_count
     const char* trace_destination
     # Of messages with `traceparent`; empty: they are not traced.
@@ -218,17 +218,17 @@ cdef struct Tables:
     int32_t trace_percent
 
 
-cdef struct Answer:
-    # The way of answers to one request: from its reply subject in `account` to the requestor's in `home`.
+cdef struct ResponseMapping:
+    # A response mapping of one request: from its reply subject in `account` to the requestor's in `home`.
     Key key
     Account* account
     Account* home
     Asked* asked
-    Answer* older
-    Answer* newer
+    ResponseMapping* older
+    ResponseMapping* newer
     # In `account`, by the time of the last answer.
-    Answer* before
-    Answer* after
+    ResponseMapping* before
+    ResponseMapping* after
     # Of the same reply subject in `home`.
     int64_t started_ns
     int64_t last_ns
@@ -252,15 +252,15 @@ cdef struct Answer:
 cdef struct Asked:
     # A reply subject in a requestor's account, and the answers that are due to it.
     Key key
-    Answer* first
+    ResponseMapping* first
 
 
-cdef struct Answers:
+cdef struct ResponseMappings:
     # Of one account: what it owes and what is owed to it.
-    Door door
+    Import imported
     char prefix[16]
-    Answer* oldest
-    Answer* newest
+    ResponseMapping* oldest
+    ResponseMapping* newest
     Table by_subject
     Table asked
     # By the reply subjects of requestors here.
@@ -276,7 +276,7 @@ cdef struct Answers:
 
 cdef struct Hop:
     # An import that a message came through.
-    Door* door
+    Import* imported
     Hop* previous
     uint32_t count
 
@@ -309,7 +309,7 @@ cdef struct Account:
     uint32_t route_room
     Tables* tables
     # NULL: it does nothing to messages.
-    Answers* answers
+    ResponseMappings* answers
     # NULL: it has had no part in an imported service yet.
 
 
@@ -336,7 +336,7 @@ cdef struct Subscription:
     # That stand for it in accounts whose streams are imported; linked by `next`.
     LocalInterest* local
     # That it is one of; NULL: of another server, or there was no memory.
-    Door* door
+    Import* imported
     # That a message passes here; NULL: it is a client's or a sink's.
     int64_t msgs
     int64_t max_msgs
@@ -672,7 +672,7 @@ cdef enum RecordType:
     RECORD_LATENCY
     RECORD_MESSAGE_TRACE
     RECORD_DETACHED
-    RECORD_HALF
+    RECORD_REMOTE_LATENCY
 
 
 cdef struct Record:
@@ -779,20 +779,20 @@ cdef struct Farewell:
     size_t length
 
 
-cdef struct Half:
+cdef struct RemoteLatency:
     # A request that another server times, given to a client here and not answered.
     Key key
     # Its reply subject, which follows the struct.
     uint32_t account
     int64_t started_ns
-    Half* older
-    Half* newer
+    RemoteLatency* older
+    RemoteLatency* newer
 
 
-cdef struct Halves:
+cdef struct RemoteLatencies:
     Table table
-    Half* oldest
-    Half* newest
+    RemoteLatency* oldest
+    RemoteLatency* newest
 
 
 cdef struct Pick:
@@ -894,20 +894,20 @@ cdef struct State:
     # Records of traces that Python has not taken; touched by both threads, atomically.
     Farewell* farewells
     Passages passages
-    Door** waiting
-    # Doors that messages under way have yet to pass.
+    Import** waiting
+    # Imports that messages under way have yet to pass.
     uint32_t waiting_count
     uint32_t waiting_room
-    uint32_t doors_left
+    uint32_t imports_left
     # That the message under way may still pass.
     char* names
     # Of this server, then of its cluster.
     size_t server_length
     size_t cluster_length
     char node[NODE_BYTES + 1]
-    # Of this server; empty: other servers can't tell it their half of a sample.
-    Halves halves
-    uint64_t answer_serial
+    # Of this server; empty: other servers can't tell it remote latencies.
+    RemoteLatencies remote_latencies
+    uint64_t response_serial
     Line line
     # That is looked at.
     char* scratch

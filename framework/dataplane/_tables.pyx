@@ -8,14 +8,12 @@ from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcpy
 
-from framework.dataplane._answers cimport answers_forget, answers_free
-from framework.dataplane._halves cimport halves_free
 from framework.dataplane._delivery cimport subscription_drop
-from framework.dataplane._services cimport services_set
-from framework.dataplane._state cimport (
-    SERVICE_DOOR, STREAM_DOOR, Account, Destination, Destinations, Door, Mapping, State, Tables,
-)
-from framework.dataplane._streams cimport shadows_renew
+from framework.dataplane._remote_latency cimport remote_latencies_free
+from framework.dataplane._response_mappings cimport response_mappings_forget, response_mappings_free
+from framework.dataplane._service_imports cimport services_set
+from framework.dataplane._state cimport SERVICE_IMPORT, STREAM_IMPORT, Account, Destination, Destinations, Import, Mapping, State, Tables
+from framework.dataplane._stream_imports cimport shadows_renew
 from framework.sublist._bytes cimport COPY_SLACK
 from framework.sublist._transform cimport Transform, transform_new
 
@@ -126,26 +124,26 @@ cdef int _fill_mapping(Tables* self, Mapping* into, mapping) except -1:
     return 0
 
 
-# ---- doors -------------------------------------------------------------------------------------------------------------
+# ---- imports -------------------------------------------------------------------------------------------------------------
 
 
-cdef int _fill_door(Tables* self, Door* into, door, size_t account_count) except -1:
+cdef int _fill_import(Tables* self, Import* into, imported, size_t account_count) except -1:
     """Set what streams and services have in common; the subjects are those of each account with plain wildcards."""
-    if not 0 <= door.account < account_count:
-        raise ValueError(f'import of "{door.subject}": no account {door.account}')
-    if not is_valid_subject(door.subject):
-        raise BadTransform(f'import of "{door.subject}": that is no subject')
-    local = with_plain_wildcards(door.to or door.subject)[0]
+    if not 0 <= imported.account < account_count:
+        raise ValueError(f'import of "{imported.subject}": no account {imported.account}')
+    if not is_valid_subject(imported.subject):
+        raise BadTransform(f'import of "{imported.subject}": that is no subject')
+    local = with_plain_wildcards(imported.to or imported.subject)[0]
     if not is_valid_subject(local):
-        raise BadTransform(f'import of "{door.subject}" as "{door.to}": that is no subject')
-    cdef bytes subject = door.subject.encode()
+        raise BadTransform(f'import of "{imported.subject}" as "{imported.to}": that is no subject')
+    cdef bytes subject = imported.subject.encode()
     cdef bytes to = local.encode()
-    into.account_index = door.account
+    into.account_index = imported.account
     into.subject = _text(self, subject)
     into.subject_length = len(subject)
     into.to = _text(self, to)
     into.to_length = len(to)
-    into.allow_trace = door.allow_trace
+    into.allow_trace = imported.allow_trace
     into.stays = subject == to
     return 0
 
@@ -160,29 +158,29 @@ def _parsed_back(source, destination):
     return parse_transform(*reversed_transform(source, destination), strict=True)
 
 
-cdef int _fill_stream(Tables* self, Door* into, door, size_t account_count) except -1:
-    _fill_door(self, into, door, account_count)
-    into.kind = STREAM_DOOR
-    if _is_wild(door.subject) and door.to and door.to != door.subject:
-        there = with_numbered_wildcards(door.to)
-        into.transform = _transform(self, parse_transform(door.subject, there, strict=True))
-        into.back = _transform(self, _parsed_back(door.subject, there))
+cdef int _fill_stream(Tables* self, Import* into, imported, size_t account_count) except -1:
+    _fill_import(self, into, imported, account_count)
+    into.kind = STREAM_IMPORT
+    if _is_wild(imported.subject) and imported.to and imported.to != imported.subject:
+        there = with_numbered_wildcards(imported.to)
+        into.transform = _transform(self, parse_transform(imported.subject, there, strict=True))
+        into.back = _transform(self, _parsed_back(imported.subject, there))
         into.stays = False
     return 0
 
 
-cdef int _fill_service(Tables* self, Door* into, door, size_t account_count) except -1:
-    _fill_door(self, into, door, account_count)
-    into.kind = SERVICE_DOOR
-    into.response = door.response
-    into.threshold_ns = <int64_t> (door.threshold_s * SECOND_NS)
-    into.share = door.share
-    into.names_server = door.names_server
-    into.latency = door.latency
-    into.latency_percent = door.latency_percent
-    if _is_wild(door.subject) and door.to and door.to != door.subject:
-        there = with_numbered_wildcards(door.to)
-        into.transform = _transform(self, _parsed_back(door.subject, there))
+cdef int _fill_service(Tables* self, Import* into, imported, size_t account_count) except -1:
+    _fill_import(self, into, imported, account_count)
+    into.kind = SERVICE_IMPORT
+    into.response = imported.response
+    into.threshold_ns = <int64_t> (imported.threshold_s * SECOND_NS)
+    into.share = imported.share
+    into.names_server = imported.names_server
+    into.latency = imported.latency
+    into.latency_percent = imported.latency_percent
+    if _is_wild(imported.subject) and imported.to and imported.to != imported.subject:
+        there = with_numbered_wildcards(imported.to)
+        into.transform = _transform(self, _parsed_back(imported.subject, there))
         into.stays = False
     return 0
 
@@ -206,14 +204,14 @@ cdef Tables* tables_made(object tables, size_t account_count) except NULL:
         self.mapping_count = len(tables.mappings)
         for at, mapping in enumerate(tables.mappings):
             _fill_mapping(self, &self.mappings[at], mapping)
-        self.streams = <Door*> _owned(self, len(tables.stream_imports) * sizeof(Door))
+        self.streams = <Import*> _owned(self, len(tables.stream_imports) * sizeof(Import))
         self.stream_count = len(tables.stream_imports)
-        for at, door in enumerate(tables.stream_imports):
-            _fill_stream(self, &self.streams[at], door, account_count)
-        self.services = <Door*> _owned(self, len(tables.service_imports) * sizeof(Door))
+        for at, imported in enumerate(tables.stream_imports):
+            _fill_stream(self, &self.streams[at], imported, account_count)
+        self.services = <Import*> _owned(self, len(tables.service_imports) * sizeof(Import))
         self.service_count = len(tables.service_imports)
-        for at, door in enumerate(tables.service_imports):
-            _fill_service(self, &self.services[at], door, account_count)
+        for at, imported in enumerate(tables.service_imports):
+            _fill_service(self, &self.services[at], imported, account_count)
         destination = tables.trace_destination.encode()
         self.trace_destination = _text(self, destination)
         self.trace_destination_length = len(destination)
@@ -224,11 +222,11 @@ cdef Tables* tables_made(object tables, size_t account_count) except NULL:
     return self
 
 
-cdef void _resolve(State* state, Account* account, Door* doors, size_t count) noexcept nogil:
+cdef void _resolve(State* state, Account* account, Import* imports, size_t count) noexcept nogil:
     cdef size_t at
     for at in range(count):
-        doors[at].account = state.accounts[doors[at].account_index]
-        doors[at].home = account
+        imports[at].account = state.accounts[imports[at].account_index]
+        imports[at].home = account
 
 
 cdef void tables_set(State* state, Account* account, Tables* tables) noexcept nogil:
@@ -253,10 +251,10 @@ cdef void _drop_answers(State* state, Account* account) noexcept nogil:
     """Let no answers come to an account any more."""
     if account.answers == NULL:
         return
-    answers_forget(state, account)
-    if account.answers.door.subscription != NULL:
-        subscription_drop(state, account.answers.door.subscription)
-        account.answers.door.subscription = NULL
+    response_mappings_forget(state, account)
+    if account.answers.imported.subscription != NULL:
+        subscription_drop(state, account.answers.imported.subscription)
+        account.answers.imported.subscription = NULL
 
 
 cdef bint _leads_to(const Tables* tables, const Account* account) noexcept nogil:
@@ -295,8 +293,8 @@ cdef void tables_end(State* state) noexcept nogil:
         services_set(state, account, tables)
         tables_free(tables)
         _drop_answers(state, account)
-    answers_free(state)
-    halves_free(state)
+    response_mappings_free(state)
+    remote_latencies_free(state)
     free(state.waiting)
     free(state.names)
     free(state.scratch)

@@ -174,7 +174,7 @@ class LatencySampled(Struct, frozen=True):
     """How long an imported service took to answer, or why it did not. Source: ADR-3."""
 
     token: int
-    """As the `ServiceDoor` has it."""
+    """As the `ServiceImportRow` has it."""
     status: int
     """200; 400: it could not answer; 408: the requestor has gone; 503: nobody serves; 504: late."""
     started_ns: int

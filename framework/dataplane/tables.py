@@ -1,4 +1,4 @@
-"""What an account makes of its messages: mappings, and the doors to other accounts.
+"""The tables of one account: subject mappings, stream imports, service imports.
 
 A plane takes the tables of an account as one version, between two turns: no message sees half
 of them.
@@ -40,7 +40,7 @@ class SubjectMapping(Struct, frozen=True, kw_only=True):
     destinations: tuple[MappedDestination, ...]
 
 
-class StreamDoor(Struct, frozen=True, kw_only=True):
+class StreamImportRow(Struct, frozen=True, kw_only=True):
     """Who subscribes here to `to` gets what another account publishes."""
 
     account: int
@@ -52,7 +52,7 @@ class StreamDoor(Struct, frozen=True, kw_only=True):
     allow_trace: bool = False
 
 
-class ServiceDoor(Struct, frozen=True, kw_only=True):
+class ServiceImportRow(Struct, frozen=True, kw_only=True):
     """Who publishes here to `to` sends a request to another account."""
 
     account: int
@@ -80,8 +80,8 @@ class AccountTables(Struct, frozen=True, kw_only=True):
 
     mappings: tuple[SubjectMapping, ...] = ()
     """In order: the first whose source holds the subject decides."""
-    stream_imports: tuple[StreamDoor, ...] = ()
-    service_imports: tuple[ServiceDoor, ...] = ()
+    stream_imports: tuple[StreamImportRow, ...] = ()
+    service_imports: tuple[ServiceImportRow, ...] = ()
     trace_destination: str = ""
     """Where traces of messages with a sampled `traceparent` go; empty: they are not traced."""
     trace_percent: int = 100

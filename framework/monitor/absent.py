@@ -32,16 +32,16 @@ _JSZ_FLAGS = ("accounts", "streams", "consumers", "direct-consumers", "config", 
 
 def absent_endpoints(source: MonitorSource) -> Sequence[MonitorEndpoint]:
     """Return the endpoints, over one server."""
-    stand_in = partial(MonitorEndpoint, is_stand_in=True)
+    fallback = partial(MonitorEndpoint, is_fallback=True)
     return (
-        stand_in(
+        fallback(
             path="/gatewayz",
             answer=partial(_answer_gatewayz, source),
             help="Gateways",
             request="GATEWAYZ",
             options=GATEWAYZ_OPTIONS,
         ),
-        stand_in(
+        fallback(
             path="/leafz",
             answer=partial(_answer_leafz, source),
             help="LeafNodes",
@@ -49,18 +49,18 @@ def absent_endpoints(source: MonitorSource) -> Sequence[MonitorEndpoint]:
             account_request="LEAFZ",
             options=LEAFZ_OPTIONS,
         ),
-        stand_in(
+        fallback(
             path="/jsz",
             answer=partial(_answer_jsz, source),
             help="JetStream",
             request="JSZ",
             options=JSZ_OPTIONS,
         ),
-        stand_in(answer=_answer_account_jsz, account_request="JSZ", options=JSZ_OPTIONS),
-        stand_in(path="/raftz", answer=_answer_raftz, help="Raft Groups"),
-        stand_in(answer=_answer_raft_request, request="RAFTZ", options=RAFTZ_OPTIONS),
-        stand_in(answer=_answer_expvarz, request="EXPVARZ"),
-        stand_in(answer=_answer_profilez, request="PROFILEZ", options=PROFILEZ_OPTIONS),
+        fallback(answer=_answer_account_jsz, account_request="JSZ", options=JSZ_OPTIONS),
+        fallback(path="/raftz", answer=_answer_raftz, help="Raft Groups"),
+        fallback(answer=_answer_raft_request, request="RAFTZ", options=RAFTZ_OPTIONS),
+        fallback(answer=_answer_expvarz, request="EXPVARZ"),
+        fallback(answer=_answer_profilez, request="PROFILEZ", options=PROFILEZ_OPTIONS),
     )
 
 

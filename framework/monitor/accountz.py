@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from framework.errors import BadQuery
-from framework.monitor.account_doors import (
+from framework.monitor.account_imports import (
     exports_of,
     mappings_of,
     service_import,
@@ -79,16 +79,16 @@ async def answer_account_info(source: MonitorSource, query: Mapping[str, str]) -
 
 
 def _imports_of(source: MonitorSource, spec: AccountSpec) -> list[dict[str, object]]:
-    shut = source.shut_imports(spec.name)
+    invalid = source.invalid_imports(spec.name)
     system = source.accounts.system_account
     own = [
         ServiceImport(account=system, subject=subject, to=to, share=share)
         for to, subject, share in source.system_imports(spec.name)
     ]
     return [
-        *(stream_import(it, shut) for it in spec.stream_imports),
+        *(stream_import(it, invalid) for it in spec.stream_imports),
         *(
-            service_import(it, shut, _latency_of(source, it))
+            service_import(it, invalid, _latency_of(source, it))
             for it in (*spec.service_imports, *own)
         ),
     ]

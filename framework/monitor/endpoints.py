@@ -10,7 +10,7 @@ from framework.monitor.accountz import answer_account_info, answer_accountz
 from framework.monitor.accstatz import answer_accstatz, answer_accstatz_request
 from framework.monitor.connz import answer_connz
 from framework.monitor.healthz import answer_health_request, answer_healthz
-from framework.monitor.insides import answer_ipqueuesz, answer_stacksz
+from framework.monitor.internals import answer_ipqueuesz, answer_stacksz
 from framework.monitor.options import (
     ACCOUNTZ_OPTIONS,
     ACCSTATZ_OPTIONS,

@@ -144,7 +144,7 @@ class MonitorSource(Protocol):
         """The accounts of the server."""
         ...
 
-    def shut_imports(self, account: str) -> Collection[tuple[str, str]]:
+    def invalid_imports(self, account: str) -> Collection[tuple[str, str]]:
         """Return (exporter, subject) of the imports of an account that do nothing."""
         ...
 

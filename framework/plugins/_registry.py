@@ -143,7 +143,7 @@ class PluginRegistry(PluginSet):
         """Return all documents about the server."""
         found = self._collect("monitor_endpoints", MonitorEndpoint, server=server)
         taken = {name for _, endpoint in found for name in _endpoint_names(endpoint)}
-        own = [it for it in core if not it.is_stand_in or taken.isdisjoint(_endpoint_names(it))]
+        own = [it for it in core if not it.is_fallback or taken.isdisjoint(_endpoint_names(it))]
         owned = [*((CORE, endpoint) for endpoint in own), *found]
         check_claims("endpoint", ((plugin, it) for plugin, e in owned for it in _endpoint_names(e)))
         return _items(owned)

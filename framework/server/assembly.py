@@ -12,23 +12,23 @@ from framework.actors import ActorSystem, AsyncioDispatcher
 from framework.monitor import core_endpoints
 from framework.server.accounts.accounts import Accounts
 from framework.server.bridge import Bridge
+from framework.server.clients.authentication import Authentication
+from framework.server.clients.authenticator_order import check_order, in_order
 from framework.server.clients.client_info import ClientInfoDocument
 from framework.server.clients.client_listener import CLIENT_LISTENER
-from framework.server.clients.login_gate import LoginGate
-from framework.server.clients.login_order import check_order, in_order
-from framework.server.coding import CodingDesk
+from framework.server.compression import LinkCodecs
 from framework.server.context import Context, MonitorView
 from framework.server.dialing import Dialer
-from framework.server.entrances import Entrances
 from framework.server.facts import facts_of
 from framework.server.limits import STOP_DEADLINE_S
+from framework.server.listeners import Listeners
 from framework.server.monitoring import start_monitor
 from framework.server.run_files import RunFiles
 from framework.server.system import SystemAccount
 from framework.server.system.message_traces import MESSAGE_TRACES
 from framework.server.system.server_stamp import ServerTraits
 from framework.server.system.service_latencies import SERVICE_LATENCIES
-from framework.server.tls import TlsDesk
+from framework.server.tls import TlsHandshakes
 from framework.spec import (
     ComponentSpec,
     HealthCheck,
@@ -96,10 +96,10 @@ class Assembly:
         self.plane = make_plane(settings.limits)
         self._dispatcher = AsyncioDispatcher()
         self._system = ActorSystem(self._dispatcher, name=identity.name, on_failure=failed)
-        self.tls = TlsDesk(self.plane, log=log)
-        self.entrances = Entrances(self.plane, tls=self.tls, steps=steps)
-        self._coding = CodingDesk(self.plane, log=log)
-        self._bridge = Bridge(self.plane, desks=(self._coding, self.tls), log=log)
+        self.tls = TlsHandshakes(self.plane, log=log)
+        self.listeners = Listeners(self.plane, tls=self.tls, steps=steps)
+        self._coding = LinkCodecs(self.plane, log=log)
+        self._bridge = Bridge(self.plane, transports=(self._coding, self.tls), log=log)
         self._dialer = Dialer(self.plane, report=self._bridge.tell_owner, tls=self.tls)
         self.client_info = _client_info(self.plane, identity, settings)
         self.accounts = Accounts(self.plane, log=log)
@@ -117,7 +117,7 @@ class Assembly:
             coding=self._coding,
             log=log,
         )
-        self._gate = LoginGate(
+        self._gate = Authentication(
             plane=self.plane,
             context=self.context,
             accounts=self.accounts,
@@ -138,7 +138,7 @@ class Assembly:
         )
         self._system_account = self._make_system_account(reload)
         self._components: Sequence[ComponentSpec] = ()
-        self._listeners: Sequence[ListenerSpec] = ()
+        self._listener_specs: Sequence[ListenerSpec] = ()
         self.status_fields: Mapping[str, Callable[[Mapping[str, str]], Awaitable[object]]] = {}
         """What plugins say in the status line."""
 
@@ -161,11 +161,11 @@ class Assembly:
         self._components = self._plugins.components(
             self.context, (self._gate.component(), *self._system_account.components())
         )
-        self._listeners = self._plugins.listeners(
+        self._listener_specs = self._plugins.listeners(
             self.context, (listener,), components=self._components
         )
-        self.entrances.bind(self._listeners, settings)
-        self.context.addresses.update(self.entrances.addresses())
+        self.listeners.bind(self._listener_specs, settings)
+        self.context.addresses.update(self.listeners.addresses())
         self._tell_clients(settings)
         self._show_facts()
 
@@ -182,7 +182,7 @@ class Assembly:
                 kind, name=spec.name, supervision=spec.supervision, **arguments
             )
         await self._turns_so_far()
-        for listener in self._listeners:
+        for listener in self._listener_specs:
             self._bridge.set_owner(listener.kind, self.context.components[listener.owner])
         latencies = self.context.components[SERVICE_LATENCIES]
         self._bridge.watch(LatencySampled, latencies.tell)
@@ -223,11 +223,11 @@ class Assembly:
         Raises:
             OSError: The process ID or the ports can't be written.
         """
-        self._files.write(self.entrances.urls())
+        self._files.write(self.listeners.urls())
         self._steps.push("files", self._remove_files)
         self.client_info.publish()
         self._steps.push("system account", self._system_account.end)
-        self.entrances.open()
+        self.listeners.open()
 
     def tls_problems(
         self, config: ServerConfig, settings: ServerSettings
@@ -245,7 +245,7 @@ class Assembly:
         """
         terms = self.tls.prepare(settings.tls)
         if self._files.paths != (files := _run_files(settings)).paths:
-            files.write(self.entrances.urls())
+            files.write(self.listeners.urls())
             self._files.remove()
             self._files = files
         self._config, self._settings = config, settings
@@ -294,7 +294,7 @@ class Assembly:
         return authenticators
 
     async def _start_monitor(self, endpoints: Sequence[MonitorEndpoint]) -> None:
-        bound, settings = self.entrances.http_socket, self._settings
+        bound, settings = self.listeners.http_socket, self._settings
         if bound is None:
             return
         server = await start_monitor(
@@ -360,7 +360,7 @@ class Assembly:
             self._config,
             replace(self._settings, limits=self._gate.limits(self._settings.limits)),
             addresses=self.context.addresses,
-            http=self.entrances.http_socket,
+            http=self.listeners.http_socket,
             tls=self.tls,
             started_ns=self._started_ns,
         )

@@ -48,11 +48,11 @@ if TYPE_CHECKING:
     )
 
 
-class LinkDesk(Protocol):
-    """Serves links on their way between the plane and their peers."""
+class LinkTransport(Protocol):
+    """Carries bytes of links between the plane and their peers: TLS, or a codec."""
 
     def receive_detached(self, event: Detached) -> bool:
-        """Take the socket of a link; False: it is for another desk."""
+        """Take the socket of a link; False: another transport has it."""
         ...
 
     def receive(self, event: Opened | Closed) -> None:
@@ -75,12 +75,16 @@ class Bridge:
 
     Args:
         plane: Where events come from.
-        desks: Take the sockets of links; each is asked until one does.
+        transports: Take the sockets of links; each is asked until one does.
         log: The server's logger.
     """
 
     def __init__(
-        self, plane: ServerPlane, *, desks: Sequence[LinkDesk] = (), log: FilteringBoundLogger
+        self,
+        plane: ServerPlane,
+        *,
+        transports: Sequence[LinkTransport] = (),
+        log: FilteringBoundLogger,
     ) -> None:
         self._plane = plane
         self._log = log
@@ -90,7 +94,7 @@ class Bridge:
         self._questions: dict[int, asyncio.Future[Any]] = {}
         self._tokens = count(1)
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._desks = desks
+        self._transports = transports
 
     def start(self) -> None:
         """Begin to take events, in the running loop."""
@@ -166,8 +170,8 @@ class Bridge:
         batches: defaultdict[LinkKind, list[Event]] = defaultdict(list)
         for event in self._plane.take_events():
             if isinstance(event, Opened | Closed):
-                for desk in self._desks:
-                    desk.receive(event)
+                for transport in self._transports:
+                    transport.receive(event)
                 batches[event.kind].append(event)
             elif isinstance(event, Greeting):
                 batches[event.kind].append(event)
@@ -190,7 +194,7 @@ class Bridge:
             case Confirmed(token):
                 self._answer(token, None)
             case Detached():
-                any(desk.receive_detached(event) for desk in self._desks)
+                any(transport.receive_detached(event) for transport in self._transports)
             case InterestChanged() | LatencySampled() | ResponderTimed() | MessageTraced():
                 self._watched(event)
             case _:

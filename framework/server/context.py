@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import override
 
 from framework.monitor import MonitorSource
-from framework.server.accounts.system_doors import own_system_exports, system_doors
+from framework.server.accounts.system_imports import own_system_exports, system_imports
 from framework.server.system.server_stamp import node_of
 from framework.server.tls import TlsError
 from framework.server.usage import UsageMeter
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from framework.server.bridge import Bridge
     from framework.server.clients.client_info import ClientInfoDocument, ServerIdentity
     from framework.server.clients.clients import Clients
-    from framework.server.coding import CodingDesk
+    from framework.server.compression import LinkCodecs
     from framework.server.dialing import Dialer
     from framework.server.plane_port import ServerPlane
-    from framework.server.tls import TlsDesk
+    from framework.server.tls import TlsHandshakes
     from framework.spec import (
         AccountBook,
         ClientIdentity,
@@ -82,8 +82,8 @@ class Context(ServerContext):
         client_info: ClientInfoDocument,
         plugins: PluginRegistry,
         accounts: Accounts,
-        tls: TlsDesk,
-        coding: CodingDesk,
+        tls: TlsHandshakes,
+        coding: LinkCodecs,
         log: FilteringBoundLogger,
     ) -> None:
         self.components: dict[str, ActorRef[Any]] = {}
@@ -344,16 +344,16 @@ class MonitorView(MonitorSource):
         return self._accounts
 
     @override
-    def shut_imports(self, account: str) -> Collection[tuple[str, str]]:
-        return {(it.account, it.subject) for it in self._accounts.shut_imports(account)}
+    def invalid_imports(self, account: str) -> Collection[tuple[str, str]]:
+        return {(it.account, it.subject) for it in self._accounts.invalid_imports(account)}
 
     @override
     def system_imports(self, account: str) -> Sequence[tuple[str, str, bool]]:
         spec, system = self._accounts.get(account), self._accounts.system_account
         if spec is None or not system:
             return ()
-        doors = system_doors(spec, system, self._accounts.index(system))
-        return [(door.to, door.subject, door.share) for door in doors]
+        imports = system_imports(spec, system, self._accounts.index(system))
+        return [(imported.to, imported.subject, imported.share) for imported in imports]
 
     @override
     def system_exports(self, account: str) -> Sequence[ServiceExport]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from framework.server.plane_port import ServerPlane
-    from framework.server.tls import TlsDesk
+    from framework.server.tls import TlsHandshakes
     from framework.spec import LinkKind
 
     _Address: TypeAlias = tuple[socket.AddressFamily, tuple[Any, ...]]
@@ -62,7 +62,7 @@ class Dialer:
         plane: ServerPlane,
         *,
         report: Callable[[LinkKind, DialFailed], None],
-        tls: TlsDesk | None = None,
+        tls: TlsHandshakes | None = None,
     ) -> None:
         self._plane = plane
         self._tls = tls

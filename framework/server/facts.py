@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from framework.server.listening import BoundSocket
     from framework.server.settings import ServerSettings
-    from framework.server.tls import TlsDesk
+    from framework.server.tls import TlsHandshakes
     from framework.server.tls.terms import KindTerms
     from framework.topology import ServerConfig
 
@@ -25,7 +25,7 @@ def facts_of(
     *,
     addresses: Mapping[LinkKind, tuple[str, int]],
     http: BoundSocket | None,
-    tls: TlsDesk,
+    tls: TlsHandshakes,
     started_ns: int,
 ) -> ServerFacts:
     """Return what is settled by a configuration that is in force from now on.

@@ -91,7 +91,7 @@ class Server:
     @property
     def http_address(self) -> tuple[str, int] | None:
         """Host as configured and real port of monitoring; None when there is none."""
-        http = self._assembly.entrances.http_socket if self._assembly else None
+        http = self._assembly.listeners.http_socket if self._assembly else None
         return (http.host, http.port) if http else None
 
     async def status_fields(self) -> Mapping[str, object]:
@@ -288,18 +288,18 @@ class Server:
 
     def _log_ready(self) -> None:
         assembly, info = self._running(), self.log.info
-        if assembly.entrances.http_socket:
+        if assembly.listeners.http_socket:
             scheme = "https" if self.settings.https else "http"
-            address = assembly.entrances.http_socket.address
+            address = assembly.listeners.http_socket.address
             info("Starting {scheme} monitor on {address}", scheme=scheme, address=address)
-        for kind, bound in assembly.entrances.sockets.items():
+        for kind, bound in assembly.listeners.sockets.items():
             if kind is LinkKind.CLIENT:
                 info("Listening for client connections on {address}", address=bound.address)
                 self._log_tls()
         info("Server is ready")
         if assembly.context.cluster_name:
             info("Cluster name is {detail}", detail=assembly.context.cluster_name)
-        for kind, bound in assembly.entrances.sockets.items():
+        for kind, bound in assembly.listeners.sockets.items():
             if kind is not LinkKind.CLIENT:
                 info(
                     "Listening for {kind} connections on {address}",

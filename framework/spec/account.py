@@ -1,4 +1,4 @@
-"""Accounts: walls between clients, and the doors in them."""
+"""Accounts: isolated subject spaces, and the exports and imports between them."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class MonitorEndpoint(Struct, frozen=True, kw_only=True):
     """
     options: tuple[RequestOption, ...] = ()
     """What the JSON of both requests may have; other fields are not looked at."""
-    is_stand_in: bool = False
+    is_fallback: bool = False
     """It answers only while no plugin has its path or one of its requests."""
 
 

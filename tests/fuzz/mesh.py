@@ -290,8 +290,8 @@ class World:
                     self._greet(link, local, url, account)
                 case e.AcceptClaim(link):
                     self._tell(link, lambda it: it.receive_claim_accepted())
-                case e.Admit(link, seat, local):
-                    self._tell(link, lambda it, s=seat, own=local: it.receive_admitted(s, own))
+                case e.Admit(link, pool_slot, local):
+                    self._tell(link, lambda it, s=pool_slot, own=local: it.receive_admitted(s, own))
                 case e.Dismiss(link, reason, text):
                     if link in self._machines:
                         self._tell(link, lambda it, r=reason, t=text: it.receive_dismissed(r, t))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from framework.dataplane.tables import AccountTables
-from framework.server.accounts.account_links import CYCLE, AccountLinks, Shut
+from framework.server.accounts.account_imports import CYCLE, AccountImports, InvalidImport
 from framework.server.accounts.sampled_services import SampledServices
 from framework.spec import GLOBAL_ACCOUNT, SYSTEM_ACCOUNT, AccountBook, AccountSpec
 from framework.sublist import BadTransform
@@ -61,11 +61,11 @@ class Accounts(AccountBook):
         self._names = {0: GLOBAL_ACCOUNT}
         self.sampled = SampledServices()
         """Services whose response times are measured."""
-        self._links = AccountLinks(
+        self._links = AccountImports(
             index_of=self._indexes.__getitem__, token_of=self.sampled.token_of
         )
         self._tables: dict[str, AccountTables] = {}
-        self._shut: dict[str, tuple[Shut, ...]] = {}
+        self._invalid: dict[str, tuple[InvalidImport, ...]] = {}
         self.put([AccountSpec(name=GLOBAL_ACCOUNT)])
 
     def replace(self, plan: AccountPlan | None) -> None:
@@ -107,9 +107,9 @@ class Accounts(AccountBook):
         """Return the name of an account by its number in the data plane."""
         return self._names.get(index) or str(index)
 
-    def shut_imports(self, name: str) -> Sequence[Shut]:
+    def invalid_imports(self, name: str) -> Sequence[InvalidImport]:
         """Return the imports of an account that do nothing, and why."""
-        return self._shut.get(name, ())
+        return self._invalid.get(name, ())
 
     @override
     def fetch(self, name: str) -> None:
@@ -127,7 +127,7 @@ class Accounts(AccountBook):
     def _change(
         self, specs: Iterable[AccountSpec], gone: Sequence[str], *, everybody: bool = False
     ) -> None:
-        """Put accounts, take others away, then open and shut the doors that this concerns."""
+        """Add, replace and remove accounts, then resolve the imports that this concerns."""
         changed = [spec for spec in specs if self._links.specs.get(spec.name) != spec]
         always = {GLOBAL_ACCOUNT, self.system_account}
         changed += [AccountSpec(name=name) for name in gone if name in always]
@@ -151,7 +151,7 @@ class Accounts(AccountBook):
             return False
         self._links.remove(name)
         self._tables.pop(name, None)
-        self._shut.pop(name, None)
+        self._invalid.pop(name, None)
         self.sampled.forget(name)
         self._plane.remove_account(self._indexes[name])
         return True
@@ -167,16 +167,18 @@ class Accounts(AccountBook):
         """Tell the plane of the tables that have changed."""
         # What was in a cycle may not be any more, whichever account has broken it.
         cycles = [
-            name for name, shut in self._shut.items() if any(it.reason is CYCLE for it in shut)
+            name
+            for name, invalid in self._invalid.items()
+            if any(it.reason is CYCLE for it in invalid)
         ]
         for name in dict.fromkeys((*names, *cycles)):
             if name not in self._links.specs:
                 continue
-            tables, shut = self._links.tables(name)
+            tables, invalid = self._links.tables(name)
             if tables != self._tables.get(name, _NOTHING):
                 self._tables[name] = tables
                 self._tell(name, tables)
-            self._note_shut(name, shut)
+            self._note_invalid(name, invalid)
 
     def _tell(self, name: str, tables: AccountTables) -> None:
         """Put tables in force; those with a mistake do nothing at all."""
@@ -188,12 +190,12 @@ class Accounts(AccountBook):
             self._log.error(what, detail=str(error), account=name)
             self._plane.set_account_tables(index, self._links.plain_tables(name))
 
-    def _note_shut(self, name: str, shut: tuple[Shut, ...]) -> None:
+    def _note_invalid(self, name: str, invalid: tuple[InvalidImport, ...]) -> None:
         """Complain of imports that do nothing, each once until it did something."""
-        before = self._shut.pop(name, ())
-        if shut:
-            self._shut[name] = shut
-        for it in shut:
+        before = self._invalid.pop(name, ())
+        if invalid:
+            self._invalid[name] = invalid
+        for it in invalid:
             if it not in before:
                 self._log.warning(
                     "Import of {subject} from account {exporter} does nothing: {detail}",

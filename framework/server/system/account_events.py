@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from framework.actors import Timer
     from framework.server.system.account_report import AccountReport
+    from framework.server.system.client_event_queue import ClientEvent, ClientEventQueue
     from framework.server.system.client_events import ClientEvents
-    from framework.server.system.client_news import ClientNews, News
     from framework.server.system.outbox import Outbox
     from framework.server.system.server_stamp import ServerStamp
 
@@ -30,10 +30,10 @@ _NS_PER_S: Final = 1_000_000_000
 
 
 class AccountEvents(Component):
-    """Publish what the news of clients come to.
+    """Publish connect and disconnect events of clients, and connection counts of accounts.
 
     Args:
-        news: What happened.
+        queue: Clients that came, went or were refused.
         events: Makes events.
         report: Makes reports of accounts.
         outbox: Publishes.
@@ -56,7 +56,7 @@ class AccountEvents(Component):
     def __init__(
         self,
         *,
-        news: ClientNews,
+        queue: ClientEventQueue,
         events: ClientEvents,
         report: AccountReport,
         outbox: Outbox,
@@ -64,7 +64,7 @@ class AccountEvents(Component):
         is_heard: Callable[[], bool],
     ) -> None:
         super().__init__()
-        self._news = news
+        self._queue = queue
         self._events = events
         self._make_report = report.make
         self._outbox = outbox
@@ -78,11 +78,11 @@ class AccountEvents(Component):
     def on_receive(self, message: object) -> None:
         match message:
             case self.Begin():
-                self._news.wake = lambda: self.actor_ref.tell(self._Wake())
+                self._queue.wake = lambda: self.actor_ref.tell(self._Wake())
             case self.End():
-                self._news.wake = None
+                self._queue.wake = None
             case self._Wake():
-                self._receive(*self._news.take())
+                self._receive(*self._queue.take())
             case self._Report(account):
                 self._report(account)
             case _:
@@ -90,27 +90,27 @@ class AccountEvents(Component):
 
     @override
     def on_stop(self) -> None:
-        self._news.wake = None
+        self._queue.wake = None
 
-    def _receive(self, news: Sequence[News], changed: Sequence[str]) -> None:
+    def _receive(self, seen: Sequence[ClientEvent], changed: Sequence[str]) -> None:
         if self._is_heard():
-            self._tell(news)
-        for each in news:
+            self._tell(seen)
+        for each in seen:
             self._tell_account(each)
         for account in changed:
             self._note_change(account)
 
-    def _tell(self, news: Sequence[News]) -> None:
-        events = [event for each in news for event in self._events.make(each)]
+    def _tell(self, seen: Sequence[ClientEvent]) -> None:
+        events = [event for each in seen for event in self._events.make(each)]
         self._outbox.send([
             (subject.encode(), b"", b"", text.encode("utf-8", "replace"))
             for subject, text in events
             if is_literal(subject)
         ])
 
-    def _tell_account(self, news: News) -> None:
+    def _tell_account(self, refused: ClientEvent) -> None:
         """Tell an account of somebody who was refused in its name."""
-        event = self._events.make_for_account(news)
+        event = self._events.make_for_account(refused)
         if event is None:
             return
         account, subject, text = event
@@ -143,7 +143,7 @@ class AccountEvents(Component):
             (f"$SYS.SERVER.ACCOUNT.{account}.CONNS", report),
             (f"$SYS.ACCOUNT.{account}.SERVER.CONNS", {**report, "server": self._stamp.make()}),
         )
-        if self._news.count(account):
+        if self._queue.count(account):
             self._reported_ns[account] = self.now_ns()
             self._report_later(account, COUNTS_INTERVAL_S)
         else:

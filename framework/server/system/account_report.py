@@ -16,8 +16,8 @@ from framework.spec import ServiceSpec
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from framework.server.system.client_event_queue import ClientEventQueue
     from framework.server.system.client_events import ClientEvents
-    from framework.server.system.client_news import ClientNews
     from framework.server.system.outbox import Outbox
     from framework.spec import ServiceAnswer, ServiceRequest
 
@@ -29,7 +29,7 @@ class AccountReport:
     """Makes the report of an account, and answers those who ask for it.
 
     Args:
-        news: Counts clients.
+        queue: Counts clients.
         events: Makes the head of the document.
         statistics: Returns what passes through an account, given how many clients it has here.
         outbox: Publishes.
@@ -38,19 +38,19 @@ class AccountReport:
     def __init__(
         self,
         *,
-        news: ClientNews,
+        queue: ClientEventQueue,
         events: ClientEvents,
         statistics: Callable[[str, int], Mapping[str, object]],
         outbox: Outbox,
     ) -> None:
-        self._news = news
+        self._queue = queue
         self._events = events
         self._statistics = statistics
         self._outbox = outbox
 
     def make(self, account: str) -> dict[str, object]:
         """Return the report of a known account."""
-        count = self._news.count(account)
+        count = self._queue.count(account)
         return {**self._events.head(CONNECTIONS), **self._statistics(account, count)}
 
     def services(self) -> Sequence[ServiceSpec]:
@@ -64,7 +64,7 @@ class AccountReport:
             named = options_from_payload(request.payload).get("acc") or account
         except BadOptions:
             return None
-        if request.reply and named == account and self._news.count(account):
+        if request.reply and named == account and self._queue.count(account):
             # Others want numbers that go up: nothing that is numbered later may go before.
             message = (request.reply.encode("utf-8", "surrogateescape"), b"", b"")
             self._outbox.send([(*message, json_bytes(self.make(account)))])

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from framework.server.clients.client_notices import ClientSeen
-    from framework.server.system.client_news import News
+    from framework.server.system.client_event_queue import ClientEvent
     from framework.server.system.event_ids import EventIds
     from framework.server.system.server_stamp import ServerStamp
     from framework.spec import Closed
@@ -55,27 +55,27 @@ class ClientEvents:
             "server": self._stamp.make(),
         }
 
-    def make(self, news: News) -> Sequence[tuple[str, str]]:
+    def make(self, event: ClientEvent) -> Sequence[tuple[str, str]]:
         """Return the events for the system account, each with its subject, as JSON text."""
-        account = _account(news.client)
-        if news.closed is None:
-            client = self._client(news.client, "")
+        account = _account(event.client)
+        if event.closed is None:
+            client = self._client(event.client, "")
             return [(f"$SYS.ACCOUNT.{account}.CONNECT", f"{self._head(CONNECTED)}{client}}}")]
-        events, rest = [], self._rest(news.client, news.closed)
-        if news.is_refusal:
+        events, rest = [], self._rest(event.client, event.closed)
+        if event.is_refusal:
             subject = f"$SYS.SERVER.{self._stamp.server.server_id}.CLIENT.AUTH.ERR"
             events.append((subject, self._head(DISCONNECTED) + rest))
-        if not (news.is_refusal and news.client.identity.account):
+        if not (event.is_refusal and event.client.identity.account):
             subject = f"$SYS.ACCOUNT.{account}.DISCONNECT"
             events.append((subject, self._head(DISCONNECTED) + rest))
         return events
 
-    def make_for_account(self, news: News) -> tuple[str, str, str] | None:
+    def make_for_account(self, event: ClientEvent) -> tuple[str, str, str] | None:
         """Return the event for the account that a refused client belongs to: (account, ...)."""
-        if not news.is_refusal or news.closed is None:
+        if not event.is_refusal or event.closed is None:
             return None
-        text = self._head(DISCONNECTED) + self._rest(news.client, news.closed)
-        return _account(news.client), _REFUSED_IN_ACCOUNT, text
+        text = self._head(DISCONNECTED) + self._rest(event.client, event.closed)
+        return _account(event.client), _REFUSED_IN_ACCOUNT, text
 
     def _head(self, kind: str) -> str:
         """Return as text what `head` returns, up to the member after it."""

@@ -55,16 +55,16 @@ COUNTS_APART_S: Final = 0.1
 SUBSCRIBERS_WAIT_S: Final = 0.5
 """For other servers to count subscribers. Source: `events.go`, `debugSubscribers`."""
 
-HALVES_MAX: Final = 4_096
-"""Samples of which one half is there and the other is not; the oldest are dropped."""
+REMOTE_LATENCIES_MAX: Final = 4_096
+"""Samples without their remote latency, or the other way round; the oldest are dropped."""
 
-HALF_KEPT_S: Final = 120.0
+REMOTE_LATENCY_KEPT_S: Final = 120.0
 """How long; then the sample is dropped. Source: `const.go`,
 `DEFAULT_SERVICE_EXPORT_RESPONSE_THRESHOLD`.
 """
 
-HALF_BYTES_MAX: Final = 16 * 1024
-"""Of what another server tells of its half; longer ones are dropped."""
+REMOTE_LATENCY_BYTES_MAX: Final = 16 * 1024
+"""Of a remote latency that another server sends; longer ones are dropped."""
 
 EVENTS_WAITING_MAX: Final = 20_000
 """Logins and ends of one turn that are told of; more are dropped and counted."""

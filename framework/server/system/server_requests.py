@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from framework.spec import LinkRow, ServiceAnswer, ServiceRequest
 
 
-class ServerDeeds(Protocol):
+class ServerCommands(Protocol):
     """What an operator may ask a server to do."""
 
     async def reload(self) -> None:
@@ -54,14 +54,14 @@ class ServerRequests:
     Args:
         stamp: Names this server.
         statsz: Makes STATSZ.
-        deeds: Does what an operator asks for.
+        commands: Does what an operator asks for.
     """
 
-    def __init__(self, stamp: ServerStamp, statsz: Statsz, *, deeds: ServerDeeds) -> None:
+    def __init__(self, stamp: ServerStamp, statsz: Statsz, *, commands: ServerCommands) -> None:
         self._stamp = stamp
         self._server = stamp.server
         self._statsz = statsz
-        self._deeds = deeds
+        self._commands = commands
 
     def services(self) -> Sequence[ServiceSpec]:
         """Return them with their subjects."""
@@ -96,18 +96,18 @@ class ServerRequests:
         if not is_meant:
             return None
         if not request.reply:
-            self._deeds.broadcast_statsz()
+            self._commands.broadcast_statsz()
             return None
         return json_bytes(await self._statsz.make())
 
     async def _reload(self, _options: Mapping[str, object]) -> None:
         try:
-            await self._deeds.reload()
+            await self._commands.reload()
         except (FrameworkError, OSError) as error:
             raise BadQuery(str(error)) from error
 
     async def _kick(self, options: Mapping[str, object]) -> None:
-        if not self._deeds.kick(read_connection(options)):
+        if not self._commands.kick(read_connection(options)):
             raise BadQuery("no such client or leafnode id")
         # The answer to a question comes after the command before it was carried out.
         await self._server.links(LinkKind.ROUTE)
@@ -118,7 +118,7 @@ class ServerRequests:
         row = next((row for row in rows if row.cid == cid), None)
         if row is None:
             raise BadQuery("no such client id")
-        if not self._deeds.send_away(row):
+        if not self._commands.send_away(row):
             raise BadQuery(
                 "client does not support Lame Duck Mode or is not ready to receive the notification"
             )

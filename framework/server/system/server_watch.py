@@ -22,7 +22,7 @@ from framework.server.system.listening import Listening
 from framework.server.system.remote_counts import Counts
 from framework.server.system.server_stamp import node_of
 from framework.server.system.server_table import Heard
-from framework.server.system.service_latencies import LATENCY_HALVES
+from framework.server.system.service_latencies import REMOTE_LATENCY_SUBJECT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -51,7 +51,7 @@ class ServerWatch(Component):
         table: The other servers.
         counts: Their clients, by account.
         broadcast: Publishes STATSZ.
-        take_half: Takes what another server tells of a sample.
+        take_remote_latency: Takes what another server tells of a sample.
         log: The server's logger.
     """
 
@@ -78,7 +78,7 @@ class ServerWatch(Component):
         table: ServerTable,
         counts: RemoteCounts,
         broadcast: Callable[[], None],
-        take_half: Callable[[bytes], None],
+        take_remote_latency: Callable[[bytes], None],
         log: FilteringBoundLogger,
     ) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ class ServerWatch(Component):
         self._table = table
         self._counts = counts
         self._broadcast = broadcast
-        self._take_half = take_half
+        self._take_remote_latency = take_remote_latency
         self._log = log
         self._interval_s = STATSZ_FIRST_S
         self._told_ns: int | None = None
@@ -185,9 +185,9 @@ class ServerWatch(Component):
         if self._table.receive_leaving(server_id):
             self._counts.receive_leaving(server_id)
 
-    def receive_half(self, arrival: Arrival) -> None:
+    def receive_remote_latency(self, arrival: Arrival) -> None:
         """Take how long a service at another server took."""
-        self._take_half(arrival.payload)
+        self._take_remote_latency(arrival.payload)
 
     def _receive_sweep(self) -> None:
         assert self._sweep is not None
@@ -203,7 +203,7 @@ WATCHED: Final[Mapping[str, Callable[[ServerWatch, Arrival], None]]] = {
     "$SYS.SERVER.*.LAMEDUCK": ServerWatch.receive_leaving,
     "$SYS.SERVER.ACCOUNT.*.CONNS": ServerWatch.receive_counts,
     "$SYS._INBOX_.{id}": ServerWatch.receive_counts,
-    LATENCY_HALVES % "{node}": ServerWatch.receive_half,
+    REMOTE_LATENCY_SUBJECT % "{node}": ServerWatch.receive_remote_latency,
 }
 """What it listens to in the system account; `{id}` and `{node}` are those of this server."""
 

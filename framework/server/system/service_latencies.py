@@ -1,6 +1,6 @@
 """The actor that publishes how long services took to answer, for accounts that want to know.
 
-Where the responder is at another server, that server tells its half; a sample without it is not
+Where the responder is at another server, that server tells its latency; a sample without it is not
 published.
 
 Source: ADR-3; nats-server `accounts.go`, `ServiceLatency`, `sendTrackingLatency`.
@@ -16,8 +16,12 @@ from msgspec import Struct
 from typing_extensions import override
 
 from framework.actors import Component, WhenFull
-from framework.server.system.latency_halves import LatencyHalves, half_document, read_half
 from framework.server.system.outbox import json_bytes
+from framework.server.system.remote_latencies import (
+    RemoteLatencies,
+    read_remote_latency,
+    remote_latency_document,
+)
 from framework.spec import LatencySampled, ResponderTimed
 from framework.spec.formats import time_text
 from framework.wire.subject import is_literal
@@ -26,15 +30,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from framework.server.system.event_ids import EventIds
-    from framework.server.system.latency_halves import ResponderHalf
     from framework.server.system.outbox import Outbox
+    from framework.server.system.remote_latencies import RemoteLatency
     from framework.spec import AccountBook, LatencySampling
 
 SERVICE_LATENCIES: Final = "service_latencies"
 """Name of its ComponentSpec."""
 
-LATENCY_HALVES: Final = "$SYS.LATENCY.M2.%s"
-"""Where a server, by its node, is told halves of samples. Source: `remoteLatencyEventSubj`."""
+REMOTE_LATENCY_SUBJECT: Final = "$SYS.LATENCY.M2.%s"
+"""Where a server, by its node, is told remotes of samples. Source: `remoteLatencyEventSubj`."""
 
 _Found: TypeAlias = "defaultdict[int, list[tuple[bytes, bytes, bytes, bytes]]]"
 """Messages by the number of their account."""
@@ -78,8 +82,8 @@ class ServiceLatencies(Component):
     """Samples; they are statistics, and the rest of a burst is dropped."""
     WHEN_FULL: ClassVar[WhenFull] = WhenFull.DROP_NEWEST
 
-    class HalfArrived(Struct, frozen=True):
-        """Another server tells its half of a sample."""
+    class RemoteLatencyArrived(Struct, frozen=True):
+        """A server tells the latency that it has measured at its responder."""
 
         payload: bytes
 
@@ -98,7 +102,7 @@ class ServiceLatencies(Component):
         self._accounts = accounts
         self._service_of = service_of
         self._account_name = account_name
-        self._halves = LatencyHalves()
+        self._remote_latencies = RemoteLatencies()
         self._outbox = outbox
         self._ids = ids
         self._wall_ns = wall_ns
@@ -113,9 +117,9 @@ class ServiceLatencies(Component):
                 case LatencySampled():
                     self._receive_sample(message, found)
                 case ResponderTimed():
-                    told.append(self._half(message))
-                case self.HalfArrived(payload):
-                    self._receive_half(payload, found)
+                    told.append(self._remote_latency(message))
+                case self.RemoteLatencyArrived(payload):
+                    self._receive_remote_latency(payload, found)
         for account, batch in found.items():
             self._outbox.send(batch, account)
         self._outbox.send(told)
@@ -126,25 +130,27 @@ class ServiceLatencies(Component):
             return
         if not sample.reply:
             self._put(sample, None, found)
-        elif whole := self._halves.take_sample(service[0], sample, self._monotonic_ns()):
+        elif whole := self._remote_latencies.take_sample(service[0], sample, self._monotonic_ns()):
             self._put(*whole, found)
 
-    def _receive_half(self, payload: bytes, found: _Found) -> None:
-        half = read_half(payload)
-        if half and (whole := self._halves.take_half(*half, self._monotonic_ns())):
+    def _receive_remote_latency(self, payload: bytes, found: _Found) -> None:
+        remote = read_remote_latency(payload)
+        if remote and (
+            whole := self._remote_latencies.take_remote_latency(*remote, self._monotonic_ns())
+        ):
             self._put(*whole, found)
 
-    def _half(self, timed: ResponderTimed) -> tuple[bytes, bytes, bytes, bytes]:
+    def _remote_latency(self, timed: ResponderTimed) -> tuple[bytes, bytes, bytes, bytes]:
         account = self._account_name(timed.account)
-        document = half_document(account, timed, self._wall_ns() - self._monotonic_ns())
+        document = remote_latency_document(account, timed, self._wall_ns() - self._monotonic_ns())
         node = timed.reply.split(b".")[-2]
-        return LATENCY_HALVES.encode() % node, b"", b"", json_bytes(document)
+        return REMOTE_LATENCY_SUBJECT.encode() % node, b"", b"", json_bytes(document)
 
-    def _put(self, sample: LatencySampled, half: ResponderHalf | None, found: _Found) -> None:
+    def _put(self, sample: LatencySampled, remote: RemoteLatency | None, found: _Found) -> None:
         service = self._service_of(sample.token)
         sampling = self._sampling(*service) if service else None
         if service and sampling and is_literal(sampling.subject):
-            payload = json_bytes(self._document(sample, half))
+            payload = json_bytes(self._document(sample, remote))
             number = self._accounts.index(service[0])
             found[number].append((sampling.subject.encode(), b"", b"", payload))
 
@@ -153,7 +159,7 @@ class ServiceLatencies(Component):
         exports = spec.service_exports if spec else ()
         return next((it.latency for it in exports if it.subject == subject), None)
 
-    def _document(self, sample: LatencySampled, half: ResponderHalf | None) -> dict[str, object]:
+    def _document(self, sample: LatencySampled, remote: RemoteLatency | None) -> dict[str, object]:
         wall_ns = self._wall_ns()
         began_ns = sample.started_ns - sample.requestor_rtt_ns
         document: dict[str, object] = {
@@ -165,7 +171,7 @@ class ServiceLatencies(Component):
         optional = {
             "description": _PROBLEMS.get(sample.status, ""),
             "requestor": _party(sample.requestor),
-            "responder": half.responder if half else _party(sample.responder),
+            "responder": remote.responder if remote else _party(sample.responder),
             "header": _triggers(sample.header),
         }
         document |= {name: value for name, value in optional.items() if value}
@@ -175,10 +181,10 @@ class ServiceLatencies(Component):
             passed_ns = sample.ended_ns - sample.started_ns
             service_ns = max(passed_ns - sample.responder_rtt_ns, 0)
             total_ns = passed_ns + sample.requestor_rtt_ns
-        if half:
+        if remote:
             # What is left of the time here is that of the servers.
-            system_ns = max(service_ns - half.service_ns - half.rtt_ns, 0)
-            service_ns = max(half.service_ns, 0)
+            system_ns = max(service_ns - remote.service_ns - remote.rtt_ns, 0)
+            service_ns = max(remote.service_ns, 0)
         return document | {"service": service_ns, "system": system_ns, "total": total_ns}
 
 

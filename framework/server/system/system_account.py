@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final
 from framework.monitor.accstatz import account_statistics
 from framework.server.system.account_events import ACCOUNT_EVENTS, AccountEvents
 from framework.server.system.account_report import AccountReport
-from framework.server.system.client_deeds import ClientDeeds
+from framework.server.system.client_event_queue import ClientEventQueue
 from framework.server.system.client_events import ClientEvents
-from framework.server.system.client_news import ClientNews
 from framework.server.system.documents import document_services
 from framework.server.system.event_ids import EventIds
 from framework.server.system.message_traces import MESSAGE_TRACES, MessageTraces
+from framework.server.system.operator_commands import OperatorCommands
 from framework.server.system.outbox import Outbox
 from framework.server.system.remote_counts import RemoteCounts
 from framework.server.system.server_requests import ServerRequests
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from framework.spec import LinkId, MonitorEndpoint, ServiceSpec
 
 
-_OWN_DOORS: Final = 1
+_OWN_IMPORTS: Final = 1
 """Subscriptions of the system account's import from itself, `$SYS.REQ.USER.INFO`."""
 
 
@@ -68,8 +68,8 @@ class SystemAccount:
         reload: Callable[[], Awaitable[object]],
         service_of: Callable[[int], tuple[str, str] | None],
     ) -> None:
-        self._news = ClientNews()
-        clients.watchers.append(self._news)
+        self._queue = ClientEventQueue()
+        clients.watchers.append(self._queue)
         clients.changes.remote_count = self.remote_count
         self._context = context
         self._source = source
@@ -88,12 +88,12 @@ class SystemAccount:
             source,
             peers=context.peers,
             active_servers=lambda: self._table.active_count,
-            active_accounts=lambda: self._news.active_accounts,
+            active_accounts=lambda: self._queue.active_accounts,
         )
         self._ids = EventIds(random.SystemRandom())
         self._events = ClientEvents(self._stamp, self._ids, monotonic_ns=time.monotonic_ns)
         self._report = AccountReport(
-            news=self._news,
+            queue=self._queue,
             events=self._events,
             statistics=lambda account, count: account_statistics(source, account, count),
             outbox=self._outbox,
@@ -103,7 +103,7 @@ class SystemAccount:
             ServerRequests(
                 self._stamp,
                 self._statsz,
-                deeds=ClientDeeds(
+                commands=OperatorCommands(
                     context.plane, clients, client_info, reload=reload, broadcast=self._tell_all
                 ),
             ),
@@ -138,7 +138,7 @@ class SystemAccount:
                         "table": self._table,
                         "counts": self._remote_counts,
                         "broadcast": self._broadcast,
-                        "take_half": self._take_half,
+                        "take_remote_latency": self._take_remote_latency,
                         "log": server.log,
                     },
                 ),
@@ -148,7 +148,7 @@ class SystemAccount:
                 factory=lambda _: (
                     AccountEvents,
                     {
-                        "news": self._news,
+                        "queue": self._queue,
                         "events": self._events,
                         "report": self._report,
                         "outbox": self._outbox,
@@ -226,7 +226,7 @@ class SystemAccount:
 
     def end(self) -> None:
         """Tell the other servers that this one is gone, the last thing that it says."""
-        self._news.wake = None
+        self._queue.wake = None
         self._tell_of_going("SHUTDOWN")
         for task in self._broadcasts:
             task.cancel()
@@ -241,7 +241,7 @@ class SystemAccount:
             return False
         services = self._services or ()
         own = sum(1 for it in services if it.account in {"", self._served})
-        return self._source.sublist_counters(account).count > own + len(WATCHED) + _OWN_DOORS
+        return self._source.sublist_counters(account).count > own + len(WATCHED) + _OWN_IMPORTS
 
     def _link_name(self, link: LinkId, kind: LinkKind) -> str:
         if kind is not LinkKind.CLIENT:
@@ -256,9 +256,9 @@ class SystemAccount:
     def _tell_all(self) -> None:
         self._context.component(SERVER_WATCH).tell(ServerWatch.Broadcast())
 
-    def _take_half(self, payload: bytes) -> None:
+    def _take_remote_latency(self, payload: bytes) -> None:
         latencies = self._context.component(SERVICE_LATENCIES)
-        latencies.tell(ServiceLatencies.HalfArrived(payload))
+        latencies.tell(ServiceLatencies.RemoteLatencyArrived(payload))
 
     def _broadcast(self) -> None:
         task = asyncio.get_running_loop().create_task(self._publish_statsz())

@@ -7,6 +7,6 @@ socket pair in its place. See docs/decisions/0007-tls-ends-beside-the-plane.md.
 from __future__ import annotations
 
 from framework.server.tls.contexts import TlsError
-from framework.server.tls.tls_desk import TlsDesk
+from framework.server.tls.tls_handshakes import TlsHandshakes
 
-__all__ = ["TlsDesk", "TlsError"]
+__all__ = ["TlsError", "TlsHandshakes"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from msgspec.structs import replace
 
 from framework.server.tls.contexts import make_client_context, make_server_context
-from framework.server.tls.handshakes import Terms
+from framework.server.tls.handshaker import Terms
 from framework.wire.certificates import facts_from_pem
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from framework.dataplane.permissions import Permissions, SubjectRules
 from framework.dataplane.tables import (
     AccountTables,
     MappedDestination,
-    ServiceDoor,
-    StreamDoor,
+    ServiceImportRow,
+    StreamImportRow,
     SubjectMapping,
 )
 
@@ -236,8 +236,8 @@ def test_what_the_process_publishes_is_not_traced(talk: Talk) -> None:
 # ---- other accounts ------------------------------------------------------------------------------
 
 
-def _service(account: int, *, allow: bool) -> ServiceDoor:
-    return ServiceDoor(account=account, subject="svc", to="help", allow_trace=allow)
+def _service(account: int, *, allow: bool) -> ServiceImportRow:
+    return ServiceImportRow(account=account, subject="svc", to="help", allow_trace=allow)
 
 
 def test_a_request_to_another_account_is_traced_where_that_allows_it(talk: Talk) -> None:
@@ -270,7 +270,7 @@ def test_a_request_to_be_traced_only_ends_where_nobody_may_look(talk: Talk) -> N
 
 def test_a_chain_of_services_is_traced_through(talk: Talk) -> None:
     _put(talk, A, service_imports=(_service(B, allow=True),))
-    door = ServiceDoor(account=C, subject="far", to="svc", allow_trace=True)
+    door = ServiceImportRow(account=C, subject="far", to="svc", allow_trace=True)
     _put(talk, B, service_imports=(door,))
     _subscriber(talk, b"far 1", account=C)
     talk.client(account=A).say(_message(b"help", ONLY))
@@ -287,7 +287,7 @@ def test_a_chain_of_services_is_traced_through(talk: Talk) -> None:
 def test_importers_of_a_stream_are_traced_where_that_allows_it(
     talk: Talk, *, allow: bool, fields: bytes
 ) -> None:
-    door = StreamDoor(account=B, subject="s", to="mine", allow_trace=allow)
+    door = StreamImportRow(account=B, subject="s", to="mine", allow_trace=allow)
     _put(talk, A, stream_imports=(door,))
     importer = _subscriber(talk, b"mine 1", account=A)
     talk.client(account=B).say(_message(b"s", fields))

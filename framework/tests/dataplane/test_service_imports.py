@@ -13,7 +13,7 @@ from framework.dataplane.tables import (
     AccountTables,
     MappedDestination,
     ResponseKind,
-    ServiceDoor,
+    ServiceImportRow,
     SubjectMapping,
 )
 
@@ -31,13 +31,15 @@ def talk(talk: Talk) -> Talk:
     return talk
 
 
-def _put(talk: Talk, account: int, *doors: ServiceDoor, **others: Any) -> None:
+def _put(talk: Talk, account: int, *doors: ServiceImportRow, **others: Any) -> None:
     talk.core.set_account_tables(account, AccountTables(service_imports=doors, **others))
     talk.turn()
 
 
-def _import(to: str = "help", subject: str = "svc", account: int = B, **more: Any) -> ServiceDoor:
-    return ServiceDoor(account=account, subject=subject, to=to, **more)
+def _import(
+    to: str = "help", subject: str = "svc", account: int = B, **more: Any
+) -> ServiceImportRow:
+    return ServiceImportRow(account=account, subject=subject, to=to, **more)
 
 
 def _requestor(talk: Talk, **options: Any) -> Peer:
@@ -420,7 +422,9 @@ def test_an_answer_from_a_route_reaches_groups_and_other_servers(talk: Talk) -> 
 # ---- who asks ------------------------------------------------------------------------------------
 
 
-def _introduced(talk: Talk, *doors: tuple[int, ServiceDoor], header: bytes = b"") -> dict[str, Any]:
+def _introduced(
+    talk: Talk, *doors: tuple[int, ServiceImportRow], header: bytes = b""
+) -> dict[str, Any]:
     talk.core.set_names(b"server-1", b"east")
     for account, door in doors:
         _put(talk, account, door)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from framework.dataplane import Delivered
-from framework.dataplane.tables import AccountTables, ServiceDoor, StreamDoor
+from framework.dataplane.tables import AccountTables, ServiceImportRow, StreamImportRow
 from framework.sublist import BadTransform
 from framework.tests.dataplane.conftest import Talk
 
@@ -32,13 +32,13 @@ def _prepared(talk: Talk) -> Talk:
     return talk
 
 
-def _put(talk: Talk, *doors: StreamDoor, account: int = A, **others: Any) -> None:
+def _put(talk: Talk, *doors: StreamImportRow, account: int = A, **others: Any) -> None:
     talk.core.set_account_tables(account, AccountTables(stream_imports=doors, **others))
     talk.turn()
 
 
-def _import(subject: str, to: str = "", account: int = B) -> StreamDoor:
-    return StreamDoor(account=account, subject=subject, to=to)
+def _import(subject: str, to: str = "", account: int = B) -> StreamImportRow:
+    return StreamImportRow(account=account, subject=subject, to=to)
 
 
 def _subscriber(talk: Talk, *lines: bytes, **options: Any) -> Peer:
@@ -235,7 +235,7 @@ def test_new_tables_hold_for_subscriptions_that_are_there(talk: Talk) -> None:
 
 
 def test_what_came_as_a_request_is_not_exported_as_a_stream(talk: Talk) -> None:
-    door = ServiceDoor(account=B, subject="svc", to="help")
+    door = ServiceImportRow(account=B, subject="svc", to="help")
     _put(talk, account=C, service_imports=(door,))
     _put(talk, _import("svc"))
     subscriber = _subscriber(talk, b"svc 7")
@@ -321,7 +321,7 @@ def test_new_tables_do_not_tell_anew_what_stays(talk: Talk) -> None:
     ],
 )
 def test_an_import_that_makes_no_sense_is_refused(
-    talk: Talk, door: StreamDoor, problem: str
+    talk: Talk, door: StreamImportRow, problem: str
 ) -> None:
     with pytest.raises(BadTransform, match=problem):
         talk.core.set_account_tables(A, AccountTables(stream_imports=(door,)))

@@ -16,8 +16,8 @@ from framework.dataplane.tables import (
     AccountTables,
     MappedDestination,
     ResponseKind,
-    ServiceDoor,
-    StreamDoor,
+    ServiceImportRow,
+    StreamImportRow,
     SubjectMapping,
 )
 from framework.tests.dataplane.conftest import Talk
@@ -72,15 +72,15 @@ class Chaos:
         share = MappedDestination(subject=numbered, weight=self.dice.choice([0, 50, 100]))
         return SubjectMapping(source=source, destinations=(share,))
 
-    def _stream(self) -> StreamDoor:
+    def _stream(self) -> StreamImportRow:
         subject, to = self.dice.choice(WILD)
         allow = self.dice.random() < 0.5
         account = self.dice.choice(self.accounts)
-        return StreamDoor(account=account, subject=subject, to=to, allow_trace=allow)
+        return StreamImportRow(account=account, subject=subject, to=to, allow_trace=allow)
 
-    def _service(self) -> ServiceDoor:
+    def _service(self) -> ServiceImportRow:
         subject, to = self.dice.choice(WILD)
-        return ServiceDoor(
+        return ServiceImportRow(
             account=self.dice.choice(self.accounts),
             subject=subject,
             to=to,

@@ -99,7 +99,7 @@ class Source:
     def account_name(self, account: int) -> str:
         return list(self.accounts.specs)[account]
 
-    def shut_imports(self, account: str) -> set[tuple[str, str]]:
+    def invalid_imports(self, account: str) -> set[tuple[str, str]]:
         return {("gone", "s")} if account == "A" else set()
 
     def system_imports(self, account: str) -> list[tuple[str, str, bool]]:

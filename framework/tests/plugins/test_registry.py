@@ -253,8 +253,8 @@ def test_monitor_endpoints_have_requests_of_their_own_or_none():
 
 def test_a_stand_in_answers_only_while_no_plugin_does():
     stand_ins = [
-        MonitorEndpoint(answer=None, path="/leafz", request="LEAFZ", is_stand_in=True),
-        MonitorEndpoint(answer=None, account_request="LEAFZ", is_stand_in=True),
+        MonitorEndpoint(answer=None, path="/leafz", request="LEAFZ", is_fallback=True),
+        MonitorEndpoint(answer=None, account_request="LEAFZ", is_fallback=True),
     ]
     leaf = MonitorEndpoint(answer=None, request="LEAFZ")
     registry = registry_of(a=("monitor_endpoints", lambda: [leaf]))

@@ -19,9 +19,9 @@ from framework_route.effect import (
     Introduce,
     Noted,
     Outdated,
+    PoolSlot,
     Register,
     Resume,
-    Seat,
     Send,
     Update,
 )
@@ -65,9 +65,15 @@ def shown(effect: ConnectionEffect) -> str:  # noqa: C901, PLR0911, PLR0912 -- o
         case Encode(choice):
             name = choice.codec.name if choice.codec else choice.coding.name
             return f"encode {name}"
-        case Register(seat, headers, traces):
-            place = f"account={seat.account}" if seat.account else f"index={seat.pool_index}"
-            return f"register {place} of {seat.assigned_size} headers={headers} traces={traces}"
+        case Register(pool_slot, headers, traces):
+            place = (
+                f"account={pool_slot.account}"
+                if pool_slot.account
+                else f"index={pool_slot.pool_index}"
+            )
+            return (
+                f"register {place} of {pool_slot.assigned_size} headers={headers} traces={traces}"
+            )
         case Answered():
             return "answered"
         case Compressed(text):
@@ -110,8 +116,10 @@ class Handshakes:
             case "claim-accepted":
                 return self.machine.receive_claim_accepted()
             case "admitted":
-                seat = Seat(1, int(arguments.get("index", 0)), 3, arguments.get("account", ""))
-                return self.machine.receive_admitted(seat, LOCAL)
+                pool_slot = PoolSlot(
+                    1, int(arguments.get("index", 0)), 3, arguments.get("account", "")
+                )
+                return self.machine.receive_admitted(pool_slot, LOCAL)
             case "checked":
                 is_right = arguments["right"] == "yes"
                 return self.machine.receive_password_checked(is_right=is_right)

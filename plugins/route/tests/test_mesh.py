@@ -50,9 +50,9 @@ def shown(effect: MeshEffect) -> str:  # noqa: C901, PLR0911, PLR0912 -- one lin
             )
         case e.AcceptClaim(link):
             return f"{link}: accept claim"
-        case e.Admit(link, seat, _):
-            place = seat.account or f"{seat.pool_index} of {seat.assigned_size}"
-            return f"{link}: admit {place} peer={seat.peer}"
+        case e.Admit(link, pool_slot, _):
+            place = pool_slot.account or f"{pool_slot.pool_index} of {pool_slot.assigned_size}"
+            return f"{link}: admit {place} peer={pool_slot.peer}"
         case e.FetchAccount(account):
             return f"fetch {account}"
         case e.Pin(accounts):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from structlog.testing import CapturingLogger
 
-from framework.dataplane.tables import AccountTables, ServiceDoor, StreamDoor
+from framework.dataplane.tables import AccountTables, ServiceImportRow, StreamImportRow
 from framework.server.accounts.accounts import Accounts
 from framework.spec import (
     GLOBAL_ACCOUNT,
@@ -160,8 +160,10 @@ def test_what_is_put_as_it_was_changes_nothing(book: Book) -> None:
 def test_a_stream_that_is_exported_to_everybody_can_be_imported(book: Book) -> None:
     book.put(exporter(), importer(allow_trace=True))
 
-    door = StreamDoor(account=book.accounts.index("E"), subject="s.*", to="in.*", allow_trace=True)
-    assert book.told() == {"I": AccountTables(stream_imports=(door,))}
+    imported = StreamImportRow(
+        account=book.accounts.index("E"), subject="s.*", to="in.*", allow_trace=True
+    )
+    assert book.told() == {"I": AccountTables(stream_imports=(imported,))}
     assert book.complaints() == []
 
 
@@ -172,8 +174,8 @@ def test_an_import_comes_alive_when_its_exporter_comes_and_ends_with_it(book: Bo
     assert book.complaints() == [("I", "E", "that account is not known")]
 
     book.put(exporter())
-    assert [door.to for door in book.told()["I"].stream_imports] == ["in.*"]
-    assert book.accounts.shut_imports("I") == ()
+    assert [imported.to for imported in book.told()["I"].stream_imports] == ["in.*"]
+    assert book.accounts.invalid_imports("I") == ()
 
     book.plane.calls.clear()
     book.accounts.remove(["E"])
@@ -236,21 +238,21 @@ def test_a_service_is_imported_with_what_its_export_says(book: Book) -> None:
         AccountSpec(name="I", service_imports=(taken,)),
     )
 
-    (door,) = book.told()["I"].service_imports
-    assert door == ServiceDoor(
+    (imported,) = book.told()["I"].service_imports
+    assert imported == ServiceImportRow(
         account=book.accounts.index("E"),
         subject="svc.one",
         to="mine",
         response=ResponseKind.CHUNKED,
         threshold_s=3.0,
         share=True,
-        latency=door.latency,
+        latency=imported.latency,
         latency_percent=40,
         allow_trace=True,
     )
-    assert book.accounts.sampled.service_of(door.latency) == ("E", "svc.*")
+    assert book.accounts.sampled.service_of(imported.latency) == ("E", "svc.*")
     book.accounts.remove(["E"])
-    assert book.accounts.sampled.service_of(door.latency) is None
+    assert book.accounts.sampled.service_of(imported.latency) is None
 
 
 def test_a_service_has_two_minutes_to_answer_unless_it_says_otherwise(book: Book) -> None:
@@ -259,17 +261,17 @@ def test_a_service_has_two_minutes_to_answer_unless_it_says_otherwise(book: Book
         AccountSpec(name="I", service_imports=(ServiceImport(account="E", subject="svc", to="s"),)),
     )
 
-    (door,) = book.told()["I"].service_imports
-    assert (door.threshold_s, door.latency) == (120.0, 0)
+    (imported,) = book.told()["I"].service_imports
+    assert (imported.threshold_s, imported.latency) == (120.0, 0)
 
 
 def test_every_account_gets_the_services_of_the_system_account(book: Book) -> None:
     book.accounts.replace(None)
     book.put(AccountSpec(name="A"))
 
-    doors = {it.to: (it.account, it.subject, it.share) for it in book.told()["A"].service_imports}
+    imports = {it.to: (it.account, it.subject, it.share) for it in book.told()["A"].service_imports}
     system = book.accounts.index(SYSTEM_ACCOUNT)
-    assert doors == {
+    assert imports == {
         "$SYS.REQ.USER.INFO": (system, "$SYS.REQ.USER.A.INFO", True),
         "$SYS.REQ.ACCOUNT.PING.CONNZ": (system, "$SYS.REQ.ACCOUNT.A.CONNZ", False),
         "$SYS.REQ.SERVER.PING.CONNZ": (system, "$SYS.REQ.ACCOUNT.A.CONNZ", False),
@@ -280,8 +282,8 @@ def test_every_account_gets_the_services_of_the_system_account(book: Book) -> No
 def test_the_system_account_tells_its_users_who_they_are(book: Book) -> None:
     book.accounts.replace(None)
 
-    (door,) = book.told()[SYSTEM_ACCOUNT].service_imports
-    assert (door.to, door.subject) == ("$SYS.REQ.USER.INFO", "$SYS.REQ.USER.$SYS.INFO")
+    (imported,) = book.told()[SYSTEM_ACCOUNT].service_imports
+    assert (imported.to, imported.subject) == ("$SYS.REQ.USER.INFO", "$SYS.REQ.USER.$SYS.INFO")
 
 
 def test_an_account_that_imports_a_system_service_itself_has_its_own_way(book: Book) -> None:
@@ -292,9 +294,9 @@ def test_an_account_that_imports_a_system_service_itself_has_its_own_way(book: B
     foreign = ServiceImport(account=SYSTEM_ACCOUNT, subject="$SYS.REQ.ACCOUNT.B.CONNZ", to="b")
     book.put(AccountSpec(name="A", service_imports=(own, foreign)))
 
-    doors = [it.to for it in book.told()["A"].service_imports]
-    assert doors.count("$SYS.REQ.SERVER.PING.CONNZ") == 1
-    assert "b" not in doors
+    imports = [it.to for it in book.told()["A"].service_imports]
+    assert imports.count("$SYS.REQ.SERVER.PING.CONNZ") == 1
+    assert "b" not in imports
     assert book.complaints() == [
         ("A", SYSTEM_ACCOUNT, "that account does not export it to this one")
     ]

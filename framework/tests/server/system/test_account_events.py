@@ -9,11 +9,11 @@ import pytest
 
 from framework.actors import ActorSystem, SimulatedDispatcher
 from framework.server.clients.client_notices import ClientSeen
-from framework.server.system import client_news
+from framework.server.system import client_event_queue
 from framework.server.system.account_events import AccountEvents
 from framework.server.system.account_report import AccountReport
+from framework.server.system.client_event_queue import ClientEventQueue
 from framework.server.system.client_events import ClientEvents
-from framework.server.system.client_news import ClientNews
 from framework.server.system.event_ids import EventIds
 from framework.server.system.limits import COUNTS_APART_S, COUNTS_INTERVAL_S
 from framework.server.system.outbox import Outbox
@@ -78,11 +78,11 @@ class Desk:
         self.dispatcher = SimulatedDispatcher(seed=1)
         self.system = ActorSystem(self.dispatcher, name="test")
         self.is_heard = True
-        self.news = ClientNews()
+        self.queue = ClientEventQueue()
         outbox = Outbox(server, server.accounts)
         events = ClientEvents(stamp, EventIds(random.Random(1)), monotonic_ns=lambda: 1_000)
         self.report = AccountReport(
-            news=self.news,
+            queue=self.queue,
             events=events,
             statistics=lambda account, count: {"acc": account, "conns": count},
             outbox=outbox,
@@ -90,7 +90,7 @@ class Desk:
         self.actor = self.system.spawn(
             AccountEvents,
             name="events",
-            news=self.news,
+            queue=self.queue,
             events=events,
             report=self.report,
             outbox=outbox,
@@ -114,14 +114,14 @@ def desk(server: Any, stamp: ServerStamp) -> Iterator[Desk]:
     desk.system.stop(5.0)
     desk.dispatcher.run_ready()
 
-    assert desk.news.wake is None
+    assert desk.queue.wake is None
 
 
 def test_a_client_comes_and_goes(desk: Desk) -> None:
-    desk.news.client_connected(seen(tags=("vip",), issuer_key="AKEY"))
+    desk.queue.client_connected(seen(tags=("vip",), issuer_key="AKEY"))
     came = desk.take()
     desk.dispatcher.run_for(COUNTS_APART_S)
-    desk.news.client_disconnected(seen(), closed())
+    desk.queue.client_disconnected(seen(), closed())
     went = desk.take()
 
     assert [subject for subject, _ in came] == [
@@ -162,27 +162,27 @@ def test_a_client_comes_and_goes(desk: Desk) -> None:
 
 
 def test_who_is_not_let_in_is_told_of_as_one_of_the_global_account(desk: Desk) -> None:
-    desk.news.client_refused(seen(account=""), closed(reason=REFUSED))
+    desk.queue.client_refused(seen(account=""), closed(reason=REFUSED))
 
     assert [(subject, it["client"]["acc"], it["reason"]) for subject, it in desk.take()] == [
         ("$SYS.SERVER.NONE.CLIENT.AUTH.ERR", "$G", "Authentication Failure"),
         ("$SYS.ACCOUNT.$G.DISCONNECT", "$G", "Authentication Failure"),
         ("$SYS.ACCOUNT.CLIENT.AUTH.ERR", "$G", "Authentication Failure"),
     ]
-    assert desk.news.active_accounts == 0
+    assert desk.queue.active_accounts == 0
 
 
 def test_who_is_not_let_in_goes_by_the_key_that_it_has_shown(desk: Desk) -> None:
-    desk.news.client_refused(seen(account="", nkey="UKEY"), closed(reason=REFUSED))
+    desk.queue.client_refused(seen(account="", nkey="UKEY"), closed(reason=REFUSED))
 
     assert {it["client"]["user"] for _, it in desk.take()} == {"UKEY"}
 
 
 def test_an_account_hears_of_who_may_not_stay_in_it(desk: Desk) -> None:
-    desk.news.client_connected(seen())
+    desk.queue.client_connected(seen())
     desk.take()
-    desk.news.client_refused(seen(), closed(reason=REFUSED))
-    desk.news.client_disconnected(seen(), closed(reason=REFUSED))
+    desk.queue.client_refused(seen(), closed(reason=REFUSED))
+    desk.queue.client_disconnected(seen(), closed(reason=REFUSED))
     desk.dispatcher.run_ready()
     told = [(account, message[0].decode()) for account, message in desk.server.published]
 
@@ -195,10 +195,10 @@ def test_an_account_hears_of_who_may_not_stay_in_it(desk: Desk) -> None:
 
 def test_a_storm_of_logins_is_reported_a_few_times_only(desk: Desk) -> None:
     for cid in range(1_000):
-        desk.news.client_connected(seen(cid))
+        desk.queue.client_connected(seen(cid))
     first = desk.take()
     for cid in range(1_000, 2_000):
-        desk.news.client_connected(seen(cid))
+        desk.queue.client_connected(seen(cid))
     second = desk.take()
     desk.dispatcher.run_for(COUNTS_APART_S)
     third = desk.take()
@@ -210,13 +210,13 @@ def test_a_storm_of_logins_is_reported_a_few_times_only(desk: Desk) -> None:
 
 
 def test_what_does_not_change_is_repeated_as_long_as_there_are_clients(desk: Desk) -> None:
-    desk.news.client_connected(seen())
+    desk.queue.client_connected(seen())
     desk.take()
     desk.dispatcher.run_for(2 * COUNTS_INTERVAL_S + 1)
 
     assert len(desk.take()) == 4
 
-    desk.news.client_disconnected(seen(), closed())
+    desk.queue.client_disconnected(seen(), closed())
     desk.take()
     desk.dispatcher.run_for(2 * COUNTS_INTERVAL_S)
 
@@ -226,7 +226,7 @@ def test_what_does_not_change_is_repeated_as_long_as_there_are_clients(desk: Des
 
 def test_what_nobody_hears_is_not_made(desk: Desk) -> None:
     desk.is_heard = False
-    desk.news.client_connected(seen())
+    desk.queue.client_connected(seen())
     subjects = [subject for subject, _ in desk.take()]
 
     assert "$SYS.ACCOUNT.A.CONNECT" not in subjects
@@ -234,34 +234,34 @@ def test_what_nobody_hears_is_not_made(desk: Desk) -> None:
 
 
 def test_the_global_account_is_not_reported(desk: Desk) -> None:
-    desk.news.client_connected(seen(account="$G"))
+    desk.queue.client_connected(seen(account="$G"))
 
     assert [subject for subject, _ in desk.take()] == ["$SYS.ACCOUNT.$G.CONNECT"]
 
 
 def test_an_account_whose_name_is_no_word_of_a_subject_is_not_told_of(desk: Desk) -> None:
-    desk.news.client_connected(seen(account="two words"))
-    desk.news.client_connected(seen(2, account="*"))
+    desk.queue.client_connected(seen(account="two words"))
+    desk.queue.client_connected(seen(2, account="*"))
 
     assert desk.take() == []
 
 
 def test_news_have_a_bound(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client_news, "EVENTS_WAITING_MAX", 2)
+    monkeypatch.setattr(client_event_queue, "EVENTS_WAITING_MAX", 2)
     for cid in range(5):
-        desk.news.client_connected(seen(cid))
+        desk.queue.client_connected(seen(cid))
 
-    assert desk.news.dropped == 3
-    assert desk.news.count("A") == 5
+    assert desk.queue.dropped == 3
+    assert desk.queue.count("A") == 5
 
 
 def test_after_the_end_nothing_is_told(desk: Desk) -> None:
     desk.actor.tell(AccountEvents.End())
     desk.dispatcher.run_ready()
-    desk.news.client_connected(seen())
+    desk.queue.client_connected(seen())
 
     assert desk.take() == []
-    assert desk.news.count("A") == 1
+    assert desk.queue.count("A") == 1
 
 
 @pytest.mark.parametrize(
@@ -279,7 +279,7 @@ def test_another_server_asks_for_the_clients_of_an_account(
 
     assert desk.take() == []
 
-    desk.news.client_connected(seen())
+    desk.queue.client_connected(seen())
     desk.take()
     asyncio.run(answer(request))
     told = [(message[0], json.loads(message[3])["conns"]) for _, message in desk.server.published]

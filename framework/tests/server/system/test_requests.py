@@ -10,7 +10,7 @@ import pytest
 
 from framework.errors import FrameworkError
 from framework.server.system.outbox import Outbox
-from framework.server.system.server_requests import ServerDeeds, ServerRequests
+from framework.server.system.server_requests import ServerCommands, ServerRequests
 from framework.server.system.subscriber_count import SubscriberCount
 from framework.server.system.user_info import UserInfo
 from framework.spec import (
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from framework.spec import LinkRow
 
 
-class Deeds(ServerDeeds):
+class Deeds(ServerCommands):
     def __init__(self) -> None:
         self.done: list[object] = []
         self.problem: Exception | None = None
@@ -68,45 +68,47 @@ def ask(services: Any, subject: str, payload: bytes = b"", reply: str = "r", lin
 
 
 @pytest.fixture
-def deeds() -> Deeds:
+def commands() -> Deeds:
     return Deeds()
 
 
 @pytest.fixture
-def services(stamp: ServerStamp, deeds: Deeds) -> Any:
+def services(stamp: ServerStamp, commands: Deeds) -> Any:
     statsz: Any = Statsz()
-    return ServerRequests(stamp, statsz, deeds=deeds).services()
+    return ServerRequests(stamp, statsz, commands=commands).services()
 
 
 PING = "$SYS.REQ.SERVER.PING"
 
 
 @pytest.mark.parametrize("subject", [PING, f"{PING}.STATSZ", "$SYS.REQ.SERVER.NONE.STATSZ"])
-def test_how_a_server_is(services: Any, deeds: Deeds, subject: str) -> None:
+def test_how_a_server_is(services: Any, commands: Deeds, subject: str) -> None:
     assert ask(services, subject) == {"statsz": {}}
     assert ask(services, subject, b'{"server_name":"n2"}') is None
     assert ask(services, subject, b"{bad")["error"]["code"] == 400
-    assert deeds.done == []
+    assert commands.done == []
     assert ask(services, subject, reply="") is None
-    assert deeds.done == ["broadcast"]
+    assert commands.done == ["broadcast"]
 
 
 def test_who_a_server_is(services: Any) -> None:
     assert ask(services, f"{PING}.IDZ") == {"name": "n1", "host": "10.0.0.1", "id": "NONE"}
 
 
-def test_a_reload(services: Any, deeds: Deeds) -> None:
+def test_a_reload(services: Any, commands: Deeds) -> None:
     assert list(ask(services, "$SYS.REQ.SERVER.NONE.RELOAD", b"{}")) == ["server"]
-    deeds.problem = FrameworkError("config reload not supported for port")
+    commands.problem = FrameworkError("config reload not supported for port")
     refused = ask(services, "$SYS.REQ.SERVER.NONE.RELOAD")
 
     assert refused["error"]["description"] == "config reload not supported for port"
-    assert deeds.done == ["reload"]
+    assert commands.done == ["reload"]
 
 
-def test_a_client_is_kicked_before_it_is_answered(services: Any, deeds: Deeds, server: Any) -> None:
+def test_a_client_is_kicked_before_it_is_answered(
+    services: Any, commands: Deeds, server: Any
+) -> None:
     assert list(ask(services, "$SYS.REQ.SERVER.NONE.KICK", b'{"cid":7}')) == ["server"]
-    assert deeds.done == [("kick", 7)]
+    assert commands.done == [("kick", 7)]
     assert server.commands == [("links",)]
 
 
@@ -129,11 +131,11 @@ def test_deeds_that_can_not_be_done(
     assert "{code} {description}".format(**answer["error"]).startswith(problem)
 
 
-def test_a_client_is_told_to_go(services: Any, deeds: Deeds, server: Any) -> None:
+def test_a_client_is_told_to_go(services: Any, commands: Deeds, server: Any) -> None:
     server.link_rows = [Row(7)]
 
     assert list(ask(services, "$SYS.REQ.SERVER.NONE.LDM", b'{"cid":7}')) == ["server"]
-    assert deeds.done == [("send away", 7)]
+    assert commands.done == [("send away", 7)]
 
 
 USER = "$SYS.REQ.USER.*.INFO"

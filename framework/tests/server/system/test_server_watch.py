@@ -27,7 +27,7 @@ class Watch:
         self.system = ActorSystem(self.dispatcher, name="test")
         self.table, self.counts = ServerTable("NONE"), RemoteCounts()
         self.told_s: list[float] = []
-        self.halves: list[bytes] = []
+        self.latencies: list[bytes] = []
         self.actor = self.system.spawn(
             ServerWatch,
             name="watch",
@@ -35,7 +35,7 @@ class Watch:
             table=self.table,
             counts=self.counts,
             broadcast=lambda: self.told_s.append(self.dispatcher.now_ns() / 1e9),
-            take_half=self.halves.append,
+            take_remote_latency=self.latencies.append,
             log=server.log,
         )
         self.begun_s = self.dispatcher.now_ns() / 1e9
@@ -155,4 +155,4 @@ def test_halves_of_samples_are_handed_on(watch: Watch) -> None:
     subject = f"$SYS.LATENCY.M2.{node_of('n1')}"
     watch.hear(subject, b"half", at=subject)
 
-    assert watch.halves == [b"half"]
+    assert watch.latencies == [b"half"]

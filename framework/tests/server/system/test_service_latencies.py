@@ -8,9 +8,9 @@ import pytest
 
 from framework.actors import ActorSystem, SimulatedDispatcher
 from framework.server.system.event_ids import EventIds
-from framework.server.system.latency_halves import LatencyHalves, ResponderHalf
-from framework.server.system.limits import HALF_KEPT_S, HALVES_MAX
+from framework.server.system.limits import REMOTE_LATENCIES_MAX, REMOTE_LATENCY_KEPT_S
 from framework.server.system.outbox import Outbox
+from framework.server.system.remote_latencies import RemoteLatencies, RemoteLatency
 from framework.server.system.service_latencies import ServiceLatencies
 from framework.spec import (
     AccountSpec,
@@ -121,21 +121,23 @@ def test_samples_that_nobody_wants_any_more_are_dropped(server: Any) -> None:
 REPLY = b"_R_.abcdef.123.NODE4567.T"
 
 
-def half(**changes: Any) -> ServiceLatencies.HalfArrived:
+def half(**changes: Any) -> ServiceLatencies.RemoteLatencyArrived:
     document = {
         "account": "A",
         "req_id": REPLY.decode(),
         "m2": {"status": 200, "responder": {"name": "far", "rtt": 200}, "service": 3_000},
     }
-    return ServiceLatencies.HalfArrived(json.dumps(document | changes).encode())
+    return ServiceLatencies.RemoteLatencyArrived(json.dumps(document | changes).encode())
 
 
-def own_half(token: int = 1, reply: bytes = REPLY) -> LatencySampled:
+def requestor_sample(token: int = 1, reply: bytes = REPLY) -> LatencySampled:
     return sample(token, responder=b"", responder_rtt_ns=0, reply=reply)
 
 
 def test_the_halves_of_two_servers_make_one_sample_whichever_comes_first(server: Any) -> None:
-    documents = publish(server, own_half(), half(), half(req_id="b"), own_half(reply=b"b"))
+    documents = publish(
+        server, requestor_sample(), half(), half(req_id="b"), requestor_sample(reply=b"b")
+    )
 
     assert [subject for subject, _ in documents] == ["latency.svc"] * 2
     for _, document in documents:
@@ -147,20 +149,20 @@ def test_the_halves_of_two_servers_make_one_sample_whichever_comes_first(server:
 
 
 def test_a_half_that_took_longer_than_the_whole_leaves_nothing_to_the_servers(server: Any) -> None:
-    ((_, document),) = publish(server, own_half(), half(m2={"service": 9_000}))
+    ((_, document),) = publish(server, requestor_sample(), half(m2={"service": 9_000}))
 
     assert (document["service"], document["system"]) == (9_000, 0)
     assert "responder" not in document
 
 
 def test_one_half_is_not_published(server: Any) -> None:
-    assert publish(server, own_half()) == []
+    assert publish(server, requestor_sample()) == []
     assert publish(server, half(), half()) == []
 
 
 def test_of_several_responders_the_first_one_counts(server: Any) -> None:
     later = half(m2={"service": 1, "responder": {"name": "later"}})
-    ((_, document),) = publish(server, half(), later, own_half(), later)
+    ((_, document),) = publish(server, half(), later, requestor_sample(), later)
 
     assert document["responder"]["name"] == "far"
 
@@ -168,7 +170,7 @@ def test_of_several_responders_the_first_one_counts(server: Any) -> None:
 def test_halves_of_different_requests_do_not_meet(server: Any) -> None:
     others = half(account="B"), half(req_id="_R_.abcdef.124.NODE4567.T")
 
-    assert publish(server, own_half(), *others, own_half(token=3)) == []
+    assert publish(server, requestor_sample(), *others, requestor_sample(token=3)) == []
 
 
 @pytest.mark.parametrize(
@@ -191,8 +193,8 @@ def test_halves_of_different_requests_do_not_meet(server: Any) -> None:
     ],
 )
 def test_nonsense_of_other_servers_is_dropped(server: Any, payload: bytes) -> None:
-    nonsense = ServiceLatencies.HalfArrived(payload)
-    documents = publish(server, nonsense, own_half(), nonsense, half())
+    nonsense = ServiceLatencies.RemoteLatencyArrived(payload)
+    documents = publish(server, nonsense, requestor_sample(), nonsense, half())
 
     assert len(documents) == 1
 
@@ -220,14 +222,20 @@ def test_the_half_of_a_responder_here_goes_to_the_server_that_asked(server: Any)
 
 
 def test_what_waits_for_another_half_has_a_limit_and_a_time() -> None:
-    halves = LatencyHalves()
-    late_ns = int(HALF_KEPT_S * 1e9)
-    far = ResponderHalf({}, 0, 1)
-    for at in range(HALVES_MAX + 1):
-        assert halves.take_half(("A", str(at)), far, now_ns=at) is None
+    latencies = RemoteLatencies()
+    late_ns = int(REMOTE_LATENCY_KEPT_S * 1e9)
+    far = RemoteLatency({}, 0, 1)
+    for at in range(REMOTE_LATENCIES_MAX + 1):
+        assert latencies.take_remote_latency(("A", str(at)), far, now_ns=at) is None
 
-    assert len(halves) == HALVES_MAX
-    assert halves.take_sample("A", own_half(reply=b"1"), HALVES_MAX) == (own_half(reply=b"1"), far)
-    assert halves.take_sample("A", own_half(reply=b"0"), HALVES_MAX) is None
-    assert halves.take_sample("A", own_half(reply=b"2"), late_ns + HALVES_MAX) is None
-    assert len(halves) == 1
+    assert len(latencies) == REMOTE_LATENCIES_MAX
+    assert latencies.take_sample("A", requestor_sample(reply=b"1"), REMOTE_LATENCIES_MAX) == (
+        requestor_sample(reply=b"1"),
+        far,
+    )
+    assert latencies.take_sample("A", requestor_sample(reply=b"0"), REMOTE_LATENCIES_MAX) is None
+    assert (
+        latencies.take_sample("A", requestor_sample(reply=b"2"), late_ns + REMOTE_LATENCIES_MAX)
+        is None
+    )
+    assert len(latencies) == 1

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from framework.server.pump import Pump
-from framework.server.tls.handshakes import Handshaker
+from framework.server.tls.handshaker import Handshaker
 from framework.spec import TlsSettings
 from framework.testing.certificates import Authority
 from framework.tests.sockets import WAIT_S

@@ -28,7 +28,7 @@ def ends(handshaker, pump, settings, authority):
             outcome = Outcome()
             handshaker.shake(ours, KindTerms(settings).for_accepted(is_first=False), outcome)
             join = secure(peer, authority.client_context())
-            session, plane = pump.add(outcome.get().secured)
+            session, plane = pump.add(outcome.get().channel)
             plane.settimeout(WAIT_S)
             return stack.enter_context(join()), stack.enter_context(plane), session
 

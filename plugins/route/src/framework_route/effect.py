@@ -55,8 +55,8 @@ class Encode(Struct, frozen=True):
     choice: Choice
 
 
-class Seat(Struct, frozen=True):
-    """What the plane is told of a connection that becomes a route."""
+class PoolSlot(Struct, frozen=True):
+    """Pool slot of a connection that becomes a route: its peer, and the accounts it carries."""
 
     peer: int
     """Number of the server at the other end."""
@@ -76,7 +76,7 @@ class Seat(Struct, frozen=True):
 class Register(Struct, frozen=True):
     """Let the plane exchange interest and messages with the peer."""
 
-    seat: Seat
+    pool_slot: PoolSlot
     headers: bool
     traces: bool
     """It reports what becomes of messages that ask for it."""
@@ -191,7 +191,7 @@ class Admit(Struct, frozen=True):
     """The connection is a route to its server from now on."""
 
     link: LinkId
-    seat: Seat
+    pool_slot: PoolSlot
     local: RouteInfo
     """How this server introduces itself at the moment."""
 

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from framework.wire.certificates import CertificateFacts
     from framework.wire.info import RouteConnect, RouteInfo
     from framework_route.compression import Choice, Compression
-    from framework_route.effect import ConnectionEffect, Seat
+    from framework_route.effect import ConnectionEffect, PoolSlot
     from framework_route.login import Login
     from framework_route.url import RouteUrl
 
@@ -252,11 +252,11 @@ class ConnectionMachine:
             return [Encode(choice), told, Resume()]
         return [told, Encode(choice), Resume()]
 
-    def receive_admitted(self, seat: Seat, local: RouteInfo) -> Sequence[ConnectionEffect]:
+    def receive_admitted(self, pool_slot: PoolSlot, local: RouteInfo) -> Sequence[ConnectionEffect]:
         """Become a route: the mesh has given this connection a place at its server.
 
         Args:
-            seat: Its place.
+            pool_slot: Of the connection.
             local: How this server introduces itself at the moment.
         """
         if self._phase is not _Phase.INTRODUCED:
@@ -268,23 +268,23 @@ class ConnectionMachine:
             'Registering remote route "{remote_id}"',
             {"remote_id": self._remote.server_id},
         )
-        if seat.account:
+        if pool_slot.account:
             event += ' for account "{account}"'
-            fields["account"] = seat.account
+            fields["account"] = pool_slot.account
         effects: list[ConnectionEffect] = [Noted(Level.DEBUG, event, fields)]
         if self._url is not None:
             line = introduction(
                 local,
                 self._choice,
-                pool_index=seat.pool_index,
-                pool_size=seat.assigned_size if self._remote.pool_shared else 0,
-                account=seat.account,
+                pool_index=pool_slot.pool_index,
+                pool_size=pool_slot.assigned_size if self._remote.pool_shared else 0,
+                account=pool_slot.account,
             )
             effects.append(Send(line))
         traces = self._remote.proto >= TRACE_PROTOCOL
         return [
             *effects,
-            Register(seat, self._headers and self._remote.headers, traces),
+            Register(pool_slot, self._headers and self._remote.headers, traces),
             Noted(Level.DEBUG, "Sent local subscriptions to route"),
             *(self.receive_reload(self._wanted) if self._wanted is not None else ()),
         ]

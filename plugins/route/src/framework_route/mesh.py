@@ -44,8 +44,8 @@ from framework_route.effect import (
     LocalChanged,
     Noted,
     NotedOf,
+    PoolSlot,
     RepeatInterest,
-    Seat,
     Wait,
 )
 from framework_route.gossip import spread
@@ -60,7 +60,7 @@ from framework_route.pinning import Pinning
 from framework_route.pins import Pins
 from framework_route.registry import Registry
 from framework_route.seeker import Seeker
-from framework_route.standing import Standing
+from framework_route.status import MeshStatus
 from framework_route.url import join_host_port
 
 if TYPE_CHECKING:
@@ -137,10 +137,10 @@ class Mesh:
         return self._registry.routes
 
     @property
-    def standing(self) -> Standing:
+    def status(self) -> MeshStatus:
         """Return what there is and what is missing."""
         sought = (t for t in self._dialer.targets if t.slot is None)
-        return Standing(
+        return MeshStatus(
             local=self._local,
             peers=self._registry.peers,
             accounts=self._pins.wanted(),
@@ -232,7 +232,7 @@ class Mesh:
             )
         if settled is None:
             return self._reject_cluster(link, info.cluster)
-        return [*settled, *self._seat(connection, info)]
+        return [*settled, *self._take_pool_slot(connection, info)]
 
     def receive_answer(self, link: LinkId) -> Sequence[MeshEffect]:
         """Take that a peer has answered on a route: it has it as one as well.
@@ -408,7 +408,7 @@ class Mesh:
 
     # -- admission --------------------------------------------------------------------------------
 
-    def _seat(self, connection: Connection, info: RouteInfo) -> Sequence[MeshEffect]:
+    def _take_pool_slot(self, connection: Connection, info: RouteInfo) -> Sequence[MeshEffect]:
         """Give a connection its place, or say why it gets none."""
         rules = Rules(
             server_name=self._local.server_name,
@@ -474,8 +474,8 @@ class Mesh:
             peer.info, peer.terms = info, place.terms
         if len(peer.connections) == 1:
             peer.connect_urls = info.connect_urls
-        seat = Seat(peer.number, slot.pool_index, peer.terms.assigned_size, slot.account)
-        effects.append(Admit(connection.link, seat, self._local))
+        pool_slot = PoolSlot(peer.number, slot.pool_index, peer.terms.assigned_size, slot.account)
+        effects.append(Admit(connection.link, pool_slot, self._local))
         if not peer.terms.size:
             effects += self._pinning.note_unserved(connection)
         if slot.account or len(tuple(peer.pool())) == 1:

@@ -16,7 +16,7 @@ from framework.spec.documents import subscription_detail, text_from_bytes
 from framework.spec.formats import rtt_text, time_text, uptime_text
 from framework.spec.query import read_bool
 from framework_route.route_manager import ROUTE_MANAGER, RouteManager
-from framework_route.standing import describe_standing
+from framework_route.status import describe_status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from framework.spec import LinkId, LinkRow, ServerContext, SubscriptionRow
     from framework.wire.info import RouteInfo
     from framework_route.peer import Connection
-    from framework_route.standing import Standing
+    from framework_route.status import MeshStatus
 
 ROUTEZ_OPTIONS: Final = (
     RequestOption("subscriptions", OptionKind.FLAG, "subs"),
@@ -41,8 +41,8 @@ async def answer_routez(server: ServerContext, query: Mapping[str, str]) -> obje
     """
     has_details = query.get("subs", "").lower() == "detail"
     has_subscriptions = has_details or read_bool(query, "subs")
-    standing = await _standing(server)
-    routes = standing.routes if standing else {}
+    status = await _status(server)
+    routes = status.routes if status else {}
     rows = [row for row in await server.links(LinkKind.ROUTE) if row.link in routes]
     subscriptions: defaultdict[LinkId, list[SubscriptionRow]] = defaultdict(list)
     if has_subscriptions:
@@ -53,7 +53,7 @@ async def answer_routez(server: ServerContext, query: Mapping[str, str]) -> obje
         "server_id": server.server_id,
         "server_name": server.name,
         "now": time_text(_wall_ns(now_ns)),
-        **(_permissions_document(standing.local) if standing else {}),
+        **(_permissions_document(status.local) if status else {}),
         "num_routes": len(rows),
         "routes": [
             _route_document(
@@ -67,20 +67,20 @@ async def answer_routez(server: ServerContext, query: Mapping[str, str]) -> obje
     }
 
 
-async def answer_standing(server: ServerContext, _query: Mapping[str, str]) -> object:
+async def answer_status(server: ServerContext, _query: Mapping[str, str]) -> object:
     """Return what the supervisor of a server is told of its routes; None: there can't be any."""
     rtts_ns = {row.link: row.rtt_ns for row in await server.links(LinkKind.ROUTE)}
-    standing = await _standing(server)
-    return None if standing is None else describe_standing(standing, rtts_ns)
+    status = await _status(server)
+    return None if status is None else describe_status(status, rtts_ns)
 
 
-async def _standing(server: ServerContext) -> Standing | None:
+async def _status(server: ServerContext) -> MeshStatus | None:
     try:
         manager = server.component(ROUTE_MANAGER)
     except KeyError:
         return None
-    standing: Standing = await manager.ask(RouteManager.Describe(), block=False)
-    return standing
+    status: MeshStatus = await manager.ask(RouteManager.Describe(), block=False)
+    return status
 
 
 def _route_document(

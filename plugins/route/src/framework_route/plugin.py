@@ -12,7 +12,7 @@ from framework.topology import TopologyError
 from framework_route.config import route_config
 from framework_route.introduction import introduce, route_info
 from framework_route.modes import MODES
-from framework_route.monitor import ROUTEZ_OPTIONS, answer_routez, answer_standing
+from framework_route.monitor import ROUTEZ_OPTIONS, answer_routez, answer_status
 from framework_route.options import cluster_section
 from framework_route.route_manager import ROUTE_MANAGER, Lasting, RouteManager
 
@@ -81,7 +81,7 @@ def framework_listeners(server: ServerContext) -> Iterable[ListenerSpec]:
 def framework_monitor_endpoints(server: ServerContext) -> Iterable[MonitorEndpoint]:
     """Answer `/routez` and `ROUTEZ`, also where there are no routes, and the supervisor."""
     return [
-        MonitorEndpoint(answer=partial(answer_standing, server), status="mesh"),
+        MonitorEndpoint(answer=partial(answer_status, server), status="mesh"),
         MonitorEndpoint(
             path="/routez",
             answer=partial(answer_routez, server),

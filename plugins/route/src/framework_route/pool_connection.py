@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from framework.wire.certificates import CertificateFacts
     from framework.wire.info import RouteInfo
     from framework_route.compression import Choice, Compression
-    from framework_route.effect import ConnectionEffect, Report, Seat
+    from framework_route.effect import ConnectionEffect, PoolSlot, Report
     from framework_route.machine import ConnectionMachine
 
 
@@ -62,7 +62,7 @@ class PoolConnection(Component):
     class Admitted(Struct, frozen=True):
         """The mesh has made this connection a route."""
 
-        seat: Seat
+        pool_slot: PoolSlot
         local: RouteInfo
         """How this server introduces itself at the moment."""
 
@@ -127,8 +127,8 @@ class PoolConnection(Component):
                     self._receive_event(event)
             case PoolConnection.ClaimAccepted():
                 self._perform(self._machine.receive_claim_accepted())
-            case PoolConnection.Admitted(seat, local):
-                self._perform(self._machine.receive_admitted(seat, local))
+            case PoolConnection.Admitted(pool_slot, local):
+                self._perform(self._machine.receive_admitted(pool_slot, local))
             case PoolConnection.Dismissed(reason, text):
                 self._perform(self._machine.receive_dismissed(reason, text))
             case PoolConnection.Reloaded(compression):
@@ -197,22 +197,22 @@ class PoolConnection(Component):
             self._plane.set_coding(self._link, choice.coding)
 
     def _register(self, effect: Register) -> None:
-        seat = effect.seat
+        pool_slot = effect.pool_slot
         accounts = None
-        if seat.account:
+        if pool_slot.account:
             try:
-                accounts = [self._server.accounts.index(seat.account)]
+                accounts = [self._server.accounts.index(pool_slot.account)]
             except KeyError:  # it was removed while the two introduced themselves
                 self._plane.close(self._link, ClosedState.MISSING_ACCOUNT)
                 return
-        elif seat.is_spare:
+        elif pool_slot.is_spare:
             accounts = []
         self._plane.register_route(
             self._link,
-            peer=seat.peer,
+            peer=pool_slot.peer,
             accounts=accounts,
-            pool_index=0 if accounts is not None else seat.pool_index,
-            pool_size=0 if accounts is not None else seat.assigned_size,
+            pool_index=0 if accounts is not None else pool_slot.pool_index,
+            pool_size=0 if accounts is not None else pool_slot.assigned_size,
             account_omitted=bool(accounts),
             headers=effect.headers,
             traces=effect.traces,

@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from framework.wire.info import RouteInfo
     from framework_route.config import RouteConfig
     from framework_route.effect import MeshEffect, Report
-    from framework_route.standing import Standing
+    from framework_route.status import MeshStatus
 
 ROUTE_MANAGER = "route_manager"
 """Name of its ComponentSpec."""
@@ -141,7 +141,7 @@ class RouteManager(Component):
         """The server is about to stop: connections that end are not missed any more."""
 
     class Describe(Struct, frozen=True):
-        """Asked; the answer is a `Standing`."""
+        """Asked; the answer is a `MeshStatus`."""
 
     class _PasswordChecked(Struct, frozen=True):
         """Whether a password was right, or what its check has raised."""
@@ -196,7 +196,7 @@ class RouteManager(Component):
             self._bury(closed)
 
     @override
-    def on_receive(self, message: object) -> Standing | None:
+    def on_receive(self, message: object) -> MeshStatus | None:
         match message:
             case LinkEvents(events):
                 for event in events:
@@ -215,7 +215,7 @@ class RouteManager(Component):
             case RouteManager.AccountsChanged():
                 self._perform(self._mesh.receive_accounts_changed())
             case RouteManager.Describe():
-                return self._mesh.standing
+                return self._mesh.status
             case (
                 RouteManager.Start()
                 | RouteManager.BeginLameDuck()
@@ -378,8 +378,8 @@ class RouteManager(Component):
                 self._greet(effect)
             case AcceptClaim(link):
                 self._links.tell(link, PoolConnection.ClaimAccepted())
-            case Admit(link, seat, local):
-                self._links.tell(link, PoolConnection.Admitted(seat, local))
+            case Admit(link, pool_slot, local):
+                self._links.tell(link, PoolConnection.Admitted(pool_slot, local))
                 route = self._mesh.find(link)
                 assert route is not None
                 self._links.report_opened(route)

@@ -9,7 +9,7 @@ from framework_auth.claims.account import (
     Scope,
     StreamLimits,
 )
-from framework_auth.claims.account_doors import AccountExport, AccountImport
+from framework_auth.claims.account_imports import AccountExport, AccountImport
 from framework_auth.claims.activation import ActivationClaims
 from framework_auth.claims.authorization import AuthorizationRequest, AuthorizationResponse
 from framework_auth.claims.errors import ClaimsError, ExpiredError, RevokedError

@@ -11,10 +11,10 @@ from msgspec import Struct, field
 
 from framework.spec import AccountLimits, MappedDestination, SubjectMapping
 from framework.wire.nkey import NkeyKind, is_public_key
-from framework_auth.claims.account_doors import (
+from framework_auth.claims.account_imports import (
     AccountExport,
     AccountImport,
-    check_doors,
+    check_imports,
     read_export,
     read_import,
 )
@@ -132,7 +132,7 @@ def _check(claims: AccountClaims, *, has_trace: bool) -> None:
     if not is_public_key(standard.issuer, NkeyKind.ACCOUNT, NkeyKind.OPERATOR):
         raise ClaimsError("issuer is neither an account nor an operator public key")
     check_key(standard.subject, "subject", NkeyKind.ACCOUNT)
-    check_doors(claims.imports, claims.exports, claims.limits)
+    check_imports(claims.imports, claims.exports, claims.limits)
     if has_trace:
         check_literal(claims.trace_destination, "trace")
         if not 1 <= claims.trace_sampling_percent <= 100:  # noqa: PLR2004 - percent

@@ -1,0 +1,192 @@
+"""Resolve the imports of accounts against the exports of others, into tables for the data plane."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+
+from framework.dataplane.tables import AccountTables, ServiceImportRow, StreamImportRow
+from framework.server.accounts.import_cycles import is_in_cycle
+from framework.server.accounts.system_imports import own_system_exports, system_imports
+from framework.spec import ServiceExport, ServiceImport
+from framework.spec.exports import Exports
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from framework.spec import AccountSpec, StreamExport, StreamImport
+
+THRESHOLD_S: Final = 120.0
+"""How long an answer may take. Source: nats-server `const.go`."""
+
+UNKNOWN: Final = "that account is not known"
+CYCLE: Final = "it leads back to this account"
+
+
+class InvalidImport(Struct, frozen=True):
+    """An import that does nothing."""
+
+    account: str
+    """The exporter."""
+    subject: str
+    reason: str
+
+
+class AccountImports:
+    """All accounts, and what each may take from the others.
+
+    Args:
+        index_of: The number of a known account in the data plane.
+        token_of: The token of a service whose response times are sampled, by its account and
+            the subject of its export.
+    """
+
+    def __init__(
+        self, *, index_of: Callable[[str], int], token_of: Callable[[str, str], int]
+    ) -> None:
+        self.system_account = ""
+        self._index_of = index_of
+        self._token_of = token_of
+        self._specs: dict[str, AccountSpec] = {}
+        self._importers: dict[str, dict[str, None]] = {}
+        """Of whom each account imports, known or not; a dict keeps the order."""
+        self._exports: dict[str, tuple[Exports[StreamExport], Exports[ServiceExport]]] = {}
+
+    @property
+    def specs(self) -> Mapping[str, AccountSpec]:
+        """All accounts by name."""
+        return self._specs
+
+    def put(self, spec: AccountSpec) -> None:
+        """Add an account, or a new version of it."""
+        self._forget_imports(spec.name)
+        self._exports.pop(spec.name, None)
+        self._specs[spec.name] = spec
+        for exporter in _exporters(spec):
+            self._importers.setdefault(exporter, {})[spec.name] = None
+
+    def remove(self, name: str) -> None:
+        """Forget an account; imports from it do nothing until it comes again."""
+        self._forget_imports(name)
+        self._exports.pop(name, None)
+        self._specs.pop(name, None)
+
+    def importers(self, exporter: str) -> Sequence[str]:
+        """Return the accounts that import something of another."""
+        return tuple(self._importers.get(exporter, ()))
+
+    def plain_tables(self, name: str) -> AccountTables:
+        """Return what a known account does to messages when nothing but the system's counts."""
+        return AccountTables(service_imports=self._system_imports(self._specs[name]))
+
+    def tables(self, name: str) -> tuple[AccountTables, tuple[InvalidImport, ...]]:
+        """Return what a known account does to messages, and which imports do nothing."""
+        spec = self._specs[name]
+        invalid: list[InvalidImport] = []
+        streams = (self._stream_import(spec, it, invalid) for it in spec.stream_imports)
+        services = (self._service_import(spec, it, invalid) for it in spec.service_imports)
+        tables = AccountTables(
+            mappings=spec.mappings,
+            stream_imports=tuple(imported for imported in streams if imported),
+            service_imports=(
+                *(imported for imported in services if imported),
+                *self._system_imports(spec),
+            ),
+            trace_destination=spec.trace_destination,
+            trace_percent=spec.trace_sampling_percent,
+        )
+        return tables, tuple(invalid)
+
+    def _stream_import(
+        self, spec: AccountSpec, imported: StreamImport, invalid: list[InvalidImport]
+    ) -> StreamImportRow | None:
+        export = self._admit(spec, imported, invalid)
+        if export is None:
+            return None
+        return StreamImportRow(
+            account=self._index_of(imported.account),
+            subject=imported.subject,
+            to=imported.to,
+            allow_trace=imported.allow_trace,
+        )
+
+    def _service_import(
+        self, spec: AccountSpec, imported: ServiceImport, invalid: list[InvalidImport]
+    ) -> ServiceImportRow | None:
+        export = self._admit(spec, imported, invalid)
+        if export is None:
+            return None
+        assert isinstance(export, ServiceExport)
+        latency = export.latency
+        return ServiceImportRow(
+            account=self._index_of(imported.account),
+            subject=imported.subject,
+            to=imported.to,
+            response=export.response,
+            threshold_s=export.threshold_s or THRESHOLD_S,
+            share=imported.share,
+            names_server=imported.account == self.system_account,
+            latency=self._token_of(imported.account, export.subject) if latency else 0,
+            latency_percent=latency.percent if latency else 100,
+            allow_trace=export.allow_trace,
+        )
+
+    def _admit(
+        self,
+        spec: AccountSpec,
+        imported: StreamImport | ServiceImport,
+        invalid: list[InvalidImport],
+    ) -> StreamExport | None:
+        """Return the export of an import; None, and the import as invalid, if there is none."""
+        is_service = isinstance(imported, ServiceImport)
+        found: StreamExport | str = UNKNOWN
+        if imported.account in self._specs:
+            exports = self._exports_of(imported.account)[is_service]
+            found = exports.admit(spec.name, imported.subject, imported.activated_s)
+        if not isinstance(found, str):
+            imports_of = self._services_of if is_service else self._streams_of
+            if is_in_cycle(spec.name, imported, imports_of):
+                found = CYCLE
+        if isinstance(found, str):
+            invalid.append(InvalidImport(imported.account, imported.subject, found))
+            return None
+        return found
+
+    def _exports_of(self, name: str) -> tuple[Exports[StreamExport], Exports[ServiceExport]]:
+        exports = self._exports.get(name)
+        if exports is None:
+            spec = self._specs[name]
+            services = spec.service_exports
+            if name == self.system_account:
+                services += own_system_exports(services)
+            exports = (Exports(spec.stream_exports), Exports(services))
+            self._exports[name] = exports
+        return exports
+
+    def _system_imports(self, spec: AccountSpec) -> tuple[ServiceImportRow, ...]:
+        if not self.system_account:
+            return ()
+        return system_imports(spec, self.system_account, self._index_of(self.system_account))
+
+    def _services_of(self, name: str) -> Sequence[ServiceImport]:
+        spec = self._specs.get(name)
+        return spec.service_imports if spec else ()
+
+    def _streams_of(self, name: str) -> Sequence[StreamImport]:
+        spec = self._specs.get(name)
+        return spec.stream_imports if spec else ()
+
+    def _forget_imports(self, name: str) -> None:
+        spec = self._specs.get(name)
+        for exporter in _exporters(spec) if spec else ():
+            importers = self._importers[exporter]
+            importers.pop(name, None)
+            if not importers:
+                del self._importers[exporter]
+
+
+def _exporters(spec: AccountSpec) -> Sequence[str]:
+    """Return the accounts that a spec names, each once."""
+    streams = {it.account: None for it in spec.stream_imports}
+    return tuple(streams | {it.account: None for it in spec.service_imports})

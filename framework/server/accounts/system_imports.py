@@ -1,0 +1,83 @@
+"""What every account takes from the system account, without being told to.
+
+Source: nats-server `events.go`, `addSystemAccountExports`, `registerSystemImports`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from framework.dataplane.tables import ServiceImportRow
+from framework.spec import ResponseKind, ServiceExport
+from framework.wire.subject import is_literal, is_subset
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from framework.spec import AccountSpec
+
+_EXPORTS: Final = (
+    *(
+        ServiceExport(
+            subject=f"$SYS.REQ.ACCOUNT.*.{what}",
+            response=ResponseKind.STREAM,
+            account_token_position=4,
+        )
+        for what in ("CONNZ", "STATZ")
+    ),
+    ServiceExport(subject="$SYS.DEBUG.SUBSCRIBERS"),
+    ServiceExport(subject="$SYS.REQ.USER.*.INFO"),
+)
+
+
+def own_system_exports(configured: Sequence[ServiceExport]) -> tuple[ServiceExport, ...]:
+    """Return what the system account exports besides what it is configured to."""
+    return tuple(
+        own for own in _EXPORTS if not any(is_subset(own.subject, it.subject) for it in configured)
+    )
+
+
+def system_imports(
+    spec: AccountSpec, system_account: str, index: int
+) -> tuple[ServiceImportRow, ...]:
+    """Return the imports of an account to the system account; its configured imports go before.
+
+    Args:
+        spec: The system account itself has one of them.
+        system_account: Its name.
+        index: Its number in the data plane.
+
+    Returns:
+        None for an account whose name can't stand in a subject.
+    """
+    name = spec.name
+    if not is_literal(name):
+        return ()
+    own = {it.to for it in spec.service_imports}
+    wanted = [
+        ("$SYS.REQ.USER.INFO", f"$SYS.REQ.USER.{name}.INFO", ResponseKind.SINGLETON),
+    ]
+    if name != system_account:
+        connz = f"$SYS.REQ.ACCOUNT.{name}.CONNZ"
+        wanted += [
+            ("$SYS.REQ.ACCOUNT.PING.CONNZ", connz, ResponseKind.STREAM),
+            ("$SYS.REQ.SERVER.PING.CONNZ", connz, ResponseKind.STREAM),
+            (
+                "$SYS.REQ.ACCOUNT.PING.STATZ",
+                f"$SYS.REQ.ACCOUNT.{name}.STATZ",
+                ResponseKind.STREAM,
+            ),
+        ]
+    return tuple(
+        ServiceImportRow(
+            account=index,
+            subject=subject,
+            to=to,
+            response=response,
+            # Who asks for itself is told by the header.
+            share=response is ResponseKind.SINGLETON,
+            names_server=True,
+        )
+        for to, subject, response in wanted
+        if to not in own
+    )

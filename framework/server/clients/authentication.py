@@ -1,0 +1,137 @@
+"""Who must log in, and what becomes of who is in: authenticators and all that follows from them."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from framework.actors import Reply
+from framework.server.clients.client_document import client_documents
+from framework.server.clients.client_listener import CLIENT_LISTENER, ClientListener
+from framework.server.clients.clients import Clients
+from framework.spec import ComponentSpec, LinkKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from structlog.typing import FilteringBoundLogger
+
+    from framework.actors import ActorRef
+    from framework.dataplane.limits import PlaneLimits
+    from framework.server.accounts.accounts import Accounts
+    from framework.server.clients.client_info import ClientInfoDocument
+    from framework.server.clients.client_row import Client
+    from framework.server.context import Context
+    from framework.server.plane_port import ServerPlane
+    from framework.server.settings import ServerSettings
+    from framework.spec import Authenticator
+
+
+class Authentication:
+    """Keep plane, INFO and table of clients of one mind on who must log in.
+
+    Args:
+        plane: Parks clients that must.
+        context: The server, as plugins see it.
+        accounts: Where clients are let into.
+        client_info: Tells clients.
+        settings: Of the start.
+        log: The server's logger.
+    """
+
+    def __init__(
+        self,
+        *,
+        plane: ServerPlane,
+        context: Context,
+        accounts: Accounts,
+        client_info: ClientInfoDocument,
+        settings: ServerSettings,
+        log: FilteringBoundLogger,
+    ) -> None:
+        self.clients = Clients(
+            plane,
+            accounts=accounts,
+            headers=settings.headers,
+            notices=context,
+            log=log,
+            wall_s=_wall_s,
+            describe=self._describe,
+            closed_max=settings.closed_clients_max,
+        )
+        self._plane = plane
+        self._context = context
+        self._accounts = accounts
+        self._client_info = client_info
+        self._authenticators: Sequence[Authenticator] = ()
+
+    def component(self) -> ComponentSpec:
+        """Return the actor that answers for clients."""
+        arguments = {"clients": self.clients, "wall_s": _wall_s}
+        return ComponentSpec(name=CLIENT_LISTENER, factory=lambda _: (ClientListener, arguments))
+
+    def follow(self, changed: Callable[[], None]) -> None:
+        """Hold clients to their accounts from now on; its component runs.
+
+        Args:
+            changed: Told as well that accounts have changed.
+        """
+        listener = self._listener()
+
+        def follow(names: Sequence[str]) -> None:
+            listener.tell(ClientListener.AccountsChanged(names))
+            changed()
+            self._context.report_accounts(names)
+
+        self._accounts.changed = follow
+        self._context.recheck = lambda account: listener.tell(ClientListener.Recheck(account))
+
+    def set(self, authenticators: Sequence[Authenticator], settings: ServerSettings) -> None:
+        """Let authenticators decide from now on.
+
+        Args:
+            authenticators: In the order in which they are asked; none: everybody may begin.
+            settings: With the limits that are configured.
+        """
+        self._authenticators = authenticators
+        limits = self.limits(settings.limits)
+        self._plane.set_limits(limits)
+        self._plane.set_nonces(LinkKind.CLIENT, any(it.wants_nonce for it in authenticators))
+        self.clients.set_logins(authenticators, waiting_max=settings.pending_logins_max)
+        needs_none = any(it.lets_anybody_in and not it.asks_anyway for it in authenticators)
+        self._client_info.set_auth_required(limits.auth_required and not needs_none)
+
+    def limits(self, limits: PlaneLimits) -> PlaneLimits:
+        """Return configured limits with what authenticators make of them."""
+        if not self._authenticators:
+            return limits
+        return replace(
+            limits,
+            auth_required=True,
+            lets_anybody_in=any(it.lets_anybody_in for it in self._authenticators),
+            auth_timeout_s=max(it.timeout_s for it in self._authenticators),
+        )
+
+    async def recheck_all(self) -> None:
+        """Return when all who are in were asked about again."""
+        done: Reply[None] = Reply()
+        self._listener().tell(ClientListener.Recheck(None, done))
+        await done
+
+    def _listener(self) -> ActorRef[Any]:
+        return self._context.component(CLIENT_LISTENER)
+
+    def _describe(self, client: Client) -> tuple[bytes, bytes]:
+        """Return what services of other accounts are told of a client."""
+        return client_documents(
+            client,
+            server=self._context.name,
+            cluster=self._context.cluster_name,
+            started_ns=time.time_ns() - time.monotonic_ns() + client.opened_ns,
+        )
+
+
+def _wall_s() -> float:
+    return time.time_ns() / 1e9

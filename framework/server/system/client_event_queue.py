@@ -1,0 +1,93 @@
+"""Queue connects and disconnects of clients for their events, and count clients by account.
+
+Clients come and go by the ten thousand a second: what is done here for each is little.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from typing_extensions import override
+
+from framework.server.clients.client_notices import ClientWatcher
+from framework.server.system.limits import EVENTS_WAITING_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from framework.server.clients.client_notices import ClientSeen
+    from framework.spec import Closed
+
+
+class ClientEvent(Struct, frozen=True):
+    """One client was let in, refused, or has gone."""
+
+    client: ClientSeen
+    closed: Closed | None = None
+    """None: it was let in."""
+    is_refusal: bool = False
+    """It was refused, and not gone after having been let in."""
+
+
+class ClientEventQueue(ClientWatcher):
+    """Queue connects and disconnects of clients, for an actor that publishes events."""
+
+    def __init__(self) -> None:
+        self.dropped = 0
+        """Events that were more than the queue holds."""
+        self.wake: Callable[[], None] | None = None
+        """Called when there is something, once until it is taken; None: nobody wants events."""
+        self._counts: Counter[str] = Counter()
+        self._changed: dict[str, None] = {}
+        self._waiting: deque[ClientEvent] = deque()
+        self._is_awake = False
+
+    @override
+    def client_connected(self, client: ClientSeen) -> None:
+        self._count(client.identity.account, 1)
+        self._put(ClientEvent(client))
+
+    @override
+    def client_disconnected(self, client: ClientSeen, closed: Closed) -> None:
+        self._count(client.identity.account, -1)
+        self._put(ClientEvent(client, closed))
+
+    @override
+    def client_refused(self, client: ClientSeen, closed: Closed) -> None:
+        self._put(ClientEvent(client, closed, is_refusal=True))
+
+    def take(self) -> tuple[list[ClientEvent], list[str]]:
+        """Return the events so far, and the accounts whose number of clients has changed."""
+        self._is_awake = False
+        events, changed = list(self._waiting), list(self._changed)
+        self._waiting.clear()
+        self._changed.clear()
+        return events, changed
+
+    def count(self, account: str) -> int:
+        """Return how many clients an account has here."""
+        return self._counts[account]
+
+    @property
+    def active_accounts(self) -> int:
+        """How many accounts have clients here."""
+        return len(self._counts)
+
+    def _put(self, event: ClientEvent) -> None:
+        if self.wake is None:
+            return
+        if len(self._waiting) < EVENTS_WAITING_MAX:
+            self._waiting.append(event)
+        else:
+            self.dropped += 1
+        if not self._is_awake:
+            self._is_awake = True
+            self.wake()
+
+    def _count(self, account: str, change: int) -> None:
+        self._counts[account] += change
+        if not self._counts[account]:
+            del self._counts[account]
+        self._changed[account] = None
