@@ -300,7 +300,7 @@ class Cell(Generic[A]):
         """
         if self._phase is not Phase.RUNNING and self._phase is not Phase.NEW:
             return  # a failure while it stops anyway; logged by who raised it
-        _log.error("actor failed", actor=self.ref.name, exc_info=error)
+        self.system.report(self.ref, error, not is_told)
         if is_told and self.actor is not None:
             self._guard(partial(self.actor.on_failure, type(error), error, error.__traceback__))
         if not isinstance(error, Exception):
@@ -372,9 +372,7 @@ class Cell(Generic[A]):
 
     def answer_for(self, below: ActorRef[Any], error: BaseException) -> None:
         """Fail because an actor below did, and may not go on."""
-        failure = ChildFailedError(f"{below.name} failed: {error!r}")
-        failure.__cause__ = error
-        self._fail(failure)
+        self._fail(ChildFailedError(below.name, error))
 
     def _finish(self) -> None:
         """End this actor; nothing of it stays but the reference that others hold."""
@@ -407,7 +405,7 @@ class Cell(Generic[A]):
         try:
             hook()
         except Exception as error:  # noqa: BLE001 -- it must not reach the neighbours
-            _log.error("actor failed", actor=self.ref.name, exc_info=error)
+            self.system.report(self.ref, error, False)  # noqa: FBT003 -- not in `on_start`
 
     def _call_later(self, delay_s: float, turn: Callable[[], None]) -> Timer:
         timer = self.dispatcher.call_later(delay_s, turn)

@@ -18,4 +18,14 @@ class SpawnRefusedError(FrameworkError):
 
 
 class ChildFailedError(FrameworkError):
-    """A child failed more often than its supervision allows, and its parent answers for it."""
+    """A child failed more often than its supervision allows, and its parent answers for it.
+
+    Args:
+        name: The child's.
+        error: What it failed with at last; the cause.
+    """
+
+    def __init__(self, name: str, error: BaseException) -> None:
+        super().__init__(f"{name} failed: {error!r}")
+        self.name = name
+        self.__cause__ = error

@@ -10,6 +10,7 @@ from typing_extensions import override
 
 from framework.actors._cell import Cell
 from framework.actors.component import Component
+from framework.actors.lean_structlog import structlog
 from framework.actors.registry import Registry
 from framework.actors.reply import Reply
 from framework.actors.supervision import STOP_ON_FAILURE, Supervision
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 C = TypeVar("C", bound=Component)
 
+_log = structlog.get_logger()
+
 
 class ActorSystem:
     """Spawns actors on a dispatcher, knows the living ones, and stops them in order.
@@ -35,6 +38,8 @@ class ActorSystem:
         name: The server's; part of every URN.
         on_failure: Told once of a failure that no actor answers for: an escalation out of the top,
             or an exit raised in a handler. All actors stop in any case.
+        report: Told of every failure: whose, what was raised, and whether `on_start` raised it. By
+            default it is logged.
     """
 
     def __init__(
@@ -43,7 +48,9 @@ class ActorSystem:
         *,
         name: str = "actors",
         on_failure: Callable[[BaseException], None] | None = None,
+        report: Callable[[ActorRef[Any], BaseException, bool], None] | None = None,
     ) -> None:
+        self.report = report or _log_failure
         self.dispatcher = dispatcher
         self.name = name
         self.registry = Registry()
@@ -114,6 +121,10 @@ class ActorSystem:
 
     def _answer_late(self, answer: Reply[tuple[str, ...]]) -> None:
         answer.set(tuple(ref.name for ref in self.registry.get_all()))
+
+
+def _log_failure(ref: ActorRef[Any], error: BaseException, _in_start: bool) -> None:  # noqa: FBT001
+    _log.error("actor failed", actor=ref.name, exc_info=error)
 
 
 class _Root(Component):

@@ -15,6 +15,7 @@ from framework.errors import PluginError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from framework.plugins import PluginRegistry
     from framework.spec import CommandGroup
 
 _DESCRIPTION = "Messaging servers that speak NATS, put together out of plugins."
@@ -46,8 +47,13 @@ def run_command(words: Sequence[str], name: str | None, program: str) -> int:
     commands.add_parser("serve", help=_SERVE_HELP, add_help=False)
     add_plugin_flags(parser)
     if name not in commands.choices:
-        _add_plugin_commands(commands, choice)
-    arguments = parser.parse_args(words)
+        registry = _add_plugin_commands(commands, choice)
+        arguments = parser.parse_args(words)
+        if arguments.run is not None:
+            with registry.attributing():
+                return _run_plugin_command(arguments, name or "")
+    else:
+        arguments = parser.parse_args(words)
     if arguments.run is None:
         parser.print_help()
         return EXIT_USAGE
@@ -57,7 +63,7 @@ def run_command(words: Sequence[str], name: str | None, program: str) -> int:
 
 def _add_plugin_commands(
     commands: argparse._SubParsersAction[_Parser], choice: PluginChoice
-) -> None:
+) -> PluginRegistry:
     from framework.spec import CommandGroup  # noqa: PLC0415
 
     def group_of(plugin: str) -> CommandGroup:
@@ -66,4 +72,14 @@ def _add_plugin_commands(
         text = f"commands of the plugin {plugin}"
         return CommandGroup(commands.add_parser(plugin, help=text, description=text))
 
-    choice.registry().add_commands(group_of)
+    registry = choice.registry()
+    registry.add_commands(group_of)
+    return registry
+
+
+def _run_plugin_command(arguments: argparse.Namespace, plugin: str) -> int:
+    exit_status = arguments.run(arguments)
+    if not isinstance(exit_status, int):
+        problem = f"a command returned {exit_status!r:.80}"
+        raise PluginError(plugin, problem, fix="return an exit status, 0 when all went well")
+    return exit_status

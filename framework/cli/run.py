@@ -87,10 +87,11 @@ def _run_one(arguments: argparse.Namespace, choice: PluginChoice) -> int:
     from framework.server import run_server  # noqa: PLC0415 -- builds on compiled code
 
     config, registry = read()
-    return run_server(
-        config,
-        registry,
-        arguments.status_fd,
-        stderr_file=arguments.stderr_file,
-        read_again=lambda: read()[0],
-    )
+    with registry.attributing():
+        return run_server(
+            config,
+            registry,
+            arguments.status_fd,
+            stderr_file=arguments.stderr_file,
+            read_again=lambda: read()[0],
+        )

@@ -37,6 +37,11 @@ def serve(words: Sequence[str], program: str) -> int:
         The exit status.
     """
     registry = PluginChoice.from_words(words).registry()
+    with registry.attributing():
+        return _serve(words, program, registry)
+
+
+def _serve(words: Sequence[str], program: str, registry: PluginRegistry) -> int:
     schema = Schema(registry.config_sections())
     line = parse_flags(words, schema)
     word = _word(line)

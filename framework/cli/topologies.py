@@ -21,8 +21,9 @@ def load_topology(file: str, choice: PluginChoice) -> tuple[Topology, PluginRegi
     """
     opened = open_topology(file)
     registry = choice.registry(opened.plugins)
-    topology = opened.plan(Schema(registry.config_sections()))
-    check_topology(topology, registry)
+    with registry.attributing():
+        topology = opened.plan(Schema(registry.config_sections()))
+        check_topology(topology, registry)
     return topology, registry
 
 

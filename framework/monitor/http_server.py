@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl
 import h11
 from msgspec import Struct, field
 
-from framework.errors import BadQuery
+from framework.errors import BadQuery, PluginError
 from framework.monitor.limits import (
     CONNECTIONS_MAX,
     HEADER_BYTES_MAX,
@@ -159,7 +159,9 @@ class HttpServer:
             return await _response_from(await answer(_query_from_text(query_text)))
         except BadQuery as error:
             return _text(400, str(error))
-        except Exception as error:  # noqa: BLE001 - a plugin's endpoint must not take the port down
+        except PluginError:  # logged already
+            return _text(500, "Internal Server Error\n")
+        except Exception as error:  # noqa: BLE001 - an endpoint must not take the port down
             self._log.error("Monitoring endpoint failed: {path}", path=path, error=repr(error))
             return _text(500, "Internal Server Error\n")
 

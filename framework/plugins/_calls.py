@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from framework.errors import PluginError
+from framework.plugins._guard import Guard
+from framework.plugins._places import definition_of, home_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from types import ModuleType
 
     import pluggy
@@ -27,8 +28,8 @@ class HookCalls:
 
     def __init__(self, manager: pluggy.PluginManager) -> None:
         self._manager = manager
-        self.notice_failures: Counter[str] = Counter()
-        """Notices that failed, by plugin."""
+        self.guard = Guard(lambda plugin: home_of(manager.get_plugin(plugin)))
+        """Calls what hooks return as well: taps, endpoints, authenticators."""
 
     def add_hookspecs(self, namespace: ModuleType | type) -> None:
         """Add every function of `namespace` (a module, or a class) that `hookspec` marks."""
@@ -64,18 +65,19 @@ class HookCalls:
             try:
                 self.call(hook, implementation, arguments)
             except PluginError as error:
-                self.notice_failures[error.plugin] += 1
-                log.exception(
-                    "Plugin {plugin} failed in {hook}",
-                    plugin=error.plugin,
-                    hook=hook,
-                    exc_info=error.__cause__,
-                )
+                self.guard.report(hook, error, log)
 
     def implementations(self, hook: str) -> list[pluggy.HookImpl]:
         """Return the implementations of `hook` in the order in which they are called."""
         caller: pluggy.HookCaller = getattr(self._manager.hook, hook)
         return caller.get_hookimpls()[::-1]
+
+    def place_of(self, hook: str, plugin: str) -> str:
+        """Return `file:line` of a plugin's implementation of `hook`."""
+        for implementation in self.implementations(hook):
+            if implementation.plugin_name == plugin:
+                return definition_of(implementation.function)
+        return ""
 
     def call(
         self, hook: str, implementation: pluggy.HookImpl, arguments: Mapping[str, object]
@@ -86,11 +88,4 @@ class HookCalls:
             PluginError: It failed; the error is its cause.
         """
         taken = [arguments[name] for name in implementation.argnames]
-        try:
-            answer = implementation.function(*taken)
-            # A generator fails while it is read, which must happen in here.
-            return tuple(answer) if isinstance(answer, Iterator) else answer
-        except Exception as error:
-            raise PluginError(
-                implementation.plugin_name, f"{hook} failed: {type(error).__name__}: {error}"
-            ) from error
+        return self.guard.call(implementation.plugin_name, hook, implementation.function, *taken)

@@ -7,6 +7,7 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from framework.errors import PluginError
+from framework.plugins._places import definition_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,20 +16,26 @@ if TYPE_CHECKING:
 
 
 def check_arguments(manager: pluggy.PluginManager, plugin: Any, name: str, origin: str) -> None:
-    """Check what the implementations of a plugin take, before it is registered.
+    """Check the implementations of a plugin, before it is registered.
 
     Raises:
-        PluginError: One takes an argument that its hook has not.
+        PluginError: One is `async def`, or takes an argument that its hook has not.
     """
     for hook, caller in _specified(manager).items():
         if manager.parse_hookimpl_opts(plugin, hook) is None or caller.spec is None:
             continue
+        function = getattr(plugin, hook)
+        place = definition_of(function) or origin
+        if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+            problem = f"{hook} is `async def`, and hooks are not awaited"
+            fix = "make it `def`, and tell an actor what is to be done"
+            raise PluginError(name, problem, origin=place, fix=fix)
         there = caller.spec.argnames
-        wrong = [each for each in _arguments(getattr(plugin, hook)) if each not in there]
+        wrong = [each for each in _arguments(function) if each not in there]
         if wrong:
             problem = f"{hook} takes {', '.join(wrong)}, which the hook has not"
             fix = f"it has {', '.join(there) or 'no arguments'}"
-            raise PluginError(name, problem, origin=origin, fix=fix)
+            raise PluginError(name, problem, origin=place, fix=fix)
 
 
 def check_implementations(manager: pluggy.PluginManager, name: str, origin: str) -> None:
@@ -42,16 +49,18 @@ def check_implementations(manager: pluggy.PluginManager, name: str, origin: str)
     specified = _specified(manager)
     for caller in manager.get_hookcallers(plugin) or ():
         (mine,) = [each for each in caller.get_hookimpls() if each.plugin is plugin]
+        place = definition_of(mine.function) or origin
         if caller.name not in specified and not mine.optionalhook:
             problem = f"no hook is named {caller.name}"
-            raise PluginError(name, problem, origin=origin, fix=_nearest(caller.name, specified))
+            raise PluginError(name, problem, origin=place, fix=_nearest(caller.name, specified))
         if mine.wrapper or mine.hookwrapper:
             problem, fix = f"{caller.name} is a wrapper", "return your own part"
-            raise PluginError(name, problem, origin=origin, fix=fix)
+            raise PluginError(name, problem, origin=place, fix=fix)
     for hook in specified:
         if _is_unmarked(manager, plugin, hook):
             problem, fix = f"{hook} is not marked", "put @hookimpl above it"
-            raise PluginError(name, problem, origin=origin, fix=fix)
+            place = definition_of(getattr(plugin, hook)) or origin
+            raise PluginError(name, problem, origin=place, fix=fix)
 
 
 def _arguments(function: Callable[..., object]) -> list[str]:

@@ -16,26 +16,40 @@ CORE = "framework"
 """Stands for the core where an owner is named."""
 
 
-def check_claims(kind: str, claims: Iterable[tuple[str, str]]) -> None:
+def check_claims(
+    kind: str, claims: Iterable[tuple[str, str]], *, loaded: Sequence[str] = ()
+) -> None:
     """Check that every name has one owner.
 
     Args:
         kind: What is named, such as `component`; for the error.
-        claims: (owner, name), the core's first.
+        claims: (owner, name).
+        loaded: The plugins in the order in which they were loaded; of two that want one name,
+            the one that came last is blamed.
 
     Raises:
         PluginError: A name has two owners, who are both named, or one owner twice.
     """
     owners: dict[str, str] = {}
+    seen: set[str] = set()
     for plugin, name in claims:
-        owner = owners.get(name)
-        if owner == plugin:
+        owner = owners.setdefault(name, plugin)
+        if owner != plugin:
+            raise _two_owners(f"{kind} {name}", [owner, plugin], loaded)
+        if name in seen:
             raise PluginError(plugin, f"{kind} {name} is declared twice")
-        if owner is not None:
-            title = "the core" if owner == CORE else f"plugin {owner}"
-            problem = f"{kind} {name} belongs to {title} already"
-            raise PluginError(plugin, problem, fix=f"leave one out: --no-plugin {plugin}")
-        owners[name] = plugin
+        seen.add(name)
+
+
+def _two_owners(what: str, owners: list[str], loaded: Sequence[str]) -> PluginError:
+    order = [CORE, *loaded]
+    first, last = sorted(owners, key=lambda owner: order.index(owner) if owner in order else 1)
+    if first == CORE:
+        problem, fix = f"{what} belongs to the core", f"leave it out: --no-plugin {last}"
+    else:
+        problem = f"{what} belongs to plugin {first} already, which was loaded before it"
+        fix = f"leave one out: --no-plugin {first} or --no-plugin {last}"
+    return PluginError(last, problem, fix=fix)
 
 
 def start_order(owned: Sequence[tuple[str, ComponentSpec]]) -> tuple[ComponentSpec, ...]:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from framework.errors import PluginError
+from framework.plugins._places import line_of_import
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from importlib.metadata import EntryPoint
 
 ENTRY_POINT_GROUP = "framework"
 
@@ -30,6 +30,8 @@ class FoundPlugin(Struct, frozen=True):
     """For people: a distribution and its version, a module, or a file."""
     imported: Callable[[], object]
     """Imports it; raises whatever that raises."""
+    version: str = ""
+    """Of its distribution; empty: it has none."""
 
     def load(self) -> object:
         """Import it.
@@ -41,7 +43,8 @@ class FoundPlugin(Struct, frozen=True):
             return self.imported()
         except Exception as error:
             problem = f"cannot be imported: {type(error).__name__}: {error}"
-            raise PluginError(self.name, problem, origin=self.origin) from error
+            place = line_of_import(error) or self.origin
+            raise PluginError(self.name, problem, origin=place) from error
 
 
 def installed_plugins() -> dict[str, FoundPlugin]:
@@ -52,7 +55,13 @@ def installed_plugins() -> dict[str, FoundPlugin]:
     """
     found: dict[str, FoundPlugin] = {}
     for entry_point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda item: item.name):
-        plugin = FoundPlugin(entry_point.name, _distribution(entry_point), entry_point.load)
+        dist = entry_point.dist
+        plugin = FoundPlugin(
+            entry_point.name,
+            f"{dist.name} {dist.version}" if dist else entry_point.value,
+            entry_point.load,
+            dist.version if dist else "",
+        )
         if entry_point.name in found:
             other = found[entry_point.name].origin
             raise PluginError(
@@ -122,11 +131,6 @@ def _is_module(name: str) -> bool:
         return importlib.util.find_spec(name) is not None
     except (ImportError, ValueError):
         return False
-
-
-def _distribution(entry_point: EntryPoint) -> str:
-    distribution = entry_point.dist
-    return f"{distribution.name} {distribution.version}" if distribution else entry_point.value
 
 
 def _suggestion(name: str, installed: list[str]) -> str:

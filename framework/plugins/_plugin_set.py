@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from typing import TYPE_CHECKING, Self
 
@@ -9,14 +10,15 @@ import pluggy
 from msgspec import Struct
 
 from framework import hookspecs
-from framework.errors import PluginError
+from framework.errors import FrameworkError, PluginError
 from framework.plugins._calls import HookCalls
 from framework.plugins._checks import check_arguments, check_implementations
 from framework.plugins._claims import CORE
 from framework.plugins._loading import find_plugin, folder_plugins, installed_plugins
+from framework.plugins._places import home_of, is_at_home, line_of, module_of, modules_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from framework.plugins._loading import FoundPlugin
@@ -33,6 +35,8 @@ class LoadedPlugin(Struct, frozen=True):
     """The file that it was imported from; empty when there is none."""
     hooks: tuple[str, ...]
     """Names of the hooks that it implements."""
+    version: str = ""
+    """Of its distribution, or its module's `__version__`; empty: it has none."""
 
 
 class PluginSet:
@@ -49,6 +53,7 @@ class PluginSet:
         self.calls = HookCalls(self._manager)
         """For hooks that have no method here; those that plugins offer to each other."""
         self._loaded: dict[str, tuple[object, str]] = {}
+        self._versions: dict[str, str] = {}
         offer: HookOffer = self.calls
         self._manager.hook.framework_addhooks.call_historic(kwargs={"hooks": offer})
 
@@ -81,7 +86,9 @@ class PluginSet:
         plugins.check()
         return plugins
 
-    def register(self, plugin: object, name: str, *, origin: str = "embedded") -> None:
+    def register(
+        self, plugin: object, name: str, *, origin: str = "embedded", version: str = ""
+    ) -> None:
         """Add one plugin, unless it is excluded or is there already.
 
         Args:
@@ -89,6 +96,7 @@ class PluginSet:
                 set's own.
             name: Unique in the set.
             origin: Where it came from, for people.
+            version: Of its distribution; empty: what its module says.
 
         Raises:
             PluginError: Its name is taken, one of its hooks takes a wrong argument, or it fails.
@@ -108,8 +116,10 @@ class PluginSet:
             raise
         except Exception as error:
             problem = f"cannot be registered: {type(error).__name__}: {error}"
-            raise PluginError(name, problem, origin=place) from error
+            line = line_of(error, home_of(plugin))
+            raise PluginError(name, problem, origin=line or place) from error
         self._loaded[name] = (plugin, origin)
+        self._versions[name] = version or str(getattr(_module(plugin), "__version__", ""))
 
     def check(self) -> None:
         """Check every plugin against the hooks that there are.
@@ -123,17 +133,57 @@ class PluginSet:
         self._manager.check_pending()
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all plugins, in the order in which they were loaded."""
+        return tuple(self._loaded)
+
+    def owner_of_code(self, function: object) -> str:
+        """Return the plugin in whose code a function or class stands; empty: it is in none's."""
+        return self._owner_of_module(module_of(function))
+
+    def blame_code(self, error: BaseException) -> PluginError | None:
+        """Return an error as the fault of the plugin whose code it came from; None: of none."""
+        for module, place in modules_of(error):
+            if plugin := self._owner_of_module(module):
+                problem = f"failed: {type(error).__name__}: {error}"
+                return PluginError(plugin, problem, origin=place)
+        return None
+
+    @contextlib.contextmanager
+    def attributing(self) -> Iterator[None]:
+        """Name the plugin where what is done in here fails in one's code, outside of any hook.
+
+        Raises:
+            PluginError: Instead of what was raised, unless that says by itself what is wrong.
+        """
+        try:
+            yield
+        except (FrameworkError, OSError):
+            raise
+        except Exception as error:
+            if blamed := self.blame_code(error):
+                raise blamed from error
+            raise
+
+    def _owner_of_module(self, module: str) -> str:
+        for name, (plugin, _) in self._loaded.items():
+            if is_at_home(module, home_of(plugin)):
+                return name
+        return ""
+
+    @property
     def plugins(self) -> tuple[LoadedPlugin, ...]:
         """All plugins, in the order in which they were registered."""
         return tuple(
-            LoadedPlugin(name, origin, _file(plugin), self._hooks(name))
+            LoadedPlugin(name, origin, _file(plugin), self._hooks(name), self._versions[name])
             for name, (plugin, origin) in self._loaded.items()
         )
 
     def _load_all(self, found: Iterable[FoundPlugin]) -> None:
         for plugin in found:
             if plugin.name not in self._excluded:
-                self.register(plugin.load(), plugin.name, origin=plugin.origin)
+                loaded, version = plugin.load(), plugin.version
+                self.register(loaded, plugin.name, origin=plugin.origin, version=version)
 
     def _hooks(self, name: str) -> tuple[str, ...]:
         callers = self._manager.get_hookcallers(self._manager.get_plugin(name)) or []
@@ -142,5 +192,8 @@ class PluginSet:
 
 def _file(plugin: object) -> str:
     """Return the file of a module, or of the module of a class or an object."""
-    module = sys.modules.get(getattr(plugin, "__module__", ""), plugin)
-    return getattr(module, "__file__", None) or ""
+    return getattr(_module(plugin), "__file__", None) or ""
+
+
+def _module(plugin: object) -> object:
+    return sys.modules.get(getattr(plugin, "__module__", ""), plugin)

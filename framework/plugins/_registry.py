@@ -10,6 +10,14 @@ from msgspec.structs import replace
 
 from framework.errors import PluginError
 from framework.plugins._claims import CORE, check_claims, start_order
+from framework.plugins._guarding import (
+    guarded_authenticator,
+    guarded_check,
+    guarded_component,
+    guarded_endpoint,
+    guarded_service,
+    guarded_tap,
+)
 from framework.plugins._plugin_set import PluginSet
 from framework.spec import (
     AccountPlan,
@@ -28,6 +36,10 @@ from framework.topology.option import ConfigSection
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from structlog.typing import FilteringBoundLogger
+
+    from framework.plugins._guard import Guard
+    from framework.plugins._usage import CallCounters
     from framework.spec import (
         ClosedState,
         CommandGroup,
@@ -48,22 +60,66 @@ class PluginRegistry(PluginSet):
     thing, or claims what is another's; those of notices never raise.
     """
 
-    @property
-    def notice_failures(self) -> Mapping[str, int]:
-        """How many notice hooks have failed, by plugin."""
-        return self.calls.notice_failures
+    def __init__(self, *, excluded: Iterable[str] = ()) -> None:
+        super().__init__(excluded=excluded)
+        self._owners: dict[tuple[str, str], str] = {}
+
+    def log_to(self, log: FilteringBoundLogger) -> None:
+        """Say in `log` from now on what fails in plugins, and what holds up the server."""
+        self.calls.guard.log_to(log)
+
+    def owner_of(self, kind: str, name: str) -> str:
+        """Return the plugin that a `component`, `tap`, ... belongs to; empty: it is the core's."""
+        owner = self._owners.get((kind, name), CORE)
+        return "" if owner == CORE else owner
+
+    def blame(
+        self,
+        kind: str,
+        name: str,
+        error: BaseException,
+        *,
+        part: str = "",
+    ) -> BaseException:
+        """Return what to raise for an error in what a plugin has handed over.
+
+        Args:
+            kind: As in `owner_of`.
+            name: As in `owner_of`.
+            error: What came of it.
+            part: Of it, such as `on_start`; empty: it as a whole.
+        """
+        owner = self.owner_of(kind, name)
+        if not owner or isinstance(error, PluginError):
+            return error
+        what = f"{kind} {name}: {part}" if part else f"{kind} {name}"
+        blamed = self.calls.guard.blame(owner, what, error)
+        blamed.origin = blamed.origin or self.calls.place_of(f"framework_{kind}s", owner)
+        blamed.__cause__ = error
+        return blamed
+
+    def guard_tap(self, spec: TapSpec) -> TapSpec:
+        """Return a tap that somebody adds while the server runs, guarded if a plugin does."""
+        owner = self.owner_of_code(spec.receive)
+        return guarded_tap(self.calls.guard, owner, spec) if owner else spec
 
     @cached_property
     def compression_modes(self) -> Mapping[str, CompressionMode]:
         """The modes of all plugins by name."""
         found = self._collect("compression_modes", CompressionMode)
-        modes = _items(_claimed("compression mode", (), found, lambda mode: mode.name))
+        modes = _items(self._claimed("compression mode", (), found, lambda mode: mode.name))
         return {mode.name: mode for mode in modes}
+
+    def usage(self, plugin: str) -> Mapping[str, CallCounters]:
+        """Return what a plugin was called for so far: by hook, or such as `tap audit`."""
+        return self.calls.guard.usage.of(plugin)
 
     def config_sections(self) -> tuple[ConfigSection, ...]:
         """Return the sections of all plugins, each with its owner; the schema sees to conflicts."""
         modes = self.compression_modes
         found = self._collect("config_sections", ConfigSection, compression_modes=modes)
+        # In the order of loading: of two that claim one key, the schema blames the later one.
+        found.sort(key=lambda item: self.names.index(item[0]))
         return tuple(replace(section, plugin=plugin) for plugin, section in found)
 
     def add_commands(self, group_of: Callable[[str], CommandGroup]) -> None:
@@ -86,7 +142,8 @@ class PluginRegistry(PluginSet):
     ) -> tuple[ComponentSpec, ...]:
         """Return all components in the order of their start; to stop, go backwards."""
         found = self._collect("components", ComponentSpec, server=server)
-        return start_order(_claimed("component", core, found, lambda spec: spec.name))
+        owned = self._claimed("component", core, found, lambda spec: spec.name)
+        return start_order(self._guarded(owned, guarded_component))
 
     def listeners(
         self,
@@ -103,12 +160,14 @@ class PluginRegistry(PluginSet):
             components: All that run: every listener is owned by one of them.
         """
         found = self._collect("listeners", ListenerSpec, server=server)
-        owned = _claimed("listener of kind", core, found, lambda spec: spec.kind.name)
+        owned = self._claimed("listener of kind", core, found, lambda spec: spec.kind.name)
         names = {spec.name for spec in components}
         for plugin, spec in owned:
             if spec.owner not in names:
                 raise PluginError(
-                    plugin, f"a listener belongs to {spec.owner}, which is no component"
+                    plugin,
+                    f"a listener belongs to {spec.owner}, which is no component",
+                    origin=self.calls.place_of("framework_listeners", plugin),
                 )
         return _items(owned)
 
@@ -125,17 +184,20 @@ class PluginRegistry(PluginSet):
     ) -> tuple[ServiceSpec, ...]:
         """Return all services."""
         found = self._collect("services", ServiceSpec, server=server)
-        return _items(_claimed("service", core, found, lambda spec: spec.name))
+        owned = self._claimed("service", core, found, lambda spec: spec.name)
+        return _items(self._guarded(owned, guarded_service))
 
     def authenticators(self, server: ServerContext) -> tuple[Authenticator, ...]:
         """Return all authenticators, in the order in which they are asked."""
         found = self._collect("authenticators", Authenticator, server=server)
-        return _items(_claimed("authenticator", (), found, lambda spec: spec.name))
+        owned = self._claimed("authenticator", (), found, lambda spec: spec.name)
+        return _items(self._guarded(owned, guarded_authenticator))
 
     def taps(self, server: ServerContext) -> tuple[TapSpec, ...]:
         """Return all taps."""
         found = self._collect("taps", TapSpec, server=server)
-        return _items(_claimed("tap", (), found, lambda spec: spec.name))
+        owned = self._claimed("tap", (), found, lambda spec: spec.name)
+        return _items(self._guarded(owned, guarded_tap))
 
     def monitor_endpoints(
         self, server: ServerContext, core: Sequence[MonitorEndpoint] = ()
@@ -145,15 +207,17 @@ class PluginRegistry(PluginSet):
         taken = {name for _, endpoint in found for name in _endpoint_names(endpoint)}
         own = [it for it in core if not it.is_fallback or taken.isdisjoint(_endpoint_names(it))]
         owned = [*((CORE, endpoint) for endpoint in own), *found]
-        check_claims("endpoint", ((plugin, it) for plugin, e in owned for it in _endpoint_names(e)))
-        return _items(owned)
+        claims = ((plugin, name) for plugin, it in owned for name in _endpoint_names(it))
+        check_claims("endpoint", claims, loaded=self.names)
+        return _items(self._guarded(owned, guarded_endpoint))
 
     def health_checks(
         self, server: ServerContext, core: Sequence[HealthCheck] = ()
     ) -> tuple[HealthCheck, ...]:
         """Return all health checks."""
         found = self._collect("health_checks", HealthCheck, server=server)
-        return _items(_claimed("health check", core, found, lambda check: check.name))
+        owned = self._claimed("health check", core, found, lambda check: check.name)
+        return _items(self._guarded(owned, guarded_check))
 
     def server_info(self, server: ServerContext, core: Iterable[str] = ()) -> dict[str, object]:
         """Return the INFO fields of all plugins.
@@ -166,12 +230,12 @@ class PluginRegistry(PluginSet):
         merged: dict[str, object] = {}
         for plugin, fields in self.calls.describe("framework_server_info", server=server):
             if not isinstance(fields, Mapping):
-                raise PluginError(
-                    plugin, f"framework_server_info must return a mapping, not {fields!r:.80}"
-                )
+                problem = f"framework_server_info must return a mapping, not {fields!r:.80}"
+                place = self.calls.place_of("framework_server_info", plugin)
+                raise PluginError(plugin, problem, origin=place)
             claims += [(plugin, name) for name in fields]
             merged.update(fields)
-        check_claims("INFO field", claims)
+        check_claims("INFO field", claims, loaded=self.names)
         return merged
 
     def server_started(self, server: ServerContext) -> None:
@@ -225,7 +289,8 @@ class PluginRegistry(PluginSet):
         plugin, answer = chosen
         if not isinstance(answer, kind):
             problem = f"framework_{hook} must return a {kind.__name__}, not {answer!r:.80}"
-            raise PluginError(plugin, problem)
+            place = self.calls.place_of(f"framework_{hook}", plugin)
+            raise PluginError(plugin, problem, origin=place)
         return answer
 
     def _collect(self, hook: str, kind: type[T], **arguments: object) -> list[tuple[str, T]]:
@@ -236,18 +301,29 @@ class PluginRegistry(PluginSet):
             for item in items:
                 if not isinstance(item, kind):
                     problem = f"framework_{hook} must return {kind.__name__}s, not {item!r:.80}"
-                    raise PluginError(plugin, problem)
+                    place = self.calls.place_of(f"framework_{hook}", plugin)
+                    raise PluginError(plugin, problem, origin=place)
                 collected.append((plugin, item))
         return collected
 
+    def _claimed(
+        self, kind: str, core: Sequence[T], found: list[tuple[str, T]], name: Callable[[T], str]
+    ) -> list[tuple[str, T]]:
+        """Return (owner, item) of the core's items and those found; each has its name alone."""
+        owned = [*((CORE, item) for item in core), *found]
+        claims = ((plugin, name(item)) for plugin, item in owned)
+        check_claims(kind, claims, loaded=self.names)
+        self._owners |= {(kind, name(item)): plugin for plugin, item in owned}
+        return owned
 
-def _claimed(
-    kind: str, core: Sequence[T], found: list[tuple[str, T]], name: Callable[[T], str]
-) -> list[tuple[str, T]]:
-    """Return (owner, item) of the core's items and those found, after each got its name alone."""
-    owned = [*((CORE, item) for item in core), *found]
-    check_claims(kind, ((plugin, name(item)) for plugin, item in owned))
-    return owned
+    def _guarded(
+        self, owned: Iterable[tuple[str, T]], guard: Callable[[Guard, str, T], T]
+    ) -> list[tuple[str, T]]:
+        """Return the same with those of plugins guarded."""
+        return [
+            (plugin, item if plugin == CORE else guard(self.calls.guard, plugin, item))
+            for plugin, item in owned
+        ]
 
 
 def _endpoint_names(endpoint: MonitorEndpoint) -> Iterable[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -16,6 +16,7 @@ from framework.server.clients.authentication import Authentication
 from framework.server.clients.authenticator_order import check_order, in_order
 from framework.server.clients.client_info import ClientInfoDocument
 from framework.server.clients.client_listener import CLIENT_LISTENER
+from framework.server.component_failures import ComponentFailures
 from framework.server.compression import LinkCodecs
 from framework.server.context import Context, MonitorView
 from framework.server.dialing import Dialer
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
     from structlog.typing import FilteringBoundLogger
 
+    from framework.actors import ActorRef
     from framework.dataplane.limits import PlaneLimits
     from framework.monitor import ServerFacts
     from framework.plugins import PluginRegistry
@@ -52,7 +54,7 @@ if TYPE_CHECKING:
     from framework.server.plane_port import ServerPlane
     from framework.server.settings import ServerSettings
     from framework.server.stopping import StopSteps
-    from framework.spec import Authenticator, MonitorEndpoint
+    from framework.spec import Authenticator, MonitorEndpoint, TapSpec
     from framework.topology import ServerConfig
 
 
@@ -95,7 +97,8 @@ class Assembly:
         self._steps = steps
         self.plane = make_plane(settings.limits)
         self._dispatcher = AsyncioDispatcher()
-        self._system = ActorSystem(self._dispatcher, name=identity.name, on_failure=failed)
+        self._failures = ComponentFailures(plugins, log=log)
+        self._system = self._actor_system(identity.name, failed)
         self.tls = TlsHandshakes(self.plane, log=log)
         self.listeners = Listeners(self.plane, tls=self.tls, steps=steps)
         self._coding = LinkCodecs(self.plane, log=log)
@@ -177,11 +180,9 @@ class Assembly:
         """
         self._steps.push("actors", self._stop_actors)
         for spec in self._components:
-            kind, arguments = spec.factory(self.context)
-            self.context.components[spec.name] = self._system.spawn(
-                kind, name=spec.name, supervision=spec.supervision, **arguments
-            )
+            self.context.components[spec.name] = self._spawn(spec)
         await self._turns_so_far()
+        self._failures.refuse_start()
         for listener in self._listener_specs:
             self._bridge.set_owner(listener.kind, self.context.components[listener.owner])
         latencies = self.context.components[SERVICE_LATENCIES]
@@ -204,7 +205,7 @@ class Assembly:
         self._gate.follow(self._system_account.follow_accounts)
         check_order(self._ask_for_logins(), self._config)
         for tap in self._plugins.taps(self.context):
-            self.context.add_tap(tap)
+            self._add_tap(tap)
         self._steps.push("taps", self._bridge.remove_taps)
         well = HealthCheck(name="server", check=self._check_well)
         self._monitor.health_checks = self._plugins.health_checks(self.context, (well,))
@@ -216,6 +217,31 @@ class Assembly:
         self.client_info.update(
             self._plugins.server_info(self.context, self.client_info.field_names)
         )
+
+    def _actor_system(self, name: str, failed: Callable[[BaseException], None]) -> ActorSystem:
+        return ActorSystem(
+            self._dispatcher,
+            name=name,
+            on_failure=lambda error: failed(self._failures.blame(error)),
+            report=self._failures.receive,
+        )
+
+    def _spawn(self, spec: ComponentSpec) -> ActorRef[Any]:
+        kind, arguments = spec.factory(self.context)
+        try:
+            return self._system.spawn(
+                kind, name=spec.name, supervision=spec.supervision, **arguments
+            )
+        except Exception as error:
+            part = kind.__name__
+            raise self._plugins.blame("component", spec.name, error, part=part) from error
+
+    def _add_tap(self, spec: TapSpec) -> None:
+        try:
+            self.context.add_tap(spec)
+        except KeyError as error:
+            problem = LookupError(f"there is no account {spec.account}")
+            raise self._plugins.blame("tap", spec.name, problem) from error
 
     def open(self) -> None:
         """Let connections in, and tell other programs.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pykka import ActorDeadError
 
 from framework.actors.errors import MailboxFullError
+from framework.errors import PluginError
 from framework.server.limits import TAP_FAILURES_MAX
 from framework.spec import (
     Closed,
@@ -253,6 +254,8 @@ class Bridge:
         except MailboxFullError as error:
             # It works, and has too much to do: what is sent to it must not be its end.
             self._log.error("Events lost", component=tap.spec.name, error=str(error))
+        except PluginError:
+            tap.failures += 1  # it is logged already, where it is known whose tap it is
         except Exception as error:  # noqa: BLE001 - one tap must not stop the others
             tap.failures += 1
             self._log.error("Tap {component} failed", component=tap.spec.name, error=repr(error))

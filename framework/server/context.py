@@ -180,7 +180,8 @@ class Context(ServerContext):
 
     @override
     def add_tap(self, spec: TapSpec) -> Callable[[], None]:
-        return self._bridge.add_tap(spec, account=self._accounts.index(spec.account))
+        account = self._accounts.index(spec.account)
+        return self._bridge.add_tap(self._plugins.guard_tap(spec), account=account)
 
     @override
     def component(self, name: str) -> ActorRef[Any]:
@@ -408,7 +409,7 @@ class MonitorView(MonitorSource):
             try:
                 problem = check.check()
             except Exception as error:  # noqa: BLE001 - a check that fails is a complaint too
-                problem = f"the check itself failed: {error!r}"
+                problem = f"the check itself failed: {error}"
             if problem:
                 problems.append(f"{check.name}: {problem}")
         return problems

@@ -7,7 +7,7 @@ import gc
 import os
 import signal
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from framework.errors import FrameworkError
 from framework.server.logging.logs import Logs
@@ -98,6 +98,7 @@ class _Run:
         stopping = asyncio.Event()
         server = self._server = Server(self._config, self._plugins, logs=self._logs)
         server.read_again = self._read_again
+        loop.set_exception_handler(self._report_error)
         self._install_signals(loop, stopping)
         status = StatusWriter(self._status_fd, server) if self._status_fd is not None else None
         try:
@@ -117,6 +118,16 @@ class _Run:
         for task in self._tasks:
             task.cancel()
         return EXIT_OK if reason is StopReason.ASKED else EXIT_FAILED
+
+    def _report_error(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Log what was raised in a task or a callback that nobody waits for."""
+        error = context.get("exception")
+        blamed = self._plugins.blame_code(error) if error else None
+        if blamed is None:
+            loop.default_exception_handler(context)
+            return
+        text = "Plugin {plugin} failed in a task ({path})"
+        self._log.error(text, plugin=blamed.plugin, path=blamed.origin, exc_info=error)
 
     async def _stop_when(self, stopping: asyncio.Event, server: Server) -> None:
         await stopping.wait()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from framework.dataplane import Plane
-from framework.errors import FrameworkError
+from framework.errors import FrameworkError, PluginError
 from framework.server.assembly import Assembly
 from framework.server.clients.client_info import ServerIdentity
 from framework.server.lame_duck import LameDuck
@@ -63,6 +63,7 @@ class Server:
         server_id = plugins.server_key(config) or server_id_from_random(os.urandom(32))
         self.identity = ServerIdentity(server_id, self.settings.name or server_id)
         self.log = logs.log
+        plugins.log_to(self.log)
         self._config = config
         self._plugins = plugins
         self._logs = logs
@@ -236,7 +237,8 @@ class Server:
 
     def _fail(self, error: BaseException) -> None:
         """Stop, because a component has given up."""
-        self.log.critical("A component failed for good", error=repr(error))
+        text = str(error) if isinstance(error, PluginError) else repr(error)
+        self.log.critical("A component failed for good: {error}", error=text)
         task = asyncio.get_running_loop().create_task(self.stop(StopReason.FAILED))
         task.add_done_callback(lambda it: it.exception() if not it.cancelled() else None)
 
@@ -312,4 +314,4 @@ async def _answer(endpoint: Callable[[Mapping[str, str]], Awaitable[object]]) ->
     try:
         return await endpoint({})
     except Exception as error:  # noqa: BLE001 - what a plugin can't say keeps no other from it
-        return {"error": repr(error)}
+        return {"error": str(error) if isinstance(error, PluginError) else repr(error)}

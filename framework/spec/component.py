@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from framework.actors import Supervision
+from framework.spec._checks import check, check_function, check_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -32,3 +33,12 @@ class ComponentSpec(Struct, frozen=True, kw_only=True):
     """Names of components that must run before this one and longer than it."""
     supervision: Supervision = SOME_RESTARTS
     """What follows a failure."""
+
+    def __post_init__(self) -> None:
+        check_name("component", self.name)
+        what = f"component {self.name}"
+        check_function(what, "factory", self.factory)
+        are_names = not isinstance(self.requires, str)
+        check(what, "requires", self.requires, is_good=are_names, expected="names in a tuple")
+        is_known = isinstance(self.supervision, Supervision)
+        check(what, "supervision", self.supervision, is_good=is_known, expected="a Supervision")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
+from framework.spec._checks import check, check_function, check_name
 from framework.spec.account import GLOBAL_ACCOUNT
 from framework.wire.closed_state import ClosedState
 
@@ -124,6 +125,11 @@ class Authenticator(Struct, frozen=True, kw_only=True):
     """Clients need not log in, but may: who begins without CONNECT is asked about all the same."""
     asks_anyway: bool = False
     """INFO asks for a login although clients need none."""
+    plugin: str = ""
+    """Whose it is; the core fills it in."""
 
     def __post_init__(self) -> None:
-        assert self.timeout_s > 0
+        check_name("authenticator", self.name)
+        what = f"authenticator {self.name}"
+        check_function(what, "authenticate", self.authenticate)
+        check(what, "timeout_s", self.timeout_s, is_good=self.timeout_s > 0, expected="above 0")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from framework.spec._checks import check, check_function, check_name
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
@@ -60,6 +62,12 @@ class MonitorEndpoint(Struct, frozen=True, kw_only=True):
     is_fallback: bool = False
     """It answers only while no plugin has its path or one of its requests."""
 
+    def __post_init__(self) -> None:
+        what = f"endpoint {self.path or self.request or self.account_request or self.status}"
+        is_path = not self.path or self.path.startswith("/")
+        check(what, "path", self.path, is_good=is_path, expected="a leading /")
+        check_function(what, "answer", self.answer, is_async=True)
+
 
 class HealthCheck(Struct, frozen=True, kw_only=True):
     """One reason for which `/healthz` may say that the server is not well."""
@@ -67,3 +75,7 @@ class HealthCheck(Struct, frozen=True, kw_only=True):
     name: str
     check: Callable[[], str | None]
     """Answers at once, from what is known already: None when all is well, else what is wrong."""
+
+    def __post_init__(self) -> None:
+        check_name("health check", self.name)
+        check_function(f"health check {self.name}", "check", self.check)

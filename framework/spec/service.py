@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
+from framework.spec._checks import check_function, check_name, check_subject
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
@@ -40,3 +42,8 @@ class ServiceSpec(Struct, frozen=True, kw_only=True):
     """Called in the control loop; what it raises is answered as `{"error": ...}` and logged."""
     account: str = ""
     """Empty: the system account."""
+
+    def __post_init__(self) -> None:
+        check_name("service", self.name)
+        check_subject(f"service {self.name}", self.subject)
+        check_function(f"service {self.name}", "answer", self.answer, is_async=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from framework.dataplane.sink import Overflow
+from framework.spec._checks import check, check_function, check_name, check_queue, check_subject
 from framework.spec.account import GLOBAL_ACCOUNT
 
 if TYPE_CHECKING:
@@ -36,3 +37,13 @@ class TapSpec(Struct, frozen=True, kw_only=True):
     overflow: Overflow = Overflow.DROP
     account: str = GLOBAL_ACCOUNT
     """Name of a known account, whose messages it gets."""
+
+    def __post_init__(self) -> None:
+        check_name("tap", self.name)
+        what = f"tap {self.name}"
+        check_subject(what, self.subject)
+        check_function(what, "receive", self.receive)
+        check_queue(what, self.queue)
+        check(what, "bytes_max", self.bytes_max, is_good=self.bytes_max > 0, expected="above 0")
+        is_known = isinstance(self.overflow, Overflow)
+        check(what, "overflow", self.overflow, is_good=is_known, expected="an Overflow")

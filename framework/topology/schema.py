@@ -25,7 +25,8 @@ class Schema:
     """What may stand in the configuration of a server with certain plugins.
 
     Args:
-        sections: What the plugins declare; the core's own is always there.
+        sections: What the plugins declare, in the order in which they were loaded; the core's own
+            is always there.
 
     Raises:
         PluginError: Two owners claim one key or flag.
@@ -79,8 +80,17 @@ class Schema:
             for claim in _claims(section):
                 other = owners.setdefault(claim, section)
                 if other is not section:
-                    owner = f"the {other.plugin} plugin" if other.plugin else "the core"
-                    raise PluginError(section.plugin, f"claims `{claim}`, which belongs to {owner}")
+                    raise _two_owners(claim, other.plugin, section.plugin)
+
+
+def _two_owners(claim: str, first: str, last: str) -> PluginError:
+    if not first:
+        problem, fix = f"claims `{claim}`, which belongs to the core", f"--no-plugin {last}"
+        return PluginError(last, problem, fix=f"leave it out: {fix}")
+    problem = f"claims `{claim}`, which belongs to plugin {first} already; that was loaded before"
+    return PluginError(
+        last, problem, fix=f"leave one out: --no-plugin {first} or --no-plugin {last}"
+    )
 
 
 def _claims(section: ConfigSection) -> Iterator[str]:

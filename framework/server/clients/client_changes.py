@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from framework.errors import PluginError
 from framework.server.clients.admission import admission_of, identity_of
 from framework.server.clients.refusals import FAILED, log_refusal, problem_of
 from framework.spec import (
@@ -268,8 +269,11 @@ class ClientChanges:
             return accepted
         try:
             return asked.recheck(client.request(client.connect), accepted)
+        except PluginError:  # logged already
+            return Refused()
         except Exception as error:  # noqa: BLE001 - whatever it is, nobody says that it may stay
-            self._log.error(FAILED, component=asked.name, error=problem_of(error))
+            problem = problem_of(error)
+            self._log.error(FAILED, component=asked.name, plugin=asked.plugin, error=problem)
             return Refused()
 
     def _evict(self, client: Client, refused: Refused) -> None:

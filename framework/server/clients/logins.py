@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
+from framework.errors import PluginError
 from framework.server.clients.refusals import FAILED, problem_of
 from framework.spec import Accepted, Refused
 
@@ -130,9 +131,12 @@ class Logins:
                     return Refused()
                 login.asked = following
                 return Question(link, following, login.request)
+            case PluginError():  # logged already
+                return Refused()
             case BaseException():
                 problem = problem_of(outcome)
             case _:
                 problem = f"answered with {type(outcome).__name__}"
-        self._log.error(FAILED, component=login.asked.name, error=problem)
+        asked = login.asked
+        self._log.error(FAILED, component=asked.name, plugin=asked.plugin, error=problem)
         return Refused()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from framework.spec import Refused
     from framework.wire.info import ClientConnect
 
-FAILED: Final = "Authenticator {component} failed"
+FAILED: Final = "Authenticator {component} of plugin {plugin} failed"
 
 
 def log_refusal(

@@ -11,6 +11,7 @@ from msgspec import Struct
 from typing_extensions import override
 
 from framework.actors import Component
+from framework.errors import PluginError
 from framework.server.system.encoding import encode_answer
 from framework.server.system.limits import (
     ANSWER_TIMEOUT_S,
@@ -152,6 +153,9 @@ class SystemServices(Component):
         except TimeoutError:
             self._note_failure(waiting.service, "it took too long")
             answer = self._error(_UNAVAILABLE, "the answer took too long; ask again later")
+        except PluginError:  # logged already
+            self._failed += 1
+            answer = self._error(_INTERNAL, "the server could not answer; its log says why")
         except Exception as error:  # noqa: BLE001 - one request must not end the service
             self._note_failure(waiting.service, repr(error))
             answer = self._error(_INTERNAL, "the server could not answer; its log says why")

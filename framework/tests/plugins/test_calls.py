@@ -37,6 +37,10 @@ def calls(manager):
     return calls
 
 
+def line_in(function, offset=2):
+    return f"{__file__}:{function.__code__.co_firstlineno + offset}"
+
+
 def fail(*_arguments):
     message = "no luck"
     raise ValueError(message)
@@ -55,7 +59,9 @@ def test_describe_reads_generators_while_it_still_knows_whose_they_are(manager, 
     assert calls.describe("framework_things", number=1, unused=2) == [("a", (1, 2))]
 
     manager.register(implement("framework_things", lambda: (fail() for n in (1, 2))), "b")
-    with pytest.raises(PluginError, match="plugin b: framework_things failed: ValueError: no luck"):
+    with pytest.raises(
+        PluginError, match=r"plugin b \(.*\): framework_things failed: ValueError: no"
+    ):
         calls.describe("framework_things", number=1, unused=2)
 
 
@@ -94,12 +100,16 @@ def test_notify_logs_and_counts_failures_and_tells_the_others(manager, calls):
         calls.notify(structlog.get_logger(), "framework_happened")
 
     assert told == ["c", "a", "c", "a"]
-    assert calls.notice_failures == {"b": 2}
-    assert isinstance(logs[0]["exc_info"], ValueError)
-    assert logs[0] == {
-        "event": "Plugin {plugin} failed in {hook}",
+    counters = calls.guard.usage.counters("b", "framework_happened")
+    assert (counters.calls, counters.failures) == (2, 2)
+    first, again = logs
+    assert isinstance(first.pop("exc_info"), ValueError)
+    assert first == again
+    assert again == {
+        "event": "Plugin {plugin} failed in {hook} ({path}): {error}",
         "plugin": "b",
         "hook": "framework_happened",
-        "exc_info": logs[0]["exc_info"],
+        "path": line_in(fail),
+        "error": "framework_happened failed: ValueError: no luck",
         "log_level": "error",
     }

@@ -22,6 +22,14 @@ def wrapping(server):
     return (yield)
 
 
+async def waiting(server):
+    return ()
+
+
+async def yielding(server):
+    yield
+
+
 def test_what_keeps_the_contract_passes():
     check(plugin(framework_taps=hookimpl(lambda: ()), other=lambda: None))
     check(plugin(framework_taps=hookimpl(lambda server, *rest, mine=1: ())))
@@ -48,6 +56,20 @@ def test_what_keeps_the_contract_passes():
         ),
         ({"framework_taps": lambda: ()}, "framework_taps is not marked; put @hookimpl above it"),
         (
+            {"framework_server_started": hookimpl(waiting)},
+            (
+                "framework_server_started is `async def`, and hooks are not awaited; "
+                "make it `def`, and tell an actor what is to be done"
+            ),
+        ),
+        (
+            {"framework_taps": hookimpl(yielding)},
+            (
+                "framework_taps is `async def`, and hooks are not awaited; "
+                "make it `def`, and tell an actor what is to be done"
+            ),
+        ),
+        (
             {"framework_taps": hookimpl(wrapper=True)(wrapping)},
             "framework_taps is a wrapper; return your own part",
         ),
@@ -57,11 +79,13 @@ def test_what_keeps_the_contract_passes():
         ),
     ],
 )
-def test_what_breaks_the_contract_is_named_with_its_file(attributes, text):
+def test_what_breaks_the_contract_is_named_with_its_line(attributes, text):
     with pytest.raises(PluginError) as caught:
         check(plugin(**attributes))
 
-    assert str(caught.value) == f"plugin p0 ({__file__}): {text}"
+    (function,) = attributes.values()
+    line = function.__code__.co_firstlineno
+    assert str(caught.value) == f"plugin p0 ({__file__}:{line}): {text}"
 
 
 def test_a_hook_of_a_plugin_that_may_be_absent_can_be_optional():

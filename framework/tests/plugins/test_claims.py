@@ -12,7 +12,7 @@ from framework.spec import ComponentSpec
 
 
 def component(name, *requires):
-    return ComponentSpec(name=name, factory=None, requires=requires)
+    return ComponentSpec(name=name, factory=print, requires=requires)
 
 
 def test_names_with_one_owner_each_pass():
@@ -24,11 +24,14 @@ def test_names_with_one_owner_each_pass():
     [
         (
             [("x", "a"), ("y", "a")],
-            "plugin y: tap a belongs to plugin x already; leave one out: --no-plugin y",
+            (
+                "plugin y: tap a belongs to plugin x already, which was loaded before it; "
+                "leave one out: --no-plugin x or --no-plugin y"
+            ),
         ),
         (
             [(CORE, "a"), ("y", "a")],
-            "plugin y: tap a belongs to the core already; leave one out: --no-plugin y",
+            "plugin y: tap a belongs to the core; leave it out: --no-plugin y",
         ),
         ([("x", "a"), ("x", "a")], "plugin x: tap a is declared twice"),
     ],
@@ -38,6 +41,13 @@ def test_a_name_that_two_want_is_an_error(claims, text):
         check_claims("tap", claims)
 
     assert str(caught.value) == text
+
+
+def test_the_plugin_that_was_loaded_last_is_blamed():
+    with pytest.raises(PluginError, match="plugin y: tap a belongs to plugin x already") as caught:
+        check_claims("tap", [("y", "a"), ("x", "a")], loaded=["x", "y"])
+
+    assert caught.value.plugin == "y"
 
 
 def test_components_start_after_what_they_require():

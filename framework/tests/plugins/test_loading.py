@@ -124,7 +124,7 @@ def test_what_cannot_be_imported_is_named_and_leaves_nothing(tmp_path, text, pro
     with pytest.raises(PluginError) as caught:
         find_plugin(str(path)).load()
 
-    assert str(caught.value).startswith(f"plugin broken ({path}): cannot be imported: {problem}")
+    assert str(caught.value).startswith(f"plugin broken ({path}:1): cannot be imported: {problem}")
     assert set(sys.modules) == before
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -9,6 +10,7 @@ from framework.hookspecs import hookimpl
 from framework.plugins import LoadedPlugin, _loading
 from framework.plugins._plugin_set import PluginSet
 
+LINES = Path(__file__).read_text().splitlines()
 PLUGIN = """
 from framework import hookimpl
 
@@ -104,8 +106,15 @@ def test_what_fails_while_it_is_made_is_named_with_its_file():
         with pytest.raises(PluginError) as caught:
             PluginSet().register(plugin, "broken")
 
+        line = (
+            LINES.index(
+                '            raise OSError("no luck")',
+                LINES.index("    class " + plugin.__name__ + ":"),
+            )
+            + 1
+        )
         assert str(caught.value) == (
-            f"plugin broken ({__file__}): cannot be registered: OSError: no luck"
+            f"plugin broken ({__file__}:{line}): cannot be registered: OSError: no luck"
         )
 
 

@@ -59,7 +59,9 @@ def test_a_plugin_has_a_field_of_its_own(tmp_path: Path) -> None:
 def test_a_plugin_that_fails_is_named_and_disturbs_nobody(tmp_path: Path) -> None:
     line = first_line(tmp_path, "raise ValueError('no news')")
 
-    assert line["news"] == {"error": "ValueError('no news')"}
+    place = f"{tmp_path / 'newsman.py'}:7"
+    problem = "endpoint news failed: ValueError: no news"
+    assert line["news"] == {"error": f"plugin newsman ({place}): {problem}"}
     assert line["ready"] is True
 
 

@@ -211,7 +211,7 @@ def test_routes_by_flag_need_a_cluster(refuse, read):
     [
         (
             ConfigSection(name="cluster", plugin="other"),
-            "claims `cluster`, which belongs to the route",
+            "claims `cluster`, which belongs to plugin route",
         ),
         (ConfigSection(name="port", plugin="other"), "claims `port`, which belongs to the core"),
         (

@@ -240,7 +240,7 @@ def test_an_authenticator_that_fails_refuses(plane: Any, authenticate: Any, prob
 
     assert world.begun() == []
     assert world.closed() == [(1, ClosedState.AUTHENTICATION_VIOLATION, VIOLATION)]
-    assert text == "Authenticator {component} failed"
+    assert text == "Authenticator {component} of plugin {plugin} failed"
     assert fields["component"] == "a0"
     assert fields["error"].startswith(problem)
     assert "hidden" not in str(world.log.lines())
