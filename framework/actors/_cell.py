@@ -38,7 +38,7 @@ _log = structlog.get_logger()
 
 
 class Phase(Enum):
-    """Where in its life an actor is."""
+    """State of an actor: starting, running, stopping."""
 
     NEW = auto()
     """`on_start` has not run."""
@@ -55,7 +55,7 @@ _APART: Final = _PROXY | {Envelope, KeptEnvelope}
 
 
 class Cell(Generic[A]):
-    """Runs one actor. Made by `Cell.spawn`, or by the system for its root."""
+    """Run one actor. Made by `Cell.spawn`, or by the system for its root."""
 
     __slots__ = (
         "_component", "_error", "_failed_ns", "_generation", "_is_stop_ordered", "_kwargs",

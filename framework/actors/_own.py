@@ -1,4 +1,4 @@
-"""What an actor tells itself, by a timer or by an answer that it waits for."""
+"""Messages that an actor sends itself: timers, and answers that it waits for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The base of every actor."""
+"""`Component`, the base class of every actor."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class Component(pykka.Actor):
-    """A pykka actor on a shared dispatcher: it has turns, not a thread.
+    """A pykka actor on a shared dispatcher.
 
     Made by `ActorSystem.spawn` or `Component.spawn`. The hooks `on_start`, `on_receive`, `on_stop`
     and `on_failure` are pykka's; none of them may block. One turn handles up to `TURN_MESSAGES_MAX`

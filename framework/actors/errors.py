@@ -1,4 +1,4 @@
-"""What can go wrong between actors, beside pykka's `ActorDeadError` and `Timeout`."""
+"""Errors between actors, beside pykka's `ActorDeadError` and `Timeout`."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from framework.errors import FrameworkError
 
 
 class MailboxFullError(FrameworkError):
-    """A mailbox that refuses what it can't hold got one message too many."""
+    """A mailbox that refuses what it can't hold is full."""
 
 
 class BlockingCallError(FrameworkError):
-    """Somebody was about to wait for an answer that comes only if they return."""
+    """A blocking wait would never end, since it blocks its own loop."""
 
 
 class SpawnRefusedError(FrameworkError):
-    """The would-be parent or the system is stopping, or the name is in use."""
+    """The parent or the system is stopping, or the name is in use."""
 
 
 class ChildFailedError(FrameworkError):
-    """A child failed more often than its supervision allows, and its parent answers for it.
+    """A child failed more often than its supervision allows.
 
     Args:
         name: The child's.

@@ -1,4 +1,4 @@
-"""What happened in a simulation, as one digest and the last few events."""
+"""History of a simulation: a digest of all events, and the last few of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounds of the actors' room."""
+"""Limits of actors and their mailboxes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What waits for one actor: bounded, with a policy for what does not fit."""
+"""The bounded mailbox of an actor, and its policy when it is full."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class WhenFull(Enum):
-    """What happens to a message for a mailbox that holds `MAILBOX_MAX`.
+    """Policy for messages to a full mailbox.
 
     A dropped ask is answered with `MailboxFullError`; a `KeptEnvelope` is never dropped.
     """

@@ -1,4 +1,4 @@
-"""What others hold of an actor."""
+"""`ActorRef`: tell and ask an actor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The living actors of one system. pykka's own registry is one list for the whole process."""
+"""Registry of the living actors of one system; pykka's own is one for the whole process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who gives time and turns. An actor knows a dispatcher only by these protocols."""
+"""Protocols of dispatchers: time, timers and turns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of an actor that failed."""
+"""Supervision: restart, stop or escalate when an actor fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All actors of one server."""
+"""An actor system: all actors of one server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A few threads that take work from one queue."""
+"""Worker threads that share one queue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`framework check`: everything that a topology says and what follows from it; nothing starts."""
+"""`framework check`: check a topology and show what follows from it, without starting it."""
 
 from __future__ import annotations
 

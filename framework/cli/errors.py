@@ -1,4 +1,4 @@
-"""What the commands say when they cannot do their work: one line a problem, never a traceback."""
+"""Errors of the command line: one line a problem, never a traceback."""
 
 from __future__ import annotations
 

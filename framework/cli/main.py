@@ -1,4 +1,4 @@
-"""Which command is meant, and what its words are."""
+"""Entry point: find the command, parse its flags."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which plugins a command loads: `--plugin`, `--no-plugin`, `--plugins-dir`."""
+"""Choose the plugins that a command loads: `--plugin`, `--no-plugin`, `--plugins-dir`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FLAGS = (
 
 
 class PluginChoice(Struct, frozen=True):
-    """What the user said about plugins."""
+    """Plugins that the user has chosen."""
 
     names: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()

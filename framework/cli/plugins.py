@@ -1,4 +1,4 @@
-"""`framework plugins`: what is loaded, from where, with which hooks."""
+"""`framework plugins`: list loaded plugins, where they come from, and their hooks."""
 
 from __future__ import annotations
 

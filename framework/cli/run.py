@@ -1,4 +1,4 @@
-"""`framework run`: the servers of a topology, each in a process of its own, or one of them."""
+"""`framework run`: run the servers of a topology, each in its own process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`framework serve`, alias `nats-server`: one server, told by nats-server's flags and files."""
+"""`framework serve`, alias `nats-server`: run one server with nats-server's flags and files."""
 
 from __future__ import annotations
 

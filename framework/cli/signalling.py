@@ -1,4 +1,4 @@
-"""`--signal`: tell a server that runs to stop, reload or move its clients.
+"""`--signal`: send a running server stop, quit, reload, reopen or ldm.
 
 Source: nats-server `signal.go`, `ProcessSignal`; its words are kept.
 """

@@ -1,4 +1,4 @@
-"""A topology and its plugins: which plugins there are decides what the file may say."""
+"""Load a topology with the plugins that it names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`nats-server -v`: what tools look for when they ask which nats-server this is."""
+"""`nats-server -v`: print the version as nats-server does."""
 
 from __future__ import annotations
 

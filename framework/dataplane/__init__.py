@@ -1,4 +1,4 @@
-"""Sockets, protocol lines, fan-out and counters, in compiled code without the GIL."""
+"""The data plane: sockets, parser, fan-out and counters in compiled code without the GIL."""
 
 from framework.dataplane._core import Core
 from framework.dataplane._loop import Plane

@@ -1,4 +1,4 @@
-"""Accounts: made, found by name, removed.
+"""Accounts: create, find by name, remove.
 
 Routes may speak of accounts that this server does not have, or not yet. What they say of their interest is kept all the same, since they
 say it once; messages of such an account go nowhere. An account that is removed becomes one of these, and keeps its number.

@@ -1,4 +1,4 @@
-"""Clocks of links: when one must have logged in, when it is pinged, and when what waits for it has waited too long.
+"""Timers of links: authentication timeout, pings, stale connections, write deadlines.
 
 A link to which nothing could be sent for as long as the write deadline ends. One that is not to be slow ends as well when it takes longer
 than that for what waited when the time began; one that may be slow is counted, and goes on. Source: nats-server `client.go`,

@@ -1,4 +1,4 @@
-"""Links whose bytes are compressed: how that begins and ends, and what they are sent. `_decoding.pyx` has the other direction.
+"""Compression of links: begin, end, and encode output; `_decoding.pyx` has the other direction.
 
 What waits for a coded link stays plain until it can be sent: a link that is slow gets more at a time, and better compressed. Each time it
 becomes one stream, of a bounded length; nothing more is encoded before that is sent. All working memory is the plane's:

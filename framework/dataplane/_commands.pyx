@@ -1,4 +1,4 @@
-"""Commands, carried out by the loop between its turns."""
+"""Commands of the control plane, carried out between the turns of the loop."""
 
 from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport free, malloc

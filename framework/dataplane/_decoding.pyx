@@ -1,4 +1,4 @@
-"""What coded links send: gathered to whole chunks, decoded for the parser, and handled by the turn.
+"""Decompression of links: gather whole chunks, decode them for the parser.
 
 A chunk is decoded into the block that all links share, behind what the one before left of a frame; one that doesn't fit, into a block of
 its own; a large frame's next bytes, into that frame's block. A turn handles no more than its budget of plain bytes: some bytes of a bomb

@@ -1,4 +1,4 @@
-"""One message to all it concerns: clients, routes, sinks; and the interest that decides it.
+"""Delivery of a message to clients, routes and sinks, and the interest that decides it.
 
 A message of a client goes to every plain subscription here, once to every server with plain interest, and to one member of each
 queue group, chosen evenly over all members in the cluster. A message of a route goes to plain subscriptions here and to one member

@@ -1,4 +1,4 @@
-"""Events as Python sees them, made from the records that the loop leaves."""
+"""Events for Python, made from the records that the loop leaves."""
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.string cimport memcpy

@@ -1,4 +1,4 @@
-"""Header blocks of messages: find a field, set one.
+"""Message headers: find a field, set a field.
 
 A block is a version line, fields and an empty line, each with CR LF. Source: ADR-4; nats-server `client.go`, `setHeader`, `sliceHeader`.
 """

@@ -1,4 +1,4 @@
-"""What services are told of the client that asks: JSON that the control plane wrote, and what only the plane knows.
+"""`Nats-Request-Info`: the JSON that services get about the client that asks.
 
 Source: nats-server `client.go`, `getClientInfo`, `addServerAndClusterInfo`; `events.go`, `ClientInfo`.
 """

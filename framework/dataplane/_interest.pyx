@@ -1,4 +1,4 @@
-"""Subscriptions of links: made, found and checked."""
+"""Subscriptions of links: add, find, check."""
 
 from libc.stdint cimport uint32_t
 from libc.stdlib cimport calloc, free, malloc

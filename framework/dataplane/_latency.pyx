@@ -1,4 +1,4 @@
-"""Samples of how long imported services take to answer.
+"""Service latency samples. Source: ADR-3.
 
 Source: ADR-3; nats-server `accounts.go`, `shouldSample`, `sendTrackingLatency`.
 """

@@ -1,4 +1,4 @@
-"""Subjects that an account sends elsewhere: which destination a message of a client takes.
+"""Subject mappings: choose the destination of a client's message.
 
 The first mapping whose source holds the subject decides. Its destinations share the messages by their weights; what they leave stays at the
 source, or is lost when the source is among them. Source: nats-server `accounts.go`, `selectMappedSubject`.

@@ -1,4 +1,4 @@
-"""What becomes of a message that asks for it by a header: each step is noted, and all are reported as one event.
+"""Message traces: note each step of a traced message, report all as one event. Source: ADR-41.
 
 A message may ask to be traced only: then it reaches no client, but still other servers, each of which reports its own part. Python
 formats the report and publishes it. Source: ADR-41; nats-server `msgtrace.go`.

@@ -1,4 +1,4 @@
-"""What an accepted link is given to sign: 11 random bytes in base64url. Source: nats-server `nkey.go`, `generateNonce`."""
+"""Nonces that clients sign: 11 random bytes in base64url. Source: nats-server `nkey.go`, `generateNonce`."""
 
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy

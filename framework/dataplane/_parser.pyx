@@ -1,4 +1,4 @@
-"""What links say, line by line, and what follows from it at once.
+"""Parse protocol lines, and carry out what they say at once.
 
     client:  CONNECT {json}   PING   PONG   +OK   -ERR text   INFO (ignored)
              PUB subject [reply] #bytes CRLF payload CRLF

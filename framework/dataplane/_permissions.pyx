@@ -1,4 +1,4 @@
-"""What clients may say and hear: tables of rules, and what was found out about a subject.
+"""Permissions of clients: tables of subject rules, with answers cached by subject.
 
 A table is made by whoever adds it, and read by the loop alone from then on; links share it and it goes with the last of them. Its rules
 stand in two subject tables, one for publishing and one for subscribing, where what is denied stands as interest of others: one look-up

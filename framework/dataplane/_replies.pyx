@@ -1,4 +1,4 @@
-"""Answers that a client may give though its rules do not allow their subjects: to messages with a reply that it was sent.
+"""Response permissions (`allow_responses`): replies that a client may publish though its permissions do not allow their subjects.
 
 Oldest first in a list, by subject in a table; at most REPLIES_MAX for a client, of which the oldest go. A second message with the same
 reply allows as many answers again: nats-server takes it for an answer, and then refuses both. Source: nats-server `client.go`,

@@ -1,4 +1,4 @@
-"""Routes: which of them carries an account, and what they are told of the interest here.
+"""Routes: which of them carries an account, and which interest they are told.
 
 A route is registered for some accounts, or it is wide. One that is wide carries all accounts, or those that its pool gives it: the rest of
 the account's number by the size of the pool is the index of the connection. Pinned accounts are in no pool. What another connection to the

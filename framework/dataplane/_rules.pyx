@@ -1,4 +1,4 @@
-"""Permissions as they are written, made into a table for the loop."""
+"""Compile subject permissions into a table for the loop."""
 
 from libc.stdint cimport int64_t, uint64_t
 

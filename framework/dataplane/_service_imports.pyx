@@ -1,4 +1,4 @@
-"""Imported services: a request that leaves the importer's account, and its answers that come back.
+"""Service imports: pass a request on to the exporter's account, and its answers back.
 
 Each service import of an account has a subscription in its sublist. Delivery notes it; when it is done with the account, the message
 passes on to the next, and so forth: never twice by the same service, through HOPS_MAX accounts at most one behind the other, and through

@@ -1,4 +1,4 @@
-"""Sinks: subscribers inside this process, and the batches in which they get messages.
+"""Sinks: subscribers inside this process, which get messages in batches.
 
 A batch is filled by the loop, then belongs to Python, which gives it back by letting go of it. What a sink's batches hold counts against
 its `bytes_max` until then; a full sink drops, refuses, or stalls the clients that publish to it, as it was declared.

@@ -1,4 +1,4 @@
-"""Imported streams: a subscription that overlaps one has a shadow in the exporter's account.
+"""Stream imports: a subscription that overlaps one has a shadow in the exporter's account.
 
 A shadow is plain interest there, for servers behind routes as well; what reaches it goes to the subscription that casts it, under the
 importer's subject, and counts there. Source: nats-server `client.go`, `addShadowSubscriptions`.

@@ -1,4 +1,4 @@
-"""What a client is told that did what it may not, and what the log hears of it.
+"""Errors that clients get for violations, and reports of them for the log.
 
 The texts are nats-server's: `client.go`, `pubPermissionViolation`, `replySubjectViolation`, `subPermissionViolation`,
 `maxTokensViolation`, `processSubsOnConfigReload`. Each is said to the client; the log hears of VIOLATIONS_A_TICK a tick, and how

@@ -1,4 +1,4 @@
-"""How the plane encodes what a link says."""
+"""S2 levels of a link."""
 
 from __future__ import annotations
 

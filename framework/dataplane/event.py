@@ -1,4 +1,4 @@
-"""What the plane reports to the actors, in order, in batches.
+"""Events that the data plane reports to actors, in order, in batches.
 
 Of one link, `Opened` comes first and `Closed` last.
 """

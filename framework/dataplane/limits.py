@@ -1,4 +1,4 @@
-"""Limits that a peer can run into, with nats-server's defaults."""
+"""Limits that peers can run into, with nats-server's defaults."""
 
 from __future__ import annotations
 

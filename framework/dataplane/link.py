@@ -1,4 +1,4 @@
-"""What a link is, and the row that tells its state."""
+"""Links: kinds of connections, and their state as a row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the plane reports of a message that asks what becomes of it."""
+"""The event of a traced message. Source: ADR-41."""
 
 from __future__ import annotations
 

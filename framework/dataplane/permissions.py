@@ -1,4 +1,4 @@
-"""What a client may say and hear."""
+"""Permissions of clients: what they may publish and subscribe to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counters of a whole plane."""
+"""Counters of a whole data plane."""
 
 from __future__ import annotations
 

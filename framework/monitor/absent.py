@@ -1,4 +1,4 @@
-"""Endpoints of concerns that this server does not have: what nats-server says without them.
+"""Monitoring endpoints of features that this server does not have; they answer as nats-server does.
 
 A plugin that has the concern takes their place.
 Source: nats-server `monitor.go`, `Gatewayz`, `Leafz`, `Jsz`, `Raftz`, `expvarz` and `profilez`.

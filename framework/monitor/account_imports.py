@@ -1,4 +1,4 @@
-"""What an account lets others import, imports itself, and maps, as `/accountz` shows it.
+"""Exports, imports and mappings of an account, as `/accountz` shows them.
 
 Source: nats-server `monitor.go`, `accountInfo`; the fields are those of NATS's JWT claims.
 """

@@ -1,4 +1,4 @@
-"""`/accountz`: the accounts that are known, and one of them in detail.
+"""`/accountz`: accounts, and one account in detail.
 
 Source: nats-server `monitor.go`, `Accountz` and `accountInfo`.
 """

@@ -1,4 +1,4 @@
-"""`/accstatz`: what passes through each account.
+"""`/accstatz`: traffic and connections by account.
 
 Source: nats-server `monitor.go`, `AccountStatz`; `events.go`, `statz`.
 """

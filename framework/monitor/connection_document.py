@@ -51,7 +51,7 @@ class Connection(Struct, frozen=True):
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
-    """What is shown of a connection besides its figures."""
+    """Options of `/connz` that add fields: subscriptions, authentication."""
 
     auth: bool
     subs: bool

@@ -1,4 +1,4 @@
-"""The endpoints that every server has."""
+"""Monitoring endpoints of the core."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What most documents begin with."""
+"""Fields that most monitoring documents begin with: `server_id`, `now`."""
 
 from __future__ import annotations
 

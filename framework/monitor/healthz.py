@@ -1,4 +1,4 @@
-"""`/healthz`: whether the server is well, for probes.
+"""`/healthz`: health checks of the server and of plugins, for probes.
 
 Source: nats-server `monitor.go`, `healthz`.
 """

@@ -38,7 +38,7 @@ _QUERY_FIELDS_MAX: Final = 100
 
 
 class Answer(Struct, frozen=True):
-    """A JSON document with a status."""
+    """Response: a JSON document with a status."""
 
     status: int
     document: object
@@ -46,14 +46,14 @@ class Answer(Struct, frozen=True):
 
 
 class Text(Struct, frozen=True):
-    """Words for people or for logs, with a status."""
+    """Response: plain text with a status."""
 
     text: str
     status: int = 200
 
 
 class Page(Struct, frozen=True):
-    """A page for people."""
+    """Response: an HTML page."""
 
     html: str
 

@@ -1,4 +1,4 @@
-"""`/stacksz` and `/ipqueuesz`: what a process does at this moment, for who has to find a fault.
+"""`/stacksz` and `/ipqueuesz`: stack dumps and queue lengths, for debugging.
 
 Source: nats-server `monitor.go`, `HandleStacksz` and `Ipqueuesz`; theirs tell of Go.
 """

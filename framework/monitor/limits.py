@@ -1,4 +1,4 @@
-"""Bounds of the monitoring port: it is open to whoever reaches it."""
+"""Limits of the monitoring port, which is open to whoever reaches it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the JSON of each `$SYS` request may have, and what it is in the query of the URL.
+"""JSON options of each `$SYS` request, and their names in a monitoring URL.
 
 Source: nats-server `monitor.go`, the `json` tags of `ConnzOptions` and its neighbours.
 """

@@ -1,4 +1,4 @@
-"""Asking an endpoint by message: the JSON options of a `$SYS` request as the query of a URL.
+"""Convert the JSON options of a `$SYS` request into the query of a monitoring URL.
 
 Source: nats-server `events.go`, `zReq`; `monitor.go`, the `json` tags of `ConnzOptions` and others.
 """

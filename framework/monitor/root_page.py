@@ -1,4 +1,4 @@
-"""`/`: a page that links to all endpoints, for people."""
+"""`/`: an HTML page that links to all endpoints."""
 
 from __future__ import annotations
 

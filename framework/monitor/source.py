@@ -1,4 +1,4 @@
-"""What the endpoints read: the running server, seen from the monitoring port."""
+"""The running server as monitoring endpoints read it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ClosedClient(Struct, frozen=True):
-    """A client connection that is gone."""
+    """A closed client connection."""
 
     row: LinkRow
     connect: ClientConnect | None
@@ -37,7 +37,7 @@ class ClosedClient(Struct, frozen=True):
 
 
 class ProcessUsage(Struct, frozen=True):
-    """What a process takes of its machine."""
+    """CPU and memory of the process."""
 
     cpu_percent: float
     """Of one core, lately."""
@@ -47,7 +47,7 @@ class ProcessUsage(Struct, frozen=True):
 
 
 class TlsFacts(Struct, frozen=True):
-    """How TLS is spoken with one kind of connection."""
+    """TLS settings of one kind of connection, as `/varz` shows them."""
 
     required: bool
     verify: bool
@@ -58,7 +58,7 @@ class TlsFacts(Struct, frozen=True):
 
 
 class ServerFacts(Struct, frozen=True, kw_only=True):
-    """What stays as it is while a server runs, or until its next reload."""
+    """Configuration of a server as `/varz` shows it; a reload replaces it."""
 
     runtime: str
     """What stands in the `go` field."""

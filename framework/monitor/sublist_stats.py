@@ -1,4 +1,4 @@
-"""What subject tables have done, by the names of nats-server.
+"""Statistics of sublists, by nats-server's names.
 
 Source: nats-server `sublist.go`, `SublistStats`.
 """

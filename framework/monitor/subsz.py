@@ -1,4 +1,4 @@
-"""`/subsz`: what this server's clients subscribe to.
+"""`/subsz`: subscriptions and sublist statistics.
 
 Source: nats-server `monitor.go`, `Subsz`.
 """

@@ -1,4 +1,4 @@
-"""`/varz`: what a server is, what it was told, and what it has done.
+"""`/varz`: identity, options and counters of the server.
 
 Blocks of concerns that this server does not have are there and empty, as in nats-server.
 Source: nats-server `monitor.go`, `createVarz` and `updateVarzRuntimeFields`.

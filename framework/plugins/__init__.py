@@ -1,4 +1,4 @@
-"""Finds plugins, calls their hooks, and keeps them apart; the hooks stand in `hookspecs`."""
+"""Find plugins, call their hooks, and keep them apart; the hooks stand in `hookspecs`."""
 
 from framework.plugins._calls import HookCalls
 from framework.plugins._plugin_set import LoadedPlugin

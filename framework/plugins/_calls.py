@@ -1,4 +1,4 @@
-"""The three kinds of hook call, each with the isolation that its contract promises."""
+"""Call hooks: notices, choices and collections, isolated from each other's errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class HookCalls:
-    """Calls the hooks of one plugin manager, and always knows whose implementation failed.
+    """Call the hooks of one plugin manager, and name the plugin whose implementation failed.
 
     pluggy's own call stops at the first error and does not say whose it was; so implementations
     are taken from pluggy in its order, and called here.

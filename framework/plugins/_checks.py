@@ -1,4 +1,4 @@
-"""What pluggy lets pass, or says in a way that a plugin's author would puzzle over."""
+"""Check hook implementations for mistakes that pluggy lets pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who owns which name; a name that two want stops the start."""
+"""Claims of names by plugins; two claims of one name stop the start."""
 
 from __future__ import annotations
 

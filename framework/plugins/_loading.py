@@ -1,4 +1,4 @@
-"""Where plugins come from: entry points, modules, files, a folder."""
+"""Load plugins from entry points, modules, files and a folder."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ENTRY_POINT_GROUP = "framework"
 
 
 class FoundPlugin(Struct, frozen=True):
-    """A plugin that is there, but was not imported yet."""
+    """A plugin that was found, not imported yet."""
 
     name: str
     origin: str

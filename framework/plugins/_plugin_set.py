@@ -1,4 +1,4 @@
-"""Which plugins one server has; their hooks are called in `_registry`."""
+"""Choose and register the plugins of one server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class LoadedPlugin(Struct, frozen=True):
-    """What `framework plugins` shows."""
+    """A plugin as `framework plugins` lists it."""
 
     name: str
     origin: str

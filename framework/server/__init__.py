@@ -1,4 +1,4 @@
-"""One server: assembly, clients, life cycle, logs. It carries no message: the data plane does."""
+"""One server: start, stop, reload, clients, accounts, logs. Messages go through the data plane."""
 
 from __future__ import annotations
 

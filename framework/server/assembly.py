@@ -1,4 +1,4 @@
-"""The parts of one server, wired together; the order of their start, and so of their stop."""
+"""Wire the parts of one server; start them in order, and stop them in reverse."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 
 class Assembly:
-    """Everything that a running server has.
+    """All parts of a running server.
 
     Args:
         config: What it is told.

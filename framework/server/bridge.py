@@ -1,4 +1,4 @@
-"""From the plane's events to actors: one wake-up, one batch, one message to each owner."""
+"""Dispatch events of the data plane to actors: one wake-up, one batch, one message each."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class _Tap:
 
 
 class Bridge:
-    """Carry events from the plane to the actors, and answers to who asked.
+    """Dispatch events of the data plane to their owners, and answers to whoever asked.
 
     Everything here runs in the control loop.
 

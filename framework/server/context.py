@@ -1,4 +1,4 @@
-"""The server as plugins and endpoints see it."""
+"""The server as plugins and monitoring endpoints see it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 class Context(ServerContext):
-    """What plugins are handed; it holds no state but names, addresses and actors.
+    """What plugins may read and ask of their server.
 
     Args:
         identity: Who the server is.
@@ -257,7 +257,7 @@ class Context(ServerContext):
 
 
 class MonitorView(MonitorSource):
-    """What the monitoring port reads.
+    """What monitoring endpoints may read.
 
     Args:
         context: The server.

@@ -1,4 +1,4 @@
-"""Connecting to other servers: names are resolved in threads, all addresses are tried.
+"""Dial other servers: names are resolved in threads, all addresses are tried.
 
 The addresses of a name have an order that is the same everywhere. Where servers have one name for
 all of them, each dials the first one that is there and not itself, so nobody is left alone; if each
@@ -49,7 +49,7 @@ class _NoneLeftError(Exception):
 
 
 class Dialer:
-    """Connect sockets and hand them to the plane.
+    """Dial, and hand the connected socket to the data plane.
 
     Args:
         plane: Adopts what was connected; the owner of the kind hears `Opened` from it.

@@ -1,4 +1,4 @@
-"""What `/varz` shows of a configuration."""
+"""Configuration as `/varz` shows it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lame duck mode: let clients go elsewhere one after the other, then stop."""
+"""Lame duck mode: close clients one after the other, then stop."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Pace(Struct, frozen=True):
-    """How clients are closed."""
+    """How fast lame duck mode closes clients."""
 
     interval_s: float
     batch_count: int
@@ -48,7 +48,7 @@ def pace_of_closing(client_count: int, time_s: float) -> Pace:
 
 
 class LameDuck:
-    """Close the clients of a server over a time.
+    """Close the clients of a server over `lame_duck_duration`.
 
     Args:
         plane: Does it.

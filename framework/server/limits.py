@@ -1,4 +1,4 @@
-"""Bounds and deadlines of a running server."""
+"""Limits and deadlines of a running server."""
 
 from __future__ import annotations
 

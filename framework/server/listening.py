@@ -1,4 +1,4 @@
-"""Binding all addresses of a server before any is announced."""
+"""Bind the addresses of a server before any is announced."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ListenError(FrameworkError):
 
 
 class BoundSocket(Struct, frozen=True):
-    """A socket that listens, though nobody accepts yet."""
+    """A bound, listening socket that nobody accepts from yet."""
 
     sock: socket.socket
     host: str

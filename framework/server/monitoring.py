@@ -1,4 +1,4 @@
-"""The monitoring port of a server: its endpoints, and the page that lists them."""
+"""Start the monitoring port: its endpoints, and the page that lists them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data plane as the server drives it: the plugins' commands, and what only the core may do."""
+"""The data plane as the server drives it: commands of plugins, and those of the core alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ServerPlane(PlaneControl, Protocol):
-    """A plane with sockets and a loop thread of its own."""
+    """A data plane with sockets and its own thread."""
 
     @property
     def event_fd(self) -> int:

@@ -1,4 +1,4 @@
-"""Whether a running server can follow another configuration, and what it says of it."""
+"""Reload: whether a running server can take another configuration, and which options changed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NS_PER_S: Final = 1_000_000_000
 
 
 class ReloadOutcome(Struct, frozen=True):
-    """How the last reload of a server ended."""
+    """Result of the last reload."""
 
     count: int = 0
     """Reloads so far, refused ones included."""
@@ -43,7 +43,7 @@ class ReloadOutcome(Struct, frozen=True):
 
 
 class ReloadImpossible(FrameworkError):  # noqa: N818 - says what happened
-    """There is nothing to be reloaded, or nobody to reload it.
+    """The server has no configuration file to reload, or does not run.
 
     Args:
         problem: Why; a clause without a full stop.
@@ -51,7 +51,7 @@ class ReloadImpossible(FrameworkError):  # noqa: N818 - says what happened
 
 
 class ReloadRefused(FrameworkError):  # noqa: N818 - says what happened
-    """A changed option needs a restart; nothing was changed.
+    """A changed option needs a restart; the configuration in force stays.
 
     Args:
         options: Their dotted paths.

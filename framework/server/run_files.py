@@ -1,4 +1,4 @@
-"""Files that tell other programs of a running server: its process ID and its ports."""
+"""The PID file and the ports file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WILDCARDS = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - names, not a choic
 
 
 class RunFiles:
-    """Write them at the start, take them away at the stop.
+    """Write the PID file and the ports file at start, and remove them at stop.
 
     Args:
         pid_file: Path; empty for none.

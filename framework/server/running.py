@@ -1,4 +1,4 @@
-"""A server as the one thing its process does: signals, status, exit code."""
+"""Run one server as a process: signals, status lines, exit code."""
 
 from __future__ import annotations
 

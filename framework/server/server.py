@@ -1,4 +1,4 @@
-"""One server: put together from its configuration and its plugins, started, stopped."""
+"""One server: built from its configuration and its plugins, started, reloaded, stopped."""
 
 from __future__ import annotations
 

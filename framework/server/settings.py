@@ -1,4 +1,4 @@
-"""What a configuration comes to for the server itself; the one place that knows option names."""
+"""Read the core's options from a configuration; the one place that knows their names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ServerSettings(Struct, frozen=True):
-    """Options of the core in the form that the server needs."""
+    """The core's options in the form that the server needs."""
 
     name: str
     """Empty: the server ID."""

@@ -1,4 +1,4 @@
-"""One line of JSON a second for the process that supervises this one."""
+"""Status lines: one JSON object a second for the supervisor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Undoing a start step by step, each with a deadline that says what was left."""
+"""Stop in reverse order of the start, with a deadline for each step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class StopSteps:
-    """What a start has to undo, last thing first.
+    """Steps that undo a start, run last first.
 
     Args:
         log: Told what went wrong.

@@ -1,4 +1,4 @@
-"""What this process takes of its machine."""
+"""CPU and memory of this process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What plugins hand to the core and the core to plugins; not how either does its work."""
+"""The plugin API: what plugins hand to the core, and what the core hands to plugins."""
 
 from framework.dataplane.batch import Batch
 from framework.dataplane.coding import Coding

@@ -84,7 +84,7 @@ class ServiceImport(Struct, frozen=True, kw_only=True):
 
 
 class AccountLimits(Struct, frozen=True, kw_only=True):
-    """-1: unlimited."""
+    """Limits of an account; -1: unlimited."""
 
     max_connections: int = UNLIMITED
     max_leafnodes: int = UNLIMITED
@@ -97,7 +97,7 @@ class AccountLimits(Struct, frozen=True, kw_only=True):
 
 
 class AccountSpec(Struct, frozen=True, kw_only=True):
-    """An account as its configuration or its JWT describes it; clients and interest are elsewhere.
+    """An account as its configuration or its JWT describes it.
 
     The core looks whether the exporter of an import lets this account in; while it does not, the
     import does nothing.
@@ -128,7 +128,7 @@ class AccountSpec(Struct, frozen=True, kw_only=True):
 
 
 class AccountPlan(Struct, frozen=True, kw_only=True):
-    """The accounts that a server begins with, and where others come from."""
+    """The accounts that a server starts with, and the resolver of others."""
 
     accounts: tuple[AccountSpec, ...]
     """`$G` and the system account may be missing."""
@@ -139,7 +139,7 @@ class AccountPlan(Struct, frozen=True, kw_only=True):
 
 
 class AccountBook(Protocol):
-    """The accounts of a running server; for the control loop."""
+    """The accounts of a running server; call it in the control loop."""
 
     @property
     def system_account(self) -> str:

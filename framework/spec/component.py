@@ -20,7 +20,7 @@ SOME_RESTARTS: Final = Supervision()
 
 
 class ComponentSpec(Struct, frozen=True, kw_only=True):
-    """One actor that a server runs from its start to its stop.
+    """An actor that a server runs from start to stop.
 
     The core starts components after all that they require, and stops them in reverse.
     """

@@ -1,4 +1,4 @@
-"""Modes of compression between servers, and the codecs that plugins bring for them."""
+"""Compression modes between servers, and codecs that plugins bring for them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Returns how many bytes it has written; any exception says that the first is no g
 
 
 class Codec(Struct, frozen=True):
-    """Compression of our own, in Python, for links between servers that both have it.
+    """A compression codec in Python, for links between servers that both have it.
 
     It runs in a thread of its own. Should let go of the interpreter's lock while it works.
     """
@@ -64,7 +64,7 @@ class Codec(Struct, frozen=True):
 
 
 class CompressionMode(Struct, frozen=True):
-    """What users may choose as `compression`."""
+    """A value of the option `compression`."""
 
     name: str
     """In lower case, as in the configuration."""

@@ -1,4 +1,4 @@
-"""A connection: as the hooks are told of it, and who it is for operators."""
+"""Connections as hooks see them, and the identity of a client."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ConnectionInfo(Struct, frozen=True, kw_only=True):
 
 
 class ClientIdentity(Struct, frozen=True, kw_only=True):
-    """Who a client is, as monitoring and the system account show it; no secret is in it."""
+    """Identity of a client for monitoring and the system account; it holds no secret."""
 
     account: str = GLOBAL_ACCOUNT
     user: str = ""

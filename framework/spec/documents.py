@@ -1,4 +1,4 @@
-"""Parts of monitoring documents that several endpoints show.
+"""Parts of monitoring documents that several endpoints share.
 
 Source: nats-server `monitor.go`, `newClientSubDetail`.
 """

@@ -1,4 +1,4 @@
-"""Log lines that say what ended a connection, for whoever owns a kind of connection."""
+"""Log lines of closed connections, for the owner of a kind of connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an account lets others import, and whom."""
+"""Exports of an account, and the accounts that may import them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ REVOKED: Final = "that account has revoked the activation of this one"
 
 
 class Exports(Generic[E]):
-    """The exports of one account and one sort.
+    """The exports of one account, of streams or of services.
 
     Args:
         exports: In the order of the account; of two with one subject the later counts.

@@ -1,4 +1,4 @@
-"""Times and durations as Go writes them, for tools that parse what nats-server says."""
+"""Times and durations in Go's format, for tools that parse nats-server's documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a plugin calls hooks that it offers to other plugins."""
+"""Hooks that a plugin offers to other plugins."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class HookOffer(Protocol):
-    """Hooks of this server, the core's and those that plugins added; callable in its loop."""
+    """Call hooks of this server: the core's, and those that plugins added."""
 
     def add_hookspecs(self, namespace: ModuleType | type) -> None:
         """Add every function of `namespace` (a module, or a class) that `hookspec` marks."""

@@ -1,4 +1,4 @@
-"""Addresses that a plugin accepts connections on."""
+"""Listeners of plugins, and the events of their connections."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ListenerSpec(Struct, frozen=True, kw_only=True):
-    """One address to accept connections of one kind on."""
+    """An address to accept connections of one kind on."""
 
     kind: LinkKind
     """Has one owner: no second listener may name it."""
@@ -27,13 +27,13 @@ class ListenerSpec(Struct, frozen=True, kw_only=True):
 
 
 class LinkEvents(Struct, frozen=True):
-    """Message to the owner of a kind: what happened to its links, in order, one batch a turn."""
+    """Message to the owner of a kind: events of its links, in order, one batch a turn."""
 
     events: tuple[Event, ...]
 
 
 class DialFailed(Struct, frozen=True):
-    """Message to the owner of a kind: a connection that it asked for did not come about."""
+    """Message to the owner of a kind: a dial failed."""
 
     token: int
     """As given to `ServerContext.dial`."""

@@ -1,4 +1,4 @@
-"""Who decides which clients may log in."""
+"""Authenticators: decide which clients may log in."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class TlsPeer(Struct, frozen=True, kw_only=True):
-    """What a TLS connection has agreed on, and who the other end is."""
+    """TLS version, cipher and certificates of a connection."""
 
     version: str
     """`1.2` or `1.3`."""
@@ -33,7 +33,7 @@ class TlsPeer(Struct, frozen=True, kw_only=True):
 
 
 class LoginRequest(Struct, frozen=True, kw_only=True):
-    """A connection that wants to log in, and what it gives for it."""
+    """A login: the connection, and the credentials of its CONNECT."""
 
     link: LinkId
     kind: LinkKind
@@ -55,14 +55,14 @@ class LoginRequest(Struct, frozen=True, kw_only=True):
 
 
 class ConnectionLimits(Struct, frozen=True, kw_only=True):
-    """Of one connection, beside those of the server and its account; -1: no other limit."""
+    """Limits of one connection, beside those of server and account; -1: none."""
 
     max_subscriptions: int = -1
     max_payload: int = -1
 
 
 class Accepted(Struct, frozen=True):
-    """Answer: the connection may begin."""
+    """Answer: the login is accepted."""
 
     user: str
     """Who it is, for monitoring and logs; no secret."""
@@ -85,7 +85,7 @@ class Accepted(Struct, frozen=True):
 
 
 class Refused(Struct, frozen=True):
-    """Answer: the connection ends."""
+    """Answer: the login is refused, and the connection closed."""
 
     detail: str = ""
     """Why, for the log; the client is not told. No secret; empty when there is no more to say."""
@@ -100,7 +100,7 @@ LoginAnswer: TypeAlias = Accepted | Refused | None
 
 
 class Authenticator(Struct, frozen=True, kw_only=True):
-    """One way to log in."""
+    """One way to authenticate clients."""
 
     name: str
     """Unique in the server; for the log, and for the option `authenticators`."""

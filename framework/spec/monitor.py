@@ -1,4 +1,4 @@
-"""What a plugin shows on the monitoring port, and to who asks by message."""
+"""Monitoring endpoints and health checks of plugins."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class OptionKind(Enum):
-    """What the value of a request's field may be; the values are Go's names, for errors."""
+    """Type of an option of a `$SYS` request; the values are Go's names, for errors."""
 
     FLAG = "bool"
     INT = "int"
@@ -24,7 +24,7 @@ class OptionKind(Enum):
 
 
 class RequestOption(Struct, frozen=True):
-    """One field of the JSON that a `$SYS` request may bring, and what it is in a URL."""
+    """An option in the JSON of a `$SYS` request, and its name in a URL."""
 
     name: str
     """In the JSON."""
@@ -36,7 +36,7 @@ class RequestOption(Struct, frozen=True):
 
 
 class MonitorEndpoint(Struct, frozen=True, kw_only=True):
-    """One document about the server: a path of the monitoring port, a `$SYS` request, or more."""
+    """A monitoring document: by a path, by a `$SYS` request, or both."""
 
     path: str = ""
     """With its slash, such as `/routez`; empty: it can only be asked for by message."""
@@ -70,7 +70,7 @@ class MonitorEndpoint(Struct, frozen=True, kw_only=True):
 
 
 class HealthCheck(Struct, frozen=True, kw_only=True):
-    """One reason for which `/healthz` may say that the server is not well."""
+    """A check that `/healthz` makes."""
 
     name: str
     check: Callable[[], str | None]

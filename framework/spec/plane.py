@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class PlaneControl(Protocol):
-    """What the control plane may tell the data plane.
+    """Commands that the control plane gives to the data plane.
 
     Commands are callable from any thread and applied in order at the start of the plane's next
     turn; one to a link that is gone does nothing.

@@ -1,4 +1,4 @@
-"""Reading the query of a request; wrong values get nats-server's texts.
+"""Read the query of a monitoring URL; errors have nats-server's texts.
 
 Source: nats-server `monitor.go`, `decodeBool` and its neighbours.
 """

@@ -1,4 +1,4 @@
-"""Rules for subjects, as they come out of a configuration."""
+"""Subject permissions as a configuration has them."""
 
 from __future__ import annotations
 

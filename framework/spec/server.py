@@ -33,7 +33,7 @@ class StopReason(Enum):
 
 
 class ServerContext(Protocol):
-    """What a plugin can know of its server, and ask of it.
+    """What a plugin may read and ask of its server.
 
     Everything here is for the control loop: components, hooks, endpoints.
     """

@@ -1,4 +1,4 @@
-"""Requests that the server itself answers."""
+"""Services that the server itself answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ServiceRequest(Struct, frozen=True, kw_only=True):
-    """One request, copied out of its batch."""
+    """A request, copied out of its batch."""
 
     subject: str
     reply: str
@@ -32,7 +32,7 @@ ServiceAnswer: TypeAlias = bytes | None
 
 
 class ServiceSpec(Struct, frozen=True, kw_only=True):
-    """Subjects of one account that this server answers on."""
+    """Subjects of one account that the server answers on."""
 
     name: str
     """Unique in the server."""

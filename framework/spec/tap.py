@@ -1,4 +1,4 @@
-"""Subscribers inside the server's process."""
+"""Taps: subscriptions inside the server's process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TAP_BYTES_MAX: Final = 8 * 1024 * 1024
 
 
 class TapSpec(Struct, frozen=True, kw_only=True):
-    """One subscription whose messages arrive in batches, never one by one."""
+    """A subscription whose messages arrive in batches."""
 
     name: str
     subject: str

@@ -1,4 +1,4 @@
-"""What a listener that speaks TLS is told."""
+"""TLS settings of a listener or a dial."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class TlsSettings(Struct, frozen=True, kw_only=True):
-    """A `tls` block, in the form that code needs; files are named, not read."""
+    """A `tls` block; certificates and keys are named, not read."""
 
     certificates: tuple[tuple[str, str], ...]
     """Files with a certificate and its key; at least one pair."""

@@ -1,4 +1,4 @@
-"""Log lines of protocol lines that came or went, for whoever owns a kind of connection."""
+"""Log lines of traced protocol lines, for the owner of a kind of connection."""
 
 from __future__ import annotations
 

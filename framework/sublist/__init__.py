@@ -1,4 +1,4 @@
-"""Which subscriptions a subject reaches, and what transforms make of it; not who may publish."""
+"""The sublist: match subjects with subscriptions; and subject transforms."""
 
 from framework.sublist._sublist import Sublist
 from framework.sublist._transform import SubjectTransform

@@ -1,4 +1,4 @@
-"""Which subscriptions a subject reaches.
+"""The sublist: match subjects with subscriptions, and cache the results.
 
 Literal interest stands in a hash table by whole subject, interest with wildcards in a tree of tokens whose edges are one hash table.
 A match is remembered for its subject. It depends on the literal interest of that very subject and on wildcard interest whose literal

@@ -1,4 +1,4 @@
-"""Subjects made of other subjects: what mappings, imports and republishing do.
+"""Subject transforms: for mappings, imports and republishing.
 
 `transform.py` has taken the destination apart. Here it is carried out, without an allocation and without the GIL.
 Source: nats-server `subject_transform.go`, `TransformTokenizedSubject`, whose results for odd arguments are kept: a place outside the token

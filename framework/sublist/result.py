@@ -1,4 +1,4 @@
-"""What a match finds."""
+"""Result of a match."""
 
 from __future__ import annotations
 

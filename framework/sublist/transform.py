@@ -1,4 +1,4 @@
-"""What a subject transform is told to do: its destination, taken apart and checked.
+"""Parse and check the destination of a subject transform.
 
 `_transform.pyx` does it. Source: nats-server `subject_transform.go`; ADR-30.
 """

@@ -1,4 +1,4 @@
-"""The server processes of a topology: launching, watching, restarting, showing and ending them.
+"""Supervise the server processes of a topology: launch, restart, status, stop.
 
 Not here: what a server does, and how a topology is read.
 """

@@ -1,4 +1,4 @@
-"""What a child process may do before the supervisor stops believing it."""
+"""Limits of what a server process may tell its supervisor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Showing how the servers stand: a table that is drawn anew in a terminal."""
+"""The status table: one row a server, drawn anew in a terminal."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class _Column(NamedTuple):
 
 
 class LiveStatus:
-    """A table of all servers, drawn in place.
+    """Draw the status table in place.
 
     Args:
         title: Name of the topology.

@@ -1,4 +1,4 @@
-"""Where the logs of the servers go: a folder, or one stream with their names before the lines."""
+"""Logs of the servers: a folder, or one stream with the server's name before each line."""
 
 from __future__ import annotations
 

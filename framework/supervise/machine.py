@@ -1,4 +1,4 @@
-"""When a server process is launched, drained, told to stop, killed, launched again or given up.
+"""State machine of a server process: launch, ready, drain, stop, kill, restart, give up.
 
 Holds no process and no clock: it is told what happened and when, and answers with effects.
 
@@ -27,7 +27,7 @@ EXIT_REFUSED = 1
 
 
 class Phase(Enum):
-    """Where one server stands; the value is what people read."""
+    """State of a server; the value is what the status shows."""
 
     STARTING = "starting"
     READY = "ready"
@@ -50,7 +50,7 @@ class Phase(Enum):
 
 
 class RestartPolicy(Struct, frozen=True, kw_only=True):
-    """How patient the supervisor is with one server.
+    """How often, and after which delays, a server is restarted.
 
     The first restart after a long healthy run is nearly immediate, since a crash is rarely the
     server's last word; then each wait doubles, so that a crash loop costs next to nothing.
@@ -84,7 +84,7 @@ class Launch(Struct, frozen=True):
 
 
 class Drain(Struct, frozen=True):
-    """Let the clients of the process go elsewhere, then let it end: SIGUSR2."""
+    """Let the process enter lame duck mode: SIGUSR2."""
 
 
 class Terminate(Struct, frozen=True):
@@ -106,7 +106,7 @@ Effect: TypeAlias = Launch | Drain | Terminate | Kill | Arm
 
 
 class ServerMachine:
-    """Decide the life of one server process.
+    """Decide launch, restart and stop of one server process.
 
     Args:
         policy: Waits and limits.

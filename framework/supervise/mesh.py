@@ -1,4 +1,4 @@
-"""What a server says of its routes: to whom, what is up, and what is missing."""
+"""Routes of a server by its status line: which are up, which are missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The other end of the channel: a server that does not outlive its supervisor."""
+"""Stop a server when its supervisor is gone."""
 
 from __future__ import annotations
 

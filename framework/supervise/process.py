@@ -1,4 +1,4 @@
-"""Launching one server process, and hearing of it: status lines, then its end."""
+"""Launch a server process; read its status lines and its exit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a server process says of itself: one JSON object a line, on its status channel."""
+"""Status lines of a server process: one JSON object a line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The routes of a server in a few lines: servers in the same state share one."""
+"""Summarize the routes of a server: peers in the same state share a line."""
 
 from __future__ import annotations
 

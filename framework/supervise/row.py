@@ -1,4 +1,4 @@
-"""One server as the status shows it: what it said last, and what the supervisor knows of it."""
+"""One row of the status: what a server reported, and what the supervisor knows of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run the servers of a topology in this process's care, until told to stop."""
+"""Run the servers of a topology under supervision, until told to stop."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ _LOG_LINE_HEAD = re.compile(r"\[\d+\] \d+/\d+/\d+ [\d:.]+ (?=\[[A-Z]{3}\] )")
 
 
 class ServerProcess(Component):
-    """Keep one server running until told to stop.
+    """Keep one server process running until told to stop.
 
     Args:
         command: How to launch it.
@@ -54,10 +54,10 @@ class ServerProcess(Component):
     """
 
     class Stop(Struct, frozen=True):
-        """End the process kindly."""
+        """Stop the process gracefully."""
 
     class Kill(Struct, frozen=True):
-        """End the process at once."""
+        """Kill the process."""
 
     class Request(Struct, frozen=True):
         """Do what `verb` says, and answer once, at the latest after `REQUEST_DEADLINE_S`."""

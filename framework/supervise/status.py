@@ -1,4 +1,4 @@
-"""Showing how the servers stand: plain lines, one a change."""
+"""Status without a terminal: one line for each change."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MESH_INTERVAL_S = 2.0
 
 
 class Status(Protocol):
-    """Shows servers to people."""
+    """Show the status of servers."""
 
     def show(self, rows: Sequence[ServerRow], now_ns: int) -> None:
         """Show how all servers stand now; called at each change and once a second.

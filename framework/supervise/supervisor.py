@@ -32,7 +32,7 @@ EXIT_KILLED = 130
 
 
 class Supervisor(Component):
-    """Launch all servers, show how they stand, and end them together.
+    """Launch all servers, show their status, and stop them together.
 
     A server that does not come up at all ends the others: a topology runs whole or not at all.
     One that was up before and then fails for good leaves the others alone.
@@ -46,7 +46,7 @@ class Supervisor(Component):
     """
 
     class ServerChanged(Struct, frozen=True):
-        """A server stands differently."""
+        """The status of a server has changed."""
 
         row: ServerRow
 

@@ -1,4 +1,4 @@
-"""Public test kit: what the framework is tested with, plugins are tested with.
+"""The public test kit: servers, clients and peers as fixtures.
 
 The fixtures stand in `framework.testing.pytest_plugin`, which pytest loads by itself.
 """

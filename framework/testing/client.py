@@ -1,4 +1,4 @@
-"""A NATS client that hides nothing: it sends the bytes it is given and returns what comes back.
+"""A raw NATS client: sends the bytes it is given, returns the lines that come back.
 
 Not a client for applications: it blocks, keeps no subscriptions and answers only PING.
 """

@@ -1,4 +1,4 @@
-"""What every plugin must do, ours or anyone's, as tests to inherit.
+"""Contract tests that every plugin passes, to inherit from.
 
 from framework.testing.contract import CodecContract, PluginContract
 

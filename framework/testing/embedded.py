@@ -1,4 +1,4 @@
-"""Servers inside the test's own process, for what must be seen from within."""
+"""A server inside the test's own process."""
 
 from __future__ import annotations
 

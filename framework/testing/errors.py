@@ -1,4 +1,4 @@
-"""What can go wrong in a test kit; a test that meets one of these fails with its text."""
+"""Errors of the test kit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Proof that the servers of a mesh pass on every message, to everybody who asked, exactly once."""
+"""Check that a mesh delivers every message to every subscriber exactly once."""
 
 from __future__ import annotations
 

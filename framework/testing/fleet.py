@@ -1,4 +1,4 @@
-"""The servers of one test: started so that they find each other, stopped when it ends."""
+"""Start servers of a test so that they find each other; stop them when it ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What servers are told: options, configuration files, flags, topologies.
+"""Configuration of servers: options, files, flags, topologies.
 
 It opens files that a user names and nothing else: no port, no process, no clock. It does not
 know what an option does.

@@ -1,4 +1,4 @@
-"""Python's collector of garbage, kept from looking at a file while it is read."""
+"""Pause the garbage collector while a configuration file is read."""
 
 from __future__ import annotations
 

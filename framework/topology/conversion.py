@@ -1,4 +1,4 @@
-"""From the node of one scalar or list option to the value that code gets."""
+"""Convert a scalar or list of a file into the value of its option."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options of the core: the top level of a server's configuration.
+"""Options of the core at the top level of a configuration.
 
 Names, defaults and meanings are nats-server's. What belongs to a plugin stands in that
 plugin; `foreign.py` knows whose a key is when the plugin is absent.

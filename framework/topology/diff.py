@@ -1,4 +1,4 @@
-"""What changes between two configurations of a server, and what each change needs."""
+"""Differences between two configurations of a server, and what each needs: reload or restart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Telling one version of a configuration from another, as nats-server does.
+"""Digest of a configuration, as nats-server shows it.
 
 The digest is that of the parsed file, written as JSON as Go does it: so a comment more, or another
 order, changes nothing.

@@ -1,4 +1,4 @@
-"""What can be wrong with a configuration: with its place, and with the fix if there is one."""
+"""Configuration errors, with place and fix."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["TopologyError", "TopologyErrors"]
 
 
 class TopologyError(FrameworkError):
-    """One mistake in a configuration.
+    """One error in a configuration.
 
     Args:
         place: Where it stands; a place without a file is not shown.
@@ -38,7 +38,7 @@ class TopologyError(FrameworkError):
 
 
 class TopologyErrors(FrameworkError):  # noqa: N818 -- it holds several
-    """All mistakes that were found in a configuration, in the order of their places.
+    """All errors of a configuration, in the order of their places.
 
     Args:
         errors: At least one.

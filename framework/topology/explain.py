@@ -1,4 +1,4 @@
-"""A whole topology in words, without starting it: what `framework check` prints."""
+"""Describe a topology without starting it: the output of `framework check`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading the configuration of one server from a nats-server file."""
+"""Read the configuration of one server from a nats-server file."""
 
 from __future__ import annotations
 

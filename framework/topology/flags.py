@@ -1,4 +1,4 @@
-"""The command line: nats-server's flags, made from the definitions of the options.
+"""Command line flags of nats-server, made from the definitions of options.
 
 As with Go's flag package a name takes one dash or two, a value stands behind `=` or is the
 next word, even one that begins with a dash, and a switch takes a value only behind `=`.
@@ -49,7 +49,7 @@ _SWITCH_TEXTS = {"1": True, "t": True, "true": True, "0": False, "f": False, "fa
 
 
 class CommandLine(Struct, frozen=True):
-    """What the command line of one server says."""
+    """The parsed command line of one server."""
 
     settings: Node
     """A block, to be laid over that of the file."""

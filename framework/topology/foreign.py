@@ -1,4 +1,4 @@
-"""Whose a key or flag of nats-server is that the core does not have.
+"""Find the plugin that has an option or flag of nats-server which the core does not have.
 
 With it, `jetstream { }` on a server without that plugin is not called a typing mistake.
 """

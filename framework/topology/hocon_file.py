@@ -1,4 +1,4 @@
-"""HOCON files as nodes, by pyhocon; it keeps no lines, so places are keys."""
+"""Read HOCON files by pyhocon; it keeps no lines, so places are keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What clients and peers may ask of a server, and how long it waits: options of the core."""
+"""Options of limits and timeouts."""
 
 from __future__ import annotations
 

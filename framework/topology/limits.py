@@ -1,4 +1,4 @@
-"""Limits of what a configuration may ask for, so that a slip of the finger stays a message."""
+"""Limits of topology files, so that a typing error stays an error message."""
 
 from __future__ import annotations
 

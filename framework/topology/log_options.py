@@ -1,4 +1,4 @@
-"""What a server logs, how, and where to: options of the core."""
+"""Options of logging."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The nearest name to one that nobody knows."""
+"""Suggest the nearest known name for an unknown one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One value of a configuration file, the same for every format, with its place."""
+"""One value of a configuration file with its place, the same for every format."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Spot: TypeAlias = "Place | tuple[Locator, int]"
 
 
 class Locator(Protocol):
-    """A text that tells the places of its characters."""
+    """Tells line and column of a character."""
 
     def place(self, offset: int) -> Place:
         """Return the place of a character, given its offset from 0."""
 
 
 class Node:
-    """A value and where it stands.
+    """A value and its place.
 
     A large file has more values than anybody asks places of, so these are worked out late.
 

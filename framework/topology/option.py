@@ -1,4 +1,4 @@
-"""What an option is: defined once, for files, flags, reload, checks and the reference."""
+"""Definition of an option: one for files, flags, reload, checks and the reference."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ the way to something deeper, as a tuple: `("users", 3, "password")`.
 
 
 class Kind(Enum):
-    """What an option holds; the value says it in the reference.
+    """Type of an option; the value is its name in the reference.
 
     What code gets for it stands in brackets.
     """
@@ -65,14 +65,14 @@ class Kind(Enum):
 
 
 class Reload(Enum):
-    """What a changed option needs to come into force."""
+    """What a changed option needs to take effect."""
 
     LIVE = "at once"
     RESTART = "restart"
 
 
 class Option(Struct, frozen=True, kw_only=True, dict=True):
-    """One thing that users can set."""
+    """One option."""
 
     name: str
     """As nats-server spells it, in lower case."""

@@ -1,4 +1,4 @@
-"""Where a setting stands: a line of a file, a key of a HOCON file, a flag, or a default."""
+"""Place of a setting: a line of a file, a key of a HOCON file, a flag, or a default."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the clusters of a topology file to its servers.
+"""Plan the servers of a topology's clusters.
 
 defaults -> cluster -> server     settings laid over each other
 names, ports, routes              worked out from the file alone, see `ports` and `routes`

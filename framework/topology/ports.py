@@ -1,4 +1,4 @@
-"""Which port each server of a topology listens on.
+"""Assign ports to the servers of a topology.
 
 A port that a server says itself is its own. A port of a whole cluster or of `defaults`, or
 none at all, is where counting begins: servers in the order of the file get the next one that
@@ -29,7 +29,7 @@ ANY_PORT = -1
 
 
 class Slot(Struct, frozen=True):
-    """One kind of port that a server can have."""
+    """One kind of port that a server listens on."""
 
     name: str
     """What messages call it."""
@@ -90,7 +90,7 @@ def said_address(settings: Node, slot: Slot) -> Said:
 
 
 class Ports:
-    """Gives out ports, and refuses one that is given out twice.
+    """Assign ports, and refuse duplicates.
 
     Args:
         mistakes: Where to note what is wrong.

@@ -1,4 +1,4 @@
-"""From tables of nodes to values: names first, then layers over each other, then types.
+"""Read options from nodes: check names, apply layers, convert types.
 
 Each step takes all of a file and collects its mistakes, so that a user sees them together.
 """
@@ -24,7 +24,7 @@ __all__ = ["Mistakes", "Reading", "merge_nodes", "rename_keys"]
 
 
 class Mistakes:
-    """Collects errors; the same mistake at the same place counts once."""
+    """Collect errors; the same error at the same place counts once."""
 
     def __init__(self) -> None:
         self._errors: dict[tuple[Place, str], TopologyError] = {}

@@ -1,4 +1,4 @@
-"""Makes the reference page of all options: `python -m framework.topology.reference`.
+"""Make the reference of all options: `python -m framework.topology.reference`.
 
 Without arguments it writes docs/OPTIONS.md; with --check it only tells whether that is up to
 date. Options of the plugins in this tree are part of the page, whatever else is installed.

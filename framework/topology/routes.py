@@ -1,4 +1,4 @@
-"""The `cluster` block of every server of a cluster: its name, its host, routes to the others."""
+"""Make the `cluster` block of each server of a cluster: name, host, routes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All options that one server knows: the core's, and those of its plugins."""
+"""The schema of a server's configuration: options of the core and of its plugins."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Schema"]
 
 
 class Schema:
-    """What may stand in the configuration of a server with certain plugins.
+    """Options that a configuration may have with certain plugins.
 
     Args:
         sections: What the plugins declare, in the order in which they were loaded; the core's own

@@ -1,4 +1,4 @@
-"""The configuration of one server: values of its options, and where each was set."""
+"""The configuration of one server: values of its options, and their places."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LONELY_ROUTES = "solicited routes require cluster capabilities, e.g. --cluster"
 
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
-    """What one server is told.
+    """Values of all options of one server, and where each was set.
 
     Durations are seconds, sizes bytes, addresses (host, port) where port 0 means any free
     one; an option that nobody set has its default, so every name of the schema is there.

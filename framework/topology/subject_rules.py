@@ -1,4 +1,4 @@
-"""The option of rules for subjects, wherever permissions are written.
+"""Options of subject permissions.
 
 Source: nats-server `opts.go`, `parseUserPermissions`, `parseSubjectPermission`.
 """

@@ -1,4 +1,4 @@
-"""The block `tls`: options of listeners that speak TLS.
+"""Options of the block `tls`.
 
 Source: nats-server 2.15.2 `opts.go`, `parseTLS` and `GenTLSConfig`; `const.go`.
 """

@@ -1,4 +1,4 @@
-"""TOML files as nodes with their lines: tomllib gives the values, a scan gives the places."""
+"""Read TOML files: tomllib gives the values, a scan gives the lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where each key of a TOML file stands.
+"""Lines of the keys of a TOML file.
 
 tomllib keeps no positions. This scan finds them, and nothing else: the text must have passed
 tomllib already, so whatever is not a key, a bracket or a string can be skipped.

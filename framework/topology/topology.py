@@ -1,4 +1,4 @@
-"""A topology: the servers of one file, each with all that it is told."""
+"""A topology: the servers of one file with their configurations."""
 
 from __future__ import annotations
 

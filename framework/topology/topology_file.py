@@ -1,4 +1,4 @@
-"""Reading a topology: one schema for TOML and HOCON; a nats-server file is one server."""
+"""Read a topology file: TOML, HOCON, or a nats-server file for one server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts with a unit or a form: durations, sizes, addresses, URLs.
+"""Parse durations, sizes, addresses and URLs.
 
 Each function raises ValueError with a clause that says what was expected.
 """

@@ -1,4 +1,4 @@
-"""Values of options as texts, for people."""
+"""Format values of options for people."""
 
 from __future__ import annotations
 

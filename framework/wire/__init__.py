@@ -1,1 +1,1 @@
-"""The protocols' bytes and documents without a socket: no I/O, no clock, no randomness."""
+"""Protocol documents and encodings without I/O, clock or randomness."""

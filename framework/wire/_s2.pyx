@@ -1,4 +1,4 @@
-"""S2, the compression of routes: streams of chunks, from plain bytes and back.
+"""S2 compression of streams: encode and decode.
 
 A stream is an identifier chunk, then chunks of data; another identifier may follow anywhere and begins the next stream. A chunk is its kind
 in one byte, the length of the rest in three, and the rest.

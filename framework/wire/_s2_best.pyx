@@ -1,4 +1,4 @@
-"""Encodes one S2 block with all care: of all ways through a stretch of it, the cheapest that is known.
+"""Encode one S2 block at level `best`: the cheapest known sequence of copies.
 
 From each place, a literal byte, a repeat of the last offset and copies of each length lead to later ones; each place keeps the cheapest
 way to it, its cost being bytes of the block. At the end of a stretch the way is written, and the next stretch goes on from there. A copy

@@ -1,4 +1,4 @@
-"""Decodes one S2 block: the length of what it holds, then literals and copies.
+"""Decode one S2 block.
 
 The two low bits of a tag say what follows. Numbers have their least significant byte first.
 

@@ -1,4 +1,4 @@
-"""Encodes one S2 block, fast or a little better.
+"""Encode one S2 block at level `fast` or `better`.
 
 A table remembers where in the block some bytes stood last; what stands there again becomes a copy, and what is between copies a literal.
 A block that would not get smaller by a thirty-second is given up: its bytes are then sent as they are.

@@ -1,4 +1,4 @@
-"""What certificates say: the part that configuration, pinning and monitoring look at."""
+"""Fields of certificates for configuration, pinning and monitoring."""
 
 from __future__ import annotations
 

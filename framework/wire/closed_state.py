@@ -1,4 +1,4 @@
-"""Why a connection ended, in nats-server's words."""
+"""Reasons of closed connections, in nats-server's words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON documents of the protocols as frozen records: bounded reading, compact writing.
+"""JSON documents as frozen records: bounded reading, compact writing.
 
 A document class lists its fields by their JSON names. Fields that it doesn't know are ignored,
 a null is as good as absent, and a value of the wrong type is a `ProtocolError`, as in nats-server.

@@ -1,4 +1,4 @@
-"""Bounds of what a peer may make us parse."""
+"""Limits of what a peer may make us parse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nkeys as text: what kind of key it is, and its 32 bytes; nothing is signed or drawn here.
+"""Nkeys as text: encode and decode; signing is elsewhere.
 
 A key is base32 of a prefix, the bytes and a checksum, so that its first letter tells its kind.
 Source: nkeys `strkey.go`.

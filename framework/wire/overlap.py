@@ -1,4 +1,4 @@
-"""Whether two subjects, wildcards included, can stand for one and the same message."""
+"""Whether two subjects with wildcards overlap."""
 
 from __future__ import annotations
 

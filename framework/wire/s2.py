@@ -1,4 +1,4 @@
-"""S2, the compression of routes, for whoever is not compiled: tests, tools and captures."""
+"""S2 for Python callers: tests, tools and captures."""
 
 from framework.wire._s2 import Decoder, Encoder, encode
 

@@ -1,4 +1,4 @@
-"""Names that servers give themselves, made from randomness that the caller has drawn."""
+"""Server IDs, made from randomness of the caller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of subjects, for checks in the control plane; `framework.sublist` matches messages."""
+"""Checks of subjects in the control plane; `framework.sublist` matches messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The versions that peers and clients are told."""
+"""Versions that peers and clients are told."""
 
 from __future__ import annotations
 

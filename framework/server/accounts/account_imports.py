@@ -25,7 +25,7 @@ CYCLE: Final = "it leads back to this account"
 
 
 class InvalidImport(Struct, frozen=True):
-    """An import that does nothing."""
+    """An import that is not in force, and why."""
 
     account: str
     """The exporter."""
@@ -34,7 +34,7 @@ class InvalidImport(Struct, frozen=True):
 
 
 class AccountImports:
-    """All accounts, and what each may take from the others.
+    """Resolve imports of all accounts.
 
     Args:
         index_of: The number of a known account in the data plane.

@@ -1,4 +1,4 @@
-"""The accounts of a running server: what each is told to be, and its number in the data plane."""
+"""The accounts of a running server, and their numbers in the data plane."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from framework.spec import AccountPlan
 
     class AccountPlane(Protocol):
-        """What the book needs of a plane."""
+        """The commands of the data plane that concern accounts."""
 
         def add_account(self, name: bytes) -> int:
             """Return the number of an account, adding it first if need be."""
@@ -40,7 +40,7 @@ _NOTHING = AccountTables()
 
 
 class Accounts(AccountBook):
-    """The book of accounts; a name keeps its number as long as the server runs.
+    """Keep all accounts; a name keeps its number as long as the server runs.
 
     A machine: it tells the plane, and who asked to be told, and does nothing else.
 

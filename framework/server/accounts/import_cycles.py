@@ -1,4 +1,4 @@
-"""Whether an import leads back to the account that it stands in."""
+"""Find import cycles: imports that lead back to the importing account."""
 
 from __future__ import annotations
 

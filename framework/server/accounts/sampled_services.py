@@ -1,10 +1,10 @@
-"""Services whose response times are measured: what a sample of the data plane is about."""
+"""Services with latency sampling, by the token that the data plane reports samples with."""
 
 from __future__ import annotations
 
 
 class SampledServices:
-    """Numbers for services, by which the data plane speaks of them."""
+    """Assign tokens to sampled services."""
 
     def __init__(self) -> None:
         self._tokens: dict[str, dict[str, int]] = {}

@@ -1,4 +1,4 @@
-"""What every account takes from the system account, without being told to.
+"""Imports from the system account that every account has without configuring them.
 
 Source: nats-server `events.go`, `addSystemAccountExports`, `registerSystemImports`.
 """

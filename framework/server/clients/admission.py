@@ -1,4 +1,4 @@
-"""What a client may do once it is in: the least of what server, account and user allow."""
+"""Permissions and limits of a client: the least of what server, account and user allow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Admission(Struct, frozen=True):
-    """What the data plane is told of a client."""
+    """Permissions, limits and account of a client, as the data plane takes them."""
 
     permissions: Permissions | None
     """None: all."""

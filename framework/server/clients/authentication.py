@@ -1,4 +1,4 @@
-"""Who must log in, and what becomes of who is in: authenticators and all that follows from them."""
+"""Authentication of clients: authenticators, whether logins are required, rechecks on reload."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Authentication:
-    """Keep plane, INFO and table of clients of one mind on who must log in.
+    """Keep data plane, INFO and client table in agreement on whether clients must log in.
 
     Args:
         plane: Parks clients that must.

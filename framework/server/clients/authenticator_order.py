@@ -1,4 +1,4 @@
-"""In which order authenticators are asked: as the option `authenticators` says, then the others."""
+"""Order of authenticators: those of the option `authenticators`, then the others."""
 
 from __future__ import annotations
 

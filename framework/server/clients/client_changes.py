@@ -1,4 +1,4 @@
-"""What becomes of clients that are in: their rights, their limits, and who has to go."""
+"""Reassign clients after a reload or a change of their account: permissions, limits, closing."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _NOTHING: Final = Permissions(publish=_NONE, subscribe=_NONE)
 
 
 class ClientChanges:
-    """Keep clients within what server, account and authenticator allow, now and later.
+    """Hold logged-in clients to the current limits and permissions of server, account and user.
 
     Args:
         plane: Takes the commands.

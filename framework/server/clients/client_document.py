@@ -1,4 +1,4 @@
-"""A client as events and services of other accounts show it.
+"""The JSON document of a client in events and service requests.
 
 It is written piece by piece: clients come and go by the ten thousand a second, and a document
 that is built and then encoded costs three times as much.

@@ -1,4 +1,4 @@
-"""The INFO document of clients, and its changes."""
+"""The INFO document that clients get, and its updates."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ CORE_FIELDS: Final = (
 
 
 class ServerIdentity(Struct, frozen=True):
-    """Who this run of a server is."""
+    """Name, ID and version of a server."""
 
     server_id: str
     name: str
 
 
 class ClientInfoDocument:
-    """Keep the INFO that clients are greeted with.
+    """Build INFO for clients, and send it again when it changes.
 
     Args:
         plane: Sends it.

@@ -1,4 +1,4 @@
-"""The actor that answers for all clients: connections are rows in its table, not actors."""
+"""The actor of all client connections: each is a row in its table, not an actor of its own."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CLIENT_LISTENER: Final = "client_listener"
 
 
 class ClientListener(Component):
-    """Feed the table of clients with what the plane reports, and authenticators answer.
+    """Pass events of the data plane and answers of authenticators to the client table.
 
     Args:
         clients: The machine behind it.
@@ -38,7 +38,7 @@ class ClientListener(Component):
     """Batches, one a turn of the loop: more than a stalled second brings."""
 
     class Recheck(Struct, frozen=True):
-        """Ask authenticators again about those who are in."""
+        """Authenticate logged-in clients again."""
 
         account: str | None
         """None: about those in any account."""
@@ -46,7 +46,7 @@ class ClientListener(Component):
         """Is set when all were asked about."""
 
     class AccountsChanged(Struct, frozen=True):
-        """Hold clients to what their accounts have become."""
+        """Reassign clients whose accounts have changed."""
 
         names: Sequence[str]
 

@@ -1,4 +1,4 @@
-"""Who hears of clients inside the server: the system account counts them and tells operators."""
+"""Notices of connected and disconnected clients, for the system account and for plugins."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class ClientSeen(Struct, frozen=True):
-    """A client at the moment of a notice."""
+    """A client at the time of a notice."""
 
     connection: ConnectionInfo
     identity: ClientIdentity
@@ -21,7 +21,7 @@ class ClientSeen(Struct, frozen=True):
 
 
 class ClientWatcher(Protocol):
-    """Hears of clients in the control loop; must not block."""
+    """Receives notices in the control loop; must not block."""
 
     def client_connected(self, client: ClientSeen) -> None:
         """Take note of a client that was let in."""
@@ -37,7 +37,7 @@ class ClientWatcher(Protocol):
 
 
 class ConnectionNotices(Protocol):
-    """Tells plugins of clients that came and went."""
+    """Notify plugins of connected and disconnected clients."""
 
     def report_opened(self, connection: ConnectionInfo) -> None:
         """Take note of a client whose CONNECT was accepted."""

@@ -1,4 +1,4 @@
-"""What the server knows of one client."""
+"""One client connection as the client table keeps it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Client:
-    """A row of the table of clients."""
+    """A row of the client table."""
 
     link: LinkId
     cid: int

@@ -1,4 +1,4 @@
-"""The rows of all clients, by link, by number and by account."""
+"""The client table: rows by link, by number and by account."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ClientTable:
-    """Who is connected, and in which account."""
+    """Find clients by link, number or account."""
 
     def __init__(self) -> None:
         self.expirations = Expirations()

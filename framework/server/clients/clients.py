@@ -1,4 +1,4 @@
-"""All client connections of a server: who they are, who may begin, who has gone.
+"""Client connections of a server: login, resume, close, closed clients.
 
 A machine: told what the plane reports, it answers through the plane's commands. A connection
 costs it less than 80 microseconds from open to close, so that 10,000 may come and go in a second.
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 
 class Clients:
-    """The table of clients.
+    """Decide what happens to client connections.
 
     Args:
         plane: Takes the answers.

@@ -1,4 +1,4 @@
-"""What nats-server refuses in a client's CONNECT, whoever it is."""
+"""Checks of a client's CONNECT that do not depend on its credentials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When connections end because somebody's time is over: one wheel for all of them."""
+"""Expiration of logins: one timer wheel for all connections."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Expirations:
-    """Links by the second at which they end; each is there at most once.
+    """Links by the second at which their login expires.
 
     Cost: O(1) to add, to move and to remove; a turn of the wheel costs the seconds that have
     passed, or the seconds that anything waits for, whichever are fewer.

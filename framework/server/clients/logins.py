@@ -1,4 +1,4 @@
-"""The logins that are under way: who is asked about them, and what came of it.
+"""Pending logins: which authenticator is asked, and what follows from its answer.
 
 A machine without the plane: `clients.py` carries out what it says.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Question(Struct, frozen=True):
-    """Ask this authenticator, and tell `Logins.receive` what came of it."""
+    """Ask this authenticator, and pass its answer to `Logins.receive`."""
 
     link: LinkId
     authenticator: Authenticator
@@ -43,7 +43,7 @@ class _Login:
 
 
 class Decision(Struct, frozen=True):
-    """What came of a login, or what follows."""
+    """Outcome of a login, or the next step."""
 
     request: LoginRequest
     step: Step
@@ -54,7 +54,7 @@ class Decision(Struct, frozen=True):
 
 
 class Logins:
-    """Clients that have not logged in, and those whose CONNECT is being decided on.
+    """Pending logins: clients without CONNECT, and those whose CONNECT is being decided on.
 
     Args:
         log: The server's logger.

@@ -1,4 +1,4 @@
-"""What the log says of logins that failed."""
+"""Log lines of failed logins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Log lines of clients that did what they may not."""
+"""Log lines of protocol and permission violations by clients."""
 
 from __future__ import annotations
 

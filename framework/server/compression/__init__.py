@@ -1,4 +1,4 @@
-"""Codecs of plugins on the links of one server, in Python, beside the plane.
+"""Link compression by codecs of plugins, in Python, beside the data plane.
 
 The plane hands a link's socket over and gets one end of a socket pair; between the two a thread
 encodes and decodes, so neither the plane nor the control loop ever waits for a codec.

@@ -1,4 +1,4 @@
-"""A connection whose bytes go in frames, each encoded as a whole.
+"""A compressed connection: bytes go in frames, each encoded as a whole.
 
     length of the plain bytes     4 bytes, little endian; 1 to BATCH_BYTES
     length of the encoded ones    4 bytes, little endian; at most `encoded_bytes_max` of the others
@@ -40,7 +40,7 @@ def encoded_bytes_max(plain_bytes: int) -> int:
 
 
 class CodecChannel(Channel):
-    """A socket beside the two halves of its codec.
+    """A socket with an encoder and a decoder.
 
     Args:
         sock: Non-blocking.

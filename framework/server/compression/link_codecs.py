@@ -1,4 +1,4 @@
-"""Where links get a codec: between the plane, the thread that encodes, and the log.
+"""Link codecs: hand links to the thread that compresses them, and back.
 
 All of it runs in the control loop; only the bytes are for the thread.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class LinkCodecs:
-    """Encode links of one server.
+    """Compress links of one server by codecs of plugins.
 
     Args:
         plane: Hands sockets over, and gets others.

@@ -1,4 +1,4 @@
-"""The file that log lines go to: appended, reopened on a signal, rotated at a size."""
+"""The log file: append, reopen on a signal, rotate at a size."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class LogFile:
-    """Append lines to a file, and put a full one aside.
+    """Append lines to a file, and rotate it when it is full.
 
     A file put aside is called as nats-server calls it: the name, then the time to the
     nanosecond with dots, so that names sort by age.

@@ -1,4 +1,4 @@
-"""Keep a peer from filling the log with one and the same complaint."""
+"""Rate limit of repeated log lines, so that a peer cannot fill the log."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EVENTS_MAX: Final = 1_000
 
 
 class RepeatLimiter:
-    """Count lines of an event within a window of one second."""
+    """Count lines of an event within one second."""
 
     def __init__(self) -> None:
         self._windows: dict[str, tuple[int, int]] = {}

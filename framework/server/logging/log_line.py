@@ -1,4 +1,4 @@
-"""How one log line reads: nats-server's text, or JSON."""
+"""Format of one log line: nats-server's text, or JSON."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def escaped(value: object) -> str:
 
 
 class LineFormat:
-    """Turn an event with its fields into a line.
+    """Format an event with its fields as a line.
 
     Args:
         pid: Process ID, shown in every line.

@@ -62,7 +62,7 @@ _TRACEBACK_FRAMES_MAX: Final = 30
 
 
 class LogSettings(Struct, frozen=True):
-    """What the log options of a server come to; the fields are nats-server's options."""
+    """Log options of a server, by nats-server's names."""
 
     debug: bool = False
     trace: bool = False
@@ -188,7 +188,7 @@ class _ForeignHandler(logging.Handler):
 
 
 class Logs:
-    """Where the log lines of one server go; every logger bound from `log` follows it.
+    """Write the log lines of one server; every logger bound from `log` follows a reload.
 
     Args:
         settings: Level, format and place.

@@ -1,4 +1,4 @@
-"""Threads that stand between a link of the plane and its peer, and change the bytes on the way.
+"""Threads between the data plane and peers, for TLS and codecs.
 
 The plane gets one end of a socket pair in place of the connection; the pump has the other end, the
 connection, and a *channel* that knows what to do with the bytes: TLS, or a codec.

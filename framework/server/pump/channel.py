@@ -1,4 +1,4 @@
-"""What a pump does to the bytes of one connection."""
+"""A channel converts the bytes of one connection: TLS, or a codec."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 
 class ChannelError(FrameworkError):
-    """The peer, or the codec, does what it may not: the connection can't go on."""
+    """The peer or the codec broke the rules: the connection is closed."""
 
 
 class Channel(Protocol):
-    """A connection to a peer, and what stands between its bytes and those of the plane.
+    """Convert between the bytes of a peer and those of the data plane.
 
     All of it is called by one thread; an OSError means that the connection is over.
     """

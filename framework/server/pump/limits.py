@@ -1,4 +1,4 @@
-"""Bounds and deadlines of pumps."""
+"""Limits and deadlines of pumps."""
 
 from __future__ import annotations
 

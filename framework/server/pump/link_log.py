@@ -1,4 +1,4 @@
-"""The log of a link whose socket was handed over."""
+"""Logger of a link whose socket was detached from the data plane."""
 
 from __future__ import annotations
 

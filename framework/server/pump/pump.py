@@ -1,4 +1,4 @@
-"""The thread that changes bytes on their way: plain ones on one side, the peer's on the other."""
+"""A pump: the thread that passes bytes between peers and the data plane through channels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A thread that waits for sockets and clocks, and does what others ask of it."""
+"""A thread that waits for sockets and timers, and runs callbacks for other threads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     class HasFileno(Protocol):
-        """A socket, or what stands for one."""
+        """A socket, or anything else with `fileno`."""
 
         def fileno(self) -> int:
             """Return its descriptor."""
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Alarm:
-    """Something to be done at a time, unless it is cancelled."""
+    """A timer that can be cancelled."""
 
     __slots__ = ("action",)
 

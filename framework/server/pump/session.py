@@ -1,4 +1,4 @@
-"""One connection in a pump: its socket, its channel, and the plane's end of the pair.
+"""One connection in a pump: its socket, its channel, the data plane's end of the socket pair.
 
 What either side can't take stays in its socket, and so holds back who sends it.
 """

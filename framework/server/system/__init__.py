@@ -1,4 +1,4 @@
-"""The system account: what servers tell each other and operators, and what they answer."""
+"""The system account: events, `$SYS` requests, statistics of servers."""
 
 from framework.server.system.system_account import SystemAccount
 

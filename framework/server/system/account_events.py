@@ -1,4 +1,4 @@
-"""The actor that tells the system account of clients, and how many an account has."""
+"""The actor that publishes connect and disconnect events, and connection counts of accounts."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ class AccountEvents(Component):
     """
 
     class Begin(Struct, frozen=True):
-        """Events can be told from now on."""
+        """Publish events from now on."""
 
     class End(Struct, frozen=True):
-        """No more of them: the server stops."""
+        """Publish no more: the server stops."""
 
     class _Wake(Struct, frozen=True):
         pass

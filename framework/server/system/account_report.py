@@ -1,4 +1,4 @@
-"""How many connections an account has here, as other servers and operators are told.
+"""Connection counts of an account, as other servers and operators get them.
 
 Source: nats-server `events.go`, `sendAccConnsUpdate`, `connsRequest`.
 """
@@ -26,7 +26,7 @@ _ACCOUNT_AT: Final = 3
 
 
 class AccountReport:
-    """Makes the report of an account, and answers those who ask for it.
+    """Build the connection report of an account, and answer requests for it.
 
     Args:
         queue: Counts clients.

@@ -1,4 +1,4 @@
-"""Events about clients, as JSON documents.
+"""Connect and disconnect events of clients, as JSON documents.
 
 They are written piece by piece, as `client_document` says.
 Source: nats-server `events.go`, `accountConnectEvent`, `accountDisconnectEvent`,
@@ -30,7 +30,7 @@ _REFUSED_IN_ACCOUNT: Final = "$SYS.ACCOUNT.CLIENT.AUTH.ERR"
 
 
 class ClientEvents:
-    """Makes events.
+    """Build connect and disconnect events.
 
     Args:
         stamp: Names this server, and tells the time.

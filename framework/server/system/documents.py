@@ -1,4 +1,4 @@
-"""The documents that operators ask for, in the envelope of the system account.
+"""Monitoring documents as answers to `$SYS` requests, in the system account's envelope.
 
 Source: nats-server `events.go`, `zReq`, `initEventTracking`.
 """

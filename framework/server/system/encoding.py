@@ -1,4 +1,4 @@
-"""Answers in the encoding that a request asks for.
+"""Encode an answer as its request asks: `Accept-Encoding`.
 
 Source: nats-server `events.go`, `getAcceptEncoding`, `internalSendLoop`.
 """

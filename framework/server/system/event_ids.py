@@ -1,4 +1,4 @@
-"""Identifiers of events: 22 characters that no other server draws."""
+"""IDs of events: 22 characters that no other server draws."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STEP_MAX: Final = 333
 
 
 class EventIds:
-    """A prefix drawn at random, and a number that goes up by random steps.
+    """Draw IDs: a random prefix, and a number that grows by random steps.
 
     Args:
         rng: Of the system's own kind for servers; seeded in tests.

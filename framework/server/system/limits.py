@@ -1,4 +1,4 @@
-"""Bounds, times and sizes of the system account."""
+"""Limits and intervals of the system account."""
 
 from __future__ import annotations
 

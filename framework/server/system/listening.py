@@ -1,4 +1,4 @@
-"""Subscriptions of this server itself, whose messages are copied and handed to an actor."""
+"""Subscriptions of the server itself; messages are copied and passed to an actor."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Arrival(Struct, frozen=True):
 
 
 class Listening:
-    """The subscriptions of one actor.
+    """Subscriptions of one actor.
 
     Args:
         server: Subscribes.

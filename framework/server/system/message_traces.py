@@ -1,4 +1,4 @@
-"""The actor that publishes what became of messages that ask for it.
+"""The actor that publishes message traces. Source: ADR-41.
 
 Source: ADR-41; nats-server `msgtrace.go`, `MsgTraceEvent`.
 """
@@ -51,7 +51,7 @@ _FAULTS: Final = {
 
 
 class MessageTraces(Component):
-    """Publish the data plane's traces as nats-server words them, a batch at a time.
+    """Publish traces of the data plane as nats-server words them, a batch at a time.
 
     Args:
         stamp: Names this server.

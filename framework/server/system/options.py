@@ -1,4 +1,4 @@
-"""Whom a request is for, and the numbers in its options.
+"""Options of `$SYS` requests: server filters and numbers.
 
 Source: nats-server `events.go`, `EventFilterOptions`, `filterRequest`.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ServerFilter(Struct, frozen=True, kw_only=True):
-    """Which servers a request is for; what is empty does not matter."""
+    """Whether a request is for this server; empty fields match any."""
 
     server_name: str = ""
     cluster: str = ""

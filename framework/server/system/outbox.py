@@ -1,4 +1,4 @@
-"""What this server publishes in the system account, a batch at a time."""
+"""Publish in the system account, a batch at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _encode: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).enc
 
 
 class Outbox:
-    """Publishes in the system account; where there is none, nobody hears.
+    """Publish in the system account; without one, nothing is published.
 
     Args:
         plane: Does it.

@@ -1,4 +1,4 @@
-"""How many connections accounts have on other servers, as those tell.
+"""Connection counts of accounts on other servers.
 
 A machine. Source: nats-server `accounts.go`, `updateRemoteServer`, `removeRemoteServer`.
 """
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class Counts(Struct, frozen=True):
-    """Of one account on one server, or on all others together."""
+    """Connections of one account on one server, or on all others together."""
 
     clients: int = 0
     leafnodes: int = 0
 
 
 class RemoteCounts:
-    """Counts by account and by server; a server that has none takes no room."""
+    """Counts by account and server; a server without connections takes no memory."""
 
     def __init__(self) -> None:
         self.changed: Callable[[str], None] = lambda _: None

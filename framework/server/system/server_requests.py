@@ -1,4 +1,4 @@
-"""Requests to this server that are no documents: who it is, how it is, what it shall do.
+"""`$SYS.REQ.SERVER` requests that are no documents: IDZ, STATSZ, RELOAD, KICK, LDM.
 
 Source: nats-server `events.go`, `idzReq`, `statszReq`, `kickClient`, `ldmClient`, `reloadConfig`.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ServerCommands(Protocol):
-    """What an operator may ask a server to do."""
+    """Commands that an operator may give to a server."""
 
     async def reload(self) -> None:
         """Read the configuration anew and put it in force.
@@ -49,7 +49,7 @@ class ServerCommands(Protocol):
 
 
 class ServerRequests:
-    """Answers them.
+    """Answer these requests.
 
     Args:
         stamp: Names this server.

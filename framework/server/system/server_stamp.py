@@ -1,4 +1,4 @@
-"""How a server names itself in everything that it says in the system account."""
+"""The `server` field of events and answers: who sent them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HASH_CHARS: Final = 8
 
 
 class ServerTraits(Struct, frozen=True, kw_only=True):
-    """What a server is told about itself; a reload may change it."""
+    """Name, cluster, tags and version of a server; a reload may change them."""
 
     host: str
     """As clients are told."""
@@ -30,7 +30,7 @@ class ServerTraits(Struct, frozen=True, kw_only=True):
 
 
 class ServerStamp:
-    """Makes the member `server` of events and answers; each has a higher `seq` than the last.
+    """Build the `server` field; each has a higher `seq` than the last.
 
     Args:
         server: Who it is.

@@ -1,4 +1,4 @@
-"""Which other servers there are: they tell of themselves, or fall silent.
+"""Other servers that this one hears of in the system account, and when they fall silent.
 
 A machine: it is told what was heard and when, and says what follows.
 Source: nats-server `events.go`, `updateRemoteServer`, `checkRemoteServers`.
@@ -16,7 +16,7 @@ _SILENT_NS_MAX: Final = round(SERVER_SILENT_S_MAX * 1_000_000_000)
 
 
 class Heard(Enum):
-    """What a sign of life means."""
+    """What a message of another server tells about it: new, known, late or refused."""
 
     NEW = "new"
     """A server that was not known: it has to hear of us."""
@@ -34,7 +34,7 @@ class _Server:
 
 
 class ServerTable:
-    """The other servers, by their ID.
+    """Other servers by ID.
 
     Args:
         own_id: Of this server, which is not in the table.

@@ -1,4 +1,4 @@
-"""The actor that tells other servers of this one, and knows which others there are."""
+"""The actor that broadcasts STATSZ, and tracks other servers by theirs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _SERVER_AT: Final = 2
 
 
 class ServerWatch(Component):
-    """Broadcast STATSZ, hear that of others, count servers and their clients.
+    """Broadcast STATSZ, receive that of others, count servers and their clients.
 
     Args:
         server: This server.
@@ -56,10 +56,10 @@ class ServerWatch(Component):
     """
 
     class Begin(Struct, frozen=True):
-        """The system account is there, perhaps as another one than before."""
+        """Begin in a system account; after a reload it may be another one."""
 
     class Broadcast(Struct, frozen=True):
-        """Tell all servers of this one now."""
+        """Broadcast STATSZ now."""
 
     class _Beat(Struct, frozen=True):
         pass

@@ -1,4 +1,4 @@
-"""The actor that publishes how long services took to answer, for accounts that want to know.
+"""The actor that publishes service latency samples. Source: ADR-3.
 
 Where the responder is at another server, that server tells its latency; a sample without it is not
 published.

@@ -1,4 +1,4 @@
-"""STATSZ: how a server is, told to the others every few seconds and to whoever asks.
+"""STATSZ: server statistics, broadcast every few seconds and sent on request.
 
 Source: nats-server `events.go`, `sendStatsz`, `routeStat`.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Statsz:
-    """Makes the document.
+    """Build STATSZ.
 
     Args:
         stamp: Names this server.

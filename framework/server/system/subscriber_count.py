@@ -1,4 +1,4 @@
-"""How many subscribers a subject has: here, and on all servers together.
+"""`$SYS.REQ.ACCOUNT.NSUBS`: count subscriptions of an account, here and on all servers.
 
 Source: nats-server `events.go`, `debugSubscribers`, `nsubsRequest`.
 """
@@ -48,7 +48,7 @@ class _Question:
 
 
 class SubscriberCount:
-    """Counts, and asks the others to count.
+    """Count subscriptions, and ask other servers for theirs.
 
     Args:
         server: Has the subscriptions.

@@ -45,7 +45,7 @@ _OWN_IMPORTS: Final = 1
 
 
 class SystemAccount:
-    """What a server does in its system account, from the start to the stop.
+    """Run the system account of a server, from start to stop.
 
     Args:
         context: The server.

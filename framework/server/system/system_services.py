@@ -1,4 +1,4 @@
-"""The actor that answers requests to this server: those of the core, and those of plugins."""
+"""The actor that answers `$SYS` requests: those of the core, and those of plugins."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class _Waiting(Struct, frozen=True):
 
 
 class SystemServices(Component):
-    """Take requests in batches, let a bounded number be answered, publish the answers in batches.
+    """Take requests in batches, answer a bounded number at once, publish answers in batches.
 
     Args:
         outbox: Publishes.
@@ -56,12 +56,12 @@ class SystemServices(Component):
     """
 
     class Serve(Struct, frozen=True):
-        """Answer these services, and no others."""
+        """Serve these services, and no others."""
 
         services: Sequence[ServiceSpec]
 
     class Describe(Struct, frozen=True):
-        """Ask what was done so far; the answer is (answered, dropped, failed)."""
+        """Ask for (answered, dropped, failed)."""
 
     def __init__(
         self,

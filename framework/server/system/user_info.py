@@ -1,4 +1,4 @@
-"""`$SYS.REQ.USER.INFO`: who a client is, told to that client by the server that it is on.
+"""`$SYS.REQ.USER.INFO`: a client's own user, account and permissions.
 
 Source: nats-server `events.go`, `userInfoReq`; `client.go`, `publicPermissions`.
 """
@@ -28,7 +28,7 @@ _NS_PER_S: Final = 1_000_000_000
 
 
 class UserInfo:
-    """Answers clients of this server; requests that came by a route are for other servers.
+    """Answer clients of this server; requests that came by a route are for other servers.
 
     Args:
         stamp: Names this server.

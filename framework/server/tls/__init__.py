@@ -1,4 +1,4 @@
-"""TLS of one server: it ends on threads of its own, and plain links pay nothing for it.
+"""TLS of one server, on threads of its own: plain connections pay nothing for it.
 
 The plane accepts a connection and hands its socket over; a handshake later it gets one end of a
 socket pair in its place. See docs/decisions/0007-tls-ends-beside-the-plane.md.

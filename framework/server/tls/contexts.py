@@ -1,4 +1,4 @@
-"""From settings to OpenSSL: contexts for those who connect, and for those whom we dial."""
+"""Make OpenSSL contexts for listeners and for dials from `tls` settings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 
 
 class TlsError(FrameworkError):
-    """TLS can't be spoken as configured.
+    """A `tls` block can't be used.
 
     Args:
         option: Of the block, such as `key_file`.

@@ -1,4 +1,4 @@
-"""What went wrong in a handshake, in words like those of Go's servers, which operators know."""
+"""Texts of failed TLS handshakes, like those of Go's servers, which operators know."""
 
 from __future__ import annotations
 

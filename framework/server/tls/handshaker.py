@@ -36,7 +36,7 @@ class HandshakeDone(Struct, frozen=True):
 
 
 class HandshakeFailed(Struct, frozen=True):
-    """It came to nothing; the socket is closed."""
+    """The handshake failed; the socket is closed."""
 
     problem: str
     """For the log."""
@@ -45,11 +45,11 @@ class HandshakeFailed(Struct, frozen=True):
 
 
 class HandshakeTimedOut(Struct, frozen=True):
-    """It took too long; the socket is closed."""
+    """The handshake took too long; the socket is closed."""
 
 
 class FirstByte(Struct, frozen=True):
-    """What a peer did within the time that it was given to say something first."""
+    """The first byte of a peer, or its silence for the time given."""
 
     sock: socket.socket
     first_byte: bytes
@@ -57,7 +57,7 @@ class FirstByte(Struct, frozen=True):
 
 
 class Terms(Struct, frozen=True, kw_only=True):
-    """How to shake hands."""
+    """Context, timeout and role of a handshake."""
 
     context: ssl.SSLContext
     timeout_s: float
@@ -70,7 +70,7 @@ class Terms(Struct, frozen=True, kw_only=True):
 
 
 class Handshaker(SelectorThread):
-    """Shake hands with many peers at a time.
+    """Do many TLS handshakes at a time.
 
     Args:
         failed: Told of what should not happen.
@@ -265,7 +265,7 @@ class Handshake:
 
 
 class FirstByteWait:
-    """Waiting for a peer's first byte.
+    """Wait for a peer's first byte.
 
     Args:
         thread: Where it happens.

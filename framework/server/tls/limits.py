@@ -1,4 +1,4 @@
-"""Bounds and deadlines of TLS."""
+"""Limits and deadlines of TLS."""
 
 from __future__ import annotations
 

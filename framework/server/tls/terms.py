@@ -1,4 +1,4 @@
-"""What is in force for one kind of connection: settings, and the contexts made of them."""
+"""TLS terms of one kind of connection: its settings, and the contexts made of them."""
 
 from __future__ import annotations
 

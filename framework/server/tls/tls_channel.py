@@ -1,4 +1,4 @@
-"""A connection and the TLS object that is fed with what comes through it."""
+"""A TLS connection: a socket, and the TLS object that its bytes go through."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class TlsChannel(Channel):
-    """A socket beside the TLS object that it feeds by memory.
+    """A socket with a TLS object in memory.
 
     OpenSSL on the socket itself would make two calls of the system for each record; so one call
     brings all that has come. The peer is closed by closing `sock`.

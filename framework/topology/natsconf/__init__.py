@@ -1,4 +1,4 @@
-"""nats-server's configuration language: text in, nodes with their places out.
+"""Parse nats-server's configuration files.
 
 It knows nothing of options. What it accepts and what it makes of it equals nats-server
 2.15.2, with its quirks; where it differs on purpose stands in `parser.py`.

@@ -1,4 +1,4 @@
-"""Files that include each other, and variables of the environment."""
+"""Includes and environment variables of configuration files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The structure of the language: keys, blocks, lists, comments, includes, variables.
+"""Parse nats-server's configuration language: keys, blocks, lists, includes, variables.
 
     file   = { "{" | "}" | entry }          braces around the whole are for JSON
     entry  = key [ "=" | ":" ] value  |  "include" path
@@ -53,7 +53,7 @@ _LIST_FIX = "close it with `]`, and leave a blank between a number and that"
 
 
 class Surroundings(Protocol):
-    """What a text can refer to outside itself."""
+    """Includes and variables that a file may refer to."""
 
     def include(self, path: str, source: Source, offset: int) -> Table:
         """Return the entries of another file; `offset` is where it is asked for."""
@@ -63,7 +63,7 @@ class Surroundings(Protocol):
 
 
 class Parser:
-    """Parses one text.
+    """Parse one file.
 
     Args:
         source: The text.

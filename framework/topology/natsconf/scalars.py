@@ -1,4 +1,4 @@
-"""Values without structure: numbers, sizes, dates, bare words, quoted texts, block texts.
+"""Scalars: numbers, sizes, dates, bare words, quoted strings, block strings.
 
     integer  = ["-"] digits [suffix]        suffix: k kb ki kib, and so for m g t p e
     float    = ["-"] digits "." digits
@@ -42,7 +42,7 @@ _DIGITS_MAX = 1_000
 
 
 class Variable(NamedTuple):
-    """A word `$NAME`, which stands for a value of the file or of the environment."""
+    """`$NAME`: a variable of the file or of the environment."""
 
     name: str
 

@@ -1,4 +1,4 @@
-"""The text of one file, and the place of each of its characters."""
+"""The text of one file, with line and column of each character."""
 
 from __future__ import annotations
 

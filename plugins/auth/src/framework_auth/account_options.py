@@ -1,4 +1,4 @@
-"""The options of accounts: users, what they export and import, mappings, limits.
+"""Options of `accounts`: users, exports, imports, mappings, limits.
 
 Source: nats-server `opts.go`, `parseAccounts` and what it calls.
 """

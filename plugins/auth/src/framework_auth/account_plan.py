@@ -1,4 +1,4 @@
-"""From what the configuration says of accounts to what the core is told of them."""
+"""Make accounts for the core from the configuration."""
 
 from __future__ import annotations
 

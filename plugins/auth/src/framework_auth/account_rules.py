@@ -1,4 +1,4 @@
-"""What must hold between accounts: exports and imports, mappings, the system account.
+"""Check accounts of a configuration: exports, imports, mappings, system account.
 
 What one option says alone is checked where the option is defined.
 Source: nats-server `opts.go`, `parseAccounts`; `accounts.go`, `addServiceImportWithClaim`,

@@ -1,4 +1,4 @@
-"""bcrypt's hashes as text: what they look like and what they cost, without computing one."""
+"""Parse bcrypt hashes, without computing one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LAST_BITS: Final = 0b110000
 
 @dataclass(frozen=True, slots=True)
 class BcryptHash:
-    """A hash taken apart. The versions a, b, x and y are the same to nats-server and to us."""
+    """A parsed hash. Versions a, b, x and y are the same to nats-server and to us."""
 
     cost: int
     """The work is 2 ** cost."""

@@ -1,4 +1,4 @@
-"""The block `auth_callout`: a service decides on logins.
+"""Options of the block `auth_callout`.
 
 Source: nats-server `opts.go`, `parseAuthCallout`; ADR-26.
 """

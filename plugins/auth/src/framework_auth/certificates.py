@@ -1,4 +1,4 @@
-"""Whom a TLS certificate stands for, with `verify_and_map`.
+"""Map a TLS certificate to a user (`verify_and_map`).
 
 X.509 is parsed by `cryptography`: the standard library shows only what `ssl` has checked on a
 connection of its own. Source: nats-server `auth.go`, `checkClientTLSCertSubject`.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class CertificateUsers:
-    """Users by what certificates say of their owners.
+    """Users by names in their certificates.
 
     Args:
         users: By name, which is what a certificate must hold.

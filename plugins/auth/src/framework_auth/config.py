@@ -1,4 +1,4 @@
-"""The configuration that this plugin owns, and what must hold in it.
+"""Options of this plugin, and checks of them.
 
 Where nats-server would let everybody in, because a user, a password or a token is missing or
 empty, the start is refused.

@@ -1,4 +1,4 @@
-"""The users that are in force, what is known of their secrets, and what each login comes to."""
+"""Users of the configuration: find the user of a login, and whether it stays after a reload."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Way(Enum):
-    """How somebody has logged in."""
+    """How a client has authenticated."""
 
     SECRET = "secret"  # noqa: S105 - no secret
     NKEY = "nkey"
@@ -26,7 +26,7 @@ class Way(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What an accepted login rests on."""
+    """Credentials that a login was accepted for."""
 
     way: Way
     name: str

@@ -1,4 +1,4 @@
-"""Values that may be written in several forms: each is turned into one.
+"""Normalize values that may be written in several forms.
 
 Source: nats-server `opts.go`, the functions that parse accounts and permissions.
 """

@@ -1,4 +1,4 @@
-"""Comparing a password with bcrypt's hash of it: slow on purpose, so for worker threads.
+"""Compare passwords with bcrypt hashes, in worker threads.
 
 Apart from `bcrypt_hash`, because a server without hashes does not load bcrypt.
 """

@@ -1,4 +1,4 @@
-"""Imports that lead back: what goes through one of them could come through it again.
+"""Find import cycles between accounts of a configuration.
 
 Source: nats-server `accounts.go`, `checkServiceImportsForCycles`, `checkStreamImportsForCycles`.
 """
@@ -22,7 +22,7 @@ _STEPS_MAX: Final = 100_000
 
 
 class ImportGraph:
-    """The imports that were found good so far.
+    """Imports that were accepted so far.
 
     Args:
         accounts: All of them, by name.

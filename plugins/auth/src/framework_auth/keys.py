@@ -1,4 +1,4 @@
-"""Nkeys that sign, check and encrypt: Ed25519 and X25519, by libsodium.
+"""Nkeys that sign, verify and encrypt: Ed25519 and X25519, by libsodium.
 
 `framework.wire.nkey` knows how they are written.
 """
@@ -37,7 +37,7 @@ _URL_SAFE: Final = re.compile("[A-Za-z0-9_-]*")
 
 
 class KeyPair:
-    """A key that signs.
+    """An nkey that signs.
 
     Args:
         kind: What it stands for; none that encrypts.
@@ -78,7 +78,7 @@ class KeyPair:
 
 
 class CurvePair:
-    """A key that encrypts for others and decrypts what they have encrypted for it.
+    """An xkey that encrypts and decrypts.
 
     Args:
         secret: 32 random bytes.

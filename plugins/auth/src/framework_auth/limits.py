@@ -1,4 +1,4 @@
-"""Bounds of logging in."""
+"""Limits of logins."""
 
 from __future__ import annotations
 

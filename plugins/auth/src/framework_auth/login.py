@@ -1,4 +1,4 @@
-"""The authenticator of `authorization` and `accounts`: by password, token, nkey, certificate.
+"""Authenticator of `authorization` and `accounts`: password, token, nkey, certificate.
 
 Source: nats-server `auth.go`, `processClientOrLeafAuthentication`.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Login:
-    """Decides on logins by a directory of users.
+    """Authenticate clients by the users of the configuration.
 
     Args:
         directory: The users in force.

@@ -1,4 +1,4 @@
-"""Operator mode and auth callout of each server of this process, made when a hook first asks.
+"""Operator mode and auth callout of each server, made when a hook first asks.
 
 Their modules are loaded by who uses them: a server without them starts a tenth sooner.
 """

@@ -1,4 +1,4 @@
-"""The options of operator mode.
+"""Options of operator mode.
 
 What reads JWTs is loaded where there are some: it takes a twentieth of a start, and memory.
 """

@@ -1,4 +1,4 @@
-"""What operator mode comes to: whom to trust, and where accounts come from.
+"""Settings of operator mode: trusted operators, account resolver.
 
 Source: nats-server `opts.go`, `processConfigFileLine`; `jwt.go`, `validateTrustedOperators`.
 """
@@ -30,7 +30,7 @@ _TOKEN_PREFIX: Final = "eyJ"  # noqa: S105 - what every JWT begins with
 
 
 class OperatorSettings(Struct, frozen=True, kw_only=True):
-    """What a server in operator mode is told."""
+    """Trusted operators and account resolver of a server."""
 
     operators: tuple[OperatorClaims, ...]
     trusted_keys: frozenset[str]

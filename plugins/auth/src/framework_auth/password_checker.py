@@ -1,4 +1,4 @@
-"""The actor that compares secrets: at once where it can, else by hashes in worker threads."""
+"""The actor that compares passwords, hashes in worker threads."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NS_PER_S: Final = 1_000_000_000
 
 
 class PasswordChecker(Component):
-    """Answer logins, in the order in which they came unless a hash must be computed.
+    """Compare passwords of logins, in order unless a hash must be computed.
 
     Args:
         directory: The users in force; it learns what was found right.
@@ -39,7 +39,7 @@ class PasswordChecker(Component):
 
     @dataclass(frozen=True, slots=True)
     class Check:
-        """Message: find out whether a secret is right."""
+        """Message: compare a password."""
 
         user: str
         given: bytes = field(repr=False)

@@ -1,4 +1,4 @@
-"""Who has which secret, and what is known of it without computing a hash."""
+"""Passwords of users, with cached results of hash comparisons."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DIGEST_BYTES = 32
 
 
 class Passwords:
-    """The secrets of all users.
+    """The passwords of all users.
 
     Of each secret that is known, a keyed digest is kept: from the start when it stands plainly in
     the configuration, after the first login when a hash does. So nobody waits for a hash twice,

@@ -1,4 +1,4 @@
-"""The options of permissions: what users may publish, and subscribe to.
+"""Options of permissions: what users may publish and subscribe to.
 
 Source: nats-server `opts.go`, `parseUserPermissions`, `parseAllowResponses`.
 """

@@ -1,4 +1,4 @@
-"""What the auth plugin hands to the core."""
+"""Hook implementations of the auth plugin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where accounts come from, in the configuration: memory, an HTTP server, or a directory.
+"""Options of the account resolver: memory, URL, or directory.
 
 Source: nats-server `opts.go`, `processConfigFileLine`, `resolver`.
 """
@@ -42,7 +42,7 @@ _FORMS: Final = "MEMORY, URL(address), or a block with `type` and `dir`"
 
 
 class ResolverKind(Enum):
-    """What keeps accounts."""
+    """Type of an account resolver."""
 
     NONE = "none"
     MEMORY = "memory"
@@ -56,7 +56,7 @@ class ResolverKind(Enum):
 
 
 class ResolverSettings(Struct, frozen=True, kw_only=True):
-    """A `resolver` as it was configured."""
+    """The option `resolver`."""
 
     kind: ResolverKind
     url: str = ""

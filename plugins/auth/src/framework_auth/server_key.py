@@ -1,4 +1,4 @@
-"""The keys of running servers: an nkey that names and signs, and an xkey that encrypts.
+"""Keys of running servers: an nkey that names and signs, and an xkey that encrypts.
 
 They live as long as the server, and never leave the process.
 """
@@ -14,7 +14,7 @@ from framework_auth.keys import CurvePair, KeyPair
 
 
 class ServerKeys(Struct, frozen=True):
-    """What one server signs and encrypts with."""
+    """Nkey and xkey of one server."""
 
     signing: KeyPair
     """Its public half is the server's ID."""

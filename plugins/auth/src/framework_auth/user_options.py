@@ -1,4 +1,4 @@
-"""The options of users, alone and in lists.
+"""Options of users.
 
 Source: nats-server `opts.go`, `parseUsers`; `client.go`, `convertAllowedConnectionTypes`.
 """

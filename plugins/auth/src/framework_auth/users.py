@@ -1,4 +1,4 @@
-"""Who may log in: all users of a configuration, and what each may do.
+"""Users of a configuration, with their permissions.
 
 Source: nats-server `auth.go`, `configureAuthorization`, `buildNkeysAndUsersFromOptions`.
 """
@@ -33,7 +33,7 @@ TIMEOUT_S: Final = 2.0
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """One user, or all who know the token."""
+    """One user, or everybody with the token."""
 
     name: str
     """Public key of who signs."""

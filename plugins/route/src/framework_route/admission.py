@@ -1,4 +1,4 @@
-"""Which place a connection may take, once its server has introduced itself.
+"""Decide whether a connection becomes a route, and in which pool slot.
 
 Source: nats-server `route.go`, `processRouteInfo`, `addRoute`.
 """
@@ -27,7 +27,7 @@ NO_DEDICATED_ROUTE: Final = (
 
 
 class Refusal(Struct, frozen=True):
-    """Why a connection becomes no route."""
+    """Why a connection does not become a route."""
 
     reason: ClosedState
     text: str
@@ -48,14 +48,14 @@ TOO_MANY = Refusal(
 
 
 class Place(Struct, frozen=True):
-    """Where a connection belongs."""
+    """The slot of a connection."""
 
     slot: Slot
     terms: PoolTerms
 
 
 class Rules(Struct, frozen=True, kw_only=True):
-    """What this server demands of others."""
+    """What this server demands of peers."""
 
     server_name: str
     pool_size: int

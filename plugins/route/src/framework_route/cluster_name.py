@@ -1,4 +1,4 @@
-"""Which name a cluster has when its servers have said different ones."""
+"""Agree on the name of a cluster with dynamic name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which compression a route gets: what two servers say of themselves, and what comes of it.
+"""Negotiate the compression of a route.
 
     accepted:   INFO: the mode of the acceptor              →  read by the solicitor
     solicited:  INFO: what the solicitor has chosen, plain  →  read by the acceptor
@@ -40,7 +40,7 @@ RTT_THRESHOLDS_NS = (10_000_000, 50_000_000, 100_000_000)
 
 
 class Choice(Struct, frozen=True):
-    """What one connection gets."""
+    """The compression of one connection."""
 
     compression: str
     """Of the INFO that follows."""
@@ -80,7 +80,7 @@ class Choice(Struct, frozen=True):
 
 
 class Compression:
-    """The compression that one server wants for its routes.
+    """The option `compression` of one server.
 
     Args:
         mode: Name of one of `modes`.

@@ -1,4 +1,4 @@
-"""What the block `cluster` comes to."""
+"""Settings of the block `cluster`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class LinkTimes(Struct, frozen=True, kw_only=True):
-    """What routes do about time; None: as clients."""
+    """Timeouts and pings of routes; None: as clients."""
 
     ping_interval_s: float | None = None
     ping_max: int | None = None
@@ -34,7 +34,7 @@ class LinkTimes(Struct, frozen=True, kw_only=True):
 
 
 class RouteConfig(Struct, frozen=True):
-    """The `cluster` block of a server that takes part in one."""
+    """The `cluster` block of a server."""
 
     name: str
     """Empty: to be made up."""

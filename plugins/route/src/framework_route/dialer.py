@@ -1,4 +1,4 @@
-"""Whom this server dials, when, and when it gives up: the part of the mesh that waits."""
+"""Dial targets: when, how often, and when to give up."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _DOUBLINGS_MAX = 8
 
 
 class Dialer:
-    """Holds every target that has no connection at the moment.
+    """Hold every target without a connection.
 
     A configured server is tried for ever, one known by gossip as often as `connect_retries` says.
     There nats-server stops, and two servers that could not reach each other for a moment stay

@@ -1,4 +1,4 @@
-"""What the machines ask their actors to do, as data."""
+"""Effects of the route machines, as data for their actors."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Resume(Struct, frozen=True):
 
 
 class Encode(Struct, frozen=True):
-    """Compress what is said from now on, and decompress what comes; or compress differently."""
+    """Compress output and decompress input from now on, or change the level."""
 
     choice: Choice
 
@@ -96,7 +96,7 @@ class ArmTimer(Struct, frozen=True):
 
 
 class CheckPassword(Struct, frozen=True):
-    """Tell the machine whether a password belongs to a hash; that takes a while."""
+    """Compare a password with a hash in a thread, and tell the machine."""
 
     hashed: str
     password: str
@@ -107,7 +107,7 @@ class CheckPassword(Struct, frozen=True):
 
 
 class Claim(Struct, frozen=True):
-    """Ask the mesh whether a server that dialed us belongs to this cluster."""
+    """Ask the mesh whether a peer that dialed us belongs to this cluster."""
 
     remote_id: str
     cluster: str
@@ -131,13 +131,13 @@ class Answered(Struct, frozen=True):
 
 
 class Compressed(Struct, frozen=True):
-    """Tell the mesh how the connection is compressed, for who looks."""
+    """Report the compression of the connection, for monitoring."""
 
     shown: str
 
 
 class Outdated(Struct, frozen=True):
-    """Tell the mesh that the connection cannot follow a reload, and is to be renewed."""
+    """Report that the connection cannot follow a reload, and is to be renewed."""
 
 
 Report: TypeAlias = Claim | Introduce | Update | Answered | Compressed | Outdated | CheckPassword
@@ -182,13 +182,13 @@ class Greet(Struct, frozen=True):
 
 
 class AcceptClaim(Struct, frozen=True):
-    """The server that dialed belongs to this cluster."""
+    """The peer that dialed belongs to this cluster."""
 
     link: LinkId
 
 
 class Admit(Struct, frozen=True):
-    """The connection is a route to its server from now on."""
+    """The connection is a route from now on."""
 
     link: LinkId
     pool_slot: PoolSlot
@@ -197,7 +197,7 @@ class Admit(Struct, frozen=True):
 
 
 class FetchAccount(Struct, frozen=True):
-    """Look for an account that is pinned and not known here."""
+    """Resolve a pinned account that is not known here."""
 
     account: str
 
@@ -223,7 +223,7 @@ class Dismiss(Struct, frozen=True):
 
 
 class Gossip(Struct, frozen=True):
-    """Send protocol lines about one server to another one."""
+    """Send protocol lines about one server to another."""
 
     link: LinkId
     data: bytes
@@ -239,7 +239,7 @@ class NotedOf(Struct, frozen=True):
 
 
 class ClientUrlsChanged(Struct, frozen=True):
-    """Tell the clients where the servers of the cluster can be reached."""
+    """Tell clients the URLs of the cluster (`connect_urls`)."""
 
     urls: tuple[str, ...]
 

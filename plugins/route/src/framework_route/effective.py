@@ -1,4 +1,4 @@
-"""What a configuration comes to on this server, with what the server itself has configured."""
+"""Settings of routes in force on this server, with what the server itself configures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What servers tell each other of further servers.
+"""Gossip: INFO about further servers.
 
 Every server tells of every new peer, so any two servers that have a third one in common hear of
 each other: from that a full mesh follows, in whichever order they came. Since 2.11 nats-server

@@ -1,4 +1,4 @@
-"""Passwords against bcrypt hashes: work of some tenths of a second, for a thread of its own."""
+"""Compare route passwords with bcrypt hashes, in a worker thread."""
 
 from __future__ import annotations
 

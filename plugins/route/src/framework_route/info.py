@@ -1,4 +1,4 @@
-"""What this plugin adds to INFO and CONNECT of `framework.wire`: checks, and the lines it sends."""
+"""INFO and CONNECT of routes: checks, and the lines that are sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a server of a cluster introduces itself: to other servers, and to its clients."""
+"""INFO of this server for routes and for clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a peer, or a mistake, can make a server hold or do; delays as nats-server has them.
+"""Limits and delays of routes; delays as nats-server has them.
 
 Source: nats-server `const.go` for the delays.
 """

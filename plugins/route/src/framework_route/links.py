@@ -1,4 +1,4 @@
-"""The links of the routes of a server: whose actor leads each, and what others were told of it.
+"""Links of routes, and the actor of each.
 
 Not which of them are routes: that is for the mesh.
 """
@@ -36,7 +36,7 @@ class _Link:
 
 
 class Links:
-    """All links of one server to others, from their opening until nothing is left to be done.
+    """All links of a server to peers, from their opening until they are closed.
 
     Args:
         server: Closes them, and tells plugins and the log.

@@ -1,4 +1,4 @@
-"""From what machines note to lines of the log."""
+"""Write log lines that machines note as effects."""
 
 from __future__ import annotations
 

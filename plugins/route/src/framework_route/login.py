@@ -1,4 +1,4 @@
-"""What a server that dials must prove.
+"""Authentication of servers that dial a route.
 
 Source: nats-server `auth.go`, `isRouterAuthorized`, `checkClientTLSCertSubject`.
 """
@@ -19,7 +19,7 @@ _HASHES = ("$2a$", "$2b$", "$2x$", "$2y$")
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """What an accepted connection must prove, and how soon."""
+    """Credentials that an accepted route must bring, and its timeout."""
 
     user: str = ""
     """Empty: anybody may connect."""

@@ -1,4 +1,4 @@
-"""The handshake of one connection between two servers, as a machine without I/O.
+"""Handshake of one route connection, as a machine without I/O.
 
     accepted:   INFO sent by the plane → CONNECT → claim → INFO → introduction → route
     solicited:  CONNECT sent → INFO → introduction → our INFO, with our place in the pool → route
@@ -78,7 +78,7 @@ class _Phase(Enum):
 
 
 class ConnectionMachine:
-    """One connection: told what the peer says, it answers what is to be done.
+    """Lead one connection through its handshake: told what the peer says, it returns effects.
 
     Args:
         local: How this server introduces itself.

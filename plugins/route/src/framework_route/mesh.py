@@ -1,4 +1,4 @@
-"""Which servers of the cluster are connected by which connections, as a machine without I/O.
+"""The mesh: routes of one server to all others of its cluster, as a machine without I/O.
 
 Every server is to have every place at every other one taken by exactly one connection, although
 both may dial at the same time, names may clash, and anybody may come, go, or come back as somebody
@@ -79,7 +79,7 @@ _POOL_REACHED = 'Route pool size reached, closing extra connection to "{remote_i
 
 
 class Mesh:
-    """The routes of one server: told what happened, it answers what is to be done.
+    """Keep a full mesh: told what happened, it returns effects.
 
     Args:
         local: How this server introduces itself; `connect_urls` empty when not advertised.

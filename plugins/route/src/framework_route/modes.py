@@ -1,4 +1,4 @@
-"""Modes of compression: those of nats-server, and some for servers like this one.
+"""Compression modes: nats-server's, and further ones between servers of this kind.
 
 All that one flush says is encoded as a whole, so that nothing waits for what comes after it.
 """

@@ -1,4 +1,4 @@
-"""`/routez`: the routes of a server; and how they stand as a whole.
+"""`/routez`, and the status of the mesh for `framework run`.
 
 Source: nats-server `monitor.go`, `Routez`.
 """

@@ -1,4 +1,4 @@
-"""The options of the block `cluster`: what users may write.
+"""Options of the block `cluster`.
 
 Source: nats-server `opts.go`, `parseCluster`, `overrideCluster`.
 """

@@ -1,4 +1,4 @@
-"""Passwords that wait to be checked against a hash: one at a time, whoever asks."""
+"""Queue of route passwords to compare with hashes, one at a time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class PasswordQueue:
-    """Holds what is to be checked, in the order in which it came.
+    """Passwords to compare, in order of arrival.
 
     A check costs tenths of a second of a thread that others need as well, and anybody may ask for
     one. So there is one at a time, and none for a connection that has ended: there are no more

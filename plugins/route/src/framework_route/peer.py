@@ -1,4 +1,4 @@
-"""What the mesh knows of connections, of the servers at their ends, and of those it dials."""
+"""Connections, peers and targets as the mesh keeps them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Slot(Struct, frozen=True):
-    """A place that one connection may take: one per remote server, pool index and account."""
+    """A slot of one connection: remote server, pool index, account."""
 
     remote_id: str
     pool_index: int = 0
@@ -34,7 +34,7 @@ class Slot(Struct, frozen=True):
 
 @dataclass(slots=True)
 class Target:
-    """A server that we dial: configured (explicit), or known by gossip or by a lost route."""
+    """A server to dial: configured (explicit), or known by gossip or by a lost route."""
 
     token: int
     url: RouteUrl
@@ -64,7 +64,7 @@ class Target:
 
 @dataclass(slots=True)
 class Connection:
-    """A connection that exists, a route or on its way to be one."""
+    """A connection that is, or may become, a route."""
 
     link: LinkId
     host: str

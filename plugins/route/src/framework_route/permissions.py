@@ -1,4 +1,4 @@
-"""Which subjects cross routes: `import` says what this server wants, `export` what others get.
+"""Route permissions: `import` and `export`.
 
 Source: nats-server `route.go`, `setRoutePermissions`, `canImport`, `canExport`.
 """

@@ -1,4 +1,4 @@
-"""What servers say to each other of pinned accounts, and what is dialed on account of it.
+"""Announce pinned accounts to peers, and dial routes for them.
 
 Source: nats-server `reload.go`, `reloadClusterPoolAndAccounts`; `route.go`, `processRouteInfo`.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Pinning:
-    """Announces accounts that are to have connections of their own, and takes announcements.
+    """Announce accounts that have their own routes, and receive announcements.
 
     Args:
         pins: Which accounts these are.

@@ -1,4 +1,4 @@
-"""Which accounts have connections of their own, and how a reload changes that while routes live.
+"""Pinned accounts, and how a reload changes them while routes are up.
 
 An account that is to move is first announced on the connection that carries it, so that a server
 like nats-server lets go of it there; then its own connection is dialed, and interest begins anew on

@@ -1,4 +1,4 @@
-"""What the route plugin hands to the core."""
+"""Hook implementations of the route plugin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many connections two servers have, and which of them carries an account.
+"""Route pools: their size, and which pool index carries an account.
 
 Source: nats-server `route.go`, `addRoute`, `computeRoutePoolIdx`.
 """
@@ -17,7 +17,7 @@ _FNV_PRIME: Final = 16_777_619
 
 
 class PoolTerms(Struct, frozen=True):
-    """What two servers make of their pool sizes."""
+    """Pool size that two servers agree on."""
 
     size: int = 0
     """Connections of the pool; 0: there is no pool, one connection carries all accounts."""

@@ -1,4 +1,4 @@
-"""The actor of one connection between two servers."""
+"""The actor of one route connection."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class PoolConnection(Component):
-    """Lead one connection through its handshake, and own its link from then on.
+    """Lead one connection through its handshake, and own its link.
 
     Whoever is to say something on the link tells this actor, so all of it has one order.
 
@@ -57,17 +57,17 @@ class PoolConnection(Component):
     """
 
     class ClaimAccepted(Struct, frozen=True):
-        """The mesh knows the peer's cluster as ours."""
+        """The peer belongs to this cluster."""
 
     class Admitted(Struct, frozen=True):
-        """The mesh has made this connection a route."""
+        """The connection is a route from now on."""
 
         pool_slot: PoolSlot
         local: RouteInfo
         """How this server introduces itself at the moment."""
 
     class Dismissed(Struct, frozen=True):
-        """The mesh has no place for this connection."""
+        """The connection has no slot."""
 
         reason: ClosedState
         text: str

@@ -1,4 +1,4 @@
-"""Who is connected: the connections of a server, the places that they hold, the peers."""
+"""Registry of connections, slots and peers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Registry:
-    """Holds every connection, and every peer that has at least one place taken."""
+    """Hold every connection, and every peer with at least one slot taken."""
 
     def __init__(self) -> None:
         self._connections: dict[LinkId, Connection] = {}

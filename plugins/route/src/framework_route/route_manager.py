@@ -1,4 +1,4 @@
-"""The actor that keeps one server connected to all others of its cluster."""
+"""The actor that keeps a server connected to all others of its cluster."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ ROUTE_MANAGER = "route_manager"
 
 @dataclass(slots=True)
 class Lasting:
-    """What outlives a restart of the manager."""
+    """State that outlives a restart of the manager."""
 
     config: RouteConfig
     """In force."""
@@ -108,7 +108,7 @@ class _Known:
 
 
 class RouteManager(Component):
-    """Own the mesh: one child a connection, one decision about all of them.
+    """Own the mesh: one child a connection.
 
     Args:
         server: The server whose routes these are.
@@ -116,16 +116,16 @@ class RouteManager(Component):
     """
 
     class Reported(Struct, frozen=True):
-        """What a connection cannot decide alone."""
+        """Effects of a connection for the mesh."""
 
         link: LinkId
         report: Report
 
     class Start(Struct, frozen=True):
-        """The server listens: its configured routes may be dialed."""
+        """The server listens: dial configured routes."""
 
     class BeginLameDuck(Struct, frozen=True):
-        """The server accepts no more clients: nobody is to send it any."""
+        """The server enters lame duck mode."""
 
     class AccountsChanged(Struct, frozen=True):
         """Accounts came, changed or went."""
@@ -141,7 +141,7 @@ class RouteManager(Component):
         """The server is about to stop: connections that end are not missed any more."""
 
     class Describe(Struct, frozen=True):
-        """Asked; the answer is a `MeshStatus`."""
+        """Ask for the `MeshStatus`."""
 
     class _PasswordChecked(Struct, frozen=True):
         """Whether a password was right, or what its check has raised."""

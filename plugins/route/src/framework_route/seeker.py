@@ -1,4 +1,4 @@
-"""Whom a server dials, given who is connected: configured ones, what gossip tells, what is missing.
+"""Choose the servers to dial: configured routes, gossip, missing slots.
 
 Source: nats-server `route.go`, `processImplicitRoute`, `solicitRoutes`; `client.go`, `reconnect`.
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Seeker:
-    """Decides what is dialed, and when a target is left to a route that is there.
+    """Choose what to dial, and when a target is left to a route that is up.
 
     Args:
         own_id: Of this server.

@@ -1,4 +1,4 @@
-"""What a configuration says of the mesh."""
+"""Settings of the mesh."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class MeshSettings(Struct, frozen=True):
-    """What the configuration says of the mesh."""
+    """Settings of the mesh."""
 
     routes: tuple[RouteUrl, ...] = ()
     connect_retries: int = 0

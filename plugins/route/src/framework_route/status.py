@@ -1,4 +1,4 @@
-"""How the routes of a server stand: to whom, what is up, and what is missing.
+"""Status of the mesh: peers, routes that are up, routes that are missing.
 
 One document of a bounded size, for `framework run`; `/routez` has every connection in full.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class MeshStatus(Struct, frozen=True):
-    """What a mesh has and what it lacks at a moment."""
+    """Routes that are up and missing."""
 
     local: RouteInfo
     """How this server introduces itself."""

@@ -1,4 +1,4 @@
-"""Addresses of routes: `nats-route://user:password@host:port`."""
+"""Route URLs: `nats-route://user:password@host:port`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SCHEMES = ("nats", "nats-route", "tls")
 
 
 class RouteUrl(Struct, frozen=True):
-    """Where a server accepts routes, and what it wants to hear from us."""
+    """A route URL."""
 
     host: str
     port: int

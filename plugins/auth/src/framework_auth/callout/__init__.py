@@ -1,4 +1,4 @@
-"""Auth callout: a service that decides on logins is asked, and its answers are checked.
+"""Auth callout: a service decides on logins. Source: ADR-26.
 
 Source: ADR-26.
 """

@@ -1,4 +1,4 @@
-"""The actor that asks services about logins."""
+"""The actor that sends authorization requests to the callout service."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class _Pending(Struct, frozen=True):
 
 
 class AuthCallout(Component):
-    """Ask about a login, check the answer, and tell who waits for it.
+    """Send authorization requests, check responses, and answer the login.
 
     Args:
         server: Publishes in the accounts of services, and hears their answers.
@@ -54,7 +54,7 @@ class AuthCallout(Component):
     """
 
     class Ask(Struct, frozen=True):
-        """Message: let a service decide on a login."""
+        """Message: let the callout service decide on a login."""
 
         request: LoginRequest
         judge: Judge

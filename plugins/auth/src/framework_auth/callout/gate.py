@@ -1,4 +1,4 @@
-"""Which logins of a configured server are left to a service.
+"""Auth callout without operator mode: which logins go to the service.
 
 Source: nats-server `auth.go`, `processClientOrLeafAuthentication`.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class CalloutGate:
-    """Asks the configured users first, and a service about everybody else.
+    """Authenticate callout users by the configuration, everybody else by the service.
 
     Args:
         settings: Of the callout.

@@ -1,4 +1,4 @@
-"""Which answers of a service count, in each of the two modes of a server.
+"""Check authorization responses, with and without operator mode.
 
 Machines without clock and network. Source: nats-server `auth_callout.go`.
 """
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Judge(Protocol):
-    """Knows who is asked, and whose answer counts."""
+    """Say where a request goes, and whether its response counts."""
 
     @property
     def account(self) -> str:
@@ -74,7 +74,7 @@ class Judge(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ConfigJudge(Judge):
-    """Of a server whose accounts are configured: one issuer signs everything."""
+    """Without operator mode: one issuer signs every response."""
 
     settings: CalloutSettings
     accounts: AccountBook
@@ -124,7 +124,7 @@ class ConfigJudge(Judge):
 
 @dataclass(frozen=True, slots=True)
 class OperatorJudge(Judge):
-    """Of an account in operator mode whose claims name a service."""
+    """In operator mode: an account whose claims name a callout."""
 
     known: KnownAccount
     accounts: KnownAccounts

@@ -1,4 +1,4 @@
-"""What a service is told of a client.
+"""Authorization requests of auth callout.
 
 Source: nats-server `auth_callout.go`, `processClientOrLeafCallout`, `fillClientInfo`,
 `fillConnectOpts`.

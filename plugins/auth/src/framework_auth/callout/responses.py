@@ -1,4 +1,4 @@
-"""The answer of a service: whether it is for this request, and signed by who may.
+"""Read authorization responses: for this request, and signed by the issuer.
 
 A machine without clock and network. Source: nats-server `auth_callout.go`, `decodeResponse`.
 """
@@ -21,7 +21,7 @@ _TOKEN_PREFIX: Final = b"eyJ"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One question to a service."""
+    """One authorization request that waits for its response."""
 
     request: LoginRequest
     user_nkey: str

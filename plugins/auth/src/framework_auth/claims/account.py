@@ -1,4 +1,4 @@
-"""Accounts: their limits, what they export and import, and who signs for them.
+"""Account claims: limits, exports, imports, signing keys.
 
 Source: jwt `account_claims.go`, `exports.go`, `imports.go`, `signingkeys.go`.
 """
@@ -37,7 +37,7 @@ _UNLIMITED: Final = -1
 
 
 class Scope(Struct, frozen=True, kw_only=True):
-    """A signing key whose users may what it says, whatever their own claims say."""
+    """A scoped signing key: its template replaces the permissions of its users."""
 
     role: str
     template: UserRules
@@ -45,7 +45,7 @@ class Scope(Struct, frozen=True, kw_only=True):
 
 
 class Callout(Struct, frozen=True, kw_only=True):
-    """Who decides on logins of the account's users. Source: ADR-26."""
+    """Auth callout of an account. Source: ADR-26."""
 
     auth_users: tuple[str, ...] = ()
     """Public keys of users who log in without being asked about; empty: there is no callout."""
@@ -56,7 +56,7 @@ class Callout(Struct, frozen=True, kw_only=True):
 
 
 class StreamLimits(Struct, frozen=True, kw_only=True):
-    """Of streams: what they may hold, in all. -1: unlimited."""
+    """JetStream limits of an account; -1: unlimited."""
 
     memory_bytes: int = 0
     disk_bytes: int = 0
@@ -69,7 +69,7 @@ class StreamLimits(Struct, frozen=True, kw_only=True):
 
 
 class AccountClaims(Struct, frozen=True, kw_only=True):
-    """An account, as its operator says."""
+    """The claims of an account."""
 
     standard: Standard
     imports: tuple[AccountImport, ...] = ()

@@ -1,4 +1,4 @@
-"""What an account exports and imports, as its claims say.
+"""Exports and imports in account claims.
 
 Source: jwt `exports.go`, `imports.go`.
 """
@@ -42,7 +42,7 @@ _OVERLAPS_COMPARED_MAX: Final = 2_000
 
 
 class AccountExport(Struct, frozen=True, kw_only=True):
-    """What other accounts may import."""
+    """An export."""
 
     subject: str
     kind: str
@@ -58,7 +58,7 @@ class AccountExport(Struct, frozen=True, kw_only=True):
 
 
 class AccountImport(Struct, frozen=True, kw_only=True):
-    """What is imported from another account."""
+    """An import."""
 
     account: str
     """Public key of the exporter."""

@@ -1,4 +1,4 @@
-"""Activations: an account lets another import what it exports.
+"""Activation claims: an account lets another import an export.
 
 Source: jwt `activation_claims.go`.
 """
@@ -22,7 +22,7 @@ KINDS = {"stream": "stream", "service": "service"}
 
 
 class ActivationClaims(Struct, frozen=True, kw_only=True):
-    """A permission to import, of the account that exports or of a signing key of it."""
+    """A permission to import, signed by the exporter or a signing key of it."""
 
     standard: Standard
     """Its subject is the account that may import."""

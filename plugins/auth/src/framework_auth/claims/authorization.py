@@ -1,4 +1,4 @@
-"""Authorizations: a server asks a service whether a client may log in, and it answers.
+"""Authorization request and response claims of auth callout.
 
 Source: jwt `authorization_claims.go`; ADR-26.
 """
@@ -22,7 +22,7 @@ REQUEST_AUDIENCE: Final = "nats-authorization-request"
 
 
 class AuthorizationRequest(Struct, frozen=True, kw_only=True):
-    """What a service is told of a client; all of it is public to the service."""
+    """What a callout service is told of a client."""
 
     subject: str
     """Public key of the issuer that is asked."""
@@ -56,7 +56,7 @@ class AuthorizationRequest(Struct, frozen=True, kw_only=True):
 
 
 class AuthorizationResponse(Struct, frozen=True, kw_only=True):
-    """What a service answers: the claim of a user, or why there is none."""
+    """Answer of a callout service: user claims, or an error."""
 
     standard: Standard
     """Its subject is the key that was drawn, its audience the server that asked."""

@@ -1,4 +1,4 @@
-"""What is wrong with a token."""
+"""Errors of JWTs."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from framework.errors import FrameworkError
 
 
 class ClaimsError(FrameworkError):
-    """A token is malformed, forged, or says what no token of its kind may say.
+    """A JWT is malformed, forged, or has invalid claims.
 
     Its text is for the log: printable, at most a line, and without the token.
     """
 
 
 class ExpiredError(ClaimsError):
-    """A claim was good, and its time is over."""
+    """The claims have expired."""
 
 
 class RevokedError(ClaimsError):
-    """A claim was good, and its issuer has taken it back."""
+    """The claims were revoked by their issuer."""

@@ -1,4 +1,4 @@
-"""A JSON object of a token, read member by member: of the right type, or refused.
+"""Read a JSON object of a JWT field by field: of the right type, or refused.
 
 What is absent or null is as good as the value that Go gives to what nobody set.
 """
@@ -26,7 +26,7 @@ _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 class Fields:
-    """The members of one object.
+    """The fields of one object.
 
     Args:
         members: As JSON gave them.

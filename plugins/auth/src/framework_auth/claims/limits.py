@@ -1,4 +1,4 @@
-"""Bounds of what a token may make us do."""
+"""Limits of JWTs."""
 
 from __future__ import annotations
 

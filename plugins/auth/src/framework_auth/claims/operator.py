@@ -1,4 +1,4 @@
-"""Operators: who may vouch for accounts.
+"""Operator claims.
 
 Source: jwt `operator_claims.go`.
 """
@@ -22,7 +22,7 @@ _VERSION: Final = re.compile(r"\d{1,6}\.\d{1,6}\.\d{1,6}", re.ASCII)
 
 
 class OperatorClaims(Struct, frozen=True, kw_only=True):
-    """An operator, as it says of itself."""
+    """The claims of an operator."""
 
     standard: Standard
     signing_keys: tuple[str, ...] = ()

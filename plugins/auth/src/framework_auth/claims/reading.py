@@ -1,4 +1,4 @@
-"""From the text of a token to the claims of its kind."""
+"""Decode a JWT into the claims of its kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every claim says: who says it, of whom, and from when until when."""
+"""Fields that all claims share: issuer, subject, time of issue, expiry."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Standard(Struct, frozen=True, kw_only=True):
-    """Members that claims of all kinds share. Source: jwt `claims.go`, `ClaimsData`."""
+    """Fields that claims of all kinds share. Source: jwt `claims.go`, `ClaimsData`."""
 
     issuer: str
     """Public key of who signed it."""
@@ -54,7 +54,7 @@ class Standard(Struct, frozen=True, kw_only=True):
 
 
 class GenericClaims(Struct, frozen=True, kw_only=True):
-    """A claim of no known kind."""
+    """Claims of an unknown kind."""
 
     standard: Standard
     nats: Fields

@@ -1,4 +1,4 @@
-"""Subjects in claims: which are valid, and whether one lies within another."""
+"""Check subjects in claims."""
 
 from __future__ import annotations
 

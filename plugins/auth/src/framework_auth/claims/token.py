@@ -1,4 +1,4 @@
-"""A token: three parts with dots between them, signed by an nkey.
+"""A JWT: three parts with dots between them, signed by an nkey.
 
     token = base64url(header) "." base64url(claims) "." base64url(signature)
     header = {"typ": "JWT", "alg": "ed25519-nkey"}
@@ -42,7 +42,7 @@ _GENERIC: Final = "generic"
 
 
 class Token(Struct, frozen=True):
-    """A token whose signature is right; whether its issuer is trusted is another question."""
+    """A JWT with a valid signature; whether its issuer is trusted is another question."""
 
     kind: str
     """`user`, `account`, ...; of others as they say, or `generic`."""

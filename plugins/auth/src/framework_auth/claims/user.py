@@ -1,4 +1,4 @@
-"""Users: what they may, where from, when, and by what kind of connection.
+"""User claims: permissions, limits, source networks, times, connection types.
 
 Source: jwt `user_claims.go`, `types.go`.
 """
@@ -36,7 +36,7 @@ class TimeRange(Struct, frozen=True):
 
 
 class UserRules(Struct, frozen=True, kw_only=True):
-    """What a user may, as its claim or the scope of its signing key says.
+    """Permissions and limits of a user, from its claims or the template of its signing key.
 
     Equal to `UserRules()` when a claim says nothing at all, as a scoped one must.
     Source: jwt `user_claims.go`, `UserPermissionLimits`.
@@ -71,7 +71,7 @@ class UserRules(Struct, frozen=True, kw_only=True):
 
 
 class UserClaims(Struct, frozen=True, kw_only=True):
-    """A user, as its account or a signing key of it says."""
+    """The claims of a user."""
 
     standard: Standard
     rules: UserRules

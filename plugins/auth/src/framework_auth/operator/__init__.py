@@ -1,4 +1,4 @@
-"""Operator mode: accounts that operators vouch for, and users that accounts vouch for.
+"""Operator mode: accounts and users by JWT.
 
 Decides who is trusted and what follows from a claim; where claims come from is the resolvers'.
 """

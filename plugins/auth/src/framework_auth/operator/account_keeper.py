@@ -1,4 +1,4 @@
-"""The actor that resolves accounts, and decides on logins by JWT."""
+"""The actor that resolves accounts by JWT, and decides on logins by JWT."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _WAIT_S_MAX: Final = 3_600.0
 
 
 class AccountKeeper(Component):
-    """Know the accounts of operators that somebody has asked for.
+    """Resolve accounts, and follow updates of their claims.
 
     Args:
         trust: Whom to trust.
@@ -58,14 +58,14 @@ class AccountKeeper(Component):
         reply: Reply[LoginAnswer]
 
     class Resolve(Struct, frozen=True):
-        """Message: find an account."""
+        """Message: resolve an account."""
 
         name: str
         reply: Reply[AccountSpec | None]
 
     @dataclass(frozen=True, slots=True)
     class Update:
-        """Message: somebody brings the JWT of an account; only one that is known changes."""
+        """Message: the JWT of an account was updated; unknown accounts are ignored."""
 
         name: str
         token: str = field(repr=False)
@@ -73,13 +73,13 @@ class AccountKeeper(Component):
         """Set when it is in force, or was refused."""
 
     class Remove(Struct, frozen=True):
-        """Message: an account is no more."""
+        """Message: an account was deleted."""
 
         name: str
         reply: Reply[None]
 
     class Reload(Struct, frozen=True):
-        """Message: look at all known accounts again, where they come from."""
+        """Message: fetch the JWTs of all known accounts again."""
 
     class _Reloaded(Struct, frozen=True):
         name: str

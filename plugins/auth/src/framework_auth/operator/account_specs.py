@@ -1,4 +1,4 @@
-"""From the claims of an account to the account that the server knows.
+"""Build an account for the core from its claims.
 
 Source: nats-server `accounts.go`, `updateAccountClaimsWithRefresh`, `buildInternalAccount`.
 """
@@ -23,7 +23,7 @@ STREAM: Final = "stream"
 
 @dataclass(slots=True)
 class BuiltAccount:
-    """An account, and what would change it."""
+    """An account, and the accounts whose updates concern it."""
 
     spec: AccountSpec
     expires_s: float = 0.0

@@ -1,4 +1,4 @@
-"""Whether an exporter lets an importer in, by the activation that the importer shows.
+"""Check the activation of an import.
 
 Source: nats-server `accounts.go`, `checkActivation`; jwt `imports.go`, `Validate`.
 """

@@ -1,4 +1,4 @@
-"""Whether a user whose account is known may log in, and as what.
+"""Whether a user of a resolved account may log in, and with which permissions.
 
 A machine without clock and network. Source: nats-server `auth.go`,
 `processClientOrLeafAuthentication`.
@@ -36,7 +36,7 @@ CALLOUT_SUBJECT: Final = "$SYS.REQ.USER.AUTH"
 
 
 class Admitted(Struct, frozen=True):
-    """What an account says of one of its users."""
+    """User, permissions and limits of an accepted login."""
 
     claims: UserClaims
     rules: UserRules
@@ -44,7 +44,7 @@ class Admitted(Struct, frozen=True):
 
 
 class Proof(Struct, frozen=True):
-    """What a login was accepted for, to look at it again later."""
+    """Claims that a login was accepted for, to check them again later."""
 
     claims: UserClaims
     token: str

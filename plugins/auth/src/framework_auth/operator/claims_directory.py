@@ -1,4 +1,4 @@
-"""The actor that keeps a directory of accounts, and keeps it the same as those of other servers.
+"""The actor of a full resolver: keeps a directory of JWTs in sync with other servers.
 
 Servers compare a digest of all that they have; one whose digest differs is sent everything, and
 takes what is newer. Source: nats-server `accounts.go`, `DirAccResolver`, `fetch`.
@@ -42,7 +42,7 @@ PACK_ANSWERS_MAX: Final = 8
 
 
 class ClaimsDirectory(Component):
-    """Answer other servers from a directory, and ask them for what is not in it.
+    """Answer lookups from the directory, and look up what is missing.
 
     Args:
         store: The directory; used in worker threads.
@@ -56,35 +56,35 @@ class ClaimsDirectory(Component):
     """
 
     class AskOthers(Struct, frozen=True):
-        """Message: ask for an account that is not here."""
+        """Message: look up an account on other servers."""
 
         name: str
         reply: Reply[str | None]
 
     @dataclass(frozen=True, slots=True)
     class Found:
-        """Message: another server has answered."""
+        """Message: another server has answered a lookup."""
 
         name: str
         token: str = field(repr=False)
 
     class Compare(Struct, frozen=True):
-        """Message: another server asks for all that it has not."""
+        """Message: another server asks for JWTs that it does not have."""
 
         reply_subject: str
         digest: bytes
 
     @dataclass(frozen=True, slots=True)
     class Merge:
-        """Message: another server sends what it has: lines of `public key|JWT`."""
+        """Message: another server sends JWTs: lines of `public key|JWT`."""
 
         pack: str = field(repr=False)
 
     class Reload(Struct, frozen=True):
-        """Message: read the directory again; somebody may have changed it by hand."""
+        """Message: read the directory again."""
 
     class PeerCame(Struct, frozen=True):
-        """Message: there is one more server."""
+        """Message: another server has joined."""
 
     class _CompareDue(Struct, frozen=True):
         """It is time to compare again."""

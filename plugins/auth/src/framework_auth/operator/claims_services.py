@@ -1,4 +1,4 @@
-"""Requests about the JWTs of accounts: to update, look up, list and delete them.
+"""`$SYS` requests about account JWTs: update, lookup, list, delete.
 
 Source: nats-server `accounts.go`, `DirAccResolver.Start`, `CacheDirAccResolver.Start`;
 `events.go`, `accountClaimUpdate`.
@@ -42,7 +42,7 @@ _REFUSALS: Final = (ClaimsError, DirectoryError, OSError)
 
 
 class ClaimsServices:
-    """Answers operators, and other servers.
+    """Answer these requests.
 
     Args:
         settings: Of operator mode.

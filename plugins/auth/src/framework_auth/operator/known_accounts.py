@@ -1,4 +1,4 @@
-"""The accounts that were resolved so far, and which follow when one of them changes.
+"""Resolved accounts, and which follow when one of them changes.
 
 A machine without clock and network.
 """

@@ -1,4 +1,4 @@
-"""Operator mode of one server: its parts, put together for the hooks."""
+"""Operator mode of one server: its parts, wired together."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _NS_PER_S: Final = 1_000_000_000
 
 
 class OperatorMode:
-    """All that a server in operator mode has more than another.
+    """Everything that operator mode adds to a server.
 
     Args:
         settings: What it is told.

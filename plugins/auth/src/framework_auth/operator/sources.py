@@ -1,4 +1,4 @@
-"""Which source of accounts the configuration asks for."""
+"""Make the account resolver of a configuration."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Sources(Struct, frozen=True):
-    """Where accounts come from."""
+    """The account resolver of a server."""
 
     source: AccountSource
     directory: AccountDirectory | None

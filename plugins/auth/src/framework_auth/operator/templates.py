@@ -1,4 +1,4 @@
-"""Permissions with `{{name()}}` and the like, filled in for one user.
+"""Fill in templates such as `{{name()}}` in permissions of scoped users.
 
 Source: nats-server `auth.go`, `processUserPermissionsTemplate`.
 """
@@ -28,7 +28,7 @@ _EVERYTHING: Final = ">"
 
 
 class Facts(Struct, frozen=True, kw_only=True):
-    """What can be filled in."""
+    """Values for templates."""
 
     name: str
     subject: str

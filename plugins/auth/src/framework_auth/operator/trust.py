@@ -1,4 +1,4 @@
-"""Whom a server in operator mode trusts.
+"""Check account claims against trusted operators.
 
 Source: nats-server `server.go`, `verifyAccountClaims`, `isTrustedIssuer`.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class KnownAccount:
-    """An account whose claims were checked."""
+    """An account with checked claims."""
 
     claims: AccountClaims
     token: str = field(repr=False)
@@ -27,7 +27,7 @@ class KnownAccount:
 
 
 class Trust:
-    """Decides which accounts count.
+    """Check which accounts are signed by trusted operators.
 
     Args:
         settings: What the server was told.

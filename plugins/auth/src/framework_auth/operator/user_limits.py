@@ -1,4 +1,4 @@
-"""Where a user may connect from, and when.
+"""Source networks and times of users.
 
 Source: nats-server `jwt.go`, `validateSrc`, `validateTimes`; `client.go`, `setExpiration`.
 """

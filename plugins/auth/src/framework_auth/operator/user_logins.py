@@ -1,4 +1,4 @@
-"""Logins by JWT, step by step: first what the client shows, then what its account says of it.
+"""Logins by JWT, step by step: user claims, then account claims.
 
 A machine without clock and network.
 """
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class NeedsAccount:
-    """The account must be resolved first; then `UserLogins.decide` is told."""
+    """The account must be resolved first; then call `UserLogins.decide`."""
 
     claims: UserClaims
     token: str = field(repr=False)
@@ -44,7 +44,7 @@ class NeedsAccount:
 
 @dataclass(frozen=True, slots=True)
 class NeedsCallout:
-    """The service of an account must be asked."""
+    """The account's callout service must be asked."""
 
     account: KnownAccount
     token: str = field(repr=False)
@@ -55,7 +55,7 @@ Step: TypeAlias = NeedsAccount | NeedsCallout | Accepted | Refused
 
 
 class UserLogins:
-    """Decides on logins by JWT.
+    """Decide on logins by JWT.
 
     Args:
         trust: Whom to trust.

@@ -1,4 +1,4 @@
-"""A directory with the JWTs of accounts, as nats-server keeps it: `<public key>.jwt`.
+"""A directory of account JWTs, as nats-server keeps it: `<public key>.jwt`.
 
 A write is whole or was not: a file is written beside its place, synced, and moved there. What is
 found damaged, or signed by nobody who is trusted, is left where it is, refused and reported.
@@ -32,11 +32,11 @@ _UNFINISHED: Final = ".unfinished"
 
 
 class DirectoryError(Exception):
-    """The directory cannot take a JWT; the text says why, for an operator."""
+    """The directory cannot store a JWT."""
 
 
 class Damage(Struct, frozen=True):
-    """A file that is refused."""
+    """A damaged file in the directory."""
 
     file: str
     problem: str

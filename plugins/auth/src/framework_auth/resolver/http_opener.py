@@ -1,4 +1,4 @@
-"""Asking an HTTP server by the standard library, with no proxy, cookie or scheme but its own.
+"""Make an HTTP opener without proxies, cookies and other schemes.
 
 The library gives each read of a socket its time, so that a server which sends a byte now and then
 would hold a worker thread for ever. Here an answer has its time as a whole.

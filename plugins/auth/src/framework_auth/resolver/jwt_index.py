@@ -1,4 +1,4 @@
-"""Which JWTs a directory holds, and a digest of all of them that servers compare.
+"""Index of the JWTs in a directory, with the digest that servers compare.
 
 A machine without a clock. Source: nats-server `dirstore.go`, `expirationTracker`.
 """

@@ -1,4 +1,4 @@
-"""Places that only give accounts, and keep none for others."""
+"""Account resolvers that only look up: memory and URL."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NOT_FOUND: Final = 404
 
 
 class AccountSource(Protocol):
-    """Gives the JWTs of accounts; from worker threads."""
+    """Look up account JWTs; called in worker threads."""
 
     def load(self, name: str) -> str | None:
         """Return the JWT of an account by its public key; None when there is none.
@@ -32,7 +32,7 @@ class AccountSource(Protocol):
 
 
 class MemorySource(AccountSource):
-    """Accounts that the configuration holds.
+    """Accounts of `resolver_preload`.
 
     Args:
         tokens: JWT by public key.
@@ -47,7 +47,7 @@ class MemorySource(AccountSource):
 
 
 class UrlSource(AccountSource):
-    """An HTTP server that is asked for each account.
+    """A URL resolver.
 
     What is longer than any JWT is refused.
 
