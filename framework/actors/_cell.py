@@ -7,6 +7,7 @@ are handled first, and also while the actor takes no messages.
 
 from __future__ import annotations
 
+import logging
 from enum import Enum, auto
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
@@ -17,7 +18,6 @@ from pykka.messages import ProxyCall, ProxyGetAttr, ProxySetAttr
 from framework.actors._own import NOTHING, Own, Question
 from framework.actors._pykka import ActorStop, Envelope
 from framework.actors.errors import ChildFailedError, SpawnRefusedError
-from framework.actors.lean_structlog import structlog
 from framework.actors.mailbox import KeptEnvelope, Mailbox
 from framework.actors.reference import ActorRef, StopFlag
 
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 A = TypeVar("A", bound="Component")
 C = TypeVar("C", bound="Component")
 
-_log = structlog.get_logger()
+# Not structlog: its import costs a server a twentieth of its start, and this is for bugs alone.
+_log = logging.getLogger(__name__)  # noqa: TID251 - a server carries its records to its own log
 
 
 class Phase(Enum):
@@ -252,7 +253,7 @@ class Cell(Generic[A]):
             if reply_to is None:
                 self._fail(error)
             else:
-                _log.info("actor raised to its caller", actor=self.ref.name, exc_info=error)
+                _log.info("actor raised to its caller: %s", self.ref.name, exc_info=error)
                 reply_to.set_exception()
         except BaseException as error:  # noqa: BLE001 -- nor may an exit: the system stops in order
             self._fail(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import threading
 import time
@@ -9,7 +10,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from framework.actors.errors import BlockingCallError
-from framework.actors.lean_structlog import structlog
 from framework.actors.limits import BLOCKING_THREADS_MAX
 from framework.actors.reply import wait_in_thread
 from framework.actors.timer import Timer, TimerQueue
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from framework.actors.reply import Reply
 
-_log = structlog.get_logger()
+_log = logging.getLogger(__name__)  # noqa: TID251 - a server carries its records to its own log
 
 
 class PoolDispatcher:

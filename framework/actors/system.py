@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -10,7 +11,6 @@ from typing_extensions import override
 
 from framework.actors._cell import Cell
 from framework.actors.component import Component
-from framework.actors.lean_structlog import structlog
 from framework.actors.registry import Registry
 from framework.actors.reply import Reply
 from framework.actors.supervision import STOP_ON_FAILURE, Supervision
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 C = TypeVar("C", bound=Component)
 
-_log = structlog.get_logger()
+_log = logging.getLogger(__name__)  # noqa: TID251 - a server carries its records to its own log
 
 
 class ActorSystem:
@@ -124,7 +124,7 @@ class ActorSystem:
 
 
 def _log_failure(ref: ActorRef[Any], error: BaseException, _in_start: bool) -> None:  # noqa: FBT001
-    _log.error("actor failed", actor=ref.name, exc_info=error)
+    _log.error("actor failed: %s", ref.name, exc_info=error)
 
 
 class _Root(Component):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterable, Sequence
 
     from framework.plugins import PluginRegistry
@@ -65,7 +65,9 @@ class PluginChoice(Struct, frozen=True):
 
 def add_plugin_flags(parser: argparse.ArgumentParser) -> None:
     """Let a command choose plugins."""
+    from argparse import SUPPRESS  # noqa: PLC0415 - `serve` reads its flags without it
+
     group = parser.add_argument_group("plugins")
     for flag, metavar, text in _FLAGS:
         # Only so that they are known, and explained: `PluginChoice.from_words` has read them.
-        group.add_argument(flag, metavar=metavar, help=text, default=argparse.SUPPRESS)
+        group.add_argument(flag, metavar=metavar, help=text, default=SUPPRESS)

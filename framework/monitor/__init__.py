@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from framework.monitor.endpoints import core_endpoints
-from framework.monitor.http_server import HttpServer
 from framework.monitor.request_options import answer_request, options_from_payload
 from framework.monitor.root_page import root_page
 from framework.monitor.source import (
@@ -16,7 +15,6 @@ from framework.monitor.source import (
 
 __all__ = [
     "ClosedClient",
-    "HttpServer",
     "MonitorSource",
     "ProcessUsage",
     "ServerFacts",

@@ -10,8 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from framework.errors import BadQuery, NoAnswer
+from framework.monitor.answers import Text
 from framework.monitor.head import head
-from framework.monitor.http_server import Text
 from framework.monitor.options import (
     GATEWAYZ_OPTIONS,
     JSZ_OPTIONS,

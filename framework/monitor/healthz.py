@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec import Struct
 
-from framework.monitor.http_server import Answer
+from framework.monitor.answers import Answer
 from framework.spec.query import read_bool
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ import h11
 from msgspec import Struct, field
 
 from framework.errors import BadQuery, PluginError
+from framework.monitor.answers import Answer, Page, Text
 from framework.monitor.limits import (
     CONNECTIONS_MAX,
     HEADER_BYTES_MAX,
@@ -35,27 +36,6 @@ if TYPE_CHECKING:
 
 _READ_BYTES: Final = 16 * 1024
 _QUERY_FIELDS_MAX: Final = 100
-
-
-class Answer(Struct, frozen=True):
-    """Response: a JSON document with a status."""
-
-    status: int
-    document: object
-    indent: int | None = 2
-
-
-class Text(Struct, frozen=True):
-    """Response: plain text with a status."""
-
-    text: str
-    status: int = 200
-
-
-class Page(Struct, frozen=True):
-    """Response: an HTML page."""
-
-    html: str
 
 
 class _Response(Struct, frozen=True):

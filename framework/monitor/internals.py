@@ -10,7 +10,7 @@ import threading
 import traceback
 from typing import TYPE_CHECKING
 
-from framework.monitor.http_server import Text
+from framework.monitor.answers import Text
 from framework.spec.query import read_bool
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from framework.monitor.http_server import Page
+from framework.monitor.answers import Page
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib.util
 import sys
 import zlib
 from importlib import import_module
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from framework.errors import PluginError
+from framework.plugins._entry_points import entry_points
 from framework.plugins._places import line_of_import
 
 if TYPE_CHECKING:
@@ -54,13 +53,12 @@ def installed_plugins() -> dict[str, FoundPlugin]:
         PluginError: Two distributions offer one name.
     """
     found: dict[str, FoundPlugin] = {}
-    for entry_point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda item: item.name):
-        dist = entry_point.dist
+    for entry_point in entry_points(ENTRY_POINT_GROUP):
         plugin = FoundPlugin(
             entry_point.name,
-            f"{dist.name} {dist.version}" if dist else entry_point.value,
+            f"{entry_point.distribution} {entry_point.version}",
             entry_point.load,
-            dist.version if dist else "",
+            entry_point.version,
         )
         if entry_point.name in found:
             other = found[entry_point.name].origin
@@ -134,7 +132,9 @@ def _is_module(name: str) -> bool:
 
 
 def _suggestion(name: str, installed: list[str]) -> str:
-    near = difflib.get_close_matches(name, installed, n=1)
+    from difflib import get_close_matches  # noqa: PLC0415 - for mistakes only
+
+    near = get_close_matches(name, installed, n=1)
     if near:
         return f"did you mean {near[0]}?"
     return f"installed are: {', '.join(installed)}" if installed else "no plugin is installed"

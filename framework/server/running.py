@@ -107,6 +107,7 @@ class _Run:
             self._log.critical("{error}", error=str(error))
             return EXIT_FAILED
         self._started.set()
+        self._logs.carry_global_loggers()  # of what plugins have imported since
         gc.enable()
         gc.freeze()  # what the start has made stays: nothing of it is looked at again
         if status:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import tempfile
@@ -11,7 +12,6 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, TextIO
 
 from framework.actors import ActorSystem, AsyncioDispatcher, Supervision
-from framework.actors.lean_structlog import structlog
 from framework.signals import release_signals
 from framework.supervise.control import ControlSocket
 from framework.supervise.logs import LogFolder, LogPrefixer, Logs
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from framework.supervise.request import Answer
 
 STDIN_FD = 0
+
+_log = logging.getLogger(__name__)  # noqa: TID251 - rich comes with structlog, and takes 80 ms
 
 SYSTEM_STOP_DEADLINE_S = 5.0
 """The servers are gone by then; only our own actors are left."""
@@ -78,7 +80,7 @@ def run_servers(
     Raises:
         Exception: What an actor of ours raised, which is a bug; the servers are killed.
     """
-    structlog.configure(logger_factory=structlog.PrintLoggerFactory(stderr))  # our own actors' bugs
+    logging.basicConfig(stream=stderr, format="%(message)s")  # our own actors' bugs
     policy = policy or RestartPolicy()
     surface = partial(_surface, commands, title, log_folder, stdout=stdout, stderr=stderr)
     return asyncio.run(_supervise(commands, policy, surface, file))
@@ -154,7 +156,7 @@ async def _supervise(
         try:
             await control.open()
         except OSError as error:
-            structlog.get_logger().warning("Commands can't reach this run", error=str(error))
+            _log.warning("Commands can't reach this run: %s", error)
         return await finished
     finally:
         await control.close()

@@ -19,7 +19,6 @@ from framework.topology.plan import plan_clusters
 from framework.topology.reading import Mistakes, rename_keys
 from framework.topology.schema import Schema
 from framework.topology.server_config import configure
-from framework.topology.toml_file import node_from_toml
 from framework.topology.topology import ServerPlan, Topology
 
 if TYPE_CHECKING:
@@ -137,6 +136,8 @@ def _load(path: Path, name: str) -> Node:
         case ".conf":
             return load_conf(name)
         case ".toml":
+            from framework.topology.toml_file import node_from_toml  # noqa: PLC0415 - unless TOML is read
+
             return node_from_toml(_read(path, name), name)
         case ".hocon":
             return node_from_hocon(_read(path, name), name, path.parent)

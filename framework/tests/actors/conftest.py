@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import structlog
 
 from framework.actors import (
     ActorSystem,
@@ -19,8 +18,6 @@ from framework.actors import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from structlog.typing import EventDict
 
 PATIENCE_S = 20.0
 
@@ -72,6 +69,7 @@ def simulated() -> SimulatedDispatcher:
 
 
 @pytest.fixture
-def logged() -> Iterator[list[EventDict]]:
-    with structlog.testing.capture_logs() as entries:
-        yield entries
+def logged(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    """Return what hears all that actors log."""
+    caplog.set_level("INFO", "framework.actors")
+    return caplog

@@ -57,7 +57,9 @@ def test_the_hooks_of_a_life_that_ends_in_a_failure(runtime, logged):
 
     assert log == ["init", "start", "fail", ("failure", ValueError, "why", True)]
     assert not ref.is_alive()
-    assert [(entry["log_level"], entry["actor"]) for entry in logged] == [("error", ref.name)]
+    assert [(it.levelname, it.getMessage()) for it in logged.records] == [
+        ("ERROR", f"actor failed: {ref.name}")
+    ]
 
 
 @pytest.mark.parametrize("hook", ["on_start", "on_stop"])
@@ -74,7 +76,7 @@ def test_a_hook_that_raises_is_logged_and_the_actor_stops(runtime, logged, hook)
 
     assert not ref.is_alive()
     assert failures == []
-    assert [entry["event"] for entry in logged] == ["actor failed"]
+    assert [it.msg for it in logged.records] == ["actor failed: %s"]
 
 
 def test_an_on_failure_that_raises_is_logged_too(runtime, logged):
@@ -89,7 +91,7 @@ def test_an_on_failure_that_raises_is_logged_too(runtime, logged):
     ref.tell("go")
     ref.stop(timeout=20)
 
-    assert [str(entry["exc_info"]) for entry in logged] == ["first", "second"]
+    assert [str(it.exc_info[1]) for it in logged.records] == ["first", "second"]
 
 
 def test_an_init_that_raises_tells_the_spawner_and_leaves_nothing(runtime):
@@ -138,7 +140,7 @@ def test_an_exit_in_a_handler_stops_this_system_and_no_other(runtime, logged):
     assert not neighbour.is_alive()
     assert other.is_alive()
     assert [type(failure.__cause__) for failure in failures] == [SystemExit]
-    assert logged
+    assert logged.records
 
 
 def test_proxies_call_get_set_and_defer(runtime):
@@ -194,7 +196,7 @@ def test_a_deferred_call_that_raises_is_the_actors_failure(runtime, logged):
     ref.proxy().fail.defer()
     ref.stop(timeout=20)
 
-    assert [entry["event"] for entry in logged] == ["actor failed"]
+    assert [it.msg for it in logged.records] == ["actor failed: %s"]
 
 
 def test_pykkas_own_start_says_where_an_actor_lives():
@@ -244,7 +246,7 @@ def test_a_batch_that_raises_fails_the_actor(runtime, logged):
     ref.tell(1)
     ref.stop(timeout=20)
 
-    assert [entry["event"] for entry in logged] == ["actor failed"]
+    assert [it.msg for it in logged.records] == ["actor failed: %s"]
 
 
 def test_the_default_batch_handles_message_by_message(runtime):
@@ -441,7 +443,7 @@ def test_an_answer_that_cannot_be_made_fails_the_actor(runtime, logged):
     runtime.system.spawn(Asker, over=over)
 
     assert runtime.get(over) is ZeroDivisionError
-    assert [entry["event"] for entry in logged] == ["actor failed"]
+    assert [it.msg for it in logged.records] == ["actor failed: %s"]
 
 
 def test_an_actor_knows_where_it_lives(runtime):

@@ -154,7 +154,7 @@ def test_a_turn_that_raises_does_not_end_the_pools_thread(logged):
     done.get(timeout=20)
     dispatcher.close(20)
 
-    assert [entry["event"] for entry in logged] == ["turn failed"]
+    assert [it.msg for it in logged.records] == ["turn failed"]
 
 
 def test_workers_say_when_they_did_not_end_in_time():

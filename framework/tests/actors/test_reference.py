@@ -40,8 +40,8 @@ def test_an_exception_goes_to_the_asker_and_the_actor_lives(runtime, logged):
     with pytest.raises(ValueError, match="why"):
         ref.ask(ValueError("why"), timeout=20)
     assert ref.ask(1, timeout=20) == ("heard", 1)
-    assert [(entry["log_level"], entry["event"]) for entry in logged] == [
-        ("info", "actor raised to its caller")
+    assert [(it.levelname, it.getMessage()) for it in logged.records] == [
+        ("INFO", f"actor raised to its caller: {ref.name}")
     ]
 
 

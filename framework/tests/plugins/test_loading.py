@@ -1,29 +1,25 @@
 from __future__ import annotations
 
 import sys
-from importlib.metadata import EntryPoint
 
 import pytest
 
 from framework.errors import PluginError
 from framework.plugins import _loading
+from framework.plugins._entry_points import EntryPoint
 from framework.plugins._loading import find_plugin, folder_plugins, installed_plugins
 
 
-class Distribution:
-    def __init__(self, name):
-        self.name = name
-        self.version = "1.0"
-
-
 def entry_point(name, value="json", distribution="some"):
-    return EntryPoint(name, value, "framework")._for(distribution and Distribution(distribution))
+    return EntryPoint(name, value, distribution, "1.0")
 
 
 @pytest.fixture
 def install(monkeypatch):
     def install(*points):
-        monkeypatch.setattr(_loading, "entry_points", lambda group: points)
+        monkeypatch.setattr(
+            _loading, "entry_points", lambda _group: sorted(points, key=lambda point: point.name)
+        )
 
     install()
     return install
@@ -46,12 +42,6 @@ def test_one_name_offered_by_two_distributions_is_an_error(install):
 
     with pytest.raises(PluginError, match=r"plugin a: is offered by one 1.0 as well as by two 1.0"):
         installed_plugins()
-
-
-def test_an_entry_point_without_distribution_names_its_value(install):
-    install(entry_point("a", "json", distribution=None))
-
-    assert installed_plugins()["a"].origin == "json"
 
 
 def test_an_entry_point_comes_before_a_module(install):

@@ -2,9 +2,12 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from structlog.typing import BindableLogger
 
 from framework.server.logging.log_limiter import LINES_MAX
 from framework.server.logging.logs import FIELDS, Logs, LogSettings
@@ -123,3 +126,66 @@ def test_an_exception_is_shown_with_its_origin(tmp_path: Path) -> None:
 
 def test_every_field_says_what_it_is() -> None:
     assert all(name.islower() and text for name, text in FIELDS.items())
+
+
+def test_a_logger_keeps_the_interface_of_structlog(tmp_path: Path) -> None:
+    logs = Logs(settings(tmp_path / "log"), clock_ns=lambda: 0)
+    log = logs.log.bind(one=1, two=2)
+    log.unbind("one").info("Unbound")
+    log.try_unbind("one", "none").info("Tried")
+    log.new(three=3).info("New")
+    with pytest.raises(KeyError, match="none"):
+        log.unbind("one", "none")
+    logs.close()
+
+    assert isinstance(log, BindableLogger)
+    assert logged(tmp_path / "log") == ["Unbound two=2", "Tried two=2", "New three=3"]
+
+
+FOREIGN = """
+import logging, sys
+{before}
+from pathlib import Path
+from framework.server.logging.logs import Logs, LogSettings
+logs = Logs(LogSettings(log_file=sys.argv[1]))
+logs.carry_global_loggers()
+assert ("structlog" in sys.modules) is bool({before!r})
+{after}
+logs.close()
+"""
+
+
+def run_foreign(path: Path, before: str, after: str) -> list[str]:
+    code = FOREIGN.format(before=before, after=after)
+    subprocess.run([sys.executable, "-c", code, str(path)], check=True)
+    return logged(path)
+
+
+def test_what_is_logged_through_structlog_comes_here(tmp_path: Path) -> None:
+    """In a process of its own: what is configured there is global."""
+    after = "structlog.get_logger().bind(plugin='mine').warning('Hello', count=1)"
+
+    lines = run_foreign(tmp_path / "log", "import structlog", after)
+
+    assert lines == ["Hello plugin=mine count=1"]
+
+
+def test_what_is_logged_through_the_standard_library_comes_here_with_its_origin(
+    tmp_path: Path,
+) -> None:
+    after = (
+        "try: raise ValueError('why')\n"
+        "except ValueError: logging.getLogger('mine').exception('failed: %s', 'it')"
+    )
+
+    first, *rest = run_foreign(tmp_path / "log", "", after)
+
+    assert first == "mine: failed: it error=ValueError('why')"
+    assert rest == ['  File "<string>", line 9, in <module>']
+
+
+@pytest.mark.parametrize("program", ["import structlog, framework", "import framework, structlog"])
+def test_an_application_has_structlog_as_it_is(program: str) -> None:
+    code = f"{program}, framework.server, rich; assert structlog.dev.rich is rich"
+
+    subprocess.run([sys.executable, "-c", code], check=True)
