@@ -94,7 +94,7 @@ def folder_plugins(folder: Path) -> list[FoundPlugin]:
         PluginError: The folder can't be read.
     """
     if not folder.is_dir():
-        raise PluginError(str(folder), "is no folder", fix="create it, or name another one")
+        raise PluginError(str(folder), "is not a folder", fix="create it, or name another one")
     files = sorted(folder.glob("*.py"))
     return [_plugin_of_file(file) for file in files if not file.name.startswith("_")]
 
@@ -102,7 +102,7 @@ def folder_plugins(folder: Path) -> list[FoundPlugin]:
 def _plugin_of_file(file: Path) -> FoundPlugin:
     path = file.resolve()
     if not path.is_file():
-        raise PluginError(file.stem, "there is no such file", origin=str(file))
+        raise PluginError(file.stem, "no such file", origin=str(file))
     return FoundPlugin(file.stem, str(file), lambda: _import_file(path))
 
 

@@ -240,7 +240,7 @@ class Assembly:
         try:
             self.context.add_tap(spec)
         except KeyError as error:
-            problem = LookupError(f"there is no account {spec.account}")
+            problem = LookupError(f"unknown account {spec.account}")
             raise self._plugins.blame("tap", spec.name, problem) from error
 
     def open(self) -> None:
@@ -356,7 +356,7 @@ class Assembly:
         left = await self._system.stop(STOP_DEADLINE_S * 0.9)
         self._dispatcher.close()
         for name in left:
-            self._log.error("Stop: component {component} is left", component=name)
+            self._log.error("Component {component} did not stop in time", component=name)
 
     def _check_well(self) -> str | None:
         return None if self.is_well else "not accepting clients"

@@ -264,7 +264,7 @@ class Bridge:
         if tap.failures >= TAP_FAILURES_MAX:
             self._remove_tap(tap)
             self._log.error(
-                "Tap {component} taken away after {count} failures in a row",
+                "Tap {component} removed after {count} failures in a row",
                 component=tap.spec.name,
                 count=tap.failures,
             )

@@ -42,8 +42,8 @@ class StopSteps:
                         await result
             except TimeoutError:
                 failures += 1
-                self._log.error("Stop: {component} did not end in time and is left", component=name)
+                self._log.error("{component} did not stop in time", component=name)
             except Exception as error:  # noqa: BLE001 - the other steps have to be done all the same
                 failures += 1
-                self._log.error("Stop: {component} failed", component=name, error=repr(error))
+                self._log.error("Stopping {component} failed", component=name, error=repr(error))
         return failures

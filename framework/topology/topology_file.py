@@ -141,7 +141,7 @@ def _load(path: Path, name: str) -> Node:
             return node_from_toml(_read(path, name), name)
         case ".hocon":
             return node_from_hocon(_read(path, name), name, path.parent)
-    problem = f"do not know what to make of a file that ends in `{path.suffix}`"
+    problem = f"unknown file type `{path.suffix}`"
     fix = "a topology ends in .toml or .hocon, a nats-server configuration in .conf"
     raise TopologyErrors([TopologyError(Place(name), problem, fix)])
 

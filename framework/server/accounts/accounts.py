@@ -198,7 +198,7 @@ class Accounts(AccountBook):
         for it in invalid:
             if it not in before:
                 self._log.warning(
-                    "Import of {subject} from account {exporter} does nothing: {detail}",
+                    "Import of {subject} from account {exporter} is not in force: {detail}",
                     subject=it.subject,
                     exporter=it.account,
                     detail=it.reason,

@@ -95,12 +95,12 @@ class ClientChanges:
         """
         spec = self._accounts.get(account)
         if spec is None:
-            return Refused("its account is not known")
+            return Refused("its account is unknown")
         admission = admission_of(accepted, spec)
         if admission.expires_s and admission.expires_s <= self._wall_s():
-            return Refused("its time is over")
+            return Refused("its login has expired")
         if client.has_begun and client.account != account:
-            return Refused("it can't go to another account")
+            return Refused("it can't move to another account")
         if not client.has_begun and not self._has_room(spec):
             return Refused(reason=ClosedState.MAX_ACCOUNT_CONNECTIONS_EXCEEDED)
         retired = self._adopt(client, admission)
@@ -326,9 +326,7 @@ class ClientChanges:
         try:
             return self._plane.add_permissions(permissions)
         except ValueError as error:
-            self._log.error(
-                "Permissions that can't be followed allow nothing: {detail}", detail=str(error)
-            )
+            self._log.error("Invalid permissions deny everything: {detail}", detail=str(error))
             return self._plane.add_permissions(_NOTHING)
 
     def _has_room(self, spec: AccountSpec) -> bool:

@@ -172,9 +172,7 @@ class Clients:
             self._table.add(client)
             return
         # Nor is it remembered: a flood must not push out those that operators look for.
-        self._log.error(
-            "Too many clients that are not logged in", remote=client.remote(), cid=client.cid
-        )
+        self._log.error("Too many pending logins", remote=client.remote(), cid=client.cid)
         words = b"-ERR 'maximum connections exceeded'\r\n"
         self._plane.close(event.link, ClosedState.MAX_CONNECTIONS_EXCEEDED, words)
 

@@ -52,7 +52,7 @@ class LinkCodecs:
         """End the thread, with what is still under way."""
         self._loop = None
         if self._pump and not await asyncio.to_thread(self._pump.stop, deadline_s):
-            self._log.error("Stop: the thread of codecs did not end in time and is left")
+            self._log.error("Codec thread did not stop in time")
         self._pump = None
 
     def encode(self, link: LinkId, codec: Codec) -> None:
@@ -112,7 +112,7 @@ class LinkCodecs:
         return self._pump
 
     def _report_failure(self, error: BaseException) -> None:
-        self._log.error("The thread of codecs failed", error=repr(error))
+        self._log.error("Codec thread failed", error=repr(error))
 
     def _post(self, receive: Callable[..., None], *arguments: object) -> None:
         """Let the control loop receive what the thread has; any thread."""

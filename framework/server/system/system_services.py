@@ -109,7 +109,7 @@ class SystemServices(Component):
                 account = self._accounts.index(name)
             except KeyError:
                 self._log.error(
-                    "Service {component} is of an account that is not known",
+                    "Service {component} names an unknown account",
                     component=service.name,
                     account=name,
                 )
@@ -123,7 +123,7 @@ class SystemServices(Component):
         if len(arrivals) > room:
             self._dropped += len(arrivals) - room
             self._log.warning(
-                "Requests dropped: {component} is asked too much", component=service.name
+                "Requests dropped: too many wait for {component}", component=service.name
             )
         self._waiting.extend(_Waiting(service, account, it) for it in arrivals[:room])
         self._begin()

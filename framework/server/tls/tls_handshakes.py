@@ -136,7 +136,7 @@ class TlsHandshakes:
         self._arrivals.clear()
         for thread in (self._handshaker, self._pump):
             if thread and not await asyncio.to_thread(thread.stop, deadline_s / 2):
-                self._log.error("Stop: a thread of TLS did not end in time and is left")
+                self._log.error("TLS thread did not stop in time")
         self._handshaker = self._pump = None
 
     def receive_detached(self, event: Detached) -> bool:
@@ -326,7 +326,7 @@ class TlsHandshakes:
         return self._handshaker, self._pump
 
     def _report_failure(self, error: BaseException) -> None:
-        self._log.error("A thread of TLS failed", error=repr(error))
+        self._log.error("TLS thread failed", error=repr(error))
 
     def _post(self, receive: Callable[..., None], *arguments: object) -> None:
         """Let the control loop receive what a thread has, or nobody if that ends; any thread."""

@@ -124,7 +124,7 @@ def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(PluginError) as caught:
         find_plugin(str(path))
 
-    assert str(caught.value) == f"plugin no ({path}): there is no such file"
+    assert str(caught.value) == f"plugin no ({path}): no such file"
 
 
 def test_a_folder_holds_plugins_without_underscore_in_order(tmp_path):
@@ -135,5 +135,5 @@ def test_a_folder_holds_plugins_without_underscore_in_order(tmp_path):
 
 
 def test_a_missing_folder_is_an_error(tmp_path):
-    with pytest.raises(PluginError, match="is no folder; create it, or name another one"):
+    with pytest.raises(PluginError, match="is not a folder; create it, or name another one"):
         folder_plugins(tmp_path / "no")

@@ -286,7 +286,7 @@ def test_several_servers_need_the_route_plugin(write):
 
 
 def test_a_file_of_another_kind(write):
-    with pytest.raises(TopologyErrors, match="do not know what to make of a file that ends in"):
+    with pytest.raises(TopologyErrors, match="unknown file type"):
         open_topology(write("t.yaml", ""))
 
 

@@ -80,7 +80,7 @@ REFUSED = {
     # Of accounts:
     "accounts { $G {} }": ("1:15", "reserved account"),
     "accounts: [A, A]": ("1:11", "duplicate account entry: A"),
-    "accounts: [A, 5 ]": ("1:11", "expected names of accounts"),
+    "accounts: [A, 5 ]": ("1:11", "expected account names"),
     "accounts { A: 5 }": ("1:15", "expected a block, found 5"),
     "accounts { A { foo: 1 } }": ("1:16", "unknown key `foo`"),
     "system_account: X": ("1:17", 'there is no account "X"'),

@@ -117,7 +117,7 @@ REFUSED = {
     'token: ""': "is empty, which would let everybody in",
     "users: [{user: b}]": "user entry requires a password",
     'users: [{user: b, password: ""}]': "is empty, which would let everybody in",
-    "users: []": "names nobody",
+    "users: []": "has no users",
     'user: a, password: "$2a$11$abc"': "malformed bcrypt hash",
     f'token: "{HASH[:-1]}"': "malformed bcrypt hash",
     f'token: "{HASH.replace("$04$", "$03$")}"': "malformed bcrypt hash",

@@ -211,7 +211,7 @@ def test_rights_that_cannot_be_followed_allow_nothing(world: World) -> None:
     assert world.told("resume_client")[0]["permissions"] == 7
     (nothing,) = world.plane.named("add_permissions")[-1][0]
     assert nothing.publish.deny == nothing.subscribe.deny == (">",)
-    assert world.log.lines() == ["Permissions that can't be followed allow nothing: no subject"]
+    assert world.log.lines() == ["Invalid permissions deny everything: no subject"]
 
 
 def test_an_account_that_is_full_takes_nobody_more(world: World) -> None:
@@ -255,8 +255,8 @@ def test_the_latest_go_when_an_account_has_too_many_together_with_other_servers(
 @pytest.mark.parametrize(
     ("answer", "problem"),
     [
-        (Accepted("joe", "C"), "its account is not known"),
-        (Accepted("joe", "A", expires_s=1_000.0), "its time is over"),
+        (Accepted("joe", "C"), "its account is unknown"),
+        (Accepted("joe", "A", expires_s=1_000.0), "its login has expired"),
     ],
 )
 def test_who_was_accepted_may_still_not_come_in(

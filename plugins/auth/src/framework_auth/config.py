@@ -43,7 +43,7 @@ def _settle(values: dict[str, object]) -> Iterator[tuple[str, str]]:
         missing = "password" if password is None else "user"
         yield single, f"needs a {missing}, or everybody could log in; add `{missing}`"
     if users is not None and not users:
-        yield "users", "names nobody; add a user, or leave it out"
+        yield "users", "has no users; add one, or leave it out"
 
 
 def _settle_all(values: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:

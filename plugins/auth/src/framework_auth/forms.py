@@ -65,7 +65,7 @@ def named_from_list(node: Node) -> Node:
     for item in node.value:
         name = item.value
         if not isinstance(name, str):
-            raise ValueError("expected names of accounts, or a block")  # noqa: TRY004 - as asked
+            raise ValueError("expected account names, or a block")  # noqa: TRY004 - as asked
         if name in named:
             raise ValueError(f"duplicate account entry: {name}; remove one of them")
         named[name] = Node({}, item.place)

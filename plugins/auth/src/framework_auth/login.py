@@ -64,7 +64,7 @@ class Login:
         if proof is None and nobody and not (request.connect.user or request.connect.nkey):
             proof = Proof(Way.NOTHING, nobody.name)
         if not isinstance(proof, Proof):
-            return Refused("nobody vouches for it any more")
+            return Refused("its user is gone")
         return self._directory.accept_again(proof, request.connection_type)
 
     def _answer_nkey(self, request: LoginRequest) -> LoginAnswer:

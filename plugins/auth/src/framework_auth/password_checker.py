@@ -122,7 +122,7 @@ class PasswordChecker(Component):
             check, since_ns = self._waiting.popleft()
             if self.now_ns() - since_ns > timeout_ns:
                 # Its client is gone by now.
-                check.reply.set(Refused("no time was left to check it"))
+                check.reply.set(Refused("the check took too long"))
             elif self._directory.passwords.is_known(check.user, check.given):
                 self._accept(check)
             else:

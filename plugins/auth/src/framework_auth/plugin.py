@@ -193,4 +193,4 @@ def _warn(server: ServerContext) -> None:
     if users.has_plain_passwords:
         server.log.warning("Plaintext passwords detected, use nkeys or bcrypt")
     if block and users.is_empty and operator_mode(server) is None:
-        server.log.warning("`authorization` names nobody, so clients need no login")
+        server.log.warning("`authorization` has no users: clients need no login")

@@ -117,7 +117,7 @@ def test_an_unknown_account_is_resolved_once_for_all_who_wait(world, mint, log_i
 
 
 def test_an_account_that_is_nowhere_refuses_its_users(world, log_in):
-    assert world.answer(log_in()).detail == "its account is not known"
+    assert world.answer(log_in()).detail == "its account is unknown"
 
 
 @pytest.mark.parametrize("found", [OSError("no route"), RuntimeError("hidden"), "junk"])
@@ -173,7 +173,7 @@ def test_too_many_unknown_accounts_at_once_are_refused(world, mint, log_in, monk
     world.dispatcher.run_ready()
 
     assert [it.is_done for it in replies] == [False, False, True]
-    assert replies[2].get(timeout=0) == Refused("too many accounts are asked for at once")
+    assert replies[2].get(timeout=0) == Refused("too many accounts are being resolved")
 
 
 def test_too_many_who_wait_for_one_account_are_refused(world, log_in, monkeypatch):

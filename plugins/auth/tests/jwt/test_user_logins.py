@@ -58,7 +58,7 @@ def test_a_token_of_another_kind_is_refused(realm, mint):
     [
         ({"exp": 1_799_999_999}, "expired"),
         ({"nbf": 1_800_000_001}, "not yet valid"),
-        ({"src": ["10.0.0.0/8"]}, "address"),
+        ({"src": ["10.0.0.0/8"]}, "source network"),
         ({"allowed_connection_types": ["WEBSOCKET"]}, "connection type"),
         ({"allowed_connection_types": ["CARRIER_PIGEON"]}, "connection type"),
         ({"proxy_required": True}, "proxy"),
@@ -266,4 +266,4 @@ class TestRecheck:
         accepted = self.accepted(realm, mint)
         realm.known.remove(mint.account.public, realm.now_s)
 
-        assert "not known" in self.recheck(realm, accepted, make_request).detail
+        assert "account is gone" in self.recheck(realm, accepted, make_request).detail

@@ -124,7 +124,7 @@ class AuthCallout(Component):
         try:
             account = self._listen(ask.judge.account)
         except KeyError:
-            ask.reply.set(Refused("the account of the auth callout is not known"))
+            ask.reply.set(Refused("unknown account of the auth callout"))
             return
         user = KeyPair(NkeyKind.USER, os.urandom(KEY_BYTES)).public
         timer = self.tell_later(self._timeout_s, self._TimedOut(user))

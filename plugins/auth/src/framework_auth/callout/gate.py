@@ -56,10 +56,10 @@ class CalloutGate:
         """Decide again on who is connected; what a service has said stands until it expires."""
         if isinstance(accepted.proof, Proof):
             if self._server.accounts.get(accepted.account) is None:
-                return Refused("its account is not known any more")
+                return Refused("its account is gone")
             return accepted
         if self._inner is None or self._inner.recheck is None:
-            return Refused("nobody vouches for it any more")
+            return Refused("its user is gone")
         answer = self._inner.recheck(request, accepted)
         return self._shielded(answer) if isinstance(answer, Accepted) else answer
 

@@ -104,9 +104,9 @@ class ConfigJudge(Judge):
         if claims.issuer_account:
             raise ClaimsError("`issuer_account` is of operator mode")
         if claims.standard.issuer != self.settings.issuer:
-            raise ClaimsError("wrong issuer of the user in the answer")
+            raise ClaimsError("auth callout response: wrong issuer of the user")
         if self.accounts.get(claims.standard.audience) is None:
-            raise ClaimsError("the answer names no valid account as audience")
+            raise ClaimsError("auth callout response: the audience is not a valid account")
         return claims.standard.audience
 
     @override
@@ -147,7 +147,7 @@ class OperatorJudge(Judge):
     @override
     def check_signer(self, response: AuthorizationResponse) -> None:
         if response.issuer_account not in {"", self.account}:
-            raise ClaimsError("`issuer_account` of the answer is not the callout account")
+            raise ClaimsError("auth callout response: `issuer_account` is not the callout account")
         signer = response.standard.issuer
         if signer != self.account and signer not in self.known.signing_keys:
             raise ClaimsError("auth callout signing key is unknown")
@@ -156,7 +156,7 @@ class OperatorJudge(Judge):
     def account_of(self, claims: UserClaims) -> str:
         allowed = self.known.claims.callout.allowed_accounts
         if claims.account != self.account and claims.account not in allowed and ALL not in allowed:
-            raise ClaimsError("the callout may not let users into this account")
+            raise ClaimsError("auth callout response: account not allowed")
         return claims.account
 
     @override
@@ -164,7 +164,7 @@ class OperatorJudge(Judge):
         account = self.account_of(claims)
         target = self.accounts.get(account)
         if target is None:
-            raise ClaimsError("the account of the answer is not known")
+            raise ClaimsError("auth callout response: unknown account")
         admitted = admit(claims, target, now_s)
         end_s = check_connection(admitted.rules, request, now_s)
         accepted = _accepted(claims, admitted.rules, request, account, end_s)

@@ -178,7 +178,7 @@ class AccountKeeper(Component):
         match step:
             case NeedsAccount(claims):
                 if not self._fetch(claims.account, partial(self._decide, login, step)):
-                    login.reply.set(Refused("too many accounts are asked for at once"))
+                    login.reply.set(Refused("too many accounts are being resolved"))
             case NeedsCallout():
                 self._ask_service(login.request, step, login.reply)
             case answer:

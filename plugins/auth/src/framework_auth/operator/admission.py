@@ -92,7 +92,7 @@ def check_connection(rules: UserRules, request: LoginRequest, now_s: float) -> f
     if types and request.connection_type not in types & CONNECTION_TYPES:
         raise ClaimsError("connection type not allowed")
     if not is_source_allowed(rules.sources, request.host):
-        raise ClaimsError("the address is not one that the user may connect from")
+        raise ClaimsError("source network not allowed")
     left_s = time_left_s(rules, now_s)
     if left_s is None:
         raise ClaimsError("outside connect times")

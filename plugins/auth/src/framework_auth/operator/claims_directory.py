@@ -175,7 +175,9 @@ class ClaimsDirectory(Component):
             case self._Digested(outcome) if isinstance(outcome, bytes):
                 self._publish([(PACK_SUBJECT, f"{self._inbox}.pack", outcome)])
             case self._Digested(outcome):
-                self._log.error("Accounts cannot be compared", error=repr(outcome))
+                self._log.error(
+                    "Account JWTs cannot be compared with other servers", error=repr(outcome)
+                )
             case self._Packed(compare, outcome):
                 self._receive_packed(compare, outcome)
             case self._Kept(name, token, outcome):

@@ -90,7 +90,7 @@ class UserLogins:
         """Decide on a user whose account was resolved, or could not be."""
         known = self._accounts.get(needed.claims.account)
         if known is None:
-            return Refused("its account is not known", needed.claims.standard.subject)
+            return Refused("its account is unknown", needed.claims.standard.subject)
         try:
             return self._decide(request, needed, known, now_s)
         except ClaimsError as error:
@@ -100,7 +100,7 @@ class UserLogins:
         """Decide again on who is connected, by what is known of the account now."""
         known = self._accounts.get(proof.account)
         if known is None:
-            return Refused("its account is not known any more")
+            return Refused("its account is gone")
         try:
             admitted = admit(proof.claims, known, now_s)
             end_s = check_connection(admitted.rules, request, now_s)

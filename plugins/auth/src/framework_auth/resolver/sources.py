@@ -75,11 +75,11 @@ class UrlSource(AccountSource):
             status, body = error.code, b""
         except (OSError, ValueError, HTTPException) as error:
             # Not its text: it may repeat the address, which may hold a password.
-            raise OSError(f"the account server cannot be asked: {type(error).__name__}") from None
+            raise OSError(f"the account server cannot be reached: {type(error).__name__}") from None
         if status == _NOT_FOUND:
             return None
         if status != _OK:
             raise OSError(f"the account server answered with status {status}")
         if len(body) > URL_ANSWER_BYTES_MAX:
-            raise OSError("the account server answered with too much")
+            raise OSError("the account server's answer is too long")
         return body.decode("ascii", "replace").strip()
