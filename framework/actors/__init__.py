@@ -14,7 +14,6 @@ from framework.actors.errors import (
     SpawnRefusedError,
 )
 from framework.actors.mailbox import WhenFull
-from framework.actors.pool_dispatcher import PoolDispatcher
 from framework.actors.reference import ActorRef
 from framework.actors.reply import Reply
 from framework.actors.scheduler import Dispatcher, Scheduler
@@ -33,7 +32,6 @@ __all__ = [
     "Component",
     "Dispatcher",
     "MailboxFullError",
-    "PoolDispatcher",
     "Reply",
     "Scheduler",
     "SimulatedDispatcher",

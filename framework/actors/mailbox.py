@@ -26,8 +26,6 @@ class WhenFull(Enum):
     """The sender gets `MailboxFullError`."""
     DROP_NEWEST = auto()
     """This message is dropped and counted."""
-    DROP_OLDEST = auto()
-    """The message that waits longest is dropped and counted."""
 
 
 class KeptEnvelope(Envelope[Any]):
@@ -119,10 +117,7 @@ class Mailbox:
         """Return what waits longest, up to an item of a type `apart`."""
         told: list[object] = []
         for _ in range(len(self._queue)):
-            try:
-                item = self._queue.popleft()
-            except IndexError:  # a sender in another thread dropped the oldest
-                break
+            item = self._queue.popleft()
             if type(item) in apart:
                 self._queue.appendleft(item)
                 break
@@ -170,22 +165,8 @@ class Mailbox:
         if self._when_full is WhenFull.REFUSE and not isinstance(item, Envelope):
             raise MailboxFullError(f"{self._limit} messages wait already")
         self.dropped_count += 1
-        if self._when_full is WhenFull.DROP_OLDEST and self._drop_oldest():
-            return True
         _answer_error(item, MailboxFullError(f"{self._limit} messages wait already"))
         return False
-
-    def _drop_oldest(self) -> bool:
-        """Drop what waits longest; return False when that must be kept."""
-        try:
-            oldest = self._queue.popleft()
-        except IndexError:  # a turn in another thread made room
-            return True
-        if isinstance(oldest, KeptEnvelope):
-            self._queue.appendleft(oldest)
-            return False
-        _answer_error(oldest, MailboxFullError("dropped for a newer message"))
-        return True
 
     def _answer_dead(self, because: str) -> None:
         while self._queue:

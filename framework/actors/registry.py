@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
-
-import pykka
+from typing import TYPE_CHECKING, Any
 
 from framework.actors.errors import SpawnRefusedError
 
 if TYPE_CHECKING:
     from framework.actors.reference import ActorRef
 
-A = TypeVar("A", bound=pykka.Actor)
-
 
 class Registry:
-    """Looks actors up, with the methods of pykka's registry; callable from any thread.
-
-    Cost: O(1) by name, else O(living actors).
-    """
+    """Look living actors up by name; callable from any thread."""
 
     def __init__(self) -> None:
         self._refs: dict[str, ActorRef[Any]] = {}
@@ -47,28 +40,3 @@ class Registry:
     def get_by_name(self, name: str) -> ActorRef[Any] | None:
         """Return the living actor with this name."""
         return self._refs.get(name)
-
-    def get_by_class(self, actor_class: type[A]) -> list[ActorRef[A]]:
-        """Return all living actors of this class or a subclass, in order of start."""
-        return [ref for ref in self.get_all() if issubclass(ref.actor_class, actor_class)]
-
-    def get_by_class_name(self, actor_class_name: str) -> list[ActorRef[Any]]:
-        """Return all living actors whose class has this name, in order of start."""
-        return [ref for ref in self.get_all() if ref.actor_class.__name__ == actor_class_name]
-
-    def get_by_urn(self, actor_urn: str) -> ActorRef[Any] | None:
-        """Return the living actor with this URN."""
-        return next((ref for ref in self.get_all() if ref.actor_urn == actor_urn), None)
-
-    def broadcast(
-        self, message: object, target_class: str | type[pykka.Actor] | None = None
-    ) -> None:
-        """Tell `message` to all actors, or to those of a class given by itself or by its name."""
-        if target_class is None:
-            targets = self.get_all()
-        elif isinstance(target_class, str):
-            targets = self.get_by_class_name(target_class)
-        else:
-            targets = self.get_by_class(target_class)
-        for ref in targets:
-            ref.tell(message)

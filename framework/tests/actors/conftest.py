@@ -11,7 +11,6 @@ from framework.actors import (
     ActorSystem,
     AsyncioDispatcher,
     Dispatcher,
-    PoolDispatcher,
     Reply,
     SimulatedDispatcher,
 )
@@ -38,7 +37,7 @@ class Runtime:
         return reply.get(timeout=PATIENCE_S)
 
 
-@pytest.fixture(params=["asyncio", "simulated", "pool"])
+@pytest.fixture(params=["asyncio", "simulated"])
 def runtime(request: pytest.FixtureRequest) -> Iterator[Runtime]:
     dispatcher: Any
     loop = asyncio.new_event_loop() if request.param == "asyncio" else None
@@ -46,10 +45,8 @@ def runtime(request: pytest.FixtureRequest) -> Iterator[Runtime]:
         thread = threading.Thread(target=loop.run_forever)
         thread.start()
         dispatcher = AsyncioDispatcher(loop)
-    elif request.param == "simulated":
-        dispatcher = SimulatedDispatcher(seed=7)
     else:
-        dispatcher = PoolDispatcher()
+        dispatcher = SimulatedDispatcher(seed=7)
     system = ActorSystem(dispatcher, name="test")
     yield Runtime(request.param, dispatcher, system)
 

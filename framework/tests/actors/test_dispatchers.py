@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import random
 import threading
 
@@ -14,7 +13,6 @@ from framework.actors import (
     AsyncioDispatcher,
     BlockingCallError,
     Component,
-    PoolDispatcher,
     Reply,
 )
 from framework.actors.limits import TURNS_IN_A_ROW_MAX
@@ -107,54 +105,11 @@ def test_a_closed_loop_takes_turns_silently():
 def test_the_rng_may_be_given():
     rng = random.Random(1)
     loop = asyncio.new_event_loop()
-    dispatchers = (AsyncioDispatcher(loop, rng=rng), PoolDispatcher(rng=rng))
+    dispatcher = AsyncioDispatcher(loop, rng=rng)
 
-    assert all(ActorSystem(dispatcher).rng is rng for dispatcher in dispatchers)
-    for dispatcher in dispatchers:
-        dispatcher.close()
+    assert ActorSystem(dispatcher).rng is rng
+    dispatcher.close()
     loop.close()
-
-
-def test_the_pool_never_gives_one_actor_two_turns_at_once():
-    class Exclusive(Component):
-        def __init__(self):
-            self._lock = threading.Lock()
-            self._count = 0
-
-        def on_receive(self, _message):
-            assert self._lock.acquire(blocking=False)
-            with contextlib.closing(self):
-                self._count += 1
-            return self._count
-
-        def close(self):
-            self._lock.release()
-
-    dispatcher = PoolDispatcher(threads_max=4)
-    system = ActorSystem(dispatcher)
-    ref = system.spawn(Exclusive)
-    threads = [
-        threading.Thread(target=lambda: [ref.tell(number) for number in range(500)])
-        for _ in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    assert ref.ask("count", timeout=20) == 2_001
-    assert system.stop(20).get(timeout=20) == ()
-    assert dispatcher.close(20) is True
-
-
-def test_a_turn_that_raises_does_not_end_the_pools_thread(logged):
-    dispatcher, done = PoolDispatcher(threads_max=1), Reply()
-    dispatcher.dispatch(lambda: (_ for _ in ()).throw(ValueError("turn")))
-    dispatcher.dispatch(lambda: done.set(None))
-    done.get(timeout=20)
-    dispatcher.close(20)
-
-    assert [it.msg for it in logged.records] == ["turn failed"]
 
 
 def test_workers_say_when_they_did_not_end_in_time():

@@ -110,17 +110,6 @@ def test_what_is_kept_is_taken_beyond_the_limit_and_never_dropped(when_full):
     assert mailbox.dropped_count == 1
 
 
-def test_an_asked_message_that_is_dropped_for_a_newer_one_is_answered():
-    mailbox, _ = _mailbox(limit=1, when_full=WhenFull.DROP_OLDEST)
-    asked = Reply()
-    mailbox.put(Envelope("old", reply_to=asked))
-    mailbox.put("new")
-
-    with pytest.raises(MailboxFullError, match="newer"):
-        asked.get()
-    assert _waiting(mailbox) == ["new"]
-
-
 def test_told_messages_are_taken_up_to_the_first_that_is_not():
     mailbox, _ = _mailbox(limit=9)
     reply = Reply()
