@@ -63,7 +63,7 @@ def framework_taps(server):
 def framework_taps(server):  # HERE -1
     return [TapSpec(name="t", subject="a", receive=print, account="NO")]
 """,
-        "tap t failed: LookupError: there is no account NO",
+        "tap t failed: LookupError: unknown account NO",
     ),
     "a factory that raises": (
         """
