@@ -27,6 +27,7 @@ from framework.server.monitoring import start_monitor
 from framework.server.run_files import RunFiles
 from framework.server.system import SystemAccount
 from framework.server.system.message_traces import MESSAGE_TRACES
+from framework.server.system.remote_counts import RemoteCounts
 from framework.server.system.server_stamp import ServerTraits
 from framework.server.system.service_latencies import SERVICE_LATENCIES
 from framework.server.tls import TlsHandshakes
@@ -105,7 +106,14 @@ class Assembly:
         self._bridge = Bridge(self.plane, transports=(self._coding, self.tls), log=log)
         self._dialer = Dialer(self.plane, report=self._bridge.tell_owner, tls=self.tls)
         self.client_info = _client_info(self.plane, identity, settings)
-        self.accounts = Accounts(self.plane, log=log)
+        self._follows_accounts = False
+        """Whether clients, the system account and plugins follow changes of accounts."""
+        self.accounts = Accounts(
+            self.plane,
+            log=log,
+            changed=self._accounts_changed,
+            came_back=self._bridge.renew_taps,
+        )
         self.context = Context(
             identity=identity,
             config=config,
@@ -126,10 +134,12 @@ class Assembly:
             accounts=self.accounts,
             client_info=self.client_info,
             settings=settings,
+            remote_count=lambda account: self._remote_counts.total(account).clients,
+            tls_peers=self.tls.peers,
             log=log,
         )
+        self._remote_counts = RemoteCounts(self._gate.rebalance)
         self.clients = self._gate.clients
-        self.clients.tls_peers = self.tls.peers
         self.facts = self._facts_now()
         self._monitor = MonitorView(
             self.context,
@@ -201,8 +211,7 @@ class Assembly:
         self._steps.push("data plane", self._stop_plane)
         self._steps.push("dials", self._dialer.stop)
         self.accounts.replace(self._plugins.accounts(self.context))
-        self.accounts.came_back = self._bridge.renew_taps
-        self._gate.follow(self._system_account.follow_accounts)
+        self._follows_accounts = True
         check_order(self._ask_for_logins(), self._config)
         for tap in self._plugins.taps(self.context):
             self._add_tap(tap)
@@ -217,6 +226,12 @@ class Assembly:
         self.client_info.update(
             self._plugins.server_info(self.context, self.client_info.field_names)
         )
+
+    def _accounts_changed(self, names: Sequence[str]) -> None:
+        if self._follows_accounts:
+            self._gate.receive_changed(names)
+            self._system_account.follow_accounts()
+            self.context.report_accounts(names)
 
     def _actor_system(self, name: str, failed: Callable[[BaseException], None]) -> ActorSystem:
         return ActorSystem(
@@ -277,7 +292,8 @@ class Assembly:
         self._config, self._settings = config, settings
         self.context.replace_config(config)
         self.plane.set_limits(self._gate.limits(settings.limits))
-        self._close_surplus(settings.limits.max_connections)
+        if settings.limits.max_connections:  # 0: no limit
+            self._gate.keep_within(max(settings.limits.max_connections, 0))
         self.plane.trace(settings.logs.trace)
         self.tls.configure(LinkKind.CLIENT, terms)
         self._tell_clients(settings)
@@ -289,14 +305,6 @@ class Assembly:
         self.client_info.set_address(*address)
         self.client_info.set_max_payload(settings.limits.max_payload)
         self.client_info.set_tls(settings.tls)
-
-    def _close_surplus(self, connections_max: int) -> None:
-        """Close clients that a new limit leaves no room for; 0: there is none."""
-        if connections_max:
-            closed = self.clients.changes.keep_within(max(connections_max, 0))
-            if closed:
-                what = "Closed {count} connections to fall within max_connections"
-                self._log.info(what, count=closed)
 
     async def tell_of_lame_duck(self, duration_s: float) -> None:
         """Tell plugins, then clients, with what plugins have changed meanwhile."""
@@ -366,6 +374,7 @@ class Assembly:
             self.context,
             source=self._monitor,
             clients=self.clients,
+            remote_counts=self._remote_counts,
             client_info=self.client_info,
             traits=self._traits,
             reload=reload,

@@ -9,6 +9,7 @@ from typing_extensions import override
 
 from framework.monitor import MonitorSource
 from framework.server.accounts.system_imports import own_system_exports, system_imports
+from framework.server.clients.client_listener import CLIENT_LISTENER, ClientListener
 from framework.server.system.server_stamp import node_of
 from framework.server.tls import TlsError
 from framework.server.usage import UsageMeter
@@ -104,8 +105,6 @@ class Context(ServerContext):
         self._tls = tls
         self._coding = coding
         self._log = log
-        self.recheck: Callable[[str | None], None] = lambda _: None
-        """Asks authenticators again; set when there are clients."""
         section = config.section("cluster")
         self._cluster_name = str(section.get("name") or "") if section else ""
         self._name_plane()
@@ -172,7 +171,8 @@ class Context(ServerContext):
 
     @override
     def recheck_logins(self, account: str | None = None) -> None:
-        self.recheck(account)
+        if listener := self.components.get(CLIENT_LISTENER):
+            listener.tell(ClientListener.Recheck(account))
 
     def account_name(self, account: int) -> str:
         """Return the name of an account by its number in the data plane."""

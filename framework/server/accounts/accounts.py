@@ -47,13 +47,20 @@ class Accounts(AccountBook):
     Args:
         plane: Is told of them.
         log: Where an import that does nothing is complained of, once.
+        changed: Told of accounts that came, changed or went.
+        came_back: Told of an account that is there again: nothing is subscribed in it any more.
     """
 
-    def __init__(self, plane: AccountPlane, *, log: FilteringBoundLogger) -> None:
-        self.changed: Callable[[Sequence[str]], None] = lambda _: None
-        """Told of accounts that came, changed or went, after they did."""
-        self.came_back: Callable[[str, int], None] = lambda _name, _index: None
-        """Told of an account that is there again: nothing is subscribed in it any more."""
+    def __init__(
+        self,
+        plane: AccountPlane,
+        *,
+        log: FilteringBoundLogger,
+        changed: Callable[[Sequence[str]], None] = lambda _: None,
+        came_back: Callable[[str, int], None] = lambda _name, _index: None,
+    ) -> None:
+        self._changed = changed
+        self._came_back = came_back
         self._resolve: Callable[[str], object] | None = None
         self._plane = plane
         self._log = log
@@ -143,7 +150,7 @@ class Accounts(AccountBook):
             concerned.update(dict.fromkeys(self._links.importers(name)))
         self._refresh(concerned)
         if touched:
-            self.changed(touched)
+            self._changed(touched)
 
     def _take_away(self, name: str) -> bool:
         """Forget an account; return False for one that is not known, or that always is."""
@@ -161,7 +168,7 @@ class Accounts(AccountBook):
         index = self._indexes.setdefault(name, self._plane.add_account(name.encode()))
         self._names[index] = name
         if was_there:
-            self.came_back(name, index)
+            self._came_back(name, index)
 
     def _refresh(self, names: Iterable[str]) -> None:
         """Tell the plane of the tables that have changed."""

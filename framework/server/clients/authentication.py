@@ -14,7 +14,7 @@ from framework.server.clients.clients import Clients
 from framework.spec import ComponentSpec, LinkKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, MutableMapping, Sequence
 
     from structlog.typing import FilteringBoundLogger
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from framework.server.context import Context
     from framework.server.plane_port import ServerPlane
     from framework.server.settings import ServerSettings
-    from framework.spec import Authenticator
+    from framework.spec import Authenticator, LinkId, TlsPeer
 
 
 class Authentication:
@@ -38,6 +38,8 @@ class Authentication:
         accounts: Where clients are let into.
         client_info: Tells clients.
         settings: Of the start.
+        remote_count: Returns the clients of an account on other servers.
+        tls_peers: Of links that speak TLS.
         log: The server's logger.
     """
 
@@ -49,6 +51,8 @@ class Authentication:
         accounts: Accounts,
         client_info: ClientInfoDocument,
         settings: ServerSettings,
+        remote_count: Callable[[str], int],
+        tls_peers: MutableMapping[LinkId, TlsPeer],
         log: FilteringBoundLogger,
     ) -> None:
         self.clients = Clients(
@@ -59,11 +63,12 @@ class Authentication:
             log=log,
             wall_s=_wall_s,
             describe=self._describe,
+            remote_count=remote_count,
+            tls_peers=tls_peers,
             closed_max=settings.closed_clients_max,
         )
         self._plane = plane
         self._context = context
-        self._accounts = accounts
         self._client_info = client_info
         self._authenticators: Sequence[Authenticator] = ()
 
@@ -72,21 +77,17 @@ class Authentication:
         arguments = {"clients": self.clients, "wall_s": _wall_s}
         return ComponentSpec(name=CLIENT_LISTENER, factory=lambda _: (ClientListener, arguments))
 
-    def follow(self, changed: Callable[[], None]) -> None:
-        """Hold clients to their accounts from now on; its component runs.
+    def receive_changed(self, names: Sequence[str]) -> None:
+        """Reassign clients whose accounts have changed."""
+        self._listener().tell(ClientListener.AccountsChanged(names))
 
-        Args:
-            changed: Told as well that accounts have changed.
-        """
-        listener = self._listener()
+    def keep_within(self, connections_max: int) -> None:
+        """Close the latest clients that a new `max_connections` leaves no room for."""
+        self._listener().tell(ClientListener.KeepWithin(connections_max))
 
-        def follow(names: Sequence[str]) -> None:
-            listener.tell(ClientListener.AccountsChanged(names))
-            changed()
-            self._context.report_accounts(names)
-
-        self._accounts.changed = follow
-        self._context.recheck = lambda account: listener.tell(ClientListener.Recheck(account))
+    def rebalance(self, account: str) -> None:
+        """Close clients of an account that has too many with those on other servers."""
+        self._listener().tell(ClientListener.Rebalance(account))
 
     def set(self, authenticators: Sequence[Authenticator], settings: ServerSettings) -> None:
         """Let authenticators decide from now on.
@@ -99,7 +100,8 @@ class Authentication:
         limits = self.limits(settings.limits)
         self._plane.set_limits(limits)
         self._plane.set_nonces(LinkKind.CLIENT, any(it.wants_nonce for it in authenticators))
-        self.clients.set_logins(authenticators, waiting_max=settings.pending_logins_max)
+        pending_max = settings.pending_logins_max
+        self._listener().tell(ClientListener.Authenticate(authenticators, pending_max))
         needs_none = any(it.lets_anybody_in and not it.asks_anyway for it in authenticators)
         self._client_info.set_auth_required(limits.auth_required and not needs_none)
 

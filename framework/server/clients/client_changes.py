@@ -54,6 +54,8 @@ class ClientChanges:
         log: The server's logger.
         wall_s: The Unix time.
         describe: What services of other accounts are told of a client.
+        remote_count: Returns the clients of an account on other servers, which count against its
+            limit as well.
     """
 
     def __init__(
@@ -66,9 +68,9 @@ class ClientChanges:
         log: FilteringBoundLogger,
         wall_s: Callable[[], float],
         describe: Callable[[Client], tuple[bytes, bytes]],
+        remote_count: Callable[[str], int],
     ) -> None:
-        self.remote_count: Callable[[str], int] = lambda _: 0
-        """Clients of an account on other servers; they count against its limit as well."""
+        self._remote_count = remote_count
         self._plane = plane
         self._table = table
         self._logins = logins
@@ -207,7 +209,7 @@ class ClientChanges:
         if room is None:
             return
         inside = [it for it in self._table.inside(account) if not it.is_closing]
-        surplus = len(inside) + self.remote_count(account) - room
+        surplus = len(inside) + self._remote_count(account) - room
         for client in inside[::-1][: max(surplus, 0)]:
             self.close(client, ClosedState.MAX_ACCOUNT_CONNECTIONS_EXCEEDED)
 
@@ -232,16 +234,18 @@ class ClientChanges:
                 else:
                     self._update(client, answer, spec)
 
-    def keep_within(self, count: int) -> int:
-        """Close as many as are too many, the latest first, and return how many that were.
+    def keep_within(self, count: int) -> None:
+        """Close the latest clients of the server beyond a count.
 
         Args:
-            count: Clients that may be there; 0: none.
+            count: Clients that may stay; at least 0.
         """
         surplus = list(self._table)[count:]
         for client in surplus:
             self.close(client, ClosedState.MAX_CONNECTIONS_EXCEEDED)
-        return len(surplus)
+        if surplus:
+            what = "Closed {count} connections to fall within max_connections"
+            self._log.info(what, count=len(surplus))
 
     def inside(self, account: str | None) -> Sequence[Client]:
         """Return those who are in an account; None: in any."""
@@ -331,7 +335,7 @@ class ClientChanges:
 
     def _has_room(self, spec: AccountSpec) -> bool:
         room = self._room(spec)
-        return room is None or self._table.count(spec.name) + self.remote_count(spec.name) < room
+        return room is None or self._table.count(spec.name) + self._remote_count(spec.name) < room
 
     def _room(self, spec: AccountSpec) -> int | None:
         """Return how many clients an account may have; None: any number."""

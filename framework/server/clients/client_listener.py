@@ -14,13 +14,13 @@ from framework.server.limits import RECHECKS_PER_TURN
 from framework.spec import LinkEvents
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from framework.actors import Reply
     from framework.server.clients.client_row import Client
     from framework.server.clients.clients import Clients
     from framework.server.clients.logins import Question
-    from framework.spec import LinkId
+    from framework.spec import Authenticator, LinkId
 
 CLIENT_LISTENER: Final = "client_listener"
 """Name of its ComponentSpec."""
@@ -50,6 +50,27 @@ class ClientListener(Component):
 
         names: Sequence[str]
 
+    class Authenticate(Struct, frozen=True):
+        """Authenticate clients by these from now on; see `Clients.set_logins`."""
+
+        authenticators: Sequence[Authenticator]
+        pending_max: int
+
+    class Kick(Struct, frozen=True):
+        """Close the client with a connection ID; the answer is whether there is one."""
+
+        cid: int
+
+    class KeepWithin(Struct, frozen=True):
+        """Close the latest clients of the server beyond a count, after a reload."""
+
+        count: int
+
+    class Rebalance(Struct, frozen=True):
+        """Close the latest clients of an account beyond its limit: other servers have more."""
+
+        account: str
+
     class _LoginAnswered(Struct, frozen=True):
         link: LinkId
         outcome: object
@@ -69,28 +90,42 @@ class ClientListener(Component):
         self._is_waiting = False
 
     @override
-    def on_start(self) -> None:
-        self._clients.ask = self._ask
-
-    @override
-    def on_receive(self, message: object) -> None:
+    def on_receive(self, message: object) -> object:
+        answer: object = None
         match message:
             case LinkEvents(events):
-                self._clients.receive(events)
+                self._ask_all(self._clients.receive(events))
             case self._LoginAnswered(link, outcome):
-                self._clients.receive_answer(link, outcome)
-            case self.AccountsChanged(names):
-                self._clients.changes.accounts_changed(names)
-            case self.Recheck(account, done):
-                self._recheck(self._clients.changes.inside(account), done)
-            case self._RecheckRest(clients, done):
-                self._recheck(clients, done)
+                self._ask_all(self._clients.receive_answer(link, outcome))
             case self._SecondPassed():
                 self._is_waiting = False
                 self._clients.changes.expire()
+            case self._RecheckRest(clients, done):
+                self._recheck(clients, done)
             case _:
-                super().on_receive(message)
+                answer = self._change(message)
         self._wait_for_expirations()
+        return answer
+
+    def _change(self, message: object) -> object:
+        """Carry out what other actors ask for; return the answer."""
+        changes = self._clients.changes
+        match message:
+            case self.AccountsChanged(names):
+                changes.accounts_changed(names)
+            case self.Authenticate(authenticators, pending_max):
+                self._clients.set_logins(authenticators, waiting_max=pending_max)
+            case self.Kick(cid):
+                return changes.kick(cid)
+            case self.KeepWithin(count):
+                changes.keep_within(count)
+            case self.Rebalance(account):
+                changes.rebalance(account)
+            case self.Recheck(account, done):
+                self._recheck(changes.inside(account), done)
+            case _:
+                return super().on_receive(message)
+        return None
 
     def _recheck(self, clients: Sequence[Client], done: Reply[None] | None) -> None:
         self._clients.changes.recheck(clients[:RECHECKS_PER_TURN])
@@ -106,6 +141,10 @@ class ClientListener(Component):
             self._is_waiting = True
             now_s = self._wall_s()
             self.tell_later(math.floor(now_s) + 1 - now_s, self._SecondPassed())
+
+    def _ask_all(self, questions: Iterable[Question]) -> None:
+        for question in questions:
+            self._ask(question)
 
     def _ask(self, question: Question) -> None:
         answered = partial(self._LoginAnswered, question.link)

@@ -1,7 +1,8 @@
 """Client connections of a server: login, resume, close, closed clients.
 
-A machine: told what the plane reports, it answers through the plane's commands. A connection
-costs it less than 80 microseconds from open to close, so that 10,000 may come and go in a second.
+A machine: told what the data plane reports, it commands the plane, and returns the questions
+that its actor asks authenticators. A connection costs it less than 80 microseconds from open to
+close, so that 10,000 may come and go in a second.
 """
 
 from __future__ import annotations
@@ -64,6 +65,8 @@ class Clients:
         log: The server's logger.
         wall_s: The Unix time.
         describe: What services of other accounts are told of a client.
+        remote_count: Returns the clients of an account on other servers.
+        tls_peers: Of links that speak TLS, from before their CONNECT to their end.
         closed_max: How many connections that are gone are remembered.
     """
 
@@ -77,6 +80,8 @@ class Clients:
         log: FilteringBoundLogger,
         wall_s: Callable[[], float],
         describe: Callable[[Client], tuple[bytes, bytes]],
+        remote_count: Callable[[str], int] = lambda _: 0,
+        tls_peers: MutableMapping[LinkId, TlsPeer] | None = None,
         closed_max: int = CLOSED_CLIENTS_MAX,
     ) -> None:
         assert closed_max > 0
@@ -86,14 +91,11 @@ class Clients:
         """The latest that are gone, oldest first."""
         self.watchers: list[ClientWatcher] = []
         """Who hears of clients inside the server."""
-        self.tls_peers: MutableMapping[LinkId, TlsPeer] = {}
-        """Of links that speak TLS, from before their CONNECT to their end."""
-        self.ask: Callable[[Question], None] | None = None
-        """Asks an authenticator, whose answer comes to `receive_answer`."""
         self._plane = plane
         self._headers = headers
         self._notices = notices
         self._log = log
+        self._tls_peers = {} if tls_peers is None else tls_peers
         self._table = ClientTable()
         self._logins = Logins(log=log)
         self.changes = ClientChanges(
@@ -104,8 +106,9 @@ class Clients:
             log=log,
             wall_s=wall_s,
             describe=describe,
+            remote_count=remote_count,
         )
-        """What becomes of clients that are in."""
+        """Reassigns logged-in clients."""
 
     def set_logins(self, authenticators: Sequence[Authenticator], *, waiting_max: int) -> None:
         """Let clients begin only when an authenticator accepts them, from now on.
@@ -138,22 +141,23 @@ class Clients:
         client = self._table.get(link)
         return client.identity if client else None
 
-    def receive(self, events: Sequence[Event]) -> None:
-        """Take what happened to client links, in order."""
+    def receive(self, events: Sequence[Event]) -> Sequence[Question]:
+        """Take what happened to client links, in order; return what is to be asked."""
         self._plane.hold()
         try:
-            self._receive_all(events)
+            return self._receive_all(events)
         finally:
             self._plane.release()
 
-    def _receive_all(self, events: Sequence[Event]) -> None:
+    def _receive_all(self, events: Sequence[Event]) -> Sequence[Question]:
         debug = self._log.is_enabled_for(DEBUG)
+        questions: list[Question] = []
         for event in events:
             match event:
                 case Opened():
                     self._receive_opened(event, debug=debug)
                 case Greeting(verb="CONNECT"):
-                    self._receive_connect(event)
+                    questions += self._receive_connect(event)
                 case Closed():
                     self._receive_closed(event, debug=debug)
                 case Violated(link=link) if client := self._table.get(link):
@@ -162,6 +166,7 @@ class Clients:
                     log_traced(self._log.bind(**client.prefix()), event)
                 case _:
                     continue
+        return questions
 
     def _receive_opened(self, event: Opened, *, debug: bool) -> None:
         self.accepted_count += 1
@@ -176,34 +181,34 @@ class Clients:
         words = b"-ERR 'maximum connections exceeded'\r\n"
         self._plane.close(event.link, ClosedState.MAX_CONNECTIONS_EXCEEDED, words)
 
-    def _receive_connect(self, event: Greeting) -> None:
+    def _receive_connect(self, event: Greeting) -> Sequence[Question]:
         client = self._table.get(event.link)
         if client is None or client.is_closing:
-            return
+            return ()
         client.has_greeted = True
-        client.tls = self.tls_peers.get(event.link)
+        client.tls = self._tls_peers.get(event.link)
         try:
             connect = parse_document(ClientConnect, event.document)
             check_connect(connect, headers=self._headers)
         except ProtocolError as error:
             self._log.error("{detail}", detail=str(error), **client.prefix())
             self.changes.close(client, error.reason, error.text)
-            return
+            return ()
         if self._logins.are_required:
-            self._ask(self._logins.begin(event.link, client.request(connect)))
-        else:
-            self._admit(client, connect, None, GLOBAL_ACCOUNT)
+            return (self._logins.begin(event.link, client.request(connect)),)
+        self._admit(client, connect, None, GLOBAL_ACCOUNT)
+        return ()
 
-    def receive_answer(self, link: LinkId, outcome: object) -> None:
-        """Take what came of a question to an authenticator: an answer, or an exception."""
+    def receive_answer(self, link: LinkId, outcome: object) -> Sequence[Question]:
+        """Take what came of a question, an answer or an exception; return the next question."""
         decision = self._logins.receive(link, outcome)
         client = self._table.get(link)
         if decision is None or client is None or client.is_closing:
-            return  # it has gone
+            return ()  # it has gone
         connect = decision.request.connect
         match decision.step:
             case Question() as question:
-                self._ask(question)
+                return (question,)
             case Accepted() as accepted:
                 client.authenticator = decision.authenticator
                 self._admit(client, connect, accepted, accepted.account)
@@ -211,10 +216,7 @@ class Clients:
                     self.changes.recheck([client])
             case Refused() as refused:
                 self._refuse(client, connect, refused)
-
-    def _ask(self, question: Question) -> None:
-        assert self.ask is not None
-        self.ask(question)
+        return ()
 
     def _admit(
         self, client: Client, connect: ClientConnect, accepted: Accepted | None, account: str
@@ -264,7 +266,7 @@ class Clients:
     def _receive_closed(self, event: Closed, *, debug: bool) -> None:
         client = self._table.remove(event.link)
         self._logins.forget(event.link)
-        self.tls_peers.pop(event.link, None)
+        self._tls_peers.pop(event.link, None)
         if client is None:
             return
         self.changes.forget(client)

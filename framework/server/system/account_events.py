@@ -78,9 +78,9 @@ class AccountEvents(Component):
     def on_receive(self, message: object) -> None:
         match message:
             case self.Begin():
-                self._queue.wake = lambda: self.actor_ref.tell(self._Wake())
+                self._queue.open(lambda: self.actor_ref.tell(self._Wake()))
             case self.End():
-                self._queue.wake = None
+                self._queue.close()
             case self._Wake():
                 self._receive(*self._queue.take())
             case self._Report(account):
@@ -90,7 +90,7 @@ class AccountEvents(Component):
 
     @override
     def on_stop(self) -> None:
-        self._queue.wake = None
+        self._queue.close()
 
     def _receive(self, seen: Sequence[ClientEvent], changed: Sequence[str]) -> None:
         if self._is_heard():

@@ -37,12 +37,24 @@ class ClientEventQueue(ClientWatcher):
     def __init__(self) -> None:
         self.dropped = 0
         """Events that were more than the queue holds."""
-        self.wake: Callable[[], None] | None = None
-        """Called when there is something, once until it is taken; None: nobody wants events."""
+        self._wake: Callable[[], None] | None = None
         self._counts: Counter[str] = Counter()
         self._changed: dict[str, None] = {}
         self._waiting: deque[ClientEvent] = deque()
         self._is_awake = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether events are queued; they are counted in any case."""
+        return self._wake is not None
+
+    def open(self, wake: Callable[[], None]) -> None:
+        """Queue events from now on; `wake` is called when there are some, once until `take`."""
+        self._wake = wake
+
+    def close(self) -> None:
+        """Queue no more events."""
+        self._wake = None
 
     @override
     def client_connected(self, client: ClientSeen) -> None:
@@ -76,7 +88,7 @@ class ClientEventQueue(ClientWatcher):
         return len(self._counts)
 
     def _put(self, event: ClientEvent) -> None:
-        if self.wake is None:
+        if self._wake is None:
             return
         if len(self._waiting) < EVENTS_WAITING_MAX:
             self._waiting.append(event)
@@ -84,7 +96,7 @@ class ClientEventQueue(ClientWatcher):
             self.dropped += 1
         if not self._is_awake:
             self._is_awake = True
-            self.wake()
+            self._wake()
 
     def _count(self, account: str, change: int) -> None:
         self._counts[account] += change

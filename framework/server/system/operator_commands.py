@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
+from framework.server.clients.client_listener import CLIENT_LISTENER, ClientListener
 from framework.server.system.server_requests import ServerCommands
 
 if TYPE_CHECKING:
@@ -13,14 +14,14 @@ if TYPE_CHECKING:
 
     from framework.server.clients.client_info import ClientInfoDocument
     from framework.server.clients.clients import Clients
-    from framework.spec import LinkRow, PlaneControl
+    from framework.spec import LinkRow, ServerContext
 
 
 class OperatorCommands(ServerCommands):
     """Carry the commands out.
 
     Args:
-        plane: Speaks to clients.
+        server: With its data plane and its actors.
         clients: Who is there.
         client_info: What clients are told.
         reload: Reads the configuration anew and puts it in force.
@@ -29,14 +30,14 @@ class OperatorCommands(ServerCommands):
 
     def __init__(
         self,
-        plane: PlaneControl,
+        server: ServerContext,
         clients: Clients,
         client_info: ClientInfoDocument,
         *,
         reload: Callable[[], Awaitable[object]],
         broadcast: Callable[[], None],
     ) -> None:
-        self._plane = plane
+        self._server = server
         self._clients = clients
         self._client_info = client_info
         self._do_reload = reload
@@ -47,8 +48,10 @@ class OperatorCommands(ServerCommands):
         await self._do_reload()
 
     @override
-    def kick(self, cid: int) -> bool:
-        return self._clients.changes.kick(cid)
+    async def kick(self, cid: int) -> bool:
+        kick = ClientListener.Kick(cid)
+        is_there: bool = await self._server.component(CLIENT_LISTENER).ask(kick, block=False)
+        return is_there
 
     @override
     def send_away(self, row: LinkRow) -> bool:
@@ -56,7 +59,7 @@ class OperatorCommands(ServerCommands):
         if connect is None or connect.protocol < 1 or not row.rtt_ns:
             return False
         own = {"client_id": row.cid, "client_ip": row.host, "ldm": True}
-        self._plane.send(row.link, b"INFO " + self._client_info.document(own) + b"\r\n")
+        self._server.plane.send(row.link, b"INFO " + self._client_info.document(own) + b"\r\n")
         return True
 
     @override

@@ -23,11 +23,14 @@ class Counts(Struct, frozen=True):
 
 
 class RemoteCounts:
-    """Counts by account and server; a server without connections takes no memory."""
+    """Counts by account and server; a server without connections takes no memory.
 
-    def __init__(self) -> None:
-        self.changed: Callable[[str], None] = lambda _: None
-        """Told of an account that has other numbers elsewhere, after it has."""
+    Args:
+        changed: Told of an account whose counts have changed.
+    """
+
+    def __init__(self, changed: Callable[[str], None] = lambda _: None) -> None:
+        self._changed = changed
         self._accounts: dict[str, dict[str, Counts]] = {}
         self._size = 0
 
@@ -44,7 +47,7 @@ class RemoteCounts:
                     return False
                 self._size += 1
             self._accounts.setdefault(account, {})[server_id] = counts
-        self.changed(account)
+        self._changed(account)
         return True
 
     def receive_leaving(self, server_id: str) -> None:

@@ -35,7 +35,7 @@ class ServerCommands(Protocol):
         """
         ...
 
-    def kick(self, cid: int) -> bool:
+    async def kick(self, cid: int) -> bool:
         """Close one client; return False when there is none."""
         ...
 
@@ -107,7 +107,7 @@ class ServerRequests:
             raise BadQuery(str(error)) from error
 
     async def _kick(self, options: Mapping[str, object]) -> None:
-        if not self._commands.kick(read_connection(options)):
+        if not await self._commands.kick(read_connection(options)):
             raise BadQuery("no such client or leafnode id")
         # The answer to a question comes after the command before it was carried out.
         await self._server.links(LinkKind.ROUTE)

@@ -17,7 +17,6 @@ from framework.server.system.event_ids import EventIds
 from framework.server.system.message_traces import MESSAGE_TRACES, MessageTraces
 from framework.server.system.operator_commands import OperatorCommands
 from framework.server.system.outbox import Outbox
-from framework.server.system.remote_counts import RemoteCounts
 from framework.server.system.server_requests import ServerRequests
 from framework.server.system.server_stamp import ServerStamp
 from framework.server.system.server_table import ServerTable
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from framework.server.clients.client_info import ClientInfoDocument
     from framework.server.clients.clients import Clients
     from framework.server.context import Context
+    from framework.server.system.remote_counts import RemoteCounts
     from framework.server.system.server_stamp import ServerTraits
     from framework.spec import LinkId, MonitorEndpoint, ServiceSpec
 
@@ -51,6 +51,7 @@ class SystemAccount:
         context: The server.
         source: The server as its monitoring sees it.
         clients: Who is there.
+        remote_counts: Takes what other servers tell of their connections.
         client_info: What clients are told.
         traits: What the server is told about itself.
         reload: Reads the configuration anew and puts it in force.
@@ -63,6 +64,7 @@ class SystemAccount:
         *,
         source: MonitorSource,
         clients: Clients,
+        remote_counts: RemoteCounts,
         client_info: ClientInfoDocument,
         traits: Callable[[], ServerTraits],
         reload: Callable[[], Awaitable[object]],
@@ -70,13 +72,11 @@ class SystemAccount:
     ) -> None:
         self._queue = ClientEventQueue()
         clients.watchers.append(self._queue)
-        clients.changes.remote_count = self.remote_count
         self._context = context
         self._source = source
         self._clients = clients
         self._service_of = service_of
-        self._remote_counts = RemoteCounts()
-        self._remote_counts.changed = clients.changes.rebalance
+        self._remote_counts = remote_counts
         self._services: Sequence[ServiceSpec] | None = None
         self._served = ""
         """Name of the account in which all this happens; empty: in none."""
@@ -104,7 +104,7 @@ class SystemAccount:
                 self._stamp,
                 self._statsz,
                 commands=OperatorCommands(
-                    context.plane, clients, client_info, reload=reload, broadcast=self._tell_all
+                    context, clients, client_info, reload=reload, broadcast=self._tell_all
                 ),
             ),
             UserInfo(self._stamp, clients.identity_of, context.accounts),
@@ -216,17 +216,13 @@ class SystemAccount:
         if self._services is not None and self._served != self._context.accounts.system_account:
             self.begin(self._services)
 
-    def remote_count(self, account: str) -> int:
-        """Return how many clients an account has on other servers, as those tell."""
-        return self._remote_counts.total(account).clients
-
     def tell_of_lame_duck(self) -> None:
         """Tell the other servers that this one goes."""
         self._tell_of_going("LAMEDUCK")
 
     def end(self) -> None:
         """Tell the other servers that this one is gone, the last thing that it says."""
-        self._queue.wake = None
+        self._queue.close()
         self._tell_of_going("SHUTDOWN")
         for task in self._broadcasts:
             task.cancel()

@@ -32,9 +32,15 @@ class Book:
     def __init__(self, plane: Any) -> None:
         self.plane = plane
         self.log = CapturingLogger()
-        self.accounts = Accounts(plane, log=self.log)  # type: ignore[arg-type]
         self.heard: list[list[str]] = []
-        self.accounts.changed = lambda names: self.heard.append(list(names))
+        self.back: list[tuple[str, int]] = []
+        self.accounts = Accounts(
+            plane,
+            log=self.log,  # type: ignore[arg-type]
+            changed=lambda names: self.heard.append(list(names)),
+            came_back=lambda name, index: self.back.append((name, index)),
+        )
+        self.heard.clear()
 
     def put(self, *specs: AccountSpec) -> None:
         self.plane.calls.clear()
@@ -385,14 +391,12 @@ def test_tables_that_cannot_be_followed_do_nothing_and_are_complained_of(book: B
 
 
 def test_an_account_that_comes_back_is_the_planes_again(book: Book) -> None:
-    back: list[tuple[str, int]] = []
-    book.accounts.came_back = lambda name, index: back.append((name, index))
     book.put(AccountSpec(name="A"))
     book.accounts.remove(["A"])
-    assert back == []
+    assert book.back == []
 
     book.put(AccountSpec(name="A"))
     book.accounts.put([AccountSpec(name="A", tags=("changed",))])
 
     assert book.plane.named("add_account") == [((b"A",), {})]
-    assert back == [("A", book.accounts.index("A"))]
+    assert book.back == [("A", book.accounts.index("A"))]

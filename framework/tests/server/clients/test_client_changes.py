@@ -30,10 +30,10 @@ from framework.spec import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from framework.server.clients.client_notices import ClientSeen
-    from framework.spec import LoginAnswer, LoginRequest
+    from framework.spec import LinkId, LoginAnswer, LoginRequest
 
 FEW = Permissions(publish=SubjectRules(allow=("a",)))
 OTHER = Permissions(publish=SubjectRules(allow=("b",)))
@@ -73,7 +73,9 @@ class World:
         self.log, self.watcher = Log(), Watcher()
         self.dispatcher = SimulatedDispatcher()
         self._started_ns = self.dispatcher.now_ns()
-        self.accounts = Accounts(plane, log=self.log)  # type: ignore[arg-type]
+        self.remote_counts: dict[str, int] = {}
+        self.tls_peers: dict[LinkId, TlsPeer] = {}
+        self.accounts = Accounts(plane, log=self.log, changed=self.accounts_changed)  # type: ignore[arg-type]
         self.accounts.put([AccountSpec(name="A"), AccountSpec(name="B")])
         self.users: Mapping[str, Accepted | Refused] = {"joe": Accepted("joe", "A")}
         self.clients = Clients(
@@ -84,18 +86,26 @@ class World:
             log=self.log,  # type: ignore[arg-type]
             wall_s=self.wall_s,
             describe=lambda client: (b"{}", client.account.encode()),
+            tls_peers=self.tls_peers,
+            remote_count=lambda account: self.remote_counts.get(account, 0),
         )
         self.clients.watchers.append(self.watcher)
         self.require(Authenticator(name="users", authenticate=self.answer, recheck=self.recheck))
         system = ActorSystem(self.dispatcher, name="test")
         self.listener = system.spawn(ClientListener, clients=self.clients, wall_s=self.wall_s)
-        self.accounts.changed = lambda names: self.listener.tell(
-            ClientListener.AccountsChanged(names)
-        )
         self.requests: list[LoginRequest] = []
 
     def wall_s(self) -> float:
         return START_S + (self.dispatcher.now_ns() - self._started_ns) / 1e9
+
+    def accounts_changed(self, names: Sequence[str]) -> None:
+        if hasattr(self, "listener"):
+            self.listener.tell(ClientListener.AccountsChanged(names))
+
+    def ask(self, message: object) -> Any:
+        reply = self.listener.ask(message, block=False)
+        self.dispatcher.run_ready()
+        return reply.get()
 
     def require(self, *authenticators: Authenticator) -> None:
         self.clients.set_logins(authenticators, waiting_max=99)
@@ -154,7 +164,7 @@ def test_the_nonce_and_the_tls_session_reach_the_authenticator(world: World) -> 
     peer = TlsPeer(version="1.3", cipher="TLS_AES_128_GCM_SHA256")
     kind = LinkKind.CLIENT
     world.tell(Opened(1, kind, 1, "::1", 5, 0, 0, b"sign this"))
-    world.clients.tls_peers[1] = peer
+    world.tls_peers[1] = peer
     world.tell(Greeting(1, kind, "CONNECT", b'{"user":"joe"}', parked=True))
 
     (request,) = world.requests
@@ -163,7 +173,7 @@ def test_the_nonce_and_the_tls_session_reach_the_authenticator(world: World) -> 
     assert identity
     assert (identity.account, identity.tls) == ("A", peer)
     world.hang_up(1)
-    assert not world.clients.tls_peers
+    assert not world.tls_peers
 
 
 def test_who_may_do_everything_costs_the_plane_nothing(world: World) -> None:
@@ -231,7 +241,7 @@ def test_an_account_that_is_full_takes_nobody_more(world: World) -> None:
 
 def test_clients_on_other_servers_count_too(world: World) -> None:
     world.put("A", limits=AccountLimits(max_connections=2))
-    world.clients.changes.remote_count = {"A": 2}.__getitem__
+    world.remote_counts.update(A=2)
     world.log_in(1)
 
     assert [reason for _, reason, _ in world.closed()] == [
@@ -245,9 +255,9 @@ def test_the_latest_go_when_an_account_has_too_many_together_with_other_servers(
     world.put("A", limits=AccountLimits(max_connections=3))
     for link in (1, 2, 3):
         world.log_in(link)
-    world.clients.changes.remote_count = {"A": 2, "B": 9}.__getitem__
+    world.remote_counts.update(A=2, B=9)
     for account in ("B", "A", "unknown"):
-        world.clients.changes.rebalance(account)
+        world.ask(ClientListener.Rebalance(account))
 
     assert [link for link, _, _ in world.closed()] == [3, 2]
 
@@ -447,7 +457,7 @@ def test_nobody_is_closed_twice(world: World) -> None:
     world.users = {}
     world.check_again()
     world.check_again()
-    assert world.clients.changes.kick(1)
+    assert world.ask(ClientListener.Kick(1)) is True
 
     assert len(world.closed()) == 1
 
@@ -562,8 +572,8 @@ def test_a_recheck_of_many_lets_others_have_their_turn(
 def test_a_client_can_be_kicked(world: World) -> None:
     world.log_in(1)
 
-    assert world.clients.changes.kick(1)
-    assert not world.clients.changes.kick(2)
+    assert world.ask(ClientListener.Kick(1)) is True
+    assert world.ask(ClientListener.Kick(2)) is False
     assert world.closed() == [(1, ClosedState.KICKED, b"")]
 
 
@@ -571,5 +581,6 @@ def test_the_latest_go_when_the_server_takes_fewer(world: World) -> None:
     for link in (1, 2, 3):
         world.log_in(link)
 
-    assert world.clients.changes.keep_within(1) == 2
+    world.ask(ClientListener.KeepWithin(1))
+
     assert [link for link, _, _ in world.closed()] == [2, 3]

@@ -114,7 +114,7 @@ def desk(server: Any, stamp: ServerStamp) -> Iterator[Desk]:
     desk.system.stop(5.0)
     desk.dispatcher.run_ready()
 
-    assert desk.queue.wake is None
+    assert not desk.queue.is_open
 
 
 def test_a_client_comes_and_goes(desk: Desk) -> None:

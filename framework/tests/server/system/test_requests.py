@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from framework.spec import LinkRow
 
 
-class Deeds(ServerCommands):
+class Commands(ServerCommands):
     def __init__(self) -> None:
         self.done: list[object] = []
         self.problem: Exception | None = None
@@ -38,7 +38,7 @@ class Deeds(ServerCommands):
             raise self.problem
         self.done.append("reload")
 
-    def kick(self, cid: int) -> bool:
+    async def kick(self, cid: int) -> bool:
         self.done.append(("kick", cid))
         return cid == 7
 
@@ -68,12 +68,12 @@ def ask(services: Any, subject: str, payload: bytes = b"", reply: str = "r", lin
 
 
 @pytest.fixture
-def commands() -> Deeds:
-    return Deeds()
+def commands() -> Commands:
+    return Commands()
 
 
 @pytest.fixture
-def services(stamp: ServerStamp, commands: Deeds) -> Any:
+def services(stamp: ServerStamp, commands: Commands) -> Any:
     statsz: Any = Statsz()
     return ServerRequests(stamp, statsz, commands=commands).services()
 
@@ -82,7 +82,7 @@ PING = "$SYS.REQ.SERVER.PING"
 
 
 @pytest.mark.parametrize("subject", [PING, f"{PING}.STATSZ", "$SYS.REQ.SERVER.NONE.STATSZ"])
-def test_how_a_server_is(services: Any, commands: Deeds, subject: str) -> None:
+def test_how_a_server_is(services: Any, commands: Commands, subject: str) -> None:
     assert ask(services, subject) == {"statsz": {}}
     assert ask(services, subject, b'{"server_name":"n2"}') is None
     assert ask(services, subject, b"{bad")["error"]["code"] == 400
@@ -95,7 +95,7 @@ def test_who_a_server_is(services: Any) -> None:
     assert ask(services, f"{PING}.IDZ") == {"name": "n1", "host": "10.0.0.1", "id": "NONE"}
 
 
-def test_a_reload(services: Any, commands: Deeds) -> None:
+def test_a_reload(services: Any, commands: Commands) -> None:
     assert list(ask(services, "$SYS.REQ.SERVER.NONE.RELOAD", b"{}")) == ["server"]
     commands.problem = FrameworkError("config reload not supported for port")
     refused = ask(services, "$SYS.REQ.SERVER.NONE.RELOAD")
@@ -105,7 +105,7 @@ def test_a_reload(services: Any, commands: Deeds) -> None:
 
 
 def test_a_client_is_kicked_before_it_is_answered(
-    services: Any, commands: Deeds, server: Any
+    services: Any, commands: Commands, server: Any
 ) -> None:
     assert list(ask(services, "$SYS.REQ.SERVER.NONE.KICK", b'{"cid":7}')) == ["server"]
     assert commands.done == [("kick", 7)]
@@ -131,7 +131,7 @@ def test_deeds_that_can_not_be_done(
     assert "{code} {description}".format(**answer["error"]).startswith(problem)
 
 
-def test_a_client_is_told_to_go(services: Any, commands: Deeds, server: Any) -> None:
+def test_a_client_is_told_to_go(services: Any, commands: Commands, server: Any) -> None:
     server.link_rows = [Row(7)]
 
     assert list(ask(services, "$SYS.REQ.SERVER.NONE.LDM", b'{"cid":7}')) == ["server"]
