@@ -128,16 +128,7 @@ class Assembly:
             coding=self._coding,
             log=log,
         )
-        self._gate = Authentication(
-            plane=self.plane,
-            context=self.context,
-            accounts=self.accounts,
-            client_info=self.client_info,
-            settings=settings,
-            remote_count=lambda account: self._remote_counts.total(account).clients,
-            tls_peers=self.tls.peers,
-            log=log,
-        )
+        self._gate = self._make_authentication()
         self._remote_counts = RemoteCounts(self._gate.rebalance)
         self.clients = self._gate.clients
         self.facts = self._facts_now()
@@ -368,6 +359,18 @@ class Assembly:
 
     def _check_well(self) -> str | None:
         return None if self.is_well else "not accepting clients"
+
+    def _make_authentication(self) -> Authentication:
+        return Authentication(
+            plane=self.plane,
+            context=self.context,
+            accounts=self.accounts,
+            client_info=self.client_info,
+            settings=self._settings,
+            remote_count=lambda account: self._remote_counts.total(account).clients,
+            tls_peers=self.tls.peers,
+            log=self._log,
+        )
 
     def _make_system_account(self, reload: Callable[[], Awaitable[object]]) -> SystemAccount:
         return SystemAccount(
