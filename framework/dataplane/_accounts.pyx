@@ -46,6 +46,7 @@ cdef Account* _made(State* state, const char* name, size_t length) noexcept nogi
     account.key.hash = hash_bytes(state.seed, name, length)
     account.assigned = _assigned(name, length)
     sublist_open(&account.sublist, state.seed, CACHE_MAX)
+    account.sublist.work = &state.work
     if not table_add(&state.account_names, &account.key):
         free(account)
         return NULL
@@ -175,6 +176,7 @@ cdef void account_remove(State* state, Account* account) noexcept nogil:
     if account.sublist.count == 0:
         sublist_close(&account.sublist)
         sublist_open(&account.sublist, state.seed, CACHE_MAX)
+        account.sublist.work = &state.work
 
 
 cdef void accounts_free(State* state) noexcept nogil:

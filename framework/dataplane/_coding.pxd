@@ -11,4 +11,3 @@ cdef bint coding_encode(State* state, Link* link) noexcept nogil
 cdef void coding_settle(State* state, Link* link) noexcept nogil
 cdef bint coding_flush(State* state, Link* link) noexcept nogil
 cdef bint coding_waits(Link* link) noexcept nogil
-cdef void coding_wake(State* state, Link* link) noexcept nogil

@@ -78,15 +78,9 @@ cdef bint coding_begin(State* state, Link* link, S2Level level) noexcept nogil:
 
 cdef void coding_end(State* state, Link* link) noexcept nogil:
     """Free what a link has for coding; its output is discarded already."""
-    cdef Link** at = &state.ready
     cdef Coding* coding = link.coding
     if coding == NULL:
         return
-    while link.ready and at[0] != NULL:
-        if at[0] == link:
-            at[0] = link.next_ready
-            break
-        at = &at[0].next_ready
     if coding.block != NULL:
         block_drop(state, coding.block)
     free(coding.raw)
@@ -106,15 +100,6 @@ cdef bint coding_waits(Link* link) noexcept nogil:
         return True
     length = s2_chunk_length(coding.raw + coding.raw_at, have)
     return length < 0 or (length > 0 and <size_t> length <= have)
-
-
-cdef void coding_wake(State* state, Link* link) noexcept nogil:
-    """Let the next turn go on with the input of a coded link, if there is some and the link may go on."""
-    if link.coding == NULL or link.ready or link.parked or link.paused or link.doomed or not coding_waits(link):
-        return
-    link.ready = 1
-    link.next_ready = state.ready
-    state.ready = link
 
 
 # ---- output ------------------------------------------------------------------------------------------------------------

@@ -68,4 +68,4 @@ cdef struct RouteTerms:
 
 
 cdef char* command_chars(Command* command) noexcept nogil
-cdef void command_apply(State* state, Command* command) noexcept nogil
+cdef bint command_apply(State* state, Command* command) noexcept nogil

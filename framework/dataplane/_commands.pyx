@@ -6,25 +6,29 @@ from libc.string cimport memcpy
 
 from framework.dataplane._accounts cimport account_new, account_remove
 from framework.dataplane._clocks cimport link_ping, route_repeat, times_set
-from framework.dataplane._coding cimport coding_begin, coding_wake
-from framework.dataplane._delivery cimport lines_forget, link_doom, link_info, link_say, record_chars, record_new, subscription_drop
+from framework.dataplane._coding cimport coding_begin
+from framework.dataplane._delivery cimport (
+    lines_forget, link_doom, link_info, link_say, record_chars, record_new, subscription_drop,
+)
 from framework.dataplane._events cimport SubscriptionRecord
 from framework.dataplane._info cimport info_set, names_set
 from framework.dataplane._interest cimport subscription_add
-from framework.dataplane._links cimport link_of, link_received, link_register, link_row, link_window
+from framework.dataplane._links cimport link_of, link_received, link_register, link_row, link_wake, link_window
 from framework.dataplane._output cimport output_append
 from framework.dataplane._parser cimport parse
-from framework.dataplane._permissions cimport link_permit, may_subscribe, needs_filter, permission_table_keep
+from framework.dataplane._permissions cimport link_permit, permission_table_keep
 from framework.dataplane._routes cimport account_carry, accounts_carry, accounts_pin, peer_join, routes_permit
-from framework.dataplane._sinkbatch cimport sink_flush, sink_release
+from framework.dataplane._sinkbatch cimport sink_release
 from framework.dataplane._state cimport (
-    AUTHENTICATION_VIOLATION, CLIENT, MAX_SUBSCRIPTIONS_EXCEEDED, READ_ERROR, RECORD_CONFIRMED, RECORD_LINKS, RECORD_SUBSCRIPTIONS, ROUTE,
+    AUTHENTICATION_VIOLATION, CLIENT, READ_ERROR, RECORD_LINKS, RECORD_SUBSCRIPTIONS, ROUTE,
     Account, ClosedStateC, Command, Limits, Link, LinkKindC, PermissionTable, Record, Row, Sink, State, Subscription, Times,
 )
+from framework.dataplane._slices cimport confirm, subscriptions_check
 from framework.dataplane._stream_imports cimport shadows_add
 from framework.dataplane._tables cimport tables_set
-from framework.dataplane._violations cimport SUBSCRIPTION_ENDED, violation_say
-from framework.sublist._sublist cimport Interest, sublist_touch
+from framework.dataplane._work cimport COMMAND_WORK
+from framework.sublist._bytes cimport hash_bytes
+from framework.sublist._table cimport table_add, table_find, table_remove
 from framework.wire._s2 cimport S2Level
 
 cdef enum:
@@ -64,7 +68,9 @@ cdef void _resume(State* state, Link* link) noexcept nogil:
     link.parked = 0
     link.greeted = 1
     if link.coding != NULL:
-        coding_wake(state, link)
+        link_wake(state, link)
+    elif link.first_fanout != NULL:
+        link.waiting = link.left_length != 0
     elif link_window(state, link, &room) == NULL:
         return
     else:
@@ -76,27 +82,6 @@ cdef void _resume(State* state, Link* link) noexcept nogil:
 cdef void _set_coding(State* state, Link* link, S2Level level) noexcept nogil:
     if (link.parked or link.coding != NULL) and not coding_begin(state, link, level):
         link_doom(state, link, READ_ERROR, False, "no memory")
-
-
-cdef void _check_subscriptions(State* state, Link* link) noexcept nogil:
-    """End the subscriptions that are not allowed any more. Source: nats-server `client.go`, `processSubsOnConfigReload`."""
-    cdef Subscription* subscription = link.subscriptions
-    cdef Subscription* following
-    cdef Interest* interest
-    while subscription != NULL:
-        following = subscription.next
-        interest = &subscription.interest
-        subscription.filtered = needs_filter(link, interest.subject, interest.subject_length)
-        if may_subscribe(link, interest.subject, interest.subject_length, interest.queue, interest.queue_length):
-            # Who publishes to it may have remembered that it is heard there, or not.
-            sublist_touch(&subscription.account.sublist, interest)
-        else:
-            violation_say(
-                state, link, SUBSCRIPTION_ENDED, interest.subject, interest.subject_length, interest.queue, interest.queue_length,
-                subscription.sid, subscription.sid_length,
-            )
-            subscription_drop(state, subscription)
-        subscription = following
 
 
 cdef PermissionTable* _table_of(State* state, int64_t number) noexcept nogil:
@@ -120,10 +105,7 @@ cdef void _set_client(State* state, Link* link, Command* command) noexcept nogil
     link.max_payload = terms.max_payload
     if link.memo != NULL:
         link.memo.line_length = 0
-    _check_subscriptions(state, link)
-    if 0 <= link.max_subscriptions < link.subscription_count:
-        link_say(state, link, b"-ERR 'maximum subscriptions exceeded'\r\n")
-        link_doom(state, link, MAX_SUBSCRIPTIONS_EXCEEDED, True, NULL)
+    subscriptions_check(state, link)
 
 
 cdef void _move(State* state, Link* link, Account* account) noexcept nogil:
@@ -194,7 +176,7 @@ cdef void _set_route_permissions(State* state, int64_t number) noexcept nogil:
     cdef PermissionTable* table = _table_of(state, number)
     if table != NULL or number == 0:
         routes_permit(state, table)
-        _forget_lines(state)
+        lines_forget(state)
 
 
 cdef void _subscribe_sink(State* state, Command* command) noexcept nogil:
@@ -210,40 +192,50 @@ cdef void _subscribe_sink(State* state, Command* command) noexcept nogil:
     sink.subscription.sink = sink
     if sink.account.tables != NULL:
         shadows_add(state, sink.subscription)
+    sink.key.chars = <const char*> &sink.id
+    sink.key.length = sizeof(sink.id)
+    sink.key.hash = hash_bytes(state.seed, sink.key.chars, sink.key.length)
+    if not table_add(&state.sinks_by_id, &sink.key):
+        subscription_drop(state, sink.subscription)
+        sink_release(sink)
+        return
     sink.next = state.sinks
+    if sink.next != NULL:
+        sink.next.previous = sink
     state.sinks = sink
 
 
 cdef void _unsubscribe_sink(State* state, int64_t id) noexcept nogil:
-    cdef Sink** at = &state.sinks
-    cdef Sink* sink
-    cdef Sink** filled = &state.filled
-    while at[0] != NULL and at[0].id != id:
-        at = &at[0].next
-    sink = at[0]
+    cdef const char* key = <const char*> &id
+    cdef Sink* sink = <Sink*> table_find(&state.sinks_by_id, hash_bytes(state.seed, key, sizeof(id)), key, sizeof(id))
     if sink == NULL:
         return
-    at[0] = sink.next
+    table_remove(&state.sinks_by_id, &sink.key)
+    if sink.previous != NULL:
+        sink.previous.next = sink.next
+    else:
+        state.sinks = sink.next
+    if sink.next != NULL:
+        sink.next.previous = sink.previous
     sink.closed = 1
     if sink.subscription != NULL:
         subscription_drop(state, sink.subscription)
-    sink_flush(state, sink)
-    while filled[0] != NULL:
-        if filled[0] == sink:
-            filled[0] = sink.next_filled
-            break
-        filled = &filled[0].next_filled
-    sink_release(sink)
+    if not sink.filled:
+        # Else at the end of the turn, with what it holds.
+        sink_release(sink)
 
 
-cdef void _publish(State* state, Command* command) noexcept nogil:
+cdef bint _publish(State* state, Command* command) noexcept nogil:
+    """Publish what a command holds from `split` on, as far as the slice goes; False: there is more of it."""
     cdef size_t need = 0
     cdef char* chars = command_chars(command)
     if state.system.account != state.accounts[command.number]:
         state.system.account = state.accounts[command.number]
         if state.system.memo != NULL:
             state.system.memo.line_length = 0
-    parse(state, state.system, chars, chars + command.length, NULL, &need)
+    command.split = parse(state, state.system, chars + command.split, chars + command.length, NULL, &need) - chars
+    link_wake(state, state.system)
+    return command.split == command.length
 
 
 cdef void _answer_links(State* state, Command* command) noexcept nogil:
@@ -317,9 +309,10 @@ cdef void _answer_subscriptions(State* state, Command* command) noexcept nogil:
                 subscription = subscription.next
 
 
-cdef void _forget_lines(State* state) noexcept nogil:
-    """Look at every line again, and trace those that are not complete."""
+cdef void _set_trace(State* state, bint on) noexcept nogil:
+    """Trace the lines of all links, those as well that are not complete, or no more."""
     cdef uint32_t at
+    state.trace = on
     lines_forget(state)
     for at in range(state.link_count):
         state.links[at].line_traced = 0
@@ -327,18 +320,13 @@ cdef void _forget_lines(State* state) noexcept nogil:
 
 cdef void _set_limits(State* state, Command* command) noexcept nogil:
     memcpy(&state.limits, command_chars(command), sizeof(Limits))
-    _forget_lines(state)
+    lines_forget(state)
 
 
-cdef void _confirm(State* state, Command* command) noexcept nogil:
-    cdef Record* record = record_new(state, RECORD_CONFIRMED, NULL, 0)
-    if record != NULL:
-        record.number = command.number
-
-
-cdef void command_apply(State* state, Command* command) noexcept nogil:
-    """Carry out one command; what is for a link that has ended does nothing."""
+cdef bint command_apply(State* state, Command* command) noexcept nogil:
+    """Carry out one command; what is for a link that has ended does nothing. False: it goes on in the next turn."""
     cdef Link* link
+    state.work += COMMAND_WORK
     if command.verb == SET_INFO:
         _set_info(state, command)
     elif command.verb == ANNOUNCE_INFO:
@@ -352,7 +340,7 @@ cdef void command_apply(State* state, Command* command) noexcept nogil:
     elif command.verb == UNSUBSCRIBE_SINK:
         _unsubscribe_sink(state, command.number)
     elif command.verb == PUBLISH:
-        _publish(state, command)
+        return _publish(state, command)
     elif command.verb == ASK_LINKS:
         _answer_links(state, command)
     elif command.verb == ASK_SUBSCRIPTIONS:
@@ -364,7 +352,7 @@ cdef void command_apply(State* state, Command* command) noexcept nogil:
     elif command.verb == SET_TABLES:
         tables_set(state, state.accounts[command.number], command.tables)
         command.tables = NULL
-        _forget_lines(state)
+        lines_forget(state)
     elif command.verb == SET_NAMES:
         names_set(state, command_chars(command), command.split, command.length - command.split - command.number, command.number)
     elif command.verb == PIN_ACCOUNTS:
@@ -374,19 +362,18 @@ cdef void command_apply(State* state, Command* command) noexcept nogil:
     elif command.verb == WATCH_INTEREST:
         state.watch_interest = command.number != 0
     elif command.verb == SET_TRACE:
-        state.trace = command.number != 0
-        _forget_lines(state)
+        _set_trace(state, command.number != 0)
     elif command.verb == SET_NONCES:
         state.nonces[command.other] = command.number != 0
     elif command.verb == CONFIRM:
-        _confirm(state, command)
+        confirm(state, command.number)
     elif command.verb == KEEP_PERMISSIONS:
         permission_table_keep(state, <uint32_t> command.number, command.permissions)
         command.permissions = NULL
     else:
         link = link_of(state, command.link)
         if link == NULL:
-            return
+            return True
         if command.verb == RESUME_CLIENT:
             _resume_client(state, link, command)
         elif command.verb == SET_CLIENT:
@@ -406,3 +393,4 @@ cdef void command_apply(State* state, Command* command) noexcept nogil:
         elif command.verb == CLOSE:
             output_append(state, link, command_chars(command), command.length)
             link_doom(state, link, <ClosedStateC> command.number, True, NULL)
+    return True

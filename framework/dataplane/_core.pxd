@@ -17,9 +17,12 @@ cdef extern from "pthread.h" nogil:
 cdef class Core:
     cdef State* state
     cdef pthread_mutex_t lock
-    # Guards the four ends below; held for some instructions only.
+    # Guards what is first and last below, but for what is taken; held for some instructions only.
     cdef Command* first_command
     cdef Command* last_command
+    cdef Command* first_taken
+    # The loop's own: what it has taken and not carried out yet.
+    cdef Command* last_taken
     cdef Record* first_shared
     cdef Record* last_shared
     cdef int wake_fd
@@ -53,4 +56,6 @@ cdef class Core:
     cdef object _check_permissions(self, permissions)
     cdef object _feed_parked(self, Link* link, const char* at, size_t count)
     cdef object _feed_coded(self, Link* link, const char* at, size_t count)
+    cdef void _give_back(self) noexcept nogil
+    cdef bint _commands_next(self) noexcept nogil
     cdef void _go_on(self) noexcept nogil

@@ -20,11 +20,15 @@ from framework.dataplane._commands cimport (
     SET_LINK_TIMES, SET_NAMES, SET_NONCES, SET_ROUTE_PERMISSIONS, SET_TABLES, SET_TRACE, SHELL_VERBS, SUBSCRIBE_SINK, UNSUBSCRIBE_SINK,
     WATCH_INTEREST, ClientTerms, RouteTerms, command_apply, command_chars,
 )
+from framework.dataplane._coding cimport coding_flush, coding_waits
+from framework.dataplane._slices cimport checks_settle, link_go_on
+from framework.dataplane._work cimport COMMAND_WORK, WORK_A_SLICE, WORK_A_TURN, is_work_done, ready_leave, work_begin
 from framework.dataplane._decoding cimport coded_go_on, coded_received, coded_window
 from framework.dataplane._events cimport event_made
 from framework.dataplane._interest cimport is_valid_subject
 from framework.dataplane._links cimport (
-    link_hung_up, link_of, link_open, link_received, link_window, links_bury, links_unpause, state_free, state_new, state_sweep,
+    link_hung_up, link_of, link_open, link_received, link_window, links_end, links_unpause, state_free, state_new,
+    state_sweep,
 )
 from framework.dataplane._output cimport output_sent
 from framework.dataplane._permissions cimport permission_table_release
@@ -126,6 +130,7 @@ cdef class Core:
     def __dealloc__(self) -> None:
         cdef Command* command
         cdef Record* record
+        self._give_back()
         while self.first_command != NULL:
             command = self.first_command
             self.first_command = command.next
@@ -194,30 +199,47 @@ cdef class Core:
         if wakes and self.wake_fd >= 0:
             write(self.wake_fd, b"c", 1)
 
+    cdef void _give_back(self) noexcept nogil:
+        """Put the commands that were taken and not carried out back before the others."""
+        if self.first_taken != NULL:
+            self.last_taken.next = self.first_command
+            self.first_command = self.first_taken
+            self.first_taken = NULL
+
+    cdef bint _commands_next(self) noexcept nogil:
+        """Carry out the next command; False: there is none, or it goes on in the next turn."""
+        cdef Command* command = self.first_taken
+        if command == NULL:
+            pthread_mutex_lock(&self.lock)
+            command = self.first_taken = self.first_command
+            self.last_taken = self.last_command
+            self.first_command = self.last_command = NULL
+            pthread_mutex_unlock(&self.lock)
+        if command == NULL:
+            return False
+        if command.verb >= SHELL_VERBS:
+            self.state.work += COMMAND_WORK
+            self.apply_shell(command)
+        elif not command_apply(self.state, command):
+            return False
+        self.first_taken = command.next
+        free(command)
+        return True
+
     cdef void begin_turn(self, int64_t now_ns) noexcept nogil:
-        """Apply what was posted, then look at the clocks."""
-        cdef Command* command
-        cdef Command* done
+        """Apply what was posted, as far as the turn's work goes, then look at the clocks."""
         self.state.now_ns = now_ns
-        pthread_mutex_lock(&self.lock)
-        command = self.first_command
-        self.first_command = self.last_command = NULL
-        pthread_mutex_unlock(&self.lock)
-        while command != NULL:
-            if command.verb >= SHELL_VERBS:
-                self.apply_shell(command)
-            else:
-                command_apply(self.state, command)
-            done = command
-            command = command.next
-            free(done)
+        work_begin(self.state, WORK_A_TURN)
+        while not is_work_done(self.state) and self._commands_next():
+            pass
         links_unpause(self.state)
         links_tick(self.state)
 
     cdef void end_turn(self) noexcept nogil:
         """Bury what ended, and hand the events over."""
         cdef bint first
-        links_bury(self.state)
+        links_end(self.state)
+        checks_settle(self.state)
         state_sweep(self.state)
         if self.state.first_record == NULL:
             return
@@ -694,7 +716,10 @@ cdef class Core:
         return link.id
 
     def feed(self, link: int, data: bytes, now_ns: int) -> None:
-        """Let a link have sent `data`; what comes after its end is ignored. Of coded input, a turn handles 256 KiB of plain bytes."""
+        """Let a link have sent `data`; what comes after its end is ignored.
+
+        A slice of work is done of what it sent last; the rest, and what goes out for it, comes with the turns that follow.
+        """
         cdef Link* to = link_of(self.state, link)
         cdef const char* at = data
         cdef size_t left = len(data)
@@ -708,6 +733,12 @@ cdef class Core:
             if to.parked:
                 self._feed_parked(to, at, left)
                 return
+            if to.ready:
+                # It is not read before it has done what it has left.
+                self._go_on()
+                to = link_of(self.state, link)
+                continue
+            work_begin(self.state, WORK_A_SLICE)
             window = link_window(self.state, to, &room)
             if window == NULL:
                 raise MemoryError
@@ -746,6 +777,7 @@ cdef class Core:
             at += part
             count -= part
         if not waits:
+            work_begin(self.state, WORK_A_SLICE)
             coded_go_on(self.state, link, READ_BLOCK_BYTES)
 
     def hang_up(self, link: int) -> None:
@@ -763,15 +795,24 @@ cdef class Core:
         self.end_turn()
 
     cdef void _go_on(self) noexcept nogil:
-        """Let each link that has more input than one turn may handle go on with it once."""
-        cdef Link* link = self.state.ready
-        cdef Link* following
-        self.state.ready = NULL
-        while link != NULL:
-            following = link.next_ready
-            link.ready = 0
-            coded_go_on(self.state, link, READ_BLOCK_BYTES)
-            link = following
+        """Give each link that has something left to do a slice of work."""
+        cdef Link* last = self.state.last_ready
+        cdef Link* link = NULL
+        while link != last:
+            link = self.state.first_ready
+            ready_leave(self.state, link)
+            work_begin(self.state, WORK_A_SLICE)
+            link_go_on(self.state, link)
+
+    @property
+    def work(self) -> int:
+        """Units of work done so far: some 100 ns each, as `_work.pxd` counts them."""
+        return self.state.work
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether another turn has something to do that needs no input: messages under way, lines that wait, commands, ends of links."""
+        return self.first_taken != NULL or self.state.first_ready != NULL or self.state.doomed_count > 0
 
     def take_output(self, link: int) -> bytes:
         """Return and forget what waits to be sent on a link, coded if it is; of a link that has ended, its last words."""

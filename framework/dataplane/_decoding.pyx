@@ -10,11 +10,11 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memmove, strlen
 
-from framework.dataplane._coding cimport coding_wake
 from framework.dataplane._delivery cimport link_doom
-from framework.dataplane._links cimport link_parse, link_received, link_window
+from framework.dataplane._links cimport link_parse, link_received, link_wake, link_window
 from framework.dataplane._output cimport block_chars, block_drop, block_new
 from framework.dataplane._state cimport READ_BLOCK_BYTES, READ_ERROR, Block, Coder, Coding, Link, State
+from framework.dataplane._work cimport is_work_done
 from framework.wire._s2 cimport s2_chunk_length, s2_decode, s2_is_identifier, s2_plain_length, s2_problem
 
 cdef enum:
@@ -190,7 +190,9 @@ cdef void coded_go_on(State* state, Link* link, size_t budget) noexcept nogil:
     """
     cdef Coding* coding = link.coding
     cdef size_t part
-    while budget and not link.doomed and not link.parked and not link.paused:
+    while (
+        budget and not link.doomed and not link.parked and not link.paused and link.first_fanout == NULL and not is_work_done(state)
+    ):
         if coding.block == NULL:
             part = _decode(state, link)
             budget -= min(part, budget)
@@ -201,9 +203,9 @@ cdef void coded_go_on(State* state, Link* link, size_t budget) noexcept nogil:
         budget -= part
         coding.seen += part
         coding.at = link_parse(state, link, coding.at, coding.seen, coding.block, part, coding.seen == coding.end)
-        if coding.seen == coding.end and not link.parked and not link.doomed:
+        if coding.seen == coding.end and not link.parked and not link.waiting and not link.doomed:
             block_drop(state, coding.block)
             coding.block = NULL
     if not link.doomed:
         _raw_leave(&state.coder, coding)
-        coding_wake(state, link)
+        link_wake(state, link)

@@ -9,6 +9,7 @@ from framework.sublist._sublist cimport Interest, Match
 
 
 cdef int deliver_matched(State* state, Match* match, Message* message) noexcept nogil
+cdef void deliver_rest(State* state, Link* link) noexcept nogil
 cdef bint to_subscription(State* state, Interest* interest, Message* message) noexcept nogil
 cdef bint to_route(State* state, Link* to, Message* message) noexcept nogil
 cdef int deliver(State* state, Message* message) noexcept nogil
@@ -16,6 +17,8 @@ cdef void link_doom(State* state, Link* link, ClosedStateC reason, bint last_wor
 cdef void link_fills(State* state, Link* to, Link* source) noexcept nogil
 cdef void link_count_slow(State* state, Link* link) noexcept nogil
 cdef void link_cut_off(State* state, Link* link) noexcept nogil
+cdef Record* record_made(RecordType type, Link* link, size_t length) noexcept nogil
+cdef void record_add(State* state, Record* record) noexcept nogil
 cdef Record* record_new(State* state, RecordType type, Link* link, size_t length) noexcept nogil
 cdef char* record_chars(Record* record) noexcept nogil
 cdef void subscription_drop(State* state, Subscription* subscription) noexcept nogil

@@ -11,18 +11,28 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, strlen
 
-from framework.dataplane._output cimport output_append, output_commit, output_mark, output_reserve, output_segment
+from framework.dataplane._fanouts cimport fanout_add, fanout_end, fanout_interest, fanout_new
+from framework.dataplane._output cimport (
+    output_append, output_commit, output_mark, output_reserve, output_segment,
+)
 from framework.dataplane._permissions cimport is_allowed_to_publish, may_hear, may_import, may_send
 from framework.dataplane._replies cimport reply_owe
 from framework.dataplane._sinkbatch cimport atomic_add, atomic_get, sink_put
 from framework.dataplane._state cimport (
     CLIENT, GROUPS_BYTES_MAX, RECORDS_WAITING_BYTES, RECORD_DELIVERED, RECORD_INTEREST, RECORD_TRACE, REFERENCE_BYTES,
     REFERENCE_PENDING_BYTES, ROUTE, SLOW_CONSUMER_PENDING_BYTES, SYSTEM, TRACES_MAX, WRITE_ERROR, Account, ClosedStateC, Fence, Link,
-    LocalInterest, Message, Pick, Record, RecordType, State, Subscription,
+    Fanout, LocalInterest, Message, Pick, Record, RecordType, STREAM_IMPORT, State, Subscription,
 )
+from framework.dataplane._work cimport BYTES_A_WORK, INTEREST_WORK, is_work_done
 from framework.sublist._bytes cimport copy_short, hash_bytes, write_decimal
-from framework.sublist._sublist cimport Group, Interest, Match, sublist_match, sublist_remove
+from framework.sublist._sublist cimport (
+    GROUPS_SOUGHT, Group, Interest, Match, group_find, group_seek, groups_index, sublist_match, sublist_remove,
+)
 from framework.sublist._table cimport table_add, table_find, table_remove
+
+cdef enum:
+    RECEIVERS_A_LOOK = 64
+    # Whether the slice is used up is looked at so often.
 
 
 cdef uint64_t random_next(State* state) noexcept nogil:
@@ -40,8 +50,8 @@ cdef char* record_chars(Record* record) noexcept nogil:
     return <char*> (record + 1)
 
 
-cdef Record* record_new(State* state, RecordType type, Link* link, size_t length) noexcept nogil:
-    """Append an event with room for `length` bytes; NULL: no memory, and the event is lost."""
+cdef Record* record_made(RecordType type, Link* link, size_t length) noexcept nogil:
+    """Return an event with room for `length` bytes, for `record_add`; NULL: no memory."""
     cdef Record* record = <Record*> calloc(1, sizeof(Record) + length)
     if record == NULL:
         return NULL
@@ -50,13 +60,25 @@ cdef Record* record_new(State* state, RecordType type, Link* link, size_t length
     if link != NULL:
         record.link = link.id
         record.kind = link.kind
+    return record
+
+
+cdef void record_add(State* state, Record* record) noexcept nogil:
+    """Append an event to those that Python gets at the end of the turn."""
     if state.last_record == NULL:
         state.first_record = record
     else:
         state.last_record.next = record
     state.last_record = record
-    if type != RECORD_DELIVERED:
-        state.record_bytes += sizeof(Record) + length
+    if record.type != RECORD_DELIVERED:
+        state.record_bytes += sizeof(Record) + record.length
+
+
+cdef Record* record_new(State* state, RecordType type, Link* link, size_t length) noexcept nogil:
+    """Append an event with room for `length` bytes; NULL: no memory, and the event is lost."""
+    cdef Record* record = record_made(type, link, length)
+    if record != NULL:
+        record_add(state, record)
     return record
 
 
@@ -166,6 +188,7 @@ cdef void subscription_drop(State* state, Subscription* subscription) noexcept n
     if subscription.dead:
         return
     subscription.dead = 1
+    state.work += INTEREST_WORK
     if subscription.shadows != NULL:
         state.passages.shadows_drop(state, subscription)
     sublist_remove(&subscription.account.sublist, &subscription.interest)
@@ -178,6 +201,8 @@ cdef void subscription_drop(State* state, Subscription* subscription) noexcept n
         if subscription.next != NULL:
             subscription.next.previous = subscription.previous
         link.subscription_count -= 1
+        if link.checking == subscription:
+            link.checking = subscription.next
     if not subscription.interest.remote:
         state.totals.subscriptions -= 1
         interest_add(state, subscription.account, subscription, -1)
@@ -285,6 +310,7 @@ cdef void _tell_all(State* state, Account* account, Subscription* subscription) 
     """Tell the routes of an account what changed by one subscription."""
     cdef uint32_t at
     cdef Link* source = subscription.link
+    state.work += account.route_count
     for at in range(account.route_count):
         if source == NULL or source.doomed:
             _tell_in_bulk(state, account.routes[at], account, subscription.local)
@@ -332,12 +358,7 @@ cdef void interest_send(State* state, Account* account, Link* route) noexcept no
 
 cdef void lines_forget(State* state) noexcept nogil:
     """Look at every line again: a remembered one was aimed by what was in force before."""
-    cdef uint32_t at
-    if state.system.memo != NULL:
-        state.system.memo.line_length = 0
-    for at in range(state.link_count):
-        if state.links[at].memo != NULL:
-            state.links[at].memo.line_length = 0
+    state.lines_version += 1
 
 
 # ---- writing one message to one link -------------------------------------------------------------------------------------
@@ -377,6 +398,7 @@ cdef void link_fills(State* state, Link* to, Link* source) noexcept nogil:
 
 
 cdef void _count_out(State* state, Link* to, Message* message, size_t length) noexcept nogil:
+    state.work += length // <size_t> BYTES_A_WORK
     to.out_msgs += 1
     to.out_bytes += length
     state.totals.out_msgs += 1
@@ -567,6 +589,7 @@ cdef bint _to_local_member(State* state, Match* match, Group* group, uint64_t st
     """Deliver to the first local member from `start` on that can take it."""
     cdef uint32_t tried
     for tried in range(group.local_count):
+        state.work += 1
         if to_subscription(state, match.members[group.first + (start + tried) % group.local_count], message):
             return True
     return False
@@ -595,16 +618,29 @@ cdef bint _pick_remote(State* state, Match* match, Group* group, uint64_t point,
     return False
 
 
-cdef int _serve_groups(State* state, Match* match, Message* message) noexcept nogil:
-    """Give a client's message to one member of each group; return how many groups have got it, or will from a route."""
+cdef inline bint _is_put_off(State* state, Message* message, Fanout* rest) noexcept nogil:
+    """Whether who is chosen now is to be served in turns to come."""
+    return rest != NULL and (is_work_done(state) or rest != message.source.first_fanout)
+
+
+cdef int _serve_groups(State* state, Match* match, Message* message, Fanout* rest) noexcept nogil:
+    """Give a client's message to one member of each group; return how many groups have got it, or will from a route.
+
+    Args:
+        rest: What goes on in turns to come; local members that are chosen when the slice is used up. NULL: all are served now.
+    """
     cdef uint32_t at
     cdef Group* group
     cdef uint64_t point
     cdef int served = 0
     for at in range(match.group_count):
         group = &match.groups[at]
+        state.work += 1
         point = random_next(state) % group.weight
-        if point < group.local_count:
+        if point < group.local_count and _is_put_off(state, message, rest):
+            fanout_add(rest, match.members[group.first + point])
+            served += 1
+        elif point < group.local_count:
             if _to_local_member(state, match, group, point, message):
                 served += 1
             elif group.remote_count and _pick_remote(state, match, group, 0, message):
@@ -616,22 +652,35 @@ cdef int _serve_groups(State* state, Match* match, Message* message) noexcept no
     return served
 
 
-cdef int _serve_named_groups(State* state, Match* match, Message* message) noexcept nogil:
+cdef int _serve_named_group(State* state, Match* match, Group* group, Message* message, Fanout* rest) noexcept nogil:
+    """Give a route's message to one member here of a group that it names; return whether one has got it, or will."""
+    cdef uint64_t point
+    if group.local_count:
+        point = random_next(state) % group.local_count
+        if _is_put_off(state, message, rest):
+            fanout_add(rest, match.members[group.first + point])
+            return 1
+        if _to_local_member(state, match, group, point, message):
+            return 1
+    # Its members here have just left: the one case in which a message takes a second hop.
+    return group.remote_count and _pick_remote(state, match, group, 0, message)
+
+
+cdef int _serve_named_groups(State* state, Match* match, Message* message, Fanout* rest) noexcept nogil:
     """Give a route's message to one member here of each group that it names."""
-    cdef uint32_t at, which
+    cdef uint32_t which
     cdef Group* group
     cdef int served = 0
+    if message.queue_count > GROUPS_SOUGHT and not groups_index(&state.group_index, match):
+        return 0
     for which in range(message.queue_count):
-        for at in range(match.group_count):
-            group = &match.groups[at]
-            if group.name_length != message.queue_lengths[which] or memcmp(group.name, message.queues[which], group.name_length):
-                continue
-            if group.local_count and _to_local_member(state, match, group, random_next(state) % group.local_count, message):
-                served += 1
-            elif group.remote_count and _pick_remote(state, match, group, 0, message):
-                # Its members here have just left: the one case in which a message takes a second hop.
-                served += 1
-            break
+        state.work += 1
+        if message.queue_count > GROUPS_SOUGHT:
+            group = group_find(&state.group_index, match, message.queues[which], message.queue_lengths[which])
+        else:
+            group = group_seek(match, message.queues[which], message.queue_lengths[which])
+        if group != NULL:
+            served += _serve_named_group(state, match, group, message, rest)
     return served
 
 
@@ -669,28 +718,110 @@ cdef int _serve_routes(State* state, Match* match, Message* message) noexcept no
     return served
 
 
-cdef int deliver_matched(State* state, Match* match, Message* message) noexcept nogil:
-    """Deliver one message to a fresh match of its subject; return how many subscriptions, servers and groups have got it.
+cdef int _serve_plain(State* state, Interest** plain, uint32_t count, uint32_t* at, Message* message) noexcept nogil:
+    """Deliver to plain subscriptions from `at` on, until the slice is used up; return how many have got it."""
+    cdef uint32_t until
+    cdef int served = 0
+    while at[0] < count:
+        until = min(count, at[0] + RECEIVERS_A_LOOK)
+        state.work += until - at[0]
+        while at[0] < until:
+            served += to_subscription(state, plain[at[0]], message)
+            at[0] += 1
+        if is_work_done(state):
+            break
+    return served
 
+
+cdef void _enter_services(State* state, Fanout* rest) noexcept nogil:
+    """Let a message be noted at the services among the receivers that it has yet to reach: they are asked when it leaves its account."""
+    cdef Interest** interest = fanout_interest(rest)
+    cdef Subscription* subscription
+    cdef uint32_t at, kept = 0
+    if rest.message.account.tables == NULL and rest.message.account.answers == NULL:
+        return
+    for at in range(rest.count):
+        subscription = <Subscription*> interest[at]
+        if subscription.link == NULL and subscription.imported != NULL and subscription.imported.kind != STREAM_IMPORT:
+            state.passages.enter(state, subscription, &rest.message)
+        else:
+            interest[kept] = interest[at]
+            kept += 1
+    rest.count = kept
+
+
+cdef Fanout* _put_off(State* state, Match* match, uint32_t at, Message* message) noexcept nogil:
+    """Let the plain subscriptions from `at` on have a message in turns to come; NULL: they are to have it now."""
+    cdef Fanout* rest = fanout_new(state, message, match.plain + at, match.plain_count - at, match.group_count)
+    if rest != NULL:
+        _enter_services(state, rest)
+    return rest
+
+
+cdef int deliver_matched(State* state, Match* match, Message* message) noexcept nogil:
+    """Deliver one message to a fresh match of its subject; return how many subscriptions, servers and groups have got it, or will.
+
+    What the slice of work does not suffice for goes on later: see `_fanouts.pyx`. Then at least one more counts as served.
     Cost: one copy of the body per receiver, none from 8 KiB on.
     """
-    cdef uint32_t at
+    cdef uint32_t at = 0
     cdef uint32_t waiting = state.waiting_count
+    cdef uint32_t receivers = match.plain_count + match.group_count
     cdef int served = 0
-    for at in range(match.plain_count):
-        served += to_subscription(state, match.plain[at], message)
+    cdef Fanout* rest = NULL
+    if message.source.first_fanout == NULL:
+        served = _serve_plain(state, match.plain, match.plain_count, &at, message)
+    if receivers > RECEIVERS_A_LOOK or message.source.first_fanout != NULL:
+        if at < match.plain_count or (match.group_count and is_work_done(state)):
+            if message.trace != NULL and message.trace.only:
+                # A report has room for no more of them, and nobody is given anything.
+                at = match.plain_count
+            else:
+                rest = _put_off(state, match, at, message)
+    if rest != NULL:
+        served += at < match.plain_count
+    else:
+        while at < match.plain_count:
+            served += _serve_plain(state, match.plain, match.plain_count, &at, message)
     state.pick_count = 0
     if match.group_count:
         if not message.routed:
-            served += _serve_groups(state, match, message)
+            served += _serve_groups(state, match, message, rest)
         elif message.queue_count:
-            served += _serve_named_groups(state, match, message)
+            served += _serve_named_groups(state, match, message, rest)
     if state.pick_count or match.remote_count:
         served += _serve_routes(state, match, message)
     if state.waiting_count > waiting:
         # Behind all that needs the match: the next account may be this one.
         served += state.passages.passed(state, waiting, message)
     return served
+
+
+cdef void _serve_again(State* state, Interest* interest, Message* message) noexcept nogil:
+    """Give a message to another local member of a group whose chosen one has left or can't take it."""
+    cdef Match* match = sublist_match(&message.account.sublist, message.subject, message.subject_length)
+    cdef Group* group = group_seek(match, interest.queue, interest.queue_length)
+    state.work += match.group_count
+    if group != NULL:
+        _to_local_member(state, match, group, random_next(state), message)
+
+
+cdef void deliver_rest(State* state, Link* link) noexcept nogil:
+    """Go on with a link's messages that are under way, until all have arrived or the slice is used up."""
+    cdef Fanout* fanout = link.first_fanout
+    cdef Interest* interest
+    cdef Subscription* subscription
+    while fanout != NULL and not is_work_done(state):
+        state.work += 1
+        if fanout.at == fanout.count:
+            fanout_end(state, link)
+            fanout = link.first_fanout
+            continue
+        interest = fanout_interest(fanout)[fanout.at]
+        subscription = <Subscription*> interest
+        fanout.at += 1
+        if (subscription.dead or not to_subscription(state, interest, &fanout.message)) and interest.queue_length:
+            _serve_again(state, interest, &fanout.message)
 
 
 cdef int deliver(State* state, Message* message) noexcept nogil:

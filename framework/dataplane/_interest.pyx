@@ -6,6 +6,7 @@ from libc.string cimport memcpy
 
 from framework.dataplane._delivery cimport interest_add
 from framework.dataplane._state cimport ROUTE, Account, Link, State, Subscription
+from framework.dataplane._work cimport INTEREST_WORK
 from framework.sublist._bytes cimport COPY_SLACK, hash_bytes
 from framework.sublist._sublist cimport sublist_insert, sublist_remove
 from framework.sublist._table cimport table_add, table_find
@@ -108,6 +109,7 @@ cdef Subscription* subscription_add(
             made.next.previous = made
         link.subscriptions = made
         link.subscription_count += 1
+    state.work += INTEREST_WORK
     if not made.interest.remote:
         state.totals.subscriptions += 1
         interest_add(state, account, made, 1)

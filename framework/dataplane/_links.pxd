@@ -15,8 +15,12 @@ cdef void link_row(Link* link, Row* row) noexcept nogil
 cdef char* link_window(State* state, Link* link, size_t* room) noexcept nogil
 cdef void link_received(State* state, Link* link, size_t length) noexcept nogil
 cdef char* link_parse(State* state, Link* link, char* at, char* end, Block* block, size_t length, bint last) noexcept nogil
+cdef void link_settle(State* state, Link* link, size_t pending_before, int64_t records_before) noexcept nogil
+cdef bint link_waits(Link* link) noexcept nogil
+cdef void link_wake(State* state, Link* link) noexcept nogil
 cdef void link_hung_up(State* state, Link* link, int error) noexcept nogil
 cdef void link_register(State* state, Link* link) noexcept nogil
 cdef void links_unpause(State* state) noexcept nogil
+cdef bint links_end(State* state) noexcept nogil
 cdef void links_bury(State* state) noexcept nogil
 cdef void state_sweep(State* state) noexcept nogil

@@ -9,10 +9,12 @@ from libc.string cimport memcpy, memmove, strlen
 
 from framework.dataplane._accounts cimport account_new, account_spare, accounts_free, accounts_sweep
 from framework.dataplane._clocks cimport ping_interval_ns
-from framework.dataplane._coding cimport coder_free, coding_end, coding_flush, coding_wake
 from framework.dataplane._delivery cimport (
-    is_python_behind, link_cut_off, link_doom, link_info, link_is_over, link_say, random_next, record_chars, record_new, subscription_drop,
+    deliver_rest, is_python_behind, link_cut_off, link_doom, link_info, link_is_over, link_say, random_next, record_add, record_chars, record_made, record_new, subscription_drop,
 )
+from framework.dataplane._coding cimport coder_free, coding_end, coding_flush, coding_waits
+from framework.dataplane._fanouts cimport dead_sweep, fanout_end
+from framework.dataplane._nonces cimport nonce_give
 from framework.dataplane._message_trace cimport traced_route, traced_subscription
 from framework.dataplane._nonces cimport nonce_give
 from framework.dataplane._output cimport block_chars, block_drop, block_new, output_discard
@@ -25,10 +27,13 @@ from framework.dataplane._sinkbatch cimport atomic_add_users, batch_free, sink_f
 from framework.dataplane._state cimport (
     CLIENT, CLIENT_CLOSED, DETAIL_BYTES, FRAME_OWN_BLOCK_BYTES, MAX_CONNECTIONS_EXCEEDED, READ_BLOCK_BYTES, READ_ERROR, RECORD_CLOSED,
     RECORD_OPENED, ROUTE, STALL_NS, SYSTEM, VIOLATIONS_A_TICK, Account, Block, Farewell, Limits, Link, LinkKindC, Record, Row, Segment,
-    Sink, State, Subscription,
+    Confirmation, Sink, State, Subscription, UNREGISTERED_READ_BYTES,
 )
 from framework.dataplane._stream_imports cimport shadows_drop
 from framework.dataplane._tables cimport tables_end
+from framework.dataplane._work cimport (
+    END_WORK, WORK_A_SLICE, WORK_A_TURN, dirty_leave, is_work_done, paused_add, paused_leave, ready_add, ready_leave, work_begin,
+)
 from framework.sublist._bytes cimport hash_bytes
 from framework.sublist._table cimport table_clear
 
@@ -73,9 +78,14 @@ cdef void state_free(State* state) noexcept nogil:
     cdef Block* block
     cdef Record* record
     cdef Farewell* farewell
+    cdef Confirmation* confirmation
     while state.link_count:
         link_doom(state, state.links[0], CLIENT_CLOSED, False, NULL)
         links_bury(state)
+    if state.system != NULL:
+        ready_leave(state, state.system)
+        while state.system.first_fanout != NULL:
+            fanout_end(state, state.system)
     state.filled = NULL
     while state.sinks != NULL:
         sink = state.sinks
@@ -88,6 +98,14 @@ cdef void state_free(State* state) noexcept nogil:
         sink_release(sink)
     tables_end(state)
     state_sweep(state)
+    while state.graves != NULL:
+        state_sweep(state)
+    while state.confirmations != NULL:
+        confirmation = state.confirmations
+        state.confirmations = confirmation.next
+        free(confirmation)
+    table_clear(&state.sinks_by_id)
+    free(state.group_index.slots)
     while state.segments != NULL:
         segment = state.segments
         state.segments = segment.next
@@ -130,19 +148,22 @@ cdef void state_free(State* state) noexcept nogil:
 
 cdef void state_sweep(State* state) noexcept nogil:
     """End a turn: free what was unsubscribed, hand over what sinks have got."""
-    cdef Subscription* subscription
+    cdef Subscription* subscription = state.dead
+    cdef Subscription* last = NULL
     cdef Sink* sink
-    while state.dead != NULL:
-        subscription = state.dead
-        state.dead = subscription.next
+    while subscription != NULL:
         response_mappings_gone(state, subscription)
-        free(subscription)
+        last = subscription
+        subscription = subscription.next
+    dead_sweep(state, last)
     accounts_sweep(state)
     while state.filled != NULL:
         sink = state.filled
         state.filled = sink.next_filled
         sink.filled = 0
         sink_flush(state, sink)
+        if sink.closed:
+            sink_release(sink)
 
 
 # ---- opening -----------------------------------------------------------------------------------------------------------
@@ -325,14 +346,13 @@ cdef bint _keep(State* state, Link* link, char* at, size_t length, size_t need) 
 
 cdef void _pause(State* state, Link* link) noexcept nogil:
     """Read a link no further for a while: what it publishes to, or who hears of its doings, is behind."""
-    link.paused = 1
+    paused_add(state, link)
     link.stalls += 1
     link.stalled_by = state.stalled_by.id if state.stalled_by != NULL else 0
     link.stalled_sink = state.stalled_sink
     if link.stalled_sink != NULL:
         atomic_add_users(&link.stalled_sink.users, 1)
     link.stalled_until_ns = state.now_ns + STALL_NS
-    state.paused_count += 1
     if link.kind == CLIENT:
         state.totals.stalled_clients += 1
     if state.shell.watch != NULL:
@@ -369,21 +389,32 @@ cdef char* link_parse(State* state, Link* link, char* at, char* end, Block* bloc
 
     Args:
         length: Bytes of it that are new.
-        last: No more of it follows in the block, so what is incomplete is kept; but for a coded link that was parked.
+        last: No more of it follows in the block, so what is left is kept; but for a coded link, whose own block does.
     """
     cdef size_t need = 0
-    cdef int64_t out_before = state.totals.out_bytes
+    cdef int64_t before = state.work
     cdef int64_t records_before = state.record_bytes
     cdef size_t pending_before = link.pending
+    cdef char* start = at
     state.stalled_by = NULL
     state.stalled_sink = NULL
     at = parse(state, link, at, end, block, &need)
-    if last and not link.doomed and not (link.parked and link.coding != NULL) and not _keep(state, link, at, end - at, need):
+    if last and not link.doomed and not ((link.parked or link.waiting) and link.coding != NULL) and not _keep(state, link, at, end - at, need):
         link_doom(state, link, READ_ERROR, False, "no memory")
     if link.doomed:
         return at
-    if length:
-        link.amplification = (state.totals.out_bytes - out_before) // <int64_t> length
+    if link.waiting or (state.work - before) * 2 > WORK_A_SLICE:
+        link.read_bytes = <uint32_t> max(
+            <int64_t> UNREGISTERED_READ_BYTES, min(<int64_t> READ_BLOCK_BYTES, (at - start) * <int64_t> WORK_A_SLICE // (state.work - before))
+        )
+    elif length:
+        link.read_bytes = 0
+    link_settle(state, link, pending_before, records_before)
+    return at
+
+
+cdef void link_settle(State* state, Link* link, size_t pending_before, int64_t records_before) noexcept nogil:
+    """See who must wait for whom after a link's slice, and whether it goes on."""
     if <int64_t> link.pending > state.limits.max_pending and (
         link.kind == CLIENT or (link.pending > pending_before and link_is_over(state, link))
     ):
@@ -396,7 +427,25 @@ cdef char* link_parse(State* state, Link* link, char* at, char* end, Block* bloc
         _pause(state, link)
     elif link.parked and state.shell.watch != NULL:
         state.shell.watch(state.shell.self, link)
-    return at
+    link_wake(state, link)
+
+
+cdef bint link_waits(Link* link) noexcept nogil:
+    """Whether a link has something to do without its socket being read, and may do it."""
+    if link.doomed:
+        return False
+    if link.first_fanout != NULL or link.checking != NULL:
+        return True
+    if link.parked or link.paused or link.kind == SYSTEM:
+        # What this process publishes goes on with its command.
+        return False
+    return coding_waits(link) if link.coding != NULL else link.waiting
+
+
+cdef void link_wake(State* state, Link* link) noexcept nogil:
+    """Let a link go on in the turns to come, if it has something to do."""
+    if link_waits(link):
+        ready_add(state, link)
 
 
 cdef void link_hung_up(State* state, Link* link, int error) noexcept nogil:
@@ -412,14 +461,15 @@ cdef void _leave_sink(Link* link) noexcept nogil:
 
 cdef void links_unpause(State* state) noexcept nogil:
     """Read links again whose receivers have caught up, or whose time is up. A full sink has no time: it is waited for."""
-    cdef uint32_t at
     cdef Link* link
+    cdef Link* following = state.first_paused
     cdef Link* slow
-    if state.paused_count == 0 or is_python_behind(state):
+    if following == NULL or is_python_behind(state):
         return
-    for at in range(state.link_count):
-        link = state.links[at]
-        if not link.paused or link.doomed:
+    while following != NULL:
+        link = following
+        following = link.next_paused
+        if link.doomed:
             continue
         if link.stalled_sink != NULL:
             if not link.stalled_sink.closed and sink_is_full(link.stalled_sink):
@@ -429,23 +479,13 @@ cdef void links_unpause(State* state) noexcept nogil:
             slow = link_of(state, link.stalled_by)
             if slow != NULL and <int64_t> slow.pending > state.limits.pending_free // 2:
                 continue
-        link.paused = 0
-        state.paused_count -= 1
-        coding_wake(state, link)
+        paused_leave(state, link)
+        link_wake(state, link)
         if state.shell.watch != NULL:
             state.shell.watch(state.shell.self, link)
 
 
 # ---- ending ------------------------------------------------------------------------------------------------------------
-
-
-cdef void _leave_dirty(State* state, Link* link) noexcept nogil:
-    cdef Link** at = &state.dirty
-    while at[0] != NULL and at[0] != link:
-        at = &at[0].next_dirty
-    if at[0] == link:
-        at[0] = link.next_dirty
-    link.dirty = 0
 
 
 cdef void _keep_farewell(State* state, Link* link) noexcept nogil:
@@ -470,51 +510,77 @@ cdef void _keep_farewell(State* state, Link* link) noexcept nogil:
         segment = segment.next
 
 
-cdef void _bury(State* state, Link* link) noexcept nogil:
-    cdef Record* record
+cdef Record* _closed_record(State* state, Link* link) noexcept nogil:
+    """Write down how a link ended; NULL: no memory, and nobody hears of it."""
     cdef size_t detail = 0
-    cdef uint32_t slot = <uint32_t> link.id
-    cdef Row row
-    cdef Account* account
-    link_row(link, &row)
+    cdef Record* record
+    if link.left != NULL:
+        detail = min(strlen(link.left), <size_t> DETAIL_BYTES)
+    record = record_made(RECORD_CLOSED, link, detail)
+    if record != NULL:
+        record.number = link.reason
+        record.other = state.now_ns
+        link_row(link, &record.row)
+        if detail:
+            memcpy(record_chars(record), link.left, detail)
+    return record
+
+
+cdef void _end(State* state, Link* link) noexcept nogil:
+    """Close the socket of a doomed link, and free all but its subscriptions and messages."""
+    state.work += END_WORK
+    link.ended = 1
+    link.closed = _closed_record(state, link)
     if link.kind == ROUTE:
         accounts_leave(state, link)
-    while link.subscriptions != NULL:
-        account = link.subscriptions.account
-        subscription_drop(state, link.subscriptions)
-        account_spare(state, account)
-    peer_leave(state, link)
     if state.shell.bury != NULL:
         state.shell.bury(state.shell.self, link)
     elif link.last_words and link.pending:
         _keep_farewell(state, link)
-    if link.dirty:
-        _leave_dirty(state, link)
-    if link.left != NULL:
-        detail = min(strlen(link.left), <size_t> DETAIL_BYTES)
-    record = record_new(state, RECORD_CLOSED, link, detail)
-    if record != NULL:
-        record.number = link.reason
-        record.other = state.now_ns
-        record.row = row
-        if detail:
-            memcpy(record_chars(record), link.left, detail)
-    if link.paused:
-        state.paused_count -= 1
+    ready_leave(state, link)
+    dirty_leave(state, link)
+    paused_leave(state, link)
     if link.stalled_sink != NULL:
         _leave_sink(link)
-    if link.kind == CLIENT:
-        state.totals.connections -= 1
-    else:
-        state.totals.routes -= 1
     output_discard(state, link)
     coding_end(state, link)
     if link.big != NULL:
         block_drop(state, link.big)
+        link.big = NULL
     free(link.left)
+    link.left = NULL
     free(link.memo)
-    link_permit(link, NULL)
+    link.memo = NULL
     free(link.info)
+    link.info = NULL
+
+
+cdef bint _has_left(State* state, Link* link) noexcept nogil:
+    """Let a link's last messages arrive and its subscriptions end, as far as the slice goes; False: some are left."""
+    cdef Account* account
+    deliver_rest(state, link)
+    if link.first_fanout != NULL:
+        return False
+    while link.subscriptions != NULL:
+        if is_work_done(state):
+            return False
+        account = link.subscriptions.account
+        subscription_drop(state, link.subscriptions)
+        account_spare(state, account)
+    return True
+
+
+cdef void _bury(State* state, Link* link) noexcept nogil:
+    """Free a link, and report its end."""
+    cdef uint32_t slot = <uint32_t> link.id
+    peer_leave(state, link)
+    if link.closed != NULL:
+        record_add(state, link.closed)
+    if link.kind == CLIENT:
+        state.totals.connections -= 1
+    else:
+        state.totals.routes -= 1
+    link_permit(link, NULL)
     state.link_count -= 1
     state.links[link.place] = state.links[state.link_count]
     state.links[link.place].place = link.place
@@ -524,10 +590,48 @@ cdef void _bury(State* state, Link* link) noexcept nogil:
     free(link)
 
 
+cdef void _end_new(State* state) noexcept nogil:
+    """Close the sockets of the links that were doomed since the last turn."""
+    while state.ended_at < state.doomed_count and not is_work_done(state):
+        _end(state, state.doomed[state.ended_at])
+        state.ended_at += 1
+
+
+cdef void _bury_ended(State* state) noexcept nogil:
+    """Give each of the links whose sockets are closed a share of the turn, in turn, until it is buried."""
+    cdef int64_t until = state.work_until
+    cdef uint32_t looked_at, most = state.ended_at - state.doomed_at
+    cdef Link* link
+    for looked_at in range(most):
+        if state.work >= until:
+            break
+        if state.doomed_next < state.doomed_at or state.doomed_next >= state.ended_at:
+            state.doomed_next = state.doomed_at
+        link = state.doomed[state.doomed_next]
+        if link != NULL:
+            work_begin(state, WORK_A_TURN // 4)
+            if _has_left(state, link):
+                _bury(state, link)
+                state.doomed[state.doomed_next] = NULL
+        state.doomed_next += 1
+    while state.doomed_at < state.ended_at and state.doomed[state.doomed_at] == NULL:
+        state.doomed_at += 1
+    if state.doomed_at == state.doomed_count:
+        state.doomed_at = state.doomed_next = state.ended_at = state.doomed_count = 0
+
+
+cdef bint links_end(State* state) noexcept nogil:
+    """Close and bury links that were doomed, as far as a turn's work goes; return whether some are left."""
+    if state.doomed_count == 0:
+        return False
+    work_begin(state, WORK_A_TURN)
+    _end_new(state)
+    work_begin(state, WORK_A_TURN)
+    _bury_ended(state)
+    return state.doomed_count > 0
+
+
 cdef void links_bury(State* state) noexcept nogil:
-    """End the links that were doomed in this turn. Dooms that follow from it are carried out as well."""
-    cdef uint32_t at = 0
-    while at < state.doomed_count:
-        _bury(state, state.doomed[at])
-        at += 1
-    state.doomed_count = 0
+    """End all links that were doomed, with the dooms that follow from it."""
+    while links_end(state):
+        pass

@@ -1,22 +1,23 @@
 """The thread with the sockets: one loop that waits, reads, lets the core work, and writes.
 
-A turn: commands; links that were quiet, each with one read; their output; then the busy links, one after the other, with the output of
-each; then clocks, ends and events. So a request in between waits for one read of one busy link at most. The loop never takes the GIL.
+A turn: commands; links that were quiet, each with one read; their output; then the links that have more to do, one after the other, each with a
+slice of work, as far as the turn's work goes; output; then clocks, ends and events. Each of these has a budget (`_work.pxd`), and what is left goes on in the
+next turn: a request in between waits for one turn at most, whatever others do. The loop never takes the GIL.
 
 Size: what one turn does to the sockets, and the few calls that other threads make into it, are judged together or not at all.
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from framework.dataplane._coding cimport coding_encode, coding_settle, coding_waits
 from framework.dataplane._commands cimport SHELL_VERBS, command_chars
 from framework.dataplane._core cimport Core
 from framework.dataplane._decoding cimport coded_go_on, coded_received, coded_window
-from framework.dataplane._delivery cimport link_doom, link_info, record_chars, record_new
+from framework.dataplane._delivery cimport is_python_behind, link_doom, link_info, record_chars, record_new
 from framework.dataplane._links cimport (
-    link_hung_up, link_of, link_open, link_received, link_row, link_window, links_bury,
+    link_hung_up, link_of, link_open, link_received, link_row, link_waits, link_window, links_bury, links_end,
 )
 from framework.dataplane._output cimport output_sent
 from framework.dataplane._poller cimport (
@@ -24,6 +25,10 @@ from framework.dataplane._poller cimport (
 )
 from framework.dataplane._state cimport (
     RECORD_DETACHED, SERVER_SHUTDOWN, UNREGISTERED_READ_BYTES, WRITE_ERROR, Command, Link, LinkKindC, Record, Segment, Shell, State,
+)
+from framework.dataplane._slices cimport link_go_on
+from framework.dataplane._work cimport (
+    BYTES_A_WORK, SEND_WORK, WORK_A_QUIET_SLICE, WORK_A_SLICE, WORK_A_TURN, dirty_leave, ready_add, ready_leave, work_begin,
 )
 
 import os
@@ -166,8 +171,6 @@ cdef enum:
     # Small frames, while other links are active too: what others wait for is one such read.
     LARGE_FRAME = 4096
     ACTIVE_NS = 2000000
-    AMPLIFICATION_FREE = 16
-    # Copies of each byte read up to which a turn may read in full: 4 MiB of output.
     LISTENER_REST_NS = 100000000
     IDLE_WAIT_MS = 1000
     TICK_WAIT_MS = 200
@@ -190,9 +193,6 @@ cdef struct Loop:
     uint64_t last_active
     # The link that was read last, and when another one was.
     int64_t shared_ns
-    Link** busy
-    uint32_t busy_count
-    uint32_t busy_room
 
 
 # ---- watching ----------------------------------------------------------------------------------------------------------
@@ -275,21 +275,32 @@ cdef void _send_last(Loop* loop, Link* link) noexcept nogil:
         pass
 
 
-cdef void _flush(Loop* loop) noexcept nogil:
-    """Write the output of every link that has some."""
-    cdef Link* link = loop.state.dirty
+cdef void _flush_link(Loop* loop, Link* link) noexcept nogil:
+    """Write the output of a link, unless it waits for room already: then it goes on when the poller says so."""
+    dirty_leave(loop.state, link)
+    if link.doomed or link.fd < 0 or link.polled & POLL_WRITE:
+        return
+    if not _send(loop, link):
+        link_doom(loop.state, link, WRITE_ERROR, False, NULL)
+    elif link.pending:
+        _watch(loop, link)
+
+
+cdef void _flush_from(Loop* loop, Link* behind) noexcept nogil:
+    """Write the output of links that became dirty behind one; NULL: of all. What is too much for the turn waits with the rest."""
+    cdef Link* link = loop.state.first_dirty if behind == NULL else behind.next_dirty
     cdef Link* following
-    loop.state.dirty = NULL
-    while link != NULL:
+    cdef int64_t work = 0
+    while link != NULL and work < WORK_A_TURN:
         following = link.next_dirty
-        link.dirty = 0
-        # One that waits for room already goes on when the poller says so.
-        if not link.doomed and link.fd >= 0 and not link.polled & POLL_WRITE:
-            if not _send(loop, link):
-                link_doom(loop.state, link, WRITE_ERROR, False, NULL)
-            elif link.pending:
-                _watch(loop, link)
+        work += SEND_WORK + link.pending // <size_t> BYTES_A_WORK
+        _flush_link(loop, link)
         link = following
+
+
+cdef void _flush_all(Loop* loop) noexcept nogil:
+    while loop.state.first_dirty != NULL:
+        _flush_link(loop, loop.state.first_dirty)
 
 
 cdef void _bury(void* self, Link* link) noexcept nogil:
@@ -370,15 +381,13 @@ cdef void _attach(Loop* loop, uint64_t id, int fd, bint detach) noexcept nogil:
 
 
 cdef size_t _budget(Loop* loop, Link* link) noexcept nogil:
-    """Return how many bytes to read from a link in one turn: fewer where others wait, and where each is copied many times."""
+    """Return how many bytes to read from a link in one turn: fewer where others wait, and where each makes much work."""
     cdef size_t budget = READ_WHOLE
     if not link.registered:
         return UNREGISTERED_READ_BYTES
     if loop.state.now_ns - loop.shared_ns < ACTIVE_NS and (link.in_msgs == 0 or link.in_bytes // link.in_msgs < LARGE_FRAME):
         budget = READ_SHARED
-    if link.amplification > AMPLIFICATION_FREE:
-        budget = max(<size_t> UNREGISTERED_READ_BYTES, budget * AMPLIFICATION_FREE // <size_t> link.amplification)
-    return budget
+    return min(budget, <size_t> link.read_bytes) if link.read_bytes else budget
 
 
 cdef void _read_coded(Loop* loop, Link* link) noexcept nogil:
@@ -407,7 +416,6 @@ cdef void _read(Loop* loop, Link* link) noexcept nogil:
     cdef size_t budget
     cdef ssize_t count
     cdef char* window
-    link.ready = 0
     if link.doomed or link.parked or link.paused:
         return
     if loop.last_active != link.id:
@@ -435,9 +443,9 @@ cdef void _accept(Loop* loop, Listener* listener) noexcept nogil:
     cdef char host[HOST_BYTES]
     cdef Link* link
     while accepted < ACCEPTS_A_TURN:
-        fd = socket_accept(listener.fd)
+        fd = -2 if is_python_behind(loop.state) else socket_accept(listener.fd)
         if fd == -2:
-            # No descriptors: look again in a while, rather than at once for ever.
+            # No descriptors, or nobody to tell: look again in a while, rather than at once for ever.
             listener.rests_until_ns = loop.state.now_ns + LISTENER_REST_NS
             poller_forget(&loop.poller, listener.fd)
         if fd < 0:
@@ -469,29 +477,22 @@ cdef void _rested(Loop* loop) noexcept nogil:
 # ---- turning -----------------------------------------------------------------------------------------------------------
 
 
-cdef void _put_off(Loop* loop, Link* link) noexcept nogil:
-    """Read a busy link at the end of the turn."""
-    cdef Link** grown
-    if loop.busy_count == loop.busy_room:
-        grown = <Link**> realloc(loop.busy, (loop.busy_room * 2 + 64) * sizeof(Link*))
-        if grown == NULL:
+cdef void _go_on(Loop* loop) noexcept nogil:
+    """Give the links that have more to do a slice each, one after the other, as far as the turn's work goes; the others are first in the next turn."""
+    cdef State* state = loop.state
+    cdef Link* last = state.last_ready
+    cdef Link* link = NULL
+    cdef int64_t until = state.work + WORK_A_TURN
+    while link != last and state.work < until:
+        link = state.first_ready
+        ready_leave(state, link)
+        # These may answer already what was sent in this turn.
+        state.now_ns = clock_ns()
+        work_begin(state, WORK_A_SLICE)
+        if link_waits(link):
+            link_go_on(state, link)
+        else:
             _read(loop, link)
-            return
-        loop.busy = grown
-        loop.busy_room = loop.busy_room * 2 + 64
-    loop.busy[loop.busy_count] = link
-    loop.busy_count += 1
-
-
-cdef void _put_ready(Loop* loop) noexcept nogil:
-    """Go on at the end of the turn with the coded links that the last one left something of."""
-    cdef Link* link = loop.state.ready
-    cdef Link* following
-    loop.state.ready = NULL
-    while link != NULL:
-        following = link.next_ready
-        _put_off(loop, link)
-        link = following
 
 
 cdef void _drain_wakes(Loop* loop, int count) noexcept nogil:
@@ -528,17 +529,18 @@ cdef void _handle(Loop* loop, uint64_t tag, int ready) noexcept nogil:
         elif link.ready:
             # Its turn comes without it being read.
             pass
-        elif link.hot:
-            _put_off(loop, link)
+        elif link.hot or link.read_bytes:
+            ready_add(loop.state, link)
         else:
+            work_begin(loop.state, WORK_A_QUIET_SLICE)
             _read(loop, link)
 
 
 cdef int _wait_ms(Loop* loop) noexcept nogil:
     cdef int at
-    if loop.state.ready != NULL:
+    if loop.state.first_ready != NULL or loop.state.first_dirty != NULL or loop.state.doomed_count or loop.state.graves != NULL:
         return 0
-    if loop.state.paused_count:
+    if loop.state.first_paused != NULL:
         return PAUSE_WAIT_MS
     for at in range(LISTENERS_MAX):
         if loop.listeners[at].rests_until_ns:
@@ -651,11 +653,13 @@ cdef class Plane(Core):
         self.listening = []
 
     def __dealloc__(self) -> None:
-        cdef Command* command = self.first_command
+        cdef Command* command
         cdef Record* record = self.first_shared
         if self.loop.state == NULL:
             # It never came to be.
             return
+        self._give_back()
+        command = self.first_command
         while command != NULL:
             if command.verb == LISTEN or command.verb == ADOPT or command.verb == ATTACH:
                 close(<int> command.number)
@@ -667,7 +671,6 @@ cdef class Plane(Core):
         _close_all(&self.loop)
         memset(&self.state.shell, 0, sizeof(Shell))
         poller_close(&self.loop.poller)
-        free(self.loop.busy)
         if self.wake_fd >= 0:
             # By their numbers: Python's objects are gone already where a cycle was collected.
             close(self.loop.wake_fd)
@@ -788,31 +791,27 @@ cdef class Plane(Core):
 
     cdef void _loop_forever(self) noexcept nogil:
         cdef Loop* loop = &self.loop
+        cdef Link* behind
         cdef int count = 0
         cdef int at
-        cdef uint32_t which
         while True:
             _drain_wakes(loop, count)
             self.begin_turn(clock_ns())
             if loop.stopping:
                 break
             _rested(loop)
-            loop.busy_count = 0
-            _put_ready(loop)
+            behind = loop.state.last_dirty
             for at in range(count):
                 _handle(loop, loop.poller.events[at].tag, loop.poller.events[at].ready)
-            _flush(loop)
-            for which in range(loop.busy_count):
-                # These may answer already what was sent in this turn.
-                loop.state.now_ns = clock_ns()
-                _read(loop, loop.busy[which])
-                _flush(loop)
-            while loop.state.doomed_count:
+            # Before what waits already: who has little to say does not wait behind who has much.
+            _flush_from(loop, behind)
+            _go_on(loop)
+            _flush_from(loop, NULL)
+            if links_end(loop.state):
                 # What an end sets free may have to be told to routes.
-                links_bury(loop.state)
-                _flush(loop)
+                _flush_from(loop, NULL)
             self.end_turn()
-            count = poller_wait(&loop.poller, _wait_ms(loop))
-        _flush(loop)
+            count = poller_wait(&loop.poller, 0 if self.first_taken != NULL else _wait_ms(loop))
+        _flush_all(loop)
         _close_all(loop)
         self.end_turn()

@@ -7,6 +7,7 @@ from libc.string cimport memcpy
 from framework.dataplane._state cimport (
     BLOCKS_KEPT, OUTPUT_BLOCK_BYTES, Block, Link, Segment, State,
 )
+from framework.dataplane._work cimport dirty_add
 from framework.sublist._bytes cimport COPY_SLACK, copy_short
 
 
@@ -84,10 +85,7 @@ cdef inline void output_mark(State* state, Link* link, size_t length) noexcept n
     if link.pending == 0:
         link.written_ns = state.now_ns
     link.pending += length
-    if not link.dirty:
-        link.dirty = 1
-        link.next_dirty = state.dirty
-        state.dirty = link
+    dirty_add(state, link)
 
 
 cdef inline char* output_reserve(State* state, Link* link, size_t length) noexcept nogil:

@@ -45,6 +45,7 @@ from framework.dataplane._violations cimport (
     PUBLISH_REPLY, PUBLISH_SUBJECT, SUBSCRIBE, SUBSCRIBE_TOKENS, ViolationC, is_reserved_group, is_reserved_reply, is_reserved_subject,
     violation_say,
 )
+from framework.dataplane._work cimport BYTES_A_WORK, LINE_WORK, REPEATS_A_WORK, is_work_done
 from framework.sublist._bytes cimport copy_short, same_bytes, write_decimal
 from framework.sublist._sublist cimport Match, sublist_fresh, sublist_match, sublist_touch
 
@@ -269,6 +270,7 @@ cdef void _remember(State* state, Link* link, const char* line, size_t length, M
     memcpy(memo.line, line, length)
     memo.account = message.account
     memo.line_length = <uint32_t> length
+    memo.lines_version = state.lines_version
     memo.body_length = <uint32_t> message.body_length
     memo.subject_at = <uint32_t> (message.subject - line)
     memo.subject_length = <uint32_t> message.subject_length
@@ -401,6 +403,7 @@ cdef char* _repeat_to_link(State* state, Link* link, Memo* memo, char* at, char*
             count += 1
         if not output_commit(state, to, used):
             break
+    state.work += 1 + count * <int64_t> body // BYTES_A_WORK + count // REPEATS_A_WORK
     _count_repeated(state, link, memo, count)
     if not to.doomed and <int64_t> to.pending > state.limits.pending_free:
         link_fills(state, to, link)
@@ -428,6 +431,7 @@ cdef char* _repeat(State* state, Link* link, char* at, char* end, Block* block) 
         while _is_next(memo, at, end, frame):
             at += frame
             count += 1
+        state.work += 1 + count // REPEATS_A_WORK
         _count_repeated(state, link, memo, count)
         return at
     message.source = link
@@ -445,9 +449,10 @@ cdef char* _repeat(State* state, Link* link, char* at, char* end, Block* block) 
     while True:
         message.body = at + memo.line_length
         deliver_matched(state, memo.match, &message)
+        state.work += LINE_WORK
         at += frame
         count += 1
-        if link.doomed or not _is_next(memo, at, end, frame):
+        if link.doomed or link.first_fanout != NULL or is_work_done(state) or not _is_next(memo, at, end, frame):
             break
         if memo.match.serial != memo.serial or not sublist_fresh(&memo.account.sublist, memo.match):
             break
@@ -932,7 +937,9 @@ cdef char* _one_line(
 
 
 cdef char* parse(State* state, Link* link, char* at, char* end, Block* block, size_t* need) noexcept nogil:
-    """Handle what a link sent; return the first byte that must come again with more behind it.
+    """Handle what a link sent; return the first byte that must come again: with more behind it, or, of a link that is `waiting`, as it is.
+
+    That is when the slice of work is used up, one line at least being handled, or a message is under way that the next ones must not overtake.
 
     Args:
         block: Holds `at` to `end`, and COPY_SLACK readable bytes behind; payloads are sent from there.
@@ -941,6 +948,7 @@ cdef char* parse(State* state, Link* link, char* at, char* end, Block* block, si
     cdef char* eol
     cdef char* line_end
     cdef char* rest
+    cdef char* start = at
     cdef int64_t line_max = state.limits.max_control_line
     cdef int64_t window
     if link.kind == SYSTEM:
@@ -949,11 +957,17 @@ cdef char* parse(State* state, Link* link, char* at, char* end, Block* block, si
         line_max = LINE_BYTES_MAX
     window = line_max + VERB_LONGEST + 2
     need[0] = 0
+    link.waiting = 0
     while at < end and not link.doomed and not link.parked:
-        if link.memo != NULL and link.memo.line_length:
-            at = _repeat(state, link, at, end, block)
-            if at == end:
-                break
+        if at != start and ((link.first_fanout != NULL and link.kind != SYSTEM) or is_work_done(state)):
+            link.waiting = 1
+            break
+        state.work += LINE_WORK
+        if link.memo != NULL and link.memo.line_length and link.memo.lines_version == state.lines_version:
+            rest = _repeat(state, link, at, end, block)
+            if rest != at:
+                at = rest
+                continue
         if not _may_act(state, link, at):
             if link.kind == CLIENT and state.limits.lets_anybody_in:
                 _greet_for(state, link)

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
-from framework.sublist._sublist cimport Interest, Match, SublistState
+from framework.sublist._sublist cimport GroupIndex, Interest, Match, SublistState
 from framework.sublist._table cimport Key, Table
 from framework.sublist._transform cimport Transform
 from framework.wire._s2 cimport S2Encoder, S2Level
@@ -28,6 +28,8 @@ cdef enum:
     MEMO_HEAD_BYTES = 320
     BATCH_MESSAGES = 2000
     BATCH_BYTES = 262144
+    FANOUTS_BYTES_MAX = 67108864
+    # Of the receivers that all messages under way have yet to reach; beyond, a message is delivered at once.
     LINE_BYTES_MAX = 131072
     # Of any link, whatever the limits say: an incomplete line must leave room in the block that it is read into.
     GROUPS_BYTES_MAX = 122880
@@ -430,6 +432,8 @@ cdef struct Coder:
 cdef struct Memo:
     # The last PUB or RMSG line of a link, for when the next one is the same.
     Account* account
+    uint64_t lines_version
+    # Of the state, when the line was remembered: it counts as long as that is the same.
     uint32_t line_length
     uint32_t body_length
     uint32_t subject_at
@@ -505,7 +509,11 @@ cdef struct Link:
     uint8_t detached
     # Its socket is Python's, until it comes back or another one takes its place.
     uint8_t ready
-    # It is among those whose input waits for the next turn.
+    # It is among those that go on in this turn or the next.
+    uint8_t waiting
+    # It left whole lines: the work of a slice was done, or a message of it is still under way.
+    uint8_t ended
+    # Doomed, and its socket is closed; its subscriptions end.
     uint16_t reason
     uint16_t port
     uint32_t left_length
@@ -547,9 +555,20 @@ cdef struct Link:
     size_t pending
     Memo* memo
     Link* next_dirty
+    Link* previous_dirty
     Coding* coding
     # NULL: its bytes are plain.
     Link* next_ready
+    Link* previous_ready
+    Link* next_paused
+    Link* previous_paused
+    Fanout* first_fanout
+    # Its messages that are under way still; it is read no further.
+    Fanout* last_fanout
+    Subscription* checking
+    # The next of its subscriptions to be held against changed permissions; NULL: none.
+    Record* closed
+    # Its last event, until its subscriptions have ended.
     uint64_t stalled_by
     Sink* stalled_sink
     # That it waits for; counts among its users.
@@ -579,8 +598,8 @@ cdef struct Link:
     int64_t wire_out_bytes
     # Of everything, coded as it was.
     int64_t stalls
-    int64_t amplification
-    # Bytes that its last read made for each byte of it.
+    uint32_t read_bytes
+    # What one slice of work was enough for, last time; 0: for all that was read.
     char nonce[NONCE_BYTES + 1]
     # Empty: it was given none.
     uint8_t traces
@@ -593,6 +612,8 @@ cdef struct Link:
 
 
 cdef struct Sink:
+    Key key
+    # Its id.
     int64_t id
     Account* account
     Subscription* subscription
@@ -611,6 +632,7 @@ cdef struct Sink:
     uint8_t closed
     SinkBatch* batch
     Sink* next
+    Sink* previous
     Sink* next_filled
 
 
@@ -795,6 +817,11 @@ cdef struct RemoteLatencies:
     RemoteLatency* newest
 
 
+cdef struct Confirmation:
+    Confirmation* next
+    int64_t token
+
+
 cdef struct Pick:
     Link* link
     const char* queue
@@ -822,6 +849,10 @@ cdef struct State:
     uint64_t next_cid
     int64_t now_ns
     int64_t tick_due_ns
+    int64_t work
+    # Done since the plane began: see `_work.pxd`.
+    int64_t work_until
+    # Where the slice under way ends.
     Account* first_account
     Account** accounts
     uint32_t account_count
@@ -854,17 +885,37 @@ cdef struct State:
     uint32_t violations_missed
     # Not reported, since the last one that was.
     Table sids
-    Link* dirty
-    Link* ready
-    # Coded links whose input is there already.
+    Link* first_dirty
+    # With output that was not tried to be sent.
+    Link* last_dirty
+    Link* first_ready
+    Link* last_ready
+    Link* first_paused
     Coder coder
     Link** doomed
+    uint32_t doomed_at
+    # The first that is not buried yet; NULL: one that is.
+    uint32_t doomed_next
+    # Whose turn it is.
+    uint32_t ended_at
+    # The first whose socket is not closed yet.
     uint32_t doomed_count
     uint32_t doomed_room
-    uint32_t paused_count
     Subscription* dead
-    # Unsubscribed within this turn; freed at its end.
+    # Unsubscribed within this turn.
+    Subscription* graves
+    # Nothing leads to them any more; freed by and by.
+    Fanout* youngest_fanout
+    size_t fanouts_bytes
+    uint64_t lines_version
+    uint8_t checks
+    # Some link may have subscriptions that are to be checked.
+    Confirmation* confirmations
+    # That wait for these checks, the youngest first.
+    GroupIndex group_index
+    # Of a match, while a message is given to many of its groups.
     Sink* sinks
+    Table sinks_by_id
     Sink* filled
     Block* blocks
     uint32_t block_count
@@ -942,3 +993,19 @@ cdef struct Message:
     # It came by a route, and not through an import since.
     MessageTrace* trace
     # NULL: nobody asked what becomes of it.
+
+
+cdef struct Fanout:
+    # The receivers that a message has not reached yet: see `_fanouts.pyx`. Interest, subject and reply follow the struct.
+    Message message
+    Fanout* next
+    # Of the same publisher.
+    Fanout* older
+    Fanout* younger
+    # Of all publishers.
+    Subscription* first_dead
+    # Ended while this was the youngest: it, or an older one, may lead to them.
+    Subscription* last_dead
+    uint32_t at
+    uint32_t count
+    size_t size

@@ -1,6 +1,6 @@
 """The C face of the sublist; see `_sublist.pyx` for what it promises."""
 
-from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from framework.sublist._table cimport Key, Table
 
@@ -31,6 +31,18 @@ cdef struct Group:
     uint32_t remote_count
     uint64_t weight
     # Of all members together.
+
+
+cdef enum:
+    GROUPS_SOUGHT = 8
+    # One after the other; where there are more, by an index.
+
+
+cdef struct GroupIndex:
+    # The groups of one match by name: open addressing, the place of the group plus 1.
+    uint32_t* slots
+    size_t room
+    # A power of two, or 0.
 
 
 cdef struct Match:
@@ -128,6 +140,11 @@ cdef struct SublistState:
     Branch* branches
     uint32_t branch_count
     uint32_t branch_room
+    GroupIndex groups
+    size_t steps
+    # Nodes that the last walk looked at.
+    int64_t* work
+    # Where matches that are worked out are counted: nodes, and every fourth receiver; NULL: nowhere.
 
 
 cdef bint sublist_open(SublistState* self, uint64_t seed, uint32_t cache_max) noexcept nogil
@@ -136,6 +153,9 @@ cdef bint sublist_insert(SublistState* self, Interest* interest) noexcept nogil
 cdef void sublist_remove(SublistState* self, Interest* interest) noexcept nogil
 cdef size_t sublist_all(SublistState* self, Interest** into) noexcept nogil
 cdef void sublist_touch(SublistState* self, Interest* interest) noexcept nogil
+cdef bint groups_index(GroupIndex* index, Match* match) noexcept nogil
+cdef Group* group_find(GroupIndex* index, Match* match, const char* name, size_t length) noexcept nogil
+cdef Group* group_seek(Match* match, const char* name, size_t length) noexcept nogil
 cdef Match* sublist_match(SublistState* self, const char* subject, size_t length) noexcept nogil
 
 cdef inline bint sublist_fresh(SublistState* self, Match* match) noexcept nogil:

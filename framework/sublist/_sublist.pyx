@@ -28,6 +28,7 @@ cdef enum:
     SEEN_FIRST = 128
     SEEN_MAX = 8192
     # Slots of the doorkeeper; powers of two.
+    GROUP_SEED = 0x6a09e667
     STORE_BYTES_MAX = 67108864
     # Of all remembered matches together: a match of many subscriptions is large.
 
@@ -399,6 +400,7 @@ cdef bint _walk_one(SublistState* self, Node* node, const char* subject, const c
     cdef const char* dot
     cdef Node* child
     while True:
+        self.steps += 1
         if not _reach(self, &node.rest):
             return False
         if node.children == 0:
@@ -425,6 +427,7 @@ cdef bint _walk_one(SublistState* self, Node* node, const char* subject, const c
 cdef bint _walk(SublistState* self, const char* subject, const char* end) noexcept nogil:
     """Collect the lists of the tree that a subject reaches; False: no memory. Not by recursion: a peer says how deep it goes."""
     self.branch_count = 0
+    self.steps = 0
     if not _walk_one(self, &self.root, subject, end):
         return False
     while self.branch_count:
@@ -458,18 +461,75 @@ cdef bint _room_for(SublistState* self, Match* match, size_t need) noexcept nogi
     return True
 
 
-cdef Group* _group(Match* match, Interest* interest) noexcept nogil:
+cdef Group* group_seek(Match* match, const char* name, size_t length) noexcept nogil:
+    """Return a group of a match; NULL: it has none of this name. Cost: O(groups)."""
     cdef uint32_t at
-    cdef Group* group
     for at in range(match.group_count):
-        group = &match.groups[at]
-        if group.name_length == interest.queue_length and _same(group.name, interest.queue, group.name_length):
+        if match.groups[at].name_length == length and _same(match.groups[at].name, name, length):
+            return &match.groups[at]
+    return NULL
+
+
+cdef void _index_add(GroupIndex* index, Match* match, uint32_t which) noexcept nogil:
+    cdef size_t at = hash_bytes(GROUP_SEED, match.groups[which].name, match.groups[which].name_length) & (index.room - 1)
+    while index.slots[at]:
+        at = (at + 1) & (index.room - 1)
+    index.slots[at] = which + 1
+
+
+cdef bint groups_index(GroupIndex* index, Match* match) noexcept nogil:
+    """Index the groups of a match; False: no memory, and nothing is indexed."""
+    cdef size_t room = 64
+    cdef uint32_t which
+    cdef void* grown
+    while room < <size_t> match.group_count * 4:
+        room *= 2
+    if room > index.room:
+        grown = realloc(index.slots, room * sizeof(uint32_t))
+        if grown == NULL:
+            free(index.slots)
+            index.slots = NULL
+            index.room = 0
+            return False
+        index.slots = <uint32_t*> grown
+        index.room = room
+    memset(index.slots, 0, index.room * sizeof(uint32_t))
+    for which in range(match.group_count):
+        _index_add(index, match, which)
+    return True
+
+
+cdef Group* group_find(GroupIndex* index, Match* match, const char* name, size_t length) noexcept nogil:
+    """Return a group of the match that was indexed last; NULL: it has none of this name."""
+    cdef size_t at = hash_bytes(GROUP_SEED, name, length) & (index.room - 1)
+    cdef Group* group
+    while index.slots[at]:
+        group = &match.groups[index.slots[at] - 1]
+        if group.name_length == length and _same(group.name, name, length):
             return group
+        at = (at + 1) & (index.room - 1)
+    return NULL
+
+
+cdef Group* _group(SublistState* self, Match* match, Interest* interest) noexcept nogil:
+    """Return the group of interest, which is made when it is the first."""
+    cdef bint indexed = match.group_count > GROUPS_SOUGHT and self.groups.room
+    cdef Group* group
+    if indexed:
+        group = group_find(&self.groups, match, interest.queue, interest.queue_length)
+    else:
+        group = group_seek(match, interest.queue, interest.queue_length)
+    if group != NULL:
+        return group
     group = &match.groups[match.group_count]
     match.group_count += 1
     memset(group, 0, sizeof(Group))
     group.name = interest.queue
     group.name_length = interest.queue_length
+    if match.group_count == GROUPS_SOUGHT + 1 or (indexed and <size_t> match.group_count * 2 > self.groups.room):
+        groups_index(&self.groups, match)
+    elif indexed:
+        _index_add(&self.groups, match, match.group_count - 1)
     return group
 
 
@@ -500,7 +560,7 @@ cdef void _count_members(SublistState* self, Match* match) noexcept nogil:
         for at in range(found.count):
             interest = found.items[at]
             if interest.queue_length:
-                group = _group(match, interest)
+                group = _group(self, match, interest)
                 group.weight += interest.weight
                 if interest.remote:
                     group.remote_count += 1
@@ -530,7 +590,7 @@ cdef void _place_members(SublistState* self, Match* match) noexcept nogil:
         for at in range(found.count):
             interest = found.items[at]
             if interest.queue_length:
-                group = _group(match, interest)
+                group = _group(self, match, interest)
                 if interest.remote:
                     match.members[group.first + group.remote_count] = interest
                     group.remote_count += 1
@@ -556,6 +616,8 @@ cdef bint _fill(SublistState* self, Match* match, const char* subject, size_t le
             return False
     for which in range(self.reached_count):
         total += self.reached[which].count
+    if self.work != NULL:
+        self.work[0] += self.steps // 4 + total // 4
     if not _room_for(self, match, total * (3 * sizeof(Interest*) + sizeof(Group))):
         return False
     match.plain = <Interest**> match.store
@@ -745,6 +807,7 @@ cdef void sublist_close(SublistState* self) noexcept nogil:
         free(self.version_one)
     free(self.reached)
     free(self.branches)
+    free(self.groups.slots)
     table_clear(&self.cache)
     memset(self, 0, sizeof(SublistState))
 

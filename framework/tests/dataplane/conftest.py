@@ -27,8 +27,13 @@ class Talk:
         self.greetings: list[Greeting] = []
 
     def turn(self, seconds: float = 0.0) -> None:
-        """Let time pass, and log in every client that has said CONNECT."""
+        """Let time pass, and log in every client that has said CONNECT; leave nothing undone."""
         self.now_ns += int(seconds * SECOND_NS)
+        self._turn_once()
+        while self.core.is_busy:
+            self._turn_once()
+
+    def _turn_once(self) -> None:
         self.core.turn(self.now_ns)
         events = self.core.take_events()
         self.events += events
@@ -90,7 +95,7 @@ class Peer:
     link: int
 
     def say(self, data: bytes) -> None:
-        """Send bytes, and let the core have its turn."""
+        """Send bytes, and let the core have its turns."""
         self.talk.core.feed(self.link, data, self.talk.now_ns)
         self.last = self.talk.core.take_output(self.link)
         self.talk.turn()

@@ -179,10 +179,12 @@ def test_reports_of_what_became_of_messages_wait_for_python(
     talk.turn()
     few = len(talk.of(MessageTraced))
     client.say(_traced(only=only))
+    for _ in range(10):
+        talk.turn()
 
     assert 10 < few < 40
+    assert few + 1 < len(talk.of(MessageTraced)) <= 61
     assert got == other.heard().count(b"HMSG s 1") - (got > 0)
-    assert few + 1 == len(talk.of(MessageTraced))
 
 
 def test_one_message_has_so_many_steps(talk: Talk) -> None:
