@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE_SUFFIXES = {".pyx", ".pxd", ".pxi", ".h"}
+EXIT_INTERRUPTED = 130
 PURPOSES = {"run": ("build", "run"), "test": ("build", "run", "test", "lint", "tox")}
 
 
@@ -42,7 +43,14 @@ def main() -> None:
         help="folder of the virtual environment; made if absent (default: the one that runs this)",
     )
     arguments = parser.parse_args()
-    prepare(arguments.environment, PURPOSES.get(arguments.purpose, ()))
+    try:
+        prepare(arguments.environment, PURPOSES.get(arguments.purpose, ()))
+    except KeyboardInterrupt:
+        raise SystemExit(EXIT_INTERRUPTED) from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        hint = "it works on its own folder: take a copy that you may write to"
+        raise SystemExit(f"dev: {error.filename}: {reason}; {hint}") from None
 
 
 def prepare(environment: Path, requirements: tuple[str, ...]) -> None:

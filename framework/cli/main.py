@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from framework.cli.errors import EXIT_OK, guarded
-from framework.signals import hold_signals
+from framework.signals import reset_signals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,13 +46,14 @@ def _dispatch(words: list[str]) -> int:
         sys.stdout.write(f"{PROGRAM} {__version__}\n")
         return EXIT_OK
     index = _command_index(words)
-    if index is not None and words[index] == "run":
-        hold_signals()
-    if index is not None and words[index] == "serve":  # its flags are nats-server's own
+    name = None if index is None else words[index]
+    if name not in {"run", "serve"}:
+        reset_signals()
+    if index is not None and name == "serve":  # its flags are nats-server's own
         return _serve([*words[:index], *words[index + 1 :]], f"{PROGRAM} serve")
     from framework.cli.commands import run_command  # noqa: PLC0415
 
-    return run_command(words, None if index is None else words[index], PROGRAM)
+    return run_command(words, name, PROGRAM)
 
 
 def _command_index(words: list[str]) -> int | None:
@@ -70,7 +71,6 @@ def _serve(words: list[str], program: str) -> int:
         from framework.cli.version import print_server_version  # noqa: PLC0415
 
         return print_server_version()
-    hold_signals()
     gc.disable()  # until the server is up: what a start makes stays
     from framework.cli.serve import serve  # noqa: PLC0415
 

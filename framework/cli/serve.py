@@ -11,6 +11,7 @@ from framework.cli.process_name import name_process
 from framework.cli.topologies import check_topology
 from framework.cli.version import print_server_version
 from framework.topology import (
+    FlagErrors,
     Schema,
     ServerPlan,
     Topology,
@@ -43,7 +44,12 @@ def serve(words: Sequence[str], program: str) -> int:
 
 def _serve(words: Sequence[str], program: str, registry: PluginRegistry) -> int:
     schema = Schema(registry.config_sections())
-    line = parse_flags(words, schema)
+    try:
+        line = parse_flags(words, schema)
+    except FlagErrors as error:  # as nats-server does, exit status included
+        sys.stderr.write(f"{error}\n\n")
+        sys.stdout.write(format_help(schema, program))
+        return EXIT_OK
     word = _word(line)
     if line.version or word == "version":
         return print_server_version()

@@ -64,7 +64,10 @@ def run_server(
             stderr_file=stderr_file,
             read_again=read_again,
         )
-        return asyncio.run(run.run())
+        exit_status = asyncio.run(run.run())
+        if run.was_ready:  # whoever reads this finds the process gone
+            logs.log.info("Server Exiting..")
+        return exit_status
     finally:
         logs.close()
 
@@ -91,6 +94,11 @@ class _Run:
         self._started = asyncio.Event()
         self._config, self._plugins = config, plugins
         self._server: Server | None = None
+
+    @property
+    def was_ready(self) -> bool:
+        """Whether the start was done."""
+        return self._started.is_set()
 
     async def run(self) -> int:
         """Start, wait for the end, and return the exit code."""

@@ -151,7 +151,6 @@ class Server:
         self.log.info("Initiating Shutdown...")
         self._plugins.server_stopping(assembly.context, reason)
         await self._steps.run()
-        self.log.info("Server Exiting..")
         if not self._stopped.done():
             self._stopped.set_result(reason)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -9,6 +10,8 @@ import stat
 import tempfile
 from pathlib import Path
 from typing import Final
+
+from framework.supervise.limits import SOCKET_PATH_BYTES_MAX
 
 _SERVICE_FOLDER: Final = Path("/run/framework")
 """What systemd makes for `RuntimeDirectory=framework`."""
@@ -27,13 +30,15 @@ def make_socket_path(file: str) -> Path:
     """
     problem = OSError("no folder for the control socket")
     for folder in _own_folders():
+        path = folder / f"{_digest(file)}-{os.getpid()}.sock"
         try:
+            _check_length(path)
             folder.mkdir(mode=0o700, exist_ok=True)
             _check(folder)
         except OSError as error:
             problem = error
         else:
-            return folder / f"{_digest(file)}-{os.getpid()}.sock"
+            return path
     raise problem
 
 
@@ -71,6 +76,11 @@ def _digest(file: str) -> str:
     return hashlib.sha256(os.fsencode(Path(file).resolve())).hexdigest()[:16]
 
 
+def _check_length(path: Path) -> None:
+    if len(os.fsencode(path)) > SOCKET_PATH_BYTES_MAX:
+        raise OSError(errno.ENAMETOOLONG, "too long for a socket", str(path))
+
+
 def _is_trusted(folder: Path) -> bool:
     try:
         _check(folder)
@@ -87,7 +97,7 @@ def _check(folder: Path) -> None:
     """
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode):
-        raise NotADirectoryError(20, "not a folder", str(folder))
+        raise NotADirectoryError(errno.ENOTDIR, "not a folder", str(folder))
     is_root = os.geteuid() == 0 and folder == _SERVICE_FOLDER
     if status.st_mode & 0o022 or not (status.st_uid == os.geteuid() or is_root):
-        raise PermissionError(13, "others may write to it", str(folder))
+        raise PermissionError(errno.EACCES, "others may write to it", str(folder))

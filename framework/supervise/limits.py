@@ -29,6 +29,9 @@ REQUEST_DEADLINE_S = 40.0
 CONTROL_LINE_BYTES_MAX = 16 * 1_024
 """One request or answer on the control socket; the longest is the refusal of a reload."""
 
+SOCKET_PATH_BYTES_MAX = 103
+"""What every Unix takes for the address of a socket; Linux takes four more."""
+
 CONTROL_CONNECTIONS_MAX = 16
 """Commands that wait for answers at a time."""
 

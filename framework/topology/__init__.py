@@ -11,7 +11,13 @@ from framework.topology.diff import Change, ConfigDiff, diff_configs
 from framework.topology.errors import TopologyError, TopologyErrors
 from framework.topology.explain import explain_topology
 from framework.topology.files import read_server_conf
-from framework.topology.flags import CommandLine, format_help, parse_flags, plugin_choice
+from framework.topology.flags import (
+    CommandLine,
+    FlagErrors,
+    format_help,
+    parse_flags,
+    plugin_choice,
+)
 from framework.topology.node import Node
 from framework.topology.option import ConfigSection, Flag, Kind, Option, Reload
 from framework.topology.place import Place
@@ -30,6 +36,7 @@ __all__ = [
     "ConfigDiff",
     "ConfigSection",
     "Flag",
+    "FlagErrors",
     "Kind",
     "Node",
     "Option",

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from framework.topology.option import ConfigSection, Flag, Option
     from framework.topology.schema import Schema
 
-__all__ = ["CommandLine", "format_help", "parse_flags", "plugin_choice"]
+__all__ = ["CommandLine", "FlagErrors", "format_help", "parse_flags", "plugin_choice"]
 
 _SETTINGS = "settings"
 _LIST_KINDS = (Kind.STRINGS, Kind.URLS)
@@ -66,6 +66,14 @@ class CommandLine(Struct, frozen=True):
     """What stands behind the flags."""
 
 
+class FlagErrors(TopologyErrors):
+    """The command line does not consist of flags as they are defined.
+
+    nats-server says so, shows its usage, and exits with status 0.
+    Source: nats-server `opts.go`, `ConfigureOptions`; its `main.go`, `usage`.
+    """
+
+
 class _Parser(argparse.ArgumentParser):
     @override
     def error(self, message: str) -> NoReturn:
@@ -88,7 +96,8 @@ def parse_flags(argv: Sequence[str], schema: Schema) -> CommandLine:
         schema: The options that exist, those of the plugins included.
 
     Raises:
-        TopologyErrors: A flag is unknown, has no value, or belongs to an absent plugin.
+        FlagErrors: A flag is unknown or has no value.
+        TopologyErrors: It belongs to an absent plugin, or to what is not there yet.
     """
     parser, switches = _build_parser(schema)
     flags, words = _split_words(argv, switches)
@@ -135,7 +144,9 @@ def _split_words(
         if bare not in switches:
             known = explain_foreign_flag(bare)
             problem = known or f"flag provided but not defined: -{bare}"
-            raise _refuse(problem, "" if known else nearest_fix(bare, switches, "-"))
+            if known:
+                raise TopologyErrors([TopologyError(NOWHERE, problem)])
+            raise _refuse(problem, nearest_fix(bare, switches, "-"))
         if not equals and not switches[bare] and not words:
             raise _refuse(f"flag needs an argument: -{bare}")
         if not equals:
@@ -261,5 +272,5 @@ def _switch(text: str) -> bool:
     return _SWITCH_TEXTS[text.lower()]
 
 
-def _refuse(problem: str, fix: str = "") -> TopologyErrors:
-    return TopologyErrors([TopologyError(NOWHERE, problem, fix)])
+def _refuse(problem: str, fix: str = "") -> FlagErrors:
+    return FlagErrors([TopologyError(NOWHERE, problem, fix)])

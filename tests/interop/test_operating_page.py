@@ -134,9 +134,7 @@ def test_a_cluster_follows_a_rolling_reload_of_the_page(fleet, tmp_path):
 
 
 def test_every_command_of_the_page_about_topologies_works(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    (tmp_path / "work").mkdir()
-    monkeypatch.chdir(tmp_path / "work")
+    monkeypatch.chdir(tmp_path)
     [topology] = blocks(TOPOLOGIES, "toml")
     ports = {port: str(free_port()) for port in ("8222", "6222")}
     topology = with_ports(topology, ports).replace("port = 4222", "port = -1")

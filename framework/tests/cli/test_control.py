@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
@@ -16,7 +18,6 @@ from framework.tests.supervise.running import Run, Runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 TOPOLOGY = """
 plugins = []
@@ -31,10 +32,11 @@ FRAMEWORK = (sys.executable, "-m", "framework")
 
 
 @pytest.fixture(autouse=True)
-def runtime_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Return where control sockets go."""
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    return tmp_path / "framework"
+def runtime_folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Return where control sockets go: `tmp_path` may be too long for one."""
+    with tempfile.TemporaryDirectory() as folder:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
+        yield Path(folder) / "framework"
 
 
 @pytest.fixture

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
+from typing import TYPE_CHECKING
 
 import pytest
 
 from framework import __version__
 from framework.cli import main, nats_server_main
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.mark.parametrize("word", ["-v", "--version", "-version", "version"])
@@ -65,3 +70,56 @@ def test_a_reader_that_went_away_is_no_error() -> None:
     assert process.stderr.read() == b""
     process.stderr.close()
     assert process.wait() in {0, 1}
+
+
+def test_what_was_registered_for_the_end_is_called(tmp_path: Path) -> None:
+    plugin = tmp_path / "last_words.py"
+    plugin.write_text("import atexit, sys\natexit.register(lambda: print('last words'))\n")
+    answer = framework("plugins", "--plugin", str(plugin))
+
+    assert answer.returncode == 0
+    assert answer.stdout.endswith("last words\n")
+
+
+def test_a_thread_that_is_to_be_waited_for_is_waited_for(tmp_path: Path) -> None:
+    plugin = tmp_path / "busy.py"
+    plugin.write_text(
+        "import threading\nmain = threading.main_thread()\n"
+        "threading.Thread(target=lambda: (main.join(), print('done', flush=True))).start()\n"
+    )
+    answer = framework("plugins", "--plugin", str(plugin))
+
+    assert answer.returncode == 0
+    assert answer.stdout.endswith("done\n")
+
+
+@pytest.mark.parametrize("name", ["SIGHUP", "SIGUSR1", "SIGUSR2"])
+def test_signals_are_held_before_anything_is_imported(name: str) -> None:
+    code = (
+        "import sys, signal, os; sys.argv = ['framework', 'serve', '-v'];"
+        "import framework.__main__ as it; it.hold_signals();"
+        f"os.kill(os.getpid(), signal.{name}); it.main()"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert answer.stdout == "nats-server: v2.15.2\n"
+
+
+def test_an_interrupt_of_the_first_moment_leaves_no_traceback(tmp_path: Path) -> None:
+    """A plugin stands for whatever takes its time while a topology is read."""
+    plugin = tmp_path / "slow.py"
+    plugin.write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    file = tmp_path / "t.toml"
+    file.write_text(f"plugins = [{str(plugin)!r}]\n[clusters.a]\nport = -1\n")
+    answer = framework("run", str(file))
+
+    assert (answer.returncode, answer.stdout, answer.stderr) == (-signal.SIGINT, "", "")
+
+
+def framework(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "framework", *words], capture_output=True, text=True, check=False
+    )

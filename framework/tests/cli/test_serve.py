@@ -39,8 +39,6 @@ def test_t_says_where_a_file_is_wrong(capsys: Capture, tmp_path: Path) -> None:
     ("words", "text"),
     [
         (["-t"], "must specify [-c, --config] option to check configuration file syntax"),
-        (["-prot", "1"], "flag provided but not defined: -prot"),
-        (["-p"], "flag needs an argument: -p"),
         (["bogus"], 'unrecognized command: "bogus"'),
         (["-sl", "explode"], 'unknown signal "explode"'),
         (["--signal", "stop=abc"], "invalid pid: abc"),
@@ -52,6 +50,24 @@ def test_what_cannot_be_done_is_one_line(capsys: Capture, words: list[str], text
 
     [line] = capsys.readouterr().err.splitlines()
     assert line.startswith(f"nats-server: {text}")
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["-prot", "1"], "flag provided but not defined: -prot"),
+        (["-p"], "flag needs an argument: -p"),
+        (["-DV=maybe"], 'argument -DV: expected true or false, found "maybe"'),
+    ],
+)
+def test_an_error_in_flags_shows_the_usage_as_nats_server_does(
+    capsys: Capture, words: list[str], text: str
+) -> None:
+    assert nats_server_main(words) == 0  # 2.15.2 exits with it too
+
+    shown = capsys.readouterr()
+    assert shown.err.splitlines()[0].startswith(text)
+    assert shown.out.startswith("usage: nats-server [flags]")
 
 
 def test_routes_need_a_place_to_listen_in_nats_servers_words(capsys: Capture) -> None:

@@ -219,7 +219,9 @@ class Terminal:
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
             # Not `execv`: readline, which pytest loads, writes COLUMNS behind Python's back.
             words = [sys.executable, str(SCRIPT), str(folder), *pairs]
-            os.execve(sys.executable, words, os.environ | {"TERM": "xterm"})
+            sizes = {"COLUMNS", "LINES"}  # pytest-xdist sets them: they would count
+            environment = {name: it for name, it in os.environ.items() if name not in sizes}
+            os.execve(sys.executable, words, environment | {"TERM": "xterm"})
         self.screen = ""
 
     def until(self, words: str) -> None:
