@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from framework.cli.errors import EXIT_OK
-from framework.cli.topologies import load_topology
+from framework.cli.topologies import check_start_files, load_topology
 from framework.topology import explain_topology
 
 if TYPE_CHECKING:
@@ -28,5 +28,6 @@ def add_command(
 def run(arguments: argparse.Namespace) -> int:
     """Explain the file and return the exit status; whatever is wrong with it is raised."""
     topology, _ = load_topology(arguments.file, arguments.choice)
+    check_start_files([plan.config for plan in topology.servers])
     sys.stdout.write(explain_topology(topology))
     return EXIT_OK

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from framework.cli.errors import EXIT_OK, CommandError, complain
 from framework.cli.plugin_choice import PluginChoice
 from framework.cli.process_name import name_process
-from framework.cli.topologies import check_topology
+from framework.cli.topologies import check_start_files, check_topology
 from framework.cli.version import print_server_version
 from framework.topology import (
     FlagErrors,
@@ -75,6 +75,7 @@ def _run(line: CommandLine, schema: Schema, registry: PluginRegistry, program: s
 
     config = read()
     if line.test:
+        check_start_files([config])
         complain(program, f"configuration file {line.config} is valid ({config.digest})")
         return EXIT_OK
     name_process()

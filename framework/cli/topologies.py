@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 from framework.topology import Schema, TopologyErrors, open_topology
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from framework.cli.plugin_choice import PluginChoice
     from framework.plugins import PluginRegistry
-    from framework.topology import Topology
+    from framework.topology import ServerConfig, Topology
 
 
 def load_topology(file: str, choice: PluginChoice) -> tuple[Topology, PluginRegistry]:
@@ -36,3 +38,24 @@ def check_topology(topology: Topology, registry: PluginRegistry) -> None:
     errors = registry.check_topology(topology)
     if errors:
         raise TopologyErrors(errors)
+
+
+def check_start_files(configs: Iterable[ServerConfig]) -> None:
+    """Read what a start of servers would read, of those that can run on this machine.
+
+    Raises:
+        TopologyErrors: A file is missing, or is not what it should be.
+    """
+    from framework.server.start_files import (  # noqa: PLC0415 -- builds on compiled code
+        is_of_this_machine,
+        start_file_errors,
+    )
+
+    unique = {
+        (error.place, error.problem): error
+        for config in configs
+        if is_of_this_machine(config)
+        for error in start_file_errors(config)
+    }
+    if unique:
+        raise TopologyErrors(unique.values())

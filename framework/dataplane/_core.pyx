@@ -70,7 +70,7 @@ cdef enum:
 
 cdef Limits limits_made(limits: PlaneLimits):
     cdef Limits made
-    made.max_payload = limits.max_payload
+    made.max_payload = limits.max_payload if limits.max_payload >= 0 else 0x7FFFFFFF
     made.max_control_line = limits.max_control_line
     made.max_pending = limits.max_pending
     made.pending_free = min(<int64_t> STALL_PENDING_BYTES, made.max_pending)

@@ -12,7 +12,7 @@ class PlaneLimits(Struct, frozen=True):
     """
 
     max_payload: int = 1_048_576
-    """Bytes of headers and payload of one message."""
+    """Bytes of headers and payload of one message; negative: as many as 31 bits can say."""
     max_control_line: int = 4_096
     """Bytes of one protocol line of a client; at most 128 KiB, which other servers may send."""
     max_pending: int = 64 * 1024 * 1024

@@ -30,7 +30,7 @@ from framework.server.system.message_traces import MESSAGE_TRACES
 from framework.server.system.remote_counts import RemoteCounts
 from framework.server.system.server_stamp import ServerTraits
 from framework.server.system.service_latencies import SERVICE_LATENCIES
-from framework.server.tls import TlsHandshakes
+from framework.server.tls import TlsError, TlsHandshakes, placed_tls_error
 from framework.spec import (
     ComponentSpec,
     HealthCheck,
@@ -40,7 +40,6 @@ from framework.spec import (
     MessageTraced,
     ResponderTimed,
 )
-from framework.topology import TopologyError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -56,7 +55,7 @@ if TYPE_CHECKING:
     from framework.server.settings import ServerSettings
     from framework.server.stopping import StopSteps
     from framework.spec import Authenticator, MonitorEndpoint, TapSpec
-    from framework.topology import ServerConfig
+    from framework.topology import ServerConfig, TopologyError
 
 
 class Assembly:
@@ -151,7 +150,7 @@ class Assembly:
 
         Raises:
             PluginError: A plugin failed, or two want one thing.
-            TlsError: A certificate or its key can't be used.
+            TopologyError: A certificate or its key can't be used.
             ListenError: An address can't be listened on.
         """
         settings = self._settings
@@ -168,7 +167,10 @@ class Assembly:
         self._listener_specs = self._plugins.listeners(
             self.context, (listener,), components=self._components
         )
-        self.listeners.bind(self._listener_specs, settings)
+        try:
+            self.listeners.bind(self._listener_specs, settings)
+        except TlsError as error:
+            raise placed_tls_error(error, self._config) from error
         self.context.addresses.update(self.listeners.addresses())
         self._tell_clients(settings)
         self._show_facts()
@@ -265,8 +267,11 @@ class Assembly:
         self, config: ServerConfig, settings: ServerSettings
     ) -> Sequence[TopologyError]:
         """Return why clients can't be served over TLS as another configuration says."""
-        problem = self.context.check_tls(settings.tls)
-        return [TopologyError(config.source("tls"), problem)] if problem else []
+        try:
+            self.tls.prepare(settings.tls)
+        except TlsError as error:
+            return [placed_tls_error(error, config)]
+        return []
 
     def reload(self, config: ServerConfig, settings: ServerSettings) -> None:
         """Put what may change in a running server in force.

@@ -97,7 +97,7 @@ def _limits(value: dict[str, Any]) -> PlaneLimits:
         max_pending=value["max_pending"],
         # The plane's 0 means any number, the option's means none.
         max_connections=value["max_connections"] or -1,
-        max_subscriptions=value["max_subscriptions"],
+        max_subscriptions=max(0, value["max_subscriptions"]),
         ping_interval_s=value["ping_interval"],
         ping_max=value["ping_max"],
         write_deadline_s=value["write_deadline"],

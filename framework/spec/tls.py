@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 class TlsSettings(Struct, frozen=True, kw_only=True):
     """A `tls` block; certificates and keys are named, not read."""
 
+    path: str = "tls"
+    """Dotted path of the block, for errors."""
     certificates: tuple[tuple[str, str], ...]
     """Files with a certificate and its key; at least one pair."""
     ca_file: str = ""
@@ -47,12 +49,17 @@ class TlsSettings(Struct, frozen=True, kw_only=True):
 
 
 def tls_settings(
-    block: Mapping[str, object] | None, *, allows_plain: bool = False, verify: bool | None = None
+    block: Mapping[str, object] | None,
+    *,
+    path: str = "tls",
+    allows_plain: bool = False,
+    verify: bool | None = None,
 ) -> TlsSettings | None:
     """Return what a `tls` block comes to; None when there is none, or TLS is off.
 
     Args:
         block: Its values.
+        path: Where it stands, such as `cluster.tls`.
         allows_plain: Peers may do without TLS.
         verify: Overrules the block; None: it stands as it is.
     """
@@ -62,6 +69,7 @@ def tls_settings(
     pairs = value["certs"] or ({"cert_file": value["cert_file"], "key_file": value["key_file"]},)
     is_first, fallback_s = handshake_first_from(value["handshake_first"])
     return TlsSettings(
+        path=path,
         certificates=tuple((pair["cert_file"], pair["key_file"]) for pair in pairs),
         ca_file=value["ca_file"],
         verify=value["verify"] if verify is None else verify,

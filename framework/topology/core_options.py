@@ -161,14 +161,14 @@ _MONITORING = (
         kind=Kind.PORT,
         help="Port for Go's profiler",
         flags=("profile",),
-        refusal="there is no Go profile of this server",
+        inert="there is no Go profile of this server",
     ),
     Option(
         name="prof_block_rate",
         kind=Kind.INT,
         default=0,
         help="Rate of Go's block profile",
-        refusal="there is no Go profile of this server",
+        inert="there is no Go profile of this server",
     ),
 )
 
@@ -208,18 +208,6 @@ _TLS = (
         default=False,
         help="Let clients choose whether they use TLS",
         reload=Reload.LIVE,
-    ),
-    Option(
-        name="ocsp",
-        kind=Kind.FREE,
-        help="Staple what OCSP says of the certificate",
-        refusal="this server does not speak OCSP",
-    ),
-    Option(
-        name="ocsp_cache",
-        kind=Kind.FREE,
-        help="Keep what OCSP says",
-        refusal="this server does not speak OCSP",
     ),
 )
 

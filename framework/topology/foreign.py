@@ -1,6 +1,6 @@
 """Find the plugin that has an option or flag of nats-server which the core does not have.
 
-With it, `jetstream { }` on a server without that plugin is not called a typing mistake.
+With it, `cluster { }` on a server without the route plugin is not called a typing mistake.
 """
 
 from __future__ import annotations
@@ -9,22 +9,16 @@ __all__ = ["explain_foreign_flag", "explain_foreign_key"]
 
 _KEYS = {
     "route": "cluster",
-    "gateway": "gateway",
-    "jetstream": "jetstream store_dir storedir default_js_domain feature_flags",
-    "leafnode": "leaf leafnodes",
     "auth": (
         "accounts authorization mappings maps no_auth_user default_sentinel system_account system"
         " no_system_account no_system no_sys_acc operator operators roots root root_operators"
         " root_operator resolver account_resolver accounts_resolver resolver_tls"
         " resolver_preload resolver_pinned_accounts trusted trusted_keys proxies"
     ),
-    "websocket": "websocket ws",
-    "mqtt": "mqtt",
 }
 _FLAGS = {
     "route": "routes cluster cluster_listen cluster_name cluster_advertise no_advertise"
     " connect_retries",
-    "jetstream": "js jetstream sd store_dir",
     "auth": "user username pass auth",
 }
 _KEY_OWNERS = {key: plugin for plugin, keys in _KEYS.items() for key in keys.split()}

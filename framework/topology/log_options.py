@@ -112,6 +112,7 @@ LOG_OPTIONS = (
     Option(
         name="remote_syslog",
         kind=Kind.STRING,
+        default="",
         help="Log to a syslog server",
         flags=("r", "remote_syslog"),
         refusal="logs go to standard error or a file; let the service manager forward them",

@@ -111,7 +111,11 @@ class Option(Struct, frozen=True, kw_only=True, dict=True):
     secret: bool = False
     """Never shown by checks, only whether it is set."""
     refusal: str = ""
-    """Why it cannot be set here although nats-server has it; then setting it is an error."""
+    """Why it cannot be set here although nats-server has it; then setting it is an error, to
+    anything but its default."""
+    is_off: Callable[[Node], bool] | None = None
+    """Of an option with a refusal: whether a value, as it was read, says no more than the default
+    does; None: it does if it is the default."""
     inert: str = ""
     """Why it changes nothing in this version; whoever sets it is warned, and goes on."""
     check: Callable[[object], str | None] | None = None

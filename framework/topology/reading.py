@@ -81,13 +81,26 @@ def rename_keys(
                 fix = "" if problem else nearest_fix(key, spellings)
                 mistakes.add(item.key_place, problem or f"unknown key `{key}`", fix)
         elif option.refusal:
-            mistakes.add(item.key_place, f"`{key}` is not available: {option.refusal}")
+            if not _is_off(option, item):
+                mistakes.add(item.key_place, f"`{key}` is not available: {option.refusal}")
         else:
             renamed.pop(option.name, None)
             renamed[option.name] = (
                 item if option.is_plain else _rename_inside(option, item, mistakes)
             )
     return node.with_value(renamed)
+
+
+def _is_off(option: Option, node: Node) -> bool:
+    """Tell whether a value leaves an option as if nobody had set it."""
+    if option.is_off:
+        return option.is_off(node)
+    if option.kind in {Kind.BLOCK, Kind.BLOCKS, Kind.NAMED, Kind.FREE}:
+        return False
+    try:
+        return convert_value(option, node) == option.default
+    except ValueError:
+        return False
 
 
 def _rename_inside(option: Option, node: Node, mistakes: Mistakes) -> Node:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from framework.errors import PluginError
+from framework.topology.absent_options import absent_for
 from framework.topology.core_options import CORE_SECTION
 from framework.topology.foreign import explain_foreign_key
 from framework.topology.option import Kind, Option
@@ -34,8 +37,10 @@ class Schema:
 
     def __init__(self, sections: Iterable[ConfigSection] = ()) -> None:
         self.sections = (CORE_SECTION, *sections)
-        self._refuse_two_owners()
-        top = [*CORE_SECTION.options]
+        absent = absent_for(self._claims())
+        core = replace(CORE_SECTION, options=(*CORE_SECTION.options, *absent))
+        self.sections = (core, *self.sections[1:])
+        top = [*core.options]
         for section in self.sections[1:]:
             top.extend(section.top)
             if section.name:
@@ -74,13 +79,19 @@ class Schema:
         """Tell whether some plugin owns a block."""
         return any(section.name == name for section in self.sections[1:])
 
-    def _refuse_two_owners(self) -> None:
+    def _claims(self) -> set[str]:
+        """Return all keys of the top level and all flags.
+
+        Raises:
+            PluginError: Two owners claim the same.
+        """
         owners: dict[str, ConfigSection] = {}
         for section in self.sections:
             for claim in _claims(section):
                 other = owners.setdefault(claim, section)
                 if other is not section:
                     raise _two_owners(claim, other.plugin, section.plugin)
+        return {*owners}
 
 
 def _two_owners(claim: str, first: str, last: str) -> PluginError:

@@ -13,7 +13,13 @@ from msgspec.structs import replace
 from framework.topology.node import Node
 from framework.topology.option import Kind, Option, Reload
 from framework.topology.units import seconds_from_text
-from framework.wire.cipher_suites import CURVE_NAMES, INSECURE_NAMES, OPENSSL_NAMES, TLS13_NAMES
+from framework.wire.cipher_suites import (
+    CURVE_NAMES,
+    INSECURE_NAMES,
+    OBSOLETE_NAMES,
+    OPENSSL_NAMES,
+    TLS13_NAMES,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +34,7 @@ _FALLBACK_S = 0.05
 
 _FINGERPRINT = re.compile(r"[0-9A-Fa-f]{64}")
 _NO_STORE = "certificates come from files: use `cert_file` and `key_file`"
-_NO_OCSP = "this server does not speak OCSP"
+_NO_OCSP = "OCSP is not there yet"
 _FIRST_WORDS = {"true": True, "on": True, "false": False, "off": False}
 
 
@@ -62,13 +68,19 @@ def is_tls_on(block: object) -> bool:
 
 
 def _check_ciphers(names: object) -> str | None:
+    if not names:
+        return "cannot be empty; name a cipher suite, or leave it out"
     for name in cast("tuple[str, ...]", names):
-        if name not in OPENSSL_NAMES and name not in INSECURE_NAMES and name not in TLS13_NAMES:
+        if not any(
+            name in known for known in (OPENSSL_NAMES, INSECURE_NAMES, TLS13_NAMES, OBSOLETE_NAMES)
+        ):
             return f"unrecognized cipher {name}"
     return None
 
 
 def _check_curves(names: object) -> str | None:
+    if not names:
+        return "cannot be empty; name a curve, or leave it out"
     for name in cast("tuple[str, ...]", names):
         if name not in CURVE_NAMES:
             return f"unrecognized curve preference {name}"
@@ -80,6 +92,11 @@ def _check_pins(pins: object) -> str | None:
         if not _FINGERPRINT.fullmatch(pin):
             return f"{pin} is not the hex SHA-256 of a DER encoded SubjectPublicKeyInfo"
     return None
+
+
+def _is_ocsp_peer_off(node: Node) -> bool:
+    plain = node.plain()
+    return isinstance(plain, dict) and plain.get("verify", False) is False
 
 
 def _settle(values: dict[str, object]) -> Iterator[tuple[str, str]]:
@@ -99,7 +116,7 @@ def _settle(values: dict[str, object]) -> Iterator[tuple[str, str]]:
         if not (pair["cert_file"] and pair["key_file"]):
             yield "certs", "each needs both a cert_file and a key_file"
     ciphers = cast("tuple[str, ...]", values["cipher_suites"])
-    insecure = [name for name in ciphers if name in INSECURE_NAMES]
+    insecure = [name for name in ciphers if name in INSECURE_NAMES or name in OBSOLETE_NAMES]
     if insecure and not values["allow_insecure_cipher_suites"]:
         problem = "is insecure: set allow_insecure_cipher_suites to use it all the same"
         yield "cipher_suites", f"{insecure[0]} {problem}"
@@ -169,7 +186,7 @@ def tls_option(help_text: str, *, has_flags: bool = False) -> Option:
         Option(name="cert_match_skip_invalid", kind=Kind.BOOL, help="Store of the system",
                refusal=_NO_STORE),
         Option(name="ocsp_peer", kind=Kind.FREE, help="Ask whether a certificate was revoked",
-               refusal=_NO_OCSP),
+               refusal=_NO_OCSP, is_off=_is_ocsp_peer_off),
     )  # fmt: skip
     return Option(
         name="tls",

@@ -33,8 +33,16 @@ INSECURE_NAMES: Final = {
     f"{_ECDHE}ECDSA_WITH_AES_128_CBC_SHA256": "ECDHE-ECDSA-AES128-SHA256",
     f"{_ECDHE}RSA_WITH_AES_128_CBC_SHA256": "ECDHE-RSA-AES128-SHA256",
 }
-"""Those that need `allow_insecure_cipher_suites`. Go's list also has RC4 and 3DES, which OpenSSL
-has not any more."""
+"""Those that need `allow_insecure_cipher_suites`."""
+
+OBSOLETE_NAMES: Final = (
+    f"{_RSA}RC4_128_SHA",
+    f"{_RSA}3DES_EDE_CBC_SHA",
+    f"{_ECDHE}ECDSA_WITH_RC4_128_SHA",
+    f"{_ECDHE}RSA_WITH_RC4_128_SHA",
+    f"{_ECDHE}RSA_WITH_3DES_EDE_CBC_SHA",
+)
+"""As insecure, in Go's list, and in OpenSSL no more."""
 
 TLS13_NAMES: Final = (
     "TLS_AES_128_GCM_SHA256",

@@ -6,7 +6,7 @@ socket pair in its place. See docs/decisions/0007-tls-ends-beside-the-plane.md.
 
 from __future__ import annotations
 
-from framework.server.tls.contexts import TlsError
+from framework.server.tls.contexts import TlsError, placed_tls_error
 from framework.server.tls.tls_handshakes import TlsHandshakes
 
-__all__ = ["TlsError", "TlsHandshakes"]
+__all__ = ["TlsError", "TlsHandshakes", "placed_tls_error"]

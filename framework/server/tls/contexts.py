@@ -9,11 +9,19 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from framework.errors import FrameworkError
+from framework.topology import TopologyError
+from framework.topology.place import NOWHERE
 from framework.wire.certificates import facts_from_pem, is_name_for
-from framework.wire.cipher_suites import CURVE_NAMES, INSECURE_NAMES, OPENSSL_NAMES
+from framework.wire.cipher_suites import (
+    CURVE_NAMES,
+    INSECURE_NAMES,
+    OPENSSL_NAMES,
+    TLS13_NAMES,
+)
 
 if TYPE_CHECKING:
     from framework.spec import TlsSettings
+    from framework.topology import ServerConfig
 
 _VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 
@@ -22,20 +30,29 @@ class TlsError(FrameworkError):
     """A `tls` block can't be used.
 
     Args:
-        option: Of the block, such as `key_file`.
+        path: Of the option, such as `tls.key_file`.
         problem: What is wrong with it.
         fix: What to do about it.
     """
 
-    def __init__(self, option: str, problem: str, fix: str) -> None:
-        super().__init__(option, problem, fix)
-        self.option = option
+    def __init__(self, path: str, problem: str, fix: str) -> None:
+        super().__init__(path, problem, fix)
+        self.path = path
         self.problem = problem
         self.fix = fix
 
     @override
     def __str__(self) -> str:
-        return f"tls.{self.option}: {self.problem}; {self.fix}"
+        return f"`{self.path}`: {self.problem}; {self.fix}"
+
+
+def placed_tls_error(error: TlsError, config: ServerConfig) -> TopologyError:
+    """Return an error with the place in a configuration that it comes from."""
+    block, _, option = error.path.rpartition(".")
+    # Of several pairs of `certs`, places are not kept.
+    paths = [error.path, f"{block}.certs" if option in {"cert_file", "key_file"} else block, block]
+    place = next((config.places[path] for path in paths if path in config.places), NOWHERE)
+    return TopologyError(place, f"`{error.path}`: {error.problem}", error.fix)
 
 
 def make_server_context(settings: TlsSettings) -> ssl.SSLContext:
@@ -78,26 +95,36 @@ def make_client_context(settings: TlsSettings) -> ssl.SSLContext:
 def _make(settings: TlsSettings, protocol: int, pair: tuple[str, str]) -> ssl.SSLContext:
     context = ssl.SSLContext(protocol)
     context.minimum_version = _VERSIONS[settings.min_version]
-    _load_pair(context, *pair)
-    names = [OPENSSL_NAMES.get(name) or INSECURE_NAMES.get(name) for name in settings.cipher_suites]
-    if any(names):
-        try:
-            context.set_ciphers(":".join(name for name in names if name))
-        except ssl.SSLError:
-            fix = "choose suites that this machine's OpenSSL has"
-            raise TlsError("cipher_suites", "OpenSSL has none of them", fix) from None
-    _prefer_curves(context, settings.curves)
+    _load_pair(context, settings.path, *pair)
+    _choose_ciphers(context, settings)
+    _prefer_curves(context, settings)
     return context
 
 
-def _load_pair(context: ssl.SSLContext, cert_file: str, key_file: str) -> None:
+def _choose_ciphers(context: ssl.SSLContext, settings: TlsSettings) -> None:
+    """Allow the cipher suites of TLS 1.2 that are named; those of 1.3 are always allowed."""
+    wanted = [name for name in settings.cipher_suites if name not in TLS13_NAMES]
+    if not wanted:
+        return
+    names = [OPENSSL_NAMES.get(name) or INSECURE_NAMES.get(name) or "" for name in wanted]
+    try:
+        context.set_ciphers(":".join(filter(None, names)))
+    except ssl.SSLError:
+        path = f"{settings.path}.cipher_suites"
+        fix = "choose suites that this machine's OpenSSL has"
+        raise TlsError(path, "OpenSSL has none of them", fix) from None
+
+
+def _load_pair(context: ssl.SSLContext, block: str, cert_file: str, key_file: str) -> None:
     for option, path in (("cert_file", cert_file), ("key_file", key_file)):
         try:
             with Path(path).open("rb"):
                 pass
         except OSError as error:
             problem = f"can't read {path}: {(error.strerror or '').lower()}"
-            raise TlsError(option, problem, "name a file that the server may read") from None
+            raise TlsError(
+                f"{block}.{option}", problem, "name a file that the server may read"
+            ) from None
     try:
         # Without a passphrase OpenSSL would ask for one at the terminal.
         context.load_cert_chain(cert_file, key_file, password="")
@@ -105,10 +132,13 @@ def _load_pair(context: ssl.SSLContext, cert_file: str, key_file: str) -> None:
         reason = getattr(error, "reason", None) or ""
         if reason == "KEY_VALUES_MISMATCH":
             problem, fix = f"is not the key of {cert_file}", "name the two that belong together"
+        elif reason == "EE_KEY_TOO_SMALL":
+            problem = f"the key of {cert_file} is too short for OpenSSL"
+            fix = "make one of 2,048 bits or more"
         else:
             problem = f"{cert_file} or {key_file} can't be used: {_words(reason)}"
             fix = "give a certificate and its key in PEM, without a passphrase"
-        raise TlsError("key_file", problem, fix) from None
+        raise TlsError(f"{block}.key_file", problem, fix) from None
 
 
 def _trust(context: ssl.SSLContext, settings: TlsSettings, purpose: ssl.Purpose) -> None:
@@ -120,11 +150,14 @@ def _trust(context: ssl.SSLContext, settings: TlsSettings, purpose: ssl.Purpose)
     except OSError as error:
         why = _words(error.reason) if isinstance(error, ssl.SSLError) else error.strerror
         problem = f"can't use {settings.ca_file}: {(why or '').lower()}"
-        raise TlsError("ca_file", problem, "name a file with certificates in PEM") from None
+        raise TlsError(
+            f"{settings.path}.ca_file", problem, "name a file with certificates in PEM"
+        ) from None
 
 
-def _prefer_curves(context: ssl.SSLContext, curves: tuple[str, ...]) -> None:
+def _prefer_curves(context: ssl.SSLContext, settings: TlsSettings) -> None:
     """Restrict the key exchanges to one; Python before 3.15 can't tell OpenSSL of several."""
+    curves = settings.curves
     if not curves:
         return
     names = [CURVE_NAMES[curve] for curve in curves]
@@ -135,7 +168,9 @@ def _prefer_curves(context: ssl.SSLContext, curves: tuple[str, ...]) -> None:
             context.set_ecdh_curve(names[0])
     except (ssl.SSLError, ValueError):
         problem = f"OpenSSL has no {', '.join(curves)}"
-        raise TlsError("curve_preferences", problem, "choose X25519 or CurveP256") from None
+        raise TlsError(
+            f"{settings.path}.curve_preferences", problem, "choose X25519 or CurveP256"
+        ) from None
 
 
 def _choose_by_name(contexts: list[ssl.SSLContext], settings: TlsSettings) -> None:

@@ -23,6 +23,7 @@ from framework.server.tls.handshaker import (
 from framework.server.tls.limits import HANDSHAKES_WAITING_MAX
 from framework.server.tls.terms import KindTerms
 from framework.spec import Closed, ClosedState, LinkKind, Opened
+from framework.wire.cipher_suites import OBSOLETE_NAMES
 
 if TYPE_CHECKING:
     import ssl
@@ -98,10 +99,17 @@ class TlsHandshakes:
                 "TLS certificate chain and hostname of solicited routes will not be verified."
                 " DO NOT USE IN PRODUCTION!"
             )
+        obsolete = [name for name in terms.settings.cipher_suites if name in OBSOLETE_NAMES]
+        if obsolete:
+            self._log.warning(
+                "{option}: OpenSSL has no {detail}, so nobody can use it",
+                option=f"{terms.settings.path}.cipher_suites",
+                detail=", ".join(obsolete),
+            )
         if len(terms.settings.curves) > 1 and not hasattr(terms.server_context, "set_groups"):
             self._log.warning(
                 "{option} is not in force: this Python can restrict OpenSSL to one curve only",
-                option="tls.curve_preferences",
+                option=f"{terms.settings.path}.curve_preferences",
             )
 
     def terms(self, kind: LinkKind) -> KindTerms | None:

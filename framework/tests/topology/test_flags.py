@@ -69,7 +69,6 @@ def test_actions(schema):
         (["-D=perhaps"], 'argument -D/-debug: expected true or false, found "perhaps"'),
         (["-DV=perhaps"], 'argument -DV: expected true or false, found "perhaps"'),
         (["-cluster", "nats://a@h:1"], "expected cluster password to be set"),
-        (["-js"], "`-js` needs the jetstream plugin, which is not loaded"),
         (["--user", "x"], "`-user` needs the auth plugin, which is not loaded"),
     ],
 )

@@ -80,7 +80,7 @@ def test_carriage_returns_end_lines():
 
 
 def test_a_nul_byte_is_an_error():
-    with pytest.raises(TopologyErrors, match=r"^text:2:3: a NUL byte"):
+    with pytest.raises(TopologyErrors, match=r"^text:2:3: Parse error on line 2: a NUL byte"):
         parse_conf("a: 1\nb:\0")
 
 

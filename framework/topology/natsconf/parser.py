@@ -86,7 +86,7 @@ class Parser:
         """
         nul = self._text.find("\0")
         if nul >= 0:
-            raise self._source.error(nul, "a NUL byte", "is this a text file?")
+            raise self._source.parse_error(nul, "a NUL byte", "is this a text file?")
         while self._skip(_SPACES):
             if self._at() == "{":
                 self._braced()
@@ -116,7 +116,7 @@ class Parser:
         return matched is not None
 
     def _error(self, problem: str, fix: str = "", *, at: int | None = None) -> TopologyErrors:
-        return self._source.error(self._pos if at is None else at, problem, fix)
+        return self._source.parse_error(self._pos if at is None else at, problem, fix)
 
     def _enter(self) -> None:
         """Go into a block or list, behind its first character."""
@@ -202,7 +202,7 @@ class Parser:
         if not self._skip(_SPACES):
             if key == "}":
                 return False
-            raise self._error(f"`{key}` has no value", at=start)
+            raise self._source.value_error(start, f"`{key}` has no value")
         if self._at() in "=:":
             self._pos += 1
         self._set(key, start)
@@ -284,10 +284,10 @@ class Parser:
                 return scope[name].value
         found = self._surroundings.variable(name, self._source, start)
         if found is None:
-            raise self._error(
+            raise self._source.value_error(
+                start,
                 f"the variable ${name} is neither set above nor in the environment",
                 "quote a text that begins with `$`",
-                at=start,
             )
         return found.value
 

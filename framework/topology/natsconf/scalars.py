@@ -63,14 +63,14 @@ def scan_scalar(source: Source, start: int) -> tuple[Scalar | Variable, int]:
         case "'":
             end = source.text.find("'", start + 1)
             if end < 0:
-                raise source.error(start, "a text in single quotes has no end")
+                raise source.parse_error(start, "a text in single quotes has no end")
             return source.text[start + 1 : end], end + 1
         case "(":
             return _scan_block(source, start)
         case "\n" | "\r":
-            raise source.error(start, "expected a value, found the end of the line")
+            raise source.parse_error(start, "expected a value, found the end of the line")
         case ".":
-            raise source.error(start, "a number cannot begin with a point", "write 0.5")
+            raise source.parse_error(start, "a number cannot begin with a point", "write 0.5")
     if first == "-" or first.isdecimal():
         return _scan_number(source, start)
     return _scan_word(source, start, start)
@@ -113,7 +113,7 @@ def _scan_escaped(source: Source, start: int, pos: int, plain: re.Pattern[str]) 
                 parts.append(escape)
                 start = pos
             case "" if plain is _DOUBLE_QUOTED:
-                raise source.error(start - 1, "a text in double quotes has no end")
+                raise source.parse_error(start - 1, "a text in double quotes has no end")
             case '"' | "'":
                 return _join(parts), end + 1
             case _:
@@ -134,7 +134,7 @@ def _scan_escape(source: Source, start: int) -> tuple[str, int]:
     pair = _HEX_PAIR.match(source.text, start + 2)
     if letter == "x" and pair:
         return bytes.fromhex(pair[0]).decode(errors="surrogateescape"), pair.end()
-    raise source.error(
+    raise source.parse_error(
         start,
         f"unknown escape `\\{letter}`",
         r"allowed are \xXX \t \n \r \" and \\; single quotes take everything as it is",
@@ -144,7 +144,7 @@ def _scan_escape(source: Source, start: int) -> tuple[str, int]:
 def _scan_block(source: Source, start: int) -> tuple[str, int]:
     matched = _BLOCK_END.search(source.text, start + 1)
     if not matched:
-        raise source.error(start, "a block text has no end", "put `)` alone on the last line")
+        raise source.parse_error(start, "a block text has no end", "put `)` alone on the last line")
     # At the very end of a file nats-server keeps the parenthesis in the text, and so do we.
     end = matched.end()
     return source.text[start + 1 : end if end == len(source.text) else end - 1], end
@@ -155,7 +155,7 @@ def _scan_number(source: Source, start: int) -> tuple[Scalar | Variable, int]:
     negative = text[start] == "-"
     end = _end_of(_DIGITS, text, start + negative)
     if negative and end == start + 1:
-        raise source.error(start, "expected a digit after `-`", "quote a text that begins so")
+        raise source.parse_error(start, "expected a digit after `-`", "quote a text that begins so")
     stop = text[end : end + 1]
     if stop == ".":
         return _scan_fraction(source, start, end + 1)
@@ -182,13 +182,13 @@ def _scan_fraction(source: Source, start: int, pos: int) -> tuple[Scalar, int]:
     text = source.text
     end = _end_of(_DIGITS, text, pos)
     if end == pos:
-        raise source.error(pos, "expected a digit after the point")
+        raise source.parse_error(pos, "expected a digit after the point")
     if text[end : end + 1] == ".":
         end = _end_of(_ADDRESS, text, end)
         return text[start:end], end
     number = float(text[start:end]) if text[start:end].isascii() else float("inf")
     if number in {float("inf"), float("-inf")}:
-        raise source.error(start, f"the number {text[start:end][:40]} is out of range")
+        raise source.value_error(start, f"the number {text[start:end][:40]} is out of range")
     return number, end
 
 
@@ -196,24 +196,24 @@ def _scan_date(source: Source, start: int) -> tuple[datetime, int]:
     fix = "quote it, or write a date as 2026-11-21T10:00:00Z"
     matched = _DATE.match(source.text, start)
     if not matched:
-        raise source.error(start, "a value that begins with digits and `-` is no date", fix)
+        raise source.parse_error(start, "a value that begins with digits and `-` is no date", fix)
     try:
         return datetime.strptime(f"{matched[0][:-1]}+0000", "%Y-%m-%dT%H:%M:%S%z"), matched.end()
     except ValueError:
-        raise source.error(start, f"there is no date {matched[0]}", fix) from None
+        raise source.value_error(start, f"there is no date {matched[0]}", fix) from None
 
 
 def _int_from(source: Source, start: int, end: int) -> int:
     digits = source.text[start:end]
     if not digits.isascii():
-        raise source.error(start, f"expected a number, found {digits[:40]}")
+        raise source.value_error(start, f"expected a number, found {digits[:40]}")
     # Python itself refuses to convert thousands of digits.
     return _in_range(source, start, int(digits) if len(digits) <= _DIGITS_MAX else _INT64_MAX + 1)
 
 
 def _in_range(source: Source, start: int, number: int) -> int:
     if not -_INT64_MAX - 1 <= number <= _INT64_MAX:
-        raise source.error(start, "the number is out of range", "at most 2^63-1")
+        raise source.value_error(start, "the number is out of range", "at most 2^63-1")
     return number
 
 
@@ -224,4 +224,6 @@ def _factor_from(source: Source, start: int, end: int) -> int:
     if suffix[1:] in {"", "b", "i", "ib"}:
         factor: int = (1_024 if suffix[1:] else 1_000) ** power
         return factor
-    raise source.error(start, f"unknown unit `{suffix}`", "k, kb, ki, kib; so for m, g, t, p, e")
+    raise source.parse_error(
+        start, f"unknown unit `{suffix}`", "k, kb, ki, kib; so for m, g, t, p, e"
+    )

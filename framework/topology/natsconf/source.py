@@ -39,6 +39,17 @@ class Source:
         line = bisect_right(self._line_starts, offset)
         return Place(self.name, line, offset - self._line_starts[line - 1] + 1)
 
-    def error(self, offset: int, problem: str, fix: str = "") -> TopologyErrors:
-        """Make the error that ends the parsing of this text."""
+    def parse_error(self, offset: int, problem: str, fix: str = "") -> TopologyErrors:
+        """Return the error of a text that is not of this language.
+
+        It has nats-server's first words, which test harnesses and scripts look for.
+
+        Source: nats-server `conf/parse.go`, `processItem`.
+        """
+        place = self.place(offset)
+        text = f"Parse error on line {place.line}: {problem}"
+        return TopologyErrors([TopologyError(place, text, fix)])
+
+    def value_error(self, offset: int, problem: str, fix: str = "") -> TopologyErrors:
+        """Return the error of a value that is well-formed, but none."""
         return TopologyErrors([TopologyError(self.place(offset), problem, fix)])

@@ -138,7 +138,7 @@ def test_what_cannot_be_is_refused_with_its_place(read, inside, problem):
 
 @pytest.mark.parametrize("text", ["proxies: x"])
 def test_what_would_be_without_effect_is_refused(read, text):
-    with pytest.raises(TopologyErrors, match="not supported by this version"):
+    with pytest.raises(TopologyErrors, match="trusted proxies are not there yet"):
         read(text)
 
 

@@ -68,7 +68,7 @@ def test_the_order_of_ciphers_is_the_clients_unless_they_are_listed(settings):
 def test_a_file_that_is_not_there(settings):
     error = refusal(replace(settings, certificates=(("nowhere.pem", "nowhere.key"),)))
 
-    assert error.option == "cert_file"
+    assert error.path == "tls.cert_file"
     assert "can't read nowhere.pem: no such file or directory" in str(error)
 
 
@@ -77,7 +77,7 @@ def test_the_key_of_another_certificate(settings, authority):
     pair = (settings.certificates[0][0], str(other.key_file))
     error = refusal(replace(settings, certificates=(pair,)))
 
-    assert error.option == "key_file"
+    assert error.path == "tls.key_file"
     assert "is not the key of" in str(error)
 
 
@@ -95,9 +95,9 @@ def test_an_authority_that_is_none(settings, tmp_path):
     (tmp_path / "empty.pem").write_text("nothing")
     empty = replace(settings, verify=True, ca_file=str(tmp_path / "empty.pem"))
 
-    assert refusal(empty).option == "ca_file"
-    assert refusal(empty, make_client_context).option == "ca_file"
-    assert refusal(replace(empty, ca_file="nowhere.pem")).option == "ca_file"
+    assert refusal(empty).path == "tls.ca_file"
+    assert refusal(empty, make_client_context).path == "tls.ca_file"
+    assert refusal(replace(empty, ca_file="nowhere.pem")).path == "tls.ca_file"
 
 
 def test_ciphers_and_curves_that_openssl_lacks(settings, monkeypatch):
@@ -107,8 +107,8 @@ def test_ciphers_and_curves_that_openssl_lacks(settings, monkeypatch):
     )
     ciphers = ("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",)
 
-    assert refusal(replace(settings, cipher_suites=ciphers)).option == "cipher_suites"
+    assert refusal(replace(settings, cipher_suites=ciphers)).path == "tls.cipher_suites"
 
     monkeypatch.setattr("framework.server.tls.contexts.CURVE_NAMES", {"X25519": "no-such-curve"})
 
-    assert refusal(replace(settings, curves=("X25519",))).option == "curve_preferences"
+    assert refusal(replace(settings, curves=("X25519",))).path == "tls.curve_preferences"

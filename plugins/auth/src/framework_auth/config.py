@@ -9,7 +9,7 @@ Source: nats-server `opts.go`, `parseAuthorization`, `parseAccounts`; `auth.go`,
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -25,7 +25,7 @@ from framework_auth.users import TIMEOUT_S, maps_certificates
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-_LATER: Final = "not supported by this version"
+    from framework.topology import Node
 
 
 def _settle(values: dict[str, object]) -> Iterator[tuple[str, str]]:
@@ -35,8 +35,9 @@ def _settle(values: dict[str, object]) -> Iterator[tuple[str, str]]:
     has_single = user is not None or password is not None
     if has_single and token is not None:
         yield "token", "cannot have a user/pass and token; remove one of them"
-    if has_single and users is not None:
-        yield single, "cannot have a single user/pass and a users array; move it into `users`"
+    # A password alone lets nobody in: it is a variable that users refer to.
+    if user is not None and users is not None:
+        yield "user", "cannot have a single user/pass and a users array; move it into `users`"
     if token is not None and users is not None:
         yield "token", "cannot have a token and a users array; remove one of them"
     if token is None and users is None and (user is None) is not (password is None):
@@ -53,7 +54,7 @@ def _settle_all(values: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...],
     if names_operators(values):
         yield from _settle_operator(values)
     for name, problem in check_operator_mode(values):
-        yield (name,), problem
+        yield tuple(name.split(".")), problem
 
 
 def _settle_users(values: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -109,12 +110,9 @@ def _settle_operator(values: dict[str, Any]) -> Iterator[tuple[tuple[str | int, 
         yield ("authorization", "users"), problem
 
 
-def _later(*names: str) -> tuple[Option, ...]:
-    """Return options that nats-server has, and that nobody must believe to be in force."""
-    return tuple(
-        Option(name=name, kind=Kind.FREE, help="Not supported yet", refusal=_LATER)
-        for name in names
-    )
+def _names_no_proxy(node: Node) -> bool:
+    plain = node.plain()
+    return isinstance(plain, dict) and not plain.get("trusted")
 
 
 AUTHORIZATION_SECTION = ConfigSection(
@@ -154,6 +152,8 @@ AUTHORIZATION_SECTION = ConfigSection(
                help="Whether there is none"),
         GLOBAL_MAPPINGS,
         *OPERATOR_OPTIONS,
-        *_later("proxies"),
+        # Nobody must believe it to be in force.
+        Option(name="proxies", kind=Kind.FREE, help="Proxies that clients may come through",
+               refusal="trusted proxies are not there yet", is_off=_names_no_proxy),
     ),
 )  # fmt: skip

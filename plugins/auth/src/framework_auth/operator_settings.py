@@ -5,6 +5,7 @@ Source: nats-server `opts.go`, `processConfigFileLine`; `jwt.go`, `validateTrust
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -114,6 +115,18 @@ def _check_resolver(
         yield "trusted_keys", "a resolver of this type needs the operator's JWT; add `operator`"
     if value["trusted_keys"] and kind is ResolverKind.NONE:
         yield "trusted_keys", "needs an account resolver; add `resolver`"
+    if settings.resolver.folder and (problem := _folder_problem(Path(settings.resolver.folder))):
+        yield "resolver.dir", problem
+
+
+def _folder_problem(folder: Path) -> str | None:
+    """Return why accounts can't be kept in a folder, which a start makes if it is not there."""
+    nearest = next(it for it in (folder, *folder.absolute().parents) if it.exists())
+    if not nearest.is_dir():
+        return f"{nearest} is not a folder; name one, or a path where one can be made"
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        return f"no file can be made in {nearest}; let the server write there"
+    return None
 
 
 def _check_system_account(

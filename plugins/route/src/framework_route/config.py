@@ -121,5 +121,5 @@ def _compression(block: Mapping[str, Any] | None) -> Mapping[str, Any]:
 
 def route_tls(block: Mapping[str, object] | None) -> TlsSettings | None:
     """Return what the block `tls` of `cluster` comes to: routes speak nothing before TLS."""
-    settings = tls_settings(block, verify=True)
+    settings = tls_settings(block, path="cluster.tls", verify=True)
     return settings and replace(settings, handshake_first=True, fallback_s=0.0)

@@ -1,0 +1,90 @@
+"""Features of nats-server that are not there yet: off is as if nobody had said anything."""
+
+from __future__ import annotations
+
+import pytest
+
+from framework.topology import (
+    ConfigSection,
+    Kind,
+    Option,
+    Schema,
+    TopologyErrors,
+    parse_flags,
+    read_server_conf,
+)
+
+
+@pytest.fixture
+def read(write):
+    def read_text(text, *argv, schema=None):
+        schema = schema or Schema()
+        settings = parse_flags(argv, schema).settings if argv else None
+        return read_server_conf(write("server.conf", text), schema, settings)
+
+    return read_text
+
+
+@pytest.mark.parametrize(
+    ("text", "feature"),
+    [
+        ("jetstream: true", "JetStream is"),
+        ("jetstream: enabled", "JetStream is"),
+        ("jetstream {}", "JetStream is"),
+        ("jetstream { store_dir: x }", "JetStream is"),
+        ("default_js_domain { A: hub }", "JetStream is"),
+        ("leafnodes { port: 7422 }", "leaf nodes are"),
+        ("leaf { listen: 7422 }", "leaf nodes are"),
+        ("leafnodes { listen: nonsense }", "leaf nodes are"),
+        ("leafnodes { remotes: [{ url: nats-leaf://a:1 }] }", "leaf nodes are"),
+        ("websocket { port: 8080, no_tls: true }", "WebSocket is"),
+        ("ws: true", "WebSocket is"),
+        ("mqtt { listen: -1 }", "MQTT is"),
+        ("gateway { name: A, port: 7222 }", "gateways are"),
+        ("gateway { name: A }", "gateways are"),
+        ("ocsp: true", "OCSP stapling is"),
+        ("ocsp { mode: always }", "OCSP stapling is"),
+    ],
+)
+def test_what_is_on_is_not_there_yet(read, text, feature):
+    with pytest.raises(TopologyErrors) as caught:
+        read(f"debug: true\n{text}")
+
+    key = text.split()[0].rstrip(":")
+    problem = f"server.conf:2:1: `{key}` is not available: {feature} not there yet"
+    assert str(caught.value) == problem
+
+
+def test_what_is_off_leaves_no_trace(read):
+    config = read(
+        "jetstream: off\nleafnodes { remotes: [{ url: nats-leaf://a:1, disabled: true }] }"
+    )
+
+    assert config.values["jetstream"] is None
+    assert config.values["leafnodes"] is None
+    assert config.places == {}
+
+
+def test_flags_of_jetstream(read):
+    assert read("", "-sd", "x", "-js=false").values["store_dir"] == "x"
+    assert read("", "--store_dir", "x").values["jetstream"] is None
+    with pytest.raises(TopologyErrors, match="JetStream is not there yet"):
+        read("", "-js")
+
+
+def test_off_in_a_topology(write):
+    from framework.topology import read_topology  # noqa: PLC0415
+
+    name = write("t.toml", "[clusters.a]\njetstream = false\nmqtt.port = 0\n")
+
+    assert len(read_topology(name, []).servers) == 1
+
+
+def test_a_plugin_takes_the_place_of_what_is_absent(read):
+    inside = Option(name="name", kind=Kind.STRING, help="Name", flags=("sd",))
+    owner = ConfigSection(name="gateway", plugin="gateway", help="Gateways", options=(inside,))
+    config = read("gateway { name: A }", "-sd", "B", schema=Schema([owner]))
+
+    assert config.section("gateway") == {"name": "B"}
+    assert "store_dir" not in config.values
+    assert config.values["jetstream"] is None
