@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from typing_extensions import override
 
-from framework.cli import check, control, plugins, run
+from framework.cli import check, control, new_plugin, plugins, run
 from framework.cli.errors import EXIT_USAGE
 from framework.cli.plugin_choice import PluginChoice, add_plugin_flags
 from framework.errors import PluginError
@@ -44,6 +44,7 @@ def run_command(words: Sequence[str], name: str | None, program: str) -> int:
     for command in (run, check, plugins):
         add_plugin_flags(command.add_command(commands))
     control.add_commands(commands)
+    new_plugin.add_command(commands)
     commands.add_parser("serve", help=_SERVE_HELP, add_help=False)
     add_plugin_flags(parser)
     if name not in commands.choices:

@@ -7,7 +7,7 @@ class TestContract(PluginContract):
     CONFIG = "audit { subject: 'orders.>' }"
 
 class TestCodec(CodecContract):
-    CODEC = Codec("brotli", new_encoder, new_decoder)
+    CODEC = Codec("brotli", new_encoder=new_encoder, new_decoder=new_decoder)
 """
 
 from __future__ import annotations
@@ -16,20 +16,16 @@ import asyncio
 import contextlib
 import importlib.metadata
 import threading
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from framework.plugins import PluginRegistry
+from framework.spec import Codec
 from framework.testing.client import RawClient
 from framework.testing.embedded import client_port, embedded_server
-from framework.topology import CORE_SECTION
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
-
-    from framework.spec import Codec
-    from framework.topology import ConfigSection, Option
+from framework.topology import CORE_SECTION, ConfigSection, Option
 
 _DAMAGES = 400
 _JSON = b'{"orderid":12345,"customer":"c-77","items":[{"sku":"A-1","qty":2,"price":12.5}]}' * 4
@@ -48,14 +44,12 @@ class PluginContract:
     LOGIN: ClassVar[Mapping[str, str]] = {}
     """Fields of CONNECT that let a client in when it is at work."""
 
-    def test_names_agree(self) -> None:
-        """Distribution, package and entry point have one noun in common."""
-        points = importlib.metadata.entry_points(group="framework", name=self.PLUGIN)
-        (point,) = points
+    def test_it_is_installed_once(self) -> None:
+        """One distribution, whatever its name, offers it, from a package of its own."""
+        (point,) = importlib.metadata.entry_points(group="framework", name=self.PLUGIN)
 
         assert point.dist is not None
-        assert f"framework-{self.PLUGIN}" == point.dist.name
-        assert point.module.startswith(f"framework_{self.PLUGIN}.")
+        assert point.module.partition(".")[0] != "framework", "that package is the server's own"
 
     def test_it_loads_with_every_other_plugin_absent(self) -> None:
         """It imports no other plugin, and all hooks that it implements exist."""
@@ -164,11 +158,11 @@ class CodecContract:
         self.CODEC.new_encoder()(memoryview(_JSON))
         self.test_what_is_encoded_is_decoded()
 
-    def test_it_makes_less_of_messages(self) -> None:
-        """It is worth its time."""
+    def test_it_makes_less_of_what_repeats(self) -> None:
+        """A hundred messages that are alike come out shorter than they went in."""
         plain = _JSON * 100
 
-        assert len(memoryview(self.CODEC.new_encoder()(memoryview(plain)))) < len(plain) / 3
+        assert len(memoryview(self.CODEC.new_encoder()(memoryview(plain)))) < len(plain)
 
     def test_a_bomb_stays_within_its_buffer(self) -> None:
         """No more is decoded than was announced; that it was more is said, or shows."""
@@ -180,8 +174,8 @@ class CodecContract:
         assert room[len(_JSON) :] == bytes(100)
 
     def test_garbage_is_refused_or_becomes_something_else(self) -> None:
-        """It raises, or returns within its buffer; mostly it raises."""
-        random, refused = Random(2), 0
+        """It raises, or says how much it wrote; checksums are the server's business."""
+        random = Random(2)
         encoded = bytes(self.CODEC.new_encoder()(memoryview(_JSON)))
         into = memoryview(bytearray(len(_JSON)))
         for _ in range(_DAMAGES):
@@ -189,11 +183,11 @@ class CodecContract:
             bad[random.randrange(len(bad))] ^= random.randrange(1, 256)
             part = memoryview(bad)[: random.randrange(1, len(bad) + 1)]
             try:
-                assert self.CODEC.new_decoder()(part, into) <= len(into)
+                written = self.CODEC.new_decoder()(part, into)
             except Exception:  # noqa: BLE001 - a codec raises whatever it likes
-                refused += 1
+                continue
 
-        assert refused > _DAMAGES // 4
+            assert 0 <= written <= len(into)
 
 
 def _options(section: ConfigSection) -> Iterable[tuple[str, Option]]:
