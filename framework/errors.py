@@ -13,6 +13,16 @@ if TYPE_CHECKING:
     from framework.wire.closed_state import ClosedState
 
 
+__all__ = [
+    "BadOptions",
+    "BadQuery",
+    "FrameworkError",
+    "NoAnswer",
+    "PluginError",
+    "ProtocolError",
+]
+
+
 class FrameworkError(Exception):
     """Root of all errors of this package; catching it catches every one of them."""
 

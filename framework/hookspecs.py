@@ -17,37 +17,34 @@ may leave out arguments that it has no use for. Wrappers are refused: there is n
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
 
 import pluggy
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from framework.spec import (
-        AccountPlan,
-        Authenticator,
-        ClosedState,
-        CommandGroup,
-        ComponentSpec,
-        CompressionMode,
-        ConnectionInfo,
-        HealthCheck,
-        HookOffer,
-        ListenerSpec,
-        MonitorEndpoint,
-        ServerContext,
-        ServiceSpec,
-        StopReason,
-        TapSpec,
-    )
-    from framework.topology import (
-        ConfigDiff,
-        ConfigSection,
-        ServerConfig,
-        Topology,
-        TopologyError,
-    )
+from framework.spec import (
+    AccountPlan,
+    Authenticator,
+    ClosedState,
+    CommandGroup,
+    ComponentSpec,
+    CompressionMode,
+    ConnectionInfo,
+    HealthCheck,
+    HookOffer,
+    ListenerSpec,
+    MonitorEndpoint,
+    ServerContext,
+    ServiceSpec,
+    StopReason,
+    TapSpec,
+)
+from framework.topology import (
+    ConfigDiff,
+    ConfigSection,
+    ServerConfig,
+    Topology,
+    TopologyError,
+)
 
 __all__ = ["hookimpl", "hookspec"]
 

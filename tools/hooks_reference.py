@@ -1,14 +1,18 @@
-"""Writes docs/HOOKS.md from `framework/hookspecs.py` and `framework/spec`; `--check` compares.
+"""Writes docs/HOOKS.md from `framework/hookspecs.py` and the public rooms; `--check` compares.
 
-Read as text, not imported: what a reader of the source sees is what the reference says.
+Read as text, not imported, but for what is compiled: what a reader of the source sees is what the
+reference says.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import importlib
+import inspect
 import re
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,30 +21,29 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 HOOKSPECS = ROOT / "framework" / "hookspecs.py"
-SPEC = ROOT / "framework" / "spec"
 REFERENCE = ROOT / "docs" / "HOOKS.md"
 
-SPEC_MODULES = (
-    "component",
-    "listener",
-    "login",
-    "tap",
-    "monitor",
-    "connection",
-    "command",
-    "compression",
-    "hooks",
-    "server",
-    "plane",
-)
-"""In the order in which a plugin's author meets them."""
+ROOMS = {
+    "framework.spec": "What hooks take and return",
+    "framework.actors": "Actors",
+    "framework.topology": "Configuration",
+    "framework.errors": "Errors",
+    "framework.wire": "Subjects and versions",
+    "framework.sublist": "Matching",
+    "framework.testing": "The test kit",
+    "framework.testing.contract": "Contracts, as tests to inherit",
+}
+"""The rooms that plugins may import, in the order in which an author meets them."""
+
+FIXTURES = ROOT / "framework" / "testing" / "pytest_plugin.py"
 
 INTRODUCTION = """\
 # Hooks
 
-<!-- Made by tools/hooks_reference.py from framework/hookspecs.py and framework/spec. -->
+<!-- Made by tools/hooks_reference.py from framework/hookspecs.py and the public rooms. -->
 
 [PLUGINS.md](PLUGINS.md) shows how a plugin uses them.
+Below the hooks stands all else that a plugin may import, room by room.
 """
 
 _SECTION = re.compile(r"^# -{70,}\n# (.+)\n# -{70,}$", re.MULTILINE)
@@ -48,7 +51,7 @@ _SECTION = re.compile(r"^# -{70,}\n# (.+)\n# -{70,}$", re.MULTILINE)
 
 def reference() -> str:
     """Return the whole text of docs/HOOKS.md."""
-    return "\n".join([INTRODUCTION, *_hooks(HOOKSPECS.read_text()), *_specs()])
+    return "\n".join([INTRODUCTION, *_hooks(HOOKSPECS.read_text()), *_rooms()])
 
 
 def _hooks(source: str) -> Iterator[str]:
@@ -65,15 +68,91 @@ def _hooks(source: str) -> Iterator[str]:
         yield _prose(_docstring(function))
 
 
-def _specs() -> Iterator[str]:
-    yield "## What hooks take and return\n\nAll of it is imported from `framework.spec`.\n"
-    for name in SPEC_MODULES:
-        for item in ast.parse((SPEC / f"{name}.py").read_text()).body:
-            if isinstance(item, ast.ClassDef):
-                yield f"### {item.name}\n"
-                yield _prose(_docstring(item))
-                yield from _fields(item)
-                yield from _methods(item)
+def _rooms() -> Iterator[str]:
+    for room, title in ROOMS.items():
+        yield f"## {title}\n\nFrom `{room}`.\n"
+        for name, module in _public(room).items():
+            yield from _item(room, name, module)
+        if room == "framework.testing":
+            yield from _fixtures()
+
+
+def _public(room: str) -> dict[str, str]:
+    """Return the module of each public name of a room: those of one module together."""
+    module = ast.parse(_source(room))
+    homes = {
+        alias.name: node.module
+        for node in module.body
+        if isinstance(node, ast.ImportFrom) and node.module
+        for alias in node.names
+    }
+    exported = [
+        ast.literal_eval(node.value)
+        for node in module.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+    ]
+    own = [node.name for node in module.body if isinstance(node, ast.ClassDef)]
+    names = exported[0] if exported else [name for name in own if not name.startswith("_")]
+    order = list(dict.fromkeys(homes.values()))
+    found = {name: homes.get(name, room) for name in names}
+    return dict(sorted(found.items(), key=lambda it: order.index(it[1]) if it[1] in order else -1))
+
+
+def _source(module: str) -> str:
+    path = ROOT / module.replace(".", "/")
+    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    return file.read_text() if file.exists() else ""  # else it is compiled
+
+
+def _item(room: str, name: str, module: str) -> Iterator[str]:
+    body = ast.parse(_source(module)).body
+    for node, following in pairwise([*body, ast.Pass()]):
+        match node:
+            case ast.ClassDef() if node.name == name:
+                yield f"### {name}\n"
+                yield _prose(_docstring(node))
+                yield from _fields(node)
+                yield from _methods(node)
+                return
+            case ast.FunctionDef() | ast.AsyncFunctionDef() if node.name == name:
+                yield f"### {name}\n"
+                yield _signature(node)
+                yield _prose(_docstring(node))
+                return
+            case ast.AnnAssign() | ast.Assign() if _target(node) == name:
+                yield f"### {name}\n"
+                yield f"`{_code(node)}`{_remark(following)}\n"
+                return
+    yield from _compiled(room, name)
+
+
+def _target(node: ast.AnnAssign | ast.Assign) -> str:
+    return ast.unparse(node.target if isinstance(node, ast.AnnAssign) else node.targets[0])
+
+
+def _compiled(room: str, name: str) -> Iterator[str]:
+    """Describe a class that is no text of Python: by its stub and its docstrings."""
+    item = getattr(importlib.import_module(room), name)
+    yield f"### {name}\n"
+    yield _prose(inspect.getdoc(item) or "")
+    stub = ROOT / f"{item.__module__.replace('.', '/')}.pyi"
+    for node in ast.parse(stub.read_text()).body:
+        if isinstance(node, ast.ClassDef) and node.name == name:
+            for function in _functions(node):
+                if not function.name.startswith("_"):
+                    yield _signature(function)
+                    text = inspect.getdoc(getattr(item, function.name)) or ""
+                    first, _, rest = text.partition("\n")
+                    # Cython begins some with their signature.
+                    yield _prose(rest.strip() if first.startswith(f"{name}.") else text)
+
+
+def _fixtures() -> Iterator[str]:
+    yield "### Fixtures\n\nOf pytest; they are there wherever `framework` is installed.\n"
+    for function in _functions(ast.parse(FIXTURES.read_text())):
+        if any(ast.unparse(mark) == "pytest.fixture" for mark in function.decorator_list):
+            yield _signature(function)
+            yield _prose(_docstring(function))
 
 
 def _fields(item: ast.ClassDef) -> Iterator[str]:
@@ -96,8 +175,10 @@ def _remark(following: ast.stmt) -> str:
 
 def _methods(item: ast.ClassDef) -> Iterator[str]:
     for function in _functions(item):
-        if not function.name.startswith("_"):
-            is_property = any(ast.unparse(mark) == "property" for mark in function.decorator_list)
+        marks = {ast.unparse(mark) for mark in function.decorator_list}
+        # What a base has documented is documented there, and overloads stand above one function.
+        if not function.name.startswith("_") and marks.isdisjoint({"overload", "override"}):
+            is_property = "property" in marks
             title = f"{function.name}: {_code(function.returns)}" if is_property else ""
             yield f"```python\n{title}\n```\n" if title else _signature(function)
             yield _prose(_docstring(function))

@@ -5,6 +5,14 @@ No socket, no file and no clock of its own: a dispatcher gives time and turns.
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable, Sequence
+from types import TracebackType
+
+import pykka
+
+from framework.actors import component, reference, reply, scheduler, system
+from framework.actors._cell import Cell
 from framework.actors.asyncio_dispatcher import AsyncioDispatcher
 from framework.actors.component import Component
 from framework.actors.errors import (
@@ -40,3 +48,22 @@ __all__ = [
     "Timer",
     "WhenFull",
 ]
+
+# These modules need each other, and so cannot import each other; what their annotations name they
+# get here, so that `typing.get_type_hints` and `help()` can resolve it.
+_ANNOTATIONS = {
+    "ActorRef": ActorRef,
+    "ActorSystem": ActorSystem,
+    "Callable": Callable,
+    "Cell": Cell,
+    "Dispatcher": Dispatcher,
+    "Reply": Reply,
+    "Sequence": Sequence,
+    "Timer": Timer,
+    "TracebackType": TracebackType,
+    "pykka": pykka,
+    "random": random,
+}
+for _module in (component, reference, reply, scheduler, system):
+    for _name, _value in _ANNOTATIONS.items():
+        vars(_module).setdefault(_name, _value)

@@ -7,20 +7,16 @@ import contextlib
 import random
 import threading
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
+
+import pykka
 
 from framework.actors.errors import BlockingCallError
 from framework.actors.limits import BLOCKING_THREADS_MAX, TURNS_IN_A_ROW_MAX
-from framework.actors.reply import wait_in_thread
+from framework.actors.reply import Reply, wait_in_thread
 from framework.actors.timer import Timer, TimerQueue
 from framework.actors.workers import Workers
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import pykka
-
-    from framework.actors.reply import Reply
 
 
 class AsyncioDispatcher:

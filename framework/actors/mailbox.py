@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Callable, Container
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pykka
 
 from framework.actors._pykka import ActorStop, Envelope
 from framework.actors.errors import MailboxFullError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Container
 
 
 class WhenFull(Enum):

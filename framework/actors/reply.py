@@ -6,21 +6,17 @@ import asyncio
 import contextlib
 import sys
 import threading
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from collections.abc import Callable, Generator, Iterable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import pykka
 from typing_extensions import override
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable
-    from types import TracebackType
-    from typing import TypeAlias
-
     from framework.actors.scheduler import Dispatcher
 
-    ExcInfo: TypeAlias = tuple[
-        type[BaseException] | None, BaseException | None, TracebackType | None
-    ]
+ExcInfo: TypeAlias = tuple[type[BaseException] | None, BaseException | None, TracebackType | None]
 
 T = TypeVar("T")
 J = TypeVar("J")

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pykka
 
 from framework.actors.errors import BlockingCallError
 from framework.actors.history import History
+from framework.actors.reply import Reply
 from framework.actors.timer import Timer, TimerQueue
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from framework.actors.reply import Reply
 
 
 class SimulatedDispatcher:

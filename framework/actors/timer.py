@@ -8,12 +8,9 @@ from __future__ import annotations
 import heapq
 import itertools
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Callable, MutableMapping
 
 from framework.actors.limits import CANCELLED_TIMERS_KEPT
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, MutableMapping
 
 _IDLE = -1
 

@@ -85,10 +85,23 @@ cdef bint _batch_room(SinkBatch* batch, size_t need) noexcept nogil:
     return True
 
 
+cdef void _mark_filled(State* state, Sink* sink) noexcept nogil:
+    """Have the sink's batch handed over at the end of the turn."""
+    if not sink.filled:
+        sink.filled = 1
+        sink.next_filled = state.filled
+        state.filled = sink
+
+
 cdef bint _overflowed(State* state, Sink* sink, Message* message) noexcept nogil:
     """Count a message that a full sink can't take; return whether its publisher is to think that it was."""
     sink.dropped += 1
     state.totals.dropped += 1
+    if sink.dropped == 1 and sink.batch == NULL:
+        # A batch without messages tells at once that it drops: it may be long until the next one.
+        sink.batch = _batch_new(sink)
+        if sink.batch != NULL:
+            _mark_filled(state, sink)
     return sink.overflow != OVERFLOW_REFUSE
 
 
@@ -130,10 +143,7 @@ cdef bint sink_put(State* state, Sink* sink, Message* message) noexcept nogil:
     batch.beside += sizeof(SinkMessage)
     sink.given += need
     sink.given_beside += sizeof(SinkMessage)
-    if not sink.filled:
-        sink.filled = 1
-        sink.next_filled = state.filled
-        state.filled = sink
+    _mark_filled(state, sink)
     return True
 
 
@@ -183,6 +193,24 @@ cdef SinkBatch EMPTY
 # What is in a batch that Python made.
 
 
+cdef class SinkDrops:
+    """How many messages a sink has dropped."""
+
+    cdef Sink* sink
+
+    def __cinit__(self) -> None:
+        self.sink = NULL
+
+    def __dealloc__(self) -> None:
+        if self.sink != NULL:
+            sink_release(self.sink)
+
+    @property
+    def count(self) -> int:
+        """Messages since it was subscribed, dropped because it held `bytes_max` already; callable from any thread."""
+        return self.sink.dropped if self.sink != NULL else 0
+
+
 cdef class Batch:
     """Messages of one sink and turn, at most 2,000 or 256 KiB (a single message may be longer), in order of arrival.
 
@@ -201,6 +229,14 @@ cdef class Batch:
 
     def __len__(self) -> int:
         return self.batch.count
+
+    def drops(self) -> SinkDrops:
+        """Return the counter of what its sink drops; it outlives the batch, and holds none of its bytes."""
+        cdef SinkDrops drops = SinkDrops.__new__(SinkDrops)
+        if self.batch.sink != NULL:
+            drops.sink = self.batch.sink
+            atomic_add_users(&drops.sink.users, 1)
+        return drops
 
     def __getbuffer__(self, Py_buffer* buffer, int flags) -> None:
         PyBuffer_FillInfo(buffer, self, self.batch.chars, self.batch.used, 1, flags)

@@ -6,16 +6,14 @@ Of one link, `Opened` comes first and `Closed` last.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 
+from framework.dataplane.batch import Batch
+from framework.dataplane.link import LinkId, LinkKind, LinkRow, SubscriptionRow
 from framework.dataplane.message_trace import MessageTraced
-
-if TYPE_CHECKING:
-    from framework.dataplane.batch import Batch
-    from framework.dataplane.link import LinkId, LinkKind, LinkRow, SubscriptionRow
-    from framework.wire.closed_state import ClosedState
+from framework.wire.closed_state import ClosedState
 
 
 class Opened(Struct, frozen=True):

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-if TYPE_CHECKING:
-    from framework.dataplane.link import LinkId, LinkKind
+from framework.dataplane.link import LinkId, LinkKind
 
 
 class StepKind(IntEnum):

@@ -20,6 +20,13 @@ class Text(Struct, frozen=True):
     status: int = 200
 
 
+class Body(Struct, frozen=True):
+    """Response: what an endpoint has made itself, in a format of its own."""
+
+    data: bytes
+    content_type: str
+
+
 class Page(Struct, frozen=True):
     """Response: an HTML page."""
 

@@ -19,6 +19,7 @@ from framework.monitor.options import (
     IPQUEUESZ_OPTIONS,
     SUBSZ_OPTIONS,
 )
+from framework.monitor.pluginz import answer_pluginz
 from framework.monitor.subsz import answer_account_subsz, answer_subsz
 from framework.monitor.varz import answer_varz
 from framework.spec import MonitorEndpoint
@@ -46,6 +47,7 @@ def core_endpoints(source: MonitorSource) -> Sequence[MonitorEndpoint]:
         *_accounts(source),
         *_subscriptions(source),
         *_health(source),
+        MonitorEndpoint(path="/pluginz", answer=partial(answer_pluginz, source), help="Plugins"),
         *absent_endpoints(source),
     )
 

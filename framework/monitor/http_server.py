@@ -18,7 +18,7 @@ import h11
 from msgspec import Struct, field
 
 from framework.errors import BadQuery, PluginError
-from framework.monitor.answers import Answer, Page, Text
+from framework.monitor.answers import Answer, Body, Page, Text
 from framework.monitor.limits import (
     CONNECTIONS_MAX,
     HEADER_BYTES_MAX,
@@ -210,6 +210,8 @@ def _query_from_text(text: str) -> dict[str, str]:
 async def _response_from(answer: object) -> _Response:
     if isinstance(answer, Page):
         return _Response(200, "text/html; charset=utf-8", answer.html.encode())
+    if isinstance(answer, Body):
+        return _Response(200, answer.content_type, answer.data)
     if isinstance(answer, Text):
         return _text(answer.status, answer.text)
     if not isinstance(answer, Answer):

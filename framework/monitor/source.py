@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from framework.dataplane.limits import PlaneLimits
     from framework.dataplane.totals import AccountTraffic, SublistCounters, Totals
+    from framework.plugins import CallCounters, LoadedPlugin
     from framework.spec import (
         AccountBook,
         ClientIdentity,
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
         ServiceExport,
         SubscriptionRow,
     )
+    from framework.spec.tap import TapRow
     from framework.wire.closed_state import ClosedState
     from framework.wire.info import ClientConnect
 
@@ -55,6 +57,17 @@ class TlsFacts(Struct, frozen=True):
     timeout_s: float
     not_after_s: float
     """Unix time at which our own certificate ends."""
+
+
+class PluginState(Struct, frozen=True):
+    """A plugin, and what it was called for so far."""
+
+    plugin: LoadedPlugin
+    usage: Mapping[str, CallCounters]
+    """By hook, or such as `tap audit`."""
+    taps: Sequence[TapRow]
+    components: Sequence[tuple[str, int, int]]
+    """Name, messages that wait, failures."""
 
 
 class ServerFacts(Struct, frozen=True, kw_only=True):
@@ -184,6 +197,10 @@ class MonitorSource(Protocol):
     @property
     def request_counts(self) -> Mapping[str, int]:
         """HTTP requests by path."""
+        ...
+
+    def plugins(self) -> Sequence[PluginState]:
+        """Return the plugins in the order of loading, and how they do."""
         ...
 
     def mailboxes(self) -> Mapping[str, int]:

@@ -3,5 +3,6 @@
 from framework.plugins._calls import HookCalls
 from framework.plugins._plugin_set import LoadedPlugin
 from framework.plugins._registry import PluginRegistry
+from framework.plugins._usage import CallCounters
 
-__all__ = ["HookCalls", "LoadedPlugin", "PluginRegistry"]
+__all__ = ["CallCounters", "HookCalls", "LoadedPlugin", "PluginRegistry"]

@@ -204,10 +204,14 @@ class Guard:
             **fields,
         )
 
-    def fail(self, what: str, error: PluginError) -> None:
-        """Count and report a failure that shows only after the call, such as a wrong answer."""
-        self.usage.counters(error.plugin, what).failures += 1
+    def fail(
+        self, plugin: str, what: str, problem: str, function: object, fix: str = ""
+    ) -> PluginError:
+        """Count and log a wrong answer of a plugin's function, and return the error to raise."""
+        error = PluginError(plugin, problem, origin=definition_of(function), fix=fix)
+        self.usage.counters(plugin, what).failures += 1
         self.report(what, error)
+        return error
 
     def _note_time(self, plugin: str, what: str, counters: CallCounters, began_ns: int) -> None:
         now_ns = self._now_ns()

@@ -10,6 +10,8 @@ from msgspec.structs import replace
 from framework.actors import Component, MailboxFullError, Reply
 from framework.errors import BadQuery, PluginError
 from framework.plugins._places import definition_of
+from framework.spec import ServiceReply
+from framework.spec.monitor import JSON
 
 if TYPE_CHECKING:
     from framework.plugins._guard import Guard
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
         HealthCheck,
         MonitorEndpoint,
         ServerContext,
+        ServiceAnswer,
+        ServiceRequest,
         ServiceSpec,
         TapSpec,
     )
@@ -28,19 +32,37 @@ def guarded_tap(guard: Guard, plugin: str, spec: TapSpec) -> TapSpec:
     """Guard `receive`; who tells an actor that has too much to do does not fail."""
     passes = (MailboxFullError,)
     receive = guard.guarded(plugin, f"tap {spec.name}", spec.receive, passes=passes)
-    return replace(spec, receive=receive)
+    return replace(spec, receive=receive, plugin=plugin)
 
 
 def guarded_endpoint(guard: Guard, plugin: str, spec: MonitorEndpoint) -> MonitorEndpoint:
     """Guard `answer`; a query that makes no sense is the asker's fault."""
     what = f"endpoint {spec.path or spec.request or spec.account_request or spec.status}"
     answer = guard.guarded_async(plugin, what, spec.answer, passes=(BadQuery,))
-    return replace(spec, answer=answer)
+
+    async def answer_text(query: Mapping[str, str]) -> str | bytes:
+        text = await answer(query)
+        if isinstance(text, str | bytes):
+            return text
+        problem = f"{what} must return text or bytes, not {type(text).__name__}"
+        raise guard.fail(plugin, what, problem, spec.answer, f"it is {spec.content_type}")
+
+    return replace(spec, answer=answer if spec.content_type == JSON else answer_text)
 
 
 def guarded_service(guard: Guard, plugin: str, spec: ServiceSpec) -> ServiceSpec:
-    """Guard `answer`."""
-    return replace(spec, answer=guard.guarded_async(plugin, f"service {spec.name}", spec.answer))
+    """Guard `answer`, and look at what it returns."""
+    what = f"service {spec.name}"
+    answer = guard.guarded_async(plugin, what, spec.answer)
+
+    async def answer_request(request: ServiceRequest) -> ServiceAnswer:
+        answered = await answer(request)
+        if answered is None or isinstance(answered, bytes | ServiceReply):
+            return answered
+        problem = f"{what} must return bytes, a ServiceReply or None, not {answered!r:.80}"
+        raise guard.fail(plugin, what, problem, spec.answer)
+
+    return replace(spec, answer=answer_request)
 
 
 def guarded_check(guard: Guard, plugin: str, spec: HealthCheck) -> HealthCheck:
@@ -62,10 +84,7 @@ def guarded_authenticator(guard: Guard, plugin: str, spec: Authenticator) -> Aut
             return reply
         problem = f"{what} must return a Reply, not {type(reply).__name__}"
         fix = "make a Reply(), set() it now or later, and return it"
-        place = definition_of(spec.authenticate)
-        wrong = PluginError(plugin, problem, origin=place, fix=fix)
-        guard.fail(what, wrong)
-        raise wrong
+        raise guard.fail(plugin, what, problem, spec.authenticate, fix)
 
     def recheck(request: object, accepted: object) -> object:
         assert spec.recheck is not None

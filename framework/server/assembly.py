@@ -138,6 +138,8 @@ class Assembly:
             clients=self.clients,
             accounts=self.accounts,
             client_info=self.client_info,
+            plugins=plugins,
+            component_failures=self._failures.counts,
         )
         self._system_account = self._make_system_account(reload)
         self._components: Sequence[ComponentSpec] = ()
@@ -212,6 +214,7 @@ class Assembly:
         well = HealthCheck(name="server", check=self._check_well)
         self._monitor.health_checks = self._plugins.health_checks(self.context, (well,))
         endpoints = self._plugins.monitor_endpoints(self.context, core_endpoints(self._monitor))
+        self.context.endpoints.update({it.path: it for it in endpoints if it.path})
         self.status_fields = {it.status: it.answer for it in endpoints if it.status}
         await self._start_monitor(endpoints)
         services = self._system_account.services(endpoints)

@@ -30,6 +30,7 @@ from framework.spec import (
     ResponderTimed,
     SubscriptionsAnswered,
 )
+from framework.spec.tap import TapRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -37,8 +38,10 @@ if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
 
     from framework.actors import ActorRef
+    from framework.dataplane.batch import SinkDrops
     from framework.server.plane_port import ServerPlane
     from framework.spec import (
+        Batch,
         Event,
         LinkId,
         LinkKind,
@@ -67,6 +70,11 @@ class _Tap:
     sink: SinkId
     failures: int = 0
     """Batches in a row that it failed on."""
+    batches: int = 0
+    messages: int = 0
+    drops: SinkDrops | None = None
+    """Counts what it has no room for; None before its first batch."""
+    has_warned: bool = False
 
 
 class Bridge:
@@ -245,10 +253,33 @@ class Bridge:
         if self._taps.pop(tap.sink, None) is not None:
             self._plane.unsubscribe_sink(tap.sink)
 
+    def taps(self) -> Sequence[TapRow]:
+        """Return how the taps do, those of the core among them."""
+        return [
+            TapRow(it.spec, it.batches, it.messages, it.drops.count if it.drops else 0)
+            for it in self._taps.values()
+        ]
+
+    def _count(self, tap: _Tap, batch: Batch) -> None:
+        tap.drops = tap.drops or batch.drops()
+        tap.batches += bool(len(batch))
+        tap.messages += len(batch)
+        if tap.drops.count and not tap.has_warned:
+            tap.has_warned = True
+            self._log.warning(
+                "Tap {component} drops messages: {detail} bytes wait for it already",
+                component=tap.spec.name,
+                plugin=tap.spec.plugin,
+                detail=tap.spec.bytes_max,
+            )
+
     def _deliver(self, sink: SinkId, event: Delivered) -> None:
         tap = self._taps.get(sink)
         if tap is None:
             return
+        self._count(tap, event.batch)
+        if not len(event.batch):
+            return  # the plane only says that it has begun to drop
         try:
             tap.spec.receive(event.batch)
         except MailboxFullError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from framework.actors import ChildFailedError
@@ -25,10 +26,13 @@ class ComponentFailures:
         self._plugins = plugins
         self._log = log
         self._in_start: list[tuple[str, BaseException]] = []
+        self.counts: Counter[str] = Counter()
+        """By component, its children included."""
 
     def receive(self, ref: ActorRef[Any], error: BaseException, in_start: bool) -> None:  # noqa: FBT001 - as `ActorSystem` reports
         """Take note of a failure; supervision decides what follows."""
         name = _component_of(ref.name)
+        self.counts[name] += 1
         if in_start:
             self._in_start.append((name, error))
         owner = self._plugins.owner_of("component", name)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import override
 
 from framework.monitor import MonitorSource
+from framework.monitor.answers import Answer
+from framework.monitor.source import PluginState
 from framework.server.accounts.system_imports import own_system_exports, system_imports
 from framework.server.clients.client_listener import CLIENT_LISTENER, ClientListener
 from framework.server.system.server_stamp import node_of
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
         HealthCheck,
         LinkId,
         LinkRow,
+        MonitorEndpoint,
         PlaneControl,
         ServiceExport,
         SubscriptionRow,
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
         TlsPeer,
         TlsSettings,
     )
+    from framework.spec.tap import TapRow
     from framework.topology import ServerConfig
     from framework.wire.info import ClientConnect
 
@@ -89,6 +93,8 @@ class Context(ServerContext):
     ) -> None:
         self.components: dict[str, ActorRef[Any]] = {}
         """By name of their ComponentSpec, in order of start."""
+        self.endpoints: dict[str, MonitorEndpoint] = {}
+        """By path."""
         self.addresses: dict[LinkKind, tuple[str, int]] = {}
         """Host as configured and real port, once bound."""
         self.peers: dict[LinkId, str] = {}
@@ -183,6 +189,10 @@ class Context(ServerContext):
         account = self._accounts.index(spec.account)
         return self._bridge.add_tap(self._plugins.guard_tap(spec), account=account)
 
+    def taps(self) -> Sequence[TapRow]:
+        """Return how all taps do."""
+        return self._bridge.taps()
+
     @override
     def component(self, name: str) -> ActorRef[Any]:
         return self.components[name]
@@ -248,6 +258,11 @@ class Context(ServerContext):
         self._plugins.connection_closed(self, connection, reason)
 
     @override
+    async def monitor_document(self, path: str, query: Mapping[str, str] | None = None) -> object:
+        answer = await self.endpoints[path].answer(query or {})
+        return answer.document if isinstance(answer, Answer) else answer
+
+    @override
     async def links(self, kind: LinkKind | None = None) -> Sequence[LinkRow]:
         return await self._bridge.ask_links(kind)
 
@@ -266,12 +281,16 @@ class MonitorView(MonitorSource):
         clients: Has the names of clients, and those that are gone.
         accounts: Its accounts.
         client_info: The INFO of clients.
+        plugins: Loaded.
+        component_failures: How often each component has failed.
     """
 
     def __init__(
         self,
         context: Context,
         *,
+        plugins: PluginRegistry,
+        component_failures: Mapping[str, int],
         facts: ServerFacts,
         plane: ServerPlane,
         clients: Clients,
@@ -286,6 +305,8 @@ class MonitorView(MonitorSource):
         self._clients = clients
         self._accounts = accounts
         self._client_info = client_info
+        self._plugins = plugins
+        self._component_failures = component_failures
         self._usage = UsageMeter()
 
     @property
@@ -393,6 +414,24 @@ class MonitorView(MonitorSource):
     @override
     def request_counts(self) -> Mapping[str, int]:
         return self.requests
+
+    @override
+    def plugins(self) -> Sequence[PluginState]:
+        taps, owner_of = self._context.taps(), self._plugins.owner_of
+        waiting, failures = self.mailboxes(), self._component_failures
+        return [
+            PluginState(
+                plugin,
+                self._plugins.usage(plugin.name),
+                [row for row in taps if row.spec.plugin == plugin.name],
+                [
+                    (name, count, failures.get(name, 0))
+                    for name, count in waiting.items()
+                    if owner_of("component", name) == plugin.name
+                ],
+            )
+            for plugin in self._plugins.plugins
+        ]
 
     @override
     def mailboxes(self) -> Mapping[str, int]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from framework.monitor import root_page
+from framework.monitor.answers import Body
+from framework.spec.monitor import JSON
 from framework.wire.version import NATS_VERSION
 
 if TYPE_CHECKING:
@@ -43,9 +45,22 @@ async def start_monitor(
         return page
 
     routes: dict[str, Callable[[Mapping[str, str]], Awaitable[object]]] = {
-        base_path + endpoint.path: endpoint.answer for endpoint in endpoints if endpoint.path
+        base_path + endpoint.path: _answer_of(endpoint) for endpoint in endpoints if endpoint.path
     }
     routes[base_path or "/"] = answer_root
     server = HttpServer(routes, log=log)
     await server.start([sock], tls=tls)
     return server
+
+
+def _answer_of(endpoint: MonitorEndpoint) -> Callable[[Mapping[str, str]], Awaitable[object]]:
+    """Return what answers an endpoint, with the content type that it declares."""
+    if endpoint.content_type == JSON:
+        return endpoint.answer
+
+    async def answer(query: Mapping[str, str]) -> object:
+        data = await endpoint.answer(query)
+        assert isinstance(data, str | bytes), "the registry has looked"
+        return Body(data.encode() if isinstance(data, str) else data, endpoint.content_type)
+
+    return answer

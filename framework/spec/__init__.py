@@ -65,10 +65,11 @@ from framework.spec.monitor import HealthCheck, MonitorEndpoint, OptionKind, Req
 from framework.spec.plane import PlaneControl
 from framework.spec.rules import subject_rules
 from framework.spec.server import ServerContext, StopReason
-from framework.spec.service import ServiceAnswer, ServiceRequest, ServiceSpec
+from framework.spec.service import ServiceAnswer, ServiceReply, ServiceRequest, ServiceSpec
 from framework.spec.tap import TapSpec
 from framework.spec.tls import TlsSettings, tls_settings
 from framework.wire.closed_state import ClosedState
+from framework.wire.info import ClientConnect
 
 __all__ = [
     "CODEC_NAME_CHARS_MAX",
@@ -82,6 +83,7 @@ __all__ = [
     "AccountSpec",
     "Authenticator",
     "Batch",
+    "ClientConnect",
     "ClientIdentity",
     "Closed",
     "ClosedState",
@@ -132,6 +134,7 @@ __all__ = [
     "ServiceAnswer",
     "ServiceExport",
     "ServiceImport",
+    "ServiceReply",
     "ServiceRequest",
     "ServiceSpec",
     "SinkId",

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
 
 from msgspec import Struct, field
 
-from framework.dataplane.tables import ResponseKind
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from framework.actors import Reply
-    from framework.dataplane.permissions import Permissions
-    from framework.dataplane.tables import SubjectMapping
+from framework.actors import Reply
+from framework.dataplane.permissions import Permissions
+from framework.dataplane.tables import ResponseKind, SubjectMapping
 
 GLOBAL_ACCOUNT: Final = "$G"
 """Where clients are that no account was named for."""

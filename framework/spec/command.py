@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable
+import argparse
+from collections.abc import Callable
 
 
 class CommandGroup:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from msgspec import Struct
 
-from framework.actors import Supervision
+from framework.actors import Component, Supervision
 from framework.spec._checks import check, check_function, check_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from framework.actors import Component
-    from framework.spec.server import ServerContext
+from framework.spec.server import ServerContext
 
 SOME_RESTARTS: Final = Supervision()
 """Some restarts, further and further apart; after too many the server stops."""

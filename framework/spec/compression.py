@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeAlias
+from collections.abc import Callable
+from typing import Final, TypeAlias
 
 from msgspec import Struct
+from typing_extensions import Buffer
 
 from framework.dataplane.coding import Coding
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from typing_extensions import Buffer
 
 __all__ = [
     "CODEC_NAME_CHARS_MAX",
@@ -32,13 +29,13 @@ OFFERS: Final = ("off", "accept", "s2_auto", "s2_fast", "s2_better", "s2_best")
 Source: nats-server `server.go`, `selectCompressionMode`.
 """
 
-Encode: TypeAlias = "Callable[[memoryview], Buffer]"
+Encode: TypeAlias = Callable[[memoryview], Buffer]
 """Returns what stands for some plain bytes, all of it; called once a flush.
 
 The view is valid until it returns. It may keep what it knows from one call to the next.
 """
 
-Decode: TypeAlias = "Callable[[memoryview, memoryview], int]"
+Decode: TypeAlias = Callable[[memoryview, memoryview], int]
 """Decodes the first, what one call of the peer's Encode returned, into the second.
 
 The second has exactly the length that the peer has announced, so no peer can make it larger.

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msgspec import Struct
 
+from framework.dataplane.link import LinkId, LinkKind
+from framework.dataplane.permissions import Permissions
 from framework.spec.account import GLOBAL_ACCOUNT
-
-if TYPE_CHECKING:
-    from framework.dataplane.link import LinkId, LinkKind
-    from framework.dataplane.permissions import Permissions
-    from framework.spec.login import TlsPeer
+from framework.spec.login import TlsPeer
 
 
 class ConnectionInfo(Struct, frozen=True, kw_only=True):

@@ -5,10 +5,7 @@ Source: nats-server `monitor.go`, `newClientSubDetail`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from framework.dataplane.link import SubscriptionRow
+from framework.dataplane.link import SubscriptionRow
 
 
 def subscription_detail(row: SubscriptionRow, cid: int) -> dict[str, object]:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from framework.dataplane.event import Closed
 from framework.dataplane.link import LinkKind
+from framework.spec.logger import FilteringBoundLogger
 from framework.wire.closed_state import ClosedState
-
-if TYPE_CHECKING:
-    from structlog.typing import FilteringBoundLogger
-
-    from framework.dataplane.event import Closed
 
 _DEBUG: Final = {
     ClosedState.AUTHENTICATION_TIMEOUT: "Authentication Timeout",

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from collections.abc import Sequence
+from typing import Final, Generic, TypeVar
 
 from framework.spec.account import StreamExport
 from framework.wire.subject import is_subset
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 E = TypeVar("E", bound=StreamExport)
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from types import ModuleType
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from types import ModuleType
-
-    from structlog.typing import FilteringBoundLogger
+from framework.spec.logger import FilteringBoundLogger
 
 
 class HookOffer(Protocol):

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msgspec import Struct
 
-if TYPE_CHECKING:
-    from framework.dataplane.event import Event
-    from framework.dataplane.link import LinkKind
-    from framework.spec.tls import TlsSettings
+from framework.dataplane.event import Event
+from framework.dataplane.link import LinkKind
+from framework.spec.tls import TlsSettings
 
 
 class ListenerSpec(Struct, frozen=True, kw_only=True):

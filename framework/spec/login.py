@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable
+from typing import TypeAlias
 
 from msgspec import Struct
 
+from framework.actors import Reply
+from framework.dataplane.link import LinkId, LinkKind
+from framework.dataplane.permissions import Permissions
 from framework.spec._checks import check, check_function, check_name
 from framework.spec.account import GLOBAL_ACCOUNT
 from framework.wire.closed_state import ClosedState
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from framework.actors import Reply
-    from framework.dataplane.link import LinkId, LinkKind
-    from framework.dataplane.permissions import Permissions
-    from framework.wire.info import ClientConnect
+from framework.wire.info import ClientConnect
 
 
 class TlsPeer(Struct, frozen=True, kw_only=True):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Mapping
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import Final
 
 from msgspec import Struct
 
 from framework.spec._checks import check, check_function, check_name
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+JSON: Final = "application/json"
 
 
 class OptionKind(Enum):
@@ -59,6 +59,8 @@ class MonitorEndpoint(Struct, frozen=True, kw_only=True):
     """
     options: tuple[RequestOption, ...] = ()
     """What the JSON of both requests may have; other fields are not looked at."""
+    content_type: str = JSON
+    """Of what `answer` returns: other than JSON it is text or bytes, for HTTP alone."""
     is_fallback: bool = False
     """It answers only while no plugin has its path or one of its requests."""
 
@@ -67,6 +69,16 @@ class MonitorEndpoint(Struct, frozen=True, kw_only=True):
         is_path = not self.path or self.path.startswith("/")
         check(what, "path", self.path, is_good=is_path, expected="a leading /")
         check_function(what, "answer", self.answer, is_async=True)
+        is_json = self.content_type == JSON
+        is_for_http = not (self.request or self.account_request or self.status)
+        expected = "JSON, as it is asked for by message as well"
+        check(
+            what,
+            "content_type",
+            self.content_type,
+            is_good=is_json or is_for_http,
+            expected=expected,
+        )
 
 
 class HealthCheck(Struct, frozen=True, kw_only=True):

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Sequence
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from framework.dataplane.coding import Coding
-    from framework.dataplane.link import LinkId, LinkKind
-    from framework.dataplane.permissions import Permissions
-    from framework.dataplane.sink import Overflow, SinkId
-    from framework.wire.closed_state import ClosedState
+from framework.dataplane.coding import Coding
+from framework.dataplane.link import LinkId, LinkKind
+from framework.dataplane.permissions import Permissions
+from framework.dataplane.sink import Overflow, SinkId
+from framework.wire.closed_state import ClosedState
 
 
 class PlaneControl(Protocol):

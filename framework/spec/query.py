@@ -6,12 +6,10 @@ Source: nats-server `monitor.go`, `decodeBool` and its neighbours.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
 from framework.errors import BadQuery
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE: Final = frozenset({"0", "f", "F", "FALSE", "false", "False"})

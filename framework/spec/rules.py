@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from framework.dataplane.permissions import SubjectRules
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 def subject_rules(block: Mapping[str, Any] | None) -> SubjectRules:

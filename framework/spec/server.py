@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-
-    from structlog.typing import FilteringBoundLogger
-
-    from framework.actors import ActorRef, ActorSystem
-    from framework.dataplane.link import LinkId, LinkKind, LinkRow, SubscriptionRow
-    from framework.spec.account import AccountBook
-    from framework.spec.compression import Codec, CompressionMode
-    from framework.spec.connection import ConnectionInfo
-    from framework.spec.login import TlsPeer
-    from framework.spec.plane import PlaneControl
-    from framework.spec.tap import TapSpec
-    from framework.spec.tls import TlsSettings
-    from framework.topology import ServerConfig
-    from framework.wire.closed_state import ClosedState
+from framework.actors import ActorRef, ActorSystem
+from framework.dataplane.link import LinkId, LinkKind, LinkRow, SubscriptionRow
+from framework.spec.account import AccountBook
+from framework.spec.compression import Codec, CompressionMode
+from framework.spec.connection import ConnectionInfo
+from framework.spec.logger import FilteringBoundLogger
+from framework.spec.login import TlsPeer
+from framework.spec.plane import PlaneControl
+from framework.spec.tap import TapSpec
+from framework.spec.tls import TlsSettings
+from framework.topology import ServerConfig
+from framework.wire.closed_state import ClosedState
 
 
 class StopReason(Enum):
@@ -187,6 +184,19 @@ class ServerContext(Protocol):
         Args:
             connection: Equal to the one that was told as opened.
             reason: Why it ended.
+        """
+        ...
+
+    async def monitor_document(self, path: str, query: Mapping[str, str] | None = None) -> object:
+        """Return what a monitoring endpoint answers, such as `/varz`; of the core, or a plugin's.
+
+        Args:
+            path: Without the base path of HTTP; the monitoring port may be off.
+            query: Its options.
+
+        Raises:
+            KeyError: There is no such endpoint, or the server has not come so far.
+            BadQuery: The query makes no sense.
         """
         ...
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from framework.spec._checks import check_function, check_name, check_subject
+from framework.dataplane.link import LinkId
+from framework.spec._checks import check, check_function, check_name, check_queue, check_subject
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from framework.dataplane.link import LinkId
+_HEADER_NAME: Final = re.compile(r"[!-9;-~]+")
 
 
 class ServiceRequest(Struct, frozen=True, kw_only=True):
@@ -26,9 +26,37 @@ class ServiceRequest(Struct, frozen=True, kw_only=True):
     link: LinkId = 0
     """Where it came from: a client of this server, or another server; 0: this server itself."""
 
+    @property
+    def headers(self) -> Mapping[str, tuple[str, ...]]:
+        """The values of each header, in their order; names as they were sent."""
+        found: dict[str, tuple[str, ...]] = {}
+        for line in self.header.decode("utf-8", "replace").split("\r\n")[1:]:
+            name, colon, value = line.partition(":")
+            if colon:
+                found[name] = (*found.get(name, ()), value.strip())
+        return found
 
-ServiceAnswer: TypeAlias = bytes | None
-"""The payload of the answer; None: silence, because another server is meant."""
+
+class ServiceReply(Struct, frozen=True):
+    """An answer with headers."""
+
+    payload: bytes
+    headers: Mapping[str, str] = {}
+    """Names and values, printable and without line ends; the names without colons and blanks."""
+
+    def __post_init__(self) -> None:
+        for name, value in self.headers.items():
+            is_good = _HEADER_NAME.fullmatch(name) is not None and value.isprintable()
+            check("reply", "headers", (name, value), is_good=is_good, expected="names and values")
+
+    def header_block(self) -> bytes:
+        """Return the headers as they stand before the payload; empty when there are none."""
+        lines = [f"{name}: {value}\r\n" for name, value in self.headers.items()]
+        return f"NATS/1.0\r\n{''.join(lines)}\r\n".encode() if lines else b""
+
+
+ServiceAnswer: TypeAlias = bytes | ServiceReply | None
+"""The payload of the answer, or a reply with headers; None: silence, as another server is meant."""
 
 
 class ServiceSpec(Struct, frozen=True, kw_only=True):
@@ -42,8 +70,11 @@ class ServiceSpec(Struct, frozen=True, kw_only=True):
     """Called in the control loop; what it raises is answered as `{"error": ...}` and logged."""
     account: str = ""
     """Empty: the system account."""
+    queue: str | None = None
+    """Queue group: of all servers with this service, one answers; None: each of them does."""
 
     def __post_init__(self) -> None:
         check_name("service", self.name)
         check_subject(f"service {self.name}", self.subject)
         check_function(f"service {self.name}", "answer", self.answer, is_async=True)
+        check_queue(f"service {self.name}", self.queue)

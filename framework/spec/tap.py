@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 from msgspec import Struct
 
+from framework.dataplane.batch import Batch
 from framework.dataplane.sink import Overflow
 from framework.spec._checks import check, check_function, check_name, check_queue, check_subject
 from framework.spec.account import GLOBAL_ACCOUNT
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from framework.dataplane.batch import Batch
 
 TAP_BYTES_MAX: Final = 8 * 1024 * 1024
 """What a tap may hold unless it says otherwise; 32 batches of the largest size."""
@@ -37,6 +34,8 @@ class TapSpec(Struct, frozen=True, kw_only=True):
     overflow: Overflow = Overflow.DROP
     account: str = GLOBAL_ACCOUNT
     """Name of a known account, whose messages it gets."""
+    plugin: str = ""
+    """Whose it is; the core fills it in."""
 
     def __post_init__(self) -> None:
         check_name("tap", self.name)
@@ -47,3 +46,13 @@ class TapSpec(Struct, frozen=True, kw_only=True):
         check(what, "bytes_max", self.bytes_max, is_good=self.bytes_max > 0, expected="above 0")
         is_known = isinstance(self.overflow, Overflow)
         check(what, "overflow", self.overflow, is_good=is_known, expected="an Overflow")
+
+
+class TapRow(Struct, frozen=True):
+    """How a tap does."""
+
+    spec: TapSpec
+    batches: int
+    messages: int
+    dropped: int
+    """Messages that it had no room for."""

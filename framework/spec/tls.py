@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from msgspec import Struct
 
 from framework.topology.tls_options import handshake_first_from
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 class TlsSettings(Struct, frozen=True, kw_only=True):

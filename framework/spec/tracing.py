@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from structlog.typing import FilteringBoundLogger
-
-    from framework.dataplane.event import Traced
+from framework.dataplane.event import Traced
+from framework.spec.logger import FilteringBoundLogger
 
 TRACE_LEVEL: Final = 5
 """Level of these lines, below the standard library's DEBUG."""

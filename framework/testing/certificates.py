@@ -8,7 +8,8 @@ from __future__ import annotations
 import datetime as dt
 import ipaddress
 import ssl
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
@@ -16,10 +17,6 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from msgspec import Struct
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 _VALID = dt.timedelta(days=1)
 _HERE = ("localhost", "127.0.0.1")

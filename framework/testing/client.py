@@ -8,15 +8,13 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
-from typing import TYPE_CHECKING, Any, Self
+import ssl
+from collections.abc import Mapping
+from typing import Any, Self
 
 from msgspec import Struct
 
 from framework.testing.errors import ConnectionEndedError
-
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Mapping
 
 READ_TIMEOUT_S = 20.0
 """How long a server may stay silent; less than a test may take."""

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
+from pathlib import Path
 
 from framework.dataplane import LinkKind
 from framework.plugins import PluginRegistry
 from framework.server import Server
 from framework.server.logging.logs import Logs
 from framework.topology import read_server_conf
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
 
 
 @contextlib.asynccontextmanager

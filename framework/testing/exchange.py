@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from framework.testing.client import RawClient
-    from framework.testing.server_process import ServerProcess
+from framework.testing.client import RawClient
+from framework.testing.server_process import ServerProcess
 
 _SUBSCRIPTIONS = (
     b"SUB plain 1\r\n"

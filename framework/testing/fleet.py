@@ -6,15 +6,12 @@ import os
 import random
 import socket
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from framework.testing import peers
 from framework.testing.server_process import ServerProcess
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 OURS = "ours"
 """Name of our own server, where a real one is named by its version."""

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from framework.testing import peers
 from framework.testing.watched_process import WatchedProcess
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _TIMEOUT_S = 30.0
 

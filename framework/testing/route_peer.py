@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from framework.testing.client import RawClient
-
-if TYPE_CHECKING:
-    from framework.testing.server_process import ServerProcess
+from framework.testing.server_process import ServerProcess
 
 _ID_LENGTH = 56
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Collection
+from typing import Any, TypeVar
 
 from framework.testing.errors import ServerFailedError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-    from framework.testing.server_process import ServerProcess
+from framework.testing.server_process import ServerProcess
 
 _PAUSE_S = 0.02
 _ATTEMPTS = 1_000

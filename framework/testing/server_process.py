@@ -6,15 +6,13 @@ import json
 import re
 import signal
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from framework.testing.client import RawClient
 from framework.testing.errors import ServerFailedError
 from framework.testing.watched_process import WatchedProcess
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _RELOADED = "Reloaded server configuration"
 

@@ -8,12 +8,10 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from typing import TYPE_CHECKING, Self
+from collections.abc import Callable
+from typing import Self
 
 from typing_extensions import override
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _KEPT_BYTES_MAX = 4 << 20
 _WAIT_S = 20.0

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
 from framework.testing.errors import ServerFailedError
-
-if TYPE_CHECKING:
-    import signal
-    from collections.abc import Sequence
-    from pathlib import Path
 
 START_TIMEOUT_S = 30.0
 """Far more than a start takes, as machines that run tests are busy."""

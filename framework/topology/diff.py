@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msgspec import Struct
 
 from framework.topology.node import Node
-from framework.topology.option import Kind, Reload
-from framework.topology.server_config import walk_values
-
-if TYPE_CHECKING:
-    from framework.topology.option import Option
-    from framework.topology.server_config import ServerConfig
+from framework.topology.option import Kind, Option, Reload
+from framework.topology.server_config import ServerConfig, walk_values
 
 __all__ = ["Change", "ConfigDiff", "diff_configs"]
 

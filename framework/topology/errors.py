@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from typing_extensions import override
 
 from framework.errors import FrameworkError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from framework.topology.place import Place
+from framework.topology.place import Place
 
 __all__ = ["TopologyError", "TopologyErrors"]
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from collections.abc import Iterator
+from typing import cast
 
 from framework.topology.option import Kind
 from framework.topology.ports import SLOTS
-from framework.topology.server_config import walk_values
+from framework.topology.server_config import ServerConfig, walk_values
+from framework.topology.topology import ServerPlan, Topology
 from framework.topology.units import join_address
 from framework.topology.values import show_value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from framework.topology.server_config import ServerConfig
-    from framework.topology.topology import ServerPlan, Topology
 
 __all__ = ["explain_topology"]
 

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from collections.abc import Iterable
 
 from framework.topology.collection import no_collections
 from framework.topology.natsconf import load_conf
-from framework.topology.node import table_from_plain
+from framework.topology.node import Node, table_from_plain
+from framework.topology.option import ConfigSection
 from framework.topology.place import NOWHERE
 from framework.topology.schema import Schema
 from framework.topology.server_config import ServerConfig, configure
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterable
-
-    from framework.topology.node import Node
-    from framework.topology.option import ConfigSection
 
 __all__ = ["read_server_conf"]
 

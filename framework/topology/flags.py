@@ -7,7 +7,8 @@ next word, even one that begins with a dash, and a switch takes a value only beh
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, NoReturn
+from collections.abc import Mapping, Sequence
+from typing import NoReturn
 
 from msgspec import Struct, field
 from typing_extensions import override
@@ -16,15 +17,10 @@ from framework.topology.errors import TopologyError, TopologyErrors
 from framework.topology.foreign import explain_foreign_flag
 from framework.topology.names import nearest_fix
 from framework.topology.node import Node, table_from_plain
-from framework.topology.option import Kind
+from framework.topology.option import ConfigSection, Flag, Kind, Option
 from framework.topology.place import COMMAND_LINE, NOWHERE, Place
 from framework.topology.reading import merge_nodes
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from framework.topology.option import ConfigSection, Flag, Option
-    from framework.topology.schema import Schema
+from framework.topology.schema import Schema
 
 __all__ = ["CommandLine", "FlagErrors", "format_help", "parse_flags", "plugin_choice"]
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
+from datetime import date, datetime, time, timedelta
+from typing import Protocol, TypeAlias, cast
 
 from typing_extensions import override
 
 from framework.topology.place import Place
 
-if TYPE_CHECKING:
-    from datetime import date, datetime, time, timedelta
-
 __all__ = ["Node", "Scalar", "Table", "describe_type", "table_from_plain"]
 
-Scalar: TypeAlias = "bool | int | float | str | datetime | date | time | timedelta | None"
-Table: TypeAlias = "dict[str, Node]"
-Spot: TypeAlias = "Place | tuple[Locator, int]"
+Scalar: TypeAlias = bool | int | float | str | datetime | date | time | timedelta | None
+Table: TypeAlias = dict[str, "Node"]
 
 
 class Locator(Protocol):
@@ -23,6 +20,9 @@ class Locator(Protocol):
 
     def place(self, offset: int) -> Place:
         """Return the place of a character, given its offset from 0."""
+
+
+Spot: TypeAlias = Place | tuple[Locator, int]
 
 
 class Node:

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from framework.topology.node import Node
-    from framework.topology.place import KeyPath
+from framework.topology.node import Node
+from framework.topology.place import KeyPath
 
 __all__ = ["ConfigSection", "Flag", "FlagReader", "Kind", "Option", "Reload", "Settle"]
 
-FlagReader: TypeAlias = "Callable[[str], Mapping[str, object]]"
+FlagReader: TypeAlias = Callable[[str], Mapping[str, object]]
 """Turns the text of a flag into settings of its section; ValueError says what it expected."""
 
-Settle: TypeAlias = "Callable[[dict[str, object]], Iterable[tuple[str | KeyPath, str]]]"
+Settle: TypeAlias = Callable[[dict[str, object]], Iterable[tuple[str | KeyPath, str]]]
 """Fills in what follows from other values of a block, and yields (option, problem) pairs.
 
 The option may be several with a space between: the place is that of the first one set. Or it is

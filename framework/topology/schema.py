@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
@@ -10,16 +10,10 @@ from framework.errors import PluginError
 from framework.topology.absent_options import absent_for
 from framework.topology.core_options import CORE_SECTION
 from framework.topology.foreign import explain_foreign_key
-from framework.topology.option import Kind, Option
-from framework.topology.reading import rename_keys
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from framework.topology.node import Node
-    from framework.topology.option import ConfigSection
-    from framework.topology.place import KeyPath
-    from framework.topology.reading import Mistakes
+from framework.topology.node import Node
+from framework.topology.option import ConfigSection, Kind, Option
+from framework.topology.place import KeyPath
+from framework.topology.reading import Mistakes, rename_keys
 
 __all__ = ["Schema"]
 

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from framework.topology.digest import digest_of
 from framework.topology.errors import TopologyError, TopologyErrors
-from framework.topology.option import Kind
-from framework.topology.place import COMMAND_LINE, DEFAULT_PLACE, NOWHERE
+from framework.topology.node import Node
+from framework.topology.option import Kind, Option
+from framework.topology.place import COMMAND_LINE, DEFAULT_PLACE, NOWHERE, Place
 from framework.topology.reading import Mistakes, Reading, merge_nodes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from framework.topology.node import Node
-    from framework.topology.option import Option
-    from framework.topology.place import Place
-    from framework.topology.schema import Schema
+from framework.topology.schema import Schema
 
 __all__ = ["ServerConfig", "build_server_config", "configure", "inert_settings", "walk_values"]
 

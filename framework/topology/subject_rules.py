@@ -5,13 +5,9 @@ Source: nats-server `opts.go`, `parseUserPermissions`, `parseSubjectPermission`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from framework.topology.node import Node
 from framework.topology.option import Kind, Option, Reload
 from framework.wire.subject import is_valid_subject
-
-if TYPE_CHECKING:
-    from framework.topology.node import Node
 
 
 def subject_rules_option(

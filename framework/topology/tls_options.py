@@ -6,7 +6,8 @@ Source: nats-server 2.15.2 `opts.go`, `parseTLS` and `GenTLSConfig`; `const.go`.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, cast
+from collections.abc import Iterator
+from typing import cast
 
 from msgspec.structs import replace
 
@@ -20,9 +21,6 @@ from framework.wire.cipher_suites import (
     OPENSSL_NAMES,
     TLS13_NAMES,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = ["TLS_TIMEOUT_S", "handshake_first_from", "is_tls_on", "tls_option"]
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msgspec import Struct
 
-if TYPE_CHECKING:
-    from framework.topology.server_config import ServerConfig
+from framework.topology.server_config import ServerConfig
 
 __all__ = ["ServerPlan", "Topology"]
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -13,20 +14,14 @@ from framework.topology.errors import TopologyError, TopologyErrors
 from framework.topology.hocon_file import node_from_hocon
 from framework.topology.natsconf import load_conf
 from framework.topology.natsconf.loading import read_text
-from framework.topology.option import Kind, Option
+from framework.topology.node import Node
+from framework.topology.option import ConfigSection, Kind, Option
 from framework.topology.place import Place
 from framework.topology.plan import plan_clusters
 from framework.topology.reading import Mistakes, rename_keys
 from framework.topology.schema import Schema
 from framework.topology.server_config import configure
 from framework.topology.topology import ServerPlan, Topology
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterable
-
-    from framework.topology.node import Node
-    from framework.topology.option import ConfigSection
 
 __all__ = ["TOPOLOGY_BLOCK", "TopologyFile", "open_topology", "read_topology"]
 

@@ -6,7 +6,7 @@ import urllib.request
 import pytest
 from service import LoginService
 
-from framework.testing.errors import ConnectionEndedError
+from framework.testing import ConnectionEndedError
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from framework_auth_http.errors import ServiceError
 
 from framework.spec import (
     Accepted,
+    ClientConnect,
     ConnectionLimits,
     LinkKind,
     LoginRequest,
@@ -19,7 +20,6 @@ from framework.spec import (
     ResponsePermission,
     SubjectRules,
 )
-from framework.wire.info import ClientConnect
 
 
 def request(host="127.0.0.1", **connect):

@@ -45,6 +45,7 @@ class Listening:
         receive: Callable[[list[Arrival]], None],
         *,
         bytes_max: int,
+        queue: str | None = None,
     ) -> None:
         """Subscribe; what does not fit into `bytes_max` is dropped and counted by the plane.
 
@@ -53,6 +54,7 @@ class Listening:
             subject: May have wildcards.
             receive: Called in the control loop; must not block.
             bytes_max: Bytes that may wait.
+            queue: Queue group to share the messages with; None: there is none.
         """
         tap = TapSpec(
             name=subject,
@@ -60,6 +62,7 @@ class Listening:
             subject=subject,
             receive=partial(_hand_on, receive),
             bytes_max=bytes_max,
+            queue=queue,
         )
         self._removals.append(self._server.add_tap(tap))
 

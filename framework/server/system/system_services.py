@@ -21,7 +21,7 @@ from framework.server.system.limits import (
 )
 from framework.server.system.listening import Listening
 from framework.server.system.outbox import json_bytes
-from framework.spec import ServiceRequest
+from framework.spec import ServiceReply, ServiceRequest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -115,7 +115,13 @@ class SystemServices(Component):
                 )
                 continue
             take = partial(self._take, service, account)
-            self._listening.open(name, service.subject, take, bytes_max=REQUESTS_BYTES_MAX)
+            self._listening.open(
+                name,
+                service.subject,
+                take,
+                bytes_max=REQUESTS_BYTES_MAX,
+                queue=service.queue,
+            )
 
     def _take(self, service: ServiceSpec, account: int, arrivals: list[Arrival]) -> None:
         """Begin requests, or let them wait; called by whoever hands on batches."""
@@ -161,7 +167,10 @@ class SystemServices(Component):
             answer = self._error(_INTERNAL, "the server could not answer; its log says why")
         self._answered += 1
         if answer is not None and arrival.reply:
-            header, payload = encode_answer(arrival.header, answer)
+            if isinstance(answer, ServiceReply):
+                header, payload = answer.header_block(), answer.payload
+            else:
+                header, payload = encode_answer(arrival.header, answer)
             subject = arrival.reply.encode("utf-8", "surrogateescape")
             self._queue(waiting.account, (subject, b"", header, payload))
 

@@ -165,3 +165,18 @@ def test_accounts_are_apart(talk: Talk) -> None:
     assert other == talk.core.add_account(b"OTHER")
     assert [b"there"] == [payload for *_, payload in _messages(talk)]
     assert b"" == client.heard()
+
+
+def test_the_first_drop_is_told_at_once_by_a_batch_without_messages(talk: Talk) -> None:
+    talk.core.subscribe_sink(0, b"s", bytes_max=1, overflow=Overflow.DROP)
+    client = talk.client()
+    client.say(b"PUB s 2\r\nhi\r\n")
+    drops = talk.of(Delivered)[0].batch.drops()
+    assert 0 == drops.count
+    client.say(b"PUB s 2\r\nhi\r\n")
+    client.say(b"PUB s 2\r\nhi\r\n")
+
+    assert [1, 0] == [len(event.batch) for event in talk.of(Delivered)]
+    assert 2 == drops.count
+    talk.events.clear()
+    assert 2 == drops.count

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from framework import hookimpl
 from framework.spec import ComponentSpec, MonitorEndpoint, TapSpec
 from framework.topology import ConfigSection, Kind, Option
-from framework.wire.subject import is_valid_subject
+from framework.wire import is_valid_subject
 from framework_audit.audit import Audit
 from framework_audit.tail import add_tail
 

@@ -15,7 +15,7 @@ from framework.spec import (
     ResponsePermission,
     SubjectRules,
 )
-from framework.wire.subject import is_valid_subject
+from framework.wire import is_valid_subject
 from framework_auth_http.errors import ServiceError
 
 if TYPE_CHECKING:
