@@ -1,4 +1,4 @@
-"""docs/OPERATING.md, command by command, with the real `nats`."""
+"""docs/OPERATING.md, command by command, with the real `nats`: each prints what it should."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from pathlib import Path
 import pytest
 
 from framework.testing import await_pools, free_port, peers
-from framework.testing.certificates import Authority
 from framework.tests.supervise.running import Runs
 
 PAGE = (Path(__file__).parents[2] / "docs" / "OPERATING.md").read_text("utf-8")
 CLUSTERS = PAGE[PAGE.index("## Clusters") : PAGE.index("## Reload")]
-TOPOLOGIES = PAGE[PAGE.index("## Topologies") : PAGE.index("## What is a secret")]
+TOPOLOGIES = PAGE[PAGE.index("## Topologies") : PAGE.index("## Secrets")]
 REST = PAGE.replace(CLUSTERS, "").replace(TOPOLOGIES, "")
 
 
@@ -32,10 +31,43 @@ CONFIG, TLS_CONFIG = blocks(REST)
 CLUSTER_CONFIG, PERMISSIONS = blocks(CLUSTERS)
 CLUSTER_COMMANDS = "".join(blocks(CLUSTERS, "sh")).splitlines()
 COMMANDS = "".join(blocks(REST, "sh")).splitlines()
+CERTIFICATES = [line for line in COMMANDS if line.startswith("openssl ")]
 TLS_COMMANDS = [line for line in COMMANDS if "--tlsca" in line]
 PASSWORDS = dict(re.findall(r"(\w+_PASSWORD)=(\w+)", PAGE))
-NOT_RUN = re.compile("export |.* &$|.* --tlsca")
+NOT_RUN = re.compile("export |.* &$|openssl |.* --tlsca")
 """What the fixtures do, and what has a test of its own."""
+PRINTED = {
+    r"nats-server .* -t": "configuration file shop.conf is valid",
+    r"nats-server --signal": r"^$",
+    r"nats .* pub (orders\S+) 1": 'Published 1 bytes to "orders',
+    r"nats .* account info": r"User: shop\n +Account: ORDERS .*Connected Server Name: one",
+    r"nats .* rtt": r"127\.0\.0\.1:\d+: [\d.]+\w?s\n",
+    r"nats context save ops": r'Configuration Context "ops"\n\n +Server URLs: nats://ops:',
+    r"nats .* server list": r"Server Overview.*│ one +│",
+    r"nats .* server ping": r"one +rtt=.*\n1 replies",
+    r"nats .* server info one": r"Server information for one \(N\w{55}\)\n.*Auth Required: true",
+    r"nats .* server check connection": "OK Connection OK:connected to .* OK:rtt time",
+    r"nats .* report connections": r"Top 1 Connections out of 1 by subs.*│ \$SYS +│",
+    r"nats .* report accounts": r"1 Accounts Overview.*│ \$SYS +│ 1 ",
+    r"nats .* report health": r"│ one .*│ ok \(200\).*ok: 1 / err: 0",
+    r"nats .* report routes": r"Cluster Report.*│ one +│ shop .*│ ORDERS .*│ SYS .*rid:\d+",
+    r"nats .* request variables": r'"name":"one".*"server_name": ?"one"',
+    r"nats .* request connections": r'"name":"one".*"account": ?"\$SYS"',
+    r"nats .* request subscriptions": r'"name":"one".*"num_subscriptions": ?\d{2}',
+    r"nats .* request accounts": r'"name":"one".*"ORDERS"',
+    r"nats .* request jetstream-health": r'"name":"one".*"status": ?"ok"',
+    r"nats .* request routes": r'"name":"one".*"remote_name": ?"t.*"sid":',
+    r"nats .* config reload --force": r"Server information for one .*Configuration Load Time",
+    r"curl .*/varz": r'"server_name": "one",.*"auth_required": true,',
+    r"curl .*/connz": r'"connections": \[.*"name": "NATS CLI.*"authorized_user": "ops"',
+    r"curl .*/subsz": r'"num_subscriptions": \d+,.*"limit": 1024',
+    r"curl .*/accountz": r'"account_name": "REPORTS",.*"account": "ORDERS"',
+    r"curl .*/accstatz": r'"acc": "ORDERS",.*"acc": "REPORTS",',
+    r"curl .*/healthz": r'\{"status": ?"ok"\}',
+    r"curl .*/routez": r'"num_routes": 10,.*"remote_name": "t.*"sid":',
+}
+"""What each command of the page prints, by the command; one of these must be about it."""
+FAILURE = re.compile("(?i)violation|failed|error:|refused")
 
 
 def id_of(server):
@@ -55,6 +87,7 @@ def run(tmp_path, monkeypatch):
     }
 
     def run_(server, line):
+        [printed] = [text for command, text in PRINTED.items() if re.match(command + r"\b", line)]
         line = line.replace(":4222", f":{server.port}").replace(":8222", f":{server.monitor_port}")
         line = line.replace("SERVER_ID", id_of(server))
         line = re.sub(r"--signal (\w+)", rf"--signal=\1={server.pid}", line)
@@ -69,7 +102,10 @@ def run(tmp_path, monkeypatch):
             timeout=25,
         )
 
-        assert done.returncode == 0, (line, done.stdout, done.stderr)
+        said = done.stdout + ("" if program == "curl" else done.stderr)
+        assert done.returncode == 0, (line, said)
+        assert re.search(printed, said, re.DOTALL), (line, said)
+        assert not FAILURE.search(said), (line, said)
 
     return run_
 
@@ -87,14 +123,16 @@ def test_every_command_of_the_page_works(fleet, run):
 
 @pytest.mark.peer("nats")
 def test_every_command_of_the_page_about_tls_works(fleet, run, tmp_path):
-    authority = Authority(tmp_path)
-    issued = authority.issue("server")
+    for line in CERTIFICATES:
+        subprocess.run(shlex.split(line), cwd=tmp_path, check=True, capture_output=True, timeout=60)
     config = TLS_CONFIG.replace(":4222", ":-1")
-    config = config.replace("server.pem", str(issued.cert_file))
-    server = fleet.start(config=config.replace("server.key", str(issued.key_file)), port=None)
+    for file in ("server.pem", "server.key"):
+        config = config.replace(file, str(tmp_path / file))
+    server = fleet.start(config=config, port=None)
     for line in TLS_COMMANDS:
-        run(server, line.replace("ca.pem", str(authority.ca_file)))
+        run(server, line)
 
+    assert len(CERTIFICATES) == 3
     assert len(TLS_COMMANDS) == 2
 
 
