@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from framework.server.clients.expirations import Expirations
+from framework.spec import GLOBAL_ACCOUNT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -70,6 +71,17 @@ class ClientTable:
     def count(self, account: str) -> int:
         """Return how many clients are in an account."""
         return len(self._by_account.get(account, ()))
+
+    def counts(self) -> dict[str, int]:
+        """Return how many clients are in each account; who has not begun waits in the global one.
+
+        Source: nats-server `server.go`, `createClientEx`.
+        """
+        counts = {name: len(inside) for name, inside in self._by_account.items()}
+        waiting = len(self._clients) - sum(counts.values())
+        if waiting:
+            counts[GLOBAL_ACCOUNT] = counts.get(GLOBAL_ACCOUNT, 0) + waiting
+        return counts
 
     def inside(self, account: str | None) -> Sequence[Client]:
         """Return those in an account, who came first before the others; None: in any."""

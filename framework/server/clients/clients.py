@@ -38,7 +38,7 @@ from framework.wire.document import parse_document
 from framework.wire.info import ClientConnect
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, MutableMapping, Sequence
+    from collections.abc import Callable, Mapping, MutableMapping, Sequence
 
     from structlog.typing import FilteringBoundLogger
 
@@ -131,6 +131,10 @@ class Clients:
         """Return how many clients are in an account."""
         return self._table.count(account)
 
+    def counts(self) -> Mapping[str, int]:
+        """Return how many clients are in each account that has any."""
+        return self._table.counts()
+
     def connect_of(self, link: LinkId) -> ClientConnect | None:
         """Return what a client that is connected said of itself."""
         client = self._table.get(link)
@@ -173,13 +177,24 @@ class Clients:
         client = Client(event.link, event.cid, event.host, event.port, event.opened_ns, event.nonce)
         if debug:
             self._log.debug("Client connection created", remote=client.remote(), cid=client.cid)
-        if self._logins.admit(event.link):
+        evicted = self._logins.admit(event.link, event.host)
+        if evicted != event.link:
             self._table.add(client)
-            return
-        # Nor is it remembered: a flood must not push out those that operators look for.
+        if evicted is not None:
+            self._make_room(evicted, client)
+
+    def _make_room(self, evicted: LinkId, client: Client) -> None:
+        """Close a client that is one too many: the newcomer, or the one that goes for it."""
         self._log.error("Too many pending logins", remote=client.remote(), cid=client.cid)
-        words = b"-ERR 'maximum connections exceeded'\r\n"
-        self._plane.close(event.link, ClosedState.MAX_CONNECTIONS_EXCEEDED, words)
+        silent = self._table.get(evicted)
+        if silent is None:
+            # Nor is it remembered: a flood must not push out those that operators look for.
+            words = b"-ERR 'maximum connections exceeded'\r\n"
+            self._plane.close(evicted, ClosedState.MAX_CONNECTIONS_EXCEEDED, words)
+            return
+        self._table.remove(evicted)
+        words = b"-ERR 'Authentication Timeout'\r\n"
+        self._plane.close(evicted, ClosedState.AUTHENTICATION_TIMEOUT, words)
 
     def _receive_connect(self, event: Greeting) -> Sequence[Question]:
         client = self._table.get(event.link)

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from framework.errors import PluginError
 from framework.server.clients.refusals import FAILED, problem_of
+from framework.server.clients.silent_clients import SilentClients
 from framework.spec import Accepted, Refused
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class Logins:
         self._waiting_max = 0
         self._log = log
         self._waiting: set[LinkId] = set()
+        self._silent = SilentClients()
         self._pending: dict[LinkId, _Login] = {}
 
     @property
@@ -87,16 +89,26 @@ class Logins:
         self._authenticators = tuple(authenticators)
         self._waiting_max = waiting_max
 
-    def admit(self, link: LinkId) -> bool:
-        """Count a client that has not logged in; return False when that is one too many."""
+    def admit(self, link: LinkId, host: str) -> LinkId | None:
+        """Count a client that has not logged in; return who has to go for it, None: nobody.
+
+        That is the one that has been silent for the longest, of the same address where that has
+        half of all; or the newcomer itself, when everybody else waits for a decision.
+        """
+        evicted = None
         if self._authenticators and len(self._waiting) >= self._waiting_max:
-            return False
+            evicted = self._silent.oldest(host, share=max(1, self._waiting_max // 2))
+            if evicted is None:
+                return link
+            self.forget(evicted)
         self._waiting.add(link)
-        return True
+        self._silent.add(link, host)
+        return evicted
 
     def begin(self, link: LinkId, request: LoginRequest) -> Question:
         """Begin to decide on a CONNECT; the client's next one comes only after the decision."""
         assert link not in self._pending
+        self._silent.discard(link)
         first, *others = self._authenticators
         self._pending[link] = _Login(request, self._authenticators, first, iter(others))
         return Question(link, first, request)
@@ -104,6 +116,7 @@ class Logins:
     def settle(self, link: LinkId) -> None:
         """Take note that a client was let in."""
         self._waiting.discard(link)
+        self._silent.discard(link)
 
     def receive(self, link: LinkId, outcome: object) -> Decision | None:
         """Take what came of a question, an answer or an exception; None: the client has gone."""
@@ -119,6 +132,7 @@ class Logins:
     def forget(self, link: LinkId) -> None:
         """Take note that a client has gone."""
         self._waiting.discard(link)
+        self._silent.discard(link)
         self._pending.pop(link, None)
 
     def _step(self, link: LinkId, login: _Login, outcome: object) -> Step:

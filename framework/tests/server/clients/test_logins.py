@@ -274,16 +274,27 @@ def test_a_client_may_log_in_again_as_somebody_else(plane: Any) -> None:
     assert world.closed() == [(1, ClosedState.AUTHENTICATION_VIOLATION, VIOLATION)]
 
 
-def test_a_bound_on_those_that_have_not_logged_in(plane: Any, row: Any) -> None:
+def test_the_oldest_silent_client_goes_when_too_many_have_not_logged_in(
+    plane: Any, row: Any
+) -> None:
     world = World(plane, answering(Accepted("joe")), waiting_max=2)
     world.tell(opened(1), opened(2), opened(3), connect(3))
+    words = b"-ERR 'Authentication Timeout'\r\n"
+
+    assert world.closed() == [(1, ClosedState.AUTHENTICATION_TIMEOUT, words)]
+    assert world.clients.links() == (2, 3)
+    assert world.begun() == [3]
+    world.tell(Closed(1, LinkKind.CLIENT, ClosedState.AUTHENTICATION_TIMEOUT, "", row(1), 9))
+    world.tell(opened(4))
+    world.tell(Closed(2, LinkKind.CLIENT, ClosedState.CLIENT_CLOSED, "", row(2), 9), opened(5))
+    assert world.clients.links() == (3, 4, 5)
+    assert [closed.row.link for closed in world.clients.closed] == [2]
+
+
+def test_a_newcomer_is_refused_while_everybody_else_is_decided_on(plane: Any) -> None:
+    world = World(plane, lambda _: Reply(), waiting_max=2)
+    world.tell(opened(1), connect(1), opened(2), connect(2), opened(3))
     words = b"-ERR 'maximum connections exceeded'\r\n"
 
     assert world.closed() == [(3, ClosedState.MAX_CONNECTIONS_EXCEEDED, words)]
     assert world.clients.links() == (1, 2)
-    world.tell(Closed(3, LinkKind.CLIENT, ClosedState.MAX_CONNECTIONS_EXCEEDED, "", row(3), 9))
-    world.tell(connect(1))
-    world.tell(opened(4))
-    world.tell(Closed(2, LinkKind.CLIENT, ClosedState.CLIENT_CLOSED, "", row(2), 9), opened(5))
-    assert world.clients.links() == (1, 4, 5)
-    assert world.begun() == [1]
