@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from typing import Final
 
-REQUESTS_BYTES_MAX: Final = 256 * 1024
-"""Of requests to one service that wait for a turn; more are dropped and counted."""
+REQUESTS_BYTES_MAX: Final = 8 * 1024 * 1024
+"""Of requests to one service that come in one turn; more are dropped and counted."""
 
 EVENTS_BYTES_MAX: Final = 4 * 1024 * 1024
 """Of other servers' events of one kind that wait; 5,000 servers' STATSZ at once."""
 
-REQUESTS_WAITING_MAX: Final = 1_024
-"""Requests to all services that were taken and not begun; more are dropped and counted."""
+REQUESTS_WAITING_MAX: Final = 65_536
+"""Requests to all services that were taken and not begun: some 40 MB. Beyond it the account that
+asks the most loses its latest ones, which is counted."""
 
 ANSWERS_AT_ONCE: Final = 16
 """Requests that are worked on at a time."""
+
+ANSWERS_AT_ONCE_EACH: Final = 4
+"""The same, of one account or of one server beside this one."""
 
 ANSWER_TIMEOUT_S: Final = 5.0
 """For one answer; as long as the `nats` tool waits by default."""
@@ -70,4 +74,4 @@ EVENTS_WAITING_MAX: Final = 20_000
 """Logins and ends of one turn that are told of; more are dropped and counted."""
 
 assert STATSZ_FIRST_S < STATSZ_INTERVAL_S < SERVER_SILENT_S_MAX
-assert ANSWERS_AT_ONCE < REQUESTS_WAITING_MAX
+assert ANSWERS_AT_ONCE_EACH < ANSWERS_AT_ONCE < REQUESTS_WAITING_MAX

@@ -126,7 +126,13 @@ class SystemAccount:
                 name=SYSTEM_SERVICES,
                 factory=lambda server: (
                     SystemServices,
-                    {"outbox": self._outbox, "stamp": self._stamp, "log": server.log},
+                    {
+                        "outbox": self._outbox,
+                        "stamp": self._stamp,
+                        "turns": self._source.turns,
+                        "asker_of": self._asker_of,
+                        "log": server.log,
+                    },
                 ),
             ),
             ComponentSpec(
@@ -238,6 +244,11 @@ class SystemAccount:
         services = self._services or ()
         own = sum(1 for it in services if it.account in {"", self._served})
         return self._source.sublist_counters(account).count > own + len(WATCHED) + _OWN_IMPORTS
+
+    def _asker_of(self, link: LinkId) -> str:
+        """Return the account of a client, or the server at the other end of a route."""
+        identity = self._clients.identity_of(link)
+        return identity.account if identity else self._context.peers.get(link, "")
 
     def _link_name(self, link: LinkId, kind: LinkKind) -> str:
         if kind is not LinkKind.CLIENT:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from functools import partial
+from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
@@ -16,22 +16,25 @@ from framework.server.system.encoding import encode_answer
 from framework.server.system.limits import (
     ANSWER_TIMEOUT_S,
     ANSWERS_AT_ONCE,
+    ANSWERS_AT_ONCE_EACH,
     REQUESTS_BYTES_MAX,
     REQUESTS_WAITING_MAX,
 )
 from framework.server.system.listening import Listening
 from framework.server.system.outbox import json_bytes
+from framework.server.system.request_queue import RequestQueue
 from framework.spec import ServiceReply, ServiceRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from structlog.typing import FilteringBoundLogger
 
+    from framework.monitor import Turns
     from framework.server.system.listening import Arrival
     from framework.server.system.outbox import Outbox
     from framework.server.system.server_stamp import ServerStamp
-    from framework.spec import ServiceSpec
+    from framework.spec import LinkId, ServiceSpec
 
 SYSTEM_SERVICES: Final = "system_services"
 """Name of its ComponentSpec."""
@@ -52,6 +55,8 @@ class SystemServices(Component):
     Args:
         outbox: Publishes.
         stamp: Names this server in errors.
+        turns: Taken before each answer.
+        asker_of: Returns whose share of the answering a request takes, by the link it came by.
         log: The server's logger.
     """
 
@@ -68,6 +73,8 @@ class SystemServices(Component):
         *,
         outbox: Outbox,
         stamp: ServerStamp,
+        turns: Turns,
+        asker_of: Callable[[LinkId], Hashable],
         log: FilteringBoundLogger,
     ) -> None:
         super().__init__()
@@ -76,7 +83,13 @@ class SystemServices(Component):
         self._outbox = outbox
         self._stamp = stamp
         self._log = log
-        self._waiting: deque[_Waiting] = deque()
+        self._turns = turns
+        self._asker_of = asker_of
+        self._queue: RequestQueue[_Waiting] = RequestQueue(
+            waiting_max=REQUESTS_WAITING_MAX,
+            at_once=ANSWERS_AT_ONCE,
+            at_once_each=ANSWERS_AT_ONCE_EACH,
+        )
         self._tasks: set[asyncio.Task[None]] = set()
         self._answers: dict[int, list[tuple[bytes, bytes, bytes, bytes]]] = {}
         self._answered = self._dropped = self._failed = 0
@@ -95,7 +108,7 @@ class SystemServices(Component):
     @override
     def on_stop(self) -> None:
         self._listening.close()
-        self._waiting.clear()
+        self._queue.clear()
         for task in self._tasks:
             task.cancel()
 
@@ -125,26 +138,30 @@ class SystemServices(Component):
 
     def _take(self, service: ServiceSpec, account: int, arrivals: list[Arrival]) -> None:
         """Begin requests, or let them wait; called by whoever hands on batches."""
-        room = REQUESTS_WAITING_MAX - len(self._waiting)
-        if len(arrivals) > room:
-            self._dropped += len(arrivals) - room
+        dropped = 0
+        for asker, own in groupby(arrivals, lambda it: self._asker_of(it.link)):
+            dropped += self._queue.put(asker, [_Waiting(service, account, it) for it in own])
+        if dropped:
+            self._dropped += dropped
             self._log.warning(
                 "Requests dropped: too many wait for {component}", component=service.name
             )
-        self._waiting.extend(_Waiting(service, account, it) for it in arrivals[:room])
         self._begin()
 
     def _begin(self) -> None:
-        while self._waiting and len(self._tasks) < ANSWERS_AT_ONCE:
-            task = asyncio.get_running_loop().create_task(self._answer(self._waiting.popleft()))
+        while (following := self._queue.take()) is not None:
+            asker, waiting = following
+            task = asyncio.get_running_loop().create_task(self._answer(waiting))
             self._tasks.add(task)
-            task.add_done_callback(self._finish)
+            task.add_done_callback(partial(self._finish, asker))
 
-    def _finish(self, task: asyncio.Task[None]) -> None:
+    def _finish(self, asker: Hashable, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
+        self._queue.finish(asker)
         self._begin()
 
     async def _answer(self, waiting: _Waiting) -> None:
+        await self._turns.take()
         arrival = waiting.arrival
         request = ServiceRequest(
             subject=arrival.subject,
@@ -172,9 +189,9 @@ class SystemServices(Component):
             else:
                 header, payload = encode_answer(arrival.header, answer)
             subject = arrival.reply.encode("utf-8", "surrogateescape")
-            self._queue(waiting.account, (subject, b"", header, payload))
+            self._publish(waiting.account, (subject, b"", header, payload))
 
-    def _queue(self, account: int, message: tuple[bytes, bytes, bytes, bytes]) -> None:
+    def _publish(self, account: int, message: tuple[bytes, bytes, bytes, bytes]) -> None:
         """Publish with all that is answered in this turn."""
         if not self._answers:
             asyncio.get_running_loop().call_soon(self._flush)

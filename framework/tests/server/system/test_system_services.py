@@ -6,8 +6,9 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from framework.actors import ActorSystem, AsyncioDispatcher
+from framework.monitor import Turns
 from framework.server.system import system_services
-from framework.server.system.limits import ANSWERS_AT_ONCE, REQUESTS_WAITING_MAX
+from framework.server.system.limits import ANSWERS_AT_ONCE_EACH
 from framework.server.system.outbox import Outbox
 from framework.server.system.system_services import SystemServices
 from framework.spec import ServiceSpec
@@ -35,7 +36,15 @@ async def serving(server: Any, stamp: ServerStamp, *services: ServiceSpec) -> As
     dispatcher = AsyncioDispatcher()
     system = ActorSystem(dispatcher, name="test")
     outbox = Outbox(server, server.accounts)
-    actor = system.spawn(SystemServices, name="s", outbox=outbox, stamp=stamp, log=server.log)
+    actor = system.spawn(
+        SystemServices,
+        name="s",
+        outbox=outbox,
+        stamp=stamp,
+        turns=Turns(),
+        asker_of=lambda link: link,
+        log=server.log,
+    )
     actor.tell(SystemServices.Serve(services))
     await turns()
     try:
@@ -119,7 +128,7 @@ def test_who_never_answers_is_answered_for(
     assert json.loads(server.published[0][1][3])["error"]["code"] == 503
 
 
-def test_a_flood_is_bounded_dropped_and_counted(server: Any, stamp: ServerStamp) -> None:
+def test_requests_wait_for_their_turn_and_all_are_answered(server: Any, stamp: ServerStamp) -> None:
     at_once = most = 0
     gate = asyncio.Event()
 
@@ -136,16 +145,33 @@ def test_a_flood_is_bounded_dropped_and_counted(server: Any, stamp: ServerStamp)
             server.deliver("svc", *[REQUEST] * 5_000)
             await turns()
             gate.set()
-            await turns(2_000)
+            while len(server.published) < 5_000:
+                await turns()
             counts: tuple[int, int, int] = await actor.ask(SystemServices.Describe(), block=False)
             return counts
 
-    answered, dropped, failed = asyncio.run(run())
+    assert asyncio.run(run()) == (5_000, 0, 0)
+    assert most == ANSWERS_AT_ONCE_EACH
 
-    assert most == ANSWERS_AT_ONCE
-    assert (answered, failed) == (REQUESTS_WAITING_MAX, 0)
-    assert dropped == 5_000 - answered
-    assert len(server.published) == answered
+
+def test_a_flood_is_bounded_dropped_and_counted(
+    server: Any, stamp: ServerStamp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(system_services, "REQUESTS_WAITING_MAX", 100)
+
+    async def answer(_request: Any) -> bytes:
+        return b"ok"
+
+    async def run() -> tuple[int, int, int]:
+        async with serving(server, stamp, service(answer)) as actor:
+            server.deliver("svc", *[REQUEST] * 500)
+            while len(server.published) < 100:
+                await turns()
+            counts: tuple[int, int, int] = await actor.ask(SystemServices.Describe(), block=False)
+            return counts
+
+    assert asyncio.run(run()) == (100, 400, 0)
+    assert server.log.calls[0].args == ("Requests dropped: too many wait for {component}",)
 
 
 def test_other_services_take_the_place_of_those_before(server: Any, stamp: ServerStamp) -> None:
