@@ -2,6 +2,12 @@
 
 from framework.dataplane._core import Core
 from framework.dataplane._loop import Plane
+from framework.dataplane._rows import (
+    link_rows,
+    subject_items,
+    subscription_items,
+    subscription_rows,
+)
 from framework.dataplane._sinkbatch import Batch
 from framework.dataplane.coding import Coding
 from framework.dataplane.event import (
@@ -15,10 +21,10 @@ from framework.dataplane.event import (
     InterestChanged,
     LatencySampled,
     LinksAnswered,
+    Listed,
     Opened,
     PongReceived,
     ResponderTimed,
-    SubscriptionsAnswered,
     Traced,
     Violated,
     Violation,
@@ -47,6 +53,7 @@ __all__ = [
     "LinkKind",
     "LinkRow",
     "LinksAnswered",
+    "Listed",
     "MessageTraced",
     "Opened",
     "Overflow",
@@ -58,11 +65,14 @@ __all__ = [
     "StepKind",
     "SublistCounters",
     "SubscriptionRow",
-    "SubscriptionsAnswered",
     "Totals",
     "TraceFault",
     "TraceStep",
     "Traced",
     "Violated",
     "Violation",
+    "link_rows",
+    "subject_items",
+    "subscription_items",
+    "subscription_rows",
 ]

@@ -18,7 +18,6 @@ cdef enum Verb:
     UNSUBSCRIBE_SINK
     PUBLISH
     ASK_LINKS
-    ASK_SUBSCRIPTIONS
     SET_LIMITS
     WATCH_INTEREST
     SET_TRACE
@@ -35,6 +34,9 @@ cdef enum Verb:
     REPEAT_INTEREST
     SET_CODING
     SET_LINK_TIMES
+    OPEN_LISTING
+    NEXT_ROWS
+    CLOSE_LISTING
     SHELL_VERBS = 100
     # Verbs from here on are of a plane with sockets.
 

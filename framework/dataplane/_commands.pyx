@@ -10,17 +10,17 @@ from framework.dataplane._coding cimport coding_begin
 from framework.dataplane._delivery cimport (
     lines_forget, link_doom, link_info, link_say, record_chars, record_new, subscription_drop,
 )
-from framework.dataplane._events cimport SubscriptionRecord
 from framework.dataplane._info cimport info_set, names_set
 from framework.dataplane._interest cimport subscription_add
 from framework.dataplane._links cimport link_of, link_received, link_register, link_row, link_wake, link_window
+from framework.dataplane._listing cimport listing_close, listing_next, listing_open
 from framework.dataplane._output cimport output_append
 from framework.dataplane._parser cimport parse
 from framework.dataplane._permissions cimport link_permit, permission_table_keep
 from framework.dataplane._routes cimport account_carry, accounts_carry, accounts_pin, peer_join, routes_permit
 from framework.dataplane._sinkbatch cimport sink_release
 from framework.dataplane._state cimport (
-    AUTHENTICATION_VIOLATION, CLIENT, READ_ERROR, RECORD_LINKS, RECORD_SUBSCRIPTIONS, ROUTE,
+    AUTHENTICATION_VIOLATION, CLIENT, READ_ERROR, RECORD_LINKS, ROUTE,
     Account, ClosedStateC, Command, Limits, Link, LinkKindC, PermissionTable, Record, Row, Sink, State, Subscription, Times,
 )
 from framework.dataplane._slices cimport confirm, subscriptions_check
@@ -255,60 +255,6 @@ cdef void _answer_links(State* state, Command* command) noexcept nogil:
     record.length = count * sizeof(Row)
 
 
-cdef size_t _subscription_size(Subscription* subscription) noexcept nogil:
-    return (
-        sizeof(SubscriptionRecord) + subscription.interest.subject_length + subscription.interest.queue_length + subscription.sid_length
-    )
-
-
-cdef char* _put_subscription(char* at, Subscription* subscription) noexcept nogil:
-    cdef SubscriptionRecord head
-    head.link = subscription.link.id
-    head.msgs = subscription.msgs
-    head.max_msgs = subscription.max_msgs
-    head.account = subscription.account.index
-    head.weight = subscription.interest.weight
-    head.subject_length = subscription.interest.subject_length
-    head.queue_length = subscription.interest.queue_length
-    head.sid_length = subscription.sid_length
-    memcpy(at, &head, sizeof(head))
-    at += sizeof(head)
-    memcpy(at, subscription.interest.subject, head.subject_length)
-    at += head.subject_length
-    memcpy(at, subscription.interest.queue, head.queue_length)
-    at += head.queue_length
-    memcpy(at, subscription.sid, head.sid_length)
-    return at + head.sid_length
-
-
-cdef void _answer_subscriptions(State* state, Command* command) noexcept nogil:
-    cdef size_t total = 0
-    cdef uint32_t at
-    cdef Subscription* subscription
-    cdef Record* record
-    cdef char* chars = NULL
-    cdef int stage
-    for stage in range(2):
-        if stage == 1:
-            record = record_new(state, RECORD_SUBSCRIPTIONS, NULL, total)
-            if record == NULL:
-                return
-            record.number = command.number
-            chars = record_chars(record)
-        for at in range(state.link_count):
-            if command.link and state.links[at].id != command.link:
-                continue
-            subscription = state.links[at].subscriptions
-            while subscription != NULL:
-                if not subscription.account.ours:
-                    pass
-                elif stage == 0:
-                    total += _subscription_size(subscription)
-                else:
-                    chars = _put_subscription(chars, subscription)
-                subscription = subscription.next
-
-
 cdef void _set_trace(State* state, bint on) noexcept nogil:
     """Trace the lines of all links, those as well that are not complete, or no more."""
     cdef uint32_t at
@@ -343,8 +289,12 @@ cdef bint command_apply(State* state, Command* command) noexcept nogil:
         return _publish(state, command)
     elif command.verb == ASK_LINKS:
         _answer_links(state, command)
-    elif command.verb == ASK_SUBSCRIPTIONS:
-        _answer_subscriptions(state, command)
+    elif command.verb == OPEN_LISTING:
+        listing_open(state, command.number, command_chars(command), command.length)
+    elif command.verb == NEXT_ROWS:
+        listing_next(state, command.number, command.other)
+    elif command.verb == CLOSE_LISTING:
+        listing_close(state, command.number)
     elif command.verb == SET_LIMITS:
         _set_limits(state, command)
     elif command.verb == SET_LINK_TIMES:

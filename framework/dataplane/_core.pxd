@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t, uint64_t
 
-from framework.dataplane._state cimport Command, Link, Record, State
+from framework.dataplane._state cimport Account, Command, Link, Record, State
 
 
 cdef extern from "pthread.h" nogil:
@@ -45,6 +45,10 @@ cdef class Core:
     cdef uint64_t next_permissions
     # Tables made so far: a table is never taken for another one.
     cdef int64_t next_sink
+    cdef Account** seen
+    # Accounts by number, as far as somebody asked for them.
+    cdef size_t seen_count
+    cdef size_t seen_room
 
     cdef void begin_turn(self, int64_t now_ns) noexcept nogil
     cdef void end_turn(self) noexcept nogil
@@ -59,3 +63,4 @@ cdef class Core:
     cdef void _give_back(self) noexcept nogil
     cdef bint _commands_next(self) noexcept nogil
     cdef void _go_on(self) noexcept nogil
+    cdef Account* _account(self, size_t number) except? NULL

@@ -7,18 +7,18 @@ Size: all that a plane can be told stands in one class, each command in some lin
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from libc.stdint cimport int64_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy
+from libc.stdint cimport UINT64_MAX, int64_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memcpy, memset
 
 from framework.dataplane._clocks cimport links_tick
 from framework.dataplane._coding cimport coding_flush, coding_waits
 from framework.dataplane._commands cimport (
-    ADD_ACCOUNT, ANNOUNCE_INFO, ASK_LINKS, ASK_SUBSCRIPTIONS, CLOSE, CONFIRM, FLAG_ACCOUNT_OMITTED, FLAG_ALL_ACCOUNTS, FLAG_ECHO,
-    FLAG_HEADERS, FLAG_NO_RESPONDERS, FLAG_PEDANTIC, FLAG_TRACES, FLAG_VERBOSE, KEEP_PERMISSIONS, PIN_ACCOUNTS, PUBLISH, REGISTER_ROUTE,
-    REMOVE_ACCOUNT, REPEAT_INTEREST, RESUME, RESUME_CLIENT, SEND, SET_CLIENT, SET_CLIENT_INFO, SET_CODING, SET_INFO, SET_LIMITS,
-    SET_LINK_TIMES, SET_NAMES, SET_NONCES, SET_ROUTE_PERMISSIONS, SET_TABLES, SET_TRACE, SHELL_VERBS, SUBSCRIBE_SINK, UNSUBSCRIBE_SINK,
-    WATCH_INTEREST, ClientTerms, RouteTerms, command_apply, command_chars,
+    ADD_ACCOUNT, ANNOUNCE_INFO, ASK_LINKS, CLOSE, CLOSE_LISTING, CONFIRM, FLAG_ACCOUNT_OMITTED, FLAG_ALL_ACCOUNTS, FLAG_ECHO,
+    FLAG_HEADERS, FLAG_NO_RESPONDERS, FLAG_PEDANTIC, FLAG_TRACES, FLAG_VERBOSE, KEEP_PERMISSIONS, NEXT_ROWS, OPEN_LISTING, PIN_ACCOUNTS,
+    PUBLISH, REGISTER_ROUTE, REMOVE_ACCOUNT, REPEAT_INTEREST, RESUME, RESUME_CLIENT, SEND, SET_CLIENT, SET_CLIENT_INFO, SET_CODING,
+    SET_INFO, SET_LIMITS, SET_LINK_TIMES, SET_NAMES, SET_NONCES, SET_ROUTE_PERMISSIONS, SET_TABLES, SET_TRACE, SHELL_VERBS,
+    SUBSCRIBE_SINK, UNSUBSCRIBE_SINK, WATCH_INTEREST, ClientTerms, RouteTerms, command_apply, command_chars,
 )
 from framework.dataplane._coding cimport coding_flush, coding_waits
 from framework.dataplane._slices cimport checks_settle, link_go_on
@@ -35,8 +35,8 @@ from framework.dataplane._permissions cimport permission_table_release
 from framework.dataplane._rules cimport table_made
 from framework.dataplane._sinkbatch cimport atomic_add, batch_free, seen_pointer, sink_release
 from framework.dataplane._state cimport (
-    NODE_BYTES, READ_BLOCK_BYTES, RECORD_DELIVERED, RECORD_TRACE, STALL_PENDING_BYTES, Account, Command, Farewell, Limits, Link, Record,
-    Segment, Sink, Tables, Times, Totals as TotalsC, Traffic,
+    NODE_BYTES, READ_BLOCK_BYTES, RECORD_DELIVERED, RECORD_TRACE, STALL_PENDING_BYTES, Account, Command, Farewell, Limits, Link,
+    ListingTerms, Record, Segment, Sink, Tables, Times, Totals as TotalsC, Traffic,
 )
 from framework.dataplane._tables cimport tables_free, tables_made
 from framework.sublist._bytes cimport COPY_SLACK
@@ -146,6 +146,7 @@ cdef class Core:
             if record.batch != NULL:
                 batch_free(record.batch)
             free(record)
+        free(self.seen)
         if self.state != NULL:
             state_free(self.state)
         pthread_mutex_destroy(&self.lock)
@@ -596,9 +597,42 @@ cdef class Core:
         """Ask for the state of all links of a kind; answered by `LinksAnswered`."""
         self._post(self._order(ASK_LINKS, 0, token, -1 if kind is None else kind, b""))
 
-    def ask_subscriptions(self, token: int, link: int | None = None) -> None:
-        """Ask for the subscriptions of one link, or of all; answered by `SubscriptionsAnswered`."""
-        self._post(self._order(ASK_SUBSCRIPTIONS, link or 0, token, 0, b""))
+    def open_listing(
+        self, listing: int, *, links: bool = False, kinds: Sequence[LinkKind] = tuple(LinkKind), link: int | None = None,
+        account: int | None = None, subject: bytes = b"", once: bool = False, offset: int = 0, limit: int | None = None,
+    ) -> None:
+        """Begin to list links or subscriptions; their rows come by `next_rows`.
+
+        Args:
+            listing: A number that no other listing has now, of the caller's choice.
+            links: List links; otherwise what they subscribe to.
+            kinds: Of links.
+            link: This one alone; None: all.
+            account: Only clients and subscriptions of the account with this number; None: of all.
+            subject: Only subscriptions that can get the same message as this one; empty: all.
+            once: At most one subscription of each link.
+            offset: Rows that are left out at the beginning.
+            limit: Rows at most; 0: they are only counted. None: all.
+        """
+        cdef ListingTerms terms
+        memset(&terms, 0, sizeof(terms))
+        terms.link = link or 0
+        terms.account = -1 if account is None else account
+        terms.offset = offset
+        terms.limit = UINT64_MAX if limit is None else limit
+        terms.links = bool(links)
+        terms.once = bool(once)
+        for kind in kinds:
+            terms.kinds |= 1 << <int> kind
+        self._post(self._order(OPEN_LISTING, 0, listing, 0, PyBytes_FromStringAndSize(<char*> &terms, sizeof(terms)) + subject))
+
+    def next_rows(self, token: int, listing: int) -> None:
+        """Ask for the next slice of a listing: some hundred rows at most; answered by `Listed`."""
+        self._post(self._order(NEXT_ROWS, 0, listing, token, b""))
+
+    def close_listing(self, listing: int) -> None:
+        """End a listing before its last slice."""
+        self._post(self._order(CLOSE_LISTING, 0, listing, 0, b""))
 
     def set_limits(self, limits: PlaneLimits) -> None:
         """Change the limits; who is above a new one already stays."""
@@ -677,32 +711,51 @@ cdef class Core:
 
     def account_traffic(self, account: int) -> AccountTraffic:
         """Return what passed through an account, as it stands. Callable from any thread."""
-        cdef Account* at = self.state.first_account
+        cdef Account* at = self._account(account)
         cdef Traffic traffic
-        while at != NULL:
-            if at.index == <uint32_t> account:
-                traffic = at.traffic
-                return AccountTraffic(**traffic)
-            at = <Account*> seen_pointer(<void**> &at.next)
-        raise KeyError(account)
+        if at == NULL:
+            raise KeyError(account)
+        traffic = at.traffic
+        return AccountTraffic(**traffic)
+
+    cdef Account* _account(self, size_t number) except? NULL:
+        """Return an account by its number, for who has the GIL: the loop's own table may move. NULL: there is none yet."""
+        cdef Account* at
+        cdef Account** grown
+        while self.seen_count <= number:
+            if self.seen_count == 0:
+                at = self.state.first_account
+            else:
+                at = <Account*> seen_pointer(<void**> &self.seen[self.seen_count - 1].next)
+            if at == NULL:
+                return NULL
+            if self.seen_count == self.seen_room:
+                grown = <Account**> realloc(self.seen, (self.seen_room * 2 + 16) * sizeof(Account*))
+                if grown == NULL:
+                    raise MemoryError
+                self.seen = grown
+                self.seen_room = self.seen_room * 2 + 16
+            self.seen[self.seen_count] = at
+            self.seen_count += 1
+        return self.seen[number]
 
     def sublist_counters(self, account: int | None = None) -> SublistCounters:
         """Return the counters of the subject tables of one or all accounts, as they stand. Callable from any thread."""
-        cdef Account* at = self.state.first_account
+        cdef Account* at = self.state.first_account if account is None else self._account(account)
         cdef SublistState* sublist
         cdef uint64_t count = 0, inserts = 0, removes = 0, hits = 0, misses = 0, cached = 0, fanout = 0, fanout_max = 0
-        cdef int64_t wanted = -1 if account is None else account
         while at != NULL:
-            if wanted < 0 or at.index == wanted:
-                sublist = &at.sublist
-                count += sublist.count
-                inserts += sublist.inserts
-                removes += sublist.removes
-                hits += sublist.hits
-                misses += sublist.misses
-                cached += sublist.cache.count
-                fanout += sublist.fanout
-                fanout_max = max(fanout_max, sublist.fanout_max)
+            sublist = &at.sublist
+            count += sublist.count
+            inserts += sublist.inserts
+            removes += sublist.removes
+            hits += sublist.hits
+            misses += sublist.misses
+            cached += sublist.cache.count
+            fanout += sublist.fanout
+            fanout_max = max(fanout_max, sublist.fanout_max)
+            if account is not None:
+                break
             at = <Account*> seen_pointer(<void**> &at.next)
         return SublistCounters(count, inserts, removes, hits, misses, cached, fanout, fanout_max)
 

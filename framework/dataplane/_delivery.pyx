@@ -12,6 +12,7 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, strlen
 
 from framework.dataplane._fanouts cimport fanout_add, fanout_end, fanout_interest, fanout_new
+from framework.dataplane._listing cimport listings_pass
 from framework.dataplane._output cimport (
     output_append, output_commit, output_mark, output_reserve, output_segment,
 )
@@ -193,6 +194,8 @@ cdef void subscription_drop(State* state, Subscription* subscription) noexcept n
         state.passages.shadows_drop(state, subscription)
     sublist_remove(&subscription.account.sublist, &subscription.interest)
     if link != NULL:
+        if state.listings != NULL:
+            listings_pass(state, subscription)
         table_remove(&state.sids, &subscription.key)
         if subscription.previous != NULL:
             subscription.previous.next = subscription.next

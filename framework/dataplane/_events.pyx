@@ -15,10 +15,10 @@ from framework.dataplane._state cimport (
 from framework.dataplane._violations cimport ViolationRecord
 
 from framework.dataplane.event import (
-    Closed, Confirmed, Delivered, Detached, ErrReceived, Greeting, InterestChanged, LatencySampled, LinksAnswered, Opened,
-    PongReceived, ResponderTimed, SubscriptionsAnswered, Traced, Violated, Violation,
+    Closed, Confirmed, Delivered, Detached, ErrReceived, Greeting, InterestChanged, LatencySampled, LinksAnswered, Listed,
+    Opened, PongReceived, ResponderTimed, Traced, Violated, Violation,
 )
-from framework.dataplane.link import LinkKind, LinkRow, SubscriptionRow
+from framework.dataplane.link import LinkKind, LinkRow
 from framework.dataplane.message_trace import MessageTraced, StepKind, TraceFault, TraceStep
 from framework.wire.closed_state import ClosedState
 
@@ -33,30 +33,11 @@ cdef bytes _text(Record* record):
     return PyBytes_FromStringAndSize(record_chars(record), record.length)
 
 
-cdef object _row_made(Row* row):
+cdef object row_made(Row* row):
     return LinkRow(
         row.link, KINDS[row.kind], row.cid, row.host.decode(), row.port, row.opened_ns, row.received_ns, row.rtt_ns, row.pending,
         row.in_msgs, row.in_bytes, row.out_msgs, row.out_bytes, row.subscriptions, row.stalls, row.wire_in_bytes, row.wire_out_bytes,
     )
-
-
-cdef object _subscriptions_made(Record* record):
-    cdef SubscriptionRecord head
-    cdef const char* at = record_chars(record)
-    cdef const char* end = at + record.length
-    rows = []
-    while at < end:
-        memcpy(&head, at, sizeof(head))
-        at += sizeof(head)
-        subject = at[: head.subject_length]
-        at += head.subject_length
-        queue = at[: head.queue_length]
-        at += head.queue_length
-        rows.append(SubscriptionRow(
-            head.link, head.account, subject, queue, at[: head.sid_length], head.msgs, head.max_msgs, head.weight
-        ))
-        at += head.sid_length
-    return SubscriptionsAnswered(record.number, tuple(rows))
 
 
 cdef object _violation_made(Record* record):
@@ -144,7 +125,7 @@ cdef object event_made(Record* record):
         )
     if record.type == RECORD_CLOSED:
         return Closed(
-            record.link, KINDS[record.kind], REASONS[record.number], _text(record).decode("ascii", "replace"), _row_made(&record.row),
+            record.link, KINDS[record.kind], REASONS[record.number], _text(record).decode("ascii", "replace"), row_made(&record.row),
             record.other,
         )
     if record.type == RECORD_DELIVERED:
@@ -178,5 +159,5 @@ cdef object event_made(Record* record):
         return Confirmed(record.number)
     if record.type == RECORD_LINKS:
         rows = <Row*> record_chars(record)
-        return LinksAnswered(record.number, tuple([_row_made(&rows[at]) for at in range(record.length // sizeof(Row))]))
-    return _subscriptions_made(record)
+        return LinksAnswered(record.number, tuple([row_made(&rows[at]) for at in range(record.length // sizeof(Row))]))
+    return Listed(record.number, _text(record), record.other, record.flag != 0)

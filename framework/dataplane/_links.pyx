@@ -26,8 +26,8 @@ from framework.dataplane._service_imports cimport import_enter, imports_passed
 from framework.dataplane._sinkbatch cimport atomic_add_users, batch_free, sink_flush, sink_is_full, sink_release
 from framework.dataplane._state cimport (
     CLIENT, CLIENT_CLOSED, DETAIL_BYTES, FRAME_OWN_BLOCK_BYTES, MAX_CONNECTIONS_EXCEEDED, READ_BLOCK_BYTES, READ_ERROR, RECORD_CLOSED,
-    RECORD_OPENED, ROUTE, STALL_NS, SYSTEM, VIOLATIONS_A_TICK, Account, Block, Farewell, Limits, Link, LinkKindC, Record, Row, Segment,
-    Confirmation, Sink, State, Subscription, UNREGISTERED_READ_BYTES,
+    RECORD_OPENED, ROUTE, STALL_NS, SYSTEM, VIOLATIONS_A_TICK, Account, Block, Farewell, Limits, Link, LinkKindC, Listing, Record, Row,
+    Confirmation, Segment, Sink, State, Subscription, UNREGISTERED_READ_BYTES,
 )
 from framework.dataplane._stream_imports cimport shadows_drop
 from framework.dataplane._tables cimport tables_end
@@ -79,6 +79,7 @@ cdef void state_free(State* state) noexcept nogil:
     cdef Record* record
     cdef Farewell* farewell
     cdef Confirmation* confirmation
+    cdef Listing* listing
     while state.link_count:
         link_doom(state, state.links[0], CLIENT_CLOSED, False, NULL)
         links_bury(state)
@@ -126,6 +127,10 @@ cdef void state_free(State* state) noexcept nogil:
         farewell = state.farewells
         state.farewells = farewell.next
         free(farewell)
+    while state.listings != NULL:
+        listing = state.listings
+        state.listings = listing.next
+        free(listing)
     for at in range(4):
         free(state.info[at])
     if state.system != NULL:

@@ -349,6 +349,39 @@ cdef struct Subscription:
     # Some of its messages may be denied to its client.
 
 
+cdef struct ListingTerms:
+    # What is asked for; the subject, if any, follows.
+    uint64_t link
+    # Of this link alone; 0: of all.
+    int64_t account
+    # Of clients in this account, by its number; negative: in all.
+    uint64_t offset
+    uint64_t limit
+    uint32_t kinds
+    # A bit for each kind of link.
+    uint8_t links
+    # Links are listed, not subscriptions.
+    uint8_t once
+    # At most one subscription of each link.
+
+
+cdef struct Listing:
+    Listing* next
+    int64_t id
+    ListingTerms terms
+    uint32_t slot
+    # Of the link that is looked at next.
+    uint32_t slots
+    # That are looked at: as many as there were.
+    uint64_t link
+    # Whose subscriptions are looked at.
+    Subscription* at
+    # The one that is looked at next; NULL: the next link's.
+    uint64_t matched
+    # Rows so far that were asked for, those before and behind the page included.
+    size_t subject_length
+
+
 cdef struct Rule:
     # A subject, or one with a queue group, that is allowed or (as interest of others) denied; its chars follow.
     Interest interest
@@ -687,7 +720,7 @@ cdef enum RecordType:
     RECORD_CLOSED
     RECORD_DELIVERED
     RECORD_LINKS
-    RECORD_SUBSCRIPTIONS
+    RECORD_LISTED
     RECORD_TRACE
     RECORD_CONFIRMED
     RECORD_VIOLATED
@@ -853,6 +886,7 @@ cdef struct State:
     # Done since the plane began: see `_work.pxd`.
     int64_t work_until
     # Where the slice under way ends.
+    Listing* listings
     Account* first_account
     Account** accounts
     uint32_t account_count

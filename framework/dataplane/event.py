@@ -11,7 +11,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from framework.dataplane.batch import Batch
-from framework.dataplane.link import LinkId, LinkKind, LinkRow, SubscriptionRow
+from framework.dataplane.link import LinkId, LinkKind, LinkRow
 from framework.dataplane.message_trace import MessageTraced
 from framework.wire.closed_state import ClosedState
 
@@ -118,11 +118,16 @@ class LinksAnswered(Struct, frozen=True):
     rows: tuple[LinkRow, ...]
 
 
-class SubscriptionsAnswered(Struct, frozen=True):
-    """Answer to `ask_subscriptions`."""
+class Listed(Struct, frozen=True):
+    """Answer to `next_rows`: one slice of a listing."""
 
     token: int
-    rows: tuple[SubscriptionRow, ...]
+    data: bytes
+    """Its rows, for `link_rows`, `subscription_rows` and others."""
+    matched: int
+    """Rows so far that are asked for, those before the page and, without a page, all."""
+    more: bool
+    """Another slice may follow; this one may be empty all the same."""
 
 
 class Traced(Struct, frozen=True):
@@ -220,7 +225,7 @@ Event: TypeAlias = (
     | Confirmed
     | Delivered
     | LinksAnswered
-    | SubscriptionsAnswered
+    | Listed
     | Traced
     | Violated
     | LatencySampled

@@ -12,6 +12,7 @@ from framework.monitor.source import (
     ServerFacts,
     TlsFacts,
 )
+from framework.monitor.turns import Turns
 
 __all__ = [
     "ClosedClient",
@@ -19,6 +20,7 @@ __all__ = [
     "ProcessUsage",
     "ServerFacts",
     "TlsFacts",
+    "Turns",
     "answer_request",
     "core_endpoints",
     "options_from_payload",

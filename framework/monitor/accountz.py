@@ -15,7 +15,6 @@ from framework.monitor.account_imports import (
     stream_import,
     times_by_name,
 )
-from framework.monitor.accstatz import connections_by_account
 from framework.monitor.claim import claim_of_token, revocations_of_claim
 from framework.monitor.head import head
 from framework.monitor.sublist_stats import sublist_stats
@@ -57,7 +56,6 @@ async def answer_account_info(source: MonitorSource, query: Mapping[str, str]) -
     if spec is None:
         raise BadQuery(f"Account {name[:_NAME_SHOWN_CHARS_MAX]} does not exist")
     counters = source.sublist_counters(source.accounts.index(name))
-    connections = await connections_by_account(source)
     return {
         "account_name": name,
         "update_time": time_text(source.facts.config_loaded_ns),
@@ -66,7 +64,7 @@ async def answer_account_info(source: MonitorSource, query: Mapping[str, str]) -
         "complete": True,
         "jetstream_enabled": False,
         "leafnode_connections": 0,
-        "client_connections": connections[name],
+        "client_connections": source.connection_counts().get(name, 0),
         "subscriptions": counters.count,
         **_without_empty(
             mappings=mappings_of(spec.mappings),

@@ -5,16 +5,16 @@ Source: nats-server `monitor.go`, `AccountStatz`; `events.go`, `statz`.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from framework.errors import NoAnswer
 from framework.monitor.head import head
-from framework.spec import GLOBAL_ACCOUNT, LinkKind
+from framework.monitor.json_stream import Batches
+from framework.monitor.limits import DOCUMENTS_A_TURN
 from framework.spec.query import read_bool
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncGenerator, Mapping, Sequence
 
     from framework.monitor.source import MonitorSource
 
@@ -32,15 +32,25 @@ async def answer_accstatz(source: MonitorSource, query: Mapping[str, str]) -> ob
         if asked
         else source.accounts.names()
     )
-    connections = await connections_by_account(source)
+    connections = source.connection_counts()
+    shown = [name for name in names if has_unused or connections.get(name)]
     return {
         **head(source),
-        "account_statz": [
-            account_statistics(source, name, connections[name])
-            for name in names
-            if has_unused or connections[name]
-        ],
+        "account_statz": Batches(_statistics(source, shown, connections), source.turns)
+        if shown
+        else [],
     }
+
+
+async def _statistics(
+    source: MonitorSource, names: Sequence[str], connections: Mapping[str, int]
+) -> AsyncGenerator[Sequence[dict[str, object]], None]:
+    for first in range(0, len(names), DOCUMENTS_A_TURN):
+        yield [
+            account_statistics(source, name, connections.get(name, 0))
+            for name in names[first : first + DOCUMENTS_A_TURN]
+            if source.accounts.get(name)
+        ]
 
 
 async def answer_accstatz_request(source: MonitorSource, query: Mapping[str, str]) -> object:
@@ -52,18 +62,9 @@ async def answer_accstatz_request(source: MonitorSource, query: Mapping[str, str
     """
     document = await answer_accstatz(source, query)
     assert isinstance(document, dict)
-    if not document["account_statz"] and not read_bool(query, "unused"):
+    if document["account_statz"] == [] and not read_bool(query, "unused"):
         raise NoAnswer("filtered response")
     return document
-
-
-async def connections_by_account(source: MonitorSource) -> Counter[str]:
-    """Return how many clients are in each account now."""
-    counts: Counter[str] = Counter()
-    for row in await source.links(LinkKind.CLIENT):
-        identity = source.client_identity(row)
-        counts[identity.account if identity else GLOBAL_ACCOUNT] += 1
-    return counts
 
 
 def account_statistics(source: MonitorSource, name: str, connections: int) -> dict[str, object]:

@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
+from framework.dataplane import subject_items, subscription_items
 from framework.monitor.claim import is_bearer
 from framework.spec import GLOBAL_ACCOUNT
-from framework.spec.documents import subscription_detail, text_from_bytes
 from framework.spec.formats import rtt_text, time_text, uptime_text
+from framework.spec.rows import SubscriptionRows
 from framework.wire.certificates import facts_from_der
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from framework.monitor.source import ClosedClient, MonitorSource
-    from framework.spec import ClientIdentity, LinkRow, SubscriptionRow
+    from framework.spec import ClientIdentity, LinkRow
     from framework.wire.info import ClientConnect
 
 _TYPES: Final = {"WEBSOCKET": "websocket", "MQTT": "mqtt", "MQTT_WS": "mqtt"}
@@ -63,7 +62,6 @@ def connection_document(
     source: MonitorSource,
     connection: Connection,
     wanted: Wanted,
-    subscriptions: Sequence[SubscriptionRow],
     now_ns: int,
 ) -> dict[str, object]:
     """Return a connection, its fields in the order of nats-server."""
@@ -71,13 +69,12 @@ def connection_document(
     document |= _tls(connection, with_certificates=wanted.auth)
     if wanted.auth:
         document |= _login(connection)
-    if wanted.details and subscriptions:
-        cid = connection.row.cid
-        document["subscriptions_list_detail"] = [
-            subscription_detail(it, cid) for it in subscriptions
-        ]
-    elif wanted.subs and subscriptions:
-        document["subscriptions_list"] = [text_from_bytes(it.subject) for it in subscriptions]
+    if connection.row.subscriptions and not connection.closed:
+        slices = source.list_subscriptions(link=connection.row.link)
+        if wanted.details:
+            document["subscriptions_list_detail"] = SubscriptionRows(slices, subscription_items)
+        elif wanted.subs:
+            document["subscriptions_list"] = SubscriptionRows(slices, subject_items)
     if wanted.auth:
         document |= _origin(source, connection)
     return document

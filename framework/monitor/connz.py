@@ -5,24 +5,25 @@ Source: nats-server `monitor.go`, `Connz`.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec import Struct
 
+from framework.dataplane import subscription_rows
 from framework.errors import BadQuery
 from framework.monitor.connection_document import Connection, Wanted, connection_document
 from framework.monitor.head import head
-from framework.monitor.limits import CONNECTIONS_LISTED
+from framework.monitor.json_stream import Batches
+from framework.monitor.limits import CONNECTIONS_LISTED, DOCUMENTS_A_TURN
 from framework.spec import LinkKind
 from framework.spec.query import read_bool, read_int, read_unsigned
-from framework.wire.overlap import overlaps
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
     from framework.monitor.source import MonitorSource
-    from framework.spec import SubscriptionRow
+    from framework.spec import LinkId
 
 
 class _Question(Struct, frozen=True):
@@ -62,36 +63,51 @@ _SORTS: Final[dict[str, tuple[Callable[[Connection], int | str], bool]]] = {
 
 
 async def answer_connz(source: MonitorSource, query: Mapping[str, str]) -> object:
-    """Return the document for a query.
+    """Return the document for a query, whose subject counts only within an account.
+
+    Raises:
+        BadQuery: A value makes no sense.
+
+    Source: nats-server `monitor.go`, `HandleConnz`, which does not look at `filter_subject`.
+    """
+    within = query if query.get("acc") else {**query, "filter_subject": ""}
+    return await answer_connz_request(source, within)
+
+
+async def answer_connz_request(source: MonitorSource, query: Mapping[str, str]) -> object:
+    """Return the document for the options of a request.
 
     Raises:
         BadQuery: A value makes no sense.
     """
     question = _question_from_query(query)
     chosen, total = await _choose(source, question)
-    subscriptions: dict[int, list[SubscriptionRow]] = defaultdict(list)
-    if question.subs or question.subs_detail or question.filter_subject:
-        for subscription in await source.subscriptions():
-            subscriptions[subscription.link].append(subscription)
     if question.filter_subject:
-        wanted = question.filter_subject.encode()
-        chosen = [it for it in chosen if _has_interest(subscriptions[it.row.link], wanted)]
+        interested = await _interested(source, question)
+        chosen = [it for it in chosen if it.row.link in interested]
     key, largest_first = _SORTS[question.sort]
     chosen.sort(key=key, reverse=largest_first)
     page = chosen[question.offset : question.offset + question.limit]
     shown = Wanted(auth=question.auth, subs=question.subs, details=question.subs_detail)
-    now_ns = source.monotonic_ns()
     return {
         **head(source),
         "num_connections": len(page),
         "total": total,
         "offset": question.offset,
         "limit": question.limit,
-        "connections": [
-            connection_document(source, it, shown, subscriptions[it.row.link], now_ns)
-            for it in page
-        ],
+        "connections": Batches(_documents(source, page, shown), source.turns),
     }
+
+
+async def _documents(
+    source: MonitorSource, page: Sequence[Connection], shown: Wanted
+) -> AsyncGenerator[Sequence[dict[str, object]], None]:
+    now_ns = source.monotonic_ns()
+    for first in range(0, len(page), DOCUMENTS_A_TURN):
+        yield [
+            connection_document(source, it, shown, now_ns)
+            for it in page[first : first + DOCUMENTS_A_TURN]
+        ]
 
 
 def _question_from_query(query: Mapping[str, str]) -> _Question:
@@ -144,7 +160,7 @@ async def _choose(source: MonitorSource, question: _Question) -> tuple[list[Conn
     """Return the connections asked for, and how many there are before users are told apart."""
     found: list[Connection] = []
     if question.state != "closed":
-        rows = await source.links(LinkKind.CLIENT)
+        rows = await source.links(LinkKind.CLIENT, account=_account_index(source, question.account))
         found += [
             Connection(row, source.client_connect(row), source.client_identity(row)) for row in rows
         ]
@@ -162,5 +178,21 @@ async def _choose(source: MonitorSource, question: _Question) -> tuple[list[Conn
     return found, total
 
 
-def _has_interest(rows: Sequence[SubscriptionRow], subject: bytes) -> bool:
-    return any(overlaps(subject, row.subject) for row in rows)
+async def _interested(source: MonitorSource, question: _Question) -> set[LinkId]:
+    """Return the clients that subscribe to the subject that is looked for."""
+    links: set[LinkId] = set()
+    slices = source.list_subscriptions(
+        account=_account_index(source, question.account), subject=question.filter_subject, once=True
+    )
+    async with aclosing(slices):
+        async for listed in slices:
+            links.update(row.link for row in subscription_rows(listed.data))
+    return links
+
+
+def _account_index(source: MonitorSource, name: str) -> int | None:
+    """Return the number of an account; None when clients are not looked for by account."""
+    try:
+        return source.accounts.index(name) if name else None
+    except KeyError:
+        return None

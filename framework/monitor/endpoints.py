@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from framework.monitor.absent import absent_endpoints
 from framework.monitor.accountz import answer_account_info, answer_accountz
 from framework.monitor.accstatz import answer_accstatz, answer_accstatz_request
-from framework.monitor.connz import answer_connz
+from framework.monitor.connz import answer_connz, answer_connz_request
 from framework.monitor.healthz import answer_health_request, answer_healthz
 from framework.monitor.internals import answer_ipqueuesz, answer_stacksz
 from framework.monitor.options import (
@@ -36,10 +36,9 @@ def core_endpoints(source: MonitorSource) -> Sequence[MonitorEndpoint]:
         MonitorEndpoint(
             path="/varz", answer=partial(answer_varz, source), help="General", request="VARZ"
         ),
+        MonitorEndpoint(path="/connz", answer=partial(answer_connz, source), help="Connections"),
         MonitorEndpoint(
-            path="/connz",
-            answer=partial(answer_connz, source),
-            help="Connections",
+            answer=partial(answer_connz_request, source),
             request="CONNZ",
             account_request="CONNZ",
             options=CONNZ_OPTIONS,

@@ -1,16 +1,18 @@
 """HTTP/1.1 for the monitoring port: h11 on asyncio streams, every wait and every size bounded.
 
-It is no web server: it answers GET and HEAD of a few fixed paths with documents made at once.
+It is no web server: it answers GET and HEAD of a few fixed paths. Large documents are made while
+they are sent, a piece in each turn, and not further than the asker takes them.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import time
 from collections import Counter
+from dataclasses import dataclass
 from http import HTTPStatus
+from itertools import count
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl
 
@@ -19,30 +21,52 @@ from msgspec import Struct, field
 
 from framework.errors import BadQuery, PluginError
 from framework.monitor.answers import Answer, Body, Page, Text
+from framework.monitor.json_stream import json_body
 from framework.monitor.limits import (
+    ACCEPTS_A_TURN,
     CONNECTIONS_MAX,
     HEADER_BYTES_MAX,
+    LISTEN_BACKLOG,
+    PIECE_BYTES,
     REQUEST_BYTES_MAX,
     REQUEST_DEADLINE_S,
     RESPONSE_DEADLINE_S,
+    STREAMS_AT_WORK,
 )
 
 if TYPE_CHECKING:
     import socket
     import ssl
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
 
     from structlog.typing import FilteringBoundLogger
 
+    from framework.monitor.turns import Turns
+
 _READ_BYTES: Final = 16 * 1024
 _QUERY_FIELDS_MAX: Final = 100
+_CHUNKED: Final = ("Transfer-Encoding", "chunked")
+_WAITS: Final = count(1)
 
 
 class _Response(Struct, frozen=True):
     status: int
     content_type: str
-    body: bytes
+    body: bytes | AsyncGenerator[bytes, None]
+    """As a whole, or piece by piece."""
     headers: tuple[tuple[str, str], ...] = field(default=())
+
+
+@dataclass(slots=True, eq=False)
+class _Connection:
+    """One connection, and from when on nothing is done for it."""
+
+    task: asyncio.Task[None]
+    writer: asyncio.StreamWriter
+    is_asking: bool = False
+    """A request of it is being answered."""
+    waits_from: int = 0
+    """For its peer, for a request or to take a part of an answer; less: for longer."""
 
 
 class HttpServer:
@@ -50,6 +74,8 @@ class HttpServer:
 
     Args:
         routes: Full path to what answers it; called with the query's fields, the first of a name.
+        turns: Taken before each answer, and each piece of one.
+        at_once: Paths that are answered without waiting for a turn: probes.
         log: Failures of endpoints go here.
     """
 
@@ -57,14 +83,19 @@ class HttpServer:
         self,
         routes: Mapping[str, Callable[[Mapping[str, str]], Awaitable[object]]],
         *,
+        turns: Turns,
+        at_once: Collection[str] = (),
         log: FilteringBoundLogger,
     ) -> None:
         self.request_counts: Counter[str] = Counter()
         """Requests of each path that was found."""
         self._routes = routes
+        self._turns = turns
+        self._at_once = at_once
         self._log = log
         self._listeners: list[asyncio.Server] = []
-        self._connections: set[asyncio.Task[None]] = set()
+        self._connections: set[_Connection] = set()
+        self._streams = asyncio.Semaphore(STREAMS_AT_WORK)
 
     async def start(
         self, sockets: list[socket.socket], *, tls: ssl.SSLContext | None = None
@@ -78,52 +109,65 @@ class HttpServer:
                 self._accept,
                 sock=sock,
                 limit=HEADER_BYTES_MAX,
-                backlog=CONNECTIONS_MAX,
+                backlog=ACCEPTS_A_TURN,
                 ssl=tls,
                 ssl_handshake_timeout=REQUEST_DEADLINE_S if tls else None,
             )
+            # asyncio takes the backlog for what one turn accepts, too.
+            sock.listen(LISTEN_BACKLOG)
             self._listeners.append(listener)
 
     async def stop(self) -> None:
         """Stop accepting, and cut the connections that are open."""
         for listener in self._listeners:
             listener.close()
-        for connection in self._connections:
-            connection.cancel()
-        await asyncio.gather(*self._connections, return_exceptions=True)
+        tasks = [connection.task for connection in self._connections]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         self._listeners.clear()
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
+        connection = _Connection(task, writer)
+        if len(self._connections) >= CONNECTIONS_MAX:
+            self._evict()
+        self._connections.add(connection)
         try:
-            if len(self._connections) >= CONNECTIONS_MAX:
-                return
-            self._connections.add(task)
-            await self._serve(reader, writer)
+            await self._serve(connection, reader)
         except (OSError, TimeoutError, h11.RemoteProtocolError, asyncio.CancelledError):
-            return  # the peer's affair, or our own stop
+            return  # the peer's affair, our own stop, or another connection came
         finally:
-            self._connections.discard(task)
+            self._connections.discard(connection)
             writer.close()
             with contextlib.suppress(OSError, asyncio.CancelledError):
                 await writer.wait_closed()
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _evict(self) -> None:
+        """Cut who is waited for the longest: idle ones first, then who does not take its answer."""
+        oldest = min(self._connections, key=lambda it: (it.is_asking, it.waits_from))
+        self._connections.discard(oldest)
+        oldest.writer.transport.abort()
+        oldest.task.cancel()
+
+    async def _serve(self, peer: _Connection, reader: asyncio.StreamReader) -> None:
         connection = h11.Connection(h11.SERVER, max_incomplete_event_size=HEADER_BYTES_MAX)
         while True:
+            peer.is_asking, peer.waits_from = False, next(_WAITS)
             try:
                 async with asyncio.timeout(REQUEST_DEADLINE_S):
                     request = await _read_request(connection, reader)
             except h11.RemoteProtocolError as error:
                 status = error.error_status_hint
-                await self._send(connection, writer, _text(status, HTTPStatus(status).phrase))
+                await self._send(connection, peer, _text(status, HTTPStatus(status).phrase))
                 return
             if request is None:
                 return
+            peer.is_asking = True
             async with asyncio.timeout(RESPONSE_DEADLINE_S):
                 response = await self._answer(request.target)
-                await self._send(connection, writer, response, is_head=request.method == b"HEAD")
+            await self._send(connection, peer, response, is_head=request.method == b"HEAD")
             if connection.our_state is not h11.DONE or connection.their_state is not h11.DONE:
                 return
             connection.start_next_cycle()
@@ -135,8 +179,10 @@ class HttpServer:
             nosniff = (("X-Content-Type-Options", "nosniff"),)
             return _text(404, "404 page not found\n", nosniff)
         self.request_counts[path] += 1
+        if path not in self._at_once:
+            await self._turns.take()
         try:
-            return await _response_from(await answer(_query_from_text(query_text)))
+            return _response_from(await answer(_query_from_text(query_text)))
         except BadQuery as error:
             return _text(400, str(error))
         except PluginError:  # logged already
@@ -148,30 +194,87 @@ class HttpServer:
     async def _send(
         self,
         connection: h11.Connection,
-        writer: asyncio.StreamWriter,
+        peer: _Connection,
         response: _Response,
         *,
         is_head: bool = False,
     ) -> None:
+        """Send an answer: with its length when that is known soon, else in chunks."""
         if connection.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:
             return
+        if isinstance(response.body, bytes):
+            self._send_head(connection, peer, response, len(response.body))
+            if not is_head:
+                peer.writer.write(connection.send(h11.Data(data=response.body)) or b"")
+        else:
+            async with contextlib.aclosing(response.body) as pieces:
+                await self._send_pieces(connection, peer, response, pieces, is_head=is_head)
+        peer.writer.write(connection.send(h11.EndOfMessage()) or b"")
+        await _drain(peer)
+
+    async def _send_pieces(
+        self,
+        connection: h11.Connection,
+        peer: _Connection,
+        response: _Response,
+        pieces: AsyncGenerator[bytes, None],
+        *,
+        is_head: bool,
+    ) -> None:
+        part, more = await self._gather(pieces)
+        self._send_head(connection, peer, response, None if more else len(part))
+        if is_head:
+            return
+        peer.writer.write(connection.send(h11.Data(data=part)) or b"")
+        while more:
+            await _drain(peer)
+            part, more = await self._gather(pieces)
+            peer.writer.write(connection.send(h11.Data(data=part)) or b"")
+
+    def _send_head(
+        self,
+        connection: h11.Connection,
+        peer: _Connection,
+        response: _Response,
+        size_bytes: int | None,
+    ) -> None:
+        """Send what stands before the body; `size_bytes` None: it comes in chunks."""
+        length = ("Content-Length", str(size_bytes)) if size_bytes is not None else _CHUNKED
         headers = [
             *response.headers,
             ("Content-Type", response.content_type),
             ("Date", _date()),
-            ("Content-Length", str(len(response.body))),
+            length,
         ]
         reason = HTTPStatus(response.status).phrase
-        writer.write(
-            connection.send(
-                h11.Response(status_code=response.status, headers=headers, reason=reason)
-            )
-            or b""
-        )
-        if not is_head:
-            writer.write(connection.send(h11.Data(data=response.body)) or b"")
-        writer.write(connection.send(h11.EndOfMessage()) or b"")
-        await writer.drain()
+        head = h11.Response(status_code=response.status, headers=headers, reason=reason)
+        peer.writer.write(connection.send(head) or b"")
+
+    async def _gather(self, pieces: AsyncGenerator[bytes, None]) -> tuple[bytes, bool]:
+        """Return the next part of an answer, and whether more follows; a few are made at a time."""
+        parts: list[bytes] = []
+        size_bytes = 0
+        async with self._streams:
+            async for piece in pieces:
+                parts.append(piece)
+                size_bytes += len(piece)
+                if size_bytes >= PIECE_BYTES:
+                    return b"".join(parts), True
+        return b"".join(parts), False
+
+
+async def _drain(peer: _Connection) -> None:
+    """Return when the peer has taken most of what it was sent.
+
+    Raises:
+        ConnectionResetError: It has gone: what it asked for needs no end.
+        TimeoutError: It takes nothing.
+    """
+    peer.waits_from = next(_WAITS)
+    async with asyncio.timeout(RESPONSE_DEADLINE_S):
+        await peer.writer.drain()
+    if peer.writer.transport.is_closing():
+        raise ConnectionResetError
 
 
 async def _read_request(
@@ -207,7 +310,7 @@ def _query_from_text(text: str) -> dict[str, str]:
     return query
 
 
-async def _response_from(answer: object) -> _Response:
+def _response_from(answer: object) -> _Response:
     if isinstance(answer, Page):
         return _Response(200, "text/html; charset=utf-8", answer.html.encode())
     if isinstance(answer, Body):
@@ -216,17 +319,9 @@ async def _response_from(answer: object) -> _Response:
         return _text(answer.status, answer.text)
     if not isinstance(answer, Answer):
         answer = Answer(200, answer)
-    # A thousand connections take 30 ms: not in the thread that all actors share.
-    body = await asyncio.to_thread(_encode, answer)
+    body = json_body(answer.document, indented=answer.indent is not None)
     allow_origin = (("Access-Control-Allow-Origin", "*"),)
     return _Response(answer.status, "application/json", body, allow_origin)
-
-
-def _encode(answer: Answer) -> bytes:
-    separators = (",", ": ") if answer.indent else (",", ":")
-    return json.dumps(
-        answer.document, indent=answer.indent, separators=separators, ensure_ascii=False
-    ).encode("utf-8", "replace")
 
 
 def _date() -> str:

@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct, field
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 
+    from framework.dataplane import Listed
     from framework.dataplane.limits import PlaneLimits
     from framework.dataplane.totals import AccountTraffic, SublistCounters, Totals
+    from framework.monitor.turns import Turns
     from framework.plugins import CallCounters, LoadedPlugin
     from framework.spec import (
         AccountBook,
         ClientIdentity,
+        LinkId,
         LinkKind,
         LinkRow,
         ServiceExport,
-        SubscriptionRow,
     )
     from framework.spec.tap import TapRow
     from framework.wire.closed_state import ClosedState
@@ -124,12 +126,32 @@ class MonitorSource(Protocol):
         """Return nanoseconds since 1970 for a monotonic time."""
         ...
 
-    async def links(self, kind: LinkKind | None) -> Sequence[LinkRow]:
-        """Return the open links of a kind; None: of all kinds."""
+    async def links(
+        self, kind: LinkKind | None, *, account: int | None = None
+    ) -> Sequence[LinkRow]:
+        """Return the open links of a kind, or of clients in an account; None: of all."""
         ...
 
-    async def subscriptions(self) -> Sequence[SubscriptionRow]:
-        """Return all subscriptions of this server's own clients."""
+    @property
+    def turns(self) -> Turns:
+        """Taken before each piece of an answer."""
+        ...
+
+    def list_subscriptions(
+        self,
+        *,
+        link: LinkId | None = None,
+        account: int | None = None,
+        subject: str = "",
+        once: bool = False,
+        offset: int = 0,
+        limit: int | None = None,
+    ) -> AsyncGenerator[Listed, None]:
+        """Yield subscriptions of this server's own clients; see `ServerContext`."""
+        ...
+
+    def connection_counts(self) -> Mapping[str, int]:
+        """Return how many clients are in each account that has any."""
         ...
 
     def client_connect(self, row: LinkRow) -> ClientConnect | None:

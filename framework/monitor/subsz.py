@@ -5,24 +5,24 @@ Source: nats-server `monitor.go`, `Subsz`.
 
 from __future__ import annotations
 
+from contextlib import aclosing
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from framework.dataplane import subscription_items
 from framework.dataplane.totals import SublistCounters
 from framework.errors import BadQuery
 from framework.monitor.head import head
 from framework.monitor.limits import SUBSCRIPTIONS_LISTED
 from framework.monitor.sublist_stats import sublist_stats
-from framework.spec import LinkKind
-from framework.spec.documents import subscription_detail
 from framework.spec.query import read_bool, read_int
-from framework.wire.overlap import overlaps
+from framework.spec.rows import SubscriptionRows
 from framework.wire.subject import is_literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from framework.monitor.source import MonitorSource
-    from framework.spec import SubscriptionRow
 
 _NONE: Final = SublistCounters(0, 0, 0, 0, 0, 0, 0, 0)
 """Of an account that is not there."""
@@ -49,18 +49,17 @@ async def answer_subsz(source: MonitorSource, query: Mapping[str, str]) -> objec
         "offset": offset,
         "limit": limit,
     }
-    if not wants_list:
+    if not wants_list or index == _NO_ACCOUNT:
         return document
-    rows = [row for row in await source.subscriptions() if index in {None, row.account}]
-    if test:
-        rows = [row for row in rows if overlaps(test.encode(), row.subject)]
-    cids = {row.link: row.cid for row in await source.links(LinkKind.CLIENT)}
-    document["total"] = len(rows)
-    page = rows[offset : offset + limit]
-    if page:
-        document["subscriptions_list"] = [
-            _subscription_document(source, row, cids.get(row.link, 0)) for row in page
-        ]
+    total = 0
+    async with aclosing(source.list_subscriptions(account=index, subject=test, limit=0)) as counted:
+        async for listed in counted:
+            total = listed.matched
+    document["total"] = total
+    if offset < total:
+        slices = source.list_subscriptions(account=index, subject=test, offset=offset, limit=limit)
+        write = partial(subscription_items, accounts=_AccountNames(source))
+        document["subscriptions_list"] = SubscriptionRows(slices, write)
     return document
 
 
@@ -74,13 +73,19 @@ def _account_index(source: MonitorSource, name: str) -> int | None:
         return _NO_ACCOUNT
 
 
-def _subscription_document(
-    source: MonitorSource, row: SubscriptionRow, cid: int
-) -> dict[str, object]:
-    name = source.account_name(row.account)
-    spec = source.accounts.get(name)
-    tag = spec.name_tag if spec and spec.name_tag else name
-    return {"account": name, "account_tag": tag, **subscription_detail(row, cid)}
+class _AccountNames(dict[int, tuple[bytes, bytes]]):
+    """Name and name tag of each account that a row is of."""
+
+    def __init__(self, source: MonitorSource) -> None:
+        super().__init__()
+        self._source = source
+
+    def __missing__(self, account: int) -> tuple[bytes, bytes]:
+        name = self._source.account_name(account)
+        spec = self._source.accounts.get(name)
+        tag = spec.name_tag if spec and spec.name_tag else name
+        names = self[account] = (name.encode(), tag.encode())
+        return names
 
 
 async def answer_account_subsz(source: MonitorSource, query: Mapping[str, str]) -> object:

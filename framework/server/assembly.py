@@ -335,6 +335,7 @@ class Assembly:
             bound.sock,
             base_path=settings.http_base_path,
             tls=self.tls.monitor_context() if settings.https else None,
+            turns=self._monitor.turns,
             log=self._log,
         )
         self._monitor.requests = server.request_counts
@@ -393,9 +394,9 @@ class Assembly:
         )
 
     def _traits(self) -> ServerTraits:
-        advertised = self._settings.client_advertise
-        host = advertised[0] if advertised else self.facts.host
-        return ServerTraits(host=host, tags=self.facts.tags, metadata=self.facts.metadata)
+        return ServerTraits(
+            host=self.facts.host, tags=self.facts.tags, metadata=self.facts.metadata
+        )
 
     def _show_facts(self) -> None:
         self.facts = self._facts_now()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pykka import ActorDeadError
 
 from framework.actors.errors import MailboxFullError
+from framework.dataplane import link_rows
 from framework.errors import PluginError
 from framework.server.limits import TAP_FAILURES_MAX
 from framework.spec import (
@@ -24,16 +25,17 @@ from framework.spec import (
     InterestChanged,
     LatencySampled,
     LinkEvents,
+    LinkKind,
     LinksAnswered,
+    Listed,
     MessageTraced,
     Opened,
     ResponderTimed,
-    SubscriptionsAnswered,
 )
 from framework.spec.tap import TapRow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
     from structlog.typing import FilteringBoundLogger
 
@@ -43,11 +45,8 @@ if TYPE_CHECKING:
     from framework.spec import (
         Batch,
         Event,
-        LinkId,
-        LinkKind,
         LinkRow,
         SinkId,
-        SubscriptionRow,
         TapSpec,
     )
 
@@ -102,6 +101,7 @@ class Bridge:
         self._watchers: dict[type, Callable[[Any], None]] = {}
         self._questions: dict[int, asyncio.Future[Any]] = {}
         self._tokens = count(1)
+        self._one_slice = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._transports = transports
 
@@ -154,19 +154,37 @@ class Bridge:
             self._plane.unsubscribe_sink(sink)
         self._taps.clear()
 
-    async def ask_links(self, kind: LinkKind | None = None) -> Sequence[LinkRow]:
-        """Return the state of all links, or of one kind."""
-        token, answer = self._question()
-        self._plane.ask_links(token, kind)
-        rows: Sequence[LinkRow] = await answer
+    async def ask_links(
+        self, kind: LinkKind | None = None, *, account: int | None = None
+    ) -> Sequence[LinkRow]:
+        """Return the state of all links, or of one kind, or of clients in one account."""
+        rows: list[LinkRow] = []
+        kinds = tuple(LinkKind) if kind is None else (kind,)
+        async for listed in self.list_rows(links=True, kinds=kinds, account=account):
+            rows += link_rows(listed.data)
         return rows
 
-    async def ask_subscriptions(self, link: LinkId | None = None) -> Sequence[SubscriptionRow]:
-        """Return all subscriptions, or those of one link."""
-        token, answer = self._question()
-        self._plane.ask_subscriptions(token, link)
-        rows: Sequence[SubscriptionRow] = await answer
-        return rows
+    async def list_rows(self, **terms: Any) -> AsyncGenerator[Listed, None]:
+        """Yield links or subscriptions, a slice at a time.
+
+        Whoever asks: the plane makes one slice, and the next one when that was handed on.
+
+        Args:
+            terms: Of `ServerPlane.open_listing`.
+        """
+        listing, has_more = next(self._tokens), True
+        self._plane.open_listing(listing, **terms)
+        try:
+            while has_more:
+                async with self._one_slice:
+                    token, answer = self._question()
+                    self._plane.next_rows(token, listing)
+                    listed: Listed = await answer
+                has_more = listed.more
+                yield listed
+        finally:
+            if has_more:
+                self._plane.close_listing(listing)
 
     async def confirm(self) -> None:
         """Return when the plane has carried out all commands so far."""
@@ -198,8 +216,8 @@ class Bridge:
         match event:
             case Delivered(sink, _):
                 self._deliver(sink, event)
-            case LinksAnswered(token, rows) | SubscriptionsAnswered(token, rows):
-                self._answer(token, rows)
+            case Listed(token=token) | LinksAnswered(token=token):
+                self._answer(token, event)
             case Confirmed(token):
                 self._answer(token, None)
             case Detached():
@@ -229,10 +247,10 @@ class Bridge:
         answer.add_done_callback(lambda _: self._questions.pop(token, None))
         return token, answer
 
-    def _answer(self, token: int, rows: object) -> None:
+    def _answer(self, token: int, result: object) -> None:
         answer = self._questions.get(token)
         if answer is not None and not answer.done():
-            answer.set_result(rows)
+            answer.set_result(result)
 
     def _refuse(self, events: Sequence[Event]) -> None:
         """Close links that nobody owns."""

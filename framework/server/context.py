@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
-from framework.monitor import MonitorSource
+from framework.dataplane import subscription_rows
+from framework.monitor import MonitorSource, Turns
 from framework.monitor.answers import Answer
 from framework.monitor.source import PluginState
 from framework.server.accounts.system_imports import own_system_exports, system_imports
@@ -18,11 +19,12 @@ from framework.server.usage import UsageMeter
 from framework.spec import LinkKind, ServerContext
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 
     from structlog.typing import FilteringBoundLogger
 
     from framework.actors import ActorRef, ActorSystem
+    from framework.dataplane import Listed
     from framework.dataplane.totals import AccountTraffic, SublistCounters, Totals
     from framework.monitor import ClosedClient, ProcessUsage, ServerFacts
     from framework.plugins import PluginRegistry
@@ -268,7 +270,36 @@ class Context(ServerContext):
 
     @override
     async def subscriptions(self, link: LinkId | None = None) -> Sequence[SubscriptionRow]:
-        return await self._bridge.ask_subscriptions(link)
+        rows: list[SubscriptionRow] = []
+        async for listed in self.list_subscriptions(link=link):
+            rows += subscription_rows(listed.data)
+        return rows
+
+    @override
+    def list_subscriptions(
+        self,
+        *,
+        kinds: Sequence[LinkKind] = tuple(LinkKind),
+        link: LinkId | None = None,
+        account: int | None = None,
+        subject: str = "",
+        once: bool = False,
+        offset: int = 0,
+        limit: int | None = None,
+    ) -> AsyncGenerator[Listed, None]:
+        return self._bridge.list_rows(
+            kinds=kinds,
+            link=link,
+            account=account,
+            subject=subject.encode("utf-8", "surrogateescape"),
+            once=once,
+            offset=offset,
+            limit=limit,
+        )
+
+    async def client_links(self, account: int | None) -> Sequence[LinkRow]:
+        """Return the open clients of an account; None: of all."""
+        return await self._bridge.ask_links(LinkKind.CLIENT, account=account)
 
 
 class MonitorView(MonitorSource):
@@ -299,6 +330,7 @@ class MonitorView(MonitorSource):
     ) -> None:
         self.health_checks: Sequence[HealthCheck] = ()
         self.requests: Mapping[str, int] = {}
+        self._turns = Turns()
         self._context = context
         self._facts = facts
         self._plane = plane
@@ -324,6 +356,11 @@ class MonitorView(MonitorSource):
     def cluster_name(self) -> str:
         return self._context.cluster_name
 
+    @property
+    @override
+    def turns(self) -> Turns:
+        return self._turns
+
     @override
     def monotonic_ns(self) -> int:
         return time.monotonic_ns()
@@ -333,12 +370,37 @@ class MonitorView(MonitorSource):
         return time.time_ns() - time.monotonic_ns() + monotonic_ns
 
     @override
-    async def links(self, kind: LinkKind | None) -> Sequence[LinkRow]:
+    async def links(
+        self, kind: LinkKind | None, *, account: int | None = None
+    ) -> Sequence[LinkRow]:
+        if account is not None:
+            return await self._context.client_links(account)
         return await self._context.links(kind)
 
     @override
-    async def subscriptions(self) -> Sequence[SubscriptionRow]:
-        return await self._context.subscriptions()
+    def list_subscriptions(
+        self,
+        *,
+        link: LinkId | None = None,
+        account: int | None = None,
+        subject: str = "",
+        once: bool = False,
+        offset: int = 0,
+        limit: int | None = None,
+    ) -> AsyncGenerator[Listed, None]:
+        return self._context.list_subscriptions(
+            kinds=(LinkKind.CLIENT,),
+            link=link,
+            account=account,
+            subject=subject,
+            once=once,
+            offset=offset,
+            limit=limit,
+        )
+
+    @override
+    def connection_counts(self) -> Mapping[str, int]:
+        return self._clients.counts()
 
     @override
     def client_connect(self, row: LinkRow) -> ClientConnect | None:

@@ -38,7 +38,8 @@ def facts_of(
         tls: Knows which listeners speak it.
         started_ns: When the server began, in wall time.
     """
-    host, port = addresses.get(LinkKind.CLIENT, (settings.host, settings.port))
+    bound = addresses.get(LinkKind.CLIENT, (settings.host, settings.port))
+    host, port = settings.client_advertise or bound
     return ServerFacts(
         runtime=RUNTIME,
         host=host,

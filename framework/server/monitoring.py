@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from structlog.typing import FilteringBoundLogger
 
+    from framework.monitor import Turns
     from framework.monitor.http_server import HttpServer
     from framework.spec import MonitorEndpoint
 
@@ -26,6 +27,7 @@ async def start_monitor(
     *,
     base_path: str,
     tls: ssl.SSLContext | None,
+    turns: Turns,
     log: FilteringBoundLogger,
 ) -> HttpServer:
     """Answer on a socket that listens already, and return what does so.
@@ -35,6 +37,7 @@ async def start_monitor(
         sock: Bound.
         base_path: Empty, or `/` and more; stands before every path.
         tls: None: plain HTTP.
+        turns: Taken before each answer but those of probes.
         log: The server's logger.
     """
     from framework.monitor.http_server import HttpServer  # noqa: PLC0415 - h11 costs 8 ms
@@ -48,7 +51,7 @@ async def start_monitor(
         base_path + endpoint.path: _answer_of(endpoint) for endpoint in endpoints if endpoint.path
     }
     routes[base_path or "/"] = answer_root
-    server = HttpServer(routes, log=log)
+    server = HttpServer(routes, turns=turns, at_once={base_path + "/healthz"}, log=log)
     await server.start([sock], tls=tls)
     return server
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from framework.spec import PlaneControl
+from framework.spec import LinkKind, PlaneControl
 
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Sequence
 
     from framework.dataplane.limits import PlaneLimits
     from framework.dataplane.tables import AccountTables
     from framework.dataplane.totals import AccountTraffic, SublistCounters, Totals
-    from framework.spec import Event, LinkId, LinkKind
+    from framework.spec import Event, LinkId
 
 
 class ServerPlane(PlaneControl, Protocol):
@@ -159,12 +160,28 @@ class ServerPlane(PlaneControl, Protocol):
         """Put other limits in force."""
         ...
 
-    def ask_links(self, token: int, kind: LinkKind | None = None) -> None:
-        """Ask for rows; `LinksAnswered` follows."""
+    def open_listing(
+        self,
+        listing: int,
+        *,
+        links: bool = False,
+        kinds: Sequence[LinkKind] = tuple(LinkKind),
+        link: LinkId | None = None,
+        account: int | None = None,
+        subject: bytes = b"",
+        once: bool = False,
+        offset: int = 0,
+        limit: int | None = None,
+    ) -> None:
+        """Begin to list links, or subscriptions: see `ServerContext.list_subscriptions`."""
         ...
 
-    def ask_subscriptions(self, token: int, link: LinkId | None = None) -> None:
-        """Ask for subscriptions; `SubscriptionsAnswered` follows."""
+    def next_rows(self, token: int, listing: int) -> None:
+        """Ask for the next slice of a listing; `Listed` follows."""
+        ...
+
+    def close_listing(self, listing: int) -> None:
+        """End a listing before its last slice."""
         ...
 
     def trace(self, on: bool) -> None:  # noqa: FBT001 - it is the whole command

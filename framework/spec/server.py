@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from enum import Enum
 from typing import Any, Protocol
 
 from framework.actors import ActorRef, ActorSystem
+from framework.dataplane import Listed
 from framework.dataplane.link import LinkId, LinkKind, LinkRow, SubscriptionRow
 from framework.spec.account import AccountBook
 from framework.spec.compression import Codec, CompressionMode
@@ -205,5 +206,31 @@ class ServerContext(Protocol):
         ...
 
     async def subscriptions(self, link: LinkId | None = None) -> Sequence[SubscriptionRow]:
-        """Return all subscriptions, or those of one link."""
+        """Return all subscriptions, or those of one link; there may be a million."""
+        ...
+
+    def list_subscriptions(
+        self,
+        *,
+        kinds: Sequence[LinkKind] = tuple(LinkKind),
+        link: LinkId | None = None,
+        account: int | None = None,
+        subject: str = "",
+        once: bool = False,
+        offset: int = 0,
+        limit: int | None = None,
+    ) -> AsyncGenerator[Listed, None]:
+        """Yield subscriptions some hundred at a time; others have their turns in between.
+
+        What comes or goes meanwhile may be missing. `SubscriptionRows` makes a document of them.
+
+        Args:
+            kinds: Of links.
+            link: Of this one alone; None: of all.
+            account: Only those of the account with this number; None: of all.
+            subject: Only those that can get the same message as this one; empty: all.
+            once: At most one of each link.
+            offset: How many are left out at the beginning.
+            limit: How many there are at most; 0: they are only counted. None: all.
+        """
         ...

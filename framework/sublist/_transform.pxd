@@ -27,4 +27,5 @@ cdef Transform* transform_new(object program) except NULL
 cdef void transform_free(Transform* self) noexcept nogil
 cdef size_t transform_room(const Transform* self, size_t length) noexcept nogil
 cdef size_t transform_apply(const Transform* self, uint64_t* random, const char* subject, size_t length, char* out) noexcept nogil
+cdef bint subjects_overlap(const char* one, size_t length, const char* other, size_t other_length) noexcept nogil
 cdef bint is_subset(const char* subject, size_t length, const char* pattern, size_t pattern_length) noexcept nogil

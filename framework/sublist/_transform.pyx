@@ -118,6 +118,23 @@ cdef bint is_subset(const char* subject, size_t length, const char* pattern, siz
             return at > length
 
 
+cdef bint subjects_overlap(const char* one, size_t length, const char* other, size_t other_length) noexcept nogil:
+    """Whether some literal subject is in both, wildcards included. Source: `sublist.go`, `SubjectsCollide`."""
+    cdef size_t at = 0, where = 0, end, stop
+    while True:
+        end = _token_end(one, length, at)
+        stop = _token_end(other, other_length, where)
+        if (end - at == 1 and one[at] == c">") or (stop - where == 1 and other[where] == c">"):
+            return True
+        if not (end - at == 1 and one[at] == c"*") and not (stop - where == 1 and other[where] == c"*"):
+            if end - at != stop - where or memcmp(one + at, other + where, end - at):
+                return False
+        at = end + 1
+        where = stop + 1
+        if at > length or where > other_length:
+            return at > length and where > other_length
+
+
 # ---- functions ---------------------------------------------------------------------------------------------------------
 
 

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from framework.errors import BadOptions, BadQuery, NoAnswer
+from framework.monitor.json_stream import json_whole
 from framework.monitor.request_options import answer_request, options_from_payload
 from framework.server.system.options import ServerFilter
 from framework.server.system.outbox import json_bytes
@@ -61,7 +62,7 @@ async def answer_enveloped(
     envelope: dict[str, object] = {"server": stamp.make()}
     if has_data:
         envelope["data"] = data
-    return json_bytes(envelope)
+    return await json_whole(envelope)
 
 
 def _refusal(stamp: ServerStamp, code: int, description: str, **data: None) -> bytes:

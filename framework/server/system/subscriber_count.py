@@ -11,13 +11,14 @@ import binascii
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from framework.dataplane import subscription_rows
 from framework.errors import BadOptions
 from framework.monitor.request_options import options_from_payload
 from framework.server.system.event_ids import DIGITS
 from framework.server.system.limits import SUBSCRIBERS_WAIT_S
 from framework.server.system.outbox import json_bytes
 from framework.server.system.server_stamp import node_of
-from framework.spec import ServiceSpec
+from framework.spec import LinkKind, ServiceSpec
 from framework.wire.subject import is_subset
 
 if TYPE_CHECKING:
@@ -154,9 +155,13 @@ class SubscriberCount:
         number = self._accounts.index(account)
         has_wildcard = not {"*", ">"}.isdisjoint(subject.split("."))
         count = 0
-        for row in await self._server.subscriptions():
-            if row.account != number or (queue and row.queue != queue.encode()):
-                continue
-            own = row.subject.decode("utf-8", "replace")
-            count += is_subset(own, subject) if has_wildcard else is_subset(subject, own)
+        # Where the subject has no wildcard, who can hear it is who counts: the plane knows.
+        slices = self._server.list_subscriptions(
+            kinds=(LinkKind.CLIENT,), account=number, subject=subject
+        )
+        async for listed in slices:
+            for row in subscription_rows(listed.data):
+                own = row.subject.decode("utf-8", "replace")
+                if not queue or row.queue == queue.encode():
+                    count += not has_wildcard or is_subset(own, subject)
         return count

@@ -7,7 +7,16 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from framework.dataplane import Core, Event, Greeting, LinkKind, PlaneLimits
+from framework.dataplane import (
+    Core,
+    Event,
+    Greeting,
+    LinkKind,
+    Listed,
+    PlaneLimits,
+    SubscriptionRow,
+    subscription_rows,
+)
 from framework.wire.closed_state import ClosedState
 
 SECOND_NS = 1_000_000_000
@@ -81,6 +90,20 @@ class Talk:
         if registered:
             peer.register(**options)
         return peer
+
+    def listed(self, **terms: object) -> list[Listed]:
+        """Return all slices of a listing, each asked for when the last one was there."""
+        self.core.open_listing(1, **terms)
+        slices: list[Listed] = []
+        while not slices or slices[-1].more:
+            self.core.next_rows(len(slices), 1)
+            self.turn()
+            slices.append(self.of(Listed)[-1])
+        return slices
+
+    def subscriptions(self, **terms: object) -> list[SubscriptionRow]:
+        """Return the rows of a listing of subscriptions."""
+        return [row for it in self.listed(**terms) for row in subscription_rows(it.data)]
 
     def of(self, kind: type) -> list[Event]:
         """Return the events of one class so far."""

@@ -17,7 +17,7 @@ from itertools import chain
 
 import pytest
 
-from framework.dataplane import Coding, Core, LinkKind, PlaneLimits, SubscriptionsAnswered
+from framework.dataplane import Coding, Core, LinkKind, Listed, PlaneLimits, subscription_rows
 
 NAMES = (b"$G", b"A", b"B")
 PEER, STEPS = 1, 400
@@ -73,12 +73,14 @@ class Side:
     def interest(self, *, remote: bool) -> list[tuple[int, bytes]]:
         """Return the interest of clients here, or what other servers have said of theirs."""
         self.core.take_events()
-        self.core.ask_subscriptions(1)
+        self.core.open_listing(1)
+        self.core.next_rows(1, 1)
         self.core.turn(1)
-        (answer,) = (e for e in self.core.take_events() if isinstance(e, SubscriptionsAnswered))
+        (answer,) = (e for e in self.core.take_events() if isinstance(e, Listed))
+        assert not answer.more
         return sorted(
             (row.account, row.subject)
-            for row in answer.rows
+            for row in subscription_rows(answer.data)
             if (row.link not in self.clients) == remote
         )
 

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+import json
+import struct
+from collections import Counter
+from typing import TYPE_CHECKING, Any
 
-from framework.dataplane import AccountTraffic, LinkKind, LinkRow, SublistCounters, SubscriptionRow
-from framework.monitor import ClosedClient
+from framework.dataplane import (
+    AccountTraffic,
+    LinkKind,
+    LinkRow,
+    Listed,
+    SublistCounters,
+    SubscriptionRow,
+)
+from framework.monitor import ClosedClient, Turns
+from framework.monitor.json_stream import json_whole
 from framework.spec import AccountSpec, ClientIdentity, ServiceExport, TlsPeer
 from framework.tests.account_book import Book
 from framework.wire.closed_state import ClosedState
 from framework.wire.info import ClientConnect
+from framework.wire.overlap import overlaps
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Coroutine
 
 SECOND_NS = 1_000_000_000
 
@@ -23,6 +39,22 @@ def row(cid: int, **changes: int) -> LinkRow:
 def subscription(link: int, subject: bytes, **changes: Any) -> SubscriptionRow:
     fields: dict[str, Any] = {"queue": b"", "sid": b"1", "msgs": 0, "max_msgs": 0, "weight": 1}
     return SubscriptionRow(**{"link": link, "account": 0, "subject": subject, **fields, **changes})
+
+
+def shown(answer: Coroutine[Any, Any, object]) -> Any:
+    """Return what an answer says as JSON, with all its rows."""
+
+    async def go() -> bytes:
+        return await json_whole(await answer)
+
+    return json.loads(asyncio.run(go()))
+
+
+def packed(it: SubscriptionRow) -> bytes:
+    """Return a row as the plane writes it: the struct `SubscriptionRecord`, and its texts."""
+    sizes = (len(it.subject), len(it.queue), len(it.sid))
+    head = struct.pack("QQqqIIIII4x", it.link, it.link, it.msgs, it.max_msgs, it.account, 1, *sizes)
+    return head + it.subject + it.queue + it.sid
 
 
 class Facts:
@@ -40,9 +72,23 @@ class Source:
 
     def __init__(self) -> None:
         self.rows = [
-            row(1, in_msgs=5, out_bytes=1, opened_ns=1, last_activity_ns=9 * SECOND_NS),
+            row(
+                1,
+                in_msgs=5,
+                out_bytes=1,
+                opened_ns=1,
+                last_activity_ns=9 * SECOND_NS,
+                subscriptions=1,
+            ),
             row(2, in_msgs=7, out_bytes=9, opened_ns=2, last_activity_ns=2 * SECOND_NS, stalls=3),
-            row(3, in_msgs=6, out_bytes=4, opened_ns=3, last_activity_ns=5 * SECOND_NS),
+            row(
+                3,
+                in_msgs=6,
+                out_bytes=4,
+                opened_ns=3,
+                last_activity_ns=5 * SECOND_NS,
+                subscriptions=2,
+            ),
         ]
         self.identities = {1: ClientIdentity(user="joe", jwt="e.e.e", issuer_key="OK")}
         self.gone = [
@@ -63,6 +109,7 @@ class Source:
         self.accounts = Book(
             AccountSpec(name="$G"), AccountSpec(name="$SYS"), AccountSpec(name="A", name_tag="Aa")
         )
+        self.turns = Turns()
         self.waiting = {"client_listener": 0, "route_manager": 3}
 
     def join(self, cid: int, account: str, **changes: Any) -> None:
@@ -80,12 +127,44 @@ class Source:
     def wall_ns(self, monotonic_ns: int) -> int:
         return monotonic_ns
 
-    async def links(self, kind: LinkKind) -> list[LinkRow]:
+    async def links(self, kind: LinkKind, *, account: int | None = None) -> list[LinkRow]:
         assert kind is LinkKind.CLIENT
-        return self.rows
+        return [row for row in self.rows if account in {None, self._number(self._account(row))}]
 
-    async def subscriptions(self) -> list[SubscriptionRow]:
-        return self.subscribed
+    async def list_subscriptions(
+        self,
+        *,
+        link: int | None = None,
+        account: int | None = None,
+        subject: str = "",
+        once: bool = False,
+        offset: int = 0,
+        limit: int | None = None,
+    ) -> AsyncGenerator[Listed, None]:
+        """Yield two rows at a time, as the plane does with some hundred."""
+        rows = [
+            it
+            for it in self.subscribed
+            if link in {None, it.link}
+            and account in {None, it.account}
+            and (not subject or overlaps(subject.encode(), it.subject))
+        ]
+        if once:
+            rows = list({it.link: it for it in rows}.values())
+        page = rows[offset:] if limit is None else rows[offset : offset + limit]
+        for first in range(0, len(page) + 1, 2):
+            data = b"".join(packed(it) for it in page[first : first + 2])
+            yield Listed(0, data, len(rows), first + 2 < len(page))
+
+    def connection_counts(self) -> Counter[str]:
+        return Counter(map(self._account, self.rows))
+
+    def _account(self, it: LinkRow) -> str:
+        identity = self.client_identity(it)
+        return identity.account if identity else "$G"
+
+    def _number(self, account: str) -> int:
+        return list(self.accounts.specs).index(account)
 
     def client_connect(self, it: LinkRow) -> ClientConnect | None:
         return ClientConnect(name="first", user="joe", lang="c") if it.cid == 1 else None

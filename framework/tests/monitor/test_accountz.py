@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 from typing import Any
@@ -23,7 +22,7 @@ from framework.spec import (
     SubjectMapping,
 )
 from framework.tests.account_book import Book
-from framework.tests.monitor.sources import SECOND_NS, Source
+from framework.tests.monitor.sources import SECOND_NS, Source, shown
 
 OWN_IMPORT = {
     "subject": "$SYS.REQ.USER.A.INFO",
@@ -38,11 +37,11 @@ OWN_IMPORT = {
 
 
 def accountz(source: Source | None = None, **query: str) -> Any:
-    return asyncio.run(answer_accountz(source or Source(), query))  # type: ignore[arg-type]
+    return shown(answer_accountz(source or Source(), query))  # type: ignore[arg-type]
 
 
 def accstatz(source: Source, **query: str) -> list[str]:
-    document: Any = asyncio.run(answer_accstatz(source, query))  # type: ignore[arg-type]
+    document: Any = shown(answer_accstatz(source, query))  # type: ignore[arg-type]
     return [it["acc"] for it in document["account_statz"]]
 
 
@@ -93,7 +92,7 @@ def test_an_account_that_is_not_known() -> None:
     with pytest.raises(BadQuery, match=r"^Account nope does not exist$"):
         accountz(acc="nope")
     with pytest.raises(BadQuery):
-        asyncio.run(answer_account_info(Source(), {}))  # type: ignore[arg-type]
+        shown(answer_account_info(Source(), {}))  # type: ignore[arg-type]
 
 
 def test_exports() -> None:
@@ -225,7 +224,7 @@ def test_statistics_of_an_account() -> None:
     source = Source()
     source.join(1, "A")
     source.subscribed = [replace(it, account=2) for it in source.subscribed]
-    document: Any = asyncio.run(answer_accstatz(source, {"acc": "A"}))  # type: ignore[arg-type]
+    document: Any = shown(answer_accstatz(source, {"acc": "A"}))  # type: ignore[arg-type]
     nothing = {"msgs": 0, "bytes": 0}
 
     assert document["account_statz"] == [
@@ -258,7 +257,7 @@ def test_statistics_of_an_account() -> None:
 def test_nobody_answers_a_message_for_an_account_that_is_elsewhere() -> None:
     source: Any = Source()
     with pytest.raises(NoAnswer):
-        asyncio.run(answer_accstatz_request(source, {"acc": "A"}))
+        shown(answer_accstatz_request(source, {"acc": "A"}))
 
-    assert asyncio.run(answer_accstatz_request(source, {"acc": "A", "unused": "1"}))
-    assert asyncio.run(answer_accstatz_request(source, {}))
+    assert shown(answer_accstatz_request(source, {"acc": "A", "unused": "1"}))
+    assert shown(answer_accstatz_request(source, {}))

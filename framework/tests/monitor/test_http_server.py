@@ -12,6 +12,7 @@ import structlog
 from framework.errors import BadQuery
 from framework.monitor import http_server
 from framework.monitor.http_server import Answer, HttpServer, Page
+from framework.monitor.turns import Turns
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -43,7 +44,9 @@ ROUTES = {"/echo": echo, "/complain": complain, "/fail": fail, "/unwell": unwell
 @asynccontextmanager
 async def running() -> AsyncIterator[tuple[HttpServer, int]]:
     sock = socket.create_server(("127.0.0.1", 0))
-    server = HttpServer(ROUTES, log=structlog.testing.CapturingLogger())
+    server = HttpServer(
+        ROUTES, turns=Turns(), at_once={"/unwell"}, log=structlog.testing.CapturingLogger()
+    )
     await server.start([sock])
     try:
         yield server, sock.getsockname()[1]

@@ -16,9 +16,8 @@ from framework.spec import (
     InterestChanged,
     LinkEvents,
     LinkKind,
-    LinksAnswered,
+    Listed,
     Opened,
-    SubscriptionsAnswered,
     TapSpec,
 )
 
@@ -29,6 +28,12 @@ async def turn() -> None:
     over = loop.create_future()
     loop.call_soon(over.set_result, None)
     await over
+
+
+async def turns() -> None:
+    """Let everything happen that nobody waits for."""
+    for _ in range(5):
+        await turn()
 
 
 class Owner:
@@ -94,20 +99,55 @@ def test_an_owner_that_has_stopped_or_is_flooded(plane: Any) -> None:
 
 
 def test_answers_find_who_asked(plane: Any) -> None:
-    async def go() -> tuple[Any, Any]:
+    async def go() -> Any:
         bridge, _ = bridge_of(plane)
         links = asyncio.ensure_future(bridge.ask_links(LinkKind.CLIENT))
-        subscriptions = asyncio.ensure_future(bridge.ask_subscriptions(7))
         await turn()
-        plane.events = [SubscriptionsAnswered(2, ()), LinksAnswered(1, ()), LinksAnswered(9, ())]
+        plane.events = [Listed(9, b"", 0, more=False), Listed(2, b"", 0, more=False)]
         bridge.turn()
-        return await links, await subscriptions
+        return await links
 
-    assert asyncio.run(go()) == ((), ())
-    assert plane.calls == [
-        ("ask_links", (1, LinkKind.CLIENT), {}),
-        ("ask_subscriptions", (2, 7), {}),
-    ]
+    assert asyncio.run(go()) == []
+    terms = {"links": True, "kinds": (LinkKind.CLIENT,), "account": None}
+    assert plane.calls == [("open_listing", (1,), terms), ("next_rows", (2, 1), {})]
+
+
+def test_the_plane_makes_one_slice_at_a_time_for_whoever_asks(plane: Any) -> None:
+    asked: list[int] = []
+
+    async def go() -> None:
+        bridge, _ = bridge_of(plane)
+        readers = [asyncio.ensure_future(bridge.ask_links()) for _ in range(3)]
+        for _ in range(6):
+            await turns()
+            (token, listing), _ = plane.named("next_rows")[-1]
+            asked.append(listing)
+            assert len(plane.named("next_rows")) == len(asked)
+            plane.events = [Listed(token, b"", 0, more=asked.count(listing) == 1)]
+            bridge.turn()
+        await asyncio.gather(*readers)
+
+    asyncio.run(go())
+
+    assert asked == [*asked[:3], *asked[:3]]
+    assert len(set(asked)) == 3
+    assert plane.named("close_listing") == []
+
+
+def test_a_listing_that_nobody_reads_on_is_closed(plane: Any) -> None:
+    async def go() -> None:
+        bridge, _ = bridge_of(plane)
+        slices = bridge.list_rows(links=True)
+        first = asyncio.ensure_future(anext(slices))
+        await turns()
+        plane.events = [Listed(2, b"", 0, more=True)]
+        bridge.turn()
+        await first
+        await slices.aclose()
+
+    asyncio.run(go())
+
+    assert plane.named("close_listing") == [((1,), {})]
 
 
 def test_who_waits_at_the_stop_is_cancelled(plane: Any) -> None:

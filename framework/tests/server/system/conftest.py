@@ -1,15 +1,21 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from structlog.testing import CapturingLogger
 
+from framework.dataplane import Listed
 from framework.server.system.listening import Arrival
 from framework.server.system.server_stamp import ServerStamp, ServerTraits
-from framework.spec import AccountSpec
+from framework.spec import AccountSpec, LinkKind
 from framework.tests.account_book import Book
+from framework.tests.monitor.sources import packed
+from framework.wire.overlap import overlaps
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
 
 
 class Batch:
@@ -69,8 +75,13 @@ class FakeServer:
         self.commands.append(("links",))
         return self.link_rows
 
-    async def subscriptions(self, _link: object = None) -> list[Any]:
-        return self.subscription_rows
+    async def list_subscriptions(
+        self, *, kinds: Any, account: int, subject: str
+    ) -> AsyncGenerator[Any, None]:
+        assert kinds == (LinkKind.CLIENT,)
+        for row in self.subscription_rows:
+            if row.account == account and overlaps(subject.encode(), row.subject):
+                yield Listed(0, packed(row), 1, more=True)
 
     def deliver(self, subject: str, *messages: tuple[bytes, bytes, bytes, bytes]) -> None:
         """Hand messages to who has subscribed to `subject`."""
