@@ -27,7 +27,7 @@ from framework_route.effect import (
 )
 from framework_route.hashing import matches
 from framework_route.login import Login
-from framework_route.machine import ConnectionMachine
+from framework_route.machine import ConnectionMachine, Event, Phase
 from framework_route.modes import MODES
 from framework_route.url import parse_route_url
 
@@ -265,3 +265,44 @@ def test_a_certificate_without_a_name_is_not_the_user_without_a_name():
     )
 
     assert not Login("", maps_certificates=True).admits_certificate(facts)
+
+
+def machine_in(phase):
+    machine = ConnectionMachine(local=LOCAL, login=Login(), compression=OFF, url=None)
+    machine._phase = phase
+    return machine
+
+
+def test_every_phase_is_in_the_table_and_is_reached():
+    table = ConnectionMachine.PHASES
+    reached, found = {Phase.CREATED}, [Phase.CREATED]
+    while found:
+        steps = table[found.pop()].values()
+        new = {phase for step in steps for phase in step.leads_to} - reached
+        reached |= new
+        found += new
+
+    assert list(Phase) == list(table)
+    assert set(Phase) == reached
+
+
+@pytest.mark.parametrize("event", Event)
+def test_an_event_is_handled_in_its_phases_and_ignored_in_all_others(event):
+    handled = {phase for phase, steps in ConnectionMachine.PHASES.items() if event in steps}
+    ignored = set(Phase) - handled
+
+    assert handled
+    assert Phase.CLOSED in ignored
+    for phase in ignored:
+        machine = machine_in(phase)
+        assert machine._receive(event) == []
+        assert machine._phase is phase
+
+
+def test_a_step_that_leads_where_the_table_does_not_is_a_mistake(monkeypatch):
+    steps = {**ConnectionMachine.PHASES[Phase.CREATED]}
+    steps[Event.OPENED] = steps[Event.OPENED]._replace(leads_to=(Phase.REGISTERED,))
+    monkeypatch.setitem(ConnectionMachine.PHASES, Phase.CREATED, steps)
+
+    with pytest.raises(AssertionError, match="CONNECT_AWAITED"):
+        machine_in(Phase.CREATED).receive_opened()

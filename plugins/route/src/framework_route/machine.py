@@ -3,8 +3,9 @@
     accepted:   INFO sent by the plane → CONNECT → claim → INFO → introduction → route
     solicited:  CONNECT sent → INFO → introduction → our INFO, with our place in the pool → route
 
-Where the two want compression, each says INFO once more in between: the solicitor a plain one that
-names the mode, the acceptor a compressed one.
+`ConnectionMachine.PHASES` is the whole of it as a table: what may come in each phase, who handles
+it, and where it may lead. Where the two want compression, each says INFO once more in between: the
+solicitor a plain one that names the mode, the acceptor a compressed one.
 
 What concerns this connection alone is decided here (documents, login, time); what concerns other
 connections too (cluster name, duplicates, gossip) is asked of the mesh, and the link stays parked
@@ -15,8 +16,9 @@ Source: nats-server `route.go`, `createRoute`, `processRouteConnect`, `processRo
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum, auto
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 from framework.errors import ProtocolError
 from framework.wire.closed_state import ClosedState
@@ -46,8 +48,6 @@ from framework_route.info import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from framework.wire.certificates import CertificateFacts
     from framework.wire.info import RouteConnect, RouteInfo
     from framework_route.compression import Choice, Compression
@@ -66,15 +66,48 @@ Source: nats-server `route.go`, `processRouteInfo`.
 """
 
 
-class _Phase(Enum):
+class Phase(Enum):
+    """Where a connection is in its handshake."""
+
     CREATED = auto()
     CONNECT_AWAITED = auto()
     CHECKED = auto()
+    """Its password is being compared with a hash."""
     CLAIMED = auto()
+    """The mesh decides whether it belongs to this cluster."""
     INFO_AWAITED = auto()
     INTRODUCED = auto()
+    """The mesh decides on its pool slot."""
     REGISTERED = auto()
+    """It is a route."""
     CLOSED = auto()
+
+
+class Event(Enum):
+    """What a connection is told; one `receive_` method each."""
+
+    OPENED = auto()
+    CONNECT = auto()
+    PASSWORD_CHECKED = auto()
+    CLAIM_ACCEPTED = auto()
+    INFO = auto()
+    ADMITTED = auto()
+    PONG = auto()
+    RELOAD = auto()
+    DISMISSED = auto()
+    ERR = auto()
+    TIMEOUT = auto()
+
+
+class Step(NamedTuple):
+    """How one event is handled in one phase."""
+
+    handle: Callable[..., Sequence[ConnectionEffect]]
+    leads_to: tuple[Phase, ...] = (Phase.CLOSED,)
+    """Besides the phase that it came in."""
+
+
+Steps: TypeAlias = Mapping[Event, Step]
 
 
 class ConnectionMachine:
@@ -117,7 +150,7 @@ class ConnectionMachine:
         self._compression = compression
         self._url = url
         self._account = account
-        self._phase = _Phase.CREATED
+        self._phase = Phase.CREATED
         self._headers = local.headers
         self._remote: RouteInfo | None = None
         self._choice: Choice | None = None
@@ -127,15 +160,7 @@ class ConnectionMachine:
 
     def receive_opened(self) -> Sequence[ConnectionEffect]:
         """Begin; an accepted peer was sent our INFO by the plane."""
-        assert self._phase is _Phase.CREATED
-        created = Noted(Level.INFO, "Route connection created")
-        timer = ArmTimer(self._login.timeout_s)
-        if self._url is None:
-            self._phase = _Phase.CONNECT_AWAITED
-            return [created, timer]
-        self._phase = _Phase.INFO_AWAITED
-        sent = Noted(Level.DEBUG, "Route connect msg sent")
-        return [Send(greeting(self._local, self._url)), sent, created, timer]
+        return self._receive(Event.OPENED)
 
     def receive_connect(
         self, document: bytes, certificate: CertificateFacts | None = None
@@ -146,10 +171,72 @@ class ConnectionMachine:
             document: As it came.
             certificate: What the peer has shown; None: nothing.
         """
-        if self._phase is _Phase.CLOSED:
+        return self._receive(Event.CONNECT, document, certificate)
+
+    def receive_password_checked(self, *, is_right: bool) -> Sequence[ConnectionEffect]:
+        """Take what came of a password against its hash."""
+        return self._receive(Event.PASSWORD_CHECKED, is_right)
+
+    def receive_claim_accepted(self) -> Sequence[ConnectionEffect]:
+        """Go on to INFO: the mesh knows the peer's cluster as ours."""
+        return self._receive(Event.CLAIM_ACCEPTED)
+
+    def receive_info(self, document: bytes) -> Sequence[ConnectionEffect]:
+        """Take the peer's introduction, or what a registered route says later."""
+        return self._receive(Event.INFO, document)
+
+    def receive_admitted(self, pool_slot: PoolSlot, local: RouteInfo) -> Sequence[ConnectionEffect]:
+        """Become a route: the mesh has given this connection a place at its server.
+
+        Args:
+            pool_slot: Of the connection.
+            local: How this server introduces itself at the moment.
+        """
+        return self._receive(Event.ADMITTED, pool_slot, local)
+
+    def receive_pong(self, rtt_ns: int) -> Sequence[ConnectionEffect]:
+        """Take an answer to PING: the peer has us as a route, and this is how far it is."""
+        return self._receive(Event.PONG, rtt_ns)
+
+    def receive_reload(self, compression: Compression) -> Sequence[ConnectionEffect]:
+        """Follow what this server wants from now on, in place if the peer need not agree."""
+        return self._receive(Event.RELOAD, compression)
+
+    def receive_dismissed(self, reason: ClosedState, text: str) -> Sequence[ConnectionEffect]:
+        """Close: the mesh has no place for this connection."""
+        return self._receive(Event.DISMISSED, reason, text)
+
+    def receive_err(self, text: bytes) -> Sequence[ConnectionEffect]:
+        """Take the peer's complaint; it closes the connection, and so do we."""
+        return self._receive(Event.ERR, text)
+
+    def receive_timeout(self) -> Sequence[ConnectionEffect]:
+        """Close unless the handshake is done."""
+        return self._receive(Event.TIMEOUT)
+
+    def _receive(self, event: Event, *arguments: Any) -> Sequence[ConnectionEffect]:
+        """Handle an event as `PHASES` has it; what is not there for the phase is ignored."""
+        phase = self._phase
+        step = self.PHASES[phase].get(event)
+        if step is None:
             return []
-        if self._phase is not _Phase.CONNECT_AWAITED:
-            return self._close(ClosedState.PROTOCOL_VIOLATION, "Unexpected CONNECT")
+        effects = step.handle(self, *arguments)
+        assert self._phase in {phase, *step.leads_to}, (phase, event, self._phase)
+        return effects
+
+    def _open(self) -> Sequence[ConnectionEffect]:
+        created = Noted(Level.INFO, "Route connection created")
+        timer = ArmTimer(self._login.timeout_s)
+        if self._url is None:
+            self._phase = Phase.CONNECT_AWAITED
+            return [created, timer]
+        self._phase = Phase.INFO_AWAITED
+        sent = Noted(Level.DEBUG, "Route connect msg sent")
+        return [Send(greeting(self._local, self._url)), sent, created, timer]
+
+    def _take_connect(
+        self, document: bytes, certificate: CertificateFacts | None
+    ) -> Sequence[ConnectionEffect]:
         try:
             connect = parse_connect(document)
         except ProtocolError as error:
@@ -159,6 +246,9 @@ class ConnectionMachine:
             return refusal
         self._connect = connect
         return self._check(connect, certificate)
+
+    def _refuse_connect(self, *_: object) -> Sequence[ConnectionEffect]:
+        return self._close(ClosedState.PROTOCOL_VIOLATION, "Unexpected CONNECT")
 
     def _check(
         self, connect: RouteConnect, certificate: CertificateFacts | None
@@ -171,13 +261,10 @@ class ConnectionMachine:
             return self._go_on(is_admitted=login.admits(connect.user, connect.password))
         if not login.admits(connect.user, login.password):
             return self._go_on(is_admitted=False)  # who does not know the user costs no check
-        self._phase = _Phase.CHECKED
+        self._phase = Phase.CHECKED
         return [CheckPassword(login.password, connect.password)]
 
-    def receive_password_checked(self, *, is_right: bool) -> Sequence[ConnectionEffect]:
-        """Take what came of a password against its hash."""
-        if self._phase is not _Phase.CHECKED or self._connect is None:
-            return []
+    def _take_password_checked(self, is_right: bool) -> Sequence[ConnectionEffect]:  # noqa: FBT001
         return self._go_on(is_admitted=is_right)
 
     def _go_on(self, *, is_admitted: bool) -> Sequence[ConnectionEffect]:
@@ -188,7 +275,7 @@ class ConnectionMachine:
                 Noted(Level.ERROR, "authentication error"),
                 *self._close(ClosedState.AUTHENTICATION_VIOLATION, "Authorization Violation"),
             ]
-        self._phase = _Phase.CLAIMED
+        self._phase = Phase.CLAIMED
         self._headers = self._headers and connect.headers
         return [Claim(connect.name, connect.cluster, connect.cluster_dynamic)]
 
@@ -204,32 +291,27 @@ class ConnectionMachine:
             return [noted, *self._close(ClosedState.WRONG_GATEWAY, event.format(**fields))]
         return None
 
-    def receive_claim_accepted(self) -> Sequence[ConnectionEffect]:
-        """Go on to INFO: the mesh knows the peer's cluster as ours."""
-        if self._phase is not _Phase.CLAIMED:
-            return []
-        self._phase = _Phase.INFO_AWAITED
+    def _take_claim_accepted(self) -> Sequence[ConnectionEffect]:
+        self._phase = Phase.INFO_AWAITED
         return [Resume()]
 
-    def receive_info(self, document: bytes) -> Sequence[ConnectionEffect]:
-        """Take the peer's introduction, or what a registered route says later."""
-        match self._phase:
-            case _Phase.CLOSED:
-                return []
-            case _Phase.CONNECT_AWAITED:
-                return self._close(ClosedState.AUTHENTICATION_VIOLATION, "Authorization Violation")
-            case _Phase.INFO_AWAITED | _Phase.REGISTERED:
-                return self._take_info(document)
-            case _:
-                return self._close(ClosedState.PROTOCOL_VIOLATION, "Unexpected INFO")
+    def _refuse_info_before_login(self, _document: bytes) -> Sequence[ConnectionEffect]:
+        return self._close(ClosedState.AUTHENTICATION_VIOLATION, "Authorization Violation")
+
+    def _refuse_info(self, _document: bytes) -> Sequence[ConnectionEffect]:
+        return self._close(ClosedState.PROTOCOL_VIOLATION, "Unexpected INFO")
+
+    def _take_update(self, document: bytes) -> Sequence[ConnectionEffect]:
+        try:
+            return [Update(parse_info(document))]
+        except ProtocolError as error:
+            return self._close_malformed("INFO", error)
 
     def _take_info(self, document: bytes) -> Sequence[ConnectionEffect]:
         try:
             info = parse_info(document)
         except ProtocolError as error:
             return self._close_malformed("INFO", error)
-        if self._phase is _Phase.REGISTERED:
-            return [Update(info)]
         if info.client_id or info.gateway:
             port = "client" if info.client_id else "gateway"
             noted = Noted(Level.ERROR, f"attempted to connect to {port} port")
@@ -241,7 +323,7 @@ class ConnectionMachine:
                 return self._close_malformed("INFO", error)
             if self._choice.is_coded:
                 return self._negotiate(self._choice)
-        self._phase = _Phase.INTRODUCED
+        self._phase = Phase.INTRODUCED
         self._remote = info
         return [Compressed(self._choice.shown), Introduce(info)]
 
@@ -252,18 +334,10 @@ class ConnectionMachine:
             return [Encode(choice), told, Resume()]
         return [told, Encode(choice), Resume()]
 
-    def receive_admitted(self, pool_slot: PoolSlot, local: RouteInfo) -> Sequence[ConnectionEffect]:
-        """Become a route: the mesh has given this connection a place at its server.
-
-        Args:
-            pool_slot: Of the connection.
-            local: How this server introduces itself at the moment.
-        """
-        if self._phase is not _Phase.INTRODUCED:
-            return []
+    def _take_admitted(self, pool_slot: PoolSlot, local: RouteInfo) -> Sequence[ConnectionEffect]:
         assert self._remote is not None
         assert self._choice is not None
-        self._phase = _Phase.REGISTERED
+        self._phase = Phase.REGISTERED
         event, fields = (
             'Registering remote route "{remote_id}"',
             {"remote_id": self._remote.server_id},
@@ -286,20 +360,15 @@ class ConnectionMachine:
             *effects,
             Register(pool_slot, self._headers and self._remote.headers, traces),
             Noted(Level.DEBUG, "Sent local subscriptions to route"),
-            *(self.receive_reload(self._wanted) if self._wanted is not None else ()),
+            *(self._take_reload(self._wanted) if self._wanted is not None else ()),
         ]
 
-    def receive_pong(self, rtt_ns: int) -> Sequence[ConnectionEffect]:
-        """Take an answer to PING: the peer has us as a route, and this is how far it is."""
-        if self._phase is not _Phase.REGISTERED or self._choice is None:
-            return []
+    def _take_pong(self, rtt_ns: int) -> Sequence[ConnectionEffect]:
+        assert self._choice is not None
         self._rtt_ns = rtt_ns
         return [Answered(), *self._change(self._choice.at(rtt_ns))]
 
-    def receive_reload(self, compression: Compression) -> Sequence[ConnectionEffect]:
-        """Follow what this server wants from now on, in place if the peer need not agree."""
-        if self._phase is _Phase.CLOSED:
-            return []
+    def _take_reload(self, compression: Compression) -> Sequence[ConnectionEffect]:
         if self._choice is None:
             if self._url is not None:
                 self._compression = compression
@@ -316,22 +385,12 @@ class ConnectionMachine:
         self._choice = choice
         return [Encode(choice), Compressed(choice.shown)]
 
-    def receive_dismissed(self, reason: ClosedState, text: str) -> Sequence[ConnectionEffect]:
-        """Close: the mesh has no place for this connection."""
-        return [] if self._phase is _Phase.CLOSED else self._close(reason, text)
-
-    def receive_err(self, text: bytes) -> Sequence[ConnectionEffect]:
-        """Take the peer's complaint; it closes the connection, and so do we."""
-        if self._phase is _Phase.CLOSED:
-            return []
+    def _take_err(self, text: bytes) -> Sequence[ConnectionEffect]:
         level = Level.DEBUG if text.startswith(_EXPECTED_ERR) else Level.ERROR
         noted = Noted(level, "Route Error '{detail}'", {"detail": text[:_ERR_BYTES_MAX]})
         return [noted, *self._close(ClosedState.PARSE_ERROR)]
 
-    def receive_timeout(self) -> Sequence[ConnectionEffect]:
-        """Close unless the handshake is done."""
-        if self._phase in {_Phase.REGISTERED, _Phase.CLOSED}:
-            return []
+    def _time_out(self) -> Sequence[ConnectionEffect]:
         if self._url is not None:
             return self._close(ClosedState.STALE_CONNECTION, "Stale Connection")
         return self._close(ClosedState.AUTHENTICATION_TIMEOUT, "Authentication Timeout")
@@ -339,10 +398,64 @@ class ConnectionMachine:
     def _close(
         self, reason: ClosedState, text: str = "", *, level: Level | None = None
     ) -> Sequence[ConnectionEffect]:
-        self._phase = _Phase.CLOSED
+        self._phase = Phase.CLOSED
         noted = [] if level is None else [Noted(level, text)]
         return [*noted, Close(reason, text)]
 
     def _close_malformed(self, verb: str, error: ProtocolError) -> Sequence[ConnectionEffect]:
         noted = Noted(Level.ERROR, f"Invalid {verb}: {{detail}}", {"detail": str(error)})
         return [noted, *self._close(error.reason, error.text)]
+
+    _ALWAYS: ClassVar[Steps] = {
+        Event.RELOAD: Step(_take_reload, leads_to=()),
+        Event.DISMISSED: Step(_close),
+        Event.ERR: Step(_take_err),
+    }
+    _PENDING: ClassVar[Steps] = {
+        **_ALWAYS,
+        Event.CONNECT: Step(_refuse_connect),
+        Event.INFO: Step(_refuse_info),
+        Event.TIMEOUT: Step(_time_out),
+    }
+    PHASES: ClassVar[Mapping[Phase, Steps]] = {
+        Phase.CREATED: {
+            **_PENDING,
+            Event.OPENED: Step(_open, leads_to=(Phase.CONNECT_AWAITED, Phase.INFO_AWAITED)),
+        },
+        Phase.CONNECT_AWAITED: {
+            **_PENDING,
+            Event.CONNECT: Step(
+                _take_connect, leads_to=(Phase.CHECKED, Phase.CLAIMED, Phase.CLOSED)
+            ),
+            Event.INFO: Step(_refuse_info_before_login),
+        },
+        Phase.CHECKED: {
+            **_PENDING,
+            Event.PASSWORD_CHECKED: Step(
+                _take_password_checked, leads_to=(Phase.CLAIMED, Phase.CLOSED)
+            ),
+        },
+        Phase.CLAIMED: {
+            **_PENDING,
+            Event.CLAIM_ACCEPTED: Step(_take_claim_accepted, leads_to=(Phase.INFO_AWAITED,)),
+        },
+        Phase.INFO_AWAITED: {
+            **_PENDING,
+            Event.INFO: Step(_take_info, leads_to=(Phase.INTRODUCED, Phase.CLOSED)),
+        },
+        Phase.INTRODUCED: {
+            **_PENDING,
+            Event.ADMITTED: Step(_take_admitted, leads_to=(Phase.REGISTERED,)),
+        },
+        Phase.REGISTERED: {
+            **_ALWAYS,
+            Event.CONNECT: Step(_refuse_connect),
+            Event.INFO: Step(_take_update),
+            Event.PONG: Step(_take_pong, leads_to=()),
+        },
+        Phase.CLOSED: {},
+    }
+    """The handshake: what may come in each phase, how it is handled, and where it may lead.
+
+    An event that is not there is ignored: it crossed one that has ended the phase.
+    """
