@@ -95,10 +95,11 @@ def status_line(server: Server, fields: Mapping[str, object] | None = None) -> b
         document |= {
             "connections": totals.connections,
             "routes": totals.routes,
-            "in_msgs": totals.in_msgs,
-            "out_msgs": totals.out_msgs,
-            "in_bytes": totals.in_bytes,
-            "out_bytes": totals.out_bytes,
+            # Of clients alone: what passes a route is counted at both of its ends.
+            "in_msgs": totals.in_client_msgs,
+            "out_msgs": totals.out_client_msgs,
+            "in_bytes": totals.in_client_bytes,
+            "out_bytes": totals.out_client_bytes,
             "slow_consumers": totals.slow_clients + totals.slow_routes,
         }
     document = {**(fields or {}), **document}

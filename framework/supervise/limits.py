@@ -23,6 +23,9 @@ PEERS_MAX = 64
 SILENT_AFTER_S = 5.0
 """Without a status line for this long a server is shown as silent; it writes one each second."""
 
+SETTLED_AFTER_S = 5.0
+"""From ready to when a route that is not there is told: the others have to come up, too."""
+
 REQUEST_DEADLINE_S = 40.0
 """From a request to a server to what came of it; longer than a start or a stop may take."""
 

@@ -5,18 +5,25 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import IO, TYPE_CHECKING, NamedTuple
 
+from rich.cells import cell_len
 from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from framework.supervise.machine import Phase
-from framework.supervise.routes import routes_lines
+from framework.supervise.routes import (
+    MANY_SERVERS,
+    RoutesLine,
+    RttRange,
+    routes_lines,
+    rtt_text,
+)
 from framework.supervise.row import ServerRow, totals
 from framework.supervise.status import duration, rate, summary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from rich.console import JustifyMethod
@@ -29,15 +36,17 @@ _STYLES = {
     Phase.FAILED: "bold red",
 }
 
-WIDE_COLUMNS_MIN = 105
-"""Characters of a terminal that has room for every column."""
+DROPPED_WHEN_NARROW = ("cluster", "restarts", "up", "http", "pid", "out/s", "in/s", "routes")
+"""Columns that a narrow terminal does without, the first one first."""
+
+_GAP = 2
+"""Characters between two columns."""
 
 
 class _Column(NamedTuple):
     title: str
     cell: Callable[[ServerRow, int], str | Text]
     is_number: bool = False
-    only_wide: bool = False
 
 
 class LiveStatus:
@@ -52,19 +61,31 @@ class LiveStatus:
     def __init__(self, title: str, log_folder: Path, stream: IO[str]) -> None:
         self._title = title
         self._log_folder = log_folder
+        self._console = Console(
+            file=stream, force_terminal=True, highlight=False, markup=False, emoji=False
+        )
+        self._size = self._console.size
+        self._live = self._begin()
+
+    def _begin(self) -> Live:
         # No refresh thread: the supervisor calls `show` when there is something to show.
-        self._live = Live(
-            console=Console(
-                file=stream, force_terminal=True, highlight=False, markup=False, emoji=False
-            ),
+        live = Live(
+            console=self._console,
             auto_refresh=False,
             redirect_stdout=False,
             redirect_stderr=False,
         )
-        self._live.start()
+        live.start()
+        return live
 
     def show(self, rows: Sequence[ServerRow], now_ns: int) -> None:
         """Draw the table anew."""
+        if self._console.size != self._size:
+            # The terminal has wrapped the lines of the last frame: where it begins, nobody knows.
+            self._size = self._console.size
+            self._live.stop()
+            self._console.clear()
+            self._live = self._begin()
         self._live.update(self._screen(rows, now_ns), refresh=True)
 
     def close(self) -> None:
@@ -75,7 +96,6 @@ class LiveStatus:
     def _screen(self, rows: Sequence[ServerRow], now_ns: int) -> Group:
         is_going = not all(row.phase in {Phase.STOPPING, *_FINAL} for row in rows)
         hint = "Ctrl-C stops all" if is_going else "Ctrl-C again kills at once"
-        is_wide = self._live.console.width >= WIDE_COLUMNS_MIN
         parts: list[Text | Table] = [
             Text(
                 f"{self._title}: {summary(totals(rows))}",
@@ -83,8 +103,8 @@ class LiveStatus:
                 no_wrap=True,
                 overflow="ellipsis",
             ),
-            _table(rows, now_ns, is_wide=is_wide),
-            *_routes(rows),
+            _table(rows, now_ns, self._console.width),
+            *_routes(rows, now_ns),
             *(_problem(row) for row in rows if row.problem),
             *(_refusal(row) for row in rows if row.report.reload and row.report.reload.error),
             Text(f"logs in {self._log_folder}", style="dim", overflow="fold"),
@@ -106,10 +126,10 @@ def _state(row: ServerRow, now_ns: int) -> Text:
 _COLUMNS = (
     _Column("server", lambda row, _: row.name),
     _Column("state", _state),
-    _Column("pid", lambda row, _: str(row.pid or ""), is_number=True, only_wide=True),
+    _Column("pid", lambda row, _: str(row.pid or ""), is_number=True),
     _Column("client", lambda row, _: row.report.client or ""),
-    _Column("cluster", lambda row, _: row.report.cluster or "", only_wide=True),
-    _Column("http", lambda row, _: row.report.http or "", only_wide=True),
+    _Column("cluster", lambda row, _: row.report.cluster or ""),
+    _Column("http", lambda row, _: row.report.http or ""),
     _Column("conns", lambda row, _: str(row.report.connections), is_number=True),
     _Column("routes", lambda row, _: str(row.report.routes), is_number=True),
     _Column("in/s", lambda row, _: rate(row.in_msgs_per_s), is_number=True),
@@ -119,41 +139,52 @@ _COLUMNS = (
 )
 
 
-def _table(rows: Sequence[ServerRow], now_ns: int, *, is_wide: bool) -> Table:
+def _table(rows: Sequence[ServerRow], now_ns: int, width: int) -> Table:
+    cells = {column.title: [column.cell(row, now_ns) for row in rows] for column in _COLUMNS}
+    shown = {title: column for title, column in cells.items() if any(column)}
+    for title in DROPPED_WHEN_NARROW:
+        if _width(shown) > width:
+            shown.pop(title, None)
+    if _width(shown) > width and "client" in shown:  # rather than to cut the port off
+        shown["client"] = [f":{str(it).rpartition(':')[2]}" if it else "" for it in shown["client"]]
     table = Table(box=None, pad_edge=False, header_style="dim")
-    shown = []
     for column in _COLUMNS:
-        cells = [column.cell(row, now_ns) for row in rows]
-        if any(cells) and (is_wide or not column.only_wide):
+        if column.title in shown:
             justify: JustifyMethod = "right" if column.is_number else "left"
             table.add_column(column.title, justify=justify, no_wrap=True)
-            shown.append(cells)
-    for cells_of_row in zip(*shown, strict=True):
+    for cells_of_row in zip(*shown.values(), strict=True):
         table.add_row(*cells_of_row)
     return table
 
 
-def _routes(rows: Sequence[ServerRow]) -> list[Table]:
-    """Return a table of all routes, if there are any or should be."""
-    shown = [
-        (row.name if at == 0 else "", line, rtt)
-        for row in rows
-        if row.report.mesh is not None
-        for at, (line, rtt) in enumerate(routes_lines(row.report.mesh))
+def _width(shown: Mapping[str, Sequence[str | Text]]) -> int:
+    """Return how many characters a table needs."""
+    widths = [
+        max(cell_len(str(cell)) for cell in (title, *column)) for title, column in shown.items()
     ]
-    if not shown:
-        return []
+    return sum(widths) + _GAP * (len(widths) - 1)
+
+
+def _routes(rows: Sequence[ServerRow], now_ns: int) -> list[Table]:
+    """Return a table of all routes, if there are any or should be; servers alike share a line."""
+    alike: dict[tuple[RoutesLine, ...], list[tuple[str, list[RttRange]]]] = {}
+    meshed = [row for row in rows if row.report.mesh is not None]
+    for row in meshed:
+        assert row.report.mesh is not None
+        found = list(routes_lines(row.report.mesh, is_settling=row.is_settling(now_ns)))
+        lines = tuple(line for line, _ in found)
+        alike.setdefault(lines, []).append((row.name, [rtt for _, rtt in found]))
     table = Table(box=None, pad_edge=False, header_style="dim")
     for title in ("routes of", "to", "pool", "accounts", "compression", "rtt", ""):
         table.add_column(title, overflow="fold", no_wrap=title in {"pool", "rtt"})
-    for name, line, rtt in shown:
-        lack = Text(line.lack, style="yellow")
-        table.add_row(
-            *(Text(text) for text in (name, line.to, line.pool, line.accounts)),
-            *(Text(text) for text in (line.compression, rtt)),
-            lack,
-        )
-    return [table]
+    for lines, servers in alike.items():
+        is_all = len(servers) == len(meshed) >= MANY_SERVERS
+        names = f"all {len(servers)}" if is_all else " ".join(name for name, _ in servers)
+        for at, line in enumerate(lines):
+            rtt = rtt_text(*(rtts[at] for _, rtts in servers))
+            texts = ("" if at else names, line.to, line.pool, line.accounts, line.compression, rtt)
+            table.add_row(*map(Text, texts), Text(line.lack, style="yellow"))
+    return [table] if table.row_count else []
 
 
 def _refusal(row: ServerRow) -> Text:

@@ -49,6 +49,7 @@ class StatusReport(Struct, frozen=True, kw_only=True):
     connections: int = 0
     routes: int = 0
     in_msgs: int = 0
+    """From clients, as all that follow are of clients; routes would count it twice."""
     out_msgs: int = 0
     in_bytes: int = 0
     out_bytes: int = 0

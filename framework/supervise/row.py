@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from framework.supervise.limits import SILENT_AFTER_S
+from framework.supervise.limits import SETTLED_AFTER_S, SILENT_AFTER_S
 from framework.supervise.machine import Phase
 from framework.supervise.report import StatusReport
 
@@ -44,6 +44,10 @@ class ServerRow(Struct, frozen=True, kw_only=True):
     def ready_s(self, now_ns: int) -> float:
         """Return how long it has been ready; 0 when it isn't."""
         return 0.0 if self.ready_since_ns is None else (now_ns - self.ready_since_ns) / 1e9
+
+    def is_settling(self, now_ns: int) -> bool:
+        """Return whether it has become ready so lately that its routes may still come up."""
+        return self.ready_since_ns is not None and self.ready_s(now_ns) < SETTLED_AFTER_S
 
     def is_silent(self, now_ns: int) -> bool:
         """Return whether it is ready, but has not written its status for a while."""

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import IO, TYPE_CHECKING, Protocol
 
 from framework.supervise.machine import Phase
-from framework.supervise.routes import RoutesLine, routes_lines
+from framework.supervise.routes import RoutesLine, RttRange, routes_lines, rtt_text
 from framework.supervise.row import ServerRow, Totals, totals
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class PlainStatus:
         if before and reload and reload != before.report.reload:
             lines.append(f"{row.name} {reload.text}")
         routes = self._routes.setdefault(row.name, _Routes())
-        return lines + [f"{row.name} {line}" for line in routes.changes(row)]
+        return lines + [f"{row.name} {line}" for line in routes.changes(row, now_ns)]
 
     def _summary(self, rows: Sequence[ServerRow], now_ns: int, *, at_once: bool) -> list[str]:
         if self._summary_ns is None:
@@ -120,13 +120,13 @@ class _Routes:
         self._seen: tuple[RoutesLine, ...] = ()
         self._seen_ns: int | None = None
 
-    def changes(self, row: ServerRow) -> list[str]:
+    def changes(self, row: ServerRow, now_ns: int) -> list[str]:
         """Return the lines that are new; none of a server that is not ready."""
         mesh = row.report.mesh
         if row.phase is not Phase.READY or mesh is None:
             self._told = self._seen = ()
             return []
-        rtts = dict(routes_lines(mesh))
+        rtts = dict(routes_lines(mesh, is_settling=row.is_settling(now_ns)))
         if tuple(rtts) != self._seen:
             self._seen, self._seen_ns = tuple(rtts), row.heard_ns
             return []
@@ -137,7 +137,8 @@ class _Routes:
         return texts if rtts else ["has no routes"]
 
 
-def _with_rtt(line: RoutesLine, rtt: str) -> str:
+def _with_rtt(line: RoutesLine, range_ns: RttRange) -> str:
+    rtt = rtt_text(range_ns)
     return f"{line}, rtt {rtt}" if rtt else str(line)
 
 

@@ -5,15 +5,22 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
+import pytest
+
+from framework.dataplane.totals import Totals
 from framework.server.limits import STATUS_LINE_BYTES_MAX
-from framework.server.status import StatusWriter
+from framework.server.reload import ReloadImpossible, ReloadOutcome
+from framework.server.status import StatusWriter, status_line
 from framework.supervise import limits as supervisor_limits
 from framework.testing.embedded import embedded_server
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from framework.server import Server
 
 PLUGIN = """
 from framework.hookspecs import hookimpl
@@ -74,3 +81,46 @@ def test_who_says_too_much_is_not_heard_and_the_server_is(tmp_path: Path) -> Non
 
 def test_the_supervisor_takes_lines_as_long_as_a_server_writes() -> None:
     assert supervisor_limits.STATUS_LINE_BYTES_MAX == STATUS_LINE_BYTES_MAX
+
+
+def test_only_messages_of_clients_are_counted() -> None:
+    """What passes a route is counted by both of its servers."""
+    fields = dict.fromkeys(Totals.__struct_fields__, 0)
+    fields |= {"in_msgs": 7, "in_client_msgs": 3, "out_msgs": 9, "out_client_msgs": 4}
+    server = SimpleNamespace(
+        identity=SimpleNamespace(name="a"),
+        is_ready=True,
+        is_lame_duck=False,
+        last_reload=ReloadOutcome(),
+        address=lambda _: None,
+        http_address=None,
+        totals=Totals(**fields),
+    )
+    document = json.loads(status_line(cast("Server", server)))
+
+    assert (document["in_msgs"], document["out_msgs"]) == (3, 4)
+
+
+def test_a_reload_and_lame_duck_mode_are_told_at_once(tmp_path: Path) -> None:
+    async def told() -> list[dict[str, Any]]:
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            ours.settimeout(0)
+            loop = asyncio.get_running_loop()
+            async with embedded_server(tmp_path) as server:
+                writer = StatusWriter(theirs.fileno(), server)
+                writer.start()
+                lines = [await loop.sock_recv(ours, 100_000)]
+                with pytest.raises(ReloadImpossible):
+                    await server.reload_files()
+                lines.append(await loop.sock_recv(ours, 100_000))
+                await server.enter_lame_duck()
+                lines.append(await loop.sock_recv(ours, 100_000))
+                writer.stop()
+                return [json.loads(line.splitlines()[0]) for line in lines]
+
+    first, refused, leaving = asyncio.run(told())
+    assert "reload" not in first
+    assert refused["reload"]["count"] == 1
+    assert refused["reload"]["error"].startswith("can only reload config when a file is provided")
+    assert (refused["lame_duck"], leaving["lame_duck"]) == (False, True)

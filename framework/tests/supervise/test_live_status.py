@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -59,13 +60,56 @@ def test_http_has_a_column_only_where_it_is_used(monkeypatch: pytest.MonkeyPatch
     assert "127.0.0.1:8222" in shown(monkeypatch, monitored)
 
 
-def test_a_narrow_terminal_gets_the_columns_that_matter_most(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("width", "titles"),
+    [
+        (100, "server state pid client cluster conns routes in/s out/s restarts up"),
+        (83, "server state pid client conns routes in/s out/s restarts up"),
+        (70, "server state pid client conns routes in/s out/s up"),
+        (63, "server state pid client conns routes in/s out/s"),
+        (58, "server state client conns routes in/s out/s"),
+        (36, "server state client conns"),
+        (30, "server state client conns"),
+    ],
+)
+def test_a_narrow_terminal_does_without_some_columns(
+    monkeypatch: pytest.MonkeyPatch, width: int, titles: str
 ) -> None:
-    text = shown(monkeypatch, READY, width=80)
+    text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown(monkeypatch, READY, width=width))
+    head = next(line.split() for line in text.splitlines() if line.startswith("server"))
+    row = next(line.split() for line in text.splitlines() if line.startswith("b-1"))
+    assert head == titles.split()
+    assert len(row) == len(head)
+    address = row[head.index("client")]
+    assert address == ("127.0.0.1:5222" if width > 30 else ":5222")
 
-    row = next(line for line in text.splitlines() if "b-1" in line)
-    assert row.split() == ["b-1", "ready", "127.0.0.1:5222", "3", "2", "12.3k", "0", "0", "1s"]
+
+def test_servers_with_the_same_routes_share_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    peers = [replace(PEER, name=f"b-{n}", pool=3, pool_lacks=()) for n in range(12)]
+    rows = [
+        replace(
+            READY,
+            name=f"b-{n}",
+            report=replace(REPORT, mesh=MeshReport(peers=tuple(peers[:n] + peers[n + 1 :]))),
+        )
+        for n in range(12)
+    ]
+    text = shown(monkeypatch, *rows)
+    lines = {tuple(line.split()[:5]) for line in text.splitlines() if "3/3" in line}
+    assert lines == {("all", "12", "all", "11", "3/3")}
+
+    broken = replace(rows[3].report.mesh, peers=(replace(PEER, name="b-10"), *peers[4:]))
+    rows[3] = replace(rows[3], report=replace(REPORT, mesh=broken))
+    text = shown(monkeypatch, *rows)
+    assert "all 12" not in text
+    assert any(line.split()[:2] == ["b-10", "2/3"] for line in text.splitlines())
+
+
+def test_a_server_that_has_just_started_misses_no_route(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = replace(READY, report=replace(REPORT, mesh=MeshReport(peers=(), sought=("h:1",))))
+
+    assert "no route" not in shown(monkeypatch, row, at_s=4)
+    assert "no route to h:1" in shown(monkeypatch, row, at_s=5)
 
 
 PEER = PeerReport(
@@ -85,7 +129,9 @@ def test_routes_have_a_table_that_says_what_is_missing(
     monkeypatch: pytest.MonkeyPatch, width: int
 ) -> None:
     mesh = MeshReport(peers=(PEER,), sought=("127.0.0.1:6248",))
-    text = shown(monkeypatch, replace(READY, report=replace(REPORT, mesh=mesh)), width=width)
+    text = shown(
+        monkeypatch, replace(READY, report=replace(REPORT, mesh=mesh)), at_s=9, width=width
+    )
 
     line = next(line for line in text.splitlines() if "b-2" in line)
     words = ["b-1", "b-2", "2/3", "$SYS", "ORDERS", "s2_auto", "0.42", "ms", "lacks"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from framework.supervise.mesh import MeshReport, PeerReport
-from framework.supervise.routes import routes_lines
+from framework.supervise.routes import natural_key, routes_lines, rtt_text
 
 WHOLE = PeerReport(
     name="b",
@@ -30,7 +30,7 @@ BROKEN = replace(
 
 def lines(*peers: PeerReport, **changes: object) -> list[tuple[str, str]]:
     mesh = replace(MeshReport(peers=peers), **changes)  # type: ignore[arg-type]
-    return [(str(line), rtt) for line, rtt in routes_lines(mesh)]
+    return [(str(line), rtt_text(rtt)) for line, rtt in routes_lines(mesh)]
 
 
 def test_servers_in_the_same_state_share_a_line() -> None:
@@ -67,3 +67,41 @@ def test_long_lists_are_counted() -> None:
     assert "accounts $SYS +8" in line
     assert "lacks connections 1, 2, +244 and accounts P, +6" in line
     assert "routes to 5 more servers" in lines(many, peers_left_out=5)[1][0]
+
+
+MANY = tuple(replace(WHOLE, name=f"east-{number}") for number in range(12, 1, -1))
+
+
+def test_many_servers_in_one_state_are_all() -> None:
+    [(line, _)] = lines(*MANY)
+
+    assert line == "routes to all 11: pool 3/3, accounts $SYS P, s2_fast"
+
+
+def test_the_exceptions_of_many_are_named_as_people_count() -> None:
+    broken = [replace(BROKEN, name=name) for name in ("east-10", "east-2")]
+    others = [peer for peer in MANY if peer.name not in {"east-10", "east-2"}]
+
+    assert [line.partition(":")[0] for line, _ in lines(*broken, *others)] == [
+        "routes to east-2 east-10",
+        "routes to all 11 but east-2 east-10",
+    ]
+
+
+def test_of_servers_that_are_not_told_of_nobody_says_all() -> None:
+    assert lines(*MANY, peers_left_out=1)[0][0].startswith("routes to 11 servers:")
+
+
+def test_a_server_that_has_just_become_ready_is_still_dialing() -> None:
+    mesh = MeshReport(peers=(), sought=("h:1",))
+
+    assert list(routes_lines(mesh, is_settling=True)) == []
+    assert len(list(routes_lines(mesh))) == 1
+
+
+def test_names_are_sorted_as_people_count() -> None:
+    names = ["b", "east-10", "east-9", "10", "east-2-b", "east-2", "9", "\u00b2"]
+
+    assert sorted(names, key=natural_key) == [
+        *("9", "10", "b", "east-2", "east-2-b", "east-9", "east-10", "\u00b2"),
+    ]

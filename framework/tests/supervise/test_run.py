@@ -21,6 +21,7 @@ from framework.tests.supervise.running import Run, Runs
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+CLEAR_SCREEN = "\x1b[2J"
 SCRIPT = Path(__file__).with_name("supervise_fakes.py")
 
 
@@ -263,6 +264,21 @@ def test_a_terminal_shows_a_table_and_ctrl_c_stops_all(tmp_path: Path) -> None:
     assert terminal.end() == 0
     assert (tmp_path / "logs" / "a.log").read_text() == "Server is ready\n"
     assert (tmp_path / "logs" / "b.log").read_text() == "out of luck\nServer is ready\n"
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_frame_of_another_size_is_cleared_away(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path, "a=steady")
+    terminal.until("fakes: 1/1 ready")
+    assert CLEAR_SCREEN not in terminal.screen
+    fcntl.ioctl(terminal.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 60, 0, 0))
+    terminal.until(CLEAR_SCREEN)
+    terminal.screen = ""
+    terminal.until("fakes: 1/1 ready")
+    assert CLEAR_SCREEN not in terminal.screen
+    terminal.press_ctrl_c()
+
+    assert terminal.end() == 0
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
