@@ -44,7 +44,4 @@ CLOSED_CLIENTS_MAX: Final = 10_000
 """Closed connections that are remembered. Source: nats-server `const.go`,
 `DEFAULT_MAX_CLOSED_CLIENTS`."""
 
-ROUTE_LOGIN_TIMEOUT_S: Final = 2
-"""Shown where the block `cluster` does not say how long others may take to log in."""
-
 assert HEADER_BYTES_MAX < REQUEST_BYTES_MAX

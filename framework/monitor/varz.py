@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
-from framework.monitor.limits import ROUTE_LOGIN_TIMEOUT_S
 from framework.spec import LinkKind
 from framework.spec.formats import time_text, uptime_text
-from framework.topology import TLS_TIMEOUT_S
+from framework.topology import TLS_TIMEOUT_S, login_timeout_s
 from framework.wire.version import CLIENT_PROTOCOL, NATS_VERSION
 
 if TYPE_CHECKING:
@@ -84,12 +83,12 @@ def _cluster(source: MonitorSource, facts: ServerFacts) -> dict[str, object]:
         return {}
     host, port = facts.cluster_address
     urls, login = facts.cluster.get("routes"), facts.cluster.get("authorization")
-    timeout_s = cast("Mapping[str, float]", login)["timeout"] if login else ROUTE_LOGIN_TIMEOUT_S
+    timeout_s = cast("Mapping[str, float]", login or {}).get("timeout")
     return {
         "name": source.cluster_name,
         "addr": host,
         "cluster_port": port,
-        "auth_timeout": _short(timeout_s),
+        "auth_timeout": _short(timeout_s or login_timeout_s(facts.cluster.get("tls"))),
         **(
             {"urls": [_without_user(str(url)) for url in urls]}
             if urls and isinstance(urls, tuple)

@@ -13,6 +13,7 @@ from framework.monitor.answers import Answer
 from framework.monitor.source import PluginState
 from framework.server.accounts.system_imports import own_system_exports, system_imports
 from framework.server.clients.client_listener import CLIENT_LISTENER, ClientListener
+from framework.server.interfaces import is_wildcard, unicast_addresses
 from framework.server.system.server_stamp import node_of
 from framework.server.tls import TlsError
 from framework.server.usage import UsageMeter
@@ -239,6 +240,10 @@ class Context(ServerContext):
     @override
     def listening_address(self, kind: LinkKind) -> tuple[str, int] | None:
         return self.addresses.get(kind)
+
+    @override
+    def reachable_hosts(self, host: str) -> tuple[str, ...]:
+        return unicast_addresses() if is_wildcard(host) else (host,)
 
     @override
     def update_client_info(self, fields: Mapping[str, object | None]) -> None:

@@ -72,18 +72,18 @@ class Listeners:
             bound.close()
 
     def urls(self) -> Mapping[str, tuple[str, str, int] | None]:
-        """Return scheme, host and port of what other programs may want to reach."""
+        """Return scheme, address and port of what other programs may want to reach."""
         http = self.http_socket
         return {
             "nats": self._url(LinkKind.CLIENT),
-            "monitoring": (self._http_scheme, http.host, http.port) if http else None,
+            "monitoring": (self._http_scheme, http.ip, http.port) if http else None,
             "cluster": self._url(LinkKind.ROUTE),
         }
 
     def _url(self, kind: LinkKind) -> tuple[str, str, int] | None:
         bound, terms = self.sockets.get(kind), self._tls.terms(kind)
         scheme = "tls" if terms and not terms.settings.is_optional else "nats"
-        return (scheme, bound.host, bound.port) if bound else None
+        return (scheme, bound.ip, bound.port) if bound else None
 
     def _close(self) -> None:
         for kind in self.sockets:

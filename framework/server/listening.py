@@ -47,6 +47,8 @@ class BoundSocket(Struct, frozen=True):
     sock: socket.socket
     host: str
     """As configured."""
+    ip: str
+    """The address that it came to; a wildcard stays one."""
     port: int
     """The real one."""
 
@@ -98,7 +100,8 @@ def bind_address(host: str, port: int, purpose: str) -> BoundSocket:
         sock = _bind_wildcard(wanted) if host in _WILDCARDS else _bind_host(host, wanted)
     except (OSError, UnicodeError, OverflowError) as error:
         raise ListenError(purpose, address, *_problem_and_fix(error)) from error
-    return BoundSocket(sock, host, sock.getsockname()[1])
+    ip, bound_port = sock.getsockname()[:2]
+    return BoundSocket(sock, host, ip, bound_port)
 
 
 def _bind_wildcard(port: int) -> socket.socket:

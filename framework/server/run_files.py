@@ -7,12 +7,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from framework.server.interfaces import interface_addresses, is_wildcard
 from framework.server.listening import joined_address
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-_WILDCARDS = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - names, not a choice
 
 
 class RunFiles:
@@ -38,7 +37,8 @@ class RunFiles:
         """Write both files.
 
         Args:
-            addresses: `nats`, `cluster`, `monitoring` to (scheme, host, port), or None.
+            addresses: `nats`, `cluster`, `monitoring` to (scheme, address, port), or None; a
+                wildcard stands for the addresses of all interfaces.
 
         Raises:
             OSError: One can't be written; its name is in the error.
@@ -47,7 +47,7 @@ class RunFiles:
             self._pid_file.write_text(str(os.getpid()))
         if self._ports_file:
             urls = {
-                name: [_url(*address)] for name, address in addresses.items() if address is not None
+                name: _urls(*address) for name, address in addresses.items() if address is not None
             }
             # Whole or not at all: who polls for it reads it as soon as it is there.
             draft = self._ports_file.with_suffix(".ports_draft")
@@ -61,5 +61,7 @@ class RunFiles:
                 path.unlink(missing_ok=True)
 
 
-def _url(scheme: str, host: str, port: int) -> str:
-    return f"{scheme}://{joined_address('127.0.0.1' if host in _WILDCARDS else host, port)}"
+def _urls(scheme: str, address: str, port: int) -> list[str]:
+    """Return the URLs of a listener. Source: nats-server `server.go`, `resolveHostPorts`."""
+    addresses = interface_addresses() if is_wildcard(address) else (address,)
+    return [f"{scheme}://{joined_address(each, port)}" for each in addresses]

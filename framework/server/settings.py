@@ -9,6 +9,7 @@ from msgspec import Struct
 from framework.dataplane.limits import PlaneLimits
 from framework.server.logging.logs import LogSettings
 from framework.spec import tls_settings
+from framework.topology import login_timeout_s
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -101,6 +102,7 @@ def _limits(value: dict[str, Any]) -> PlaneLimits:
         ping_interval_s=value["ping_interval"],
         ping_max=value["ping_max"],
         write_deadline_s=value["write_deadline"],
+        auth_timeout_s=login_timeout_s(value["tls"]),
         max_subscription_tokens=value["max_sub_tokens"],
         max_traced_bytes=value["max_traced_msg_len"] or PlaneLimits().max_traced_bytes,
         fast_producer_stall=not value["no_fast_producer_stall"],

@@ -171,6 +171,14 @@ class ServerContext(Protocol):
         """Return host and real port of the listener of `kind`; None before it accepts."""
         ...
 
+    def reachable_hosts(self, host: str) -> tuple[str, ...]:
+        """Return the addresses by which others reach a listener on `host`.
+
+        Of a wildcard, those of all interfaces of this machine, without loopback and link-local
+        ones; there may be none. Any other host is returned as it is.
+        """
+        ...
+
     def update_client_info(self, fields: Mapping[str, object | None]) -> None:
         """Merge `fields` into the INFO of clients (None takes one away) and announce it to them."""
         ...

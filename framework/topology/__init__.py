@@ -24,7 +24,7 @@ from framework.topology.place import Place
 from framework.topology.schema import Schema
 from framework.topology.server_config import ServerConfig, inert_settings
 from framework.topology.subject_rules import subject_rules_option
-from framework.topology.tls_options import TLS_TIMEOUT_S, is_tls_on, tls_option
+from framework.topology.tls_options import TLS_TIMEOUT_S, is_tls_on, login_timeout_s, tls_option
 from framework.topology.topology import ServerPlan, Topology
 from framework.topology.topology_file import TopologyFile, open_topology, read_topology
 
@@ -54,6 +54,7 @@ __all__ = [
     "format_help",
     "inert_settings",
     "is_tls_on",
+    "login_timeout_s",
     "open_topology",
     "parse_flags",
     "plugin_choice",

@@ -22,10 +22,19 @@ from framework.wire.cipher_suites import (
     TLS13_NAMES,
 )
 
-__all__ = ["TLS_TIMEOUT_S", "handshake_first_from", "is_tls_on", "tls_option"]
+__all__ = [
+    "TLS_TIMEOUT_S",
+    "handshake_first_from",
+    "is_tls_on",
+    "login_timeout_s",
+    "tls_option",
+]
 
 TLS_TIMEOUT_S = 2.0
 """nats-server's `TLS_TIMEOUT`."""
+
+_LOGIN_TIMEOUT_S = 2.0
+"""nats-server's `AUTH_TIMEOUT`."""
 
 _FALLBACK_S = 0.05
 """nats-server's `DEFAULT_TLS_HANDSHAKE_FIRST_FALLBACK_DELAY`."""
@@ -63,6 +72,19 @@ def handshake_first_from(value: object) -> tuple[bool, float]:
 def is_tls_on(block: object) -> bool:
     """Tell whether a `tls` block is there and in force; None: there is none."""
     return isinstance(block, dict) and bool(block["enabled"])
+
+
+def login_timeout_s(block: object) -> float:
+    """Return how long a peer may take to log in where no `timeout` says it, in seconds.
+
+    Args:
+        block: The `tls` block of its listener; None: there is none.
+
+    Source: nats-server `opts.go`, `getDefaultAuthTimeout`.
+    """
+    if not is_tls_on(block):
+        return _LOGIN_TIMEOUT_S
+    return cast("dict[str, float]", block)["timeout"] + 1.0
 
 
 def _check_ciphers(names: object) -> str | None:

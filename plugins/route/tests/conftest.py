@@ -313,6 +313,9 @@ class Server:
     def listening_address(self, kind):
         return (self.host, PORT if kind is LinkKind.ROUTE else 4222)
 
+    def reachable_hosts(self, host):
+        return (host,)
+
     def tls_peer(self, link):
         return None
 

@@ -363,13 +363,11 @@ def test_an_advertised_address_may_leave_out_the_port(text, expected):
     assert split_advertised(text, 6222) == expected
 
 
-def test_a_wildcard_is_no_address_for_clients(server):
+def test_a_wildcard_stands_for_the_addresses_of_the_machine(server):
     server.listening_address = lambda _: ("0.0.0.0", 4222)
-    urls = own_client_urls(server)
+    server.reachable_hosts = {"0.0.0.0": ("192.0.2.1", "2001:db8::1")}.get
 
-    assert urls
-    assert all(url.endswith(":4222") for url in urls)
-    assert not any(url.startswith("0.0.0.0") for url in urls)
+    assert own_client_urls(server) == ("192.0.2.1:4222", "[2001:db8::1]:4222")
 
 
 def test_an_advertised_address_for_clients_wins(server):

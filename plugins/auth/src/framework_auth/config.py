@@ -20,7 +20,7 @@ from framework_auth.callout_options import AUTH_CALLOUT
 from framework_auth.operator_options import OPERATOR_OPTIONS, check_operator_mode, names_operators
 from framework_auth.permission_options import permissions_option
 from framework_auth.user_options import PROXY_REQUIRED, USERS, check_name, check_secret
-from framework_auth.users import TIMEOUT_S, maps_certificates
+from framework_auth.users import maps_certificates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -132,9 +132,10 @@ AUTHORIZATION_SECTION = ConfigSection(
         replace(USERS, default=None),
         permissions_option("default_permissions", ("default_permission", "permissions"),
                            "Of users that have none of their own"),
-        Option(name="timeout", kind=Kind.DURATION, default=TIMEOUT_S, minimum=0.001,
+        Option(name="timeout", kind=Kind.DURATION, minimum=0.001,
                zero_is_default=True, reload=Reload.LIVE,
-               help="How long a client may take to log in"),
+               help="How long a client may take to log in; if not set, 2s, or with TLS 1s more"
+                    " than `tls.timeout`"),
         PROXY_REQUIRED,
         AUTH_CALLOUT,
     ),

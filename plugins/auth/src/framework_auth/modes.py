@@ -6,7 +6,7 @@ Their modules are loaded by who uses them: a server without them starts a tenth 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from msgspec.structs import replace
@@ -16,6 +16,7 @@ from framework.spec import Authenticator, ComponentSpec
 from framework_auth.callout_options import callout_settings
 from framework_auth.operator_options import names_operators
 from framework_auth.server_key import keys_of
+from framework_auth.users import timeout_s_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from framework_auth.operator.mode import OperatorMode
     from framework_auth.operator.user_logins import NeedsCallout
 
-_DEFAULT_TIMEOUT_S = 2.0
 _modes: WeakKeyDictionary[ServerContext, OperatorMode] = WeakKeyDictionary()
 
 
@@ -123,6 +123,4 @@ def _callout(
 
 
 def _timeout_s(server: ServerContext) -> float:
-    block = cast("Mapping[str, Any]", server.config.section("authorization") or {})
-    timeout_s: float = block.get("timeout", _DEFAULT_TIMEOUT_S)
-    return timeout_s
+    return timeout_s_from(server.config.values)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from framework.spec import GLOBAL_ACCOUNT, SYSTEM_ACCOUNT
+from framework.topology import login_timeout_s
 from framework_auth.bcrypt_hash import is_hash
 from framework_auth.permission_options import permissions_from
 
@@ -92,7 +93,6 @@ def users_from(values: Block) -> Users:
     Args:
         values: Of all options of the top level.
     """
-    block = values["authorization"]
     by_name: dict[str, User] = {}
     by_nkey: dict[str, User] = {}
     interned = _Interned()
@@ -105,8 +105,15 @@ def users_from(values: Block) -> Users:
         nobody=nobody,
         asks_for_login=asks_for_login,
         maps_certificates=maps_certificates(values),
-        timeout_s=block["timeout"] if block else TIMEOUT_S,
+        timeout_s=timeout_s_from(values),
     )
+
+
+def timeout_s_from(values: Block) -> float:
+    """Return how long a client may take to log in, in seconds."""
+    block: Mapping[str, Any] = values["authorization"] or {}
+    timeout_s: float | None = block.get("timeout")
+    return timeout_s or login_timeout_s(values.get("tls"))
 
 
 def maps_certificates(values: Block) -> bool:

@@ -8,11 +8,10 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from framework.spec import tls_settings
-from framework.topology import is_tls_on
+from framework.topology import is_tls_on, login_timeout_s
 from framework_route.compression import RTT_THRESHOLDS_NS
 from framework_route.compression_option import COMPRESSION_MODE, rtt_thresholds_from_texts
 from framework_route.login import Login
-from framework_route.options import AUTH_TIMEOUT_S
 from framework_route.permissions import route_permissions
 from framework_route.settings import MeshSettings
 from framework_route.url import parse_route_url
@@ -78,7 +77,7 @@ def route_config(section: Mapping[str, object] | None) -> RouteConfig | None:
     login = Login(
         user=authorization.get("user", ""),
         password=authorization.get("password", ""),
-        timeout_s=authorization.get("timeout", AUTH_TIMEOUT_S),
+        timeout_s=authorization.get("timeout") or login_timeout_s(value["tls"]),
         maps_certificates=tls.get("verify_and_map", False),
         known_hosts=tuple(url.host for url in routes) if checks_hosts else None,
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import socket
 import string
 from typing import TYPE_CHECKING
 
@@ -24,9 +23,6 @@ if TYPE_CHECKING:
 _NAME_CHARS = string.ascii_letters + string.digits
 _NAME_LENGTH = 22
 """Of a cluster name that is made up; as long as a nuid, nats-server's own choice."""
-_WILDCARDS = ("0.0.0.0", "::")  # noqa: S104 -- to be recognised, not to be listened on
-_DOCUMENTATION_ADDRESSES = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
-"""RFC 5737, RFC 3849: nobody has these, but the way to them begins at our own address."""
 
 
 def introduce(server: ServerContext, config: RouteConfig) -> RouteInfo:
@@ -82,14 +78,19 @@ def route_info(server: ServerContext, config: RouteConfig) -> RouteInfo:
 
 
 def own_client_urls(server: ServerContext) -> tuple[str, ...]:
-    """Return where clients reach this server, as `host:port`."""
+    """Return where clients reach this server, as `host:port`.
+
+    Source: nats-server `server.go`, `getConnectURLs`.
+    """
     host, port = server.listening_address(LinkKind.CLIENT) or ("", 0)
     advertised = server.config.values["client_advertise"]
     if advertised:
         return (join_host_port(*split_advertised(str(advertised), port)),)
     if not port:
         return ()
-    hosts = _machine_addresses() if host in _WILDCARDS else (host,)
+    hosts = server.reachable_hosts(host)
+    if not hosts:
+        server.log.error('Address "{address}" can not be resolved properly', address=host)
     return tuple(join_host_port(each, port) for each in hosts)
 
 
@@ -99,23 +100,6 @@ def split_advertised(text: str, default_port: int) -> tuple[str, int]:
     if host and port.isdecimal() and (":" not in host or host.startswith("[")):
         return host.strip("[]"), int(port) or default_port
     return text.strip("[]"), default_port
-
-
-def _machine_addresses() -> tuple[str, ...]:
-    """Return the addresses by which this machine reaches others; its loopback if there are none.
-
-    Source: nats-server `server.go`, `getConnectURLs`, which takes those of all interfaces; one of
-    each family is enough to be found, and virtual bridges only mislead clients.
-    """
-    found = []
-    for family, target in _DOCUMENTATION_ADDRESSES:
-        try:
-            with socket.socket(family, socket.SOCK_DGRAM) as probe:
-                probe.connect((target, 9))  # sends nothing: UDP only chooses a route
-                found.append(probe.getsockname()[0])
-        except OSError:
-            continue
-    return tuple(found) or ("127.0.0.1",)
 
 
 def _integer(values: Mapping[str, object], name: str) -> int:

@@ -23,7 +23,6 @@ from framework_route.url import parse_route_url
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-AUTH_TIMEOUT_S = 2.0
 POOL_SIZE = 3
 
 
@@ -68,9 +67,10 @@ _AUTHORIZATION = (
     Option(name="password", kind=Kind.STRING, reload=Reload.LIVE, default="",
            help="Password that belongs to the user",
            aliases=("pass",), secret=True),
-    Option(name="timeout", kind=Kind.DURATION, reload=Reload.LIVE, default=AUTH_TIMEOUT_S,
-           minimum=0.001,
-           help="How long another server may take to become a route"),
+    Option(name="timeout", kind=Kind.DURATION, reload=Reload.LIVE, minimum=0.001,
+           zero_is_default=True,
+           help="How long another server may take to become a route; if not set, 2s, or with TLS"
+                " 1s more than `tls.timeout`"),
     Option(name="permissions", kind=Kind.FREE,
            help="Without effect",
            inert="which subjects cross routes is said by `cluster.permissions`",
