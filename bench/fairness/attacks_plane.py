@@ -24,7 +24,11 @@ _MANY: Final = 1_000_000
 def _subscribe_alike(client: RawClient, count: int, line: bytes) -> None:
     """Subscribe many times by one line, which has room for the sid."""
     for first in range(0, count, 10_000):
-        client.send(b"".join(line.replace(b"%d", b"%d" % it) for it in range(first, min(first + 10_000, count))))
+        client.send(
+            b"".join(
+                line.replace(b"%d", b"%d" % it) for it in range(first, min(first + 10_000, count))
+            )
+        )
         client.flush()
 
 

@@ -199,7 +199,7 @@ class MonitorSource(Protocol):
         ...
 
     def sublist_counters(self, account: int | None = None) -> SublistCounters:
-        """Return what the subject tables of an account have done; None: those of all."""
+        """Return sublist statistics of an account; None: of all."""
         ...
 
     def totals(self) -> Totals:

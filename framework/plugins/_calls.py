@@ -48,7 +48,7 @@ class HookCalls:
         return [(plugin, answer) for plugin, answer in answers if answer is not None]
 
     def choose(self, hook: str, /, **arguments: object) -> tuple[str, object] | None:
-        """Call a choice hook; return (plugin, answer) of the first who gave one.
+        """Call a choice hook; return (plugin, answer) of the first plugin that answered.
 
         Raises:
             PluginError: One of those that were asked failed; it is named.
@@ -60,7 +60,7 @@ class HookCalls:
         return None
 
     def notify(self, log: FilteringBoundLogger, hook: str, /, **arguments: object) -> None:
-        """Call a notice hook: who fails is logged and counted, the others are told."""
+        """Call a notice hook: failures are logged and counted, and the others are called."""
         for implementation in self.implementations(hook):
             try:
                 self.call(hook, implementation, arguments)

@@ -148,7 +148,7 @@ class Assembly:
         """What plugins say in the status line."""
 
     def bind(self) -> None:
-        """Ask plugins what they bring, and listen on every address; nothing is accepted yet.
+        """Collect components and listeners of plugins, and bind every address.
 
         Raises:
             PluginError: A plugin failed, or two want one thing.
@@ -255,7 +255,7 @@ class Assembly:
             raise self._plugins.blame("tap", spec.name, problem) from error
 
     def open(self) -> None:
-        """Let connections in, and tell other programs.
+        """Accept connections, and write the PID and ports files.
 
         Raises:
             OSError: The process ID or the ports can't be written.
@@ -269,7 +269,7 @@ class Assembly:
     def tls_problems(
         self, config: ServerConfig, settings: ServerSettings
     ) -> Sequence[TopologyError]:
-        """Return why clients can't be served over TLS as another configuration says."""
+        """Return errors of the TLS settings of a new configuration."""
         try:
             self.tls.prepare(settings.tls)
         except TlsError as error:
@@ -277,7 +277,7 @@ class Assembly:
         return []
 
     def reload(self, config: ServerConfig, settings: ServerSettings) -> None:
-        """Put what may change in a running server in force.
+        """Put a new configuration in force.
 
         Raises:
             TlsError: A certificate or its key can't be used; nothing has changed.
@@ -306,7 +306,7 @@ class Assembly:
         self.client_info.set_tls(settings.tls)
 
     async def tell_of_lame_duck(self, duration_s: float) -> None:
-        """Tell plugins, then clients, with what plugins have changed meanwhile."""
+        """Notify plugins of lame duck mode, then send clients INFO."""
         self._system_account.tell_of_lame_duck()
         with self.client_info.held():
             self._plugins.lame_duck(self.context, duration_s)
@@ -314,7 +314,7 @@ class Assembly:
             self.client_info.update({"ldm": True})
 
     async def follow_logins(self) -> None:
-        """Return when a reload has come to all who were in, and the plane has confirmed it."""
+        """Return when a reload is in force for all clients, confirmed by the data plane."""
         self._ask_for_logins()
         await self._gate.recheck_all()
         await self._bridge.confirm()

@@ -111,7 +111,7 @@ class Bridge:
         self._loop.add_reader(self._plane.event_fd, self.turn)
 
     def stop(self) -> None:
-        """Take no more events; who still waits for an answer is cancelled."""
+        """Stop dispatching; pending questions are cancelled."""
         if self._loop is not None:
             self._loop.remove_reader(self._plane.event_fd)
             self._loop = None
@@ -120,23 +120,23 @@ class Bridge:
         self._questions.clear()
 
     def set_owner(self, kind: LinkKind, owner: ActorRef[Any]) -> None:
-        """Tell `owner` of all links of `kind` from now on."""
+        """Send `owner` the events of all links of `kind` from now on."""
         assert kind not in self._owners
         self._owners[kind] = owner
 
     def tell_owner(self, kind: LinkKind, message: object) -> None:
-        """Tell the owner of a kind something else; nobody, when there is none."""
+        """Tell the owner of a kind a message, if there is one."""
         owner = self._owners.get(kind)
         if owner is not None:
             self._tell(owner, message)
 
     def watch(self, kind: type, receive: Callable[[Any], None]) -> None:
-        """Let `receive` have all events of a class: such as `LatencySampled`."""
+        """Pass all events of a class, such as `LatencySampled`, to `receive`."""
         assert kind not in self._watchers
         self._watchers[kind] = receive
 
     def add_tap(self, spec: TapSpec, *, account: int) -> Callable[[], None]:
-        """Subscribe a tap in the account of a number; return what takes it away again."""
+        """Subscribe a tap in an account; return a function that removes it."""
         tap = _Tap(spec, self._subscribe(spec, account))
         self._taps[tap.sink] = tap
         return partial(self._remove_tap, tap)
@@ -193,7 +193,7 @@ class Bridge:
         await answer
 
     def turn(self) -> None:
-        """Hand on all events that wait in the plane."""
+        """Dispatch all pending events of the data plane."""
         batches: defaultdict[LinkKind, list[Event]] = defaultdict(list)
         for event in self._plane.take_events():
             if isinstance(event, Opened | Closed):
@@ -272,7 +272,7 @@ class Bridge:
             self._plane.unsubscribe_sink(tap.sink)
 
     def taps(self) -> Sequence[TapRow]:
-        """Return how the taps do, those of the core among them."""
+        """Return drops and failures of all taps, the core's among them."""
         return [
             TapRow(it.spec, it.batches, it.messages, it.drops.count if it.drops else 0)
             for it in self._taps.values()

@@ -193,7 +193,7 @@ class Context(ServerContext):
         return self._bridge.add_tap(self._plugins.guard_tap(spec), account=account)
 
     def taps(self) -> Sequence[TapRow]:
-        """Return how all taps do."""
+        """Return drops and failures of all taps."""
         return self._bridge.taps()
 
     @override

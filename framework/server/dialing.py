@@ -82,7 +82,7 @@ class Dialer:
         avoided: Collection[str] = (),
         turn: int = 0,
     ) -> None:
-        """Begin to connect; the end is told to the owner of `kind`.
+        """Begin to dial; the owner of `kind` gets `Opened` or `DialFailed`.
 
         Arguments as those of `ServerContext.dial`.
         """

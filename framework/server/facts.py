@@ -28,7 +28,7 @@ def facts_of(
     tls: TlsHandshakes,
     started_ns: int,
 ) -> ServerFacts:
-    """Return what is settled by a configuration that is in force from now on.
+    """Return what `/varz` shows of a configuration.
 
     Args:
         config: As it was read.

@@ -81,7 +81,7 @@ class LameDuck:
         self._grace_period_s = grace_period_s
 
     async def run(self) -> None:
-        """Begin, and return when no client is left that was there at the beginning."""
+        """Run lame duck mode, and return when the clients of its beginning are gone."""
         self._log.info("Entering lame duck mode, stop accepting new clients")
         self._plane.unlisten(LinkKind.CLIENT)
         await self._tell()

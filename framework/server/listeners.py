@@ -64,7 +64,7 @@ class Listeners:
         return {kind: (bound.host, bound.port) for kind, bound in self.sockets.items()}
 
     def open(self) -> None:
-        """Let connections in."""
+        """Accept connections."""
         self._steps.push("listeners", self._close)
         for kind, bound in self.sockets.items():
             terms = self._tls.terms(kind)

@@ -42,7 +42,7 @@ class ServerPlane(PlaneControl, Protocol):
         ...
 
     def set_tls(self, kind: LinkKind, tls: Literal["", "after_info", "first"]) -> None:
-        """Change what `listen` was told of TLS, for links that are accepted from now on."""
+        """Change the TLS mode of `listen` for new links."""
         ...
 
     def unlisten(self, kind: LinkKind) -> None:
@@ -57,7 +57,7 @@ class ServerPlane(PlaneControl, Protocol):
         *,
         peer: tuple[str, int] | None = None,
     ) -> None:
-        """Take over a connected socket; `Opened` with the token follows.
+        """Adopt a connected socket; `Opened` with the token follows.
 
         Args:
             sock: Connected.
@@ -68,11 +68,11 @@ class ServerPlane(PlaneControl, Protocol):
         ...
 
     def detach(self, link: LinkId) -> None:
-        """Hand over the socket of a parked link by `Detached`; nothing happens to other links."""
+        """Detach the socket of a parked link, by the event `Detached`; other links are ignored."""
         ...
 
     def attach(self, link: LinkId, sock: socket.socket, *, detach: bool = False) -> None:
-        """Let a detached link go on with a socket, after INFO if it has not had it.
+        """Attach a socket to a detached link, and send INFO unless it was sent.
 
         Args:
             link: Of a `Detached` event.
@@ -107,7 +107,7 @@ class ServerPlane(PlaneControl, Protocol):
         no_responders: bool,
         protocol: int,
     ) -> None:
-        """Let a client that is parked after its CONNECT begin; see `set_client`."""
+        """Resume a client that is parked after its CONNECT; see `set_client`."""
         ...
 
     def set_client(
@@ -118,7 +118,7 @@ class ServerPlane(PlaneControl, Protocol):
         max_subscriptions: int = -1,
         max_payload: int = -1,
     ) -> None:
-        """Change what a client may do; what it has subscribed and may not any more, ends.
+        """Change permissions and limits of a client; subscriptions that are no longer allowed end.
 
         Args:
             link: A client that has begun.
@@ -129,7 +129,7 @@ class ServerPlane(PlaneControl, Protocol):
         ...
 
     def set_account_tables(self, account: int, tables: AccountTables) -> None:
-        """Put a version of what an account does to messages in force, between two turns.
+        """Put a version of an account's tables in force, between two turns.
 
         Raises:
             BadTransform: A subject or a transform in them can't be; nothing has changed.
@@ -137,19 +137,19 @@ class ServerPlane(PlaneControl, Protocol):
         ...
 
     def set_names(self, server: bytes, cluster: bytes, node: bytes = b"") -> None:
-        """Say how the server is called, and its cluster (empty: none); `node`: by other servers."""
+        """Set server name, cluster (empty: none), and the node by which others address it."""
         ...
 
     def set_client_info(self, link: LinkId, brief: bytes, full: bytes) -> None:
-        """Say what services of other accounts are told of a client; see `client_document`."""
+        """Set the `Nats-Request-Info` of a client; see `client_document`."""
         ...
 
     def remove_account(self, account: int) -> None:
-        """End what is subscribed in an account; its number stays its name's."""
+        """Remove the subscriptions of an account; its number stays reserved for its name."""
         ...
 
     def set_nonces(self, kind: LinkKind, on: bool) -> None:  # noqa: FBT001 - it is the whole command
-        """Give links of `kind` that are accepted from now on a nonce to sign, or no more."""
+        """Set whether new links of `kind` get a nonce to sign."""
         ...
 
     def confirm(self, token: int) -> None:
@@ -157,7 +157,7 @@ class ServerPlane(PlaneControl, Protocol):
         ...
 
     def set_limits(self, limits: PlaneLimits) -> None:
-        """Put other limits in force."""
+        """Set the limits."""
         ...
 
     def open_listing(
@@ -197,7 +197,7 @@ class ServerPlane(PlaneControl, Protocol):
         ...
 
     def account_traffic(self, account: int) -> AccountTraffic:
-        """Return what passed through an account.
+        """Return the traffic of an account.
 
         Raises:
             KeyError: There is none with that number.
@@ -205,5 +205,5 @@ class ServerPlane(PlaneControl, Protocol):
         ...
 
     def sublist_counters(self, account: int | None = None) -> SublistCounters:
-        """Return what the subject tables of an account have done; None: those of all."""
+        """Return sublist statistics of an account; None: of all."""
         ...

@@ -85,7 +85,7 @@ def refuse_if_any(diff: ConfigDiff, found: Sequence[TopologyError]) -> None:
 
 
 def log_changes(log: FilteringBoundLogger, config: ServerConfig, changes: Sequence[Change]) -> None:
-    """Say which options have changed, as nats-server does; those without effect are left out."""
+    """Log changed options as nats-server does, except those without effect."""
     for change in changes:
         option = config.schema.option(change.path)
         if option is None or option.inert:

@@ -55,7 +55,7 @@ class RunFiles:
             draft.replace(self._ports_file)
 
     def remove(self) -> None:
-        """Take away what `write` has written; what is gone already is no matter."""
+        """Remove the files; missing ones are ignored."""
         for path in (self._pid_file, self._ports_file):
             if path:
                 path.unlink(missing_ok=True)

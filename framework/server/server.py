@@ -96,7 +96,7 @@ class Server:
         return (http.host, http.port) if http else None
 
     async def status_fields(self) -> Mapping[str, object]:
-        """Return what plugins say in the status line; only while it is ready."""
+        """Return the status fields of plugins; only while the server is ready."""
         return {name: await _answer(it) for name, it in self._running().status_fields.items()}
 
     async def start(self) -> None:
@@ -155,7 +155,7 @@ class Server:
             self._stopped.set_result(reason)
 
     async def enter_lame_duck(self) -> None:
-        """Let clients go elsewhere one after the other, then stop."""
+        """Enter lame duck mode: close clients one after the other, then stop."""
         if not self.is_ready or self.is_lame_duck:
             return
         assembly, duration_s = self._running(), self.settings.lame_duck_duration_s

@@ -77,7 +77,7 @@ def settings_from_config(config: ServerConfig) -> ServerSettings:
 
 
 def log_settings_from_config(config: ServerConfig) -> LogSettings:
-    """Return what a configuration says of logs; known before the server is there."""
+    """Return the log settings of a configuration."""
     value: dict[str, Any] = dict(config.values)
     return LogSettings(
         debug=value["debug"],

@@ -27,11 +27,11 @@ class StopSteps:
         self._steps: list[tuple[str, Callable[[], Awaitable[object] | object]]] = []
 
     def push(self, name: str, undo: Callable[[], Awaitable[object] | object]) -> None:
-        """Remember how to undo what was just done."""
+        """Add a step that undoes what was just done."""
         self._steps.append((name, undo))
 
     async def run(self) -> int:
-        """Undo everything, once; return how many steps failed or took too long."""
+        """Run all steps, once; return how many failed or took too long."""
         failures = 0
         while self._steps:
             name, undo = self._steps.pop()

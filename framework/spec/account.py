@@ -143,7 +143,7 @@ class AccountBook(Protocol):
         ...
 
     def names(self) -> Sequence[str]:
-        """Return all that are known."""
+        """Return the names of all accounts."""
         ...
 
     def get(self, name: str) -> AccountSpec | None:
@@ -159,14 +159,14 @@ class AccountBook(Protocol):
         ...
 
     def fetch(self, name: str) -> None:
-        """Have an account looked for that is not known, where accounts can be fetched.
+        """Resolve an unknown account, where there is an account resolver.
 
         `framework_accounts_changed` tells of it when it is found; nothing does when it is not.
         """
         ...
 
     def put(self, specs: Sequence[AccountSpec]) -> None:
-        """Add accounts, or put new versions of them in force, all at once.
+        """Add or replace accounts, all at once.
 
         Clients that a new limit leaves no room for are closed, the latest first.
         """

@@ -36,7 +36,7 @@ _KINDS: Final = {LinkKind.CLIENT: "Client", LinkKind.ROUTE: "Router"}
 
 
 def log_ending(log: FilteringBoundLogger, closed: Closed) -> None:
-    """Write what ended a connection, if its owner does not know it already, as nats-server does.
+    """Log the reason of a closed connection as nats-server does.
 
     Args:
         log: Names the connection in each line.

@@ -24,7 +24,7 @@ class HookOffer(Protocol):
         ...
 
     def choose(self, hook: str, /, **arguments: object) -> tuple[str, object] | None:
-        """Call a choice hook; return (plugin, answer) of the first who gave one.
+        """Call a choice hook; return (plugin, answer) of the first plugin that answered.
 
         Raises:
             PluginError: One of those that were asked failed; it is named.
@@ -32,5 +32,5 @@ class HookOffer(Protocol):
         ...
 
     def notify(self, log: FilteringBoundLogger, hook: str, /, **arguments: object) -> None:
-        """Call a notice hook: who fails is logged and counted, the others are told."""
+        """Call a notice hook: failures are logged and counted, and the others are called."""
         ...

@@ -23,11 +23,11 @@ class Logger(Protocol):
         ...
 
     def warning(self, event: str, **fields: object) -> None:
-        """Write a line about what an operator should look at."""
+        """Log a warning: an operator should look."""
         ...
 
     def error(self, event: str, **fields: object) -> None:
-        """Write a line about what an operator must act on."""
+        """Log an error: an operator must act."""
         ...
 
     def exception(self, event: str, **fields: object) -> None:
@@ -35,7 +35,7 @@ class Logger(Protocol):
         ...
 
     def critical(self, event: str, **fields: object) -> None:
-        """Write a line about what ends the server."""
+        """Log a fatal error, which ends the server."""
         ...
 
     def bind(self, **fields: object) -> Logger:

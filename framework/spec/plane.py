@@ -20,7 +20,7 @@ class PlaneControl(Protocol):
     """
 
     def set_info(self, kind: LinkKind, document: bytes, *, announce: bool = False) -> None:
-        """Set the INFO that accepted links of `kind` are greeted with.
+        """Set the INFO of accepted links of `kind`.
 
         Args:
             kind: Clients get `client_id` and `client_ip` added.
@@ -38,7 +38,7 @@ class PlaneControl(Protocol):
         write_deadline_s: float | None = None,
         closes_slow: bool = False,
     ) -> None:
-        """Change the times of links of a kind, of those as well that are there.
+        """Change ping interval and deadlines of links of a kind, existing ones too.
 
         Args:
             kind: Which links.
@@ -69,7 +69,7 @@ class PlaneControl(Protocol):
         traces: bool = True,
         permissions: int = 0,
     ) -> None:
-        """Make a parked link a route: local interest is sent, and messages flow from now on.
+        """Make a parked link a route: send local interest, and exchange messages.
 
         It is pinged at once: `PongReceived` says that the peer has taken it, and the round trip.
 
@@ -113,7 +113,7 @@ class PlaneControl(Protocol):
         ...
 
     def set_route_permissions(self, permissions: int) -> None:
-        """Put all routes that are there under other rules, in place.
+        """Change the permissions of all routes, in place.
 
         Other servers are told the difference, and interest of theirs that is not let in any more
         is forgotten. What is let in now they must say again.
@@ -133,14 +133,14 @@ class PlaneControl(Protocol):
         ...
 
     def repeat_interest(self, link: LinkId) -> None:
-        """Tell a route all interest here once more: its server announced that it exports more.
+        """Send a route all local interest again: its server announced that it exports more.
 
         Source: nats-server `route.go`, `updateRemoteRoutePerms`.
         """
         ...
 
     def add_permissions(self, permissions: Permissions) -> int:
-        """Return the number of these permissions; each call is answered by a `drop_permissions`.
+        """Return a number for permissions; each call needs a `drop_permissions`.
 
         Raises:
             ValueError: A rule is no valid subject, or no subject and queue group.
@@ -148,11 +148,11 @@ class PlaneControl(Protocol):
         ...
 
     def drop_permissions(self, permissions: int) -> None:
-        """Let go of a number; links that have it keep what it stands for."""
+        """Release a number of permissions; links that have it keep theirs."""
         ...
 
     def set_coding(self, link: LinkId, coding: Coding) -> None:
-        """Encode what a parked link says from now on as S2, and decode what it hears.
+        """Compress a parked link by S2 from now on, in both directions.
 
         What was left behind its greeting is encoded already. On a link that is coded, only how
         hard the encoder tries changes, from the next flush on.
@@ -160,7 +160,7 @@ class PlaneControl(Protocol):
         ...
 
     def resume(self, link: LinkId) -> None:
-        """Go on parsing a parked link."""
+        """Resume parsing a parked link."""
         ...
 
     def send(self, link: LinkId, data: bytes) -> None:
@@ -172,7 +172,7 @@ class PlaneControl(Protocol):
         ...
 
     def add_account(self, name: bytes) -> int:
-        """Return the index of an account, adding it first if need be; `$G` is 0."""
+        """Return the index of an account, adding the account if it is new; `$G` is 0."""
         ...
 
     def subscribe_sink(

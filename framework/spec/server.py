@@ -91,11 +91,11 @@ class ServerContext(Protocol):
         ...
 
     def recheck_logins(self, account: str | None = None) -> None:
-        """Ask authenticators once more about clients of an account (None: all) that may go on."""
+        """Authenticate logged-in clients of an account (None: all) again."""
         ...
 
     def add_tap(self, spec: TapSpec) -> Callable[[], None]:
-        """Subscribe a tap now, beside those of `framework_taps`; return what takes it away again.
+        """Subscribe a tap now, beside those of `framework_taps`; return a function that removes it.
 
         Raises:
             KeyError: Its account is not known.
@@ -141,15 +141,15 @@ class ServerContext(Protocol):
         ...
 
     def check_tls(self, settings: TlsSettings | None) -> str | None:
-        """Say why TLS can't be spoken like that; None when it can, or when it is not asked for."""
+        """Return why TLS settings can't be used; None: they can, or there are none."""
         ...
 
     def tls_peer(self, link: LinkId) -> TlsPeer | None:
-        """Return who is at the other end of a link that speaks TLS; None: there is none."""
+        """Return the TLS version, cipher and certificates of a link; None: it has no TLS."""
         ...
 
     def configure_tls(self, kind: LinkKind, settings: TlsSettings | None) -> None:
-        """Put other settings in force for links of `kind` that begin from now on; checked before.
+        """Set the TLS settings of new links of `kind`; checked before.
 
         None: they are plain.
         """
@@ -180,7 +180,7 @@ class ServerContext(Protocol):
         ...
 
     def update_client_info(self, fields: Mapping[str, object | None]) -> None:
-        """Merge `fields` into the INFO of clients (None takes one away) and announce it to them."""
+        """Merge `fields` into the INFO of clients (None removes one), and send it to them."""
         ...
 
     def report_opened(self, connection: ConnectionInfo) -> None:

@@ -53,7 +53,7 @@ def tls_settings(
     allows_plain: bool = False,
     verify: bool | None = None,
 ) -> TlsSettings | None:
-    """Return what a `tls` block comes to; None when there is none, or TLS is off.
+    """Return the settings of a `tls` block; None: there is none, or TLS is off.
 
     Args:
         block: Its values.

@@ -27,7 +27,7 @@ _VERBS: Final = frozenset({
 
 
 def log_traced(log: FilteringBoundLogger, traced: Traced) -> None:
-    """Write a line that the plane has traced as nats-server does, with its secrets left out.
+    """Log a traced protocol line as nats-server does, without secrets.
 
     Args:
         log: Names the connection in each line.

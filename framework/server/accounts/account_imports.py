@@ -59,7 +59,7 @@ class AccountImports:
         return self._specs
 
     def put(self, spec: AccountSpec) -> None:
-        """Add an account, or a new version of it."""
+        """Add or replace an account."""
         self._forget_imports(spec.name)
         self._exports.pop(spec.name, None)
         self._specs[spec.name] = spec
@@ -67,7 +67,7 @@ class AccountImports:
             self._importers.setdefault(exporter, {})[spec.name] = None
 
     def remove(self, name: str) -> None:
-        """Forget an account; imports from it do nothing until it comes again."""
+        """Remove an account; imports from it are invalid until it is back."""
         self._forget_imports(name)
         self._exports.pop(name, None)
         self._specs.pop(name, None)
@@ -81,7 +81,7 @@ class AccountImports:
         return AccountTables(service_imports=self._system_imports(self._specs[name]))
 
     def tables(self, name: str) -> tuple[AccountTables, tuple[InvalidImport, ...]]:
-        """Return what a known account does to messages, and which imports do nothing."""
+        """Return the tables of an account, and its invalid imports."""
         spec = self._specs[name]
         invalid: list[InvalidImport] = []
         streams = (self._stream_import(spec, it, invalid) for it in spec.stream_imports)

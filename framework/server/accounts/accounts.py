@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         """The commands of the data plane that concern accounts."""
 
         def add_account(self, name: bytes) -> int:
-            """Return the number of an account, adding it first if need be."""
+            """Return the number of an account, adding the account if it is new."""
             ...
 
         def set_account_tables(self, account: int, tables: AccountTables) -> None:
@@ -76,7 +76,7 @@ class Accounts(AccountBook):
         self.put([AccountSpec(name=GLOBAL_ACCOUNT)])
 
     def replace(self, plan: AccountPlan | None) -> None:
-        """Let there be the accounts of a plan and no others; None: `$G` and `$SYS`.
+        """Replace all accounts by those of a plan; None: `$G` and `$SYS`.
 
         Where a plan can fetch accounts, those that it does not name stay.
         """
@@ -115,7 +115,7 @@ class Accounts(AccountBook):
         return self._names.get(index) or str(index)
 
     def invalid_imports(self, name: str) -> Sequence[InvalidImport]:
-        """Return the imports of an account that do nothing, and why."""
+        """Return the invalid imports of an account, and why."""
         return self._invalid.get(name, ())
 
     @override

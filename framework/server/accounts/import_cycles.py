@@ -21,7 +21,7 @@ DEPTH_MAX: Final = 1_024
 def is_in_cycle(
     importer: str, imported: StreamImport | ServiceImport, imports_of: ImportsOf
 ) -> bool:
-    """Tell whether what goes through an import could come through it again.
+    """Return whether an import leads back to its own account.
 
     An account that imports from itself is no cycle, unless it does so from the same subject.
 

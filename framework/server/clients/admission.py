@@ -26,7 +26,7 @@ class Admission(Struct, frozen=True):
 
 
 def admission_of(accepted: Accepted | None, account: AccountSpec) -> Admission:
-    """Return what a client may do.
+    """Return the permissions and limits of a client.
 
     Args:
         accepted: What its authenticator said; None: nobody had to be asked.
@@ -54,7 +54,7 @@ def admission_of(accepted: Accepted | None, account: AccountSpec) -> Admission:
 def identity_of(
     client: Client, accepted: Accepted | None, account: str, admission: Admission
 ) -> ClientIdentity:
-    """Return who a client is for monitoring.
+    """Return the identity of a client for monitoring.
 
     Args:
         client: Its CONNECT is without secrets.

@@ -117,7 +117,7 @@ class Authentication:
         )
 
     async def recheck_all(self) -> None:
-        """Return when all who are in were asked about again."""
+        """Authenticate all logged-in clients again; return when that is done."""
         done: Reply[None] = Reply()
         self._listener().tell(ClientListener.Recheck(None, done))
         await done

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def in_order(
     authenticators: Sequence[Authenticator], config: ServerConfig
 ) -> tuple[Authenticator, ...]:
-    """Return authenticators in the order that operators want; those not named come last."""
+    """Sort authenticators as the option says; those not named come last."""
     names = _names(config)
     last = len(names)
     places = {name: place for place, name in enumerate(names)}
@@ -24,7 +24,7 @@ def in_order(
 
 
 def check_order(authenticators: Sequence[Authenticator], config: ServerConfig) -> None:
-    """Refuse to start when an authenticator is named that is not there: who relied on it?
+    """Refuse a configuration that names an unknown authenticator.
 
     Raises:
         TopologyErrors: With the place of the option.

@@ -84,7 +84,7 @@ class ClientChanges:
     def enter(
         self, client: Client, connect: ClientConnect, accepted: Accepted | None, account: str
     ) -> Refused | None:
-        """Let a client into an account, and count it there.
+        """Add a client to an account.
 
         Args:
             client: Who has sent CONNECT.
@@ -119,7 +119,7 @@ class ClientChanges:
         return self._accounts.index(client.account)
 
     def powers_of(self, client: Client) -> Mapping[str, int]:
-        """Return what the data plane is told of a client that has its own rights or limits."""
+        """Return a client's own permissions and limits as arguments of the data plane."""
         if not client.permissions and client.limits == (UNLIMITED, UNLIMITED):
             return {}
         subscriptions, payload = client.limits
@@ -130,7 +130,7 @@ class ClientChanges:
         }
 
     def forget(self, client: Client) -> None:
-        """Give back what the data plane keeps for a client that is gone."""
+        """Release the permissions of a client that has gone."""
         if client.permissions:
             self._plane.drop_permissions(client.permissions)
             client.permissions = 0
@@ -162,11 +162,11 @@ class ClientChanges:
 
     @property
     def waits_for_expirations(self) -> bool:
-        """Whether the time of anybody will be over."""
+        """Whether any login expires."""
         return len(self._table.expirations) > 0
 
     def expire(self) -> None:
-        """Close those whose time is over."""
+        """Close clients whose login has expired."""
         now_s = self._wall_s()
         for link in self._table.expirations.turn(now_s):
             client = self._table.get(link)
@@ -178,7 +178,7 @@ class ClientChanges:
             self.close(client, ClosedState.AUTHENTICATION_EXPIRED, words)
 
     def accounts_changed(self, names: Iterable[str]) -> None:
-        """Hold clients to what their accounts have become.
+        """Reassign clients whose accounts have changed.
 
         Source: nats-server `accounts.go`, `updateAccountClaims`; `reload.go`,
         `reloadAuthorization`.
@@ -198,7 +198,7 @@ class ClientChanges:
                     self._update(client, client.accepted, spec)
 
     def rebalance(self, account: str) -> None:
-        """Close the latest of an account that has too many, now that other servers have more.
+        """Close the latest clients of an account that has too many with those on other servers.
 
         They do the same, so that more may go than need to; clients come again.
 
@@ -214,7 +214,7 @@ class ClientChanges:
             self.close(client, ClosedState.MAX_ACCOUNT_CONNECTIONS_EXCEEDED)
 
     def recheck(self, clients: Sequence[Client]) -> None:
-        """Ask authenticators whether those who are in may stay, and as what.
+        """Authenticate logged-in clients again, and apply the answers.
 
         Source: nats-server `reload.go`, `reloadAuthorization`.
         """
@@ -248,7 +248,7 @@ class ClientChanges:
             self._log.info(what, count=len(surplus))
 
     def inside(self, account: str | None) -> Sequence[Client]:
-        """Return those who are in an account; None: in any."""
+        """Return the clients of an account; None: of all accounts."""
         return self._table.inside(account)
 
     def _recheck(

@@ -23,7 +23,7 @@ _quoted: Final = encode_basestring
 def client_documents(
     client: Client, *, server: str, cluster: str, started_ns: int
 ) -> tuple[bytes, bytes]:
-    """Return what any service may know of a client, and what those that it lets know more.
+    """Return the short and the full `Nats-Request-Info` of a client.
 
     Args:
         client: It has begun.

@@ -90,22 +90,22 @@ class ClientInfoDocument:
         return tuple(CORE_FIELDS)
 
     def set_address(self, host: str, port: int) -> None:
-        """Change where clients are told to connect."""
+        """Set host and port in INFO."""
         self._core = replace(self._core, host=host, port=port)
         self._changed()
 
     def set_max_payload(self, max_payload: int) -> None:
-        """Change how much one message may hold."""
+        """Set `max_payload` in INFO."""
         self._core = replace(self._core, max_payload=max_payload)
         self._changed()
 
     def set_auth_required(self, required: bool) -> None:  # noqa: FBT001 - it is the whole change
-        """Tell clients whether they must log in."""
+        """Set `auth_required` in INFO."""
         self._core = replace(self._core, auth_required=required)
         self._changed()
 
     def set_tls(self, settings: TlsSettings | None) -> None:
-        """Tell clients whether they must, or may, use TLS; None: they can't."""
+        """Set `tls_required` and `tls_available` in INFO."""
         self._core = replace(
             self._core,
             tls_required=settings is not None and not settings.is_optional,
@@ -124,7 +124,7 @@ class ClientInfoDocument:
         return build_document(self._core, {**self._extra, **extra})
 
     def publish(self) -> None:
-        """Greet clients with it from now on; later changes are announced."""
+        """Send it to new clients from now on; later changes go to connected ones too."""
         self._published = True
         self._send(announce=False)
 
@@ -140,7 +140,7 @@ class ClientInfoDocument:
             self._changed()
 
     def update(self, fields: Mapping[str, object | None]) -> None:
-        """Merge fields, None takes one away; who is connected hears of a change."""
+        """Merge fields into INFO (None removes one); clients get a change."""
         for name, value in fields.items():
             if value is None:
                 self._extra.pop(name, None)

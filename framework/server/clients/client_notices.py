@@ -24,15 +24,15 @@ class ClientWatcher(Protocol):
     """Receives notices in the control loop; must not block."""
 
     def client_connected(self, client: ClientSeen) -> None:
-        """Take note of a client that was let in."""
+        """Note an accepted login."""
         ...
 
     def client_disconnected(self, client: ClientSeen, closed: Closed) -> None:
-        """Take note of the end of one that was let in; its counters are in `closed.row`."""
+        """Note the end of a logged-in client; its counters are in `closed.row`."""
         ...
 
     def client_refused(self, client: ClientSeen, closed: Closed) -> None:
-        """Take note of one that was refused, also one that had been let in before."""
+        """Note a refused client, also one that was logged in before."""
         ...
 
 

@@ -58,7 +58,7 @@ class Client:
         return self.identity.account if self.identity else ""
 
     def request(self, connect: ClientConnect) -> LoginRequest:
-        """Return what an authenticator is asked."""
+        """Return the login request for an authenticator."""
         return LoginRequest(
             link=self.link,
             kind=LinkKind.CLIENT,
@@ -85,7 +85,7 @@ class Client:
         return fields
 
     def seen(self) -> ClientSeen:
-        """Return what is told inside the server, and `connection` to plugins."""
+        """Return the client as watchers see it; plugins get its `connection`."""
         connect, identity = self.connect, self.identity
         if identity is None:
             user, nkey = (connect.user, connect.nkey) if connect else ("", "")
@@ -106,7 +106,7 @@ class Client:
 
 
 def label_of(connect: ClientConnect, user: str) -> str:
-    """Return by which means somebody logged in, and as whom, as nats-server's log has it.
+    """Return how a client authenticated, and as whom, as nats-server's log has it.
 
     Args:
         connect: With its secrets.
@@ -125,7 +125,7 @@ def label_of(connect: ClientConnect, user: str) -> str:
 
 
 def without_secrets(connect: ClientConnect, user: str) -> ClientConnect:
-    """Return a CONNECT with who it was, and nothing that would let anybody in."""
+    """Return a CONNECT without its credentials."""
     return replace(connect, user=user, password="", auth_token="", jwt="", sig="")
 
 

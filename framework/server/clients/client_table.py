@@ -58,11 +58,11 @@ class ClientTable:
         return client
 
     def enter(self, client: Client) -> None:
-        """Count a client that has begun in its account; one that is counted there stays so."""
+        """Count a logged-in client in its account, once."""
         self._by_account.setdefault(client.account, {}).setdefault(client.link, client)
 
     def leave(self, client: Client) -> None:
-        """Count a client in its account no more."""
+        """Remove a client from the count of its account."""
         self.expirations.discard(client.link)
         inside = self._by_account.get(client.account)
         if inside is not None and inside.pop(client.link, None) is not None and not inside:
@@ -84,11 +84,11 @@ class ClientTable:
         return counts
 
     def inside(self, account: str | None) -> Sequence[Client]:
-        """Return those in an account, who came first before the others; None: in any."""
+        """Return the clients of an account, oldest first; None: of all accounts."""
         if account is not None:
             return tuple(self._by_account.get(account, {}).values())
         return tuple(client for client in self if client.has_begun)
 
     def accounts(self) -> Sequence[str]:
-        """Return the accounts that somebody is in."""
+        """Return accounts with clients."""
         return tuple(self._by_account)

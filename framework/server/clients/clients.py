@@ -111,7 +111,7 @@ class Clients:
         """Reassigns logged-in clients."""
 
     def set_logins(self, authenticators: Sequence[Authenticator], *, waiting_max: int) -> None:
-        """Let clients begin only when an authenticator accepts them, from now on.
+        """Set the authenticators that decide on logins from now on.
 
         Args:
             authenticators: In the order in which they are asked; none: everybody may begin.
@@ -136,17 +136,17 @@ class Clients:
         return self._table.counts()
 
     def connect_of(self, link: LinkId) -> ClientConnect | None:
-        """Return what a client that is connected said of itself."""
+        """Return the CONNECT of a client."""
         client = self._table.get(link)
         return client.connect if client else None
 
     def identity_of(self, link: LinkId) -> ClientIdentity | None:
-        """Return who a client that is connected is; None before it was let in."""
+        """Return the identity of a client; None before its CONNECT was accepted."""
         client = self._table.get(link)
         return client.identity if client else None
 
     def receive(self, events: Sequence[Event]) -> Sequence[Question]:
-        """Take what happened to client links, in order; return what is to be asked."""
+        """Receive events of client links, in order; return questions for authenticators."""
         self._plane.hold()
         try:
             return self._receive_all(events)
@@ -215,7 +215,7 @@ class Clients:
         return ()
 
     def receive_answer(self, link: LinkId, outcome: object) -> Sequence[Question]:
-        """Take what came of a question, an answer or an exception; return the next question."""
+        """Receive an authenticator's answer, or its exception; return the next question."""
         decision = self._logins.receive(link, outcome)
         client = self._table.get(link)
         if decision is None or client is None or client.is_closing:

@@ -80,7 +80,7 @@ class Logins:
         return self._authenticators
 
     def replace(self, authenticators: Sequence[Authenticator], *, waiting_max: int) -> None:
-        """Let others decide from now on; logins that are under way end as they have begun.
+        """Replace the authenticators; pending logins are decided by those that were asked.
 
         Args:
             authenticators: Asked in order until one decides; none: everybody may begin.
@@ -90,10 +90,10 @@ class Logins:
         self._waiting_max = waiting_max
 
     def admit(self, link: LinkId, host: str) -> LinkId | None:
-        """Count a client that has not logged in; return who has to go for it, None: nobody.
+        """Count a pending login; return the link to close for it, None: there is room.
 
-        That is the one that has been silent for the longest, of the same address where that has
-        half of all; or the newcomer itself, when everybody else waits for a decision.
+        That is the longest silent one, of the same address where that has half of all; or the new
+        one itself, when all others wait for a decision.
         """
         evicted = None
         if self._authenticators and len(self._waiting) >= self._waiting_max:
@@ -106,7 +106,7 @@ class Logins:
         return evicted
 
     def begin(self, link: LinkId, request: LoginRequest) -> Question:
-        """Begin to decide on a CONNECT; the client's next one comes only after the decision."""
+        """Begin a login; the client's next CONNECT comes only after the decision."""
         assert link not in self._pending
         self._silent.discard(link)
         first, *others = self._authenticators
@@ -114,12 +114,12 @@ class Logins:
         return Question(link, first, request)
 
     def settle(self, link: LinkId) -> None:
-        """Take note that a client was let in."""
+        """Note that a login was accepted."""
         self._waiting.discard(link)
         self._silent.discard(link)
 
     def receive(self, link: LinkId, outcome: object) -> Decision | None:
-        """Take what came of a question, an answer or an exception; None: the client has gone."""
+        """Receive an authenticator's answer, or its exception; None: the client has gone."""
         login = self._pending.get(link)
         if login is None:
             return None
@@ -130,7 +130,7 @@ class Logins:
         return Decision(login.request, step, login.asked.name, is_current)
 
     def forget(self, link: LinkId) -> None:
-        """Take note that a client has gone."""
+        """Note that a client has gone."""
         self._waiting.discard(link)
         self._silent.discard(link)
         self._pending.pop(link, None)

@@ -18,7 +18,7 @@ FAILED: Final = "Authenticator {component} of plugin {plugin} failed"
 def log_refusal(
     log: FilteringBoundLogger, client: Client, connect: ClientConnect, refused: Refused
 ) -> None:
-    """Say that somebody was refused, and who it claimed to be.
+    """Log a refused login with the user that it claimed.
 
     Source: nats-server `client.go`, `authViolation`, `getAuthUser`.
     """
@@ -37,7 +37,7 @@ def log_refusal(
 
 
 def problem_of(error: BaseException) -> str:
-    """Return what an authenticator has raised and where, but not its text.
+    """Return the class and place of an authenticator's exception, without its text.
 
     That may repeat what the client sent.
     """

@@ -27,7 +27,7 @@ _MEANS: Final = {"jwt": "JWT User", "nkey": "Nkey", "user": "User"}
 
 
 def log_violated(log: FilteringBoundLogger, client: Client, event: Violated) -> None:
-    """Say what a client may not, as nats-server does.
+    """Log a violation as nats-server does.
 
     Source: nats-server `client.go`, `pubPermissionViolation`, `subPermissionViolation`,
     `processSubsOnConfigReload`.

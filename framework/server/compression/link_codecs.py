@@ -56,7 +56,7 @@ class LinkCodecs:
         self._pump = None
 
     def encode(self, link: LinkId, codec: Codec) -> None:
-        """Encode what a parked link says from now on, and decode what it has not yet read."""
+        """Compress a parked link by a codec from now on, in both directions."""
         assert link not in self._sessions
         if link not in self._open:
             return  # its owner has not yet heard of the end

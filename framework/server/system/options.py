@@ -53,7 +53,7 @@ class ServerFilter(Struct, frozen=True, kw_only=True):
         )
 
     def admits(self, stamp: ServerStamp) -> bool:
-        """Tell whether this server is meant."""
+        """Return whether a request is for this server."""
         server, traits = stamp.server, stamp.traits
         pairs = (
             (self.server_name, server.name),

@@ -35,7 +35,7 @@ class RemoteCounts:
         self._size = 0
 
     def receive(self, account: str, server_id: str, counts: Counts) -> bool:
-        """Take note of what a server has; return whether it is other than before."""
+        """Note the counts of a server; return whether they have changed."""
         servers = self._accounts.get(account, {})
         if servers.get(server_id, Counts()) == counts:
             return False
@@ -56,7 +56,7 @@ class RemoteCounts:
             self._remove(name, server_id)
 
     def total(self, account: str) -> Counts:
-        """Return what an account has on all other servers. Cost: O(servers that have some)."""
+        """Return the counts of an account on all other servers. Cost: O(servers that have some)."""
         servers = self._accounts.get(account, {}).values()
         return Counts(sum(it.clients for it in servers), sum(it.leafnodes for it in servers))
 

@@ -58,7 +58,7 @@ class ServerTable:
         return len(self._servers) + 1
 
     def receive_sign(self, server_id: str, seq: int, now_ns: int) -> Heard:
-        """Take note that a server has said something.
+        """Note a sign of life of another server.
 
         Args:
             server_id: Who.
@@ -79,11 +79,11 @@ class ServerTable:
         return Heard.KNOWN
 
     def receive_leaving(self, server_id: str) -> bool:
-        """Take note that a server goes; return whether it was known."""
+        """Note that a server is leaving; return whether it was known."""
         return self._servers.pop(server_id, None) is not None
 
     def sweep(self, now_ns: int) -> list[str]:
-        """Forget who was silent for too long, and return their IDs."""
+        """Remove servers that were silent for too long, and return their IDs."""
         silent = [
             server_id
             for server_id, server in self._servers.items()

@@ -167,7 +167,7 @@ class ServerWatch(Component):
             )
 
     def receive_counts(self, arrival: Arrival) -> None:
-        """Take how many clients an account has on another server."""
+        """Receive the connection counts of an account on another server."""
         document = _document(arrival)
         server, account = _server_of(document), document.get("acc")
         if server is None or server[0] == self._server.server_id or not isinstance(account, str):
@@ -186,7 +186,7 @@ class ServerWatch(Component):
             self._counts.receive_leaving(server_id)
 
     def receive_remote_latency(self, arrival: Arrival) -> None:
-        """Take how long a service at another server took."""
+        """Receive a remote latency."""
         self._take_remote_latency(arrival.payload)
 
     def _receive_sweep(self) -> None:

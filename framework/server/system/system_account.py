@@ -200,7 +200,7 @@ class SystemAccount:
         )
 
     def services(self, endpoints: Iterable[MonitorEndpoint]) -> Sequence[ServiceSpec]:
-        """Return what the core answers in the system account, whichever that is.
+        """Return the core's services in the system account.
 
         Args:
             endpoints: The documents of the core and of plugins.
@@ -209,7 +209,7 @@ class SystemAccount:
         return [*document_services(self._stamp, endpoints), *own]
 
     def begin(self, services: Sequence[ServiceSpec]) -> None:
-        """Answer services and tell events, from now on."""
+        """Answer `$SYS` requests and publish events from now on."""
         self._services = services
         self._served = self._context.accounts.system_account
         component = self._context.component
@@ -218,16 +218,16 @@ class SystemAccount:
         component(ACCOUNT_EVENTS).tell(AccountEvents.Begin())
 
     def follow_accounts(self) -> None:
-        """Go on in another account, if that is the system account now."""
+        """Move to another account, if that is the system account now."""
         if self._services is not None and self._served != self._context.accounts.system_account:
             self.begin(self._services)
 
     def tell_of_lame_duck(self) -> None:
-        """Tell the other servers that this one goes."""
+        """Publish `LAMEDUCK` for other servers."""
         self._tell_of_going("LAMEDUCK")
 
     def end(self) -> None:
-        """Tell the other servers that this one is gone, the last thing that it says."""
+        """Publish `SHUTDOWN` for other servers, as the last message."""
         self._queue.close()
         self._tell_of_going("SHUTDOWN")
         for task in self._broadcasts:

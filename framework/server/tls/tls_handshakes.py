@@ -88,7 +88,7 @@ class TlsHandshakes:
         return KindTerms(settings) if settings else None
 
     def configure(self, kind: LinkKind, terms: KindTerms | None) -> None:
-        """Put terms in force for connections that come from now on; None: they are plain."""
+        """Set the TLS terms of new connections; None: without TLS."""
         self._plane.set_tls(kind, terms.listener_mode if terms else "")
         if terms is None:
             self._terms.pop(kind, None)
@@ -199,7 +199,7 @@ class TlsHandshakes:
     async def secure(
         self, sock: socket.socket, kind: LinkKind, token: int, server_name: str
     ) -> socket.socket:
-        """Shake hands with a server that was dialed; return what the plane is to adopt.
+        """Do the TLS handshake with a dialed server; return the socket for the data plane.
 
         Raises:
             OSError: The handshake failed.
