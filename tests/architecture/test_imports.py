@@ -39,6 +39,11 @@ VIOLATIONS = {
         "framework.topology is not allowed to import framework.actors",
     ),
     "a room without a floor": Violation("rooms", {"framework/attic.py": ""}, "attic"),
+    "clients that know the system account": Violation(
+        "server",
+        {"framework/server/clients/clients.py": "import framework.server.system.outbox"},
+        "framework.server.clients is not allowed to import framework.server.system",
+    ),
     "a plugin": Violation(
         "no-plugin", {"framework/server/limits.py": "import framework_route"}, "framework_route"
     ),
