@@ -18,11 +18,12 @@ from framework.server.clients.client_info import ClientInfoDocument
 from framework.server.clients.client_listener import CLIENT_LISTENER
 from framework.server.component_failures import ComponentFailures
 from framework.server.compression import LinkCodecs
-from framework.server.context import Context, MonitorView
+from framework.server.context import Context
 from framework.server.dialing import Dialer
 from framework.server.facts import facts_of
 from framework.server.limits import STOP_DEADLINE_S
 from framework.server.listeners import Listeners
+from framework.server.monitor_view import MonitorView
 from framework.server.monitoring import start_monitor
 from framework.server.run_files import RunFiles
 from framework.server.system import SystemAccount
