@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import TYPE_CHECKING
 
-from framework.cli.errors import EXIT_OK
+from framework.cli.errors import EXIT_OK, EXIT_REFUSED
 from framework.cli.topologies import check_start_files, load_topology
-from framework.topology import explain_topology
+from framework.errors import FrameworkError
+from framework.topology import TopologyErrors, explain_topology, topology_document
 
 if TYPE_CHECKING:
     import argparse
+
+    from framework.topology import Topology
 
 _HELP = "check a topology or a configuration file, and explain it without starting anything"
 
@@ -20,14 +24,53 @@ def add_command(
 ) -> argparse.ArgumentParser:
     """Add the command and return its parser."""
     parser = commands.add_parser("check", help=_HELP, description=_HELP, allow_abbrev=False)
-    parser.add_argument("file", metavar="FILE", help="a topology (.toml, .hocon) or a .conf file")
+    parser.add_argument(
+        "file", metavar="FILE", help="a topology (.toml, .hocon, .json) or a .conf file"
+    )
+    parser.add_argument("--json", action="store_true", help="write a JSON document")
     parser.set_defaults(run=run)
     return parser
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Explain the file and return the exit status; whatever is wrong with it is raised."""
+    """Explain the file and return the exit status; whatever is wrong with it is raised.
+
+    With `--json` that is a part of the document: whoever reads it gets one in either case.
+    """
+    if arguments.json:
+        return _write_document(arguments)
+    sys.stdout.write(explain_topology(_read(arguments)))
+    return EXIT_OK
+
+
+def _read(arguments: argparse.Namespace) -> Topology:
     topology, _ = load_topology(arguments.file, arguments.choice)
     check_start_files([plan.config for plan in topology.servers])
-    sys.stdout.write(explain_topology(topology))
-    return EXIT_OK
+    return topology
+
+
+def _write_document(arguments: argparse.Namespace) -> int:
+    exit_status = EXIT_OK
+    try:
+        document = {"valid": True, **topology_document(_read(arguments))}
+    except FrameworkError as error:
+        document = {"valid": False, "errors": _error_rows(error)}
+        exit_status = EXIT_REFUSED
+    sys.stdout.write(f"{json.dumps(document, indent=2)}\n")
+    return exit_status
+
+
+def _error_rows(error: FrameworkError) -> list[dict[str, object]]:
+    if not isinstance(error, TopologyErrors):
+        return [{"problem": str(error)}]
+    return [
+        {
+            "file": it.place.file,
+            "line": it.place.line,
+            "column": it.place.column,
+            "key": it.place.key,
+            "problem": it.problem,
+            "fix": it.fix,
+        }
+        for it in error.errors
+    ]

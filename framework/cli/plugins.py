@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ def add_command(
     parser.add_argument(
         "file", metavar="FILE", nargs="?", help="a topology, for the plugins that it lists"
     )
+    parser.add_argument("--json", action="store_true", help="write a JSON document")
     parser.set_defaults(run=run)
     return parser
 
@@ -32,6 +34,10 @@ def add_command(
 def run(arguments: argparse.Namespace) -> int:
     """List the plugins and return the exit status."""
     registry = _registry(arguments.file, arguments.choice)
+    if arguments.json:
+        rows = [_row(plugin) for plugin in registry.plugins]
+        sys.stdout.write(f"{json.dumps({'plugins': rows}, indent=2)}\n")
+        return EXIT_OK
     lines = [line for plugin in registry.plugins for line in _lines(plugin)]
     text = "\n".join(lines or ["no plugin is loaded; the core runs alone"])
     sys.stdout.write(f"{text}\n")
@@ -44,6 +50,16 @@ def _registry(file: str | None, choice: PluginChoice) -> PluginRegistry:
     from framework.topology import open_topology  # noqa: PLC0415
 
     return choice.registry(open_topology(file).plugins)
+
+
+def _row(plugin: LoadedPlugin) -> dict[str, object]:
+    return {
+        "name": plugin.name,
+        "version": plugin.version,
+        "origin": plugin.origin,
+        "file": plugin.file,
+        "hooks": plugin.hooks,
+    }
 
 
 def _lines(plugin: LoadedPlugin) -> Iterator[str]:

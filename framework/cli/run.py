@@ -25,7 +25,9 @@ def add_command(
 ) -> argparse.ArgumentParser:
     """Add the command and return its parser."""
     parser = commands.add_parser("run", help=_HELP, description=_HELP, allow_abbrev=False)
-    parser.add_argument("file", metavar="FILE", help="a topology (.toml, .hocon) or a .conf file")
+    parser.add_argument(
+        "file", metavar="FILE", help="a topology (.toml, .hocon, .json) or a .conf file"
+    )
     parser.add_argument("--server", metavar="NAME", help="run only this one, in this process")
     parser.add_argument(
         "--log-dir", metavar="DIR", type=Path, help="write a log file for each server there"

@@ -84,7 +84,7 @@ def find_plugin(name: str) -> FoundPlugin:
         return installed[name]
     if _is_module(name):
         return FoundPlugin(name, f"module {name}", lambda: import_module(name))
-    raise PluginError(name, "is not installed", fix=_suggestion(name, list(installed)))
+    raise PluginError(name, "is not installed", fix=suggestion(name, list(installed)))
 
 
 def folder_plugins(folder: Path) -> list[FoundPlugin]:
@@ -131,7 +131,8 @@ def _is_module(name: str) -> bool:
         return False
 
 
-def _suggestion(name: str, installed: list[str]) -> str:
+def suggestion(name: str, installed: list[str]) -> str:
+    """Return what somebody may have meant who named a plugin that is not there."""
     from difflib import get_close_matches  # noqa: PLC0415 - for mistakes only
 
     near = get_close_matches(name, installed, n=1)

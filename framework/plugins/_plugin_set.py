@@ -14,7 +14,12 @@ from framework.errors import FrameworkError, PluginError
 from framework.plugins._calls import HookCalls
 from framework.plugins._checks import check_arguments, check_implementations
 from framework.plugins._claims import CORE
-from framework.plugins._loading import find_plugin, folder_plugins, installed_plugins
+from framework.plugins._loading import (
+    find_plugin,
+    folder_plugins,
+    installed_plugins,
+    suggestion,
+)
 from framework.plugins._places import home_of, is_at_home, line_of, module_of, modules_of
 
 if TYPE_CHECKING:
@@ -75,14 +80,17 @@ class PluginSet:
             installed: Load what installed distributions offer, too.
 
         Raises:
-            PluginError: One can't be found or imported, or breaks the contract of a hook.
+            PluginError: One can't be found or imported, or breaks the contract of a hook; one that
+                is left out is not there.
         """
         plugins = cls(excluded=excluded)
+        named, in_folder = list(names), [] if folder is None else folder_plugins(folder)
+        offered = installed_plugins() if installed or plugins._excluded else {}
+        plugins._check_excluded([*offered, *named, *(it.name for it in in_folder)])
         if installed:
-            plugins._load_all(installed_plugins().values())
-        plugins._load_all(find_plugin(name) for name in names if name not in plugins._excluded)
-        if folder is not None:
-            plugins._load_all(folder_plugins(folder))
+            plugins._load_all(offered.values())
+        plugins._load_all(find_plugin(name) for name in named if name not in plugins._excluded)
+        plugins._load_all(in_folder)
         plugins.check()
         return plugins
 
@@ -178,6 +186,11 @@ class PluginSet:
             LoadedPlugin(name, origin, _file(plugin), self._hooks(name), self._versions[name])
             for name, (plugin, origin) in self._loaded.items()
         )
+
+    def _check_excluded(self, known: list[str]) -> None:
+        """Refuse to leave out what nobody has: it is a slip, and what was meant would be loaded."""
+        for name in sorted(self._excluded.difference(known)):
+            raise PluginError(name, "is not there to be left out", fix=suggestion(name, known))
 
     def _load_all(self, found: Iterable[FoundPlugin]) -> None:
         for plugin in found:

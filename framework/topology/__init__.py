@@ -9,7 +9,7 @@ from __future__ import annotations
 from framework.topology.core_options import CORE_SECTION
 from framework.topology.diff import Change, ConfigDiff, diff_configs
 from framework.topology.errors import TopologyError, TopologyErrors
-from framework.topology.explain import explain_topology
+from framework.topology.explain import explain_topology, topology_document
 from framework.topology.files import read_server_conf
 from framework.topology.flags import (
     CommandLine,
@@ -62,4 +62,5 @@ __all__ = [
     "read_topology",
     "subject_rules_option",
     "tls_option",
+    "topology_document",
 ]

@@ -12,7 +12,7 @@ from framework.topology.topology import ServerPlan, Topology
 from framework.topology.units import join_address
 from framework.topology.values import show_value
 
-__all__ = ["explain_topology"]
+__all__ = ["explain_topology", "topology_document"]
 
 _VALUE_WIDTH_MAX = 48
 
@@ -34,6 +34,27 @@ def explain_topology(topology: Topology) -> str:
         for plan in servers:
             lines += ["", *_explain_server(plan)]
     return "\n".join(lines) + "\n"
+
+
+def topology_document(topology: Topology) -> dict[str, object]:
+    """Return what `explain_topology` tells, for programs; secrets are not shown there either."""
+    return {
+        "topology": topology.name,
+        "file": topology.file,
+        "plugins": topology.plugins,
+        "servers": [
+            {
+                "name": plan.name,
+                "cluster": plan.cluster,
+                "ports": dict(_addresses(plan.config)),
+                "settings": {
+                    path: {"value": value, "origin": origin}
+                    for path, value, origin in _settings(plan.config)
+                },
+            }
+            for plan in topology.servers
+        ],
+    }
 
 
 def _explain_server(plan: ServerPlan) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from framework.topology.errors import TopologyError, TopologyErrors
+from framework.topology.hocon_includes import missing_includes
 from framework.topology.node import Node
 from framework.topology.place import Place
 
@@ -23,8 +24,12 @@ def node_from_hocon(text: str, name: str, folder: Path) -> Node:
         folder: What its includes are relative to.
 
     Raises:
-        TopologyErrors: It is not HOCON, or a substitution leads nowhere.
+        TopologyErrors: It is not HOCON, a file to include is not there, or a substitution leads
+            nowhere.
     """
+    missing = list(missing_includes(text, name, folder))
+    if missing:
+        raise TopologyErrors(missing)
     # Imported here: it takes half a second, and most topologies are TOML.
     from pyhocon import ConfigFactory  # noqa: PLC0415
     from pyhocon.exceptions import ConfigException  # noqa: PLC0415

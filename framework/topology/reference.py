@@ -55,7 +55,7 @@ A flag takes one dash or two.
 
 ## Topologies
 
-A topology ends in `.toml` or `.hocon` and has at its top:
+A topology ends in `.toml`, `.hocon` or `.json` and has at its top:
 
 | Key | What it is |
 |---|---|"""

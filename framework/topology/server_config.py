@@ -73,6 +73,8 @@ def build_server_config(
     merged = layers[0]
     for layer in layers[1:]:
         merged = merge_nodes(merged, layer)
+    if file:  # what nobody set is missing there, and not on the command line
+        merged = Node(merged.value, layers[0].place, layers[0].key_place)
     _refuse_lonely_routes(merged)
     reading = Reading(mistakes)
     values = reading.read_block(schema.root, merged)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from typing import TYPE_CHECKING, cast
@@ -14,7 +15,7 @@ from framework.topology.toml_places import find_places
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from framework.topology.node import Scalar
+    from framework.topology.node import Scalar, Table
     from framework.topology.place import KeyPath
 
 __all__ = ["node_from_toml"]
@@ -22,15 +23,20 @@ __all__ = ["node_from_toml"]
 _AT_LINE = re.compile(r"^(.*) \(at line (\d+), column (\d+)\)$", re.DOTALL)
 
 
-def node_from_toml(text: str, name: str) -> Node:
-    """Parse a TOML file.
+_VARIABLE = re.compile(r"(\$?)\$([A-Za-z_][A-Za-z0-9_]*)")
+"""A whole text that is `$NAME`; `$$NAME` is the text `$NAME`. A bcrypt hash is neither."""
+
+
+def node_from_toml(text: str, name: str, environ: Mapping[str, str] = os.environ) -> Node:
+    """Parse a TOML file; a text `$NAME` is a variable of the environment.
 
     Args:
         text: What stands in it.
         name: What errors call it.
+        environ: Where variables are looked up.
 
     Raises:
-        TopologyErrors: It is not TOML; the first mistake only.
+        TopologyErrors: It is not TOML, then the first mistake only; or variables are not set.
     """
     try:
         values = tomllib.loads(text)
@@ -39,7 +45,42 @@ def node_from_toml(text: str, name: str) -> Node:
     except (ValueError, RecursionError) as error:
         problem = "too deep" if isinstance(error, RecursionError) else str(error)
         raise TopologyErrors([TopologyError(Place(name), problem)]) from None
-    return _wrap(values, (), find_places(text, name), Place(name, 1, 1))
+    root = _wrap(values, (), find_places(text, name), Place(name, 1, 1))
+    if "$" in text:
+        unset: list[TopologyError] = []
+        root = _with_variables(root, environ, unset)
+        if unset:
+            raise TopologyErrors(unset)
+    return root
+
+
+def _with_variables(node: Node, environ: Mapping[str, str], unset: list[TopologyError]) -> Node:
+    """Return a node with what the variables in it stand for."""
+    value = node.value
+    match value:
+        case dict():
+            value = {key: _with_variables(it, environ, unset) for key, it in value.items()}
+        case list():
+            value = [_with_variables(it, environ, unset) for it in value]
+        case str() if found := _VARIABLE.fullmatch(value):
+            if found[1]:
+                value = f"${found[2]}"
+            elif found[2] in environ:
+                value = _variable(found[2], environ)
+            else:
+                problem = f"the variable {value} is not in the environment"
+                fix = f"write ${value} for the text {value}"
+                unset.append(TopologyError(node.place, problem, fix))
+    return Node(value, node.place, node.key_place)
+
+
+def _variable(name: str, environ: Mapping[str, str]) -> Scalar | list[Node] | Table:
+    """Return what a variable stands for, read as nats-server reads one: `1m` is a number."""
+    from framework.topology.natsconf import parse_conf  # noqa: PLC0415 - for variables only
+
+    found = parse_conf(f"value = ${name}", f"${name}", environ).value
+    assert isinstance(found, dict)
+    return found["value"].value
 
 
 def _explain(message: str, text: str, name: str) -> TopologyError:

@@ -88,7 +88,8 @@ def open_topology(path: str | os.PathLike[str]) -> TopologyFile:
     """Read a topology as far as it can be understood without its plugins.
 
     Args:
-        path: A file ending in `.toml`, `.hocon`, or `.conf` (one server, nats-server's language).
+        path: A file ending in `.toml`, `.hocon`, `.json`, or `.conf` (one server, nats-server's
+            language).
 
     Raises:
         TopologyErrors: It cannot be read, or its first level makes no sense.
@@ -134,10 +135,10 @@ def _load(path: Path, name: str) -> Node:
             from framework.topology.toml_file import node_from_toml  # noqa: PLC0415 - unless TOML is read
 
             return node_from_toml(_read(path, name), name)
-        case ".hocon":
+        case ".hocon" | ".json":  # JSON is HOCON, too
             return node_from_hocon(_read(path, name), name, path.parent)
     problem = f"unknown file type `{path.suffix}`"
-    fix = "a topology ends in .toml or .hocon, a nats-server configuration in .conf"
+    fix = "a topology ends in .toml, .hocon or .json, a nats-server configuration in .conf"
     raise TopologyErrors([TopologyError(Place(name), problem, fix)])
 
 

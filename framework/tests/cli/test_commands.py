@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -111,3 +112,53 @@ def test_wrong_words_are_one_line_and_exit_status_2(capsys: Capture, words: list
 def test_no_word_at_all_gets_the_help(capsys: Capture) -> None:
     assert main([]) == 2
     assert capsys.readouterr().out.startswith("usage: framework")
+
+
+def test_check_writes_a_document(capsys: pytest.CaptureFixture[str], topology: Path) -> None:
+    assert main(["check", "--json", str(topology)]) == 0
+
+    document = json.loads(capsys.readouterr().out)
+    assert document["valid"] is True
+    assert document["topology"] == "small"
+    first, second = document["servers"]
+    assert (first["name"], first["cluster"]) == ("a", "main")
+    assert first["ports"]["client"] == "127.0.0.1:16100"
+    assert second["settings"]["port"] == {"value": "16101", "origin": f"{topology}:7:8"}
+
+
+def test_check_writes_mistakes_as_a_document(
+    capsys: pytest.CaptureFixture[str], topology: Path
+) -> None:
+    topology.write_text(topology.read_text().replace("port = 16101", "prot = 16101"))
+    assert main(["check", "--json", str(topology)]) == 1
+
+    document = json.loads(capsys.readouterr().out)
+    assert document["valid"] is False
+    [error] = document["errors"]
+    assert (error["file"], error["line"], error["column"]) == (str(topology), 7, 1)
+    assert (error["problem"], error["fix"]) == ("unknown key `prot`", "did you mean `port`?")
+
+
+def test_plugins_writes_a_document(capsys: pytest.CaptureFixture[str], plugin: Path) -> None:
+    assert main(["plugins", "--json", "--plugin", str(plugin)]) == 0
+
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)["plugins"]}
+    assert rows["polite"]["file"] == str(plugin)
+    assert rows["polite"]["hooks"] == ["framework_add_commands"]
+    assert rows["route"]["origin"].startswith("framework-route ")
+
+
+def test_leaving_out_what_is_not_there_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plugins", "--no-plugin", "rout"]) == 1
+
+    problem = "framework: plugin rout: is not there to be left out; did you mean route?\n"
+    assert capsys.readouterr().err == problem
+
+
+def test_a_plugin_that_only_the_topology_lists_can_be_left_out(
+    capsys: pytest.CaptureFixture[str], topology: Path
+) -> None:
+    topology.write_text(topology.read_text().replace('["route"]', '["route", "not_installed"]'))
+
+    assert main(["check", str(topology), "--no-plugin", "not_installed"]) == 0
+    assert "server a" in capsys.readouterr().out

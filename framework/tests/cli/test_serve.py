@@ -96,3 +96,13 @@ def test_help_lists_flags_of_plugins_too(capsys: Capture, words: list[str]) -> N
 def test_without_a_plugin_its_flags_are_unknown(capsys: Capture) -> None:
     assert main(["--no-plugin", "route", "serve", "-routes", "nats://localhost:16148"]) == 1
     assert "routes" in capsys.readouterr().err
+
+
+def test_what_a_file_lacks_is_not_blamed_on_the_flags(capsys: Capture, tmp_path: Path) -> None:
+    file = tmp_path / "bad.conf"
+    file.write_text("lame_duck_duration: 1s\nlame_duck_grace_period: 10s\n")
+    assert nats_server_main(["-t", "-c", str(file)]) == 1
+    alone = capsys.readouterr().err
+
+    assert nats_server_main(["-t", "-c", str(file), "-p", "4222"]) == 1
+    assert capsys.readouterr().err == alone

@@ -163,3 +163,38 @@ def test_what_is_no_toml(text, problem):
         node_from_toml(text, "f")
 
     assert str(caught.value).startswith(problem)
+
+
+def test_a_variable_of_the_environment_is_read_as_nats_server_reads_it():
+    environ = {"PORT": "4222", "NAME": "shop", "ON": "true", "SIZE": "1mb"}
+    text = 'a = "$PORT"\n[b]\nc = ["$NAME", "$ON"]\nd = "$SIZE"\n'
+    top = node_from_toml(text, "t.toml", environ).value
+    assert top["a"].value == 4222
+    assert [it.value for it in top["b"].value["c"].value] == ["shop", True]
+    assert top["b"].value["d"].value == 1024 * 1024
+    assert str(top["a"].place) == "t.toml:1:5"
+
+
+def test_variables_that_are_not_set_are_told_all_at_once():
+    with pytest.raises(TopologyErrors) as caught:
+        node_from_toml('a = "$ONE"\nb = ["$TWO"]\n', "t.toml", {})
+
+    assert str(caught.value).splitlines() == [
+        "t.toml:1:5: the variable $ONE is not in the environment; write $$ONE for the text $ONE",
+        "t.toml:2:6: the variable $TWO is not in the environment; write $$TWO for the text $TWO",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("$$ONE", "$ONE"),
+        ("$", "$"),
+        ("$1", "$1"),
+        ("x$ONE", "x$ONE"),
+        ("$ONE.x", "$ONE.x"),
+        ("$2a$11$LzegMYnsOmkTI1Ok3ql6t", "$2a$11$LzegMYnsOmkTI1Ok3ql6t"),
+    ],
+)
+def test_what_is_no_variable_stays_as_it_is(text, value):
+    assert node_from_toml(f"a = '{text}'", "t.toml", {"ONE": "1"}).value["a"].value == value
