@@ -18,7 +18,16 @@ if TYPE_CHECKING:
 
     from framework.topology import Change, ConfigDiff, Option, ServerConfig, TopologyError
 
-_NAMES: Final = {"logfile": "log_file", "server_metadata": "metadata", "server_tags": "tags"}
+_NAMES: Final = {
+    "authorization.user": "authorization username",
+    "authorization.password": "authorization password",
+    "authorization.token": "authorization token",
+    "authorization.timeout": "authorization timeout",
+    "authorization.users": "authorization users",
+    "logfile": "log_file",
+    "server_metadata": "metadata",
+    "server_tags": "tags",
+}
 """Options that nats-server's log calls by another name."""
 
 _UNSHOWN: Final = frozenset({"accounts", "metadata", "tags"})

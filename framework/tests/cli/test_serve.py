@@ -32,7 +32,9 @@ def test_t_says_where_a_file_is_wrong(capsys: Capture, tmp_path: Path) -> None:
     file.write_text("debug: true\nprot: 16100\n")
 
     assert nats_server_main(["-t", "--config", str(file)]) == 1
-    assert capsys.readouterr().err.startswith(f"nats-server: {file}:2:1: unknown key `prot`")
+    assert capsys.readouterr().err == (
+        f"nats-server: {file}:2:1: unknown key `prot`; did you mean `port`?\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -171,3 +171,26 @@ def test_no_secret_is_in_the_log(world: World) -> None:
 
     assert "Reloaded: people" in world.server.log()
     assert "hidden" not in world.server.log()
+
+
+def test_what_has_changed_is_logged_in_nats_servers_words(
+    start_server: StartServer, tmp_path: Path
+) -> None:
+    """Source: nats-server `reload.go`; a secret has no value there."""
+    file = tmp_path / "it.conf"
+    file.write_text("port: -1\nauthorization { user: a, password: b }\n")
+    server = start_server("-c", str(file), port=None)
+    file.write_text(
+        "port: -1\nping_max: 5\nwrite_deadline: 5s\n"
+        "authorization { user: a, password: c, timeout: 3 }\n"
+    )
+    server.signal(signal.SIGHUP)
+    server.wait_log("Reloaded server configuration")
+
+    for words in (
+        "Reloaded: ping_max = 5",
+        "Reloaded: write_deadline = 5s",
+        "Reloaded: authorization timeout = 3s",
+        "Reloaded: authorization password",
+    ):
+        server.wait_log(f"{words}$")
