@@ -19,7 +19,7 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-EXAMPLES = ("plugin-audit", "plugin-auth-http", "plugin-compression-brotli")
+EXAMPLES = ("plugin-audit", "plugin-auth-http", "plugin-compression-brotli", "plugin-metrics")
 
 
 def main() -> None:

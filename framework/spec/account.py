@@ -153,6 +153,8 @@ class AccountBook(Protocol):
     def index(self, name: str) -> int:
         """Return the number by which the data plane knows an account.
 
+        Commands of `PlaneControl`, such as `publish`, take it. It stays as long as the account.
+
         Raises:
             KeyError: It is not known.
         """

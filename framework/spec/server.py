@@ -91,7 +91,14 @@ class ServerContext(Protocol):
         ...
 
     def recheck_logins(self, account: str | None = None) -> None:
-        """Authenticate logged-in clients of an account (None: all) again."""
+        """Authenticate logged-in clients again; who is refused now is closed.
+
+        For authenticators with a `recheck`, when what they know has changed. The answers come in
+        later turns of the control loop.
+
+        Args:
+            account: Only about clients of this account; None: about all.
+        """
         ...
 
     def add_tap(self, spec: TapSpec) -> Callable[[], None]:
