@@ -51,8 +51,7 @@ def line_of(error: BaseException, home: str) -> str:
 def modules_of(error: BaseException) -> list[tuple[str, str]]:
     """Return (module, `file:line`) of all calls that an error came through, innermost first."""
     return [
-        (frame.f_globals.get("__name__", ""), f"{frame.f_code.co_filename}:{line}")
-        for frame, line in _frames(error)
+        (frame.f_globals.get("__name__", ""), _place(frame, line)) for frame, line in _frames(error)
     ][::-1]
 
 
@@ -75,6 +74,12 @@ def definition_of(function: object) -> str:
     function = getattr(function, "__func__", function)
     code = getattr(function, "__code__", None)
     return f"{code.co_filename}:{code.co_firstlineno}" if code else ""
+
+
+def _place(frame: FrameType, line: int) -> str:
+    file = frame.f_code.co_filename
+    # What stands in an annotation has no line of its own.
+    return frame.f_globals.get("__file__", "") if file.startswith("<") else f"{file}:{line}"
 
 
 def _frames(error: BaseException) -> Iterator[tuple[FrameType, int]]:

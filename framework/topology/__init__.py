@@ -27,6 +27,7 @@ from framework.topology.subject_rules import subject_rules_option
 from framework.topology.tls_options import TLS_TIMEOUT_S, is_tls_on, login_timeout_s, tls_option
 from framework.topology.topology import ServerPlan, Topology
 from framework.topology.topology_file import TopologyFile, open_topology, read_topology
+from framework.topology.typed_section import Setting, section_of
 
 __all__ = [
     "CORE_SECTION",
@@ -45,6 +46,7 @@ __all__ = [
     "Schema",
     "ServerConfig",
     "ServerPlan",
+    "Setting",
     "Topology",
     "TopologyError",
     "TopologyErrors",
@@ -60,6 +62,7 @@ __all__ = [
     "plugin_choice",
     "read_server_conf",
     "read_topology",
+    "section_of",
     "subject_rules_option",
     "tls_option",
     "topology_document",

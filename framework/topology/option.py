@@ -189,6 +189,8 @@ class ConfigSection(Struct, frozen=True, kw_only=True):
     """Options of the same owner that stand at the top level, such as `store_dir`."""
     settle_all: Settle | None = None
     """What follows from the values of the top level together, of all owners; called last."""
+    record: type[Struct] | None = None
+    """What `ServerConfig.section_as` returns; made by `section_of`."""
 
     def __post_init__(self) -> None:
         assert self.name or not (self.top or self.plugin), "a plugin's section has a block"

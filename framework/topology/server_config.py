@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from typing import TypeVar, cast
+
+from msgspec import Struct
 
 from framework.topology.digest import digest_of
 from framework.topology.errors import TopologyError, TopologyErrors
@@ -13,8 +15,11 @@ from framework.topology.option import Kind, Option
 from framework.topology.place import COMMAND_LINE, DEFAULT_PLACE, NOWHERE, Place
 from framework.topology.reading import Mistakes, Reading, merge_nodes
 from framework.topology.schema import Schema
+from framework.topology.typed_section import record_from_values
 
 __all__ = ["ServerConfig", "build_server_config", "configure", "inert_settings", "walk_values"]
+
+S = TypeVar("S", bound=Struct)
 
 _LONELY_ROUTES = "solicited routes require cluster capabilities, e.g. --cluster"
 
@@ -41,6 +46,18 @@ class ServerConfig:
     def section(self, name: str) -> Mapping[str, object] | None:
         """Return the values of a block; None when the configuration has none."""
         return cast("Mapping[str, object] | None", self.values.get(name))
+
+    def section_as(self, record: type[S]) -> S | None:
+        """Return a block that `section_of` made of a Struct; None when the configuration has none.
+
+        Raises:
+            KeyError: No section was made of it.
+        """
+        for section in self.schema.sections:
+            if section.record is record:
+                values = self.section(section.name)
+                return None if values is None else record_from_values(record, values)
+        raise KeyError(record.__name__)
 
     def source(self, path: str) -> Place:
         """Return where an option was set, given its dotted path such as `cluster.port`."""

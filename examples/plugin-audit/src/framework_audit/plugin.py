@@ -5,11 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from msgspec import Struct
 
 from framework import hookimpl
 from framework.spec import ComponentSpec, MonitorEndpoint, TapSpec
-from framework.topology import ConfigSection, Kind, Option
+from framework.topology import Setting, section_of
 from framework.wire import is_valid_subject
 from framework_audit.audit import Audit
 from framework_audit.tail import add_tail
@@ -18,29 +20,28 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from framework.spec import Batch, ClosedState, CommandGroup, ConnectionInfo, ServerContext
+    from framework.topology import ConfigSection
 
 
 # -- configuration and command line
 
 
+class AuditConfig(Struct, frozen=True):
+    file: Annotated[
+        str, Setting(help="Gets one line of JSON for each client that comes or goes")
+    ] = "audit.jsonl"
+    subject: Annotated[
+        str,
+        Setting(
+            help="Messages on it are counted; it may have wildcards",
+            check=lambda value: None if is_valid_subject(value) else "is no subject",
+        ),
+    ] = ">"
+
+
 @hookimpl
 def framework_config_sections() -> Iterator[ConfigSection]:
-    file = Option(
-        name="file",
-        kind=Kind.STRING,
-        default="audit.jsonl",
-        help="Gets one line of JSON for each client that comes or goes",
-    )
-    subject = Option(
-        name="subject",
-        kind=Kind.STRING,
-        default=">",
-        help="Messages on it are counted; it may have wildcards",
-        check=lambda value: None if is_valid_subject(str(value)) else "is no subject",
-    )
-    yield ConfigSection(
-        name="audit", help="Who came, and how much was said", options=(file, subject)
-    )
+    yield section_of(AuditConfig, name="audit", help="Who came, and how much was said")
 
 
 @hookimpl
@@ -53,9 +54,9 @@ def framework_add_commands(cli: CommandGroup) -> None:
 
 @hookimpl
 def framework_components(server: ServerContext) -> Iterator[ComponentSpec]:
-    if section := server.config.section("audit"):
+    if config := server.config.section_as(AuditConfig):
         collaborators: dict[str, Any] = {
-            "path": Path(str(section["file"])),
+            "path": Path(config.file),
             "now": partial(datetime.now, UTC),
             "complain": server.log.error,
         }
@@ -64,17 +65,17 @@ def framework_components(server: ServerContext) -> Iterator[ComponentSpec]:
 
 @hookimpl
 def framework_taps(server: ServerContext) -> Iterator[TapSpec]:
-    if section := server.config.section("audit"):
+    if config := server.config.section_as(AuditConfig):
 
         def receive(batch: Batch) -> None:
             server.component("audit").tell(Audit.Counted(len(batch)))
 
-        yield TapSpec(name="audit", subject=str(section["subject"]), receive=receive)
+        yield TapSpec(name="audit", subject=config.subject, receive=receive)
 
 
 @hookimpl
 def framework_monitor_endpoints(server: ServerContext) -> Iterator[MonitorEndpoint]:
-    if server.config.section("audit"):
+    if server.config.section_as(AuditConfig):
 
         async def answer(_query: Mapping[str, str]) -> object:
             return await server.component("audit").ask(Audit.Summarize(), block=False)
@@ -87,7 +88,7 @@ def framework_monitor_endpoints(server: ServerContext) -> Iterator[MonitorEndpoi
 
 @hookimpl
 def framework_connection_opened(server: ServerContext, connection: ConnectionInfo) -> None:
-    if server.config.section("audit"):
+    if server.config.section_as(AuditConfig):
         server.component("audit").tell(Audit.Noticed("opened", connection))
 
 
@@ -95,5 +96,5 @@ def framework_connection_opened(server: ServerContext, connection: ConnectionInf
 def framework_connection_closed(
     server: ServerContext, connection: ConnectionInfo, reason: ClosedState
 ) -> None:
-    if server.config.section("audit"):
+    if server.config.section_as(AuditConfig):
         server.component("audit").tell(Audit.Noticed("closed", connection, reason.text))
