@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from typing_extensions import override
 
 from framework.dataplane import subscription_rows
 from framework.monitor.answers import Answer
+from framework.monitor.json_stream import json_whole
 from framework.server.clients.client_listener import CLIENT_LISTENER, ClientListener
 from framework.server.interfaces import is_wildcard, unicast_addresses
 from framework.server.system.server_stamp import node_of
@@ -255,7 +257,9 @@ class Context(ServerContext):
     @override
     async def monitor_document(self, path: str, query: Mapping[str, str] | None = None) -> object:
         answer = await self.endpoints[path].answer(query or {})
-        return answer.document if isinstance(answer, Answer) else answer
+        document = answer.document if isinstance(answer, Answer) else answer
+        # Long lists are made some at a time, as they are written.
+        return msgspec.json.decode(await json_whole(document))
 
     @override
     async def links(self, kind: LinkKind | None = None) -> Sequence[LinkRow]:

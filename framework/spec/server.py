@@ -204,7 +204,7 @@ class ServerContext(Protocol):
         ...
 
     async def monitor_document(self, path: str, query: Mapping[str, str] | None = None) -> object:
-        """Return what a monitoring endpoint answers, such as `/varz`; of the core, or a plugin's.
+        """Return what a monitoring endpoint answers, such as `/varz`, as JSON has it.
 
         Args:
             path: Without the base path of HTTP; the monitoring port may be off.
