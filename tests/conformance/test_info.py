@@ -71,4 +71,5 @@ def test_ours_has_the_fields_of_the_real_one(fleet):
             fields[kind] = {name: type(value) for name, value in info.items()}
     missing = {entry["field"] for entry in ALLOWED}
 
+    assert missing == fields["2.15.2"].keys() - fields[OURS].keys()
     assert {n: t for n, t in fields["2.15.2"].items() if n not in missing} == fields[OURS]

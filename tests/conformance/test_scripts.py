@@ -99,6 +99,17 @@ def said_once(answers):
     return [line for before, line in pairs if not before == line == REPEATED]
 
 
+@pytest.mark.parametrize("entry", ALLOWED["explained"], ids=lambda entry: entry["text"])
+def test_the_real_server_closes_where_ours_says_why(fleet, kind, entry):
+    server = fleet.start(kind=kind)
+    with server.client() as client:
+        client.expect(b"INFO")
+        client.send(b'CONNECT {"headers":false}\r\n' + entry["sends"].encode() + b"\r\n")
+        said = [it.line.decode() for it in client.read_to_end() if it.verb not in {b"INFO", b"+OK"}]
+
+    assert said == ([entry["text"]] if kind == OURS else [])
+
+
 def test_each_difference_has_a_place_and_a_reason():
     steps = {(p.stem, s.command, s.sends): list(s.answers) for p in SCRIPTS for s in read_script(p)}
     for entry in ALLOWED["difference"]:
