@@ -86,13 +86,13 @@ def test_a_sample_tells_of_requestor_and_responder_though_they_are_at_different_
         responder.messages()
         watcher.messages()
         reply = _ask(requestor, responder)
-        half = system.read_until(b"MSG $SYS.LATENCY.M2.")[-1]
+        remote = system.read_until(b"MSG $SYS.LATENCY.M2.")[-1]
         sample = _sample(watcher)
 
         node, mark = reply.decode().split(".")[-2:]
         assert ("T", 8) == (mark, len(node))
-        assert f"$SYS.LATENCY.M2.{node}" == half.line.split()[1].decode()
-        told = json.loads(half.body or b"")
+        assert f"$SYS.LATENCY.M2.{node}" == remote.line.split()[1].decode()
+        told = json.loads(remote.body or b"")
         _check_half(told, reply.decode())
         assert told["m2"]["responder"] == sample["responder"]
         _check_sample(sample, told["m2"])
@@ -101,7 +101,7 @@ def test_a_sample_tells_of_requestor_and_responder_though_they_are_at_different_
 def _check_half(told: dict[str, Any], reply: str) -> None:
     assert ["account", "req_id", "m2"] == list(told)
     assert ("A", reply) == (told["account"], told["req_id"])
-    half = told["m2"]
+    remote = told["m2"]
     assert [
         "type",
         "id",
@@ -112,13 +112,13 @@ def _check_half(told: dict[str, Any], reply: str) -> None:
         "service",
         "system",
         "total",
-    ] == list(half)
-    assert ("", "", "0001-01-01T00:00:00Z") == (half["type"], half["id"], half["timestamp"])
-    assert (200, 0) == (half["status"], half["system"])
-    assert half["service"] == max(half["total"] - half["responder"].get("rtt", 0), 0)
+    ] == list(remote)
+    assert ("", "", "0001-01-01T00:00:00Z") == (remote["type"], remote["id"], remote["timestamp"])
+    assert (200, 0) == (remote["status"], remote["system"])
+    assert remote["service"] == max(remote["total"] - remote["responder"].get("rtt", 0), 0)
 
 
-def _check_sample(sample: dict[str, Any], half: dict[str, Any]) -> None:
+def _check_sample(sample: dict[str, Any], remote: dict[str, Any]) -> None:
     assert [
         "type",
         "id",
@@ -140,7 +140,7 @@ def _check_sample(sample: dict[str, Any], half: dict[str, Any]) -> None:
         responder["server"],
         responder["cluster"],
     )
-    assert half["service"] == sample["service"]
+    assert remote["service"] == sample["service"]
     assert sample["total"] >= sample["service"] + sample["system"]
 
 

@@ -1,4 +1,4 @@
-"""The doors: `framework`, `nats-server`, `python -m framework`."""
+"""Entry points: `framework`, `nats-server`, `python -m framework`."""
 
 from __future__ import annotations
 

@@ -270,8 +270,8 @@ def test_a_request_to_be_traced_only_ends_where_nobody_may_look(talk: Talk) -> N
 
 def test_a_chain_of_services_is_traced_through(talk: Talk) -> None:
     _put(talk, A, service_imports=(_service(B, allow=True),))
-    door = ServiceImportRow(account=C, subject="far", to="svc", allow_trace=True)
-    _put(talk, B, service_imports=(door,))
+    imported = ServiceImportRow(account=C, subject="far", to="svc", allow_trace=True)
+    _put(talk, B, service_imports=(imported,))
     _subscriber(talk, b"far 1", account=C)
     talk.client(account=A).say(_message(b"help", ONLY))
 
@@ -287,8 +287,8 @@ def test_a_chain_of_services_is_traced_through(talk: Talk) -> None:
 def test_importers_of_a_stream_are_traced_where_that_allows_it(
     talk: Talk, *, allow: bool, fields: bytes
 ) -> None:
-    door = StreamImportRow(account=B, subject="s", to="mine", allow_trace=allow)
-    _put(talk, A, stream_imports=(door,))
+    imported = StreamImportRow(account=B, subject="s", to="mine", allow_trace=allow)
+    _put(talk, A, stream_imports=(imported,))
     importer = _subscriber(talk, b"mine 1", account=A)
     talk.client(account=B).say(_message(b"s", fields))
     seen = [(b"s", b"", A, OK)] if allow else []

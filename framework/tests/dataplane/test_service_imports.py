@@ -31,8 +31,8 @@ def talk(talk: Talk) -> Talk:
     return talk
 
 
-def _put(talk: Talk, account: int, *doors: ServiceImportRow, **others: Any) -> None:
-    talk.core.set_account_tables(account, AccountTables(service_imports=doors, **others))
+def _put(talk: Talk, account: int, *imports: ServiceImportRow, **others: Any) -> None:
+    talk.core.set_account_tables(account, AccountTables(service_imports=imports, **others))
     talk.turn()
 
 
@@ -354,7 +354,7 @@ def test_mappings_of_the_exporter_apply_to_requests(talk: Talk) -> None:
     assert b"MSG new 1 1\r\nx\r\n" == responder.heard()
 
 
-def test_new_tables_take_doors_away_and_keep_the_ways_of_answers(talk: Talk) -> None:
+def test_new_tables_take_imports_away_and_keep_response_mappings(talk: Talk) -> None:
     _put(talk, A, _import())
     requestor, responder = _requestor(talk), _responder(talk)
     requestor.say(b"PUB help _I.1 0\r\n\r\n")
@@ -387,14 +387,14 @@ def test_a_request_goes_to_responders_behind_a_route_and_the_answer_comes_back(t
     assert b"MSG _I.1 9 2\r\nok\r\n" == requestor.heard()
 
 
-def test_doors_are_no_interest_for_other_servers(talk: Talk) -> None:
+def test_service_imports_are_no_interest_for_other_servers(talk: Talk) -> None:
     route = talk.route(accounts=[A, B])
     _put(talk, A, _import())
 
     assert b"" == route.heard()
 
 
-def test_a_request_from_a_route_passed_its_door_there(talk: Talk) -> None:
+def test_a_request_from_a_route_passed_its_import_there(talk: Talk) -> None:
     _put(talk, A, _import())
     responder, route = _responder(talk), talk.route(accounts=[A, B])
     route.say(b"RMSG A help _I.1 0\r\n\r\nRMSG B svc _R_.x.y 0\r\n\r\n")
@@ -423,12 +423,12 @@ def test_an_answer_from_a_route_reaches_groups_and_other_servers(talk: Talk) -> 
 
 
 def _introduced(
-    talk: Talk, *doors: tuple[int, ServiceImportRow], header: bytes = b""
+    talk: Talk, *imports: tuple[int, ServiceImportRow], header: bytes = b""
 ) -> dict[str, Any]:
     talk.core.set_names(b"server-1", b"east")
-    for account, door in doors:
-        _put(talk, account, door)
-    requestor, responder = _requestor(talk), _responder(talk, doors[-1][1].account)
+    for account, imported in imports:
+        _put(talk, account, imported)
+    requestor, responder = _requestor(talk), _responder(talk, imports[-1][1].account)
     talk.core.set_client_info(requestor.link, b'{"acc":"A"}', b'{"acc":"A","name":"me"}')
     talk.turn()
     block = b"NATS/1.0\r\n%b\r\n" % header if header else b""
@@ -753,7 +753,7 @@ def test_of_a_header_that_asks_for_a_sample_no_more_than_its_beginning_is_kept(t
     assert sample.header.endswith(b"K: v\r\n")
 
 
-def test_a_message_passes_so_many_doors_in_all(talk: Talk) -> None:
+def test_a_message_passes_so_many_imports_in_all(talk: Talk) -> None:
     accounts = [talk.core.add_account(b"%d" % number) for number in range(16)]
     for here, there in itertools.pairwise(accounts):
         ways = [(to, subject) for to in ("s.1", "s.2") for subject in ("s.1", "s.2")]

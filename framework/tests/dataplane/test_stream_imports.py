@@ -32,8 +32,8 @@ def _prepared(talk: Talk) -> Talk:
     return talk
 
 
-def _put(talk: Talk, *doors: StreamImportRow, account: int = A, **others: Any) -> None:
-    talk.core.set_account_tables(account, AccountTables(stream_imports=doors, **others))
+def _put(talk: Talk, *imports: StreamImportRow, account: int = A, **others: Any) -> None:
+    talk.core.set_account_tables(account, AccountTables(stream_imports=imports, **others))
     talk.turn()
 
 
@@ -235,8 +235,8 @@ def test_new_tables_hold_for_subscriptions_that_are_there(talk: Talk) -> None:
 
 
 def test_what_came_as_a_request_is_not_exported_as_a_stream(talk: Talk) -> None:
-    door = ServiceImportRow(account=B, subject="svc", to="help")
-    _put(talk, account=C, service_imports=(door,))
+    imported = ServiceImportRow(account=B, subject="svc", to="help")
+    _put(talk, account=C, service_imports=(imported,))
     _put(talk, _import("svc"))
     subscriber = _subscriber(talk, b"svc 7")
     _publish(talk, b"help", account=C)
@@ -313,7 +313,7 @@ def test_new_tables_do_not_tell_anew_what_stays(talk: Talk) -> None:
 
 
 @pytest.mark.parametrize(
-    ("door", "problem"),
+    ("imported", "problem"),
     [
         (_import("s.*", "p"), "does not use each"),
         (_import("s..a"), "that is no subject"),
@@ -321,10 +321,10 @@ def test_new_tables_do_not_tell_anew_what_stays(talk: Talk) -> None:
     ],
 )
 def test_an_import_that_makes_no_sense_is_refused(
-    talk: Talk, door: StreamImportRow, problem: str
+    talk: Talk, imported: StreamImportRow, problem: str
 ) -> None:
     with pytest.raises(BadTransform, match=problem):
-        talk.core.set_account_tables(A, AccountTables(stream_imports=(door,)))
+        talk.core.set_account_tables(A, AccountTables(stream_imports=(imported,)))
 
 
 def test_an_import_of_nobody_is_refused(talk: Talk) -> None:

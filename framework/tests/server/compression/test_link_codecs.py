@@ -43,14 +43,14 @@ class Log(CapturingLogger):
 
 
 class Home:
-    """A server with routes that all get a codec: plane, bridge, desk, and an owner of links."""
+    """A server with routes that all get a codec: plane, bridge, link codecs, and an owner."""
 
     def __init__(self, codec, limits):
         self.codec = codec
         self.plane = Plane(limits)
         self.log = Log()
-        self.desk = LinkCodecs(self.plane, log=self.log)
-        self.bridge = Bridge(self.plane, transports=(self.desk,), log=self.log)
+        self.link_codecs = LinkCodecs(self.plane, log=self.log)
+        self.bridge = Bridge(self.plane, transports=(self.link_codecs,), log=self.log)
         self.closed: asyncio.Queue[Closed] = asyncio.Queue()
         self.registered: asyncio.Queue[int] = asyncio.Queue()
         self.addresses = {}
@@ -67,7 +67,7 @@ class Home:
             self._listeners.append(listener)
             self.plane.listen(listener, kind)
             self.bridge.set_owner(kind, self)
-        self.desk.start()
+        self.link_codecs.start()
         self.plane.start()
         self.bridge.start()
         return self
@@ -76,7 +76,7 @@ class Home:
         await asyncio.to_thread(self.plane.stop, WAIT_S)
         self.bridge.turn()
         self.bridge.stop()
-        await self.desk.stop(WAIT_S)
+        await self.link_codecs.stop(WAIT_S)
         for writer in self._writers:
             writer.close()
             with contextlib.suppress(OSError):
@@ -123,7 +123,7 @@ class Home:
             self._coded.add(link)
             if is_dialed:
                 self.plane.send(link, b"CONNECT {}\r\n" + INFO)
-            self.desk.encode(link, self.codec)
+            self.link_codecs.encode(link, self.codec)
             if not is_dialed:
                 self.plane.send(link, INFO)
             return
@@ -300,19 +300,19 @@ async def test_a_peer_that_takes_nothing_is_cut_off_as_any_other():
 @run
 async def test_a_link_that_ends_before_its_socket_has_come_is_forgotten():
     async with homes(1) as (home,):
-        home.desk.encode = partial(encode_too_late, home)
+        home.link_codecs.encode = partial(encode_too_late, home)
         reader, _ = await peer_of(home)
         closed = await asyncio.wait_for(home.closed.get(), WAIT_S)
 
         assert closed.reason is ClosedState.CLUSTER_NAMES_IDENTICAL
         assert await reader.read() == b""
-        assert not home.desk._wanted
-        assert not home.desk._sessions
+        assert not home.link_codecs._wanted
+        assert not home.link_codecs._sessions
 
 
 def encode_too_late(home, link, codec):
     home.plane.close(link, ClosedState.CLUSTER_NAMES_IDENTICAL)
-    LinkCodecs.encode(home.desk, link, codec)
+    LinkCodecs.encode(home.link_codecs, link, codec)
 
 
 @run
@@ -323,7 +323,7 @@ async def test_a_server_that_stops_says_what_it_has_said_and_leaves_nothing():
         link = await asyncio.wait_for(home.registered.get(), WAIT_S)
         home.plane.close(link, ClosedState.ROUTE_REMOVED, b"-ERR 'goodbye'\r\n")
         await asyncio.to_thread(home.plane.stop, WAIT_S)
-        await home.desk.stop(WAIT_S)
+        await home.link_codecs.stop(WAIT_S)
         with contextlib.suppress(asyncio.IncompleteReadError):
             while True:
                 said += await frame_of(reader)
@@ -346,6 +346,6 @@ async def test_nothing_is_kept_for_a_link_whose_end_its_owner_has_not_yet_heard_
         _, writer = await home.connect(LinkKind.ROUTE)
         writer.close()
         closed = await asyncio.wait_for(home.closed.get(), WAIT_S)
-        home.desk.encode(closed.link, DEFLATE)
+        home.link_codecs.encode(closed.link, DEFLATE)
 
-        assert not home.desk._wanted
+        assert not home.link_codecs._wanted

@@ -70,7 +70,7 @@ def closed(cid: int = 1, reason: ClosedState = ClosedState.CLIENT_CLOSED) -> Clo
     return Closed(cid, LinkKind.CLIENT, reason, "", row, 700)
 
 
-class Desk:
+class World:
     """The actor on virtual time, with what it publishes."""
 
     def __init__(self, server: Any, stamp: ServerStamp) -> None:
@@ -106,23 +106,23 @@ class Desk:
 
 
 @pytest.fixture
-def desk(server: Any, stamp: ServerStamp) -> Iterator[Desk]:
-    desk = Desk(server, stamp)
-    desk.actor.tell(AccountEvents.Begin())
-    desk.dispatcher.run_ready()
-    yield desk
-    desk.system.stop(5.0)
-    desk.dispatcher.run_ready()
+def world(server: Any, stamp: ServerStamp) -> Iterator[World]:
+    world = World(server, stamp)
+    world.actor.tell(AccountEvents.Begin())
+    world.dispatcher.run_ready()
+    yield world
+    world.system.stop(5.0)
+    world.dispatcher.run_ready()
 
-    assert not desk.queue.is_open
+    assert not world.queue.is_open
 
 
-def test_a_client_comes_and_goes(desk: Desk) -> None:
-    desk.queue.client_connected(seen(tags=("vip",), issuer_key="AKEY"))
-    came = desk.take()
-    desk.dispatcher.run_for(COUNTS_APART_S)
-    desk.queue.client_disconnected(seen(), closed())
-    went = desk.take()
+def test_a_client_comes_and_goes(world: World) -> None:
+    world.queue.client_connected(seen(tags=("vip",), issuer_key="AKEY"))
+    came = world.take()
+    world.dispatcher.run_for(COUNTS_APART_S)
+    world.queue.client_disconnected(seen(), closed())
+    went = world.take()
 
     assert [subject for subject, _ in came] == [
         "$SYS.ACCOUNT.A.CONNECT",
@@ -161,30 +161,30 @@ def test_a_client_comes_and_goes(desk: Desk) -> None:
     assert [document["conns"] for _, document in went[1:]] == [0, 0]
 
 
-def test_who_is_not_let_in_is_told_of_as_one_of_the_global_account(desk: Desk) -> None:
-    desk.queue.client_refused(seen(account=""), closed(reason=REFUSED))
+def test_who_is_not_let_in_is_told_of_as_one_of_the_global_account(world: World) -> None:
+    world.queue.client_refused(seen(account=""), closed(reason=REFUSED))
 
-    assert [(subject, it["client"]["acc"], it["reason"]) for subject, it in desk.take()] == [
+    assert [(subject, it["client"]["acc"], it["reason"]) for subject, it in world.take()] == [
         ("$SYS.SERVER.NONE.CLIENT.AUTH.ERR", "$G", "Authentication Failure"),
         ("$SYS.ACCOUNT.$G.DISCONNECT", "$G", "Authentication Failure"),
         ("$SYS.ACCOUNT.CLIENT.AUTH.ERR", "$G", "Authentication Failure"),
     ]
-    assert desk.queue.active_accounts == 0
+    assert world.queue.active_accounts == 0
 
 
-def test_who_is_not_let_in_goes_by_the_key_that_it_has_shown(desk: Desk) -> None:
-    desk.queue.client_refused(seen(account="", nkey="UKEY"), closed(reason=REFUSED))
+def test_who_is_not_let_in_goes_by_the_key_that_it_has_shown(world: World) -> None:
+    world.queue.client_refused(seen(account="", nkey="UKEY"), closed(reason=REFUSED))
 
-    assert {it["client"]["user"] for _, it in desk.take()} == {"UKEY"}
+    assert {it["client"]["user"] for _, it in world.take()} == {"UKEY"}
 
 
-def test_an_account_hears_of_who_may_not_stay_in_it(desk: Desk) -> None:
-    desk.queue.client_connected(seen())
-    desk.take()
-    desk.queue.client_refused(seen(), closed(reason=REFUSED))
-    desk.queue.client_disconnected(seen(), closed(reason=REFUSED))
-    desk.dispatcher.run_ready()
-    told = [(account, message[0].decode()) for account, message in desk.server.published]
+def test_an_account_hears_of_who_may_not_stay_in_it(world: World) -> None:
+    world.queue.client_connected(seen())
+    world.take()
+    world.queue.client_refused(seen(), closed(reason=REFUSED))
+    world.queue.client_disconnected(seen(), closed(reason=REFUSED))
+    world.dispatcher.run_ready()
+    told = [(account, message[0].decode()) for account, message in world.server.published]
 
     assert told == [
         (2, "$SYS.SERVER.NONE.CLIENT.AUTH.ERR"),
@@ -193,15 +193,15 @@ def test_an_account_hears_of_who_may_not_stay_in_it(desk: Desk) -> None:
     ]
 
 
-def test_a_storm_of_logins_is_reported_a_few_times_only(desk: Desk) -> None:
+def test_a_storm_of_logins_is_reported_a_few_times_only(world: World) -> None:
     for cid in range(1_000):
-        desk.queue.client_connected(seen(cid))
-    first = desk.take()
+        world.queue.client_connected(seen(cid))
+    first = world.take()
     for cid in range(1_000, 2_000):
-        desk.queue.client_connected(seen(cid))
-    second = desk.take()
-    desk.dispatcher.run_for(COUNTS_APART_S)
-    third = desk.take()
+        world.queue.client_connected(seen(cid))
+    second = world.take()
+    world.dispatcher.run_for(COUNTS_APART_S)
+    third = world.take()
 
     assert len([1 for subject, _ in first if subject.endswith(".CONNECT")]) == 1_000
     assert [it["conns"] for subject, it in first if subject.endswith("SERVER.CONNS")] == [1_000]
@@ -209,59 +209,59 @@ def test_a_storm_of_logins_is_reported_a_few_times_only(desk: Desk) -> None:
     assert [it["conns"] for _, it in third] == [2_000, 2_000]
 
 
-def test_what_does_not_change_is_repeated_as_long_as_there_are_clients(desk: Desk) -> None:
-    desk.queue.client_connected(seen())
-    desk.take()
-    desk.dispatcher.run_for(2 * COUNTS_INTERVAL_S + 1)
+def test_what_does_not_change_is_repeated_as_long_as_there_are_clients(world: World) -> None:
+    world.queue.client_connected(seen())
+    world.take()
+    world.dispatcher.run_for(2 * COUNTS_INTERVAL_S + 1)
 
-    assert len(desk.take()) == 4
+    assert len(world.take()) == 4
 
-    desk.queue.client_disconnected(seen(), closed())
-    desk.take()
-    desk.dispatcher.run_for(2 * COUNTS_INTERVAL_S)
+    world.queue.client_disconnected(seen(), closed())
+    world.take()
+    world.dispatcher.run_for(2 * COUNTS_INTERVAL_S)
 
-    assert desk.take() == []
-    assert desk.dispatcher.timer_count == 0
+    assert world.take() == []
+    assert world.dispatcher.timer_count == 0
 
 
-def test_what_nobody_hears_is_not_made(desk: Desk) -> None:
-    desk.is_heard = False
-    desk.queue.client_connected(seen())
-    subjects = [subject for subject, _ in desk.take()]
+def test_what_nobody_hears_is_not_made(world: World) -> None:
+    world.is_heard = False
+    world.queue.client_connected(seen())
+    subjects = [subject for subject, _ in world.take()]
 
     assert "$SYS.ACCOUNT.A.CONNECT" not in subjects
     assert "$SYS.ACCOUNT.A.SERVER.CONNS" in subjects
 
 
-def test_the_global_account_is_not_reported(desk: Desk) -> None:
-    desk.queue.client_connected(seen(account="$G"))
+def test_the_global_account_is_not_reported(world: World) -> None:
+    world.queue.client_connected(seen(account="$G"))
 
-    assert [subject for subject, _ in desk.take()] == ["$SYS.ACCOUNT.$G.CONNECT"]
-
-
-def test_an_account_whose_name_is_no_word_of_a_subject_is_not_told_of(desk: Desk) -> None:
-    desk.queue.client_connected(seen(account="two words"))
-    desk.queue.client_connected(seen(2, account="*"))
-
-    assert desk.take() == []
+    assert [subject for subject, _ in world.take()] == ["$SYS.ACCOUNT.$G.CONNECT"]
 
 
-def test_news_have_a_bound(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_account_whose_name_is_no_word_of_a_subject_is_not_told_of(world: World) -> None:
+    world.queue.client_connected(seen(account="two words"))
+    world.queue.client_connected(seen(2, account="*"))
+
+    assert world.take() == []
+
+
+def test_news_have_a_bound(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_event_queue, "EVENTS_WAITING_MAX", 2)
     for cid in range(5):
-        desk.queue.client_connected(seen(cid))
+        world.queue.client_connected(seen(cid))
 
-    assert desk.queue.dropped == 3
-    assert desk.queue.count("A") == 5
+    assert world.queue.dropped == 3
+    assert world.queue.count("A") == 5
 
 
-def test_after_the_end_nothing_is_told(desk: Desk) -> None:
-    desk.actor.tell(AccountEvents.End())
-    desk.dispatcher.run_ready()
-    desk.queue.client_connected(seen())
+def test_after_the_end_nothing_is_told(world: World) -> None:
+    world.actor.tell(AccountEvents.End())
+    world.dispatcher.run_ready()
+    world.queue.client_connected(seen())
 
-    assert desk.take() == []
-    assert desk.queue.count("A") == 1
+    assert world.take() == []
+    assert world.queue.count("A") == 1
 
 
 @pytest.mark.parametrize(
@@ -269,19 +269,19 @@ def test_after_the_end_nothing_is_told(desk: Desk) -> None:
     [(b"", 1), (b'{"acc":"A"}', 1), (b'{"acc":"B"}', 0), (b"{bad", 0)],
 )
 def test_another_server_asks_for_the_clients_of_an_account(
-    desk: Desk, payload: bytes, answers: int
+    world: World, payload: bytes, answers: int
 ) -> None:
-    answer = desk.report.services()[0].answer
+    answer = world.report.services()[0].answer
     request = ServiceRequest(
         subject="$SYS.REQ.ACCOUNT.A.CONNS", reply="inbox", header=b"", payload=payload
     )
     asyncio.run(answer(request))
 
-    assert desk.take() == []
+    assert world.take() == []
 
-    desk.queue.client_connected(seen())
-    desk.take()
+    world.queue.client_connected(seen())
+    world.take()
     asyncio.run(answer(request))
-    told = [(message[0], json.loads(message[3])["conns"]) for _, message in desk.server.published]
+    told = [(message[0], json.loads(message[3])["conns"]) for _, message in world.server.published]
 
     assert told == [(b"inbox", 1)] * answers

@@ -122,7 +122,7 @@ def test_a_client_is_kicked_before_it_is_answered(
         ("LDM", b'{"cid":"x"}', "400 cid must be the number of a connection"),
     ],
 )
-def test_deeds_that_can_not_be_done(
+def test_commands_that_can_not_be_carried_out(
     services: Any, server: Any, deed: str, payload: bytes, problem: str
 ) -> None:
     server.link_rows = [Row(7), Row(8)]

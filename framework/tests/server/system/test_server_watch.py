@@ -151,7 +151,7 @@ def test_another_system_account_is_listened_to_instead(watch: Watch) -> None:
     assert len(watch.server.taps) == 6
 
 
-def test_halves_of_samples_are_handed_on(watch: Watch) -> None:
+def test_remote_latencies_are_handed_on(watch: Watch) -> None:
     subject = f"$SYS.LATENCY.M2.{node_of('n1')}"
     watch.hear(subject, b"half", at=subject)
 

@@ -121,7 +121,7 @@ def test_samples_that_nobody_wants_any_more_are_dropped(server: Any) -> None:
 REPLY = b"_R_.abcdef.123.NODE4567.T"
 
 
-def half(**changes: Any) -> ServiceLatencies.RemoteLatencyArrived:
+def remote_latency(**changes: Any) -> ServiceLatencies.RemoteLatencyArrived:
     document = {
         "account": "A",
         "req_id": REPLY.decode(),
@@ -134,9 +134,13 @@ def requestor_sample(token: int = 1, reply: bytes = REPLY) -> LatencySampled:
     return sample(token, responder=b"", responder_rtt_ns=0, reply=reply)
 
 
-def test_the_halves_of_two_servers_make_one_sample_whichever_comes_first(server: Any) -> None:
+def test_sample_and_remote_latency_make_one_sample_whichever_comes_first(server: Any) -> None:
     documents = publish(
-        server, requestor_sample(), half(), half(req_id="b"), requestor_sample(reply=b"b")
+        server,
+        requestor_sample(),
+        remote_latency(),
+        remote_latency(req_id="b"),
+        requestor_sample(reply=b"b"),
     )
 
     assert [subject for subject, _ in documents] == ["latency.svc"] * 2
@@ -149,7 +153,7 @@ def test_the_halves_of_two_servers_make_one_sample_whichever_comes_first(server:
 
 
 def test_a_half_that_took_longer_than_the_whole_leaves_nothing_to_the_servers(server: Any) -> None:
-    ((_, document),) = publish(server, requestor_sample(), half(m2={"service": 9_000}))
+    ((_, document),) = publish(server, requestor_sample(), remote_latency(m2={"service": 9_000}))
 
     assert (document["service"], document["system"]) == (9_000, 0)
     assert "responder" not in document
@@ -157,18 +161,18 @@ def test_a_half_that_took_longer_than_the_whole_leaves_nothing_to_the_servers(se
 
 def test_one_half_is_not_published(server: Any) -> None:
     assert publish(server, requestor_sample()) == []
-    assert publish(server, half(), half()) == []
+    assert publish(server, remote_latency(), remote_latency()) == []
 
 
 def test_of_several_responders_the_first_one_counts(server: Any) -> None:
-    later = half(m2={"service": 1, "responder": {"name": "later"}})
-    ((_, document),) = publish(server, half(), later, requestor_sample(), later)
+    later = remote_latency(m2={"service": 1, "responder": {"name": "later"}})
+    ((_, document),) = publish(server, remote_latency(), later, requestor_sample(), later)
 
     assert document["responder"]["name"] == "far"
 
 
-def test_halves_of_different_requests_do_not_meet(server: Any) -> None:
-    others = half(account="B"), half(req_id="_R_.abcdef.124.NODE4567.T")
+def test_latencies_of_different_requests_do_not_meet(server: Any) -> None:
+    others = remote_latency(account="B"), remote_latency(req_id="_R_.abcdef.124.NODE4567.T")
 
     assert publish(server, requestor_sample(), *others, requestor_sample(token=3)) == []
 
@@ -189,12 +193,12 @@ def test_halves_of_different_requests_do_not_meet(server: Any) -> None:
         b'{"account":"A","req_id":"_R_.abcdef.123.NODE4567.T","m2":{"service":1e3}}',
         b'{"account":"A","req_id":"_R_.abcdef.123.NODE4567.T","m2":{"service":%d}}' % (1 << 63),
         b'{"account":"A","req_id":"_R_.abcdef.123.NODE4567.T","m2":{"service":1,"responder":[]}}',
-        half(padding="x" * 16_384).payload,
+        remote_latency(padding="x" * 16_384).payload,
     ],
 )
 def test_nonsense_of_other_servers_is_dropped(server: Any, payload: bytes) -> None:
     nonsense = ServiceLatencies.RemoteLatencyArrived(payload)
-    documents = publish(server, nonsense, requestor_sample(), nonsense, half())
+    documents = publish(server, nonsense, requestor_sample(), nonsense, remote_latency())
 
     assert len(documents) == 1
 

@@ -1,4 +1,4 @@
-"""What the desk does with handshakes that nobody waits for any more."""
+"""TLS handshakes that nobody waits for any more."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from framework.tests.sockets import WAIT_S, tcp_pair
 
 
 @pytest.fixture
-def desk(settings):
-    desk = TlsHandshakes(SimpleNamespace(set_tls=lambda *_: None), log=structlog.get_logger())
-    desk.configure(LinkKind.ROUTE, KindTerms(settings))
-    yield desk
-    asyncio.run(desk.stop(WAIT_S))
+def handshakes(settings):
+    handshakes = TlsHandshakes(SimpleNamespace(set_tls=lambda *_: None), log=structlog.get_logger())
+    handshakes.configure(LinkKind.ROUTE, KindTerms(settings))
+    yield handshakes
+    asyncio.run(handshakes.stop(WAIT_S))
 
 
 @pytest.fixture
@@ -42,12 +42,12 @@ def await_end(served):
         assert sock.recv(1) == b""
 
 
-def test_a_dial_that_ends_after_the_server_leaves_no_socket(desk, serve):
+def test_a_dial_that_ends_after_the_server_leaves_no_socket(handshakes, serve):
     here, there = tcp_pair()
 
     async def begin():
-        desk.start()
-        securing = desk.secure(here, LinkKind.ROUTE, 1, "localhost")
+        handshakes.start()
+        securing = handshakes.secure(here, LinkKind.ROUTE, 1, "localhost")
         securing.send(None)
         return securing
 
@@ -57,12 +57,12 @@ def test_a_dial_that_ends_after_the_server_leaves_no_socket(desk, serve):
     securing.close()
 
 
-def test_a_dial_that_is_given_up_as_it_ends_leaves_no_socket(desk, serve):
+def test_a_dial_that_is_given_up_as_it_ends_leaves_no_socket(handshakes, serve):
     here, there = tcp_pair()
 
     async def dial():
-        desk.start()
-        securing = desk.secure(here, LinkKind.ROUTE, 1, "localhost")
+        handshakes.start()
+        securing = handshakes.secure(here, LinkKind.ROUTE, 1, "localhost")
         outcome = securing.send(None)
         served = serve(there)
         await asyncio.wait([outcome], timeout=WAIT_S)
