@@ -79,6 +79,10 @@ def contest(
         for name, ours, theirs in zip(
             figures, zip(*first, strict=True), zip(*rounds, strict=True), strict=True
         ):
-            ratio = statistics.median(one / other for one, other in zip(ours, theirs, strict=True))
+            ratios = (
+                one / other if other else float("nan" if one == 0 else "inf")
+                for one, other in zip(ours, theirs, strict=True)
+            )
+            ratio = statistics.median(ratios)
             words.append(f"{name} {statistics.median(theirs):,.3f} ({ratio:.2f})")
         print(f"    {contestant!s:32} {'  '.join(words)}", flush=True)

@@ -3,8 +3,9 @@
     python -m bench.healing [--rounds 5] [--only cut]
 
 Three servers with pools. One message a millisecond goes from a client of one to a client of
-another, which comes back as soon as it can. Shown are the messages that were lost a break, the
-longest time without one, and the time until /routez of each server has all connections again.
+another, which comes back as soon as it can. Shown are the messages that a break costs, the time
+without any, and the time until /routez of each server has all connections again; both begin when
+it is possible again.
 """
 
 from __future__ import annotations
@@ -121,10 +122,11 @@ class Stream:
         raise SystemExit(f"no message for {TIMEOUT_S:g} s")
 
     def silence_s(self, since_s: float) -> float:
-        """Return the longest time without a message, of those that ended after a moment."""
+        """Return how much of the longest time without a message was after a moment."""
         came_s = [at_s for at_s, _ in self.received]
         begin = bisect.bisect(came_s, since_s) - 1
-        return max(after - before for before, after in itertools.pairwise(came_s[begin:]))
+        before, after = max(itertools.pairwise(came_s[begin:]), key=lambda pair: pair[1] - pair[0])
+        return after - max(before, since_s)
 
     def end(self) -> int:
         """Return how many messages were lost, once one has come that was sent after this call."""
@@ -176,16 +178,31 @@ def await_mesh(members: Sequence[Member], begin_s: float) -> float:
     return time.perf_counter()
 
 
-def cut(dialed: Sequence[int], members: Sequence[Member]) -> None:
-    """Cut every connection for which somebody has dialed one of these servers."""
+def cut(dialed: Sequence[int], members: Sequence[Member]) -> float:
+    """Cut every connection for which somebody has dialed one of these servers; return when."""
+    begin_s = time.perf_counter()
     for at in dialed:
         members[at].proxy.cut_all()
+    return begin_s
 
 
-def kill(at: int, members: Sequence[Member]) -> None:
-    """Kill a server and start it again at once."""
+def part(for_s: float, dialed: Sequence[int], members: Sequence[Member]) -> float:
+    """Let nobody reach these servers for a time, and return when that was over."""
+    for is_refusing in (True, False):
+        for at in dialed:
+            members[at].proxy.is_refusing = is_refusing
+        if is_refusing:
+            cut(dialed, members)
+            time.sleep(for_s)
+    return time.perf_counter()
+
+
+def kill(at: int, members: Sequence[Member]) -> float:
+    """Kill a server and start it again at once; return when."""
+    begin_s = time.perf_counter()
     members[at].kill()
     members[at].start()
+    return begin_s
 
 
 class Scenario(NamedTuple):
@@ -193,7 +210,8 @@ class Scenario(NamedTuple):
 
     routes: tuple[tuple[int, ...], ...]
     """Whom each server has in its configuration."""
-    happens: Callable[[Sequence[Member]], None]
+    happens: Callable[[Sequence[Member]], float]
+    """Returns the moment from which on time counts."""
     sink: int = 2
     """The server with the subscription."""
 
@@ -204,6 +222,9 @@ SCENARIOS = {
     "cut, known by gossip": Scenario(ONE_SEED, partial(cut, (1, 2))),
     "cut, one seed": Scenario(ONE_SEED, partial(cut, (0, 1, 2))),
     "cut, all configured": Scenario(ALL, partial(cut, (0, 1, 2))),
+    "part for 0.5 s, known by gossip": Scenario(ONE_SEED, partial(part, 0.5, (1, 2))),
+    "part for 3 s, known by gossip": Scenario(ONE_SEED, partial(part, 3.0, (1, 2))),
+    "part for 3 s, all configured": Scenario(ALL, partial(part, 3.0, (0, 1, 2))),
     "kill the last, one seed": Scenario(ONE_SEED, partial(kill, 2)),
     "kill the last, all configured": Scenario(ALL, partial(kill, 2)),
     "kill the seed": Scenario(ONE_SEED, partial(kill, 0), sink=0),
@@ -227,8 +248,7 @@ def measure(scenario: Scenario, times: int, contestant: Contestant) -> list[floa
         silent_s, mesh_s = [], []
         for _ in range(times):
             time.sleep(QUIET_S)
-            begin_s = time.perf_counter()
-            scenario.happens(members)
+            begin_s = scenario.happens(members)
             mesh_s.append(await_mesh(members, begin_s) - begin_s)
             stream.await_next(time.perf_counter())
             silent_s.append(stream.silence_s(begin_s))

@@ -11,8 +11,14 @@ from framework_route.limits import (
     GOSSIPED_MAX,
     HANDSHAKES_MAX,
     HEALING_ATTEMPTS,
+    LOST_ATTEMPTS,
+    LOST_DELAY_GROWTH,
+    LOST_DELAY_MAX_S,
+    LOST_DELAY_S,
     OWED_MAX,
     PEER_CONNECTIONS_MAX,
+    RECONNECT_JITTER_S,
+    SETTLED_S,
 )
 from framework_route.mesh import Mesh
 from framework_route.settings import MeshSettings
@@ -296,6 +302,91 @@ def with_dialed(mesh: Mesh, token: int, link: int, server_id: str = "NB", **fiel
     mesh.receive_opened(link, token, "10.0.0.2", 6222)
     mesh.receive_introduction(link, info(server_id, **fields))
     return mesh
+
+
+def with_confirmed(**settings) -> Mesh:
+    """Return a mesh whose connection 1, dialed by target 1, is a route that its peer has as one."""
+    mesh = with_dialed(started(routes=routes_of("10.0.0.2:6222"), **settings), 1, 1)
+    mesh.receive_answer(1)
+    return mesh
+
+
+def lost_delays_s(mesh: Mesh, attempts: int) -> list[float]:
+    """Lose the route of connection 1, dialed by target 1, and fail to reach its server again."""
+    waits = [x for x in mesh.receive_closed(1, ClosedState.CLIENT_CLOSED) if isinstance(x, e.Wait)]
+    while len(waits) < attempts:
+        assert any(isinstance(x, e.Dial) for x in mesh.receive_timer(waits[-1].token))
+        effects = mesh.receive_dial_failed(1, "connection refused")
+        waits += [effect for effect in effects if isinstance(effect, e.Wait)]
+    assert {wait.jitter_s for wait in waits if wait.delay_s < 1.0} <= {RECONNECT_JITTER_S}
+    return [wait.delay_s for wait in waits]
+
+
+def test_a_lost_server_is_dialed_at_once_and_then_often_for_some_seconds():
+    delays_s = lost_delays_s(with_confirmed(), 50)
+
+    soon_s = delays_s[:LOST_ATTEMPTS]
+    assert soon_s[:3] == [0.0, LOST_DELAY_S, LOST_DELAY_S * LOST_DELAY_GROWTH]
+    assert soon_s == sorted(soon_s)
+    assert soon_s[-1] == LOST_DELAY_MAX_S
+    assert 5.0 < sum(soon_s) < 10.0
+    assert delays_s[LOST_ATTEMPTS:] == [1.0] * 10
+
+
+def test_few_of_the_failures_to_reach_a_lost_server_are_errors():
+    mesh = with_confirmed()
+    mesh.receive_closed(1, ClosedState.CLIENT_CLOSED)
+    reported = []
+    for attempt in range(1, LOST_ATTEMPTS + 10):
+        noted = mesh.receive_dial_failed(1, "connection refused")[0]
+        if noted.level is e.Level.ERROR:
+            reported.append(attempt)
+
+    assert reported == [1, 2, 4, 8, 16, 32, *range(LOST_ATTEMPTS, LOST_ATTEMPTS + 10)]
+
+
+def test_backoff_counts_for_a_lost_server_as_well():
+    delays_s = lost_delays_s(with_confirmed(has_connect_backoff=True), 12)
+
+    assert delays_s == [0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0]
+
+
+def test_a_lost_server_that_ends_each_connection_is_asked_less_and_less():
+    mesh = with_confirmed()
+    delays_s = []
+    for link in range(2, LOST_ATTEMPTS + 4):
+        (wait,) = (
+            effect
+            for effect in mesh.receive_closed(link - 1, ClosedState.CLIENT_CLOSED)
+            if isinstance(effect, e.Wait)
+        )
+        delays_s.append(wait.delay_s)
+        mesh.receive_timer(wait.token)
+        mesh.receive_opened(link, 1, "10.0.0.2", 6222)
+
+    assert delays_s == sorted(delays_s)
+    assert (delays_s[0], delays_s[1], delays_s[-1]) == (0.0, LOST_DELAY_S, 1.0)
+
+
+def test_who_takes_no_login_of_ours_is_not_dialed_as_one_that_was_lost():
+    """Its INFO comes before its verdict: we register the route, and it does not."""
+    delays_s = lost_delays_s(with_dialed(started(routes=routes_of("10.0.0.2:6222")), 1, 1), 3)
+
+    assert delays_s == [1.0, 1.0, 1.0]
+
+
+def test_a_route_that_has_settled_is_dialed_at_once_again():
+    mesh = started(routes=routes_of("10.0.0.2:6222"))
+    mesh.receive_opened(1, 1, "10.0.0.2", 6222)
+    for link in (1, 2):
+        effects = mesh.receive_introduction(link, info("NB"))
+        (settled,) = (x for x in effects if isinstance(x, e.Wait) and x.delay_s == SETTLED_S)
+        mesh.receive_answer(link)
+        mesh.receive_timer(settled.token)
+        effects = mesh.receive_closed(link, ClosedState.CLIENT_CLOSED)
+        (wait,) = (effect for effect in effects if isinstance(effect, e.Wait))
+        assert wait.delay_s == 0.0
+        mesh.receive_opened(link + 1, 1, "10.0.0.2", 6222)
 
 
 def tokens_of(effects, kind=e.Dial):

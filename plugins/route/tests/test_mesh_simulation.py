@@ -7,7 +7,10 @@ clients are told of everybody.
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
+from framework_route.limits import LOST_DELAY_MAX_S, RECONNECT_JITTER_S
 from framework_route.route_manager import RouteManager
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -171,6 +174,41 @@ def test_ends_in_a_full_mesh(  # noqa: PLR0917
 def test_all_start_at_once(make_network, count, shape):
     for seed in range(3):
         check_full_mesh(run_mesh(make_network(seed), count, shape, [0.0] * 9))
+
+
+HEALING_S = LOST_DELAY_MAX_S + RECONNECT_JITTER_S + 0.4
+"""To the next attempt, and through all handshakes: a message takes up to 20 ms, and one is up to 20
+behind the first attempt."""
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("cut_s", [0.0, 0.5, 3.0])
+def test_what_is_cut_is_whole_again_soon(make_network, shape, cut_s):
+    for seed in range(3):
+        network = make_network(seed)
+        servers = run_mesh(network, 3, shape, [0.0] * 9)
+        pairs = list(itertools.combinations((server.host for server in servers), 2))
+        for pair in pairs:
+            network.cut(*pair)
+        network.dispatcher.run_for(cut_s)
+        network.cuts.clear()
+        network.dispatcher.run_for(HEALING_S)
+
+        check_full_mesh(servers)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("away_s", [0.05, 0.5, 3.0])
+def test_who_breaks_down_and_is_back_is_a_member_soon(make_network, shape, away_s):
+    for seed in range(3):
+        network = make_network(seed)
+        servers = run_mesh(network, 3, shape, [0.0] * 9)
+        servers[seed].crash()
+        network.dispatcher.run_for(away_s)
+        servers[seed] = servers[seed].restarted().subscribe()
+        network.dispatcher.run_for(HEALING_S)
+
+        check_full_mesh(servers)
 
 
 def test_one_seed_one_history(make_network):

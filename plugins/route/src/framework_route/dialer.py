@@ -10,6 +10,10 @@ from framework_route.limits import (
     CONNECT_DELAY_S,
     CONNECT_ERROR_REPORTS,
     HEALING_ATTEMPTS,
+    LOST_ATTEMPTS,
+    LOST_DELAY_GROWTH,
+    LOST_DELAY_MAX_S,
+    LOST_DELAY_S,
     OWN_ADDRESSES_MAX,
     RECONNECT_DELAY_S,
     RECONNECT_JITTER_S,
@@ -34,6 +38,8 @@ class Dialer:
     A configured server is tried for ever, one known by gossip as often as `connect_retries` says.
     There nats-server stops, and two servers that could not reach each other for a moment stay
     apart; here further attempts follow, seldom and quietly, so that a network heals by itself.
+    A server whose route was lost is tried often at first, whether it is configured or not: most
+    that break down, or are cut off, are back within seconds.
 
     Args:
         retries: `connect_retries`: further attempts, each a second after the last; at least 0.
@@ -103,7 +109,7 @@ class Dialer:
                 target.address,
                 target.own_addresses,
                 # At first where it was before: who has only broken down is back there.
-                max(0, target.refusals - 1),
+                max(0, target.refusals + target.lost_attempts - 1),
             ),
         ]
 
@@ -115,23 +121,42 @@ class Dialer:
     def redial(self, target: Target) -> Sequence[MeshEffect]:
         """Try to reach a target again after its connection ended.
 
-        At once but for the jitter, or after a second if it is configured. A server that ends one
-        connection after the other, say because our login is wrong, is asked less and less often.
+        Who was a route is tried at once but for the jitter. A server that ends one connection
+        after the other, say because our login is wrong, is asked less and less often.
         """
-        target.refusals += 1
+        delay_s = self._lost_delay_s(target)
+        if delay_s is None:
+            target.refusals += 1
+            delay_s = self._refused_delay_s(target)
         if not target.is_explicit and target.refusals > HEALING_ATTEMPTS:
             given_up = 'Giving up route "{url}", which has refused us {count} times'
             return [Noted(Level.WARNING, given_up, {"url": target.url, "count": HEALING_ATTEMPTS})]
         self._hold(target)
-        delay_s = RECONNECT_DELAY_S if target.is_explicit else 0.0
-        is_pressing = target.is_explicit and target.slot is None
-        if target.refusals > 1 and (self._has_backoff or not is_pressing):
-            delay_s = _doubled(target.refusals - 1)
         attempting = 'Attempting reconnect for solicited route "{url}"'
         return [
             Noted(Level.DEBUG, attempting, {"url": target.url}),
             Wait(target.token, delay_s, RECONNECT_JITTER_S),
         ]
+
+    def _refused_delay_s(self, target: Target) -> float:
+        """Return the time from the end of a connection to the next attempt."""
+        is_pressing = target.is_explicit and target.slot is None
+        if target.refusals > 1 and (self._has_backoff or not is_pressing):
+            return _doubled(target.refusals - 1)
+        return RECONNECT_DELAY_S if target.is_explicit else 0.0
+
+    def _lost_delay_s(self, target: Target) -> float | None:
+        """Return the time to the next attempt at a lost route; None: it is as any other by now."""
+        if not target.was_route or target.lost_attempts >= LOST_ATTEMPTS:
+            return None
+        growth = 2.0 if self._has_backoff else LOST_DELAY_GROWTH
+        delay_s = LOST_DELAY_S * growth ** (target.lost_attempts - 1)
+        if self._has_backoff and delay_s >= CONNECT_DELAY_S:
+            return None
+        target.lost_attempts += 1
+        if target.lost_attempts == 1:
+            return 0.0
+        return delay_s if self._has_backoff else min(delay_s, LOST_DELAY_MAX_S)
 
     def dial_elsewhere(self, target: Target, own_address: str) -> Sequence[MeshEffect]:
         """Try the other addresses of a host that is this server itself at one of them, if any."""
@@ -162,22 +187,26 @@ class Dialer:
             self.take(token)
             return [_ignored(target)]
         target.dial_failures += 1
+        lost_delay_s = self._lost_delay_s(target)
         noted = Noted(
-            _level_of(target),
+            _level_of(target, is_soon=lost_delay_s is not None),
             "Error trying to connect to route (attempt {count}): {error}",
             {"count": target.dial_failures, "error": error},
         )
-        if not target.is_explicit and target.dial_failures > self._retries + HEALING_ATTEMPTS:
+        if lost_delay_s is not None:
+            return [noted, Wait(token, lost_delay_s, RECONNECT_JITTER_S)]
+        failures = max(1, target.dial_failures - max(0, target.lost_attempts - 1))
+        if not target.is_explicit and failures > self._retries + HEALING_ATTEMPTS:
             self.take(token)
             return [noted]
-        return [noted, Wait(token, self._delay_s(target))]
+        return [noted, Wait(token, self._failed_delay_s(target, failures))]
 
-    def _delay_s(self, target: Target) -> float:
+    def _failed_delay_s(self, target: Target, failures: int) -> float:
         """Return the time from a failure to reach a target to the next attempt."""
-        if not target.is_explicit and target.dial_failures > self._retries:
+        if not target.is_explicit and failures > self._retries:
             is_lost_route = target.was_reached
-            return _doubled(target.dial_failures) if is_lost_route else CONNECT_DELAY_MAX_S
-        return _doubled(target.dial_failures) if self._has_backoff else CONNECT_DELAY_S
+            return _doubled(failures) if is_lost_route else CONNECT_DELAY_MAX_S
+        return _doubled(failures) if self._has_backoff else CONNECT_DELAY_S
 
     def _hold(self, target: Target) -> None:
         self._targets[target.token] = target
@@ -195,11 +224,20 @@ def _ignored(target: Target) -> MeshEffect:
     return Noted(Level.DEBUG, detected, {"url": target.url})
 
 
-def _level_of(target: Target) -> Level:
+def _level_of(target: Target, *, is_soon: bool) -> Level:
     """Return how loud a failure is: a configured route that broke is an error each time.
 
     What was never reached, or is not configured, is reported once and then now and then.
+
+    Args:
+        target: That could not be reached.
+        is_soon: The next attempt follows soon, so only every doubling of their count is an error.
     """
-    every = 1 if target.was_reached and target.is_explicit else CONNECT_ERROR_REPORTS
-    is_reported = target.dial_failures == 1 or target.dial_failures % every == 0
+    count = target.dial_failures
+    if not (target.was_reached and target.is_explicit):
+        is_reported = count == 1 or count % CONNECT_ERROR_REPORTS == 0
+    elif is_soon:
+        is_reported = count & (count - 1) == 0
+    else:
+        is_reported = True
     return Level.ERROR if is_reported else Level.DEBUG

@@ -10,9 +10,18 @@ CONNECT_DELAY_S = 1.0
 CONNECT_DELAY_MAX_S = 30.0
 """Where doubling the delay ends."""
 RECONNECT_DELAY_S = 1.0
-"""Before a configured route that broke is dialed again."""
+"""Before a configured server that has ended its first connection is dialed again."""
 RECONNECT_JITTER_S = 0.1
-"""At most this is added, so that two servers do not dial each other in step for ever."""
+"""At most this is added, so that two servers do not dial each other in step for ever, and those
+that have lost the same server do not all come back in one moment."""
+LOST_DELAY_S = 0.05
+"""Between the first two attempts to reach a server whose route was lost."""
+LOST_DELAY_MAX_S = 0.2
+"""Where it ends to grow; with `connect_backoff` it doubles up to `CONNECT_DELAY_S`."""
+LOST_DELAY_GROWTH = 1.25
+"""From one attempt to the next."""
+LOST_ATTEMPTS = 40
+"""In nine to ten seconds; then the server is dialed as one that was never reached."""
 DIAL_TIMEOUT_S = 1.0
 OWN_ADDRESSES_MAX = 64
 """Of one host, at which this server itself answered; with more of them it is dialed no more."""

@@ -330,7 +330,7 @@ class Mesh:
         connection = self._registry.get(link) if link is not None else None
         if connection is not None:
             for target in connection.targets:
-                target.refusals = 0
+                target.refusals = target.lost_attempts = 0
         if self._is_stopping:
             return []
         pinned = self._pinning.receive_timer(token)
@@ -498,6 +498,7 @@ class Mesh:
         peer = self._registry.release(connection)
         if peer is not None and not peer.connections:
             self._pins.forget_peer(connection.remote_id)
+            self._seeker.forget_idle()  # else they would be waited for when it is back
         return peer is not None
 
     def _drop_routes(self, urls: Sequence[RouteUrl]) -> list[MeshEffect]:

@@ -45,8 +45,10 @@ class Target:
     """What a further connection to a server is for; None: it is to be the first."""
     dial_failures: int = 0
     """Since the last time that it answered."""
+    lost_attempts: int = 0
+    """Attempts since its route was lost, those at first that follow each other soon."""
     refusals: int = 0
-    """Connections in a row that ended before they had settled."""
+    """Connections in a row that ended before they had settled, but for those attempts."""
     address: str = ""
     """Where alone it is dialed; empty: at any address of its host."""
     reached_at: str = ""
@@ -55,6 +57,8 @@ class Target:
     """Those of the host at which this server itself answered."""
     was_reached: bool = False
     """It has answered before, so failing to reach it is news."""
+    was_route: bool = False
+    """A connection to it has become a route, so it takes us, and is missed."""
 
     @property
     def place(self) -> Slot:

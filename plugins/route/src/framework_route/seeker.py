@@ -186,9 +186,10 @@ class Seeker:
         left = self._leave(target)
         if left is not None:
             return left
-        if not ended.is_hurried or target.refusals:  # else a peer could keep us at it
+        target.was_route = target.was_route or ended.is_confirmed
+        if not ended.is_hurried or target.refusals or target.lost_attempts:
             return self._dialer.redial(target)
-        target.refusals += 1
+        target.lost_attempts += 1  # else a peer could keep us at it
         return self._dialer.dial_soon(target)
 
     def dial_due(self, target: Target) -> Sequence[MeshEffect]:
