@@ -24,7 +24,7 @@ from framework.dataplane._poller cimport (
     POLL_READ, POLL_WRITE, Poller, poller_close, poller_forget, poller_open, poller_wait, poller_watch,
 )
 from framework.dataplane._state cimport (
-    RECORD_DETACHED, SERVER_SHUTDOWN, UNREGISTERED_READ_BYTES, WRITE_ERROR, Command, Link, LinkKindC, Record, Segment, Shell, State,
+    RECORD_DETACHED, ROUTE, SERVER_SHUTDOWN, UNREGISTERED_READ_BYTES, WRITE_ERROR, Command, Link, LinkKindC, Record, Segment, Shell, State,
 )
 from framework.dataplane._slices cimport link_go_on
 from framework.dataplane._work cimport (
@@ -281,7 +281,7 @@ cdef void _flush_link(Loop* loop, Link* link) noexcept nogil:
     if link.doomed or link.fd < 0 or link.polled & POLL_WRITE:
         return
     if not _send(loop, link):
-        link_doom(loop.state, link, WRITE_ERROR, False, NULL)
+        _fail(loop, link)
     elif link.pending:
         _watch(loop, link)
 
@@ -296,6 +296,20 @@ cdef void _flush_from(Loop* loop, Link* behind) noexcept nogil:
         work += SEND_WORK + link.pending // <size_t> BYTES_A_WORK
         _flush_link(loop, link)
         link = following
+
+
+cdef void _fail(Loop* loop, Link* link) noexcept nogil:
+    """End a link whose socket takes no more; of a route, hear first what the peer has said: it may be why it closed."""
+    if link.kind == ROUTE and not link.detached:
+        if link.parked and link.coding == NULL:
+            # Nobody hears what waits, and what was said is read when it goes on.
+            output_sent(loop.state, link, link.pending)
+            return
+        if not link.ready:
+            work_begin(loop.state, WORK_A_QUIET_SLICE)
+            _read(loop, link)
+    if not link.doomed:
+        link_doom(loop.state, link, WRITE_ERROR, False, NULL)
 
 
 cdef void _flush_all(Loop* loop) noexcept nogil:
@@ -517,7 +531,7 @@ cdef void _handle(Loop* loop, uint64_t tag, int ready) noexcept nogil:
         return
     if ready & POLL_WRITE and link.polled & POLL_WRITE:
         if not _send(loop, link):
-            link_doom(loop.state, link, WRITE_ERROR, False, NULL)
+            _fail(loop, link)
             return
         if link.detached and not link.pending:
             _detach(loop, link)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+import bcrypt
 import pytest
 
 from framework.testing import (
@@ -57,6 +60,32 @@ def test_a_wrong_login_is_refused_and_the_port_stays_open_for_others(start, mixt
 
     assert seed.document("/varz")["routes"] == 4
     assert "secret" not in seed.log()
+
+
+def test_a_dialer_says_each_time_why_it_was_refused(start, kind):
+    seed = start("A", kind, cluster=LOGIN)
+    wrong = start("B", OURS, seed, login="r:wrong@")
+    closed = "rid:[0-9]+ - Router connection closed"
+    wrong.wait_log(closed, count=4)
+    lines = [line for line in wrong.log().splitlines() if re.search(f"Route Error|{closed}", line)]
+
+    said = ["Route Error 'Authorization Violation'" in line for line in lines[:8]]
+    assert said == [True, False] * 4
+
+
+def test_a_password_may_be_a_hash(start, kind):
+    """A server that is known by gossip is told the password in the route to the seed."""
+    hashed = bcrypt.hashpw(b"secret", bcrypt.gensalt(4)).decode()
+    login = f'authorization {{ user: r, password: "{hashed}" }}'
+    seed = start("A", kind, cluster=login)
+    second, third = (start(name, OURS, seed, cluster=login, login="r:secret@") for name in "BC")
+    await_pools(seed, second, third)
+    check_exchange([seed, second, third])
+
+    for password in ("wrong", hashed.replace("$", "%24").replace("/", "%2F")):
+        wrong = start("D", OURS, seed, cluster=login, login=f"r:{password}@")
+        wrong.wait_log("Route Error 'Authorization Violation'")
+        wrong.stop()
 
 
 def test_who_says_nothing_has_its_time(start, kind):

@@ -8,9 +8,9 @@ import struct
 
 import pytest
 
-from framework.dataplane import Closed, Greeting, LinkKind, Opened, Plane, PlaneLimits
+from framework.dataplane import Closed, ErrReceived, Greeting, LinkKind, Opened, Plane, PlaneLimits
 from framework.tests.dataplane.watched import CURRENT, Watched
-from framework.tests.sockets import WAIT_S
+from framework.tests.sockets import WAIT_S, tcp_pair
 
 
 def _bound() -> tuple[socket.socket, int]:
@@ -44,6 +44,29 @@ def test_who_hangs_up_while_it_is_parked_is_still_heard(poller: str, end: str) -
     plane.stop(WAIT_S)
 
     assert (greeting.link, 1) == (closed.link, closed.row.in_msgs)
+
+
+@pytest.mark.parametrize("poller", ["epoll", "poll"])
+def test_why_a_route_was_closed_is_heard_though_it_was_written_to_before(poller: str) -> None:
+    plane = Plane(PlaneLimits(), poller=poller)
+    near, peer = tcp_pair()
+    plane.adopt(near, LinkKind.ROUTE, 1)
+    plane.start()
+    watched = Watched(plane)
+    link = watched.take(Opened).link
+    peer.sendall(b'INFO {"server_id":"NB"}\r\n')
+    watched.take(Greeting)
+    plane.send(link, b"CONNECT {}\r\n")
+    assert peer.recv(1, socket.MSG_PEEK)
+    peer.sendall(b"-ERR 'Authorization Violation'\r\n")
+    peer.close()  # with something unread: a reset
+    plane.send(link, b"INFO {}\r\n")
+    plane.register_route(link, peer=1)
+    said = watched.take(ErrReceived)
+    closed = watched.take(Closed)
+    plane.stop(WAIT_S)
+
+    assert (b"Authorization Violation", link) == (said.text, closed.link)
 
 
 def test_many_that_are_busy_starve_nobody_where_there_is_no_epoll() -> None:

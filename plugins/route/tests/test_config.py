@@ -34,6 +34,18 @@ def test_no_block_is_no_cluster(read):
     assert read("cluster { name: c1 }") is None
 
 
+def test_who_is_known_by_gossip_is_told_no_hash(read):
+    hashed = "$2a$04$" + "x" * 53
+    config = read(
+        f"""cluster {{ listen: 4248, authorization {{ user: r, password: "{hashed}" }}
+        routes: ["nats://other:no@a:1", "nats://r:secret@b:2"] }}"""
+    )
+    assert (config.login.password, config.mesh.password) == (hashed, "secret")
+
+    config = read(f'cluster {{ listen: 4248, authorization {{ user: r, password: "{hashed}" }} }}')
+    assert (config.mesh.user, config.mesh.password) == ("r", "")
+
+
 @pytest.mark.parametrize(
     ("text", "host", "port"),
     [

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from framework.spec import Permissions, TlsSettings
+    from framework_route.url import RouteUrl
 
 
 class LinkTimes(Struct, frozen=True, kw_only=True):
@@ -92,7 +93,7 @@ def route_config(section: Mapping[str, object] | None) -> RouteConfig | None:
             connect_retries=value["connect_retries"],
             has_connect_backoff=value["connect_backoff"],
             user=login.user,
-            password=login.password,
+            password=_own_password(login, routes),
             is_advertised=not value["no_advertise"],
             pool_size=value["pool_size"],
             is_pool_strict=value["strict_pool_size"],
@@ -108,6 +109,13 @@ def route_config(section: Mapping[str, object] | None) -> RouteConfig | None:
         tls=route_tls(value["tls"]),
         **_compression(value["compression"]),
     )
+
+
+def _own_password(login: Login, routes: Sequence[RouteUrl]) -> str:
+    """Return what proves at other servers who we are: a hash does not, so a route must say it."""
+    if not login.is_hashed:
+        return login.password
+    return next((url.password for url in routes if url.user == login.user), "")
 
 
 def _compression(block: Mapping[str, Any] | None) -> Mapping[str, Any]:

@@ -65,7 +65,7 @@ _AUTHORIZATION = (
            help="Name that other servers must give",
            aliases=("username",)),
     Option(name="password", kind=Kind.STRING, reload=Reload.LIVE, default="",
-           help="Password that belongs to the user",
+           help="Password that belongs to the user, or its bcrypt hash",
            aliases=("pass",), secret=True),
     Option(name="timeout", kind=Kind.DURATION, reload=Reload.LIVE, minimum=0.001,
            zero_is_default=True,

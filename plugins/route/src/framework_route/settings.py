@@ -19,6 +19,7 @@ class MeshSettings(Struct, frozen=True):
     user: str = ""
     """Sent, with the password, to servers that we know by gossip; configured URLs bring theirs."""
     password: str = ""
+    """Never a hash."""
     is_advertised: bool = True
     """Clients are told of the other servers."""
     pool_size: int = 3
