@@ -37,6 +37,7 @@ cdef enum Verb:
     OPEN_LISTING
     NEXT_ROWS
     CLOSE_LISTING
+    SET_SYSTEM_ACCOUNT
     SHELL_VERBS = 100
     # Verbs from here on are of a plane with sockets.
 

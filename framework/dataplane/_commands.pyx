@@ -8,7 +8,7 @@ from framework.dataplane._accounts cimport account_new, account_remove
 from framework.dataplane._clocks cimport link_ping, route_repeat, times_set
 from framework.dataplane._coding cimport coding_begin
 from framework.dataplane._delivery cimport (
-    lines_forget, link_doom, link_info, link_say, record_chars, record_new, subscription_drop,
+    lines_forget, link_doom, link_say, record_chars, record_new, subscription_drop,
 )
 from framework.dataplane._info cimport info_set, names_set
 from framework.dataplane._interest cimport subscription_add
@@ -18,6 +18,7 @@ from framework.dataplane._output cimport output_append
 from framework.dataplane._parser cimport parse
 from framework.dataplane._permissions cimport link_permit, permission_table_keep
 from framework.dataplane._routes cimport account_carry, accounts_carry, accounts_pin, peer_join, routes_permit
+from framework.dataplane._server_info cimport server_info_announce, server_info_set
 from framework.dataplane._sinkbatch cimport sink_release
 from framework.dataplane._state cimport (
     AUTHENTICATION_VIOLATION, CLIENT, READ_ERROR, RECORD_LINKS, ROUTE,
@@ -37,27 +38,6 @@ cdef enum:
 
 cdef char* command_chars(Command* command) noexcept nogil:
     return <char*> (command + 1)
-
-
-cdef void _set_info(State* state, Command* command) noexcept nogil:
-    cdef char* document = <char*> malloc(command.length + 1)
-    if document == NULL:
-        return
-    memcpy(document, command_chars(command), command.length)
-    free(state.info[command.number])
-    state.info[command.number] = document
-    state.info_length[command.number] = command.length
-    state.info_version[command.number] += 1
-
-
-cdef void _announce_info(State* state) noexcept nogil:
-    """Send the new INFO to clients that take it at any time; one that waits for its first PONG gets it behind that."""
-    cdef uint32_t at
-    cdef Link* link
-    for at in range(state.link_count):
-        link = state.links[at]
-        if link.kind == CLIENT and link.ponged and link.protocol >= 1 and not link.doomed:
-            link_info(state, link)
 
 
 cdef void _resume(State* state, Link* link) noexcept nogil:
@@ -274,9 +254,9 @@ cdef bint command_apply(State* state, Command* command) noexcept nogil:
     cdef Link* link
     state.work += COMMAND_WORK
     if command.verb == SET_INFO:
-        _set_info(state, command)
+        server_info_set(state, <int> command.number, command_chars(command), command.length)
     elif command.verb == ANNOUNCE_INFO:
-        _announce_info(state)
+        server_info_announce(state)
     elif command.verb == ADD_ACCOUNT:
         account_new(state, command_chars(command), command.length)
     elif command.verb == REMOVE_ACCOUNT:
@@ -303,6 +283,8 @@ cdef bint command_apply(State* state, Command* command) noexcept nogil:
         tables_set(state, state.accounts[command.number], command.tables)
         command.tables = NULL
         lines_forget(state)
+    elif command.verb == SET_SYSTEM_ACCOUNT:
+        state.system_account = state.accounts[command.number] if command.number >= 0 else NULL
     elif command.verb == SET_NAMES:
         names_set(state, command_chars(command), command.split, command.length - command.split - command.number, command.number)
     elif command.verb == PIN_ACCOUNTS:

@@ -17,8 +17,8 @@ from framework.dataplane._commands cimport (
     ADD_ACCOUNT, ANNOUNCE_INFO, ASK_LINKS, CLOSE, CLOSE_LISTING, CONFIRM, FLAG_ACCOUNT_OMITTED, FLAG_ALL_ACCOUNTS, FLAG_ECHO,
     FLAG_HEADERS, FLAG_NO_RESPONDERS, FLAG_PEDANTIC, FLAG_TRACES, FLAG_VERBOSE, KEEP_PERMISSIONS, NEXT_ROWS, OPEN_LISTING, PIN_ACCOUNTS,
     PUBLISH, REGISTER_ROUTE, REMOVE_ACCOUNT, REPEAT_INTEREST, RESUME, RESUME_CLIENT, SEND, SET_CLIENT, SET_CLIENT_INFO, SET_CODING,
-    SET_INFO, SET_LIMITS, SET_LINK_TIMES, SET_NAMES, SET_NONCES, SET_ROUTE_PERMISSIONS, SET_TABLES, SET_TRACE, SHELL_VERBS,
-    SUBSCRIBE_SINK, UNSUBSCRIBE_SINK, WATCH_INTEREST, ClientTerms, RouteTerms, command_apply, command_chars,
+    SET_INFO, SET_LIMITS, SET_LINK_TIMES, SET_NAMES, SET_NONCES, SET_ROUTE_PERMISSIONS, SET_SYSTEM_ACCOUNT, SET_TABLES, SET_TRACE,
+    SHELL_VERBS, SUBSCRIBE_SINK, UNSUBSCRIBE_SINK, WATCH_INTEREST, ClientTerms, RouteTerms, command_apply, command_chars,
 )
 from framework.dataplane._coding cimport coding_flush, coding_waits
 from framework.dataplane._slices cimport checks_settle, link_go_on
@@ -268,7 +268,8 @@ cdef class Core:
 
         Args:
             kind: Which links.
-            document: Ends with its closing brace. A client's is sent with `client_id` and `client_ip` added.
+            document: Ends with its closing brace. A client's is sent with `client_id` and `client_ip` added, and with its own
+                `max_payload` once it has logged in; behind its first PONG with its account, too.
             announce: Send it to every client that has logged in with protocol 1 as well.
         """
         if not document.endswith(b"}"):
@@ -578,6 +579,16 @@ cdef class Core:
         command = self._order(SET_NAMES, 0, len(node), 0, _plain("a name", server) + _plain("a name", cluster) + _plain("node", node))
         command.split = len(server)
         self._post(command)
+
+    def set_system_account(self, account: int | None) -> None:
+        """Say which account clients are told is the system's; None: none is.
+
+        Raises:
+            ValueError: There is no such account.
+        """
+        if account is not None and not 0 <= account < len(self.account_indexes):
+            raise ValueError(f"no account {account}")
+        self._post(self._order(SET_SYSTEM_ACCOUNT, 0, -1 if account is None else account, 0, b""))
 
     def set_client_info(self, link: int, brief: bytes, full: bytes) -> None:
         """Say what services that are imported are told of a client: JSON objects, to which the plane adds the round trip.

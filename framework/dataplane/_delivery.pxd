@@ -28,7 +28,6 @@ cdef void lines_forget(State* state) noexcept nogil
 cdef Link* link_way(Link* link, Account* account) noexcept nogil
 cdef bint link_is_over(State* state, Link* link) noexcept nogil
 cdef void interest_tell_in_bulk(State* state, Link* route, Account* account, LocalInterest* local, bint coming) noexcept nogil
-cdef void link_info(State* state, Link* link) noexcept nogil
 cdef bint link_say(State* state, Link* link, const char* line) noexcept nogil
 cdef uint64_t random_next(State* state) noexcept nogil
 cdef bint is_python_behind(State* state) noexcept nogil

@@ -156,33 +156,6 @@ cdef bint link_say(State* state, Link* link, const char* line) noexcept nogil:
     return output_append(state, link, line, strlen(line))
 
 
-cdef void link_info(State* state, Link* link) noexcept nogil:
-    """Send INFO; to a client with its number and address."""
-    cdef size_t length = state.info_length[link.kind]
-    cdef char extra[128]
-    cdef int count = 0
-    if state.info[link.kind] == NULL or length < 2:
-        return
-    link.info_version = state.info_version[link.kind]
-    link_say(state, link, b"INFO ")
-    output_append(state, link, state.info[link.kind], length - 1)
-    if link.kind == CLIENT:
-        memcpy(extra, b",\"client_id\":", 13)
-        count = 13 + write_decimal(extra + 13, link.cid)
-        memcpy(extra + count, b",\"client_ip\":\"", 14)
-        count += 14
-        memcpy(extra + count, link.host, strlen(link.host))
-        count += <int> strlen(link.host)
-        extra[count] = c"\""
-        count += 1
-        output_append(state, link, extra, count)
-    if link.nonce[0] and not link.registered:
-        output_append(state, link, b",\"nonce\":\"", 10)
-        output_append(state, link, link.nonce, strlen(link.nonce))
-        output_append(state, link, b"\"", 1)
-    link_say(state, link, b"} \r\n")
-
-
 cdef void subscription_drop(State* state, Subscription* subscription) noexcept nogil:
     """Unsubscribe. The memory stays until the end of the turn: a delivery may be on its way through it."""
     cdef Link* link = subscription.link

@@ -3,6 +3,7 @@
 from framework.dataplane._state cimport Account, Link, State
 
 
+cdef char* text_put(char* at, const char* chars, size_t length) noexcept nogil
 cdef bint info_set(Link* link, const char* chars, size_t brief, size_t full) noexcept nogil
 cdef bint names_set(State* state, const char* chars, size_t server, size_t cluster, size_t node) noexcept nogil
 cdef size_t info_room(State* state, Link* link, Account* via) noexcept nogil

@@ -48,7 +48,7 @@ cdef char* _put(char* at, const char* chars, size_t length) noexcept nogil:
     return at + length
 
 
-cdef char* _put_text(char* at, const char* chars, size_t length) noexcept nogil:
+cdef char* text_put(char* at, const char* chars, size_t length) noexcept nogil:
     """Write a JSON string; names have no control characters."""
     cdef size_t which
     at[0] = c'"'
@@ -89,12 +89,12 @@ cdef size_t info_put(State* state, Link* link, bint full, bint names_server, Acc
         at += write_decimal(at, link.rtt_ns)
     if via != NULL:
         at = _put(at, b',"svc":', 7)
-        at = _put_text(at, via.name, via.name_length)
+        at = text_put(at, via.name, via.name_length)
     if names_server and not full:
         at = _put(at, b',"server":', 10)
-        at = _put_text(at, state.names, state.server_length)
+        at = text_put(at, state.names, state.server_length)
         if state.cluster_length:
             at = _put(at, b',"cluster":', 11)
-            at = _put_text(at, state.names + state.server_length, state.cluster_length)
+            at = text_put(at, state.names + state.server_length, state.cluster_length)
     at[0] = c"}"
     return at + 1 - out

@@ -10,7 +10,7 @@ from libc.string cimport memcpy, memmove, strlen
 from framework.dataplane._accounts cimport account_new, account_spare, accounts_free, accounts_sweep
 from framework.dataplane._clocks cimport ping_interval_ns
 from framework.dataplane._delivery cimport (
-    deliver_rest, is_python_behind, link_cut_off, link_doom, link_info, link_is_over, link_say, random_next, record_add, record_chars, record_made, record_new, subscription_drop,
+    deliver_rest, is_python_behind, link_cut_off, link_doom, link_is_over, link_say, random_next, record_add, record_chars, record_made, record_new, subscription_drop,
 )
 from framework.dataplane._coding cimport coder_free, coding_end, coding_flush, coding_waits
 from framework.dataplane._fanouts cimport dead_sweep, fanout_end
@@ -22,6 +22,7 @@ from framework.dataplane._parser cimport parse
 from framework.dataplane._permissions cimport link_permit, permissions_free
 from framework.dataplane._response_mappings cimport response_mappings_gone
 from framework.dataplane._routes cimport accounts_leave, peer_leave
+from framework.dataplane._server_info cimport link_info
 from framework.dataplane._service_imports cimport import_enter, imports_passed
 from framework.dataplane._sinkbatch cimport atomic_add_users, batch_free, sink_flush, sink_is_full, sink_release
 from framework.dataplane._state cimport (

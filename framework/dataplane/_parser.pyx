@@ -22,7 +22,7 @@ from libc.string cimport memchr, memcpy
 from framework.dataplane._accounts cimport account_foreign, account_named, account_spare
 from framework.dataplane._clocks cimport link_answered
 from framework.dataplane._delivery cimport (
-    deliver, deliver_matched, link_doom, link_fills, link_info, link_say, link_way, record_chars, record_new, subscription_drop, trace,
+    deliver, deliver_matched, link_doom, link_fills, link_say, link_way, record_chars, record_new, subscription_drop, trace,
 )
 from framework.dataplane._interest cimport is_literal_subject, is_valid_subject, subscription_add, subscription_find
 from framework.dataplane._mappings cimport mapping_apply
@@ -35,6 +35,7 @@ from framework.dataplane._permissions cimport (
 )
 from framework.dataplane._remote_latency cimport is_tracked_reply, remote_latency_begin, remote_latency_end
 from framework.dataplane._routes cimport fences_pass
+from framework.dataplane._server_info cimport link_info_connected
 from framework.dataplane._state cimport (
     AUTHENTICATION_VIOLATION, CLIENT, LINE_BYTES_MAX, MAX_CONTROL_LINE_EXCEEDED, MAX_PAYLOAD_EXCEEDED, MEMO_HEAD_BYTES, MEMO_LINE_BYTES,
     PARSE_ERROR, PROTOCOL_VIOLATION, RECORD_ERR, RECORD_GREETING, RECORD_PONG, REFERENCE_BYTES, ROUTE, SYSTEM, Account, Block, ClosedStateC,
@@ -822,7 +823,7 @@ cdef void _greet_for(State* state, Link* link) noexcept nogil:
 
 
 cdef void _ping(State* state, Link* link) noexcept nogil:
-    """Answer PING; behind the first PONG a client is told what has changed since it was greeted.
+    """Answer PING; behind the first PONG a client is told which account it is in, and what has changed since it was greeted.
 
     Not earlier: clients take what comes between CONNECT and PONG for the answer. Source: nats-server `client.go`, `processPing`.
     """
@@ -830,8 +831,8 @@ cdef void _ping(State* state, Link* link) noexcept nogil:
     if link.kind != CLIENT or not link.registered or link.ponged:
         return
     link.ponged = 1
-    if link.protocol >= 1 and link.info_version != state.info_version[link.kind]:
-        link_info(state, link)
+    if link.protocol >= 1:
+        link_info_connected(state, link)
 
 
 cdef void _pong(State* state, Link* link) noexcept nogil:

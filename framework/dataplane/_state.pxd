@@ -973,6 +973,13 @@ cdef struct State:
     # Links that are accepted get one.
     uint32_t info_version[4]
     # Counts the documents, so that who has an old one gets the new one.
+    size_t info_payload_at
+    size_t info_payload_end
+    # Where the digits of `max_payload` are in the document of clients; 0: nowhere.
+    uint8_t info_asks_login
+    # Clients are greeted with `auth_required`.
+    Account* system_account
+    # NULL: there is none.
     uint8_t watch_interest
     uint8_t trace
     int64_t traces_waiting

@@ -140,6 +140,14 @@ class ServerPlane(PlaneControl, Protocol):
         """Set server name, cluster (empty: none), and the node by which others address it."""
         ...
 
+    def set_system_account(self, account: int | None) -> None:
+        """Say which account INFO calls the system's; None: none is.
+
+        Raises:
+            ValueError: There is no such account.
+        """
+        ...
+
     def set_client_info(self, link: LinkId, brief: bytes, full: bytes) -> None:
         """Set the `Nats-Request-Info` of a client; see `client_document`."""
         ...

@@ -23,7 +23,8 @@ class PlaneControl(Protocol):
         """Set the INFO of accepted links of `kind`.
 
         Args:
-            kind: Clients get `client_id` and `client_ip` added.
+            kind: Clients get `client_id` and `client_ip` added, and once they have logged in their
+                own `max_payload`; behind their first PONG, their account.
             document: One JSON object.
             announce: Send it to the clients already logged in that take INFO at any time.
         """

@@ -63,7 +63,14 @@ class ClientInfo(Document, frozen=True, kw_only=True):
     ws_connect_urls: tuple[str, ...] = ()
     ldm: bool = False
     """Lame duck mode: go elsewhere."""
+    connect_info: bool = False
+    """It tells a client that has logged in which account that is."""
+    remote_account: str = ""
+    acc_is_sys: bool = False
+    api_lvl: int = 0
+    """The JetStream API that the server knows, whether it has it turned on or not."""
     xkey: str = ""
+    """Public curve key of the server, for answers of an auth callout."""
 
 
 class SubjectPermission(Document, frozen=True, kw_only=True):

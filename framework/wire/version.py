@@ -10,6 +10,12 @@ NATS_VERSION: Final = "2.15.2"
 CLIENT_PROTOCOL: Final = 1
 """`proto` in the INFO of clients: they may be sent INFO at any time."""
 
+JETSTREAM_API_LEVEL: Final = 5
+"""`api_lvl` in the INFO of clients, of servers as well that have JetStream turned off.
+
+Source: nats-server `jetstream_versioning.go`, `JSApiLevel`.
+"""
+
 ROUTE_PROTOCOL: Final = 3
 """`proto` in the INFO of routes.
 

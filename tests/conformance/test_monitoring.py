@@ -25,10 +25,6 @@ ALLOWED = {"feature_flags", "system_account"}
 """Fields of theirs whose concerns this server does not have: JetStream, accounts."""
 
 
-EXTRA = {"connect_urls", "connect_urls[]"}
-"""Theirs are absent until there is a second server; clients may know the first one earlier."""
-
-
 def shape(value: Any, path: str = "") -> dict[str, str]:
     """Return the path and type of every field; the items of a list count together."""
     if isinstance(value, dict):
@@ -91,7 +87,7 @@ def test_fields_are_those_of_the_real_server(
     }
 
     assert missing == {}
-    assert set(ours) - set(theirs) - EXTRA == set()
+    assert set(ours) - set(theirs) == set()
     assert [name for name in ours if name in theirs and "[]" not in name] == [
         name for name in theirs if name in ours and "[]" not in name
     ]

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
             """Put a version of an account's tables in force."""
             ...
 
+        def set_system_account(self, account: int | None) -> None:
+            """Say which account clients are told is the system's."""
+            ...
+
         def remove_account(self, account: int) -> None:
             """Forget all of an account but its number."""
             ...
@@ -90,6 +94,7 @@ class Accounts(AccountBook):
         self._resolve = plan.resolve if plan else None
         gone = () if self._resolve else tuple(set(self._links.specs) - set(specs))
         self._change(specs.values(), sorted(gone), everybody=everybody)
+        self._plane.set_system_account(self._indexes.get(system_account))
 
     @property
     @override

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from framework.spec import LinkKind
 from framework.wire.document import build_document
 from framework.wire.info import ClientInfo
+from framework.wire.version import JETSTREAM_API_LEVEL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -38,6 +39,10 @@ CORE_FIELDS: Final = (
     "max_payload",
     "client_id",
     "client_ip",
+    "connect_info",
+    "remote_account",
+    "acc_is_sys",
+    "api_lvl",
 )
 
 
@@ -79,6 +84,7 @@ class ClientInfoDocument:
             port=port,
             headers=headers,
             max_payload=max_payload,
+            api_lvl=JETSTREAM_API_LEVEL,
         )
         self._extra: dict[str, object] = {}
         self._published = False

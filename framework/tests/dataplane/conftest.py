@@ -64,6 +64,7 @@ class Talk:
             event.link,
             account=options.get("account", 0),
             permissions=options.get("permissions", 0),
+            max_payload=options.get("max_payload", -1),
             verbose=options["verbose"],
             pedantic=options["pedantic"],
             echo=options["echo"],

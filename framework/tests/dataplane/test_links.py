@@ -62,18 +62,51 @@ def test_a_new_info_is_announced_to_clients_that_understand(talk: Talk) -> None:
     assert b"" == old.heard()
 
 
+def test_a_client_is_told_its_account_behind_its_first_pong(talk: Talk) -> None:
+    talk.core.add_account(b'a"b')
+    talk.core.set_system_account(1)
+    talk.core.set_info(LinkKind.CLIENT, b'{"max_payload":1048576,"a":1}')
+    talk.turn()
+    plain = talk.client(protocol=1)
+    special = talk.client(protocol=1, account=1, max_payload=77)
+
+    assert (
+        b'PONG\r\nINFO {"max_payload":1048576,"a":1,"client_id":1,"client_ip":"127.0.0.1",'
+        b'"connect_info":true,"remote_account":"$G"} \r\nPONG\r\n'
+    ) == plain.ask(b"PING\r\nPING\r\n")
+    assert (
+        b'PONG\r\nINFO {"max_payload":77,"a":1,"client_id":2,"client_ip":"127.0.0.1",'
+        b'"connect_info":true,"remote_account":"a\\"b","acc_is_sys":true} \r\n'
+    ) == special.ask(b"PING\r\n")
+
+
+def test_an_account_that_is_not_there_is_not_the_system_account(talk: Talk) -> None:
+    with pytest.raises(ValueError, match="no account 9"):
+        talk.core.set_system_account(9)
+
+
 def test_what_changed_since_the_greeting_comes_behind_the_first_pong(talk: Talk) -> None:
     talk.core.set_info(LinkKind.CLIENT, b'{"a":1}')
     talk.turn()
-    client, unchanged = talk.client(protocol=1), talk.client(protocol=1)
-    unchanged.ask(b"PING\r\n")
+    client, other = talk.client(protocol=1), talk.client(protocol=1)
+    other.ask(b"PING\r\n")
     talk.core.set_info(LinkKind.CLIENT, b'{"a":2}', announce=True)
 
     assert b"" == client.heard()
-    assert b'PONG\r\nINFO {"a":2,"client_id":1,"client_ip":"127.0.0.1"} \r\nPONG\r\n' == client.ask(
-        b"PING\r\nPING\r\n"
-    )
-    assert b'INFO {"a":2,"client_id":2,"client_ip":"127.0.0.1"} \r\n' == unchanged.heard()
+    assert client.ask(b"PING\r\nPING\r\n").startswith(b'PONG\r\nINFO {"a":2,"client_id":1,')
+    assert b'INFO {"a":2,"client_id":2,"client_ip":"127.0.0.1"} \r\n' == other.heard()
+
+
+def test_who_need_not_log_in_is_told_afterwards_that_others_must() -> None:
+    talk = Talk(PlaneLimits(auth_required=True, lets_anybody_in=True))
+    talk.core.set_info(LinkKind.CLIENT, b'{"a":1}')
+    talk.turn()
+    client = talk.client(protocol=1)
+
+    assert b'"auth_required":true,"connect_info":true' in client.ask(b"PING\r\n")
+    talk.core.set_info(LinkKind.CLIENT, b'{"a":1,"auth_required":true}', announce=True)
+    talk.turn()
+    assert 1 == client.heard().count(b"auth_required")
 
 
 def test_one_client_too_many_is_told_so() -> None:

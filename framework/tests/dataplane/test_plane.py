@@ -48,6 +48,7 @@ class Server:
         sock.sendall(b"CONNECT {}\r\nPING\r\n")
         self.take(Greeting, greetings + 1)
         assert line(sock) == b"PONG\r\n"
+        assert json.loads(line(sock).removeprefix(b"INFO "))["connect_info"]
         return sock
 
 

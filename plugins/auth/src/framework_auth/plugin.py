@@ -22,7 +22,7 @@ from framework_auth.limits import DIGEST_KEY_BYTES
 from framework_auth.login import Login
 from framework_auth.modes import callout_components, operator_mode, with_callout
 from framework_auth.password_checker import PASSWORD_CHECKER, PasswordChecker
-from framework_auth.server_key import draw_server_keys, forget_server_keys
+from framework_auth.server_key import draw_server_keys, forget_server_keys, keys_of
 from framework_auth.users import users_from
 
 if TYPE_CHECKING:
@@ -65,6 +65,13 @@ def framework_components(server: ServerContext) -> Iterable[ComponentSpec]:
 def framework_server_key() -> str:
     """Draw a key that the server can sign with."""
     return draw_server_keys()
+
+
+@hookimpl
+def framework_server_info(server: ServerContext) -> Mapping[str, object]:
+    """Tell clients the key for which an auth callout may encrypt its answers."""
+    keys = keys_of(server.server_id)
+    return {"xkey": keys.curve.public} if keys else {}
 
 
 @hookimpl

@@ -26,7 +26,10 @@ _NAME_LENGTH = 22
 
 
 def introduce(server: ServerContext, config: RouteConfig) -> RouteInfo:
-    """Name the cluster, greet other servers with INFO from now on, and tell clients where we are.
+    """Name the cluster, and greet other servers with INFO from now on.
+
+    Clients are told where servers are when there is a second one. Source: nats-server `server.go`,
+    `updateServerINFOAndSendINFOToClients`.
 
     To be called when addresses are bound, and before anything is accepted.
     """
@@ -38,8 +41,6 @@ def introduce(server: ServerContext, config: RouteConfig) -> RouteInfo:
         server.log.warning("Cluster name was dynamically generated, consider setting one")
     server.set_cluster_name(name, dynamic=not config.name)
     local = route_info(server, config)
-    if local.connect_urls:
-        server.update_client_info({"connect_urls": list(local.connect_urls)})
     server.plane.set_info(LinkKind.ROUTE, build_document(local))
     return local
 
