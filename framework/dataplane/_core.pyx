@@ -678,9 +678,14 @@ cdef class Core:
         """Report local interest as `InterestChanged` from now on, or no more."""
         self._post(self._order(WATCH_INTEREST, 0, bool(watch), 0, b""))
 
-    def trace(self, on: bool) -> None:
-        """Report the protocol lines of all links as `Traced` from now on, or no more; at most 10,000 wait."""
-        self._post(self._order(SET_TRACE, 0, bool(on), 0, b""))
+    def trace(self, on: bool, *, headers_only: bool = False) -> None:
+        """Report protocol lines and messages of all links as `Traced` from now on, or no more; at most 10,000 wait.
+
+        Args:
+            on: Report them.
+            headers_only: Of messages report the headers alone.
+        """
+        self._post(self._order(SET_TRACE, 0, bool(on), bool(headers_only), b""))
 
     def set_nonces(self, kind: LinkKind, on: bool) -> None:
         """Give links of this kind that are accepted from now on a nonce to sign, in their INFO and in `Opened`, or no more."""

@@ -31,4 +31,5 @@ cdef void interest_tell_in_bulk(State* state, Link* route, Account* account, Loc
 cdef bint link_say(State* state, Link* link, const char* line) noexcept nogil
 cdef uint64_t random_next(State* state) noexcept nogil
 cdef bint is_python_behind(State* state) noexcept nogil
+cdef void trace_body(State* state, Link* link, bint inbound, const char* body, size_t header, size_t length) noexcept nogil
 cdef void trace(State* state, Link* link, bint inbound, const char* chars, size_t length) noexcept nogil

@@ -20,9 +20,10 @@ from framework.dataplane._permissions cimport is_allowed_to_publish, may_hear, m
 from framework.dataplane._replies cimport reply_owe
 from framework.dataplane._sinkbatch cimport atomic_add, atomic_get, sink_put
 from framework.dataplane._state cimport (
-    CLIENT, GROUPS_BYTES_MAX, RECORDS_WAITING_BYTES, RECORD_DELIVERED, RECORD_INTEREST, RECORD_TRACE, REFERENCE_BYTES,
-    REFERENCE_PENDING_BYTES, ROUTE, SLOW_CONSUMER_PENDING_BYTES, SYSTEM, TRACES_MAX, WRITE_ERROR, Account, ClosedStateC, Fence, Link,
-    Fanout, LocalInterest, Message, Pick, Record, RecordType, STREAM_IMPORT, State, Subscription,
+    CLIENT, DETAIL_BYTES, GROUPS_BYTES_MAX, RECORDS_WAITING_BYTES, RECORD_DELIVERED, RECORD_INTEREST, RECORD_TRACE,
+    REFERENCE_BYTES, REFERENCE_PENDING_BYTES, ROUTE, SLOW_CONSUMER_PENDING_BYTES, STREAM_IMPORT, SYSTEM, TRACED_LINE_BYTES_MAX,
+    TRACES_MAX, WRITE_ERROR, Account, ClosedStateC, Fanout, Fence, Link, LocalInterest, Message, Pick, Record, RecordType, State,
+    Subscription,
 )
 from framework.dataplane._work cimport BYTES_A_WORK, INTEREST_WORK, is_work_done
 from framework.sublist._bytes cimport copy_short, hash_bytes, write_decimal
@@ -95,12 +96,44 @@ cdef void trace(State* state, Link* link, bint inbound, const char* chars, size_
         return
     while length and (chars[length - 1] == c"\n" or chars[length - 1] == c"\r"):
         length -= 1
-    length = min(length, <size_t> state.limits.max_traced_bytes)
+    length = min(length, <size_t> TRACED_LINE_BYTES_MAX)
     record = record_new(state, RECORD_TRACE, link, length)
     if record != NULL:
         memcpy(record_chars(record), chars, length)
         record.flag = inbound
         atomic_add(&state.traces_waiting, 1)
+
+
+cdef void trace_body(State* state, Link* link, bint inbound, const char* body, size_t header, size_t length) noexcept nogil:
+    """Record headers and payload of a message, or its headers alone. Source: nats-server `client.go`, `traceMsgInternal`.
+
+    Args:
+        header: Bytes of the header block that `body` begins with.
+        length: Bytes of both.
+    """
+    cdef Record* record
+    cdef size_t shown
+    if state.trace_headers_only:
+        # Without the empty line that ends them.
+        length = header - 4 if header > 4 else 0
+    if length == 0 or not state.trace or link.kind == SYSTEM or atomic_get(&state.traces_waiting) >= TRACES_MAX or is_python_behind(state):
+        return
+    shown = min(length, <size_t> state.limits.max_traced_bytes)
+    record = record_new(state, RECORD_TRACE, link, shown)
+    if record != NULL:
+        memcpy(record_chars(record), body, shown)
+        record.flag = inbound
+        record.number = <int64_t> length
+        atomic_add(&state.traces_waiting, 1)
+
+
+cdef void _trace_end(State* state, Subscription* subscription) noexcept nogil:
+    """Record that a subscription of a client has ended, before the client has. Source: nats-server `client.go`, `unsubscribe`."""
+    cdef char line[DETAIL_BYTES]
+    cdef size_t length = min(<size_t> subscription.sid_length, <size_t> DETAIL_BYTES - 7)
+    memcpy(line, b"DELSUB ", 7)
+    memcpy(line + 7, subscription.sid, length)
+    trace(state, subscription.link, False, line, length + 7)
 
 
 # ---- ends of links and subscriptions -------------------------------------------------------------------------------------
@@ -169,6 +202,8 @@ cdef void subscription_drop(State* state, Subscription* subscription) noexcept n
     if link != NULL:
         if state.listings != NULL:
             listings_pass(state, subscription)
+        if state.trace and link.kind == CLIENT and not link.doomed:
+            _trace_end(state, subscription)
         table_remove(&state.sids, &subscription.key)
         if subscription.previous != NULL:
             subscription.previous.next = subscription.next
@@ -442,6 +477,7 @@ cdef bint _to_client(State* state, Link* to, Subscription* subscription, Message
     at[0] = c"\r"
     at[1] = c"\n"
     trace(state, to, False, room, at - room)
+    trace_body(state, to, False, body, header, length)
     if not _write_body(state, to, message, body, length, room, at + 2 - room):
         link_doom(state, to, WRITE_ERROR, False, "no memory")
         return False
@@ -536,6 +572,7 @@ cdef bint to_route(State* state, Link* to, Message* message) noexcept nogil:
     at[0] = c"\r"
     at[1] = c"\n"
     trace(state, to, False, room, at - room)
+    trace_body(state, to, False, body, header, length)
     if not _write_body(state, to, message, body, length, room, at + 2 - room):
         link_doom(state, to, WRITE_ERROR, False, "no memory")
         return False

@@ -139,7 +139,7 @@ cdef object event_made(Record* record):
             record.link, KINDS[record.kind], fd, record.row.cid, record.row.host.decode(), record.row.port, record.flag != 0, _text(record)
         )
     if record.type == RECORD_TRACE:
-        return Traced(record.link, KINDS[record.kind], record.flag != 0, _text(record))
+        return Traced(record.link, KINDS[record.kind], record.flag != 0, _text(record), record.number)
     if record.type == RECORD_MESSAGE_TRACE:
         return _message_trace_made(record)
     if record.type == RECORD_LATENCY:

@@ -22,7 +22,7 @@ from libc.string cimport memchr, memcpy
 from framework.dataplane._accounts cimport account_foreign, account_named, account_spare
 from framework.dataplane._clocks cimport link_answered
 from framework.dataplane._delivery cimport (
-    deliver, deliver_matched, link_doom, link_fills, link_say, link_way, record_chars, record_new, subscription_drop, trace,
+    deliver, deliver_matched, link_doom, link_fills, link_say, link_way, record_chars, record_new, subscription_drop, trace, trace_body,
 )
 from framework.dataplane._interest cimport is_literal_subject, is_valid_subject, subscription_add, subscription_find
 from framework.dataplane._mappings cimport mapping_apply
@@ -38,8 +38,8 @@ from framework.dataplane._routes cimport fences_pass
 from framework.dataplane._server_info cimport link_info_connected
 from framework.dataplane._state cimport (
     AUTHENTICATION_VIOLATION, CLIENT, LINE_BYTES_MAX, MAX_CONTROL_LINE_EXCEEDED, MAX_PAYLOAD_EXCEEDED, MEMO_HEAD_BYTES, MEMO_LINE_BYTES,
-    PARSE_ERROR, PROTOCOL_VIOLATION, RECORD_ERR, RECORD_GREETING, RECORD_PONG, REFERENCE_BYTES, ROUTE, SYSTEM, Account, Block, ClosedStateC,
-    Line, Link, Memo, Message, MessageTrace, Record, State, Subscription,
+    PARSE_ERROR, PROTOCOL_VIOLATION, RECORD_ERR, RECORD_GREETING, RECORD_PONG, REFERENCE_BYTES, ROUTE, SYSTEM, TRACED_LINE_BYTES_MAX,
+    Account, Block, ClosedStateC, Line, Link, Memo, Message, MessageTrace, Record, State, Subscription,
 )
 from framework.dataplane._stream_imports cimport shadows_add
 from framework.dataplane._violations cimport (
@@ -502,6 +502,20 @@ cdef Allowed _check_publish(State* state, Link* link, Message* message, Match** 
     return allowed
 
 
+cdef void _trace_mapping(State* state, Link* link, const char* came, size_t length, Message* message) noexcept nogil:
+    """Record the subject of a message before and after mappings. Source: nats-server `parser.go`, `parse`."""
+    cdef char line[TRACED_LINE_BYTES_MAX]
+    cdef char* at = line + 8
+    if message.subject_length == 0 or length + message.subject_length + 12 > TRACED_LINE_BYTES_MAX:
+        return
+    memcpy(line, b"MAPPING ", 8)
+    memcpy(at, came, length)
+    memcpy(at + length, b" -> ", 4)
+    at += length + 4
+    memcpy(at, message.subject, message.subject_length)
+    trace(state, link, True, line, at + message.subject_length - line)
+
+
 cdef Allowed _send(State* state, Link* link, Message* message, bint* mapped) noexcept nogil:
     """Map what a client publishes, look whether it may, and deliver it.
 
@@ -510,12 +524,18 @@ cdef Allowed _send(State* state, Link* link, Message* message, bint* mapped) noe
     """
     cdef Allowed allowed = ALLOWED
     cdef Match* match = NULL
+    cdef const char* came = message.subject
+    cdef size_t came_length = message.subject_length
     cdef int served
     if link.kind == CLIENT:
         if link.account.tables != NULL:
             mapped[0] = mapping_apply(state, message)
             if message.trace != NULL and mapped[0]:
                 step_mapped(message)
+            if state.trace and mapped[0]:
+                _trace_mapping(state, link, came, came_length, message)
+        if state.trace:
+            trace_body(state, link, True, message.body, message.header_length, message.body_length)
         if message.subject_length:
             # Else a mapping has lost it.
             allowed = _check_publish(state, link, message, &match)
@@ -660,6 +680,8 @@ cdef char* _routed(
         return NULL
     message.account = link.account if link.account_omitted else account_named(state, link, words.words[0], words.lengths[0])
     _count_in(state, link, message.account, 1, total)
+    if state.trace:
+        trace_body(state, link, True, message.body, header, total)
     if message.account == NULL or not message.account.ours:
         return rest
     if not headers and message.reply_length == 0 and message.queue_count == 0 and not state.trace and body - line <= MEMO_LINE_BYTES:

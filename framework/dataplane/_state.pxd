@@ -45,6 +45,8 @@ cdef enum:
     REPLIES_MAX = 65536
     # Answers that one client may owe.
     VIOLATIONS_A_TICK = 100
+    TRACED_LINE_BYTES_MAX = 1024
+    # Of a protocol line in the log.
     TRACES_MAX = 10000
     # That may wait for the log; more are not recorded.
     HOPS_MAX = 16
@@ -982,6 +984,7 @@ cdef struct State:
     # NULL: there is none.
     uint8_t watch_interest
     uint8_t trace
+    uint8_t trace_headers_only
     int64_t traces_waiting
     # Records of traces that Python has not taken; touched by both threads, atomically.
     Farewell* farewells

@@ -131,13 +131,19 @@ class Listed(Struct, frozen=True):
 
 
 class Traced(Struct, frozen=True):
-    """A protocol line that came or went, while lines are traced."""
+    """A protocol line, or a message, that came or went, while these are traced.
+
+    An end of a subscription is reported as the line `DELSUB sid`.
+    """
 
     link: LinkId
     kind: LinkKind
     inbound: bool
     text: bytes
-    """As it was on the wire, without CR LF, at most 1,024 bytes; escape it before it is shown."""
+    """As it was on the wire, without CR LF, at most 1,024 bytes; escape it before it is shown. Of a
+    message: its headers and payload, at most `max_traced_bytes`."""
+    body_bytes: int = 0
+    """Of a message, all of it; 0: it is a line."""
 
 
 class Violation(IntEnum):

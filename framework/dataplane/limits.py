@@ -28,7 +28,7 @@ class PlaneLimits(Struct, frozen=True):
     max_subscription_tokens: int = 0
     """Tokens of a client's subscription; 0: unlimited."""
     max_traced_bytes: int = 1_024
-    """Of one traced line; more is cut."""
+    """Of headers and payload of one traced message; more is cut."""
     fast_producer_stall: bool = True
     """Clients wait a little while what they publish to is far behind."""
     auth_required: bool = False

@@ -201,7 +201,7 @@ class Assembly:
         self._coding.start()
         self._steps.push("codecs", self._stop_coding)
         self._steps.push("bridge", self._bridge.stop)
-        self.plane.trace(self._settings.logs.trace)
+        self._trace(self._settings)
         self.plane.start()
         self._bridge.start()
         self._steps.push("data plane", self._stop_plane)
@@ -294,10 +294,13 @@ class Assembly:
         self.plane.set_limits(self._gate.limits(settings.limits))
         if settings.limits.max_connections:  # 0: no limit
             self._gate.keep_within(max(settings.limits.max_connections, 0))
-        self.plane.trace(settings.logs.trace)
+        self._trace(settings)
         self.tls.configure(LinkKind.CLIENT, terms)
         self._tell_clients(settings)
         self._show_facts()
+
+    def _trace(self, settings: ServerSettings) -> None:
+        self.plane.trace(settings.logs.trace, headers_only=settings.logs.trace_headers)
 
     def _tell_clients(self, settings: ServerSettings) -> None:
         """Put into INFO what settings say of it."""

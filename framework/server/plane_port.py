@@ -192,8 +192,13 @@ class ServerPlane(PlaneControl, Protocol):
         """End a listing before its last slice."""
         ...
 
-    def trace(self, on: bool) -> None:  # noqa: FBT001 - it is the whole command
-        """Report protocol lines as `Traced` from now on, or no more."""
+    def trace(self, on: bool, *, headers_only: bool = False) -> None:  # noqa: FBT001 - the command
+        """Report protocol lines and messages as `Traced` from now on, or no more.
+
+        Args:
+            on: Report them.
+            headers_only: Of messages report the headers alone.
+        """
         ...
 
     def take_events(self) -> list[Event]:

@@ -82,6 +82,7 @@ def log_settings_from_config(config: ServerConfig) -> LogSettings:
     return LogSettings(
         debug=value["debug"],
         trace=value["trace"],
+        trace_headers=value["trace_headers"],
         logtime=value["logtime"],
         logtime_utc=value["logtime_utc"],
         log_file=value["logfile"] or "",

@@ -11,6 +11,23 @@ _NS_PER_MS: Final = 1_000_000
 _NS_PER_US: Final = 1_000
 
 
+_ESCAPES: Final = {
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+    '"': '\\"',
+    "\\": "\\\\",
+}
+_BYTE_BASE: Final = 0xDC00
+"""What Python adds to a byte that is no UTF-8."""
+_DELETE: Final = 0x7F
+_BASIC_END: Final = 0x10000
+
+
 def time_text(wall_ns: int) -> str:
     """Return a time as RFC 3339 in UTC; the fraction ends before its last zeros.
 
@@ -66,6 +83,38 @@ def uptime_text(duration_ns: int) -> str:
     parts = (("y", years), ("d", days_left), ("h", hours), ("m", minutes), ("s", seconds))
     first = next((index for index, (_, value) in enumerate(parts) if value), len(parts) - 1)
     return "".join(f"{value}{unit}" for unit, value in parts[first:])
+
+
+class Escaped(str):
+    """Text without control characters, as long as it is; logs write it as it is."""
+
+    __slots__ = ()
+
+
+def quoted(data: bytes, *, more: str = "") -> Escaped:
+    r"""Return bytes between quotes as Go's `%q` has them: UTF-8 where it is, `\xff` where not.
+
+    Args:
+        data: Any bytes.
+        more: Stands before the last quote.
+    """
+    text = data.decode("utf-8", "surrogateescape")
+    if not text.isprintable() or '"' in text or "\\" in text:
+        text = "".join(map(_quoted_char, text))
+    return Escaped(f'"{text}{more}"')
+
+
+def _quoted_char(char: str) -> str:
+    if char in _ESCAPES:
+        return _ESCAPES[char]
+    if char.isprintable():
+        return char
+    code = ord(char)
+    if code < ord(" ") or code == _DELETE:
+        return f"\\x{code:02x}"
+    if _BYTE_BASE <= code < _BYTE_BASE + 256:
+        return f"\\x{code - _BYTE_BASE:02x}"
+    return f"\\u{code:04x}" if code < _BASIC_END else f"\\U{code:08x}"
 
 
 def _decimal(value: int, unit: int) -> str:

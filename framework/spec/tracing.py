@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from framework.dataplane.event import Traced
+from framework.spec.formats import quoted
 from framework.spec.logger import FilteringBoundLogger
 
 TRACE_LEVEL: Final = 5
@@ -13,6 +14,11 @@ TRACE_LEVEL: Final = 5
 
 _ARROW_IN: Final = "<<- [{detail}]"
 _ARROW_OUT: Final = "->> [{detail}]"
+_ARROW_BOTH: Final = "<-> [{detail}]"
+_BODY_IN: Final = "<<- MSG_PAYLOAD: [{detail}]"
+_BODY_OUT: Final = "->> MSG_PAYLOAD: [{detail}]"
+_ENDED: Final = "DELSUB "
+"""What the plane says of a subscription that ended; no server says such a line."""
 _SECRET: Final = re.compile(
     r"""("(?:pass|auth_token|jwt|sig)[^"]*"\s*:\s*)(?:"(?:[^"\\]|\\.)*(?:"|\\?$)|[^\s",}]+)""",
     re.IGNORECASE,
@@ -22,22 +28,30 @@ _PIECES: Final = frozenset({"-ERR '", "'"})
 """The plane writes these lines piece by piece, and traces what it writes."""
 _VERBS: Final = frozenset({
     *("CONNECT", "INFO", "PING", "PONG", "SUB", "UNSUB", "PUB", "HPUB", "MSG", "HMSG"),
+    "MAPPING",
     *("RS+", "RS-", "RMSG", "LS+", "LS-", "LMSG", "A+", "A-"),
 })
 
 
 def log_traced(log: FilteringBoundLogger, traced: Traced) -> None:
-    """Log a traced protocol line as nats-server does, without secrets.
+    """Log what the plane has traced as nats-server does, without the secrets of CONNECT.
 
     Args:
         log: Names the connection in each line.
         traced: What the owner of its connection was told.
 
-    Source: nats-server `client.go`, `traceOp`.
+    Source: nats-server `client.go`, `traceOp`, `traceMsgInternal`.
     """
+    if traced.body_bytes:
+        more = "..." if traced.body_bytes > len(traced.text) else ""
+        arrow = _BODY_IN if traced.inbound else _BODY_OUT
+        log.log(TRACE_LEVEL, arrow, detail=quoted(traced.text, more=more))
+        return
     text = traced.text.decode("utf-8", "backslashreplace")
     if traced.inbound:
         log.log(TRACE_LEVEL, _ARROW_IN, detail=_shown(text) or _redacted(text))
+    elif text.startswith(_ENDED):
+        log.log(TRACE_LEVEL, _ARROW_BOTH, detail=text)
     elif text not in _PIECES:
         # What is no line of its own is the text of an error.
         log.log(TRACE_LEVEL, _ARROW_OUT, detail=_shown(text) or f"-ERR {text}")

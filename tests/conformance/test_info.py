@@ -62,7 +62,10 @@ def test_options_show(fleet, kind):
 
 CONFIG = """
 accounts {
-  A: {users: [{user: a, password: p}, {nkey: UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4}]}
+  A: {users: [
+    {user: a, password: p}
+    {nkey: UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4}
+  ]}
   SYS: {users: [{user: s, password: p}]}
 }
 system_account: SYS
@@ -109,15 +112,18 @@ def test_ours_greets_as_the_real_one(fleet, name):
 
 
 @pytest.mark.peer("2.15.2")
-@pytest.mark.parametrize(("name", "login"), [
-    ("plain", {}),
-    ("users", {"user": "a", "pass": "p"}),
-    ("users", {"user": "s", "pass": "p"}),
-    ("nobody", {}),
-    ("nobody", {"user": "s", "pass": "p"}),
-    ("cluster", {}),
-    ("token", {"auth_token": "t"}),
-])
+@pytest.mark.parametrize(
+    ("name", "login"),
+    [
+        ("plain", {}),
+        ("users", {"user": "a", "pass": "p"}),
+        ("users", {"user": "s", "pass": "p"}),
+        ("nobody", {}),
+        ("nobody", {"user": "s", "pass": "p"}),
+        ("cluster", {}),
+        ("token", {"auth_token": "t"}),
+    ],
+)
 def test_behind_the_first_pong_a_client_is_told_its_account(fleet, name, login):
     def talk(_, client):
         greeting = client.log_in(**login)

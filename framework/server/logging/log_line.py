@@ -7,6 +7,8 @@ import re
 import time
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from framework.spec.formats import Escaped
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -47,6 +49,8 @@ _NS_PER_S: Final = 1_000_000_000
 
 def escaped(value: object) -> str:
     """Return a field as text without control characters, however a peer has chosen it."""
+    if isinstance(value, Escaped):
+        return value
     if isinstance(value, bytes | bytearray | memoryview):
         text = bytes(value[:TEXT_CHARS_MAX]).decode("utf-8", "backslashreplace")
     else:

@@ -65,6 +65,8 @@ class LogSettings(Struct, frozen=True):
 
     debug: bool = False
     trace: bool = False
+    trace_headers: bool = False
+    """Of messages trace the headers alone."""
     logtime: bool = True
     logtime_utc: bool = False
     log_file: str = ""

@@ -12,6 +12,7 @@ from framework.dataplane import (
     PlaneLimits,
     Traced,
 )
+from framework.dataplane.tables import AccountTables, MappedDestination, SubjectMapping
 from framework.tests.dataplane.conftest import Talk
 from framework.wire.closed_state import ClosedState
 
@@ -267,21 +268,67 @@ def test_new_limits_are_in_force_at_once(talk: Talk) -> None:
     assert b"-ERR 'Maximum Payload Violation'\r\n" == client.ask(b"PUB a 4\r\nabcd\r\n")
 
 
-def test_lines_are_traced_both_ways_when_it_is_asked(talk: Talk) -> None:
+def traced(talk: Talk) -> list[tuple[bool, bytes, int]]:
+    return [(event.inbound, event.text, event.body_bytes) for event in talk.of(Traced)]
+
+
+def test_lines_and_messages_are_traced_both_ways_when_it_is_asked(talk: Talk) -> None:
     client = talk.client()
     talk.core.trace(on=True)
     talk.turn()
-    client.say(b"SUB a 1\r\nPUB a 2\r\nhi\r\nPUB a 2\r\nhi\r\nPING\r\n")
+    client.say(b"SUB a 1\r\nPUB a 2\r\nhi\r\nPUB a 0\r\n\r\nUNSUB 1\r\nPING\r\n")
     talk.core.trace(on=False)
     talk.turn()
     client.say(b"PING\r\n")
 
     assert [
-        (True, b"SUB a 1"),
-        (True, b"PUB a 2"),
-        (False, b"MSG a 1 2"),
-        (True, b"PUB a 2"),
-        (False, b"MSG a 1 2"),
-        (True, b"PING"),
-        (False, b"PONG"),
-    ] == [(event.inbound, event.text) for event in talk.of(Traced)]
+        (True, b"SUB a 1", 0),
+        (True, b"PUB a 2", 0),
+        (True, b"hi", 2),
+        (False, b"MSG a 1 2", 0),
+        (False, b"hi", 2),
+        (True, b"PUB a 0", 0),
+        (False, b"MSG a 1 0", 0),
+        (True, b"UNSUB 1", 0),
+        (False, b"DELSUB 1", 0),
+        (True, b"PING", 0),
+        (False, b"PONG", 0),
+    ] == traced(talk)
+
+
+def test_of_traced_messages_so_much_is_shown() -> None:
+    talk = Talk(PlaneLimits(max_traced_bytes=3))
+    client = talk.client()
+    talk.core.trace(on=True)
+    talk.turn()
+    client.say(b"PUB a.long.subject 9\r\n123456789\r\n")
+
+    assert [(True, b"PUB a.long.subject 9", 0), (True, b"123", 9)] == traced(talk)
+
+
+def test_headers_may_be_all_that_is_traced_of_messages(talk: Talk) -> None:
+    client = talk.client()
+    talk.core.trace(on=True, headers_only=True)
+    talk.turn()
+    client.say(b"HPUB a 18 20\r\nNATS/1.0\r\nA: b\r\n\r\nhi\r\nPUB a 2\r\nhi\r\n")
+
+    assert [
+        (True, b"HPUB a 18 20", 0),
+        (True, b"NATS/1.0\r\nA: b", 14),
+        (True, b"PUB a 2", 0),
+    ] == traced(talk)
+
+
+def test_a_mapped_subject_is_traced(talk: Talk) -> None:
+    client = talk.client()
+    mapping = SubjectMapping(source="a", destinations=(MappedDestination(subject="b", weight=100),))
+    talk.core.set_account_tables(0, AccountTables(mappings=(mapping,)))
+    talk.core.trace(on=True)
+    talk.turn()
+    client.say(b"PUB a 2\r\nhi\r\n")
+
+    assert [
+        (True, b"PUB a 2", 0),
+        (True, b"MAPPING a -> b", 0),
+        (True, b"hi", 2),
+    ] == traced(talk)

@@ -54,6 +54,7 @@ def read_all(sock: socket.socket) -> bytes:
 def login(sock: socket.socket) -> None:
     sock.sendall(b'CONNECT {"verbose":false,"protocol":1,"name":"me"}\r\nPING\r\n')
     assert sock.recv(6) == b"PONG\r\n"
+    assert read_info(sock)["connect_info"] is True
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT])
@@ -87,13 +88,10 @@ def test_lines_of_a_start(start_server: StartServer) -> None:
 
 
 def test_options_without_effect_are_named(start_server: StartServer) -> None:
-    log = start_server(
-        config="port: -1\nwrite_timeout: default\nno_sublist_cache: true\ntrace_headers: on\n"
-    ).log()
+    log = start_server(config="port: -1\nwrite_timeout: default\nno_sublist_cache: true\n").log()
     warned = [line.split("[WRN] ")[1] for line in log.splitlines() if "[WRN]" in line]
 
     assert [text.split(" has no effect in this version: ")[0] for text in warned] == [
-        "trace_headers",
         "disable_sublist_cache",
     ]
 
@@ -212,11 +210,11 @@ def test_trace(start_server: StartServer, tmp_path: Path) -> None:
     sock, _ = connect(server)
     with sock:
         login(sock)
-        config.write_text("port: -1\ntrace: true\nmax_traced_msg_len: 20\n")
+        config.write_text("port: -1\ntrace: true\nmax_traced_msg_len: 5\n")
         server.signal(signal.SIGHUP)
         server.wait_log(r"Reloaded server configuration")
-        sock.sendall(b"SUB foo 1\r\nPUB foo 2\r\nhi\r\nSUB " + b"x" * 50 + b" 2\r\n")
-        server.wait_log(r"x{16}\]")
+        sock.sendall(b'SUB foo 1\r\nPUB foo 11\r\nhi\n"\xff there\r\nUNSUB 1\r\n')
+        server.wait_log("DELSUB")
     config.write_text("port: -1\n")
     server.signal(signal.SIGHUP)
     server.wait_log(r"Reloaded: trace = false")
@@ -225,9 +223,12 @@ def test_trace(start_server: StartServer, tmp_path: Path) -> None:
     traced = [line.split(" - ", 2)[2] for line in log.splitlines() if "[TRC]" in line]
     assert traced == [
         '"me" - <<- [SUB foo 1]',
-        '"me" - <<- [PUB foo 2]',
-        '"me" - ->> [MSG foo 1 2]',
-        f'"me" - <<- [SUB {"x" * 16}]',
+        '"me" - <<- [PUB foo 11]',
+        r'"me" - <<- MSG_PAYLOAD: ["hi\n\"\xff..."]',
+        '"me" - ->> [MSG foo 1 11]',
+        r'"me" - ->> MSG_PAYLOAD: ["hi\n\"\xff..."]',
+        '"me" - <<- [UNSUB 1]',
+        '"me" - <-> [DELSUB 1]',
     ]
     assert "[DBG]" not in log
 

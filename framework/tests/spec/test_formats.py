@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from framework.spec.formats import duration_text, rtt_text, time_text, uptime_text
+from framework.spec.formats import duration_text, quoted, rtt_text, time_text, uptime_text
 
 
 @pytest.mark.parametrize(
@@ -58,3 +58,22 @@ def test_uptime(seconds: int, expected: str) -> None:
 
 def test_uptime_is_never_negative() -> None:
     assert uptime_text(-5) == "0s"
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"hi there", '"hi there"'),
+        (b'say "no"\\', r'"say \"no\"\\"'),
+        (b"\x00\x07\x08\t\n\x0b\x0c\r\x1f\x7f", r'"\x00\a\b\t\n\v\f\r\x1f\x7f"'),
+        (b"\xff\xc3(", r'"\xff\xc3("'),
+        ("\u00fc\u2028\U000e0001".encode(), '"\u00fc' + r'\u2028\U000e0001"'),
+    ],
+)
+def test_bytes_are_quoted_as_go_does(data: bytes, expected: str) -> None:
+    """As `fmt.Sprintf("%q", ...)` of Go 1.26 printed them."""
+    assert quoted(data) == expected
+
+
+def test_what_is_left_out_stands_in_the_quotes() -> None:
+    assert quoted(b"abc", more="...") == '"abc..."'
