@@ -168,6 +168,29 @@ def test_before_the_login_nothing_is_taken(fleet, kind, data, words, reason):
         client.log_in(user="ann", **{"pass": "hidden"})
 
 
+@pytest.mark.parametrize(
+    ("connect", "name"),
+    [
+        ({"nkey": NKEY_PUBLIC, "sig": "AAAA", "user": "ann"}, NKEY_PUBLIC),
+        ({"user": "ann", "pass": "wrong"}, "ann"),
+        ({"auth_token": "hidden"}, "[REDACTED]"),
+        ({"user": "ann", "pass": "hidden", "protocol": 9}, "ann"),
+        ({"user": "ann", "pass": "hidden", "no_responders": True, "headers": False}, "ann"),
+    ],
+    ids=["nkey", "user", "token", "protocol", "headers"],
+)
+def test_monitoring_shows_who_a_client_said_it_was(fleet, kind, connect, name):
+    server = fleet.start(kind=kind, config=MONITORED + USERS)
+    with server.client() as client:
+        client.expect(b"INFO")
+        client.send(b"CONNECT " + json.dumps(connect).encode() + b"\r\n")
+        client.read_to_end()
+    await_closed(server)
+
+    (closed,) = json.loads(ask(server, "/connz?state=closed&auth=1"))["connections"]
+    assert closed["authorized_user"] == name
+
+
 def test_monitoring_shows_who_is_there_and_no_secret(fleet, kind):
     server = fleet.start("-DV", kind=kind, config=MONITORED + USERS)
     with server.client() as refused:

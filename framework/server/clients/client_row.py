@@ -129,6 +129,19 @@ def without_secrets(connect: ClientConnect, user: str) -> ClientConnect:
     return replace(connect, user=user, password="", auth_token="", jwt="", sig="")
 
 
+def as_claimed(connect: ClientConnect, user: str = "") -> ClientConnect:
+    """Return a CONNECT that was refused, with who it said it was.
+
+    Args:
+        connect: As it came.
+        user: Who it was taken for, if CONNECT names nobody.
+
+    Source: nats-server `client.go`, `getRawAuthUser`.
+    """
+    claimed = connect.nkey or connect.user
+    return without_secrets(connect, claimed or ("[REDACTED]" if connect.auth_token else user))
+
+
 def _library(connect: ClientConnect) -> str:
     """Return `v1.2:python:name`, which a client is."""
     version = f"v{connect.version}" if connect.version else ""

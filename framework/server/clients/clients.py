@@ -14,7 +14,7 @@ from framework.errors import ProtocolError
 from framework.monitor import ClosedClient
 from framework.monitor.limits import CLOSED_CLIENTS_MAX
 from framework.server.clients.client_changes import ClientChanges
-from framework.server.clients.client_row import Client, label_of, without_secrets
+from framework.server.clients.client_row import Client, as_claimed, label_of, without_secrets
 from framework.server.clients.client_table import ClientTable
 from framework.server.clients.connect_rules import check_connect
 from framework.server.clients.logins import Logins, Question
@@ -202,11 +202,14 @@ class Clients:
             return ()
         client.has_greeted = True
         client.tls = self._tls_peers.get(event.link)
+        connect: ClientConnect | None = None
         try:
             connect = parse_document(ClientConnect, event.document)
             check_connect(connect, headers=self._headers)
         except ProtocolError as error:
             self._log.error("{detail}", detail=str(error), **client.prefix())
+            if connect and not client.has_begun:
+                client.connect = as_claimed(connect)
             self.changes.close(client, error.reason, error.text)
             return ()
         if self._logins.are_required:
@@ -273,8 +276,7 @@ class Clients:
         if refused.reason is not full:
             log_refusal(self._log, client, connect, refused)
         if not client.has_begun:
-            shown = connect.user or ("[REDACTED]" if connect.auth_token else refused.user)
-            client.connect = without_secrets(connect, shown)
+            client.connect = as_claimed(connect, refused.user)
         reason = full if refused.reason is full else ClosedState.AUTHENTICATION_VIOLATION
         self.changes.close(client, reason)
 

@@ -42,6 +42,7 @@ class World:
     def log_in(self, user: str) -> RawClient:
         client = self.server.client()
         client.log_in(user=user, **{"pass": user[0]})
+        client.flush()  # behind the PONG it was told its account
         return client
 
     def write(self, people: tuple[str, ...], more: str) -> None:

@@ -45,6 +45,7 @@ def test_what_is_not_logged_is_an_error(server):
 def test_a_closed_connection_says_what_was_awaited(server):
     with server.client() as client:
         client.log_in()
+        client.flush()  # behind the PONG it was told its account
         client.send(b"nonsense\r\n")
         client.expect(b"-ERR")
         with pytest.raises(ConnectionEndedError, match="a line"):
