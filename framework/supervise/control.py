@@ -69,7 +69,7 @@ class ControlSocket:
         Raises:
             OSError: No folder is fit for the socket.
         """
-        clear_stale_sockets(self._file)
+        clear_stale_sockets()
         path = make_socket_path(self._file)
         self._server = await asyncio.start_unix_server(
             self._converse, path, limit=CONTROL_LINE_BYTES_MAX

@@ -53,15 +53,23 @@ def socket_paths(file: str) -> list[tuple[int, Path]]:
     return list(found.items())
 
 
-def clear_stale_sockets(file: str) -> None:
-    """Take away the sockets of processes that are gone."""
-    for pid, path in socket_paths(file):
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            path.unlink(missing_ok=True)
-        except PermissionError:
-            continue
+def clear_stale_sockets() -> None:
+    """Take away the sockets of processes that are gone, whatever they ran."""
+    for folder in filter(_is_trusted, _own_folders()):
+        for path in folder.glob("*.sock"):
+            name = _SOCKET_NAME.fullmatch(path.name)
+            if name and not _is_running(int(name[1])):
+                path.unlink(missing_ok=True)
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # somebody else's
+        return True
+    return True
 
 
 def _own_folders() -> list[Path]:
