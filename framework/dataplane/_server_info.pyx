@@ -42,7 +42,7 @@ cdef void server_info_set(State* state, int kind, const char* chars, size_t leng
     if at != NULL:
         at += strlen(field)
         state.info_payload_at = at - document
-        while c"0" <= at[0] <= c"9":
+        while c"0" <= at[0] <= c"9" or at[0] == c"-":
             at += 1
         state.info_payload_end = at - document
 

@@ -60,6 +60,18 @@ def test_options_show(fleet, kind):
     assert not info["headers"]
 
 
+def test_a_payload_without_a_limit(fleet, kind):
+    size = 3 * 1024 * 1024
+    server = fleet.start(kind=kind, config="max_payload: -1\n")
+    with server.client() as client:
+        info = client.log_in()
+        client.send(b"SUB a 1\r\nPUB a %d\r\n%b\r\n" % (size, b"x" * size))
+        message = client.read_until(b"MSG")[-1]
+
+    assert info["max_payload"] == -1
+    assert len(message.body) == size
+
+
 CONFIG = """
 accounts {
   A: {users: [

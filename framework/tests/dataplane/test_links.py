@@ -81,6 +81,15 @@ def test_a_client_is_told_its_account_behind_its_first_pong(talk: Talk) -> None:
     ) == special.ask(b"PING\r\n")
 
 
+def test_its_own_limit_stands_where_there_is_no_other() -> None:
+    talk = Talk(PlaneLimits(max_payload=-1))
+    talk.core.set_info(LinkKind.CLIENT, b'{"max_payload":-1,"a":1}')
+    talk.turn()
+    client = talk.client(protocol=1, max_payload=77)
+
+    assert b'INFO {"max_payload":77,"a":1,' in client.ask(b"PING\r\n")
+
+
 def test_an_account_that_is_not_there_is_not_the_system_account(talk: Talk) -> None:
     with pytest.raises(ValueError, match="no account 9"):
         talk.core.set_system_account(9)
