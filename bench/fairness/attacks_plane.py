@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import selectors
+import socket
 from typing import TYPE_CHECKING, Final
 
 from bench.fairness.attack import Attack, subscribe
@@ -22,18 +25,15 @@ _MANY: Final = 1_000_000
 
 
 def _subscribe_alike(client: RawClient, count: int, line: bytes) -> None:
-    """Subscribe many times by one line, which has room for the sid."""
+    """Subscribe many times by one line, in which `%d` is the number."""
     for first in range(0, count, 10_000):
-        client.send(
-            b"".join(
-                line.replace(b"%d", b"%d" % it) for it in range(first, min(first + 10_000, count))
-            )
-        )
+        numbers = range(first, min(first + 10_000, count))
+        client.send(b"".join(line.replace(b"%d", b"%d" % it) for it in numbers))
         client.flush()
 
 
 def _deaf(count: int) -> Callable[[Target, Event], None]:
-    """Publish without end what only the publisher's own subscriptions match, which it is not sent."""
+    """Publish without end to own subscriptions only, without echo: nobody is sent anything."""
 
     def run(target: Target, over: Event) -> None:
         with contextlib.suppress(OSError, ConnectionEndedError), RawClient(target.port) as client:
@@ -61,36 +61,38 @@ def _bursts(line: bytes) -> Callable[[Target, Event], None]:
 def _wide(target: Target, over: Event) -> None:
     """Publish to a thousand clients that read, as fast as they do."""
     with contextlib.ExitStack() as stack:
+        poller = stack.enter_context(selectors.DefaultSelector())
         for _ in range(1_000):
             client = stack.enter_context(RawClient(target.port))
             client.log_in()
             client.send(b"SUB wide 1\r\n")
-            client._socket.setblocking(False)  # noqa: SLF001 - they read without waiting
+            poller.register(client._socket, selectors.EVENT_READ)  # noqa: SLF001
         publisher = stack.enter_context(RawClient(target.port))
         publisher.log_in()
-        with contextlib.suppress(OSError, ConnectionEndedError):
-            while not over.is_set():
-                publisher.send(b"PUB wide 128\r\n%128d\r\n" * 10 % tuple(range(10)))
-                publisher.flush()
+        while not over.is_set():
+            publisher.send(b"PUB wide 128\r\n%128d\r\n" * 10 % tuple(range(10)))
+            for key, _ in poller.select(0):
+                os.read(key.fd, 1 << 20)
 
 
 @contextlib.contextmanager
-def _prepared(target: Target) -> Iterator[object]:
+def _with_many(target: Target) -> Iterator[object]:
     with RawClient(target.port) as client:
         client.log_in()
         subscribe(client, _MANY)
-        _leaver[0] = client
+        _leaving.append(client)
         yield client
+        _leaving.clear()
 
 
-_leaver: list[RawClient] = [None]  # type: ignore[list-item]
+_leaving: Final[list[RawClient]] = []
+"""The client that goes: the process that attacks inherits it."""
 
 
 def _leave(_: Target, over: Event) -> None:
     """Close a connection with a million subscriptions."""
-    import socket  # noqa: PLC0415 - forked: the parent holds the same socket
-
-    _leaver[0]._socket.shutdown(socket.SHUT_RDWR)  # noqa: SLF001
+    over.wait(_PAUSE_S)
+    _leaving[0]._socket.shutdown(socket.SHUT_RDWR)  # noqa: SLF001
     over.wait()
 
 
@@ -110,6 +112,6 @@ ATTACKS: Final[tuple[Attack, ...]] = (
     Attack("60 publishes to 131,072 wildcards", _bursts(b"SUB x.* %d\r\n")),
     Attack("60 publishes to 131,072 queue groups", _bursts(b"SUB x.y q%d %d\r\n")),
     Attack("1 to 1,000 clients", _wide),
-    Attack("a client with 1,000,000 subscriptions closes", _leave, _prepared),
+    Attack("a client with 1,000,000 subscriptions closes", _leave, _with_many),
     Attack("100,000 UNSUBs in one write", _unsubscribe),
 )

@@ -147,6 +147,8 @@ class Mailbox:
     def close(self, because: str) -> None:
         """Answer all that waits and all that will come as pykka does for a stopped actor."""
         self._closed_because = because
+        if self._is_pressed and self._on_pressure is not None:
+            self._on_pressure(False)  # noqa: FBT003 -- a callback's one argument
         self._on_pressure = None
         self._answer_dead(because)
 

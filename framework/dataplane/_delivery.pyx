@@ -646,9 +646,9 @@ cdef int _serve_groups(State* state, Match* match, Message* message, Fanout* res
     cdef Group* group
     cdef uint64_t point
     cdef int served = 0
+    state.work += match.group_count // 4
     for at in range(match.group_count):
         group = &match.groups[at]
-        state.work += 1
         point = random_next(state) % group.weight
         if point < group.local_count and _is_put_off(state, message, rest):
             fanout_add(rest, match.members[group.first + point])
@@ -814,7 +814,7 @@ cdef void _serve_again(State* state, Interest* interest, Message* message) noexc
     """Give a message to another local member of a group whose chosen one has left or can't take it."""
     cdef Match* match = sublist_match(&message.account.sublist, message.subject, message.subject_length)
     cdef Group* group = group_seek(match, interest.queue, interest.queue_length)
-    state.work += match.group_count
+    state.work += match.group_count // 16
     if group != NULL:
         _to_local_member(state, match, group, random_next(state), message)
 

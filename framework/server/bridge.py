@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
+from collections import defaultdict, deque
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
@@ -14,7 +14,7 @@ from pykka import ActorDeadError
 from framework.actors.errors import MailboxFullError
 from framework.dataplane import link_rows
 from framework.errors import PluginError
-from framework.server.limits import TAP_FAILURES_MAX
+from framework.server.limits import HELD_RETRY_S, TAP_FAILURES_MAX
 from framework.spec import (
     Closed,
     ClosedState,
@@ -103,18 +103,23 @@ class Bridge:
         self._tokens = count(1)
         self._one_slice = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._reads = False
+        self._held: deque[Callable[[], None]] = deque()
+        self._pressed: set[LinkKind] = set()
         self._transports = transports
 
     def start(self) -> None:
         """Begin to take events, in the running loop."""
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._plane.event_fd, self.turn)
+        self._reads = True
 
     def stop(self) -> None:
         """Stop dispatching; pending questions are cancelled."""
         if self._loop is not None:
             self._loop.remove_reader(self._plane.event_fd)
             self._loop = None
+            self._reads = False
         for question in self._questions.values():
             question.cancel()
         self._questions.clear()
@@ -123,6 +128,7 @@ class Bridge:
         """Send `owner` the events of all links of `kind` from now on."""
         assert kind not in self._owners
         self._owners[kind] = owner
+        owner.watch_pressure(partial(self._owner_is_pressed, kind))
 
     def tell_owner(self, kind: LinkKind, message: object) -> None:
         """Tell the owner of a kind a message, if there is one."""
@@ -193,7 +199,14 @@ class Bridge:
         await answer
 
     def turn(self) -> None:
-        """Dispatch all pending events of the data plane."""
+        """Hand on all events that wait in the plane, unless somebody has too much to do already.
+
+        Then they stay there: the plane reads no further whoever causes more of them.
+        """
+        self._hand_on_held()
+        if self._held or self._pressed:
+            self._wait()
+            return
         batches: defaultdict[LinkKind, list[Event]] = defaultdict(list)
         for event in self._plane.take_events():
             if isinstance(event, Opened | Closed):
@@ -233,12 +246,47 @@ class Bridge:
             receive(event)
 
     def _tell(self, owner: ActorRef[Any], message: object) -> None:
+        self._hand_on(partial(owner.tell, message))
+
+    def _hand_on(self, give: Callable[[], None]) -> None:
+        """Give somebody a message, behind those that are held for a mailbox with room."""
+        if self._held:
+            self._held.append(give)
+            return
         try:
-            owner.tell(message)
+            give()
         except ActorDeadError:
             return  # it stops, or has given up; then the server stops
-        except MailboxFullError as error:
-            self._log.error("Events lost", error=str(error))
+        except MailboxFullError:
+            self._held.append(give)
+            self._wait()
+
+    def _hand_on_held(self) -> None:
+        held, self._held = self._held, deque()
+        while held and not self._held:
+            self._hand_on(held.popleft())
+        self._held.extend(held)
+
+    def _owner_is_pressed(self, kind: LinkKind, is_pressed: bool, /) -> None:  # noqa: FBT001
+        """Leave events in the plane while the mailbox of an owner is nearly full. Any thread."""
+        if is_pressed:
+            self._pressed.add(kind)
+        else:
+            self._pressed.discard(kind)
+
+    def _wait(self) -> None:
+        """Take no events for a moment."""
+        if self._loop is None or not self._reads:
+            return
+        self._loop.remove_reader(self._plane.event_fd)
+        self._reads = False
+        self._loop.call_later(HELD_RETRY_S, self._go_on)
+
+    def _go_on(self) -> None:
+        if self._loop is not None:
+            self._loop.add_reader(self._plane.event_fd, self.turn)
+            self._reads = True
+            self.turn()
 
     def _question(self) -> tuple[int, asyncio.Future[Any]]:
         token = next(self._tokens)
@@ -298,11 +346,14 @@ class Bridge:
         self._count(tap, event.batch)
         if not len(event.batch):
             return  # the plane only says that it has begun to drop
+        self._hand_on(partial(self._receive, tap, event.batch))
+
+    def _receive(self, tap: _Tap, batch: Batch) -> None:
+        """Let a tap have a batch; MailboxFullError: it works, and has too much to do just now."""
         try:
-            tap.spec.receive(event.batch)
-        except MailboxFullError as error:
-            # It works, and has too much to do: what is sent to it must not be its end.
-            self._log.error("Events lost", component=tap.spec.name, error=str(error))
+            tap.spec.receive(batch)
+        except MailboxFullError:
+            raise
         except PluginError:
             tap.failures += 1  # it is logged already, where it is known whose tap it is
         except Exception as error:  # noqa: BLE001 - one tap must not stop the others

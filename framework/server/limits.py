@@ -37,6 +37,9 @@ Source: nats-server `server.go`, `lameDuckMode`.
 LAME_DUCK_CLOSE_INTERVAL_S_MIN: Final = 0.01
 """Below it several are closed at a time: timers of asyncio are no finer than a millisecond."""
 
+HELD_RETRY_S: Final = 0.005
+"""Until an actor whose mailbox was full is told again; its events wait in the plane meanwhile."""
+
 TAP_FAILURES_MAX: Final = 10
 """Batches in a row that a tap may fail on before it is taken away."""
 

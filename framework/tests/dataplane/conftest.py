@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import pytest
 
@@ -19,6 +20,7 @@ from framework.dataplane import (
 )
 from framework.wire.closed_state import ClosedState
 
+E = TypeVar("E")
 SECOND_NS = 1_000_000_000
 
 
@@ -106,7 +108,7 @@ class Talk:
         """Return the rows of a listing of subscriptions."""
         return [row for it in self.listed(**terms) for row in subscription_rows(it.data)]
 
-    def of(self, kind: type) -> list[Event]:
+    def of(self, kind: type[E]) -> list[E]:
         """Return the events of one class so far."""
         return [event for event in self.events if isinstance(event, kind)]
 
