@@ -52,7 +52,7 @@ cdef State* state_new(Limits* limits, uint64_t seed) noexcept nogil:
         return NULL
     state.limits = limits[0]
     state.violations_left = VIOLATIONS_A_TICK
-    state.seed = seed
+    state.seed = state.group_index.seed = seed
     state.random = hash_bytes(seed, b"queue members", 13)
     state.nonce_random = hash_bytes(seed, b"nonces", 6)
     state.passages.enter = import_enter

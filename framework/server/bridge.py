@@ -199,7 +199,7 @@ class Bridge:
         await answer
 
     def turn(self) -> None:
-        """Hand on all events that wait in the plane, unless somebody has too much to do already.
+        """Dispatch all pending events of the data plane, unless an owner has too much to do already.
 
         Then they stay there: the plane reads no further whoever causes more of them.
         """

@@ -43,6 +43,7 @@ cdef struct GroupIndex:
     uint32_t* slots
     size_t room
     # A power of two, or 0.
+    uint64_t seed
 
 
 cdef struct Match:
@@ -141,6 +142,9 @@ cdef struct SublistState:
     uint32_t branch_count
     uint32_t branch_room
     GroupIndex groups
+    uint32_t* member_groups
+    # Of the members of groups in the match that is worked out, in order: the place of the group.
+    size_t member_room
     size_t steps
     # Nodes that the last walk looked at.
     int64_t* work

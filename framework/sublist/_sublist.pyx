@@ -28,7 +28,6 @@ cdef enum:
     SEEN_FIRST = 128
     SEEN_MAX = 8192
     # Slots of the doorkeeper; powers of two.
-    GROUP_SEED = 0x6a09e667
     STORE_BYTES_MAX = 67108864
     # Of all remembered matches together: a match of many subscriptions is large.
 
@@ -261,7 +260,7 @@ cdef void _make_stale(SublistState* self, Interest* interest) noexcept nogil:
 
 cdef bint sublist_open(SublistState* self, uint64_t seed, uint32_t cache_max) noexcept nogil:
     memset(self, 0, sizeof(SublistState))
-    self.seed = seed
+    self.seed = self.groups.seed = seed
     self.cache_max = cache_max
     self.version_one = self.version_two = &NOTHING_CHANGED[0]
     self.scratch.stamp = ~<uint64_t> 0
@@ -461,6 +460,17 @@ cdef bint _room_for(SublistState* self, Match* match, size_t need) noexcept nogi
     return True
 
 
+cdef bint _member_room(SublistState* self, size_t count) noexcept nogil:
+    cdef void* grown
+    if count > self.member_room:
+        grown = realloc(self.member_groups, count * sizeof(uint32_t))
+        if grown == NULL:
+            return False
+        self.member_groups = <uint32_t*> grown
+        self.member_room = count
+    return True
+
+
 cdef Group* group_seek(Match* match, const char* name, size_t length) noexcept nogil:
     """Return a group of a match; NULL: it has none of this name. Cost: O(groups)."""
     cdef uint32_t at
@@ -471,7 +481,7 @@ cdef Group* group_seek(Match* match, const char* name, size_t length) noexcept n
 
 
 cdef void _index_add(GroupIndex* index, Match* match, uint32_t which) noexcept nogil:
-    cdef size_t at = hash_bytes(GROUP_SEED, match.groups[which].name, match.groups[which].name_length) & (index.room - 1)
+    cdef size_t at = hash_bytes(index.seed, match.groups[which].name, match.groups[which].name_length) & (index.room - 1)
     while index.slots[at]:
         at = (at + 1) & (index.room - 1)
     index.slots[at] = which + 1
@@ -501,7 +511,7 @@ cdef bint groups_index(GroupIndex* index, Match* match) noexcept nogil:
 
 cdef Group* group_find(GroupIndex* index, Match* match, const char* name, size_t length) noexcept nogil:
     """Return a group of the match that was indexed last; NULL: it has none of this name."""
-    cdef size_t at = hash_bytes(GROUP_SEED, name, length) & (index.room - 1)
+    cdef size_t at = hash_bytes(index.seed, name, length) & (index.room - 1)
     cdef Group* group
     while index.slots[at]:
         group = &match.groups[index.slots[at] - 1]
@@ -551,7 +561,7 @@ cdef void _add_remote(Match* match, Interest* interest) noexcept nogil:
 
 
 cdef void _count_members(SublistState* self, Match* match) noexcept nogil:
-    cdef uint32_t which, at
+    cdef uint32_t which, at, member = 0
     cdef InterestList* found
     cdef Interest* interest
     cdef Group* group
@@ -561,6 +571,8 @@ cdef void _count_members(SublistState* self, Match* match) noexcept nogil:
             interest = found.items[at]
             if interest.queue_length:
                 group = _group(self, match, interest)
+                self.member_groups[member] = <uint32_t> (group - match.groups)
+                member += 1
                 group.weight += interest.weight
                 if interest.remote:
                     group.remote_count += 1
@@ -574,7 +586,7 @@ cdef void _count_members(SublistState* self, Match* match) noexcept nogil:
 
 
 cdef void _place_members(SublistState* self, Match* match) noexcept nogil:
-    cdef uint32_t which, at, first = 0
+    cdef uint32_t which, at, member = 0, first = 0
     cdef InterestList* found
     cdef Interest* interest
     cdef Group* group
@@ -590,7 +602,8 @@ cdef void _place_members(SublistState* self, Match* match) noexcept nogil:
         for at in range(found.count):
             interest = found.items[at]
             if interest.queue_length:
-                group = _group(self, match, interest)
+                group = &match.groups[self.member_groups[member]]
+                member += 1
                 if interest.remote:
                     match.members[group.first + group.remote_count] = interest
                     group.remote_count += 1
@@ -618,7 +631,7 @@ cdef bint _fill(SublistState* self, Match* match, const char* subject, size_t le
         total += self.reached[which].count
     if self.work != NULL:
         self.work[0] += self.steps // 4 + total // 4
-    if not _room_for(self, match, total * (3 * sizeof(Interest*) + sizeof(Group))):
+    if not _room_for(self, match, total * (3 * sizeof(Interest*) + sizeof(Group))) or not _member_room(self, total):
         return False
     match.plain = <Interest**> match.store
     match.remote = match.plain + total
@@ -808,6 +821,7 @@ cdef void sublist_close(SublistState* self) noexcept nogil:
     free(self.reached)
     free(self.branches)
     free(self.groups.slots)
+    free(self.member_groups)
     table_clear(&self.cache)
     memset(self, 0, sizeof(SublistState))
 
