@@ -1,6 +1,6 @@
-"""Build all wheels, install them alone, and test plugins from outside the workspace against them.
+"""Make a wheelhouse, install from it alone, and try what users and third parties would.
 
-What third parties meet: our wheels, their own folder, no file of this tree. The commands that
+What they meet: our wheels, their own folder, no file of this tree. The commands that
 docs/PLUGINS.md begins with are run as they stand there.
 """
 
@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -18,8 +19,10 @@ import time
 import venv
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from tools.wheels import ROOT, build_wheels, collect_requirements, copy_sources, outside, run
+
 EXAMPLES = ("plugin-audit", "plugin-auth-http", "plugin-compression-brotli", "plugin-metrics")
+START_DEADLINE_S = 30
 
 
 def main() -> None:
@@ -30,53 +33,81 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="framework-wheels-") as name:
         place = Path(name)
         wheels = arguments.wheels or place / "wheels"
-        projects = [ROOT, *sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))]
-        for project in projects:
-            _build(_copied(project, place / "source" / project.name), wheels)
-        python = _environment(place / "venv", sorted(wheels.glob("*.whl")))
-        _try_commands(python.parent, place)
+        wheels.mkdir(parents=True, exist_ok=True)
+        build_wheels(wheels)
+        collect_requirements(wheels)
+        _try_core(_environment(place / "core"), wheels, place)
+        _try_standard(_environment(place / "standard"), wheels, place)
+        python = _environment(place / "authors")
+        _install_for_authors(python, sorted(wheels.glob("framework*.whl")))
         _try_page(python.parent, place)
         for example in EXAMPLES:
-            _try_example(python, _copied(ROOT / "examples" / example, place / example))
+            _try_example(python, copy_sources(ROOT / "examples" / example, place / example))
 
 
-def _copied(project: Path, target: Path) -> Path:
-    """Copy what Git would hand out of `project`; so no file built in place gets into a wheel."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "."],
-        cwd=project,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    for file in filter(None, listed.stdout.split("\0")):
-        source = project / file
-        if source.is_file():
-            (target / file).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source, target / file)
-    return target
-
-
-def _build(project: Path, wheels: Path) -> None:
-    options = ["--no-build-isolation", "--no-deps", "--wheel-dir", str(wheels)]
-    _run([sys.executable, "-m", "pip", "wheel", "--quiet", *options, str(project)])
-
-
-def _environment(folder: Path, wheels: list[Path]) -> Path:
-    """Make an environment with the pinned requirements and `wheels`; return its Python."""
+def _environment(folder: Path) -> Path:
+    """Make an empty environment; return its Python."""
     venv.create(folder, with_pip=True)
-    python = folder / "bin" / "python"
+    return folder / "bin" / "python"
+
+
+def _pip(python: Path) -> list[str]:
+    return [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+
+
+def _try_core(python: Path, wheels: Path, elsewhere: Path) -> None:
+    """The core alone runs, and says what it lacks."""
+    run([*_pip(python), "--no-index", "--find-links", str(wheels), "framework"])
+    said = _said_by_a_server(python, elsewhere)
+    _demand("framework[standard]" in said, "a core without plugins must say so", said)
+
+
+def _try_standard(python: Path, wheels: Path, elsewhere: Path) -> None:
+    """One command brings core and plugins, and each command answers."""
+    run([*_pip(python), "--no-index", "--find-links", str(wheels), "framework[standard]"])
+    run([str(python), "-m", "pip", "check"])
+    said = _said_by_a_server(python, elsewhere, "--cluster", "nats://127.0.0.1:-1")
+    _demand("framework[standard]" not in said, "nothing is missing", said)
+    bin_ = python.parent
+    run([str(bin_ / "nats-server"), "--version"], cwd=elsewhere)
+    plugins = subprocess.run(
+        [str(bin_ / "framework"), "plugins"], cwd=elsewhere, check=True, capture_output=True
+    ).stdout.decode()
+    _demand("auth: " in plugins and "route: " in plugins, "both plugins are there", plugins)
+
+
+def _said_by_a_server(python: Path, elsewhere: Path, *flags: str) -> str:
+    """Start a server, wait for its INFO, stop it; return its log."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [str(python.parent / "nats-server"), "-a", "127.0.0.1", "-p", str(port), *flags]
+    print("+", *command, flush=True)
+    with subprocess.Popen(
+        command, cwd=elsewhere, env=outside(), stderr=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stderr is not None
+        lines = []
+        for line in server.stderr:
+            lines.append(line)
+            if "Server is ready" in line:
+                with socket.create_connection(("127.0.0.1", port), START_DEADLINE_S) as client:
+                    _demand(client.recv(5) == b"INFO ", "a client is greeted", line)
+                server.terminate()
+        _demand(server.wait(START_DEADLINE_S) == 0, "it stops when told", "".join(lines))
+    return "".join(lines)
+
+
+def _demand(is_so: bool, what: str, said: str) -> None:  # noqa: FBT001
+    if not is_so:
+        sys.exit(f"not so: {what}; what was said:\n{said}")
+
+
+def _install_for_authors(python: Path, wheels: list[Path]) -> None:
+    """Install the wheels beside the pinned requirements of tests."""
     files = [ROOT / "requirements" / f"{name}.txt" for name in ("build", "run", "test")]
     options = [option for file in files for option in ("-r", str(file))]
-    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    _run([*pip, "--require-hashes", *options])
-    _run([*pip, "--no-index", *map(str, wheels)])  # no index: what they declare must be there
-    return python
-
-
-def _try_commands(bin_: Path, elsewhere: Path) -> None:
-    _run([str(bin_ / "nats-server"), "--version"], cwd=elsewhere)
-    _run([str(bin_ / "framework"), "plugins"], cwd=elsewhere)
+    run([*_pip(python), "--require-hashes", *options])
+    run([*_pip(python), "--no-index", *map(str, wheels)])  # what they declare must be there
 
 
 def _try_page(bin_: Path, elsewhere: Path) -> None:
@@ -94,7 +125,7 @@ def _try_page(bin_: Path, elsewhere: Path) -> None:
     done = subprocess.run(
         ["/bin/sh", "-c", words],
         cwd=elsewhere,
-        env={**_outside(), **offline, **path},
+        env={**outside(), **offline, **path},
         check=True,
         stdout=subprocess.PIPE,
         text=True,
@@ -107,9 +138,7 @@ def _try_serving(command: list[str], folder: Path, path: dict[str, str]) -> None
     """Start a server as the page says, and stop it when it is ready."""
     print("+", *command, flush=True)
     program = [shutil.which(command[0], path=path["PATH"]) or command[0], *command[1:], "-p", "-1"]
-    server = subprocess.Popen(
-        program, cwd=folder, env=_outside(), stderr=subprocess.PIPE, text=True
-    )
+    server = subprocess.Popen(program, cwd=folder, env=outside(), stderr=subprocess.PIPE, text=True)
     assert server.stderr
     lines = []
     for line in server.stderr:
@@ -121,18 +150,8 @@ def _try_serving(command: list[str], folder: Path, path: dict[str, str]) -> None
 
 
 def _try_example(python: Path, project: Path) -> None:
-    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    _run([*pip, "--no-index", "--no-build-isolation", "."], cwd=project)
-    _run([str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider"], cwd=project)
-
-
-def _run(command: list[str], cwd: Path = ROOT) -> None:
-    print("+", *command, flush=True)
-    subprocess.run(command, cwd=cwd, env=_outside(), check=True)
-
-
-def _outside() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    run([*_pip(python), "--no-index", "--no-build-isolation", "."], cwd=project)
+    run([str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider"], cwd=project)
 
 
 if __name__ == "__main__":

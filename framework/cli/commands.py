@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, NoReturn
 
 from typing_extensions import override
 
-from framework.cli import check, control, new_plugin, plugins, run
+from framework.cli import (
+    check,
+    control,
+    manual,
+    new_plugin,
+    plugins,
+    run,
+    shell_completion,
+)
 from framework.cli.errors import EXIT_USAGE
 from framework.cli.plugin_choice import PluginChoice, add_plugin_flags
 from framework.errors import PluginError
@@ -41,11 +49,11 @@ def run_command(words: Sequence[str], name: str | None, program: str) -> int:
     parser.add_argument("--version", action="store_true", help="print the version and exit")
     parser.set_defaults(run=None, choice=choice)
     commands = parser.add_subparsers(metavar="COMMAND")
-    for command in (run, check, plugins):
+    for command in (run, check, plugins, shell_completion, manual):
         add_plugin_flags(command.add_command(commands))
     control.add_commands(commands)
     new_plugin.add_command(commands)
-    commands.add_parser("serve", help=_SERVE_HELP, add_help=False)
+    commands.add_parser("serve", help=_SERVE_HELP, description=_SERVE_HELP, add_help=False)
     add_plugin_flags(parser)
     if name not in commands.choices:
         registry = _add_plugin_commands(commands, choice)

@@ -39,7 +39,10 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stdout.write(f"{json.dumps({'plugins': rows}, indent=2)}\n")
         return EXIT_OK
     lines = [line for plugin in registry.plugins for line in _lines(plugin)]
-    text = "\n".join(lines or ["no plugin is loaded; the core runs alone"])
+    absent = [
+        f"{name}: not installed; pip install 'framework[standard]'" for name in registry.absent
+    ]
+    text = "\n".join([*(lines or ["no plugin is loaded; the core runs alone"]), *absent])
     sys.stdout.write(f"{text}\n")
     return EXIT_OK
 

@@ -13,12 +13,16 @@ from msgspec import Struct
 
 from framework.errors import PluginError
 from framework.plugins._entry_points import entry_points
+from framework.plugins._ownership import check_ownership
 from framework.plugins._places import line_of_import
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 ENTRY_POINT_GROUP = "framework"
+
+STANDARD_PLUGINS = ("auth", "route")
+"""What `pip install 'framework[standard]'` brings."""
 
 
 class FoundPlugin(Struct, frozen=True):
@@ -91,11 +95,15 @@ def folder_plugins(folder: Path) -> list[FoundPlugin]:
     """Return the plugins of a folder, in the order of names: every `*.py` without a leading `_`.
 
     Raises:
-        PluginError: The folder can't be read.
+        PluginError: The folder can't be read, or others than this user and root may write it or
+            one of its files.
     """
     if not folder.is_dir():
         raise PluginError(str(folder), "is not a folder", fix="create it, or name another one")
+    check_ownership(folder)
     files = sorted(folder.glob("*.py"))
+    for file in files:
+        check_ownership(file)
     return [_plugin_of_file(file) for file in files if not file.name.startswith("_")]
 
 

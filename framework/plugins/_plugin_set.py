@@ -15,6 +15,7 @@ from framework.plugins._calls import HookCalls
 from framework.plugins._checks import check_arguments, check_implementations
 from framework.plugins._claims import CORE
 from framework.plugins._loading import (
+    STANDARD_PLUGINS,
     find_plugin,
     folder_plugins,
     installed_plugins,
@@ -59,6 +60,8 @@ class PluginSet:
         """For hooks that have no method here; those that plugins offer to each other."""
         self._loaded: dict[str, tuple[object, str]] = {}
         self._versions: dict[str, str] = {}
+        self.absent: tuple[str, ...] = ()
+        """Plugins of the extra `standard` that are not installed, though nobody leaves them out."""
         offer: HookOffer = self.calls
         self._manager.hook.framework_addhooks.call_historic(kwargs={"hooks": offer})
 
@@ -92,6 +95,9 @@ class PluginSet:
         plugins._load_all(find_plugin(name) for name in named if name not in plugins._excluded)
         plugins._load_all(in_folder)
         plugins.check()
+        if installed:
+            there = {*plugins._loaded, *plugins._excluded}
+            plugins.absent = tuple(name for name in STANDARD_PLUGINS if name not in there)
         return plugins
 
     def register(

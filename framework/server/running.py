@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from framework.errors import FrameworkError
 from framework.server.logging.logs import Logs
 from framework.server.server import Server
+from framework.server.service_manager import READY, STOPPING, NotifyError, notify, reloading
 from framework.server.settings import log_settings_from_config
 from framework.server.status import StatusWriter
 from framework.signals import release_signals
@@ -118,6 +119,7 @@ class _Run:
         self._logs.carry_global_loggers()  # of what plugins have imported since
         gc.enable()
         gc.freeze()  # what the start has made stays: nothing of it is looked at again
+        self._notify(READY)
         if status:
             status.start()
         self._spawn(self._stop_when(stopping, server))
@@ -140,6 +142,7 @@ class _Run:
 
     async def _stop_when(self, stopping: asyncio.Event, server: Server) -> None:
         await stopping.wait()
+        self._notify(STOPPING)
         await server.stop()
 
     def _install_signals(self, loop: asyncio.AbstractEventLoop, stopping: asyncio.Event) -> None:
@@ -198,10 +201,21 @@ class _Run:
 
     async def _reload_files(self, server: Server) -> None:
         await self._started.wait()
+        self._notify(reloading())
         try:
             await server.reload_files()
         except (FrameworkError, OSError) as error:
             self._log.error("Failed to reload server configuration: {detail}", detail=str(error))
+        self._notify(READY)
+
+    def _notify(self, state: str) -> None:
+        """Tell a service manager, unless this is one server of `framework run`."""
+        if self._status_fd is not None:
+            return
+        try:
+            notify(state)
+        except NotifyError as error:
+            self._log.error("{error}", error=str(error))
 
     def _spawn(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

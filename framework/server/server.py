@@ -261,6 +261,11 @@ class Server:
             info("  Cluster:  {detail}", detail=cluster)
         info("  Name:     {server}", server=self.identity.name)
         info("  ID:       {detail}", detail=self.identity.server_id)
+        if absent := self._plugins.absent:
+            self.log.warning(
+                "Not installed: {detail}; pip install 'framework[standard]' brings them",
+                detail=" and ".join(f"plugin {name}" for name in absent),
+            )
         if self._config.file:
             info(
                 "Using configuration file: {path} ({detail})",

@@ -7,7 +7,7 @@ next word, even one that begins with a dash, and a switch takes a value only beh
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NoReturn
 
 from msgspec import Struct, field
@@ -22,9 +22,18 @@ from framework.topology.place import COMMAND_LINE, NOWHERE, Place
 from framework.topology.reading import merge_nodes
 from framework.topology.schema import Schema
 
-__all__ = ["CommandLine", "FlagErrors", "format_help", "parse_flags", "plugin_choice"]
+__all__ = [
+    "CommandLine",
+    "FlagErrors",
+    "FlagHelp",
+    "format_help",
+    "known_flags",
+    "parse_flags",
+    "plugin_choice",
+]
 
 _SETTINGS = "settings"
+_PROGRAM_TITLE = "Flags of the program"
 _LIST_KINDS = (Kind.STRINGS, Kind.URLS)
 _ACTIONS: Mapping[str, tuple[tuple[str, ...], str, str]] = {
     "config": (("c", "config"), "FILE", "Configuration file"),
@@ -128,6 +137,35 @@ def format_help(schema: Schema, program: str) -> str:
     return parser.format_help()
 
 
+class FlagHelp(Struct, frozen=True):
+    """What people and shells are told of a flag."""
+
+    group: str
+    names: tuple[str, ...]
+    """Without dashes."""
+    metavar: str
+    """What its value is; empty: it is a switch."""
+    help: str
+
+
+def known_flags(schema: Schema) -> Iterator[FlagHelp]:
+    """Yield the flags that `--help` shows, in its order."""
+    for names, metavar, text in _ACTIONS.values():
+        yield FlagHelp(_PROGRAM_TITLE, names, metavar, text)
+    for section in schema.sections:
+        title = _title_of(section)
+        for flag in section.flags:
+            yield FlagHelp(title, tuple(flag.names), "", flag.help)
+        for option, _ in _options_of(section):
+            if option.flags and not option.refusal:
+                metavar = "" if option.kind is Kind.BOOL else option.kind.name
+                yield FlagHelp(title, tuple(option.flags), metavar, option.help)
+
+
+def _title_of(section: ConfigSection) -> str:
+    return f"Flags of the {section.plugin} plugin" if section.plugin else "Flags of the server"
+
+
 def _split_words(
     argv: Sequence[str], switches: Mapping[str, bool]
 ) -> tuple[list[str], tuple[str, ...]]:
@@ -163,13 +201,12 @@ def _build_parser(schema: Schema, program: str = "") -> tuple[_Parser, dict[str,
     )
     parser.set_defaults(**{_SETTINGS: None})
     switches: dict[str, bool] = {}
-    group = parser.add_argument_group("Flags of the program")
+    group = parser.add_argument_group(_PROGRAM_TITLE)
     for action, row in _ACTIONS.items():
         _add_action(group, action, *row)
         switches.update(dict.fromkeys(row[0], not row[1]))
     for section in schema.sections:
-        title = f"Flags of the {section.plugin} plugin" if section.plugin else "Flags of the server"
-        group = parser.add_argument_group(title)
+        group = parser.add_argument_group(_title_of(section))
         for flag in section.flags:
             _add_flag(group, section.name, flag)
             switches.update(dict.fromkeys(flag.names, True))

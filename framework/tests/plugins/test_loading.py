@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import os
 import sys
 
 import pytest
 
 from framework.errors import PluginError
-from framework.plugins import _loading
+from framework.plugins import _loading, _ownership
 from framework.plugins._entry_points import EntryPoint
 from framework.plugins._loading import find_plugin, folder_plugins, installed_plugins
 
@@ -137,3 +138,44 @@ def test_a_folder_holds_plugins_without_underscore_in_order(tmp_path):
 def test_a_missing_folder_is_an_error(tmp_path):
     with pytest.raises(PluginError, match="is not a folder; create it, or name another one"):
         folder_plugins(tmp_path / "no")
+
+
+@pytest.mark.parametrize("mode", [0o775, 0o757, 0o1777])
+def test_a_folder_that_others_may_write_is_refused(tmp_path, mode):
+    folder = tmp_path / "plugins"
+    folder.mkdir()
+    folder.chmod(mode)
+
+    with pytest.raises(PluginError, match=rf"others may write it \(mode {mode:04o}\); chmod go-w "):
+        folder_plugins(folder)
+    folder.chmod(mode & ~0o022)
+    assert folder_plugins(folder) == []
+
+
+@pytest.mark.parametrize("name", ["mine.py", "_imported.py"])
+def test_a_file_that_others_may_write_is_refused(tmp_path, name):
+    file = tmp_path / name
+    file.touch()
+    file.chmod(0o664)
+
+    with pytest.raises(PluginError, match=rf"{name}: others may write it \(mode 0664\)"):
+        folder_plugins(tmp_path)
+
+
+def test_a_link_is_judged_by_what_it_leads_to(tmp_path):
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    (tmp_path / "link").symlink_to("open")
+
+    with pytest.raises(PluginError, match="others may write it"):
+        folder_plugins(tmp_path / "link")
+
+
+def test_a_folder_of_another_user_is_refused_and_roots_is_not(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: tmp_path.stat().st_uid + 1)
+
+    if tmp_path.stat().st_uid == 0:
+        assert folder_plugins(tmp_path) == []
+    monkeypatch.setattr(_ownership, "_ROOT", tmp_path.stat().st_uid + 2)
+    with pytest.raises(PluginError, match=r"belongs to .*, who could change what .*; chown "):
+        folder_plugins(tmp_path)

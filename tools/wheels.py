@@ -1,0 +1,84 @@
+"""Make a wheelhouse: the wheels of this tree and of all that they need, in one folder.
+
+    ./dev wheels DIR
+    pip install --no-index --find-links DIR 'framework[standard]'
+
+The second command needs no network, and no index is asked for names that somebody else may own
+there. Standard library and pip only: images are built by this, too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+NOT_SOURCES = (".git", ".venv", "build", "dist", "*.egg-info", "*.so", "__pycache__", ".*_cache")
+
+
+def main() -> None:
+    """Fill the folder that the command line names."""
+    parser = argparse.ArgumentParser(prog="./dev wheels", description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, metavar="DIR", help="made if it does not exist")
+    folder = parser.parse_args().folder.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    build_wheels(folder)
+    collect_requirements(folder)
+    print(f"pip install --no-index --find-links {folder} 'framework[standard]'")
+
+
+def build_wheels(folder: Path) -> None:
+    """Build the wheels of this tree, each from a copy of its sources."""
+    with tempfile.TemporaryDirectory(prefix="framework-wheels-") as name:
+        plugins = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
+        for project in [ROOT, *plugins]:
+            source = copy_sources(project, Path(name) / project.name)
+            options = ["--no-build-isolation", "--no-deps", "--wheel-dir", str(folder)]
+            run([sys.executable, "-m", "pip", "wheel", "--quiet", *options, str(source)])
+
+
+def collect_requirements(folder: Path) -> None:
+    """Bring what the wheels need at run time: the pinned versions, compared with their hashes."""
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check"]
+    options = ["--no-build-isolation", "--require-hashes", "--wheel-dir", str(folder)]
+    run([*pip, *options, "-r", str(ROOT / "requirements" / "run.txt")])
+
+
+def copy_sources(project: Path, target: Path) -> Path:
+    """Copy what Git would hand out of `project`; so no file built in place gets into a wheel."""
+    if not (ROOT / ".git").exists():  # an unpacked archive, or the context of an image
+        shutil.copytree(project, target, ignore=shutil.ignore_patterns(*NOT_SOURCES))
+        return target
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "."],
+        cwd=project,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    for file in filter(None, listed.stdout.split("\0")):
+        source = project / file
+        if source.is_file():
+            (target / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target / file)
+    return target
+
+
+def run(command: list[str], cwd: Path = ROOT) -> None:
+    """Run a command outside the tree's own import path, and show it."""
+    print("+", *command, flush=True)
+    subprocess.run(command, cwd=cwd, env=outside(), check=True)
+
+
+def outside() -> dict[str, str]:
+    """Return the environment of a command that must not import from this tree."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+
+if __name__ == "__main__":
+    main()
