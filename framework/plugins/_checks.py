@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from typing import TYPE_CHECKING, Any
 
@@ -77,7 +76,9 @@ def _specified(manager: pluggy.PluginManager) -> dict[str, pluggy.HookCaller]:
 
 
 def _nearest(unknown: str, specified: dict[str, pluggy.HookCaller]) -> str:
-    near = difflib.get_close_matches(unknown, specified, n=1, cutoff=0.8)
+    from difflib import get_close_matches  # noqa: PLC0415 - for mistakes only
+
+    near = get_close_matches(unknown, specified, n=1, cutoff=0.8)
     return f"did you mean {near[0]}?" if near else "docs/HOOKS.md has them all"
 
 

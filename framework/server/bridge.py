@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict, deque
-from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol
 
+from msgspec import Struct
 from pykka import ActorDeadError
 
 from framework.actors.errors import MailboxFullError
@@ -63,8 +63,7 @@ class LinkTransport(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class _Tap:
+class _Tap(Struct):
     spec: TapSpec
     sink: SinkId
     failures: int = 0

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from framework.server.clients.client_notices import ClientSeen
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from framework.wire.info import ClientConnect
 
 
-@dataclass(slots=True)
-class Client:
+class Client(Struct):
     """A row of the client table."""
 
     link: LinkId

@@ -5,7 +5,6 @@ A machine without the plane: `clients.py` carries out what it says.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
@@ -35,8 +34,7 @@ Step: TypeAlias = Question | Accepted | Refused
 """What follows: one more question, or the decision."""
 
 
-@dataclass(slots=True)
-class _Login:
+class _Login(Struct):
     request: LoginRequest
     chain: tuple[Authenticator, ...]
     asked: Authenticator

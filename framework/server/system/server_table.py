@@ -6,9 +6,10 @@ Source: nats-server `events.go`, `updateRemoteServer`, `checkRemoteServers`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
+
+from msgspec import Struct
 
 from framework.server.system.limits import SERVER_SILENT_S_MAX, SERVERS_MAX
 
@@ -27,8 +28,7 @@ class Heard(Enum):
     """The table is full, or the sign is our own."""
 
 
-@dataclass(slots=True)
-class _Server:
+class _Server(Struct):
     seq: int
     heard_ns: int
 

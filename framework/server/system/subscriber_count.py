@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from framework.dataplane import subscription_rows
 from framework.errors import BadOptions
@@ -39,8 +40,7 @@ _SUFFIX_CHARS = 8
 _NUMBER_CHARS_MAX = 10
 
 
-@dataclass(slots=True)
-class _Question:
+class _Question(Struct):
     """What other servers are asked."""
 
     expected: int

@@ -8,9 +8,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, cast
+
+from msgspec import Struct
 
 from framework.server.pump import Pump, log_of
 from framework.server.tls.handshaker import (
@@ -49,8 +50,7 @@ _NAMES: Final = {
 }
 
 
-@dataclass(slots=True)
-class _Arrival:
+class _Arrival(Struct):
     """A link whose socket is here, until it goes back or another one takes its place."""
 
     event: Detached

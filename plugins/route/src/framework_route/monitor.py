@@ -15,7 +15,6 @@ from framework.spec import LinkKind, OptionKind, RequestOption
 from framework.spec.documents import subscription_detail, text_from_bytes
 from framework.spec.formats import rtt_text, time_text, uptime_text
 from framework.spec.query import read_bool
-from framework_route.route_manager import ROUTE_MANAGER, RouteManager
 from framework_route.status import describe_status
 
 if TYPE_CHECKING:
@@ -25,6 +24,9 @@ if TYPE_CHECKING:
     from framework.wire.info import RouteInfo
     from framework_route.peer import Connection
     from framework_route.status import MeshStatus
+
+ROUTE_MANAGER: Final = "route_manager"
+"""Name of the ComponentSpec of the actor that is asked here."""
 
 ROUTEZ_OPTIONS: Final = (
     RequestOption("subscriptions", OptionKind.FLAG, "subs"),
@@ -79,6 +81,8 @@ async def _status(server: ServerContext) -> MeshStatus | None:
         manager = server.component(ROUTE_MANAGER)
     except KeyError:
         return None
+    from framework_route.route_manager import RouteManager  # noqa: PLC0415 - it is there, so loaded
+
     status: MeshStatus = await manager.ask(RouteManager.Describe(), block=False)
     return status
 

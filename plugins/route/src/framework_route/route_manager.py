@@ -77,9 +77,6 @@ if TYPE_CHECKING:
     from framework_route.effect import MeshEffect, Report
     from framework_route.status import MeshStatus
 
-ROUTE_MANAGER = "route_manager"
-"""Name of its ComponentSpec."""
-
 
 @dataclass(slots=True)
 class Lasting:
