@@ -198,7 +198,7 @@ class Bridge:
         await answer
 
     def turn(self) -> None:
-        """Dispatch all pending events of the data plane, unless an owner has too much to do already.
+        """Dispatch all pending events of the data plane, unless an owner has too much to do.
 
         Then they stay there: the plane reads no further whoever causes more of them.
         """
