@@ -188,6 +188,7 @@ cdef Record* _subscription_slice(State* state, Listing* self) noexcept nogil:
         found[count] = subscription
         count += 1
         size += _row_size(subscription)
+    state.work += LOOKS_MAX - looks
     record = record_new(state, RECORD_LISTED, NULL, size)
     if record != NULL:
         chars = record_chars(record)
@@ -208,6 +209,7 @@ cdef Record* _link_slice(State* state, Listing* self) noexcept nogil:
         if link != NULL and _on_page(self):
             link_row(link, &rows[count])
             count += 1
+    state.work += LOOKS_MAX - looks
     record = record_new(state, RECORD_LISTED, NULL, count * sizeof(Row))
     if record != NULL:
         memcpy(record_chars(record), rows, count * sizeof(Row))

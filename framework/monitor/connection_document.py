@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from framework.dataplane import subject_items, subscription_items
 from framework.monitor.claim import is_bearer
 from framework.spec import GLOBAL_ACCOUNT
 from framework.spec.formats import rtt_text, time_text, uptime_text
@@ -72,9 +71,9 @@ def connection_document(
     if connection.row.subscriptions and not connection.closed:
         slices = source.list_subscriptions(link=connection.row.link)
         if wanted.details:
-            document["subscriptions_list_detail"] = SubscriptionRows(slices, subscription_items)
+            document["subscriptions_list_detail"] = SubscriptionRows.details(slices)
         elif wanted.subs:
-            document["subscriptions_list"] = SubscriptionRows(slices, subject_items)
+            document["subscriptions_list"] = SubscriptionRows.subjects(slices)
     if wanted.auth:
         document |= _origin(source, connection)
     return document

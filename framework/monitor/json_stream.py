@@ -54,7 +54,7 @@ class Batches(Rows):
 def json_body(document: object, *, indented: bool) -> bytes | AsyncGenerator[bytes, None]:
     """Return the JSON of a document: as a whole, or piece by piece where it has `Rows`."""
     newline = b"\n" if indented else b""
-    if isinstance(document, dict) and _has_rows(document):
+    if _has_rows(document):
         return _value(document, newline)
     return _encode(document, newline)
 
@@ -75,8 +75,10 @@ async def _value(value: object, newline: bytes) -> AsyncGenerator[bytes, None]:
                 yield opening + piece
                 opening = b""
         yield b"[]" if opening else newline + b"]"
-    elif isinstance(value, dict) and _has_rows(value):
-        async with aclosing(_object(value, newline)) as pieces:
+    elif _has_rows(value):
+        assert isinstance(value, dict | list)
+        parts = _object(value, newline) if isinstance(value, dict) else _array(value, newline)
+        async with aclosing(parts) as pieces:
             async for piece in pieces:
                 yield piece
     else:
@@ -96,10 +98,25 @@ async def _object(document: dict[str, object], newline: bytes) -> AsyncGenerator
     yield newline + b"}"
 
 
-def _has_rows(document: dict[str, object]) -> bool:
-    return any(
-        isinstance(it, Rows) or (isinstance(it, dict) and _has_rows(it)) for it in document.values()
-    )
+async def _array(documents: list[object], newline: bytes) -> AsyncGenerator[bytes, None]:
+    inner = newline + b" " * _INDENT if newline else b""
+    opening = b"["
+    for document in documents:
+        yield opening + inner
+        opening = b","
+        async with aclosing(_value(document, inner)) as pieces:
+            async for piece in pieces:
+                yield piece
+    yield newline + b"]"
+
+
+def _has_rows(value: object) -> bool:
+    if isinstance(value, dict):
+        return any(map(_has_rows, value.values()))
+    if isinstance(value, list):
+        # Documents of a list are alike, so that numbers and names are not looked at one by one.
+        return bool(value) and isinstance(value[0], dict) and any(map(_has_rows, value))
+    return isinstance(value, Rows)
 
 
 def _encode(value: object, newline: bytes) -> bytes:

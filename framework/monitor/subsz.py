@@ -6,10 +6,8 @@ Source: nats-server `monitor.go`, `Subsz`.
 from __future__ import annotations
 
 from contextlib import aclosing
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from framework.dataplane import subscription_items
 from framework.dataplane.totals import SublistCounters
 from framework.errors import BadQuery
 from framework.monitor.head import head
@@ -58,8 +56,9 @@ async def answer_subsz(source: MonitorSource, query: Mapping[str, str]) -> objec
     document["total"] = total
     if offset < total:
         slices = source.list_subscriptions(account=index, subject=test, offset=offset, limit=limit)
-        write = partial(subscription_items, accounts=_AccountNames(source))
-        document["subscriptions_list"] = SubscriptionRows(slices, write)
+        document["subscriptions_list"] = SubscriptionRows.details(
+            slices, accounts=_AccountNames(source)
+        )
     return document
 
 

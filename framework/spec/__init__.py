@@ -63,6 +63,7 @@ from framework.spec.login import (
 )
 from framework.spec.monitor import HealthCheck, MonitorEndpoint, OptionKind, RequestOption
 from framework.spec.plane import PlaneControl
+from framework.spec.rows import Rows, SubscriptionRows
 from framework.spec.rules import subject_rules
 from framework.spec.server import ServerContext, StopReason
 from framework.spec.service import ServiceAnswer, ServiceReply, ServiceRequest, ServiceSpec
@@ -131,6 +132,7 @@ __all__ = [
     "ResponderTimed",
     "ResponseKind",
     "ResponsePermission",
+    "Rows",
     "ServerContext",
     "ServiceAnswer",
     "ServiceExport",
@@ -146,6 +148,7 @@ __all__ = [
     "SubjectMapping",
     "SubjectRules",
     "SubscriptionRow",
+    "SubscriptionRows",
     "TapSpec",
     "TlsPeer",
     "TlsSettings",

@@ -41,8 +41,10 @@ class MonitorEndpoint(Struct, frozen=True, kw_only=True):
     path: str = ""
     """With its slash, such as `/routez`; empty: it can only be asked for by message."""
     answer: Callable[[Mapping[str, str]], Awaitable[object]]
-    """Takes the query of the URL; returns what `json.dumps` takes; may raise `BadQuery`, and
-    `NoAnswer` when a message asks every server, and this one has nothing to say.
+    """Takes the query of the URL; returns what `json.dumps` takes, and `Rows` for long arrays.
+
+    It may raise `BadQuery`, and `NoAnswer` when a message asks every server, and this one has
+    nothing to say.
 
     The options of a request come as the query that means the same, texts of a list between spaces.
     """

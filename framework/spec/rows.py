@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
+from functools import partial
+from typing import Self
 
 from typing_extensions import override
 
-from framework.dataplane import Listed
+from framework.dataplane import Listed, subject_items, subscription_items
 
 
 class Rows(ABC):
@@ -25,11 +27,11 @@ class Rows(ABC):
 
 
 class SubscriptionRows(Rows):
-    """Subscriptions, as the data plane lists them.
+    """Subscriptions, as `ServerContext.list_subscriptions` yields them.
 
     Args:
-        slices: Of `ServerContext.list_subscriptions`.
-        write: Makes items of the data of a slice and a newline; such as `subscription_items`.
+        slices: What it yields.
+        write: Makes items of the data of a slice and a newline.
     """
 
     def __init__(
@@ -37,6 +39,28 @@ class SubscriptionRows(Rows):
     ) -> None:
         self._slices = slices
         self._write = write
+
+    @classmethod
+    def subjects(cls, slices: AsyncGenerator[Listed, None]) -> Self:
+        """Return them by their subjects alone."""
+        return cls(slices, subject_items)
+
+    @classmethod
+    def details(
+        cls,
+        slices: AsyncGenerator[Listed, None],
+        *,
+        accounts: Mapping[int, tuple[bytes, bytes]] | None = None,
+    ) -> Self:
+        """Return them with all that is known of them.
+
+        Args:
+            slices: What `ServerContext.list_subscriptions` yields.
+            accounts: Name and name tag of each account by its number; None: they are left out.
+
+        Source: nats-server `monitor.go`, `newSubDetail` and `newClientSubDetail`.
+        """
+        return cls(slices, partial(subscription_items, accounts=accounts))
 
     @override
     async def items(self, newline: bytes) -> AsyncGenerator[bytes, None]:

@@ -10,8 +10,9 @@ CONTROL_LINE_BYTES_MAX: Final = 4_096
 Source: nats-server `const.go`, `MAX_CONTROL_LINE_SIZE`.
 """
 
-DOCUMENT_BYTES_MAX: Final = 16 * CONTROL_LINE_BYTES_MAX
-"""JSON of INFO or CONNECT: routes may send lines 16 times as long as clients."""
+DOCUMENT_BYTES_MAX: Final = 128 * 1024
+"""JSON of INFO or CONNECT: the longest line that the data plane takes, where `max_control_line`
+admits it. A CONNECT with the JWT of a user with many permissions needs more than 64 KiB."""
 
 NUMBER_CHARS_MAX: Final = 20
 """Characters of an integer in JSON: all that fit into 64 bits, sign included."""

@@ -75,8 +75,9 @@ class World:
         self._core.hang_up(fuzzed)
         self._turn(NOW_NS)
         self._turn(LATER_NS)
-        self._core.ask_subscriptions(1)
-        self._core.ask_links(2)
+        for listing, links in enumerate((False, True)):
+            self._core.open_listing(listing, links=links)
+            self._core.next_rows(listing, listing)
         self._turn(LATER_NS)
 
     def outcome(self) -> list[Any]:

@@ -13,9 +13,11 @@ from framework.dataplane import (
     Event,
     Greeting,
     LinkKind,
+    LinkRow,
     Listed,
     PlaneLimits,
     SubscriptionRow,
+    link_rows,
     subscription_rows,
 )
 from framework.wire.closed_state import ClosedState
@@ -103,6 +105,10 @@ class Talk:
             self.turn()
             slices.append(self.of(Listed)[-1])
         return slices
+
+    def links(self, **terms: object) -> list[LinkRow]:
+        """Return the rows of a listing of links."""
+        return [row for it in self.listed(links=True, **terms) for row in link_rows(it.data)]
 
     def subscriptions(self, **terms: object) -> list[SubscriptionRow]:
         """Return the rows of a listing of subscriptions."""

@@ -7,7 +7,6 @@ import pytest
 from framework.dataplane import (
     Closed,
     Delivered,
-    LinksAnswered,
     MessageTraced,
     Overflow,
     PlaneLimits,
@@ -19,10 +18,8 @@ KIB = b"PUB s 1024\r\n" + b"x" * 1024 + b"\r\n"
 
 
 def _stalls(peer: Peer) -> int:
-    peer.talk.core.ask_links(1)
-    peer.talk.turn()
-    *_, answer = peer.talk.of(LinksAnswered)
-    return next(row.stalls for row in answer.rows if row.link == peer.link)
+    (row,) = peer.talk.links(link=peer.link)
+    return row.stalls
 
 
 @pytest.mark.parametrize("line", [b"PING\r\n", b"SUB .. 1\r\n", b"UNSUB 1\r\n"])
@@ -143,7 +140,8 @@ def test_small_messages_count_with_what_they_lie_in(talk: Talk) -> None:
 def test_who_reports_more_than_python_takes_is_read_no_further(talk: Talk) -> None:
     talk.core.watch_interest(watch=True)
     client = talk.client()
-    talk.core.ask_links(1)
+    talk.core.open_listing(1)
+    talk.core.next_rows(1, 1)
     for _ in range(20):
         talk.core.feed(client.link, b"SUB a 1\r\nUNSUB 1\r\n" * 2_000, talk.now_ns)
         talk.core.turn(talk.now_ns)

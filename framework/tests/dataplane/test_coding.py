@@ -12,7 +12,6 @@ from framework.dataplane import (
     Closed,
     Coding,
     Greeting,
-    LinksAnswered,
     PlaneLimits,
     Traced,
 )
@@ -62,11 +61,8 @@ def coded_route(
 
 def row_of(talk: Talk, link: int) -> LinkRow:
     """Return the state of one link."""
-    talk.core.ask_links(0)
-    talk.turn()
-    answer = talk.of(LinksAnswered)[-1]
-    assert isinstance(answer, LinksAnswered)
-    return next(row for row in answer.rows if row.link == link)
+    (row,) = talk.links(link=link)
+    return row
 
 
 def closed(talk: Talk) -> list[tuple[ClosedState, str]]:

@@ -13,10 +13,11 @@ from framework.dataplane import (
     Detached,
     Greeting,
     LinkKind,
-    LinksAnswered,
+    Listed,
     Opened,
     Plane,
     PlaneLimits,
+    link_rows,
 )
 from framework.tests.dataplane.watched import Watched
 from framework.tests.sockets import WAIT_S, exactly
@@ -184,7 +185,8 @@ def test_one_connection_too_many_is_told_so_in_plain(start):
 def test_tls_may_come_and_go_while_it_listens(start):
     server = start("")
     server.plane.set_tls(LinkKind.CLIENT, "first")
-    server.plane.ask_links(1)
+    server.plane.open_listing(1, links=True)
+    server.plane.next_rows(1, 1)
     with server.client():
         detached = server.let_go()
 
@@ -249,9 +251,10 @@ def test_a_socket_goes_when_the_peer_has_taken_what_was_said(start):
         server.plane.send(link, said)
         server.plane.detach(link)
         server.plane.resume(link)
-        server.plane.ask_links(7)
+        server.plane.open_listing(7, links=True)
+        server.plane.next_rows(7, 7)
 
-        assert server.take(LinksAnswered).rows[0].pending_bytes
+        assert link_rows(server.take(Listed).data)[0].pending_bytes
 
         expect(client, said)
         detached = server.let_go()

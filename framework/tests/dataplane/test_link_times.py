@@ -11,11 +11,12 @@ import pytest
 from framework.dataplane import (
     Closed,
     LinkKind,
-    LinksAnswered,
+    Listed,
     Opened,
     Plane,
     PlaneLimits,
     PongReceived,
+    link_rows,
 )
 from framework.tests.dataplane.conftest import Talk
 from framework.tests.sockets import WAIT_S
@@ -167,6 +168,7 @@ def test_who_takes_too_little_is_closed_where_that_is_wanted(slow: Slow) -> None
 def test_who_takes_too_little_is_counted_and_goes_on_else(slow: Slow) -> None:
     while slow.plane.totals().slow_clients == 0:
         slow.sip()
-    slow.plane.ask_links(1)
+    slow.plane.open_listing(1, links=True)
+    slow.plane.next_rows(1, 1)
 
-    assert [slow.link] == [row.link for row in slow.wait(LinksAnswered).rows]
+    assert [slow.link] == [row.link for row in link_rows(slow.wait(Listed).data)]

@@ -7,7 +7,6 @@ import pytest
 from framework.dataplane import (
     Closed,
     LinkKind,
-    LinksAnswered,
     Opened,
     PlaneLimits,
     Traced,
@@ -247,9 +246,7 @@ def test_rows_say_what_a_link_did(talk: Talk) -> None:
     one, two = talk.client(), talk.client()
     two.say(b"SUB a.* q 7\r\n")
     one.say(b"PUB a.b 5\r\nhello\r\n")
-    talk.core.ask_links(11, LinkKind.CLIENT)
-    talk.turn()
-    rows = {row.link: row for event in talk.of(LinksAnswered) for row in event.rows}
+    rows = {row.link: row for row in talk.links(kinds=[LinkKind.CLIENT])}
 
     assert (1, 5, 0, 0) == (
         rows[one.link].in_msgs,

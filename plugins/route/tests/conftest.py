@@ -24,8 +24,8 @@ from framework_route.url import RouteUrl
 from msgspec.structs import replace
 
 from framework.actors import ActorSystem, SimulatedDispatcher, Supervision
-from framework.dataplane import Core, PlaneLimits
-from framework.spec import Closed, Delivered, DialFailed, LinkEvents, LinkKind, LinksAnswered
+from framework.dataplane import Core, PlaneLimits, link_rows
+from framework.spec import Closed, Delivered, DialFailed, LinkEvents, LinkKind, Listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -427,12 +427,13 @@ class Server:
 
     def open_links(self):
         """Return the links that are open, as the plane sees it."""
-        self.core.ask_links(1, LinkKind.ROUTE)
+        self.core.open_listing(1, links=True, kinds=[LinkKind.ROUTE])
+        self.core.next_rows(1, 1)
         self.core.turn(self.network.dispatcher.now_ns())
         events = self.core.take_events()
-        (answer,) = [event for event in events if isinstance(event, LinksAnswered)]
+        (answer,) = [event for event in events if isinstance(event, Listed)]
         assert len(events) == 1
-        return {row.link for row in answer.rows}
+        return {row.link for row in link_rows(answer.data)}
 
     def described(self):
         reply = self.manager.ask(RouteManager.Describe(), block=False)

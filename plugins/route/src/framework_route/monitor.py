@@ -6,21 +6,19 @@ Source: nats-server `monitor.go`, `Routez`.
 from __future__ import annotations
 
 import time
-from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import asdict
 
-from framework.spec import LinkKind, OptionKind, RequestOption
-from framework.spec.documents import subscription_detail, text_from_bytes
+from framework.spec import LinkKind, OptionKind, RequestOption, SubscriptionRows
 from framework.spec.formats import rtt_text, time_text, uptime_text
 from framework.spec.query import read_bool
 from framework_route.status import describe_status
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from framework.spec import LinkId, LinkRow, ServerContext, SubscriptionRow
+    from framework.spec import LinkRow, ServerContext
     from framework.wire.info import RouteInfo
     from framework_route.peer import Connection
     from framework_route.status import MeshStatus
@@ -46,10 +44,6 @@ async def answer_routez(server: ServerContext, query: Mapping[str, str]) -> obje
     status = await _status(server)
     routes = status.routes if status else {}
     rows = [row for row in await server.links(LinkKind.ROUTE) if row.link in routes]
-    subscriptions: defaultdict[LinkId, list[SubscriptionRow]] = defaultdict(list)
-    if has_subscriptions:
-        for row in rows:
-            subscriptions[row.link] += await server.subscriptions(row.link)
     now_ns = time.monotonic_ns()
     return {
         "server_id": server.server_id,
@@ -62,7 +56,9 @@ async def answer_routez(server: ServerContext, query: Mapping[str, str]) -> obje
                 row,
                 routes[row.link],
                 now_ns,
-                _subscriptions_document(row, subscriptions[row.link], has_details=has_details),
+                _subscriptions_document(server, row, has_details=has_details)
+                if has_subscriptions
+                else {},
             )
             for row in rows
         ],
@@ -128,14 +124,14 @@ def _permissions_document(info: RouteInfo) -> dict[str, object]:
 
 
 def _subscriptions_document(
-    row: LinkRow, subscriptions: Sequence[SubscriptionRow], *, has_details: bool
+    server: ServerContext, row: LinkRow, *, has_details: bool
 ) -> dict[str, object]:
-    if not subscriptions:
+    if not row.subscriptions:
         return {}
+    slices = server.list_subscriptions(link=row.link)
     if has_details:
-        details = [subscription_detail(each, row.cid) for each in subscriptions]
-        return {"subscriptions_list_detail": details}
-    return {"subscriptions_list": [text_from_bytes(each.subject) for each in subscriptions]}
+        return {"subscriptions_list_detail": SubscriptionRows.details(slices)}
+    return {"subscriptions_list": SubscriptionRows.subjects(slices)}
 
 
 def _wall_ns(monotonic_ns: int) -> int:
