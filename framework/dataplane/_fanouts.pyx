@@ -1,11 +1,11 @@
 """Messages that are under way for more than one slice of work.
 
-A message that reaches more than a slice is enough for gives the rest of its receivers to a fan-out, which goes on in turns to come. Its publisher is
-read no further meanwhile, so that its messages stay in order. Who subscribes while a message is under way does not get it; who unsubscribes does not
-any more.
+A message that reaches more receivers than a slice of work is enough for gives the rest of them to a fan-out, which goes on in turns to
+come. Its publisher is read no further meanwhile, so that its messages stay in order. Who subscribes while a message is under way does not
+get it; who unsubscribes does not any more.
 
-A fan-out leads to subscriptions, which may end in the meantime. So their memory stays until every fan-out has ended that had begun before they did:
-what ends is given to the youngest fan-out, and when that is done, to the next older one.
+A fan-out leads to subscriptions, which may end in the meantime. So their memory stays until every fan-out has ended that had begun before
+they did: what ends is given to the youngest fan-out, and when that is done, to the next older one.
 """
 
 from libc.stdint cimport uint32_t
@@ -53,7 +53,8 @@ cdef Fanout* fanout_new(State* state, Message* message, Interest** rest, uint32_
         NULL: there is no memory for it, or too many are under way: deliver it at once.
     """
     cdef Link* link = message.source
-    cdef size_t size = sizeof(Fanout) + (<size_t> count + room) * sizeof(Interest*) + message.subject_length + message.reply_length + COPY_SLACK
+    cdef size_t receivers = (<size_t> count + room) * sizeof(Interest*)
+    cdef size_t size = sizeof(Fanout) + receivers + message.subject_length + message.reply_length + COPY_SLACK
     cdef Fanout* made
     cdef char* chars
     if state.fanouts_bytes + size > FANOUTS_BYTES_MAX:
@@ -76,7 +77,7 @@ cdef Fanout* fanout_new(State* state, Message* message, Interest** rest, uint32_
     made.count = count
     made.size = size
     memcpy(<char*> (made + 1), rest, count * sizeof(Interest*))
-    chars = <char*> (made + 1) + (<size_t> count + room) * sizeof(Interest*)
+    chars = <char*> (made + 1) + receivers
     memcpy(chars, message.subject, message.subject_length)
     made.message.subject = chars
     chars += message.subject_length

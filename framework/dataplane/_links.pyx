@@ -10,11 +10,11 @@ from libc.string cimport memcpy, memmove, strlen
 from framework.dataplane._accounts cimport account_new, account_spare, accounts_free, accounts_sweep
 from framework.dataplane._clocks cimport ping_interval_ns
 from framework.dataplane._delivery cimport (
-    deliver_rest, is_python_behind, link_cut_off, link_doom, link_is_over, link_say, random_next, record_add, record_chars, record_made, record_new, subscription_drop,
+    deliver_rest, is_python_behind, link_cut_off, link_doom, link_is_over, link_say, random_next, record_add, record_chars,
+    record_made, record_new, subscription_drop,
 )
 from framework.dataplane._coding cimport coder_free, coding_end, coding_flush, coding_waits
 from framework.dataplane._fanouts cimport dead_sweep, fanout_end
-from framework.dataplane._nonces cimport nonce_give
 from framework.dataplane._message_trace cimport traced_route, traced_subscription
 from framework.dataplane._nonces cimport nonce_give
 from framework.dataplane._output cimport block_chars, block_drop, block_new, output_discard
@@ -399,20 +399,24 @@ cdef char* link_parse(State* state, Link* link, char* at, char* end, Block* bloc
     """
     cdef size_t need = 0
     cdef int64_t before = state.work
+    cdef int64_t work, enough
     cdef int64_t records_before = state.record_bytes
     cdef size_t pending_before = link.pending
     cdef char* start = at
     state.stalled_by = NULL
     state.stalled_sink = NULL
     at = parse(state, link, at, end, block, &need)
-    if last and not link.doomed and not ((link.parked or link.waiting) and link.coding != NULL) and not _keep(state, link, at, end - at, need):
+    if link.coding != NULL and (link.parked or link.waiting):
+        # Its block holds what is left.
+        last = False
+    if last and not link.doomed and not _keep(state, link, at, end - at, need):
         link_doom(state, link, READ_ERROR, False, "no memory")
     if link.doomed:
         return at
-    if link.waiting or (state.work - before) * 2 > WORK_A_SLICE:
-        link.read_bytes = <uint32_t> max(
-            <int64_t> UNREGISTERED_READ_BYTES, min(<int64_t> READ_BLOCK_BYTES, (at - start) * <int64_t> WORK_A_SLICE // (state.work - before))
-        )
+    work = state.work - before
+    if link.waiting or work * 2 > WORK_A_SLICE:
+        enough = (at - start) * <int64_t> WORK_A_SLICE // work
+        link.read_bytes = <uint32_t> max(<int64_t> UNREGISTERED_READ_BYTES, min(<int64_t> READ_BLOCK_BYTES, enough))
     elif length:
         link.read_bytes = 0
     link_settle(state, link, pending_before, records_before)

@@ -1,8 +1,8 @@
 """The thread with the sockets: one loop that waits, reads, lets the core work, and writes.
 
-A turn: commands; links that were quiet, each with one read; their output; then the links that have more to do, one after the other, each with a
-slice of work, as far as the turn's work goes; output; then clocks, ends and events. Each of these has a budget (`_work.pxd`), and what is left goes on in the
-next turn: a request in between waits for one turn at most, whatever others do. The loop never takes the GIL.
+A turn: commands; links that were quiet, each with one read; their output; then the links that have more to do, one after the other, each
+with a slice of work, as far as the turn's work goes; output; then clocks, ends and events. Each of these has a budget (`_work.pxd`), and
+what is left goes on in the next turn: a request in between waits for one turn at most, whatever others do. The loop never takes the GIL.
 
 Size: what one turn does to the sockets, and the few calls that other threads make into it, are judged together or not at all.
 """
@@ -493,7 +493,7 @@ cdef void _rested(Loop* loop) noexcept nogil:
 
 
 cdef void _go_on(Loop* loop) noexcept nogil:
-    """Give the links that have more to do a slice each, one after the other, as far as the turn's work goes; the others are first in the next turn."""
+    """Give the links that have more to do a slice each, as far as the turn's work goes; the others are first in the next turn."""
     cdef State* state = loop.state
     cdef Link* last = state.last_ready
     cdef Link* link = NULL

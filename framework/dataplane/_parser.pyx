@@ -962,7 +962,7 @@ cdef char* _one_line(
 cdef char* parse(State* state, Link* link, char* at, char* end, Block* block, size_t* need) noexcept nogil:
     """Handle what a link sent; return the first byte that must come again: with more behind it, or, of a link that is `waiting`, as it is.
 
-    That is when the slice of work is used up, one line at least being handled, or a message is under way that the next ones must not overtake.
+    That is when the slice of work is used up, one line at least being handled, or a message is under way that the next must not overtake.
 
     Args:
         block: Holds `at` to `end`, and COPY_SLACK readable bytes behind; payloads are sent from there.

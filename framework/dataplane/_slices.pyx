@@ -10,7 +10,9 @@ from framework.dataplane._decoding cimport coded_go_on
 from framework.dataplane._delivery cimport deliver_rest, link_doom, link_say, record_new, subscription_drop
 from framework.dataplane._links cimport link_received, link_settle, link_wake, link_window
 from framework.dataplane._permissions cimport may_subscribe, needs_filter
-from framework.dataplane._state cimport MAX_SUBSCRIPTIONS_EXCEEDED, READ_BLOCK_BYTES, RECORD_CONFIRMED, SYSTEM, Confirmation, Link, Record, State, Subscription
+from framework.dataplane._state cimport (
+    MAX_SUBSCRIPTIONS_EXCEEDED, READ_BLOCK_BYTES, RECORD_CONFIRMED, SYSTEM, Confirmation, Link, Record, State, Subscription,
+)
 from framework.dataplane._violations cimport SUBSCRIPTION_ENDED, violation_say
 from framework.dataplane._work cimport INTEREST_WORK, is_work_done, ready_add
 from framework.sublist._sublist cimport Interest, sublist_touch
@@ -56,7 +58,7 @@ cdef void _check(State* state, Link* link) noexcept nogil:
 
 
 cdef void subscriptions_check(State* state, Link* link) noexcept nogil:
-    """Hold a client's subscriptions against its new permissions and limit: as many as the slice is enough for, the others in turns to come."""
+    """Hold a client's subscriptions against its new permissions and limit: some within this slice, the others in turns to come."""
     link.checking = link.subscriptions
     _check(state, link)
 

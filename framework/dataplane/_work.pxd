@@ -1,7 +1,7 @@
 """Budgets of work, and the lists of links that have something to do.
 
-A unit of work is about 100 ns: a subscription that a message is offered to, a line, 512 bytes that are copied. A link does a slice of it, then others have
-their turn; what is left goes on when that comes round again. Units are counted, not timed, so that one seed gives one run.
+A unit of work is about 100 ns: a subscription that a message is offered to, a line, 512 bytes that are copied. A link does a slice of it,
+then others have their turn; what is left goes on when that comes round again. Units are counted, not timed, so that one seed gives one run.
 """
 
 from libc.stdint cimport int64_t
