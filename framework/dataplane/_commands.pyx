@@ -1,7 +1,6 @@
 """Commands of the control plane, carried out between the turns of the loop."""
 
 from libc.stdint cimport int64_t, uint32_t
-from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from framework.dataplane._accounts cimport account_new, account_remove
@@ -22,7 +21,7 @@ from framework.dataplane._server_info cimport server_info_announce, server_info_
 from framework.dataplane._sinkbatch cimport sink_release
 from framework.dataplane._state cimport (
     AUTHENTICATION_VIOLATION, CLIENT, READ_ERROR, RECORD_LINKS, ROUTE,
-    Account, ClosedStateC, Command, Limits, Link, LinkKindC, PermissionTable, Record, Row, Sink, State, Subscription, Times,
+    Account, ClosedStateC, Command, Limits, Link, LinkKindC, PermissionTable, Record, Row, Sink, State, Times,
 )
 from framework.dataplane._slices cimport confirm, subscriptions_check
 from framework.dataplane._stream_imports cimport shadows_add

@@ -9,7 +9,7 @@ Size: what is done for each receiver of a message stands in one module, so that 
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
-from libc.string cimport memcmp, memcpy, strlen
+from libc.string cimport memcpy, strlen
 
 from framework.dataplane._fanouts cimport fanout_add, fanout_end, fanout_interest, fanout_new
 from framework.dataplane._listing cimport listings_pass

@@ -610,9 +610,9 @@ cdef void _end_new(State* state) noexcept nogil:
 cdef void _bury_ended(State* state) noexcept nogil:
     """Give each of the links whose sockets are closed a share of the turn, in turn, until it is buried."""
     cdef int64_t until = state.work_until
-    cdef uint32_t looked_at, most = state.ended_at - state.doomed_at
+    cdef uint32_t _, most = state.ended_at - state.doomed_at
     cdef Link* link
-    for looked_at in range(most):
+    for _ in range(most):
         if state.work >= until:
             break
         if state.doomed_next < state.doomed_at or state.doomed_next >= state.ended_at:
