@@ -166,19 +166,29 @@ async def _supervise(
 
 
 def _install_signals(loop: asyncio.AbstractEventLoop, tell: Callable[[object], None]) -> None:
-    was_in_terminal = os.isatty(STDIN_FD)
+    terminals = [fd for fd in range(3) if os.isatty(fd)]
     for number in STOP_SIGNALS:
         loop.add_signal_handler(number, tell, Supervisor.Interrupt())
 
     def ask(verb: Verb) -> None:
-        if verb is Verb.RELOAD and was_in_terminal and not os.isatty(STDIN_FD):
-            tell(Supervisor.Interrupt())  # the terminal was closed: that is what HUP tells then
+        if verb is Verb.RELOAD and STDIN_FD in terminals and not os.isatty(STDIN_FD):
+            # The terminal was closed: that is what HUP tells then.
+            _leave_terminal(terminals)
+            tell(Supervisor.Interrupt())
         else:
             tell(Supervisor.Request(verb, answer=lambda _: None))
 
     for number, verb in REQUEST_SIGNALS.items():
         loop.add_signal_handler(number, ask, verb)
     release_signals()
+
+
+def _leave_terminal(fds: Sequence[int]) -> None:
+    """Let what is still shown go nowhere: Python would end with 120 for what it can't write."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for fd in fds:
+        os.dup2(nowhere, fd)
+    os.close(nowhere)
 
 
 def default_log_folder(topology: str) -> Path:

@@ -283,7 +283,7 @@ def test_lines_are_traced_as_they_were_before_coding(talk: Talk) -> None:
         if isinstance(event, Traced) and event.link == route.link
     ]
 
-    assert [(True, b"RS+ $G a"), (False, b"RMSG $G a 2")] == lines
+    assert [(True, b"RS+ $G a"), (False, b"RMSG $G a 2"), (False, b"hi")] == lines
 
 
 def test_a_link_that_hangs_up_in_a_chunk_has_said_the_chunks_before(talk: Talk) -> None:

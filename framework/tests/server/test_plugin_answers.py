@@ -72,6 +72,7 @@ def test_a_service_reads_headers_and_answers_with_its_own(server: ServerProcess)
 def test_one_member_of_a_queue_group_gets_a_request(server: ServerProcess) -> None:
     with server.client() as client:
         client.log_in(headers=True, no_responders=True)
+        client.expect(b"INFO")
         client.send(b"SUB greet g 1\r\nSUB inbox 2\r\n")
         client.send(b"PUB greet inbox 2\r\nhi\r\n" * 20)
         seen = [client.read().verb for _ in range(20)]

@@ -98,7 +98,11 @@ class Home:
         reader, writer = await self.connect(LinkKind.CLIENT)
         writer.write(b'CONNECT {"verbose":false}\r\nPING\r\n')
         assert await asyncio.wait_for(reader.readline(), WAIT_S) == b"PONG\r\n"
+        assert (await asyncio.wait_for(reader.readline(), WAIT_S)).startswith(b"INFO ")
         return reader, writer
+
+    def watch_pressure(self, callback):
+        """It always has room."""
 
     def tell(self, message):
         for event in message.events:
