@@ -9,7 +9,7 @@ A subscription that ends lets the listings that would look at it next pass on to
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from framework.dataplane._delivery cimport record_chars, record_new
 from framework.dataplane._events cimport SubscriptionRecord
@@ -150,6 +150,8 @@ cdef size_t _row_size(Subscription* subscription) noexcept nogil:
 
 cdef char* _put_row(char* at, Subscription* subscription) noexcept nogil:
     cdef SubscriptionRecord head
+    # With the bytes between its fields: equal rows are equal bytes.
+    memset(&head, 0, sizeof(head))
     head.link = subscription.link.id
     head.cid = subscription.link.cid
     head.msgs = subscription.msgs

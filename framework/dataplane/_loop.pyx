@@ -17,7 +17,7 @@ from framework.dataplane._core cimport Core
 from framework.dataplane._decoding cimport coded_go_on, coded_received, coded_window
 from framework.dataplane._delivery cimport is_python_behind, link_doom, record_chars, record_new
 from framework.dataplane._links cimport (
-    link_hung_up, link_of, link_open, link_received, link_row, link_waits, link_window, links_bury, links_end,
+    link_hung_up, link_of, link_open, link_received, link_row, link_waits, link_window, links_bury,
 )
 from framework.dataplane._output cimport output_sent
 from framework.dataplane._poller cimport (
@@ -822,9 +822,6 @@ cdef class Plane(Core):
             _flush_from(loop, behind)
             _go_on(loop)
             _flush_from(loop, NULL)
-            if links_end(loop.state):
-                # What an end sets free may have to be told to routes.
-                _flush_from(loop, NULL)
             self.end_turn()
             count = poller_wait(&loop.poller, 0 if self.first_taken != NULL else _wait_ms(loop))
         _flush_all(loop)

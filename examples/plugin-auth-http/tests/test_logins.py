@@ -43,6 +43,7 @@ def test_what_a_client_may_say_is_what_the_service_allows(service, start):
     service.answers["joe"] = (200, {"permissions": rules, "max_payload": 10})
     with start().client() as client:
         client.log_in(user="joe", **{"pass": "s3cr3t"})
+        client.expect(b"INFO")  # behind the first PONG
         client.send(b"SUB orders.> 1\r\nSUB secret 2\r\n")
         client.send(b"PUB orders.old 2\r\nhi\r\nPUB orders.new 2\r\nhi\r\n")
         heard = client.flush()
