@@ -409,7 +409,8 @@ cdef void link_fills(State* state, Link* to, Link* source) noexcept nogil:
 
 
 cdef void _count_out(State* state, Link* to, Message* message, size_t length) noexcept nogil:
-    state.work += length // <size_t> BYTES_A_WORK
+    if length >= <size_t> BYTES_A_WORK:
+        state.work += length // <size_t> BYTES_A_WORK
     to.out_msgs += 1
     to.out_bytes += length
     state.totals.out_msgs += 1
@@ -487,7 +488,7 @@ cdef bint _to_client(State* state, Link* to, Subscription* subscription, Message
     return True
 
 
-cdef bint to_subscription(State* state, Interest* interest, Message* message) noexcept nogil:
+cdef inline bint _offer(State* state, Interest* interest, Message* message) noexcept nogil:
     """Deliver to one subscription here: of a client, or of this process; or leave it to the import that stands there."""
     cdef Subscription* subscription = <Subscription*> interest
     cdef bint delivered
@@ -507,6 +508,11 @@ cdef bint to_subscription(State* state, Interest* interest, Message* message) no
     if subscription.max_msgs and subscription.msgs >= subscription.max_msgs:
         subscription_drop(state, subscription)
     return True
+
+
+cdef bint to_subscription(State* state, Interest* interest, Message* message) noexcept nogil:
+    """Deliver to one subscription here, as `_offer`, which the loop over receivers has in it."""
+    return _offer(state, interest, message)
 
 
 cdef bint to_route(State* state, Link* to, Message* message) noexcept nogil:
@@ -731,18 +737,20 @@ cdef int _serve_routes(State* state, Match* match, Message* message) noexcept no
     return served
 
 
-cdef int _serve_plain(State* state, Interest** plain, uint32_t count, uint32_t* at, Message* message) noexcept nogil:
-    """Deliver to plain subscriptions from `at` on, until the slice is used up; return how many have got it."""
+cdef int _serve_plain(State* state, Interest** plain, uint32_t count, uint32_t* served_to, Message* message) noexcept nogil:
+    """Deliver to plain subscriptions from `served_to` on, until the slice is used up; return how many have got it."""
+    cdef uint32_t at = served_to[0]
     cdef uint32_t until
     cdef int served = 0
-    while at[0] < count:
-        until = min(count, at[0] + RECEIVERS_A_LOOK)
-        state.work += until - at[0]
-        while at[0] < until:
-            served += to_subscription(state, plain[at[0]], message)
-            at[0] += 1
+    while at < count:
+        until = min(count, at + RECEIVERS_A_LOOK)
+        state.work += until - at
+        while at < until:
+            served += _offer(state, plain[at], message)
+            at += 1
         if is_work_done(state):
             break
+    served_to[0] = at
     return served
 
 
