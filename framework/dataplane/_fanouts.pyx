@@ -55,9 +55,10 @@ cdef Fanout* fanout_new(State* state, Message* message, Interest** rest, uint32_
     cdef Link* link = message.source
     cdef size_t receivers = (<size_t> count + room) * sizeof(Interest*)
     cdef size_t size = sizeof(Fanout) + receivers + message.subject_length + message.reply_length + COPY_SLACK
+    cdef size_t held = size + message.body_length
     cdef Fanout* made
     cdef char* chars
-    if state.fanouts_bytes + size > FANOUTS_BYTES_MAX:
+    if state.fanouts_bytes + held > FANOUTS_BYTES_MAX:
         return NULL
     made = <Fanout*> malloc(size)
     if made == NULL:
@@ -75,7 +76,7 @@ cdef Fanout* fanout_new(State* state, Message* message, Interest** rest, uint32_
     made.first_dead = made.last_dead = NULL
     made.at = 0
     made.count = count
-    made.size = size
+    made.size = held
     memcpy(<char*> (made + 1), rest, count * sizeof(Interest*))
     chars = <char*> (made + 1) + receivers
     memcpy(chars, message.subject, message.subject_length)
@@ -94,7 +95,7 @@ cdef Fanout* fanout_new(State* state, Message* message, Interest** rest, uint32_
     if made.older != NULL:
         made.older.younger = made
     state.youngest_fanout = made
-    state.fanouts_bytes += size
+    state.fanouts_bytes += held
     return made
 
 

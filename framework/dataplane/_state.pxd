@@ -29,7 +29,7 @@ cdef enum:
     BATCH_MESSAGES = 2000
     BATCH_BYTES = 262144
     FANOUTS_BYTES_MAX = 67108864
-    # Of the receivers that all messages under way have yet to reach; beyond, a message is delivered at once.
+    # Of all messages under way, with the receivers that they have yet to reach; beyond, a message is delivered at once.
     LINE_BYTES_MAX = 131072
     # Of any link, whatever the limits say: an incomplete line must leave room in the block that it is read into.
     GROUPS_BYTES_MAX = 122880
