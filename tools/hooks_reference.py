@@ -82,7 +82,7 @@ def _public(room: str) -> dict[str, str]:
     module = ast.parse(_source(room))
     homes = {
         alias.name: node.module
-        for node in module.body
+        for node in ast.walk(module)
         if isinstance(node, ast.ImportFrom) and node.module
         for alias in node.names
     }

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 EVENTS_KEPT: Final = 200
 """Events at hand when a run fails."""
 
-_ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+")
+_ADDRESS: Final = r" at 0x[0-9a-f]+"
 
 
 class History:
@@ -36,7 +36,7 @@ class History:
 
     def add(self, ref: pykka.ActorRef[Any], message: object) -> None:
         """Enter one event."""
-        event = f"{self._now_ns()} {ref.actor_urn} {_ADDRESS.sub('', repr(message))}"
+        event = f"{self._now_ns()} {ref.actor_urn} {re.sub(_ADDRESS, '', repr(message))}"
         self._hash.update(event.encode(errors="surrogatepass"))
         self._hash.update(b"\n")
         self._last.append(event)

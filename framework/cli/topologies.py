@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from framework.topology import Schema, TopologyErrors, open_topology
+from framework.topology import Schema, TopologyErrors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,6 +21,8 @@ def load_topology(file: str, choice: PluginChoice) -> tuple[Topology, PluginRegi
         TopologyErrors: All that is wrong with the file.
         PluginError: A plugin can't be loaded.
     """
+    from framework.topology import open_topology  # noqa: PLC0415 - one server has no topology
+
     opened = open_topology(file)
     registry = choice.registry(opened.plugins)
     with registry.attributing():

@@ -26,6 +26,7 @@ from framework.dataplane.message_trace import MessageTraced, StepKind, TraceFaul
 from framework.dataplane.permissions import Permissions, ResponsePermission, SubjectRules
 from framework.dataplane.sink import Overflow, SinkId
 from framework.dataplane.tables import MappedDestination, ResponseKind, SubjectMapping
+from framework.redacted import Redacted
 from framework.spec.account import (
     GLOBAL_ACCOUNT,
     SYSTEM_ACCOUNT,
@@ -127,6 +128,7 @@ __all__ = [
     "Permissions",
     "PlaneControl",
     "PongReceived",
+    "Redacted",
     "Refused",
     "RequestOption",
     "ResponderTimed",

@@ -13,8 +13,8 @@ from framework.errors import BadQuery
 
 _TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE: Final = frozenset({"0", "f", "F", "FALSE", "false", "False"})
-_INT: Final = re.compile(r"[+-]?[0-9]{1,19}")
-_UNSIGNED: Final = re.compile(r"[0-9]{1,20}")
+_INT: Final = r"[+-]?[0-9]{1,19}"
+_UNSIGNED: Final = r"[0-9]{1,20}"
 _INT_MAX: Final = 2**63 - 1
 _UNSIGNED_MAX: Final = 2**64 - 1
 _SHOWN_CHARS_MAX: Final = 100
@@ -35,7 +35,7 @@ def read_int(query: Mapping[str, str], name: str) -> int:
     text = query.get(name, "")
     if not text:
         return 0
-    if not _INT.fullmatch(text) or abs(int(text)) > _INT_MAX:
+    if not re.fullmatch(_INT, text) or abs(int(text)) > _INT_MAX:
         raise BadQuery(_wrong("int", name, "Atoi", text))
     return int(text)
 
@@ -45,7 +45,7 @@ def read_unsigned(query: Mapping[str, str], name: str) -> int:
     text = query.get(name, "")
     if not text:
         return 0
-    if not _UNSIGNED.fullmatch(text) or int(text) > _UNSIGNED_MAX:
+    if not re.fullmatch(_UNSIGNED, text) or int(text) > _UNSIGNED_MAX:
         raise BadQuery(_wrong("uint64", name, "ParseUint", text))
     return int(text)
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from framework.dataplane.link import LinkId
 from framework.spec._checks import check, check_function, check_name, check_queue, check_subject
 
-_HEADER_NAME: Final = re.compile(r"[!-9;-~]+")
+_HEADER_NAME: Final = r"[!-9;-~]+"
 
 
 class ServiceRequest(Struct, frozen=True, kw_only=True):
@@ -46,7 +46,7 @@ class ServiceReply(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         for name, value in self.headers.items():
-            is_good = _HEADER_NAME.fullmatch(name) is not None and value.isprintable()
+            is_good = re.fullmatch(_HEADER_NAME, name) is not None and value.isprintable()
             check("reply", "headers", (name, value), is_good=is_good, expected="names and values")
 
     def header_block(self) -> bytes:

@@ -19,9 +19,8 @@ _BODY_IN: Final = "<<- MSG_PAYLOAD: [{detail}]"
 _BODY_OUT: Final = "->> MSG_PAYLOAD: [{detail}]"
 _ENDED: Final = "DELSUB "
 """What the plane says of a subscription that ended; no server says such a line."""
-_SECRET: Final = re.compile(
-    r"""("(?:pass|auth_token|jwt|sig)[^"]*"\s*:\s*)(?:"(?:[^"\\]|\\.)*(?:"|\\?$)|[^\s",}]+)""",
-    re.IGNORECASE,
+_CREDENTIALS: Final = (
+    r"""(?i)("(?:pass|auth_token|jwt|sig)[^"]*"\s*:\s*)(?:"(?:[^"\\]|\\.)*(?:"|\\?$)|[^\s",}]+)"""
 )
 """A member of a JSON object that lets who knows it log in; the line may end within it."""
 _PIECES: Final = frozenset({"-ERR '", "'"})
@@ -73,4 +72,4 @@ def _shown(line: str) -> str:
 
 
 def _redacted(line: str) -> str:
-    return _SECRET.sub(r'\1"[REDACTED]"', line) if "{" in line else line
+    return re.sub(_CREDENTIALS, r'\1"[REDACTED]"', line) if "{" in line else line

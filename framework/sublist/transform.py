@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from enum import IntEnum
+from functools import cache
 from typing import Final
 
 from msgspec import Struct
@@ -69,16 +70,16 @@ _NAMES: Final = {
 }
 
 
-def _pattern(name: str) -> re.Pattern[str]:
+@cache
+def _pattern(name: str) -> str:
     """Words of a name may begin with a small letter or a capital one, as in nats-server."""
     words = re.findall(r"[a-z]+|[A-Z][a-z]*", name)
     spelled = "".join(f"[{word[0].lower()}{word[0].upper()}]{word[1:]}" for word in words)
-    return re.compile(r"\{\{\s*" + spelled + r"\s*\((.*)\)\s*\}\}", re.ASCII)
+    return r"(?a)\{\{\s*" + spelled + r"\s*\((.*)\)\s*\}\}"
 
 
-_PATTERNS: Final = {name: _pattern(name) for name in _NAMES}
-_WHOLE_NUMBER: Final = re.compile(r"[+-]?[0-9]+")
-_CALLS: Final = re.compile(r"\{\{|\$[+-]?[0-9]")
+_WHOLE_NUMBER: Final = r"[+-]?[0-9]+"
+_CALLS: Final = r"\{\{|\$[+-]?[0-9]"
 """In all that is more than text; thousands of accounts import plain subjects."""
 _INT32_MAX: Final = 2**31 - 1
 _ANY: Final = "*"
@@ -147,12 +148,12 @@ def _is_function(token: str) -> bool:
 
 def _call(token: str) -> _Call:
     """Read one token of a destination."""
-    if token.startswith("$") and _WHOLE_NUMBER.fullmatch(token[1:]):
+    if token.startswith("$") and re.fullmatch(_WHOLE_NUMBER, token[1:]):
         return _Call(token, Function.WILDCARD, (int(token[1:]),))
     if not _is_function(token):
         return _Call(token, Function.TEXT, text=token)
-    for name, pattern in _PATTERNS.items():
-        found = pattern.search(token)
+    for name in _NAMES:
+        found = re.search(_pattern(name), token)
         if found:
             return _function_call(token, name, re.split(r",\s*", found[1], flags=re.ASCII))
     known = ", ".join(_NAMES)
@@ -186,7 +187,7 @@ def _number(
     token: str, name: str, word: str, *, most: int = 2**63 - 1, least: int = -(2**63)
 ) -> int:
     word = word.strip(" ")
-    if not _WHOLE_NUMBER.fullmatch(word) or not least <= int(word) <= most:
+    if not re.fullmatch(_WHOLE_NUMBER, word) or not least <= int(word) <= most:
         raise BadTransform(f'"{token}": {name} needs a whole number in place of "{word}"')
     return int(word)
 
@@ -230,7 +231,7 @@ def with_numbered_wildcards(subject: str) -> str:
 
 def with_plain_wildcards(destination: str) -> tuple[str, list[int]]:
     """Write `*` for each `$n` or `wildcard(n)`; return their numbers in order, too."""
-    if not _CALLS.search(destination):
+    if not re.search(_CALLS, destination):
         return destination, []
     tokens = destination.split(".")
     numbers: list[int] = []

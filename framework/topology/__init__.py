@@ -6,10 +6,12 @@ know what an option does.
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from framework.topology.core_options import CORE_SECTION
 from framework.topology.diff import Change, ConfigDiff, diff_configs
 from framework.topology.errors import TopologyError, TopologyErrors
-from framework.topology.explain import explain_topology, topology_document
 from framework.topology.files import read_server_conf
 from framework.topology.flags import (
     CommandLine,
@@ -26,8 +28,11 @@ from framework.topology.server_config import ServerConfig, inert_settings
 from framework.topology.subject_rules import subject_rules_option
 from framework.topology.tls_options import TLS_TIMEOUT_S, is_tls_on, login_timeout_s, tls_option
 from framework.topology.topology import ServerPlan, Topology
-from framework.topology.topology_file import TopologyFile, open_topology, read_topology
 from framework.topology.typed_section import Setting, section_of
+
+if TYPE_CHECKING:
+    from framework.topology.explain import explain_topology, topology_document
+    from framework.topology.topology_file import TopologyFile, open_topology, read_topology
 
 __all__ = [
     "CORE_SECTION",
@@ -67,3 +72,18 @@ __all__ = [
     "tls_option",
     "topology_document",
 ]
+
+_WITH_TOPOLOGIES_ONLY = {
+    "TopologyFile": "topology_file",
+    "explain_topology": "explain",
+    "open_topology": "topology_file",
+    "read_topology": "topology_file",
+    "topology_document": "explain",
+}
+"""Public name to the module that is imported when it is asked for: one server needs none."""
+
+
+def __getattr__(name: str) -> object:
+    if module := _WITH_TOPOLOGIES_ONLY.get(name):
+        return getattr(import_module(f"framework.topology.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

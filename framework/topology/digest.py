@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["digest_of"]
 
-_ESCAPED = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
+_ESCAPED = "[<>&\u2028\u2029\ud800-\udfff]"
 """What Go escapes and Python does not; the last are bytes that are not UTF-8."""
 _NOT_UTF8 = "\ufffd"
 
@@ -65,7 +65,7 @@ def _json_scalar(scalar: Scalar) -> str:
 
 
 def _text(text: str) -> str:
-    return _ESCAPED.sub(_escape, encode_basestring(text))
+    return re.sub(_ESCAPED, _escape, encode_basestring(text))
 
 
 def _escape(match: re.Match[str]) -> str:

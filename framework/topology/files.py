@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable
 
 from framework.topology.collection import no_collections
-from framework.topology.natsconf import load_conf
 from framework.topology.node import Node, table_from_plain
 from framework.topology.option import ConfigSection
 from framework.topology.place import NOWHERE
@@ -33,7 +32,13 @@ def read_server_conf(
         TopologyErrors: All that is wrong, each with its place.
     """
     schema = sections if isinstance(sections, Schema) else Schema(sections)
-    layers = [load_conf(path)] if path is not None else []
+    layers = [] if path is None else [_file_settings(path)]
     if settings is not None or not layers:
         layers.append(settings or table_from_plain({}, NOWHERE))
     return configure(schema, layers, file=None if path is None else str(path))
+
+
+def _file_settings(path: str | os.PathLike[str]) -> Node:
+    from framework.topology.natsconf import load_conf  # noqa: PLC0415 - many have no file
+
+    return load_conf(path)

@@ -6,9 +6,9 @@ names, ports, routes              worked out from the file alone, see `ports` an
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from framework.topology.digest import digest_of
@@ -37,8 +37,7 @@ SERVERS_OPTION = Option(
 )
 
 
-@dataclass(slots=True)
-class Member:
+class Member(Struct):
     """One server while it is worked out."""
 
     name: str
@@ -47,9 +46,9 @@ class Member:
     """What the file says of it alone."""
     settings: Node
     """What the file says of it, its cluster and all servers."""
-    derived: Table = field(default_factory=dict)
+    derived: Table = {}
     """What follows from the whole file."""
-    addresses: dict[str, tuple[str, int]] = field(default_factory=dict)
+    addresses: dict[str, tuple[str, int]] = {}
     """Name of a slot to where it listens; port -1 for any free one."""
 
     def has(self, block: str, option: str) -> bool:

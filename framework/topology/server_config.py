@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TypeVar, cast
+from typing import ClassVar, TypeVar, cast
 
 from msgspec import Struct
 
+from framework.redacted import Redacted
 from framework.topology.digest import digest_of
 from framework.topology.errors import TopologyError, TopologyErrors
 from framework.topology.node import Node
@@ -24,16 +24,17 @@ S = TypeVar("S", bound=Struct)
 _LONELY_ROUTES = "solicited routes require cluster capabilities, e.g. --cluster"
 
 
-@dataclass(frozen=True, slots=True)
-class ServerConfig:
+class ServerConfig(Redacted, frozen=True):
     """Values of all options of one server, and where each was set.
 
     Durations are seconds, sizes bytes, addresses (host, port) where port 0 means any free
     one; an option that nobody set has its default, so every name of the schema is there.
     """
 
+    hidden: ClassVar = frozenset({"values"})
+
     schema: Schema
-    values: Mapping[str, object] = field(repr=False)
+    values: Mapping[str, object]
     """Option of the top level to its value; a block is a mapping, or None when it is absent."""
     places: Mapping[str, Place]
     """Dotted path of an option to where it was set; only those that were, and not those that

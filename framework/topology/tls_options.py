@@ -39,7 +39,7 @@ _LOGIN_TIMEOUT_S = 2.0
 _FALLBACK_S = 0.05
 """nats-server's `DEFAULT_TLS_HANDSHAKE_FIRST_FALLBACK_DELAY`."""
 
-_FINGERPRINT = re.compile(r"[0-9A-Fa-f]{64}")
+_FINGERPRINT = r"[0-9A-Fa-f]{64}"
 _NO_STORE = "certificates come from files: use `cert_file` and `key_file`"
 _NO_OCSP = "OCSP is not there yet"
 _FIRST_WORDS = {"true": True, "on": True, "false": False, "off": False}
@@ -109,7 +109,7 @@ def _check_curves(names: object) -> str | None:
 
 def _check_pins(pins: object) -> str | None:
     for pin in cast("tuple[str, ...]", pins):
-        if not _FINGERPRINT.fullmatch(pin):
+        if not re.fullmatch(_FINGERPRINT, pin):
             return f"{pin} is not the hex SHA-256 of a DER encoded SubjectPublicKeyInfo"
     return None
 

@@ -23,7 +23,7 @@ __all__ = [
     "without_password",
 ]
 
-_DURATION_PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|\N{MICRO SIGN}s|μs|ms|s|m|h)", re.ASCII)
+_DURATION_PART = r"(?a)(\d+\.?\d*|\.\d+)(ns|us|\N{MICRO SIGN}s|μs|ms|s|m|h)"
 _SECONDS = {
     "ns": 1e-9,
     "us": 1e-6,
@@ -36,7 +36,7 @@ _SECONDS = {
 }
 _DURATION_EXPECTED = "expected a duration such as 10s, 250ms or 1m30s"
 
-_SIZE = re.compile(r"(-?\d{1,19})([kmgtpe]?)(i?b?|)", re.ASCII | re.IGNORECASE)
+_SIZE = r"(?ai)(-?\d{1,19})([kmgtpe]?)(i?b?|)"
 _SIZE_EXPECTED = "expected a size such as 65536, 64KB or 8MB"
 
 _PORT_DIGITS_MAX = 6
@@ -47,7 +47,7 @@ def seconds_from_text(text: str) -> float:
     digits = text.removeprefix("-").removeprefix("+")
     if digits == "0":
         return 0.0
-    parts = _DURATION_PART.findall(digits)
+    parts = re.findall(_DURATION_PART, digits)
     if not parts or "".join(number + unit for number, unit in parts) != digits:
         raise ValueError(_DURATION_EXPECTED)
     seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts)
@@ -71,7 +71,7 @@ def duration_text_from_seconds(seconds: float) -> str:
 
 def size_from_text(text: str) -> int:
     """Parse a size: `k` is 1,000, `kb` and `kib` 1,024; so for m, g, t, p and e."""
-    matched = _SIZE.fullmatch(text.strip())
+    matched = re.fullmatch(_SIZE, text.strip())
     if not matched:
         raise ValueError(_SIZE_EXPECTED)
     number, magnitude, binary = matched.groups()
@@ -149,9 +149,9 @@ def url_with_login(scheme: str, address: str, user: str, password: str) -> str:
     return f"{scheme}://{login}{address}"
 
 
-_LOGIN = re.compile(r"(://)[^/@]*@")
+_LOGIN = r"(://)[^/@]*@"
 
 
 def without_password(url: str) -> str:
     """Hide who logs in by a URL."""
-    return _LOGIN.sub(r"\1***@", url)
+    return re.sub(_LOGIN, r"\1***@", url)

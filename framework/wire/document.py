@@ -29,7 +29,7 @@ _Reader: TypeAlias = Callable[[str, object], Any]
 D = TypeVar("D", bound="Document")
 T = TypeVar("T")
 
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_LONE_SURROGATE = "[\ud800-\udfff]"
 
 
 class Named(Struct, frozen=True):
@@ -184,7 +184,7 @@ def _read_str(name: str, value: object) -> str:
     if not isinstance(value, str):
         _refuse(f"{name} is {_json_type(value)} and not a string")
     # Half a pair can be escaped in JSON, and could then be encoded by nobody.
-    return value if value.isascii() else _LONE_SURROGATE.sub("\ufffd", value)
+    return value if value.isascii() else re.sub(_LONE_SURROGATE, "\ufffd", value)
 
 
 def _read_strings(name: str, value: object) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ _SEED_PREFIX: Final = 18 << 3
 _HIGH_BITS: Final = 0b11111000
 _TEXT_CHARS_MAX: Final = 64
 """More than a seed has: what is longer is refused before it is decoded."""
-_BASE32: Final = re.compile("[A-Z2-7]+")
+_BASE32: Final = "[A-Z2-7]+"
 
 
 class NkeyKind(Enum):
@@ -111,7 +111,7 @@ def _encode(body: bytes) -> str:
 
 def _decode(text: str) -> bytes:
     """Return prefix and key without the checksum, which is right; at least two bytes."""
-    if len(text) > _TEXT_CHARS_MAX or not _BASE32.fullmatch(text):
+    if len(text) > _TEXT_CHARS_MAX or not re.fullmatch(_BASE32, text):
         raise ValueError("not an nkey: it has characters that no nkey has")
     try:
         raw = base64.b32decode(text + "=" * (-len(text) % 8))

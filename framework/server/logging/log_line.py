@@ -38,7 +38,7 @@ _NAMES: Final = {
     ERROR: "error",
     FATAL: "fatal",
 }
-_PLACEHOLDER: Final = re.compile(r"\{(\w+)\}")
+_PLACEHOLDER: Final = r"\{(\w+)\}"
 _CONNECTION_IDS: Final = ("cid", "rid", "gid", "lid")
 
 TEXT_CHARS_MAX: Final = 1_024
@@ -125,7 +125,7 @@ def _fill(event: str, fields: Mapping[str, object]) -> tuple[str, Mapping[str, o
         used.add(name)
         return escaped(fields[name])
 
-    text = _PLACEHOLDER.sub(value_of, event)
+    text = re.sub(_PLACEHOLDER, value_of, event)
     return text, {name: value for name, value in fields.items() if name not in used}
 
 

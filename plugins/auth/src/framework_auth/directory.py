@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from framework.spec import Accepted, ClosedState, Refused
+from framework.spec import Accepted, ClosedState, Redacted, Refused
 from framework_auth.passwords import Passwords
 
 if TYPE_CHECKING:
@@ -24,14 +23,15 @@ class Way(Enum):
     """By saying nothing, where that is enough."""
 
 
-@dataclass(frozen=True, slots=True)
-class Proof:
+class Proof(Redacted, frozen=True):
     """Credentials that a login was accepted for."""
+
+    hidden: ClassVar = frozenset({"digest"})
 
     way: Way
     name: str
     """Of the user."""
-    digest: bytes = field(default=b"", repr=False)
+    digest: bytes = b""
     """Of the secret, keyed."""
 
 

@@ -33,7 +33,7 @@ _SEALED_VERSION: Final = b"xkv1"
 """What every sealed message begins with. Source: nkeys `xkeys.go`, `XKeyVersionV1`."""
 
 _SIGNATURE_CHARS_MAX: Final = 88
-_URL_SAFE: Final = re.compile("[A-Za-z0-9_-]*")
+_URL_SAFE: Final = "[A-Za-z0-9_-]*"
 
 
 class KeyPair:
@@ -152,7 +152,7 @@ def decode_signature(text: str) -> bytes | None:
     if len(text) > _SIGNATURE_CHARS_MAX:
         return None
     try:
-        if _URL_SAFE.fullmatch(text):
+        if re.fullmatch(_URL_SAFE, text):
             return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):

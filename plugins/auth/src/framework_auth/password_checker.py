@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from msgspec import Struct
 from typing_extensions import override
 
 from framework.actors import Component
-from framework.spec import Refused
+from framework.spec import Redacted, Refused
 from framework_auth.directory import Proof, Way
 from framework_auth.limits import CHECKS_AT_ONCE, CHECKS_WAITING_MAX
 
@@ -37,12 +36,13 @@ class PasswordChecker(Component):
         matches: Computes a hash, see `hashing`.
     """
 
-    @dataclass(frozen=True, slots=True)
-    class Check:
+    class Check(Redacted, frozen=True):
         """Message: compare a password."""
 
+        hidden: ClassVar = frozenset({"given"})
+
         user: str
-        given: bytes = field(repr=False)
+        given: bytes
         connection_type: str
         reply: Reply[LoginAnswer]
 

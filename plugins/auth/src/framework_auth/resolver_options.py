@@ -25,8 +25,8 @@ SYNC_INTERVAL_S: Final = 60.0
 CACHE_LIMIT: Final = 1_000
 """Source: nats-server `accounts.go`, `NewCacheDirAccResolver`."""
 
-_URL: Final = re.compile(r"url\(\s*\"?([^\s\"]*)\"?\s*\)", re.IGNORECASE)
-_DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
+_URL: Final = r"(?i)url\(\s*\"?([^\s\"]*)\"?\s*\)"
+_DURATION: Final = r"(\d+(?:\.\d+)?)(ms|s|m|h)"
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _KEYS: Final = frozenset({
     "type",
@@ -93,7 +93,7 @@ def resolver_settings(node: object) -> ResolverSettings | None:
 
 
 def _from_text(text: str) -> ResolverSettings:
-    match = _URL.fullmatch(text.strip())
+    match = re.fullmatch(_URL, text.strip())
     if match:
         url = match[1]
         if not url.startswith(("http://", "https://")):
@@ -156,7 +156,7 @@ def _seconds(block: Mapping[str, object], name: str, default: float) -> float:
         return default
     if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
         return float(value)
-    parts = _DURATION.findall(str(value))
+    parts = re.findall(_DURATION, str(value))
     if not parts or "".join(number + unit for number, unit in parts) != value:
         raise ValueError(f"`{name}` is not a duration, such as 2m or 30s")
     return sum(float(number) * _SECONDS[unit] for number, unit in parts)

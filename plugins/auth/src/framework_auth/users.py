@@ -6,12 +6,11 @@ Source: nats-server `auth.go`, `configureAuthorization`, `buildNkeysAndUsersFrom
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from msgspec import Struct
 
-from framework.spec import GLOBAL_ACCOUNT, SYSTEM_ACCOUNT
+from framework.spec import GLOBAL_ACCOUNT, SYSTEM_ACCOUNT, Redacted
 from framework.topology import login_timeout_s
 from framework_auth.bcrypt_hash import is_hash
 from framework_auth.permission_options import permissions_from
@@ -32,14 +31,15 @@ _ANYBODY: Final = ""
 TIMEOUT_S: Final = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class User:
+class User(Redacted, frozen=True):
     """One user, or everybody with the token."""
+
+    hidden: ClassVar = frozenset({"secret"})
 
     name: str
     """Public key of who signs."""
     account: str = GLOBAL_ACCOUNT
-    secret: str = field(default="", repr=False)
+    secret: str = ""
     """Password, token, or the hash of one; empty: by it nobody can log in."""
     permissions: Permissions | None = None
     """None: all."""

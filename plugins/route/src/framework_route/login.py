@@ -6,9 +6,9 @@ Source: nats-server `auth.go`, `isRouterAuthorized`, `checkClientTLSCertSubject`
 from __future__ import annotations
 
 import hmac
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
+from framework.redacted import Redacted
 from framework.wire.certificates import is_name_for
 
 if TYPE_CHECKING:
@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 _HASHES = ("$2a$", "$2b$", "$2x$", "$2y$")
 
 
-@dataclass(frozen=True, slots=True)
-class Login:
+class Login(Redacted, frozen=True):
     """Credentials that an accepted route must bring, and its timeout."""
+
+    hidden: ClassVar = frozenset({"password"})
 
     user: str = ""
     """Empty: anybody may connect."""
-    password: str = field(default="", repr=False)
+    password: str = ""
     """Or its bcrypt hash."""
     timeout_s: float = 2.0
     """From the opening of the connection to its registration."""
