@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from framework.monitor.endpoints import core_endpoints
-from framework.monitor.request_options import answer_request, options_from_payload
+from framework.monitor.request_options import answer_query, answer_request, members_of_payload
 from framework.monitor.root_page import root_page
 from framework.monitor.source import (
     ClosedClient,
@@ -21,8 +21,9 @@ __all__ = [
     "ServerFacts",
     "TlsFacts",
     "Turns",
+    "answer_query",
     "answer_request",
     "core_endpoints",
-    "options_from_payload",
+    "members_of_payload",
     "root_page",
 ]

@@ -13,21 +13,19 @@ from framework.errors import BadQuery, NoAnswer
 from framework.monitor.answers import Text
 from framework.monitor.head import head
 from framework.monitor.options import (
-    GATEWAYZ_OPTIONS,
-    JSZ_OPTIONS,
-    LEAFZ_OPTIONS,
-    PROFILEZ_OPTIONS,
-    RAFTZ_OPTIONS,
+    GatewayzOptions,
+    JszOptions,
+    LeafzOptions,
+    ProfilezOptions,
+    RaftzOptions,
 )
 from framework.spec import MonitorEndpoint
-from framework.spec.query import read_bool, read_int
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from framework.monitor.source import MonitorSource
-
-_JSZ_FLAGS = ("accounts", "streams", "consumers", "direct-consumers", "config", "raft")
+    from framework.spec import NoOptions
 
 
 def absent_endpoints(source: MonitorSource) -> Sequence[MonitorEndpoint]:
@@ -37,49 +35,43 @@ def absent_endpoints(source: MonitorSource) -> Sequence[MonitorEndpoint]:
         fallback(
             path="/gatewayz",
             answer=partial(_answer_gatewayz, source),
+            options=GatewayzOptions,
             help="Gateways",
             request="GATEWAYZ",
-            options=GATEWAYZ_OPTIONS,
         ),
         fallback(
             path="/leafz",
             answer=partial(_answer_leafz, source),
+            options=LeafzOptions,
             help="LeafNodes",
             request="LEAFZ",
             account_request="LEAFZ",
-            options=LEAFZ_OPTIONS,
         ),
         fallback(
             path="/jsz",
             answer=partial(_answer_jsz, source),
+            options=JszOptions,
             help="JetStream",
             request="JSZ",
-            options=JSZ_OPTIONS,
         ),
-        fallback(answer=_answer_account_jsz, account_request="JSZ", options=JSZ_OPTIONS),
-        fallback(path="/raftz", answer=_answer_raftz, help="Raft Groups"),
-        fallback(answer=_answer_raft_request, request="RAFTZ", options=RAFTZ_OPTIONS),
+        fallback(answer=_answer_account_jsz, options=JszOptions, account_request="JSZ"),
+        fallback(path="/raftz", answer=_answer_raftz, options=RaftzOptions, help="Raft Groups"),
+        fallback(answer=_answer_raft_request, options=RaftzOptions, request="RAFTZ"),
         fallback(answer=_answer_expvarz, request="EXPVARZ"),
-        fallback(answer=_answer_profilez, request="PROFILEZ", options=PROFILEZ_OPTIONS),
+        fallback(answer=_answer_profilez, options=ProfilezOptions, request="PROFILEZ"),
     )
 
 
-async def _answer_gatewayz(source: MonitorSource, query: Mapping[str, str]) -> object:
-    read_bool(query, "accs")
+async def _answer_gatewayz(source: MonitorSource, _options: GatewayzOptions) -> object:
     return {**head(source), "outbound_gateways": {}, "inbound_gateways": {}}
 
 
-async def _answer_leafz(source: MonitorSource, query: Mapping[str, str]) -> object:
-    read_bool(query, "subs")
+async def _answer_leafz(source: MonitorSource, _options: LeafzOptions) -> object:
     return {**head(source), "leafnodes": 0, "leafs": []}
 
 
-async def _answer_jsz(source: MonitorSource, query: Mapping[str, str]) -> object:
-    for flag in _JSZ_FLAGS:
-        read_bool(query, flag)
-    read_int(query, "offset")
-    read_int(query, "limit")
-    if read_bool(query, "leader-only"):
+async def _answer_jsz(source: MonitorSource, options: JszOptions) -> object:
+    if options.leader_only:
         raise NoAnswer("filtered response: not leader")
     return {
         "memory": 0,
@@ -100,23 +92,23 @@ async def _answer_jsz(source: MonitorSource, query: Mapping[str, str]) -> object
     }
 
 
-async def _answer_account_jsz(_query: Mapping[str, str]) -> object:
+async def _answer_account_jsz(_options: JszOptions) -> object:
     raise BadQuery("jetstream not enabled")
 
 
-async def _answer_raftz(_query: Mapping[str, str]) -> object:
+async def _answer_raftz(_options: RaftzOptions) -> object:
     return Text("No Raft nodes registered", status=404)
 
 
-async def _answer_raft_request(_query: Mapping[str, str]) -> object:
+async def _answer_raft_request(_options: RaftzOptions) -> object:
     return {}
 
 
-async def _answer_expvarz(_query: Mapping[str, str]) -> object:
+async def _answer_expvarz(_options: NoOptions) -> object:
     raise BadQuery("there are no expvars: they tell of the memory of Go, which this is not")
 
 
-async def _answer_profilez(query: Mapping[str, str]) -> object:
-    name = query.get("name", "")[:100]
+async def _answer_profilez(options: ProfilezOptions) -> object:
+    name = options.name[:100]
     error = f'Profile "{name}" not found' if name else "Profile name not specified"
     return {"profile": None, "error": error}

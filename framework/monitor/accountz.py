@@ -23,35 +23,33 @@ from framework.spec.formats import time_text
 from framework.wire.subject import is_subset
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from framework.monitor.options import AccountzOptions
     from framework.monitor.source import MonitorSource
     from framework.spec import AccountSpec, LatencySampling
 
 _NAME_SHOWN_CHARS_MAX: Final = 200
 
 
-async def answer_accountz(source: MonitorSource, query: Mapping[str, str]) -> object:
-    """Return the names of all accounts, or one account by `acc`.
+async def answer_accountz(source: MonitorSource, options: AccountzOptions) -> object:
+    """Return the names of all accounts, or one account by its name.
 
     Raises:
         BadQuery: There is no such account.
     """
-    name = query.get("acc", "")
     system = source.accounts.system_account
     document = {**head(source), **({"system_account": system} if system else {})}
-    if not name:
+    if not options.account:
         return {**document, "accounts": list(source.accounts.names())}
-    return {**document, "account_detail": await answer_account_info(source, query)}
+    return {**document, "account_detail": await answer_account_info(source, options)}
 
 
-async def answer_account_info(source: MonitorSource, query: Mapping[str, str]) -> object:
-    """Return one account by `acc`.
+async def answer_account_info(source: MonitorSource, options: AccountzOptions) -> object:
+    """Return one account by its name.
 
     Raises:
         BadQuery: There is no such account.
     """
-    name = query.get("acc", "")
+    name = options.account
     spec = source.accounts.get(name)
     if spec is None:
         raise BadQuery(f"Account {name[:_NAME_SHOWN_CHARS_MAX]} does not exist")

@@ -11,29 +11,20 @@ from framework.errors import NoAnswer
 from framework.monitor.head import head
 from framework.monitor.json_stream import Batches
 from framework.monitor.limits import DOCUMENTS_A_TURN
-from framework.spec.query import read_bool
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
 
+    from framework.monitor.options import AccountStatzOptions
     from framework.monitor.source import MonitorSource
 
 
-async def answer_accstatz(source: MonitorSource, query: Mapping[str, str]) -> object:
-    """Return the document: accounts with connections, or all with `unused`.
-
-    Raises:
-        BadQuery: A value makes no sense.
-    """
-    has_unused = read_bool(query, "unused")
-    asked = query.get("acc") or query.get("accounts", "")
-    names = (
-        [it for it in asked.split() if source.accounts.get(it)]
-        if asked
-        else source.accounts.names()
-    )
+async def answer_accstatz(source: MonitorSource, options: AccountStatzOptions) -> dict[str, object]:
+    """Return the document: accounts with connections, or all with `include_unused`."""
+    asked = [it for it in options.accounts if source.accounts.get(it)]
+    names = asked if options.accounts else source.accounts.names()
     connections = source.connection_counts()
-    shown = [name for name in names if has_unused or connections.get(name)]
+    shown = [name for name in names if options.include_unused or connections.get(name)]
     return {
         **head(source),
         "account_statz": Batches(_statistics(source, shown, connections), source.turns)
@@ -53,16 +44,14 @@ async def _statistics(
         ]
 
 
-async def answer_accstatz_request(source: MonitorSource, query: Mapping[str, str]) -> object:
+async def answer_accstatz_request(source: MonitorSource, options: AccountStatzOptions) -> object:
     """Return the document, if there is something in it or it was asked for all the same.
 
     Raises:
-        BadQuery: A value makes no sense.
         NoAnswer: No client is in these accounts here.
     """
-    document = await answer_accstatz(source, query)
-    assert isinstance(document, dict)
-    if document["account_statz"] == [] and not read_bool(query, "unused"):
+    document = await answer_accstatz(source, options)
+    if document["account_statz"] == [] and not options.include_unused:
         raise NoAnswer("filtered response")
     return document
 

@@ -6,9 +6,9 @@ Source: nats-server `monitor.go`, `Connz`.
 from __future__ import annotations
 
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
-from msgspec import Struct
+from msgspec.structs import replace
 
 from framework.dataplane import subscription_rows
 from framework.errors import BadQuery
@@ -16,31 +16,15 @@ from framework.monitor.connection_document import Connection, Wanted, connection
 from framework.monitor.head import head
 from framework.monitor.json_stream import Batches
 from framework.monitor.limits import CONNECTIONS_LISTED, DOCUMENTS_A_TURN
+from framework.monitor.options import ALL, CLOSED, OPEN
 from framework.spec import LinkKind
-from framework.spec.query import read_bool, read_int, read_unsigned
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Callable, Sequence
 
+    from framework.monitor.options import ConnzOptions
     from framework.monitor.source import MonitorSource
     from framework.spec import LinkId
-
-
-class _Question(Struct, frozen=True):
-    """The query of a request, checked."""
-
-    sort: str
-    state: Literal["open", "closed", "all"]
-    offset: int
-    limit: int
-    cid: int
-    mqtt_client: str
-    user: str
-    account: str
-    filter_subject: str
-    auth: bool
-    subs: bool
-    subs_detail: bool
 
 
 _SORTS: Final[dict[str, tuple[Callable[[Connection], int | str], bool]]] = {
@@ -62,39 +46,45 @@ _SORTS: Final[dict[str, tuple[Callable[[Connection], int | str], bool]]] = {
 """Key of each order, and whether the largest comes first."""
 
 
-async def answer_connz(source: MonitorSource, query: Mapping[str, str]) -> object:
-    """Return the document for a query, whose subject counts only within an account.
+async def answer_connz(source: MonitorSource, options: ConnzOptions) -> object:
+    """Return the document for HTTP, where a subject counts only within an account.
 
     Raises:
-        BadQuery: A value makes no sense.
+        BadQuery: Its order is unknown, or not for connections in that state.
 
     Source: nats-server `monitor.go`, `HandleConnz`, which does not look at `filter_subject`.
     """
-    within = query if query.get("acc") else {**query, "filter_subject": ""}
+    within = options if options.account else replace(options, filter_subject="")
     return await answer_connz_request(source, within)
 
 
-async def answer_connz_request(source: MonitorSource, query: Mapping[str, str]) -> object:
-    """Return the document for the options of a request.
+async def answer_connz_request(source: MonitorSource, options: ConnzOptions) -> object:
+    """Return the document for a request.
 
     Raises:
-        BadQuery: A value makes no sense.
+        BadQuery: Its order is unknown, or not for connections in that state; or a subject is
+            looked for without an account.
     """
-    question = _question_from_query(query)
-    chosen, total = await _choose(source, question)
-    if question.filter_subject:
-        interested = await _interested(source, question)
+    sort = options.sort or "cid"
+    _check(options, sort)
+    offset = max(options.offset, 0)
+    limit = 1 if options.cid else options.limit if options.limit > 0 else CONNECTIONS_LISTED
+    chosen, total = await _choose(source, options)
+    if options.filter_subject not in {"", ">"}:
+        interested = await _interested(source, options)
         chosen = [it for it in chosen if it.row.link in interested]
-    key, largest_first = _SORTS[question.sort]
+    key, largest_first = _SORTS[sort]
     chosen.sort(key=key, reverse=largest_first)
-    page = chosen[question.offset : question.offset + question.limit]
-    shown = Wanted(auth=question.auth, subs=question.subs, details=question.subs_detail)
+    page = chosen[offset : offset + limit]
+    shown = Wanted(
+        auth=options.auth, subs=options.subscriptions, details=options.subscriptions_detail
+    )
     return {
         **head(source),
         "num_connections": len(page),
         "total": total,
-        "offset": question.offset,
-        "limit": question.limit,
+        "offset": offset,
+        "limit": limit,
         "connections": Batches(_documents(source, page, shown), source.turns),
     }
 
@@ -110,79 +100,42 @@ async def _documents(
         ]
 
 
-def _question_from_query(query: Mapping[str, str]) -> _Question:
-    detail = query.get("subs", "").lower() == "detail"
-    auth = read_bool(query, "auth")
-    subs = not detail and read_bool(query, "subs")
-    offset, limit = read_int(query, "offset"), read_int(query, "limit")
-    cid = read_unsigned(query, "cid")
-    state = _read_state(query)
-    sort = query.get("sort", "") or "cid"
+def _check(options: ConnzOptions, sort: str) -> None:
     if sort not in _SORTS:
         raise BadQuery(f"invalid sorting option: {sort[:100]}")
-    if sort in {"stop", "reason"} and state != "closed":
+    if sort in {"stop", "reason"} and options.state != CLOSED:
         raise BadQuery(f"sort by {sort} only valid on closed connections")
-    filter_subject = query.get("filter_subject", "")
-    if filter_subject == ">":
-        filter_subject = ""
-    if filter_subject and not query.get("acc"):
+    if options.filter_subject not in {"", ">"} and not options.account:
         raise BadQuery("filter by subject only valid with account filtering")
-    return _Question(
-        sort=sort,
-        state=state,
-        offset=max(offset, 0),
-        limit=1 if cid else limit if limit > 0 else CONNECTIONS_LISTED,
-        cid=cid,
-        mqtt_client=query.get("mqtt_client", ""),
-        user=query.get("user", ""),
-        account=query.get("acc", ""),
-        filter_subject=filter_subject,
-        auth=auth,
-        subs=subs,
-        subs_detail=detail,
-    )
 
 
-def _read_state(query: Mapping[str, str]) -> Literal["open", "closed", "all"]:
-    text = query.get("state", "")
-    match text.lower():
-        case "" | "open":
-            return "open"
-        case "closed":
-            return "closed"
-        case "any" | "all":
-            return "all"
-        case _:
-            raise BadQuery(f"Error decoding state for {text[:100]}")
-
-
-async def _choose(source: MonitorSource, question: _Question) -> tuple[list[Connection], int]:
+async def _choose(source: MonitorSource, options: ConnzOptions) -> tuple[list[Connection], int]:
     """Return the connections asked for, and how many there are before users are told apart."""
     found: list[Connection] = []
-    if question.state != "closed":
-        rows = await source.links(LinkKind.CLIENT, account=_account_index(source, question.account))
+    if options.state in {OPEN, ALL}:
+        rows = await source.links(LinkKind.CLIENT, account=_account_index(source, options.account))
         found += [
             Connection(row, source.client_connect(row), source.client_identity(row)) for row in rows
         ]
-    if question.state != "open":
+    if options.state in {CLOSED, ALL}:
         found += [Connection(it.row, it.connect, it.identity, it) for it in source.closed_clients()]
-    if question.account:
-        found = [it for it in found if it.account == question.account]
+    if options.account:
+        found = [it for it in found if it.account == options.account]
     total = len(found)
-    if question.user:
-        found = [it for it in found if it.user == question.user]
-    if question.mqtt_client:
+    if options.user:
+        found = [it for it in found if it.user == options.user]
+    if options.mqtt_client:
         found = []
-    if question.cid:
-        found = [it for it in found if it.row.cid == question.cid][:1]
+    if options.cid:
+        found = [it for it in found if it.row.cid == options.cid][:1]
     return found, total
 
 
-async def _interested(source: MonitorSource, question: _Question) -> set[LinkId]:
+async def _interested(source: MonitorSource, options: ConnzOptions) -> set[LinkId]:
     """Return the clients that subscribe to the subject that is looked for."""
     links: set[LinkId] = set()
     slices = source.list_subscriptions(
-        account=_account_index(source, question.account), subject=question.filter_subject, once=True
+        account=_account_index(source, options.account), subject=options.filter_subject, once=True
     )
     async with aclosing(slices):
         async for listed in slices:

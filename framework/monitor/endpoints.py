@@ -12,12 +12,12 @@ from framework.monitor.connz import answer_connz, answer_connz_request
 from framework.monitor.healthz import answer_health_request, answer_healthz
 from framework.monitor.internals import answer_ipqueuesz, answer_stacksz
 from framework.monitor.options import (
-    ACCOUNTZ_OPTIONS,
-    ACCSTATZ_OPTIONS,
-    CONNZ_OPTIONS,
-    HEALTHZ_OPTIONS,
-    IPQUEUESZ_OPTIONS,
-    SUBSZ_OPTIONS,
+    AccountStatzOptions,
+    AccountzOptions,
+    ConnzOptions,
+    HealthzOptions,
+    IpqueueszOptions,
+    SubszOptions,
 )
 from framework.monitor.pluginz import answer_pluginz
 from framework.monitor.subsz import answer_account_subsz, answer_subsz
@@ -36,12 +36,17 @@ def core_endpoints(source: MonitorSource) -> Sequence[MonitorEndpoint]:
         MonitorEndpoint(
             path="/varz", answer=partial(answer_varz, source), help="General", request="VARZ"
         ),
-        MonitorEndpoint(path="/connz", answer=partial(answer_connz, source), help="Connections"),
+        MonitorEndpoint(
+            path="/connz",
+            answer=partial(answer_connz, source),
+            options=ConnzOptions,
+            help="Connections",
+        ),
         MonitorEndpoint(
             answer=partial(answer_connz_request, source),
+            options=ConnzOptions,
             request="CONNZ",
             account_request="CONNZ",
-            options=CONNZ_OPTIONS,
         ),
         *_accounts(source),
         *_subscriptions(source),
@@ -56,18 +61,25 @@ def _accounts(source: MonitorSource) -> Sequence[MonitorEndpoint]:
         MonitorEndpoint(
             path="/accountz",
             answer=partial(answer_accountz, source),
+            options=AccountzOptions,
             help="Accounts",
             request="ACCOUNTZ",
-            options=ACCOUNTZ_OPTIONS,
         ),
-        MonitorEndpoint(answer=partial(answer_account_info, source), account_request="INFO"),
         MonitorEndpoint(
-            path="/accstatz", answer=partial(answer_accstatz, source), help="Account Stats"
+            answer=partial(answer_account_info, source),
+            options=AccountzOptions,
+            account_request="INFO",
+        ),
+        MonitorEndpoint(
+            path="/accstatz",
+            answer=partial(answer_accstatz, source),
+            options=AccountStatzOptions,
+            help="Account Stats",
         ),
         MonitorEndpoint(
             answer=partial(answer_accstatz_request, source),
+            options=AccountStatzOptions,
             account_request="STATZ",
-            options=ACCSTATZ_OPTIONS,
         ),
     )
 
@@ -75,18 +87,21 @@ def _accounts(source: MonitorSource) -> Sequence[MonitorEndpoint]:
 def _health(source: MonitorSource) -> Sequence[MonitorEndpoint]:
     return (
         MonitorEndpoint(
-            path="/healthz", answer=partial(answer_healthz, source), help="Health Probe"
+            path="/healthz",
+            answer=partial(answer_healthz, source),
+            options=HealthzOptions,
+            help="Health Probe",
         ),
         MonitorEndpoint(
             answer=partial(answer_health_request, source),
+            options=HealthzOptions,
             request="HEALTHZ",
-            options=HEALTHZ_OPTIONS,
         ),
         MonitorEndpoint(
             path="/ipqueuesz",
             answer=partial(answer_ipqueuesz, source),
+            options=IpqueueszOptions,
             request="IPQUEUESZ",
-            options=IPQUEUESZ_OPTIONS,
         ),
         MonitorEndpoint(path="/stacksz", answer=answer_stacksz),
     )
@@ -98,14 +113,16 @@ def _subscriptions(source: MonitorSource) -> Sequence[MonitorEndpoint]:
         MonitorEndpoint(
             path="/subsz",
             answer=answer,
+            options=SubszOptions,
             help="Subscriptions",
             request="SUBSZ",
-            options=SUBSZ_OPTIONS,
         ),
-        MonitorEndpoint(path="/subscriptionsz", answer=answer, help="Subscriptions"),
+        MonitorEndpoint(
+            path="/subscriptionsz", answer=answer, options=SubszOptions, help="Subscriptions"
+        ),
         MonitorEndpoint(
             answer=partial(answer_account_subsz, source),
+            options=SubszOptions,
             account_request="SUBSZ",
-            options=SUBSZ_OPTIONS,
         ),
     )

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Final, Literal
 from msgspec import Struct
 
 from framework.monitor.answers import Answer
-from framework.spec.query import read_bool
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
+    from framework.monitor.options import HealthzOptions
     from framework.monitor.source import MonitorSource
 
 _UNAVAILABLE: Final = 503
-_FLAGS: Final = ("js-enabled", "js-enabled-only", "js-server-only", "js-meta-only")
 
 
 class _Health(Struct, frozen=True):
@@ -26,35 +25,24 @@ class _Health(Struct, frozen=True):
     document: dict[str, object]
 
 
-async def answer_healthz(source: MonitorSource, query: Mapping[str, str]) -> Answer:
-    """Return 200 and `ok`, or another status and what is wrong.
-
-    Raises:
-        BadQuery: A value makes no sense.
-    """
-    health = _health(source, query)
+async def answer_healthz(source: MonitorSource, options: HealthzOptions) -> Answer:
+    """Return 200 and `ok`, or another status and what is wrong."""
+    health = _health(source, options)
     return Answer(health.code, health.document, indent=None)
 
 
-async def answer_health_request(source: MonitorSource, query: Mapping[str, str]) -> object:
-    """Return the same for a message, which has no status but in the document.
-
-    Raises:
-        BadQuery: A value makes no sense.
-    """
-    health = _health(source, query)
+async def answer_health_request(source: MonitorSource, options: HealthzOptions) -> object:
+    """Return the same for a message, which has no status but in the document."""
+    health = _health(source, options)
     return {"status": health.document["status"], "status_code": health.code, **health.document}
 
 
-def _health(source: MonitorSource, query: Mapping[str, str]) -> _Health:
-    for flag in _FLAGS:
-        read_bool(query, flag)
-    details = read_bool(query, "details")
-    account, stream, consumer = (query.get(name) for name in ("account", "stream", "consumer"))
-    if stream and not account:
+def _health(source: MonitorSource, options: HealthzOptions) -> _Health:
+    details = options.details
+    if options.stream and not options.account:
         problem = '"account" must not be empty when checking stream health'
         return _problem(400, "BAD_REQUEST", [problem], details=details)
-    if consumer and not stream:
+    if options.consumer and not options.stream:
         problem = '"stream" must not be empty when checking consumer health'
         return _problem(400, "BAD_REQUEST", [problem], details=details)
     if problems := source.health_problems():

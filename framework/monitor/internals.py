@@ -11,15 +11,14 @@ import traceback
 from typing import TYPE_CHECKING
 
 from framework.monitor.answers import Text
-from framework.spec.query import read_bool
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from framework.monitor.options import IpqueueszOptions
     from framework.monitor.source import MonitorSource
+    from framework.spec import NoOptions
 
 
-async def answer_stacksz(_query: Mapping[str, str]) -> object:
+async def answer_stacksz(_options: NoOptions) -> object:
     """Return where each thread of Python stands; the threads of the data plane run none."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     parts = []
@@ -29,15 +28,10 @@ async def answer_stacksz(_query: Mapping[str, str]) -> object:
     return Text("\n".join(parts))
 
 
-async def answer_ipqueuesz(source: MonitorSource, query: Mapping[str, str]) -> object:
-    """Return how much waits in the mailbox of each component; without `all`, where any does.
-
-    Raises:
-        BadQuery: A value makes no sense.
-    """
-    has_all, wanted = read_bool(query, "all"), query.get("queues", "")
+async def answer_ipqueuesz(source: MonitorSource, options: IpqueueszOptions) -> object:
+    """Return how much waits in the mailbox of each component; without `all`, where any does."""
     return {
         name: {"pending": pending}
         for name, pending in source.mailboxes().items()
-        if (has_all or pending) and wanted in name
+        if (options.all or pending) and options.filter in name
     }

@@ -1,90 +1,138 @@
-"""JSON options of each `$SYS` request, and their names in a monitoring URL.
+"""Options of each monitoring document of the core, and what they are called in a URL.
 
-Source: nats-server `monitor.go`, the `json` tags of `ConnzOptions` and its neighbours.
+Source: nats-server `monitor.go`, `ConnzOptions` and its neighbours with their `json` tags.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Annotated, Final
 
-from framework.spec import OptionKind, RequestOption
+from msgspec import Struct, field
 
-_FLAG, _INT, _TEXT = OptionKind.FLAG, OptionKind.INT, OptionKind.TEXT
-_PAGE = (RequestOption("offset", _INT), RequestOption("limit", _INT))
-_SUBSCRIPTIONS = RequestOption("subscriptions", _FLAG, "subs")
-_DETAILS = RequestOption("subscriptions_detail", _FLAG, "subs", ("detail",))
+from framework.errors import BadQuery
+from framework.spec.query import read_bool_or_details, read_details
+from framework.spec.request_options import InQuery, Unsigned
 
-CONNZ_OPTIONS: Final = (
-    RequestOption("sort", _TEXT),
-    RequestOption("auth", _FLAG),
-    _SUBSCRIPTIONS,
-    _DETAILS,
-    *_PAGE,
-    RequestOption("cid", OptionKind.UNSIGNED),
-    RequestOption("mqtt_client", _TEXT),
-    RequestOption("state", _INT, texts=("open", "closed", "all")),
-    RequestOption("user", _TEXT),
-    RequestOption("acc", _TEXT),
-    RequestOption("filter_subject", _TEXT),
-)
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
-SUBSZ_OPTIONS: Final = (
-    *_PAGE,
-    _SUBSCRIPTIONS,
-    RequestOption("account", _TEXT, "acc"),
-    RequestOption("test", _TEXT),
-)
+OPEN: Final = 0
+CLOSED: Final = 1
+ALL: Final = 2
+_STATES: Final = {"open": OPEN, "closed": CLOSED, "any": ALL, "all": ALL}
+_SHOWN_CHARS_MAX: Final = 100
 
-GATEWAYZ_OPTIONS: Final = (
-    RequestOption("name", _TEXT, "gw_name"),
-    RequestOption("accounts", _FLAG, "accs"),
-    RequestOption("account_name", _TEXT, "acc_name"),
-    _SUBSCRIPTIONS,
-    _DETAILS,
-)
 
-LEAFZ_OPTIONS: Final = (_SUBSCRIPTIONS, RequestOption("account", _TEXT, "acc"))
+def _read_state(query: Mapping[str, str], name: str) -> int:
+    try:
+        return _STATES[query[name].lower()]
+    except KeyError:
+        raise BadQuery(f"Error decoding state for {query[name][:_SHOWN_CHARS_MAX]}") from None
 
-ACCOUNTZ_OPTIONS: Final = (RequestOption("account", _TEXT, "acc"),)
 
-ACCSTATZ_OPTIONS: Final = (
-    RequestOption("accounts", OptionKind.TEXTS),
-    RequestOption("include_unused", _FLAG, "unused"),
-)
+class ConnzOptions(Struct, frozen=True, kw_only=True):
+    """Options of `/connz`."""
 
-JSZ_OPTIONS: Final = (
-    RequestOption("account", _TEXT, "acc"),
-    RequestOption("accounts", _FLAG),
-    RequestOption("streams", _FLAG),
-    RequestOption("consumer", _FLAG, "consumers"),
-    RequestOption("direct_consumer", _FLAG, "direct-consumers"),
-    RequestOption("config", _FLAG),
-    RequestOption("leader_only", _FLAG, "leader-only"),
-    *_PAGE,
-    RequestOption("raft", _FLAG),
-    RequestOption("stream_leader_only", _FLAG, "stream-leader-only"),
-)
+    sort: str = ""
+    auth: bool = False
+    subscriptions: Annotated[bool, InQuery("subs", read_bool_or_details)] = False
+    subscriptions_detail: Annotated[bool, InQuery("subs", read_details)] = False
+    offset: int = 0
+    limit: int = 0
+    cid: Unsigned = 0
+    mqtt_client: str = ""
+    state: Annotated[int, InQuery("state", _read_state)] = OPEN
+    user: str = ""
+    account: str = field(default="", name="acc")
+    filter_subject: str = ""
 
-HEALTHZ_OPTIONS: Final = (
-    RequestOption("js-enabled", _FLAG),
-    RequestOption("js-enabled-only", _FLAG),
-    RequestOption("js-server-only", _FLAG),
-    RequestOption("js-meta-only", _FLAG),
-    RequestOption("account", _TEXT),
-    RequestOption("stream", _TEXT),
-    RequestOption("consumer", _TEXT),
-    RequestOption("details", _FLAG),
-)
 
-IPQUEUESZ_OPTIONS: Final = (
-    RequestOption("all", _FLAG),
-    RequestOption("filter", _TEXT, "queues"),
-)
+class SubszOptions(Struct, frozen=True, kw_only=True):
+    """Options of `/subsz`."""
 
-RAFTZ_OPTIONS: Final = (RequestOption("account", _TEXT, "acc"), RequestOption("group", _TEXT))
+    offset: int = 0
+    limit: int = 0
+    subscriptions: Annotated[bool, InQuery("subs")] = False
+    account: Annotated[str, InQuery("acc")] = ""
+    test: str = ""
 
-PROFILEZ_OPTIONS: Final = (
-    RequestOption("name", _TEXT),
-    RequestOption("debug", _INT),
-    RequestOption("duration", _INT),
-)
+
+class GatewayzOptions(Struct, frozen=True, kw_only=True):
+    """Options of `/gatewayz`."""
+
+    name: Annotated[str, InQuery("gw_name")] = ""
+    accounts: Annotated[bool, InQuery("accs")] = False
+    account_name: Annotated[str, InQuery("acc_name")] = ""
+    subscriptions: Annotated[bool, InQuery("subs", read_bool_or_details)] = False
+    subscriptions_detail: Annotated[bool, InQuery("subs", read_details)] = False
+
+
+class LeafzOptions(Struct, frozen=True, kw_only=True):
+    """Options of `/leafz`."""
+
+    subscriptions: Annotated[bool, InQuery("subs")] = False
+    account: Annotated[str, InQuery("acc")] = ""
+
+
+class AccountzOptions(Struct, frozen=True, kw_only=True):
+    """Options of `/accountz`."""
+
+    account: Annotated[str, InQuery("acc")] = ""
+
+
+class AccountStatzOptions(Struct, frozen=True, kw_only=True):
+    """Options of `/accstatz`, which shows all accounts by HTTP."""
+
+    accounts: Annotated[tuple[str, ...], InQuery("")] = ()
+    include_unused: Annotated[bool, InQuery("unused")] = False
+
+
+class JszOptions(Struct, frozen=True, kw_only=True):
+    """Options of `/jsz`."""
+
+    account: Annotated[str, InQuery("acc")] = ""
+    accounts: bool = False
+    streams: bool = False
+    consumer: Annotated[bool, InQuery("consumers")] = False
+    direct_consumer: Annotated[bool, InQuery("direct-consumers")] = False
+    config: bool = False
+    leader_only: Annotated[bool, InQuery("leader-only")] = False
+    offset: int = 0
+    limit: int = 0
+    raft: bool = False
+    stream_leader_only: Annotated[bool, InQuery("stream-leader-only")] = False
+
+
+class HealthzOptions(Struct, frozen=True, kw_only=True):
+    """Options of `/healthz`."""
+
+    js_enabled: bool = field(default=False, name="js-enabled")
+    js_enabled_only: bool = field(default=False, name="js-enabled-only")
+    js_server_only: bool = field(default=False, name="js-server-only")
+    js_meta_only: bool = field(default=False, name="js-meta-only")
+    account: str = ""
+    stream: str = ""
+    consumer: str = ""
+    details: bool = False
+
+
+class IpqueueszOptions(Struct, frozen=True, kw_only=True):
+    """Options of `/ipqueuesz`."""
+
+    all: bool = False
+    filter: Annotated[str, InQuery("queues")] = ""
+
+
+class RaftzOptions(Struct, frozen=True, kw_only=True):
+    """Options of `/raftz`."""
+
+    account: Annotated[str, InQuery("acc")] = ""
+    group: str = ""
+
+
+class ProfilezOptions(Struct, frozen=True, kw_only=True):
+    """Options of the request `PROFILEZ`, which no path has."""
+
+    name: str = ""
+    debug: int = 0
+    duration: int = 0

@@ -8,14 +8,13 @@ from framework.monitor.head import head
 from framework.spec.formats import duration_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from framework.monitor.source import MonitorSource, PluginState
     from framework.plugins import CallCounters
+    from framework.spec import NoOptions
     from framework.spec.tap import TapRow
 
 
-async def answer_pluginz(source: MonitorSource, _query: Mapping[str, str]) -> object:
+async def answer_pluginz(source: MonitorSource, _options: NoOptions) -> object:
     """Return every plugin, in the order of loading."""
     return head(source) | {"plugins": [_plugin(state) for state in source.plugins()]}
 

@@ -8,18 +8,18 @@ from __future__ import annotations
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Final
 
+from msgspec.structs import replace
+
 from framework.dataplane.totals import SublistCounters
 from framework.errors import BadQuery
 from framework.monitor.head import head
 from framework.monitor.limits import SUBSCRIPTIONS_LISTED
 from framework.monitor.sublist_stats import sublist_stats
-from framework.spec.query import read_bool, read_int
 from framework.spec.rows import SubscriptionRows
 from framework.wire.subject import is_literal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from framework.monitor.options import SubszOptions
     from framework.monitor.source import MonitorSource
 
 _NONE: Final = SublistCounters(0, 0, 0, 0, 0, 0, 0, 0)
@@ -27,19 +27,18 @@ _NONE: Final = SublistCounters(0, 0, 0, 0, 0, 0, 0, 0)
 _NO_ACCOUNT: Final = -1
 
 
-async def answer_subsz(source: MonitorSource, query: Mapping[str, str]) -> object:
-    """Return the document for a query.
+async def answer_subsz(source: MonitorSource, options: SubszOptions) -> object:
+    """Return the document, with subscriptions if they are asked for.
 
     Raises:
-        BadQuery: A value makes no sense.
+        BadQuery: The subject to test has wildcards.
     """
-    wants_list = read_bool(query, "subs")
-    offset, limit = max(read_int(query, "offset"), 0), read_int(query, "limit")
-    limit = limit if limit > 0 else SUBSCRIPTIONS_LISTED
-    test, account = query.get("test", ""), query.get("acc", "")
+    offset = max(options.offset, 0)
+    limit = options.limit if options.limit > 0 else SUBSCRIPTIONS_LISTED
+    test = options.test
     if test and not is_literal(test):
         raise BadQuery(f"invalid test subject, must be valid publish subject: {test[:200]}")
-    index = _account_index(source, account)
+    index = _account_index(source, options.account)
     document: dict[str, object] = {
         **head(source),
         **sublist_stats(_NONE if index == _NO_ACCOUNT else source.sublist_counters(index)),
@@ -47,7 +46,7 @@ async def answer_subsz(source: MonitorSource, query: Mapping[str, str]) -> objec
         "offset": offset,
         "limit": limit,
     }
-    if not wants_list or index == _NO_ACCOUNT:
+    if not options.subscriptions or index == _NO_ACCOUNT:
         return document
     total = 0
     async with aclosing(source.list_subscriptions(account=index, subject=test, limit=0)) as counted:
@@ -87,10 +86,10 @@ class _AccountNames(dict[int, tuple[bytes, bytes]]):
         return names
 
 
-async def answer_account_subsz(source: MonitorSource, query: Mapping[str, str]) -> object:
+async def answer_account_subsz(source: MonitorSource, options: SubszOptions) -> object:
     """Return the document for an account, always with its subscriptions.
 
     Raises:
-        BadQuery: A value makes no sense.
+        BadQuery: The subject to test has wildcards.
     """
-    return await answer_subsz(source, {**query, "subs": "1"})
+    return await answer_subsz(source, replace(options, subscriptions=True))

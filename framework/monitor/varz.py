@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 
     from framework.dataplane.totals import Totals
     from framework.monitor.source import MonitorSource, ServerFacts
+    from framework.spec import NoOptions
 
 _NS_PER_S: Final = 1_000_000_000
 
 
-async def answer_varz(source: MonitorSource, _query: Mapping[str, str]) -> object:
-    """Return the document; a query changes nothing."""
+async def answer_varz(source: MonitorSource, _options: NoOptions) -> object:
+    """Return the document; nothing changes it."""
     totals = source.totals()
     return {
         **_identity(source),

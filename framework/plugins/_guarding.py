@@ -12,8 +12,11 @@ from framework.errors import BadQuery, PluginError
 from framework.plugins._places import definition_of
 from framework.spec import ServiceReply
 from framework.spec.monitor import JSON
+from framework.spec.request_options import option_fields
 
 if TYPE_CHECKING:
+    from msgspec import Struct
+
     from framework.plugins._guard import Guard
     from framework.spec import (
         Authenticator,
@@ -36,12 +39,17 @@ def guarded_tap(guard: Guard, plugin: str, spec: TapSpec) -> TapSpec:
 
 
 def guarded_endpoint(guard: Guard, plugin: str, spec: MonitorEndpoint) -> MonitorEndpoint:
-    """Guard `answer`; a query that makes no sense is the asker's fault."""
+    """Guard `answer`, and look at `options`; one that makes no sense is the asker's fault."""
     what = f"endpoint {spec.path or spec.request or spec.account_request or spec.status}"
+    try:
+        option_fields(spec.options)
+    except (TypeError, NameError) as error:
+        origin = definition_of(spec.answer)
+        raise PluginError(plugin, f"{what}: options: {error}", origin=origin) from error
     answer = guard.guarded_async(plugin, what, spec.answer, passes=(BadQuery,))
 
-    async def answer_text(query: Mapping[str, str]) -> str | bytes:
-        text = await answer(query)
+    async def answer_text(options: Struct) -> str | bytes:
+        text = await answer(options)
         if isinstance(text, str | bytes):
             return text
         problem = f"{what} must return text or bytes, not {type(text).__name__}"

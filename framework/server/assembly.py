@@ -145,7 +145,7 @@ class Assembly:
         self._system_account = self._make_system_account(reload)
         self._components: Sequence[ComponentSpec] = ()
         self._listener_specs: Sequence[ListenerSpec] = ()
-        self.status_fields: Mapping[str, Callable[[Mapping[str, str]], Awaitable[object]]] = {}
+        self.status_fields: Mapping[str, MonitorEndpoint] = {}
         """What plugins say in the status line."""
 
     def bind(self) -> None:
@@ -216,7 +216,7 @@ class Assembly:
         self._monitor.health_checks = self._plugins.health_checks(self.context, (well,))
         endpoints = self._plugins.monitor_endpoints(self.context, core_endpoints(self._monitor))
         self.context.endpoints.update({it.path: it for it in endpoints if it.path})
-        self.status_fields = {it.status: it.answer for it in endpoints if it.status}
+        self.status_fields = {it.status: it for it in endpoints if it.status}
         await self._start_monitor(endpoints)
         services = self._system_account.services(endpoints)
         self._system_account.begin(self._plugins.services(self.context, services))

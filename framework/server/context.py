@@ -8,6 +8,7 @@ import msgspec
 from typing_extensions import override
 
 from framework.dataplane import subscription_rows
+from framework.monitor import answer_query
 from framework.monitor.answers import Answer
 from framework.monitor.json_stream import json_whole
 from framework.server.clients.client_listener import CLIENT_LISTENER, ClientListener
@@ -256,7 +257,7 @@ class Context(ServerContext):
 
     @override
     async def monitor_document(self, path: str, query: Mapping[str, str] | None = None) -> object:
-        answer = await self.endpoints[path].answer(query or {})
+        answer = await answer_query(self.endpoints[path], query or {})
         document = answer.document if isinstance(answer, Answer) else answer
         # Long lists are made some at a time, as they are written.
         return msgspec.json.decode(await json_whole(document))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from framework.monitor import root_page
+from framework.monitor import answer_query, root_page
 from framework.monitor.answers import Body
 from framework.spec.monitor import JSON
 from framework.wire.version import NATS_VERSION
@@ -59,10 +60,10 @@ async def start_monitor(
 def _answer_of(endpoint: MonitorEndpoint) -> Callable[[Mapping[str, str]], Awaitable[object]]:
     """Return what answers an endpoint, with the content type that it declares."""
     if endpoint.content_type == JSON:
-        return endpoint.answer
+        return partial(answer_query, endpoint)
 
     async def answer(query: Mapping[str, str]) -> object:
-        data = await endpoint.answer(query)
+        data = await answer_query(endpoint, query)
         assert isinstance(data, str | bytes), "the registry has looked"
         return Body(data.encode() if isinstance(data, str) else data, endpoint.content_type)
 

@@ -25,13 +25,14 @@ from framework.wire.server_id import server_id_from_random
 from framework.wire.version import NATS_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from framework.dataplane.limits import PlaneLimits
     from framework.dataplane.totals import Totals
     from framework.plugins import PluginRegistry
     from framework.server.logging.logs import Logs
     from framework.server.plane_port import ServerPlane
+    from framework.spec import MonitorEndpoint
     from framework.topology import Change, ServerConfig
 
 
@@ -314,8 +315,8 @@ class Server:
                 )
 
 
-async def _answer(endpoint: Callable[[Mapping[str, str]], Awaitable[object]]) -> object:
+async def _answer(endpoint: MonitorEndpoint) -> object:
     try:
-        return await endpoint({})
+        return await endpoint.answer(endpoint.options())
     except Exception as error:  # noqa: BLE001 - what a plugin can't say keeps no other from it
         return {"error": str(error) if isinstance(error, PluginError) else repr(error)}

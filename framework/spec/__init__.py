@@ -62,8 +62,9 @@ from framework.spec.login import (
     Refused,
     TlsPeer,
 )
-from framework.spec.monitor import HealthCheck, MonitorEndpoint, OptionKind, RequestOption
+from framework.spec.monitor import HealthCheck, MonitorEndpoint
 from framework.spec.plane import PlaneControl
+from framework.spec.request_options import InQuery, NoOptions, Unsigned
 from framework.spec.rows import Rows, SubscriptionRows
 from framework.spec.rules import subject_rules
 from framework.spec.server import ServerContext, StopReason
@@ -107,6 +108,7 @@ __all__ = [
     "Greeting",
     "HealthCheck",
     "HookOffer",
+    "InQuery",
     "InterestChanged",
     "LatencySampled",
     "LatencySampling",
@@ -122,15 +124,14 @@ __all__ = [
     "MappedDestination",
     "MessageTraced",
     "MonitorEndpoint",
+    "NoOptions",
     "Opened",
-    "OptionKind",
     "Overflow",
     "Permissions",
     "PlaneControl",
     "PongReceived",
     "Redacted",
     "Refused",
-    "RequestOption",
     "ResponderTimed",
     "ResponseKind",
     "ResponsePermission",
@@ -157,6 +158,7 @@ __all__ = [
     "TraceFault",
     "TraceStep",
     "Traced",
+    "Unsigned",
     "Violated",
     "Violation",
     "subject_rules",

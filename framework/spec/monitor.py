@@ -2,37 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from enum import Enum
-from typing import Final
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
 
 from msgspec import Struct
 
 from framework.spec._checks import check, check_function, check_name
+from framework.spec.request_options import NoOptions
 
 JSON: Final = "application/json"
-
-
-class OptionKind(Enum):
-    """Type of an option of a `$SYS` request; the values are Go's names, for errors."""
-
-    FLAG = "bool"
-    INT = "int"
-    UNSIGNED = "uint64"
-    TEXT = "string"
-    TEXTS = "[]string"
-
-
-class RequestOption(Struct, frozen=True):
-    """An option in the JSON of a `$SYS` request, and its name in a URL."""
-
-    name: str
-    """In the JSON."""
-    kind: OptionKind
-    query: str = ""
-    """In the query of the URL; empty: as in the JSON."""
-    texts: tuple[str, ...] = ()
-    """What the query says for 0, 1, ... of a number; for a flag, what it says instead of `1`."""
 
 
 class MonitorEndpoint(Struct, frozen=True, kw_only=True):
@@ -40,27 +18,34 @@ class MonitorEndpoint(Struct, frozen=True, kw_only=True):
 
     path: str = ""
     """With its slash, such as `/routez`; empty: it can only be asked for by message."""
-    answer: Callable[[Mapping[str, str]], Awaitable[object]]
-    """Takes the query of the URL; returns what `json.dumps` takes, and `Rows` for long arrays.
+    answer: Callable[[Any], Awaitable[object]]
+    """Takes `options` as the request sets them; returns what `json.dumps` takes, and `Rows` for
+    long arrays.
 
     It may raise `BadQuery`, and `NoAnswer` when a message asks every server, and this one has
     nothing to say.
+    """
+    options: type[Struct] = NoOptions
+    """What a request may ask for, each with a default: bool, int, `Unsigned`, str, tuple of str.
 
-    The options of a request come as the query that means the same, texts of a list between spaces.
+    A URL's query and a request's JSON are read into it alike; other names in them are not looked
+    at. A value of the wrong type is refused in nats-server's words. A field is called as in the
+    JSON, or `field(name=...)` says how; `Annotated[..., InQuery(...)]` says how in a query.
     """
     help: str = ""
     """One line for the index page; empty: it is not shown there."""
     request: str = ""
     """What `$SYS.REQ.SERVER.PING.<request>` calls it, such as `ROUTEZ`; empty: nothing does."""
     account_request: str = ""
-    """What `$SYS.REQ.ACCOUNT.<account>.<request>` calls it; the account comes as `acc`."""
+    """What `$SYS.REQ.ACCOUNT.<account>.<request>` calls it.
+
+    The account comes as the option `account`, or as the only one of `accounts`.
+    """
     status: str = ""
     """Field of the status line that a server writes for its supervisor each second; empty: none.
 
-    It is answered with an empty query, and should be small: a line has 32 KiB at most.
+    It is answered without options, and should be small: a line has 32 KiB at most.
     """
-    options: tuple[RequestOption, ...] = ()
-    """What the JSON of both requests may have; other fields are not looked at."""
     content_type: str = JSON
     """Of what `answer` returns: other than JSON it is text or bytes, for HTTP alone."""
     is_fallback: bool = False
@@ -71,6 +56,17 @@ class MonitorEndpoint(Struct, frozen=True, kw_only=True):
         is_path = not self.path or self.path.startswith("/")
         check(what, "path", self.path, is_good=is_path, expected="a leading /")
         check_function(what, "answer", self.answer, is_async=True)
+        options: object = self.options
+        is_struct = isinstance(options, type) and issubclass(options, Struct)
+        check(what, "options", self.options, is_good=is_struct, expected="a Struct of options")
+        names = self.options.__struct_fields__
+        check(
+            what,
+            "options",
+            self.options,
+            is_good=not self.account_request or "account" in names or "accounts" in names,
+            expected="a field `account`, for `account_request`",
+        )
         is_json = self.content_type == JSON
         is_for_http = not (self.request or self.account_request or self.status)
         expected = "JSON, as it is asked for by message as well"

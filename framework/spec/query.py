@@ -50,6 +50,26 @@ def read_unsigned(query: Mapping[str, str], name: str) -> int:
     return int(text)
 
 
+def read_text(query: Mapping[str, str], name: str) -> str:
+    """Return a text; empty when it is absent."""
+    return query.get(name, "")
+
+
+def read_texts(query: Mapping[str, str], name: str) -> tuple[str, ...]:
+    """Return texts between commas; none when they are absent."""
+    return tuple(it for it in query.get(name, "").split(",") if it)
+
+
+def read_details(query: Mapping[str, str], name: str) -> bool:
+    """Return whether details are asked for, as by `subs=detail`."""
+    return query.get(name, "").lower() == "detail"
+
+
+def read_bool_or_details(query: Mapping[str, str], name: str) -> bool:
+    """Return a flag; `detail` is not True, but allowed beside it."""
+    return not read_details(query, name) and read_bool(query, name)
+
+
 def _wrong(kind: str, name: str, function: str, text: str) -> str:
     shown = text[:_SHOWN_CHARS_MAX].encode("unicode_escape").decode().replace('"', '\\"')
     return (

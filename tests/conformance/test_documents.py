@@ -78,6 +78,7 @@ PATHS = [
     "/accountz?acc=$SYS",
     "/accstatz",
     "/accstatz?unused=1",
+    "/accstatz?unused=1&acc=A",
     "/jsz",
     "/jsz?accounts=1&streams=1&limit=5",
     "/healthz",
@@ -90,9 +91,13 @@ REQUESTS = [
     ("SERVER.PING.CONNZ", {"auth": True, "subscriptions_detail": True, "state": 2}),
     ("SERVER.PING.CONNZ", {"acc": "A", "limit": 1, "sort": "msgs_from"}),
     ("SERVER.PING.CONNZ", {"LIMIT": "x"}),
+    ("SERVER.PING.CONNZ", {"cid": -1}),
+    ("SERVER.PING.CONNZ", {"auth": 1}),
+    ("SERVER.PING.CONNZ", {"state": 7}),
     ("SERVER.PING.CONNZ", {"sort": "x"}),
     ("SERVER.PING.SUBSZ", {"account": "A", "subscriptions": True, "test": "t.1"}),
     ("SERVER.PING.ROUTEZ", {"subscriptions": True}),
+    ("SERVER.PING.ROUTEZ", {"subscriptions": 3}),
     ("SERVER.PING.GATEWAYZ", {"accounts": True}),
     ("SERVER.PING.LEAFZ", {"account": "A"}),
     ("SERVER.PING.ACCOUNTZ", {}),
@@ -109,6 +114,7 @@ REQUESTS = [
     ("ACCOUNT.A.JSZ", {}),
     ("ACCOUNT.B.INFO", {}),
     ("ACCOUNT.A.STATZ", {}),
+    ("ACCOUNT.A.STATZ", {"accounts": [1]}),
     ("ACCOUNT.PING.STATZ", {"accounts": ["B"], "include_unused": True}),
 ]
 REFUSED = [
@@ -125,7 +131,9 @@ REFUSED = [
     "/raftz",
     "/healthz?stream=s",
     "/healthz?account=A&consumer=c",
-    "/leafz?subs=x",
+    "/leafz?subs=detail",
+    "/gatewayz?subs=x",
+    "/ipqueuesz?all=x",
     "/nosuchz",
 ]
 IDENTITY = ("name", "acc", "local_subject", "subject")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from framework.errors import BadOptions
-from framework.monitor.request_options import options_from_payload
+from framework.monitor.request_options import members_of_payload
 from framework.server.system.client_events import CONNECTIONS
 from framework.server.system.outbox import json_bytes
 from framework.spec import ServiceSpec
@@ -61,7 +61,7 @@ class AccountReport:
     async def _answer(self, request: ServiceRequest) -> ServiceAnswer:
         account = request.subject.split(".")[_ACCOUNT_AT]
         try:
-            named = options_from_payload(request.payload).get("acc") or account
+            named = members_of_payload(request.payload).get("acc") or account
         except BadOptions:
             return None
         if request.reply and named == account and self._queue.count(account):

@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 from framework.errors import BadOptions, BadQuery, NoAnswer
 from framework.monitor.json_stream import json_whole
-from framework.monitor.request_options import answer_request, options_from_payload
+from framework.monitor.request_options import (
+    answer_request,
+    members_of_payload,
+    options_from_members,
+)
 from framework.server.system.options import ServerFilter
 from framework.server.system.outbox import json_bytes
 from framework.spec import ServiceSpec
@@ -39,7 +43,7 @@ async def answer_enveloped(
 
     Args:
         stamp: Names this server.
-        document: Makes it from the options of the request; may raise `BadQuery` and `NoAnswer`.
+        document: Makes it from the members of the request; may raise `BadQuery` and `NoAnswer`.
         request: Without a reply subject it is not answered.
         has_data: Whether there is a document; otherwise it is enough that all went well.
 
@@ -49,10 +53,10 @@ async def answer_enveloped(
     if not request.reply:
         return None
     try:
-        options = options_from_payload(request.payload)
-        if not ServerFilter.from_options(options).admits(stamp):
+        members = members_of_payload(request.payload)
+        if not options_from_members(ServerFilter, members).admits(stamp):
             return None
-        data = await document(options)
+        data = await document(members)
     except NoAnswer:
         return None
     except BadOptions as error:

@@ -30,28 +30,6 @@ class ServerFilter(Struct, frozen=True, kw_only=True):
     exact_match: bool = False
     """Otherwise a part of a name is enough."""
 
-    @classmethod
-    def from_options(cls, options: Mapping[str, object]) -> ServerFilter:
-        """Return the filter that stands in the options of a request.
-
-        Raises:
-            BadOptions: A value has the wrong type.
-        """
-        tags = options.get("tags") or []
-        if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
-            raise BadOptions("tags must be a list of strings")
-        exact = options.get("exact_match") or False
-        if not isinstance(exact, bool):
-            raise BadOptions("exact_match must be true or false")
-        return cls(
-            server_name=_text(options, "server_name"),
-            cluster=_text(options, "cluster"),
-            host=_text(options, "host"),
-            domain=_text(options, "domain"),
-            tags=tuple(tags),
-            exact_match=exact,
-        )
-
     def admits(self, stamp: ServerStamp) -> bool:
         """Return whether a request is for this server."""
         server, traits = stamp.server, stamp.traits
@@ -77,12 +55,3 @@ def read_connection(options: Mapping[str, object]) -> int:
     if isinstance(cid, int) and not isinstance(cid, bool) and cid >= 0:
         return cid
     raise BadOptions("cid must be the number of a connection")
-
-
-def _text(options: Mapping[str, object], name: str) -> str:
-    value = options.get(name)
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return value
-    raise BadOptions(f"{name} must be a string")

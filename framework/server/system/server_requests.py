@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from framework.errors import BadOptions, BadQuery, FrameworkError
-from framework.monitor.request_options import options_from_payload
+from framework.monitor.request_options import members_of_payload, options_from_members
 from framework.server.system.documents import answer_enveloped
 from framework.server.system.options import ServerFilter, read_connection
 from framework.server.system.outbox import json_bytes
@@ -88,8 +88,8 @@ class ServerRequests:
     async def _answer_statsz(self, request: ServiceRequest) -> ServiceAnswer:
         """Answer as all servers are told; without a reply subject, tell all of them."""
         try:
-            options = options_from_payload(request.payload)
-            is_meant = ServerFilter.from_options(options).admits(self._stamp)
+            options = members_of_payload(request.payload)
+            is_meant = options_from_members(ServerFilter, options).admits(self._stamp)
         except BadOptions as error:
             problem = {"code": 400, "description": str(error)}
             return json_bytes({"server": self._stamp.make(), "error": problem})

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from framework.actors import Component
 from framework.errors import BadOptions
-from framework.monitor.request_options import options_from_payload
+from framework.monitor.request_options import members_of_payload
 from framework.server.system.limits import (
     EVENTS_BYTES_MAX,
     STATSZ_APART_S,
@@ -211,7 +211,7 @@ WATCHED: Final[Mapping[str, Callable[[ServerWatch, Arrival], None]]] = {
 def _document(arrival: Arrival) -> Mapping[str, object]:
     """Return what another server says; nothing when it makes no sense."""
     try:
-        return options_from_payload(arrival.payload)
+        return members_of_payload(arrival.payload)
     except BadOptions:
         return {}
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from framework.dataplane import subscription_rows
 from framework.errors import BadOptions
-from framework.monitor.request_options import options_from_payload
+from framework.monitor.request_options import members_of_payload
 from framework.server.system.event_ids import DIGITS
 from framework.server.system.limits import SUBSCRIBERS_WAIT_S
 from framework.server.system.outbox import json_bytes
@@ -106,7 +106,7 @@ class SubscriberCount:
 
     async def _answer_server(self, request: ServiceRequest) -> ServiceAnswer:
         try:
-            options = options_from_payload(request.payload)
+            options = members_of_payload(request.payload)
             # Go writes bytes as base64.
             encoded = str(options.get("queue") or "")
             queue = base64.b64decode(encoded, validate=True).decode("utf-8", "replace")

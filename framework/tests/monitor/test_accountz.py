@@ -10,6 +10,8 @@ from msgspec.structs import replace
 from framework.errors import BadQuery, NoAnswer
 from framework.monitor.accountz import answer_account_info, answer_accountz
 from framework.monitor.accstatz import answer_accstatz, answer_accstatz_request
+from framework.monitor.options import AccountStatzOptions, AccountzOptions
+from framework.monitor.request_options import options_from_query
 from framework.spec import (
     AccountSpec,
     LatencySampling,
@@ -37,11 +39,11 @@ OWN_IMPORT = {
 
 
 def accountz(source: Source | None = None, **query: str) -> Any:
-    return shown(answer_accountz(source or Source(), query))  # type: ignore[arg-type]
+    return shown(answer_accountz(source or Source(), options_from_query(AccountzOptions, query)))  # type: ignore[arg-type]
 
 
-def accstatz(source: Source, **query: str) -> list[str]:
-    document: Any = shown(answer_accstatz(source, query))  # type: ignore[arg-type]
+def accstatz(source: Source, **options: Any) -> list[str]:
+    document: Any = shown(answer_accstatz(source, AccountStatzOptions(**options)))  # type: ignore[arg-type]
     return [it["acc"] for it in document["account_statz"]]
 
 
@@ -92,7 +94,7 @@ def test_an_account_that_is_not_known() -> None:
     with pytest.raises(BadQuery, match=r"^Account nope does not exist$"):
         accountz(acc="nope")
     with pytest.raises(BadQuery):
-        shown(answer_account_info(Source(), {}))  # type: ignore[arg-type]
+        shown(answer_account_info(Source(), AccountzOptions()))  # type: ignore[arg-type]
 
 
 def test_exports() -> None:
@@ -214,17 +216,17 @@ def test_statistics_are_of_accounts_with_clients_unless_all_are_asked_for() -> N
     source.join(2, "A")
 
     assert accstatz(source) == ["$G", "A"]
-    assert accstatz(source, unused="1") == ["$G", "$SYS", "A"]
-    assert accstatz(source, accounts="A $SYS nope") == ["A"]
-    assert accstatz(source, acc="$SYS") == []
-    assert accstatz(source, accounts="nope", unused="1") == []
+    assert accstatz(source, include_unused=True) == ["$G", "$SYS", "A"]
+    assert accstatz(source, accounts=("A", "$SYS", "nope")) == ["A"]
+    assert accstatz(source, accounts=("$SYS",)) == []
+    assert accstatz(source, accounts=("nope",), include_unused=True) == []
 
 
 def test_statistics_of_an_account() -> None:
     source = Source()
     source.join(1, "A")
     source.subscribed = [replace(it, account=2) for it in source.subscribed]
-    document: Any = shown(answer_accstatz(source, {"acc": "A"}))  # type: ignore[arg-type]
+    document: Any = shown(answer_accstatz(source, AccountStatzOptions(accounts=("A",))))  # type: ignore[arg-type]
     nothing = {"msgs": 0, "bytes": 0}
 
     assert document["account_statz"] == [
@@ -257,7 +259,9 @@ def test_statistics_of_an_account() -> None:
 def test_nobody_answers_a_message_for_an_account_that_is_elsewhere() -> None:
     source: Any = Source()
     with pytest.raises(NoAnswer):
-        shown(answer_accstatz_request(source, {"acc": "A"}))
+        shown(answer_accstatz_request(source, AccountStatzOptions(accounts=("A",))))
 
-    assert shown(answer_accstatz_request(source, {"acc": "A", "unused": "1"}))
-    assert shown(answer_accstatz_request(source, {}))
+    assert shown(
+        answer_accstatz_request(source, AccountStatzOptions(accounts=("A",), include_unused=True))
+    )
+    assert shown(answer_accstatz_request(source, AccountStatzOptions()))

@@ -7,11 +7,13 @@ import pytest
 
 from framework.errors import BadQuery
 from framework.monitor.connz import answer_connz, answer_connz_request
+from framework.monitor.options import ALL, ConnzOptions
+from framework.monitor.request_options import options_from_query
 from framework.tests.monitor.sources import Source, shown
 
 
 def connz(**query: str) -> Any:
-    return shown(answer_connz(Source(), query))  # type: ignore[arg-type]
+    return shown(answer_connz(Source(), options_from_query(ConnzOptions, query)))  # type: ignore[arg-type]
 
 
 def cids(**query: str) -> list[int]:
@@ -72,7 +74,7 @@ def test_questions_that_make_no_sense(query: dict[str, str], problem: str) -> No
 
 def test_a_request_looks_for_a_subject_within_an_account_only() -> None:
     with pytest.raises(BadQuery, match="filter by subject only valid with account filtering"):
-        shown(answer_connz_request(Source(), {"filter_subject": "a"}))  # type: ignore[arg-type]
+        shown(answer_connz_request(Source(), ConnzOptions(filter_subject="a")))  # type: ignore[arg-type]
 
 
 def test_counts() -> None:
@@ -142,7 +144,7 @@ def test_who_a_client_is_is_shown_on_demand() -> None:
 def test_a_client_of_an_account_shows_it_when_it_is_gone_too() -> None:
     source = Source()
     source.join(2, "A", user="bob")
-    answer: Any = shown(answer_connz(source, {"auth": "1", "state": "all"}))  # type: ignore[arg-type]
+    answer: Any = shown(answer_connz(source, ConnzOptions(auth=True, state=ALL)))  # type: ignore[arg-type]
     logins = {it["cid"]: login(it) for it in answer["connections"]}
 
     assert logins[2] == {"authorized_user": "bob", "account": "A", "name_tag": "Aa"}
@@ -160,7 +162,7 @@ def test_a_token_that_is_enough_to_log_in_with_is_not_shown() -> None:
     claim = base64.urlsafe_b64encode(b'{"nats":{"bearer_token":true}}').decode().rstrip("=")
     source = Source()
     source.join(1, "$G", jwt=f"e.{claim}.e")
-    answer: Any = shown(answer_connz(source, {"auth": "1", "cid": "1"}))  # type: ignore[arg-type]
+    answer: Any = shown(answer_connz(source, ConnzOptions(auth=True, cid=1)))  # type: ignore[arg-type]
 
     assert "jwt" not in answer["connections"][0]
 
@@ -168,7 +170,7 @@ def test_a_token_that_is_enough_to_log_in_with_is_not_shown() -> None:
 def test_tls_of_a_connection() -> None:
     source = Source()
     source.join_by_tls(3)
-    answer: Any = shown(answer_connz(source, {"cid": "3"}))  # type: ignore[arg-type]
+    answer: Any = shown(answer_connz(source, ConnzOptions(cid=3)))  # type: ignore[arg-type]
     document = answer["connections"][0]
 
     assert document["type"] == "websocket"

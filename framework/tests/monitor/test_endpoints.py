@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from framework.errors import BadQuery, NoAnswer
-from framework.monitor import answer_request, core_endpoints, root_page
+from framework.monitor import answer_query, answer_request, core_endpoints, root_page
 from framework.monitor.http_server import Text
 from framework.tests.monitor.sources import Source
 
@@ -24,7 +24,7 @@ def endpoints(source: Any = None) -> Any:
 
 def get(path: str, source: Any = None, **query: str) -> Any:
     (endpoint,) = (it for it in endpoints(source) if it.path == path)
-    return asyncio.run(endpoint.answer(query))
+    return asyncio.run(answer_query(endpoint, query))
 
 
 def ask(request: str, account: str = "", **options: object) -> Any:
@@ -66,7 +66,12 @@ def test_there_is_no_leader_and_no_jetstream_in_an_account() -> None:
 
 @pytest.mark.parametrize(
     ("path", "query"),
-    [("/jsz", {"limit": "x"}), ("/leafz", {"subs": "x"}), ("/ipqueuesz", {"all": "x"})],
+    [
+        ("/jsz", {"limit": "x"}),
+        ("/leafz", {"subs": "detail"}),
+        ("/gatewayz", {"subs": "x"}),
+        ("/ipqueuesz", {"all": "x"}),
+    ],
 )
 def test_what_makes_no_sense_is_refused_by_what_is_not_there_too(
     path: str, query: dict[str, str]

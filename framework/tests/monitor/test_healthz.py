@@ -7,6 +7,8 @@ import pytest
 
 from framework.errors import BadQuery
 from framework.monitor.healthz import answer_health_request, answer_healthz
+from framework.monitor.options import HealthzOptions
+from framework.monitor.request_options import options_from_query
 from framework.tests.monitor.sources import Source
 
 
@@ -26,7 +28,7 @@ from framework.tests.monitor.sources import Source
 def test_healthz(problems: tuple[str, ...], query: dict[str, str], expected: Any) -> None:
     source = Source()
     source.problems = problems
-    answer = asyncio.run(answer_healthz(source, query))  # type: ignore[arg-type]
+    answer = asyncio.run(answer_healthz(source, options_from_query(HealthzOptions, query)))  # type: ignore[arg-type]
 
     assert (answer.status, answer.document) == expected
 
@@ -38,8 +40,10 @@ def test_healthz(problems: tuple[str, ...], query: dict[str, str], expected: Any
 def test_healthz_of_half_a_name(query: dict[str, str], missing: str, subject: str) -> None:
     problem = f'"{missing}" must not be empty when checking {subject} health'
     source: Any = Source()
-    answer = asyncio.run(answer_healthz(source, query))
-    detailed = asyncio.run(answer_healthz(source, {**query, "details": "1"}))
+    answer = asyncio.run(answer_healthz(source, options_from_query(HealthzOptions, query)))
+    detailed = asyncio.run(
+        answer_healthz(source, options_from_query(HealthzOptions, {**query, "details": "1"}))
+    )
 
     assert (answer.status, answer.document) == (400, {"status": "error", "error": problem})
     assert detailed.document == {
@@ -50,9 +54,9 @@ def test_healthz_of_half_a_name(query: dict[str, str], missing: str, subject: st
 
 def test_a_message_has_its_status_in_the_document() -> None:
     source: Any = Source()
-    well = asyncio.run(answer_health_request(source, {}))
+    well = asyncio.run(answer_health_request(source, HealthzOptions()))
     source.problems = ("bad",)
-    ill = asyncio.run(answer_health_request(source, {}))
+    ill = asyncio.run(answer_health_request(source, HealthzOptions()))
 
     assert well == {"status": "ok", "status_code": 200}
     assert ill == {"status": "unavailable", "status_code": 503, "error": "bad"}
@@ -60,4 +64,4 @@ def test_a_message_has_its_status_in_the_document() -> None:
 
 def test_healthz_refuses_flags_that_are_none() -> None:
     with pytest.raises(BadQuery):
-        asyncio.run(answer_healthz(Source(), {"js-enabled-only": "x"}))  # type: ignore[arg-type]
+        options_from_query(HealthzOptions, {"js-enabled-only": "x"})  # type: ignore[arg-type]

@@ -5,12 +5,14 @@ from typing import Any
 import pytest
 
 from framework.errors import BadQuery
+from framework.monitor.options import SubszOptions
+from framework.monitor.request_options import options_from_query
 from framework.monitor.subsz import answer_account_subsz, answer_subsz
 from framework.tests.monitor.sources import Source, shown, subscription
 
 
 def subsz(**query: str) -> Any:
-    return shown(answer_subsz(Source(), query))  # type: ignore[arg-type]
+    return shown(answer_subsz(Source(), options_from_query(SubszOptions, query)))  # type: ignore[arg-type]
 
 
 def test_subsz_counts_and_lists() -> None:
@@ -56,13 +58,13 @@ def test_subsz_of_an_account() -> None:
 def test_a_subscription_has_the_name_of_its_account() -> None:
     source = Source()
     source.subscribed.append(subscription(2, b"here", account=2))
-    answer: Any = shown(answer_subsz(source, {"subs": "1", "acc": "A"}))  # type: ignore[arg-type]
+    answer: Any = shown(answer_subsz(source, SubszOptions(subscriptions=True, account="A")))  # type: ignore[arg-type]
     details = {"subject": "here", "sid": "1", "msgs": 0, "cid": 2}
 
     assert answer["subscriptions_list"] == [{"account": "A", "account_tag": "Aa", **details}]
 
 
 def test_a_request_for_an_account_always_lists() -> None:
-    answer: Any = shown(answer_account_subsz(Source(), {"acc": "$G"}))  # type: ignore[arg-type]
+    answer: Any = shown(answer_account_subsz(Source(), SubszOptions(account="$G")))  # type: ignore[arg-type]
 
     assert answer["total"] == 3

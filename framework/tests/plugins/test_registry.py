@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 import structlog
+from msgspec import Struct
 from structlog.testing import capture_logs
 
 from framework.errors import PluginError
@@ -57,6 +58,10 @@ def component(name, *requires):
 
 def listener(kind, owner):
     return ListenerSpec(kind=kind, host="127.0.0.1", port=-1, owner=owner)
+
+
+class OfAccount(Struct):
+    account: str = ""
 
 
 def endpoint(path):
@@ -249,13 +254,15 @@ def test_monitor_endpoints_have_paths_of_their_own():
 
 
 def test_monitor_endpoints_have_requests_of_their_own_or_none():
-    ours = [MonitorEndpoint(answer=print, request="CONNZ", account_request="CONNZ")]
+    ours = [
+        MonitorEndpoint(answer=print, options=OfAccount, request="CONNZ", account_request="CONNZ")
+    ]
     silent = [endpoint("/a"), endpoint("/b"), MonitorEndpoint(answer=print, request="AUDITZ")]
 
     assert registry_of(a=("monitor_endpoints", lambda: silent)).monitor_endpoints(SERVER, ours)
     ours.append(MonitorEndpoint(answer=print, status="CONNZ"))
     for asked in ("request", "account_request", "status"):
-        theirs = [MonitorEndpoint(answer=print, **{asked: "CONNZ"})]
+        theirs = [MonitorEndpoint(answer=print, options=OfAccount, **{asked: "CONNZ"})]
         registry = registry_of(a=("monitor_endpoints", lambda it=theirs: it))
         with pytest.raises(PluginError, match=f"{asked.replace('_', ' ')}.* CONNZ belongs to"):
             registry.monitor_endpoints(SERVER, ours)
@@ -264,7 +271,7 @@ def test_monitor_endpoints_have_requests_of_their_own_or_none():
 def test_a_stand_in_answers_only_while_no_plugin_does():
     stand_ins = [
         MonitorEndpoint(answer=print, path="/leafz", request="LEAFZ", is_fallback=True),
-        MonitorEndpoint(answer=print, account_request="LEAFZ", is_fallback=True),
+        MonitorEndpoint(answer=print, options=OfAccount, account_request="LEAFZ", is_fallback=True),
     ]
     leaf = MonitorEndpoint(answer=print, request="LEAFZ")
     registry = registry_of(a=("monitor_endpoints", lambda: [leaf]))
@@ -272,6 +279,22 @@ def test_a_stand_in_answers_only_while_no_plugin_does():
     first, other = registry.monitor_endpoints(SERVER, stand_ins)
     assert (first, other.request) == (stand_ins[1], "LEAFZ")
     assert registry_of().monitor_endpoints(SERVER, stand_ins) == tuple(stand_ins)
+
+
+class NoOption(Struct):
+    when: float = 0
+
+
+def test_options_of_endpoints_are_looked_at_when_they_are_declared():
+    wrong = MonitorEndpoint(answer=print, path="/auditz", options=NoOption)
+    registry = registry_of(a=("monitor_endpoints", lambda: [wrong]))
+
+    with pytest.raises(PluginError, match=r"/auditz: options: NoOption\.when: expected"):
+        registry.monitor_endpoints(SERVER)
+    with pytest.raises(ValueError, match="endpoint A: options: expected a field `account`"):
+        MonitorEndpoint(answer=print, account_request="A", options=NoOption)
+    with pytest.raises(ValueError, match="endpoint /a: options: expected a Struct"):
+        MonitorEndpoint(answer=print, path="/a", options=dict)
 
 
 def test_health_checks_have_names_of_their_own():

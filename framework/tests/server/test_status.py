@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 PLUGIN = """
 from framework.hookspecs import hookimpl
-from framework.spec import MonitorEndpoint
+from framework.spec import MonitorEndpoint, NoOptions
 
-async def answer(query):
-    assert query == {{}}
+async def answer(options):
+    assert options == NoOptions()
     {answer}
 
 @hookimpl

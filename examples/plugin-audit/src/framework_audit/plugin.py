@@ -17,9 +17,16 @@ from framework_audit.audit import Audit
 from framework_audit.tail import add_tail
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
-    from framework.spec import Batch, ClosedState, CommandGroup, ConnectionInfo, ServerContext
+    from framework.spec import (
+        Batch,
+        ClosedState,
+        CommandGroup,
+        ConnectionInfo,
+        NoOptions,
+        ServerContext,
+    )
     from framework.topology import ConfigSection
 
 
@@ -77,7 +84,7 @@ def framework_taps(server: ServerContext) -> Iterator[TapSpec]:
 def framework_monitor_endpoints(server: ServerContext) -> Iterator[MonitorEndpoint]:
     if server.config.section_as(AuditConfig):
 
-        async def answer(_query: Mapping[str, str]) -> object:
+        async def answer(_options: NoOptions) -> object:
             return await server.component("audit").ask(Audit.Summarize(), block=False)
 
         yield MonitorEndpoint(path="/auditz", answer=answer, help="Clients and messages")

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from framework.hookspecs import hookimpl
-from framework.spec import MonitorEndpoint, ServerContext
+from framework.spec import MonitorEndpoint, NoOptions, ServerContext
 from framework_metrics.families import (
     account_families,
     health_families,
@@ -19,7 +19,7 @@ from framework_metrics.families import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from prometheus_client.core import Metric
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def framework_monitor_endpoints(server: ServerContext) -> Iterator[MonitorEndpoint]:
     """Answer `/metrics` in Prometheus' own format."""
 
-    async def answer(_query: Mapping[str, str]) -> bytes:
+    async def answer(_options: NoOptions) -> bytes:
         return generate_latest(_registry([family async for family in _families(server)]))
 
     yield MonitorEndpoint(

@@ -2,16 +2,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import pytest
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from framework.errors import BadQuery, NoAnswer
 from framework.server.system.documents import (
     answer_enveloped,
     document_services,
 )
-from framework.spec import MonitorEndpoint, OptionKind, RequestOption, ServiceRequest
+from framework.spec import InQuery, MonitorEndpoint, ServiceRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -89,14 +91,18 @@ def test_silence_and_answers_without_data(stamp: ServerStamp) -> None:
     assert list(ask(answer_deed, payload=b'{"x":1}')) == ["server", "error"]
 
 
-def test_each_document_is_asked_for_by_everybody_by_id_and_by_account(stamp: ServerStamp) -> None:
-    async def answer(query: Mapping[str, str]) -> object:
-        return dict(query)
+class Options(Struct, frozen=True):
+    subscriptions: Annotated[bool, InQuery("subs")] = False
+    account: str = ""
 
-    subs = RequestOption("subscriptions", OptionKind.FLAG, "subs")
+
+def test_each_document_is_asked_for_by_everybody_by_id_and_by_account(stamp: ServerStamp) -> None:
+    async def answer(options: Options) -> object:
+        return asdict(options)
+
     endpoints = [
         MonitorEndpoint(path="/only", answer=answer),
-        MonitorEndpoint(answer=answer, request="XZ", account_request="YZ", options=(subs,)),
+        MonitorEndpoint(answer=answer, options=Options, request="XZ", account_request="YZ"),
     ]
     services = {it.subject: it.answer for it in document_services(stamp, endpoints)}
     payload = b'{"subscriptions":true,"other":1}'
@@ -110,6 +116,6 @@ def test_each_document_is_asked_for_by_everybody_by_id_and_by_account(stamp: Ser
     yz = ask(services["$SYS.REQ.ACCOUNT.*.YZ"], "$SYS.REQ.ACCOUNT.A.YZ", payload)
     everything = ask(services["$SYS.REQ.ACCOUNT.*.YZ"], "$SYS.REQ.ACCOUNT.PING.YZ")
 
-    assert xz["data"] == {"subs": "1"}
-    assert yz["data"] == {"subs": "1", "acc": "A"}
-    assert everything["data"] == {}
+    assert xz["data"] == {"subscriptions": True, "account": ""}
+    assert yz["data"] == {"subscriptions": True, "account": "A"}
+    assert everything["data"] == {"subscriptions": False, "account": ""}

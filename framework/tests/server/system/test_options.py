@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from framework.errors import BadOptions
+from framework.monitor.request_options import options_from_members
 from framework.server.system.options import ServerFilter, read_connection
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 def test_whom_a_request_is_for(
     stamp: ServerStamp, options: dict[str, object], expected: str
 ) -> None:
-    is_meant = ServerFilter.from_options(options).admits(stamp)
+    is_meant = options_from_members(ServerFilter, options).admits(stamp)
 
     assert ("meant" if is_meant else "others") == expected
 
@@ -42,15 +43,15 @@ def test_whom_a_request_is_for(
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"server_name": 5}, "server_name must be a string"),
-        ({"tags": "blue"}, "tags must be a list of strings"),
-        ({"tags": [1]}, "tags must be a list of strings"),
-        ({"exact_match": "yes"}, "exact_match must be true or false"),
+        ({"server_name": 5}, "number into .*server_name of type string"),
+        ({"tags": "blue"}, r"string into .*tags of type \[\]string"),
+        ({"tags": [1]}, "number into .*tags of type string"),
+        ({"exact_match": "yes"}, "string into .*exact_match of type bool"),
     ],
 )
 def test_a_filter_of_the_wrong_type_is_named(options: dict[str, Any], problem: str) -> None:
     with pytest.raises(BadOptions, match=problem):
-        ServerFilter.from_options(options)
+        options_from_members(ServerFilter, options)
 
 
 @pytest.mark.parametrize("value", [None, -1, "7", True, 1.5])

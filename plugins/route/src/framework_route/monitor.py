@@ -6,19 +6,20 @@ Source: nats-server `monitor.go`, `Routez`.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
+from msgspec import Struct
 from msgspec.structs import asdict
 
-from framework.spec import LinkKind, OptionKind, RequestOption, SubscriptionRows
+from framework.spec import InQuery, LinkKind, SubscriptionRows
 from framework.spec.formats import rtt_text, time_text, uptime_text
-from framework.spec.query import read_bool
+from framework.spec.query import read_bool_or_details, read_details
 from framework_route.status import describe_status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from framework.spec import LinkRow, ServerContext
+    from framework.spec import LinkRow, NoOptions, ServerContext
     from framework.wire.info import RouteInfo
     from framework_route.peer import Connection
     from framework_route.status import MeshStatus
@@ -26,21 +27,18 @@ if TYPE_CHECKING:
 ROUTE_MANAGER: Final = "route_manager"
 """Name of the ComponentSpec of the actor that is asked here."""
 
-ROUTEZ_OPTIONS: Final = (
-    RequestOption("subscriptions", OptionKind.FLAG, "subs"),
-    RequestOption("subscriptions_detail", OptionKind.FLAG, "subs", ("detail",)),
-)
-"""Those of `$SYS.REQ.SERVER.*.ROUTEZ`."""
+
+class RoutezOptions(Struct, frozen=True):
+    """Options of `/routez`."""
+
+    subscriptions: Annotated[bool, InQuery("subs", read_bool_or_details)] = False
+    subscriptions_detail: Annotated[bool, InQuery("subs", read_details)] = False
 
 
-async def answer_routez(server: ServerContext, query: Mapping[str, str]) -> object:
-    """Return the document for a query.
-
-    Raises:
-        BadQuery: A value makes no sense.
-    """
-    has_details = query.get("subs", "").lower() == "detail"
-    has_subscriptions = has_details or read_bool(query, "subs")
+async def answer_routez(server: ServerContext, options: RoutezOptions) -> object:
+    """Return the document, with subscriptions if they are asked for."""
+    has_details = options.subscriptions_detail
+    has_subscriptions = has_details or options.subscriptions
     status = await _status(server)
     routes = status.routes if status else {}
     rows = [row for row in await server.links(LinkKind.ROUTE) if row.link in routes]
@@ -65,7 +63,7 @@ async def answer_routez(server: ServerContext, query: Mapping[str, str]) -> obje
     }
 
 
-async def answer_status(server: ServerContext, _query: Mapping[str, str]) -> object:
+async def answer_status(server: ServerContext, _options: NoOptions) -> object:
     """Return what the supervisor of a server is told of its routes; None: there can't be any."""
     rtts_ns = {row.link: row.rtt_ns for row in await server.links(LinkKind.ROUTE)}
     status = await _status(server)

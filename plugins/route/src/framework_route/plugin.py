@@ -12,7 +12,7 @@ from framework.topology import TopologyError
 from framework_route.config import route_config
 from framework_route.introduction import introduce, route_info
 from framework_route.modes import MODES
-from framework_route.monitor import ROUTE_MANAGER, ROUTEZ_OPTIONS, answer_routez, answer_status
+from framework_route.monitor import ROUTE_MANAGER, RoutezOptions, answer_routez, answer_status
 from framework_route.options import cluster_section
 
 if TYPE_CHECKING:
@@ -87,9 +87,9 @@ def framework_monitor_endpoints(server: ServerContext) -> Iterable[MonitorEndpoi
         MonitorEndpoint(
             path="/routez",
             answer=partial(answer_routez, server),
+            options=RoutezOptions,
             help="Routes to other servers",
             request="ROUTEZ",
-            options=ROUTEZ_OPTIONS,
         ),
     ]
 
