@@ -7,17 +7,20 @@ import signal
 import subprocess
 import sys
 
-MODULES_MAX = 580
+MODULES_MAX = 565
 """Modules from the first line of Python to "Server is ready"; 655 in release 0.1."""
 
 NOT_FOR_A_PLAIN_START = {
     "bcrypt": "hashed passwords",
     "cramjam": "codecs of routes",
     "cryptography": "certificates",
+    "dataclasses": "records, which a Struct makes in a tenth of the time",
     "difflib": "mistakes",
     "email": "metadata of distributions",
     "framework.monitor.http_server": "the monitoring port",
+    "framework.topology.natsconf": "configuration files",
     "framework.topology.toml_file": "topologies",
+    "framework.topology.topology_file": "topologies",
     "framework_route.mesh": "clusters",
     "framework_route.route_manager": "clusters",
     "h11": "the monitoring port",
