@@ -33,6 +33,7 @@ from framework.spec import (
     HookOffer,
     ListenerSpec,
     MonitorEndpoint,
+    RefusedAddresses,
     ServerContext,
     ServiceSpec,
     StopReason,
@@ -203,6 +204,20 @@ def framework_taps(server: ServerContext) -> Iterable[TapSpec]:
 
     Assembly. Called once, after all components have started; taps subscribe before any port
     opens. Two taps with one name stop the start.
+
+    Args:
+        server: Its components run.
+    """
+
+
+@hookspec
+def framework_refused_addresses(server: ServerContext) -> Iterable[RefusedAddresses]:
+    """Declare addresses whose connections are closed before INFO.
+
+    Assembly. Called once, after all components have started and before any port opens;
+    `ServerContext.change_refused_addresses` changes them later. The data plane looks at them as
+    it accepts, without a call of the plugin. Two with one name, a range that is none, more than
+    65,536 ranges or more than 16 tables of all plugins stop the start.
 
     Args:
         server: Its components run.

@@ -11,6 +11,7 @@ from framework.dataplane._rows import (
 from framework.dataplane._sinkbatch import Batch
 from framework.dataplane.coding import Coding
 from framework.dataplane.event import (
+    AddressRefused,
     Closed,
     Confirmed,
     Delivered,
@@ -37,6 +38,7 @@ from framework.dataplane.totals import AccountTraffic, SublistCounters, Totals
 
 __all__ = [
     "AccountTraffic",
+    "AddressRefused",
     "Batch",
     "Closed",
     "Coding",

@@ -10,7 +10,8 @@ from libc.stdint cimport int64_t, uint32_t
 from framework.dataplane._delivery cimport interest_send, link_count_slow, link_doom, link_say
 from framework.dataplane._response_mappings cimport response_mappings_tick
 from framework.dataplane._state cimport (
-    AUTHENTICATION_TIMEOUT, CLIENT, SLOW_CONSUMER_WRITE_DEADLINE, STALE_CONNECTION, VIOLATIONS_A_TICK, Link, LinkKindC, State, Times,
+    AUTHENTICATION_TIMEOUT, CLIENT, REFUSALS_A_TICK, SLOW_CONSUMER_WRITE_DEADLINE, STALE_CONNECTION, VIOLATIONS_A_TICK, Link, LinkKindC,
+    State, Times,
 )
 
 cdef enum:
@@ -134,6 +135,7 @@ cdef void links_tick(State* state) noexcept nogil:
         return
     state.tick_due_ns = state.now_ns + TICK_NS
     state.violations_left = VIOLATIONS_A_TICK
+    state.refusals_left = REFUSALS_A_TICK
     response_mappings_tick(state)
     for at in range(state.link_count):
         link = state.links[at]

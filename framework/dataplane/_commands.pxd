@@ -38,6 +38,7 @@ cdef enum Verb:
     NEXT_ROWS
     CLOSE_LISTING
     SET_SYSTEM_ACCOUNT
+    CHANGE_ADDRESSES
     SHELL_VERBS = 100
     # Verbs from here on are of a plane with sockets.
 

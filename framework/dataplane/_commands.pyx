@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy
 
 from framework.dataplane._accounts cimport account_new, account_remove
+from framework.dataplane._addresses cimport addresses_change
 from framework.dataplane._clocks cimport link_ping, route_repeat, times_set
 from framework.dataplane._coding cimport coding_begin
 from framework.dataplane._delivery cimport (
@@ -297,6 +298,8 @@ cdef bint command_apply(State* state, Command* command) noexcept nogil:
         state.trace_headers_only = command.other != 0
     elif command.verb == SET_NONCES:
         state.nonces[command.other] = command.number != 0
+    elif command.verb == CHANGE_ADDRESSES:
+        return addresses_change(state, command)
     elif command.verb == CONFIRM:
         confirm(state, command.number)
     elif command.verb == KEEP_PERMISSIONS:

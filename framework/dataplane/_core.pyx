@@ -11,16 +11,16 @@ from libc.stdint cimport UINT64_MAX, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
 
+from framework.dataplane._addresses cimport RANGE_BYTES, is_address_refused
 from framework.dataplane._clocks cimport links_tick
 from framework.dataplane._coding cimport coding_flush, coding_waits
 from framework.dataplane._commands cimport (
-    ADD_ACCOUNT, ANNOUNCE_INFO, ASK_LINKS, CLOSE, CLOSE_LISTING, CONFIRM, FLAG_ACCOUNT_OMITTED, FLAG_ALL_ACCOUNTS, FLAG_ECHO,
-    FLAG_HEADERS, FLAG_NO_RESPONDERS, FLAG_PEDANTIC, FLAG_TRACES, FLAG_VERBOSE, KEEP_PERMISSIONS, NEXT_ROWS, OPEN_LISTING, PIN_ACCOUNTS,
-    PUBLISH, REGISTER_ROUTE, REMOVE_ACCOUNT, REPEAT_INTEREST, RESUME, RESUME_CLIENT, SEND, SET_CLIENT, SET_CLIENT_INFO, SET_CODING,
-    SET_INFO, SET_LIMITS, SET_LINK_TIMES, SET_NAMES, SET_NONCES, SET_ROUTE_PERMISSIONS, SET_SYSTEM_ACCOUNT, SET_TABLES, SET_TRACE,
-    SHELL_VERBS, SUBSCRIBE_SINK, UNSUBSCRIBE_SINK, WATCH_INTEREST, ClientTerms, RouteTerms, command_apply, command_chars,
+    ADD_ACCOUNT, ANNOUNCE_INFO, ASK_LINKS, CHANGE_ADDRESSES, CLOSE, CLOSE_LISTING, CONFIRM, FLAG_ACCOUNT_OMITTED, FLAG_ALL_ACCOUNTS,
+    FLAG_ECHO, FLAG_HEADERS, FLAG_NO_RESPONDERS, FLAG_PEDANTIC, FLAG_TRACES, FLAG_VERBOSE, KEEP_PERMISSIONS, NEXT_ROWS, OPEN_LISTING,
+    PIN_ACCOUNTS, PUBLISH, REGISTER_ROUTE, REMOVE_ACCOUNT, REPEAT_INTEREST, RESUME, RESUME_CLIENT, SEND, SET_CLIENT, SET_CLIENT_INFO,
+    SET_CODING, SET_INFO, SET_LIMITS, SET_LINK_TIMES, SET_NAMES, SET_NONCES, SET_ROUTE_PERMISSIONS, SET_SYSTEM_ACCOUNT, SET_TABLES,
+    SET_TRACE, SHELL_VERBS, SUBSCRIBE_SINK, UNSUBSCRIBE_SINK, WATCH_INTEREST, ClientTerms, RouteTerms, command_apply, command_chars,
 )
-from framework.dataplane._coding cimport coding_flush, coding_waits
 from framework.dataplane._slices cimport checks_settle, link_go_on
 from framework.dataplane._work cimport COMMAND_WORK, WORK_A_SLICE, WORK_A_TURN, is_work_done, ready_leave, work_begin
 from framework.dataplane._decoding cimport coded_go_on, coded_received, coded_window
@@ -35,8 +35,8 @@ from framework.dataplane._permissions cimport permission_table_release
 from framework.dataplane._rules cimport table_made
 from framework.dataplane._sinkbatch cimport atomic_add, batch_free, seen_pointer, sink_release
 from framework.dataplane._state cimport (
-    NODE_BYTES, READ_BLOCK_BYTES, RECORD_DELIVERED, RECORD_TRACE, STALL_PENDING_BYTES, Account, Command, Farewell, Limits, Link,
-    ListingTerms, Record, Segment, Sink, Tables, Times, Totals as TotalsC, Traffic,
+    ADDRESS_TABLES_MAX, NODE_BYTES, READ_BLOCK_BYTES, RECORD_DELIVERED, RECORD_TRACE, STALL_PENDING_BYTES, Account, Command, Farewell,
+    Limits, Link, ListingTerms, Record, Segment, Sink, Tables, Times, Totals as TotalsC, Traffic,
 )
 from framework.dataplane._tables cimport tables_free, tables_made
 from framework.sublist._bytes cimport COPY_SLACK
@@ -45,7 +45,7 @@ from framework.sublist._sublist cimport SublistState
 import os
 import threading
 from array import array
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from framework.dataplane.limits import PlaneLimits
 from framework.dataplane.coding import Coding
@@ -54,6 +54,7 @@ from framework.dataplane.permissions import Permissions
 from framework.dataplane.sink import Overflow
 from framework.dataplane.tables import AccountTables
 from framework.dataplane.totals import AccountTraffic, SublistCounters, Totals
+from framework.wire.address import packed_address
 from framework.wire.closed_state import ClosedState
 
 cdef extern from "unistd.h" nogil:
@@ -674,6 +675,30 @@ cdef class Core:
         times.closes_slow = bool(closes_slow)
         self._post(self._order(SET_LINK_TIMES, 0, kind, 0, PyBytes_FromStringAndSize(<char*> &times, sizeof(times))))
 
+    def refuse_addresses(
+        self, table: int, kinds: Sequence[LinkKind], *, add: Collection[bytes] = (), remove: Collection[bytes] = (),
+    ) -> None:
+        """Change a table of addresses that are refused at accept, before a byte is said; links that are there stay.
+
+        What comes and what goes may take several turns, in that order.
+
+        Args:
+            table: From 0 on, below 16.
+            kinds: Of listeners that refuse them.
+            add: Ranges: 16 bytes of IPv6, IPv4 as ::ffff:0:0/96, then one byte: how many bits count; the others are zero.
+            remove: The same; what is not there is passed over.
+
+        Raises:
+            ValueError: There can be no such table, or a range has another length.
+        """
+        cdef int64_t mask = 0
+        if not 0 <= table < ADDRESS_TABLES_MAX or any(len(it) != RANGE_BYTES or it[-1] > 128 for it in (*add, *remove)):
+            raise ValueError(f"there are {ADDRESS_TABLES_MAX} tables, and a range has {RANGE_BYTES} bytes")
+        for kind in kinds:
+            mask |= 1 << <int> kind
+        rows = b"".join([it + b"\1" for it in add] + [it + b"\0" for it in remove])
+        self._post(self._order(CHANGE_ADDRESSES, 0, table, mask, rows))
+
     def watch_interest(self, watch: bool) -> None:
         """Report local interest as `InterestChanged` from now on, or no more."""
         self._post(self._order(WATCH_INTEREST, 0, bool(watch), 0, b""))
@@ -724,6 +749,12 @@ cdef class Core:
         """Return the counters of all links together, as they stand."""
         cdef TotalsC totals = self.state.totals
         return Totals(**totals)
+
+    def refused_count(self, table: int) -> int:
+        """Return how many connections a table of `refuse_addresses` has refused so far. Callable from any thread."""
+        if not 0 <= table < ADDRESS_TABLES_MAX:
+            raise ValueError(f"there are {ADDRESS_TABLES_MAX} tables")
+        return self.state.address_tables[table].refused
 
     def account_traffic(self, account: int) -> AccountTraffic:
         """Return what passed through an account, as it stands. Callable from any thread."""
@@ -778,7 +809,12 @@ cdef class Core:
     # ---- driving it without sockets
 
     def open(self, kind: LinkKind, host: str, port: int, *, accepted: bool, token: int = 0) -> int:
-        """Begin a link and return it."""
+        """Begin a link and return it; 0: it was accepted from an address that is refused."""
+        cdef bytes address
+        if accepted:
+            address = packed_address(host)
+            if is_address_refused(self.state, kind, address, host.encode(), port):
+                return 0
         cdef Link* link = link_open(self.state, kind, accepted, accepted, host.encode(), port, token)
         if link == NULL:
             raise MemoryError

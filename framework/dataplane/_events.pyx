@@ -10,12 +10,13 @@ from framework.dataplane._remote_latency cimport RemoteLatencyRecord
 from framework.dataplane._sinkbatch cimport batch_made
 from framework.dataplane._state cimport (
     RECORD_CLOSED, RECORD_CONFIRMED, RECORD_DELIVERED, RECORD_DETACHED, RECORD_ERR, RECORD_GREETING, RECORD_INTEREST, RECORD_LATENCY,
-    RECORD_LINKS, RECORD_MESSAGE_TRACE, RECORD_OPENED, RECORD_PONG, RECORD_REMOTE_LATENCY, RECORD_TRACE, RECORD_VIOLATED, Record, Row,
+    RECORD_LINKS, RECORD_MESSAGE_TRACE, RECORD_OPENED, RECORD_PONG, RECORD_REFUSED, RECORD_REMOTE_LATENCY, RECORD_TRACE, RECORD_VIOLATED,
+    Record, Row,
 )
 from framework.dataplane._violations cimport ViolationRecord
 
 from framework.dataplane.event import (
-    Closed, Confirmed, Delivered, Detached, ErrReceived, Greeting, InterestChanged, LatencySampled, LinksAnswered, Listed,
+    AddressRefused, Closed, Confirmed, Delivered, Detached, ErrReceived, Greeting, InterestChanged, LatencySampled, LinksAnswered, Listed,
     Opened, PongReceived, ResponderTimed, Traced, Violated, Violation,
 )
 from framework.dataplane.link import LinkKind, LinkRow
@@ -155,6 +156,8 @@ cdef object event_made(Record* record):
         return InterestChanged(record.number, text[: record.link], text[record.link + 1 :], record.other)
     if record.type == RECORD_VIOLATED:
         return _violation_made(record)
+    if record.type == RECORD_REFUSED:
+        return AddressRefused(KINDS[record.kind], record.number, _text(record).decode(), record.row.port, record.other)
     if record.type == RECORD_CONFIRMED:
         return Confirmed(record.number)
     if record.type == RECORD_LINKS:

@@ -8,6 +8,7 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memmove, strlen
 
 from framework.dataplane._accounts cimport account_new, account_spare, accounts_free, accounts_sweep
+from framework.dataplane._addresses cimport addresses_free
 from framework.dataplane._clocks cimport ping_interval_ns
 from framework.dataplane._delivery cimport (
     deliver_rest, is_python_behind, link_cut_off, link_doom, link_is_over, link_say, random_next, record_add, record_chars,
@@ -99,6 +100,7 @@ cdef void state_free(State* state) noexcept nogil:
             subscription_drop(state, sink.subscription)
         sink_release(sink)
     tables_end(state)
+    addresses_free(state)
     state_sweep(state)
     while state.graves != NULL:
         state_sweep(state)

@@ -11,6 +11,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
+from framework.dataplane._addresses cimport ADDRESS_BYTES, is_address_refused
 from framework.dataplane._coding cimport coding_encode, coding_settle, coding_waits
 from framework.dataplane._commands cimport SHELL_VERBS, command_chars
 from framework.dataplane._core cimport Core
@@ -51,6 +52,7 @@ cdef extern from *:
     #include <netinet/tcp.h>
     #include <stdint.h>
     #include <stdio.h>
+    #include <string.h>
     #include <sys/socket.h>
     #include <sys/uio.h>
     #include <time.h>
@@ -92,20 +94,24 @@ cdef extern from *:
         }
     }
 
-    /* Write the peer's address without brackets, an IPv4 one in IPv6 clothes as IPv4; return its port. */
-    static int socket_peer(int fd, char *host, int room) {
+    /* Write the peer's address without brackets, an IPv4 one in IPv6 clothes as IPv4, and its 16 bytes in IPv6; return its port. */
+    static int socket_peer(int fd, char *host, int room, unsigned char *address) {
         struct sockaddr_storage peer; socklen_t length = sizeof peer;
         host[0] = 0;
+        memset(address, 0, 16);
         if (getpeername(fd, (struct sockaddr *)&peer, &length) < 0) return 0;
         if (peer.ss_family == AF_INET) {
             struct sockaddr_in *v4 = (struct sockaddr_in *)&peer;
             inet_ntop(AF_INET, &v4->sin_addr, host, room);
+            address[10] = address[11] = 0xff;
+            memcpy(address + 12, &v4->sin_addr, 4);
             return ntohs(v4->sin_port);
         }
         if (peer.ss_family == AF_INET6) {
             struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&peer;
             if (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr)) inet_ntop(AF_INET, v6->sin6_addr.s6_addr + 12, host, room);
             else inet_ntop(AF_INET6, &v6->sin6_addr, host, room);
+            memcpy(address, v6->sin6_addr.s6_addr, 16);
             return ntohs(v6->sin6_port);
         }
         return 0;
@@ -141,7 +147,7 @@ cdef extern from *:
     int getentropy(void* into, size_t count) noexcept nogil
     void socket_prepare(int fd) noexcept nogil
     int socket_accept(int listener) noexcept nogil
-    int socket_peer(int fd, char* host, int room) noexcept nogil
+    int socket_peer(int fd, char* host, int room, unsigned char* address) noexcept nogil
     ssize_t socket_receive(int fd, char* into, size_t room) noexcept nogil
     ssize_t socket_send(int fd, iovec* parts, int count) noexcept nogil
 
@@ -456,6 +462,7 @@ cdef void _accept(Loop* loop, Listener* listener) noexcept nogil:
     cdef int fd, accepted = 0
     cdef int port
     cdef char host[HOST_BYTES]
+    cdef unsigned char address[ADDRESS_BYTES]
     cdef Link* link
     while accepted < ACCEPTS_A_TURN:
         fd = -2 if is_python_behind(loop.state) else socket_accept(listener.fd)
@@ -465,7 +472,11 @@ cdef void _accept(Loop* loop, Listener* listener) noexcept nogil:
             poller_forget(&loop.poller, listener.fd)
         if fd < 0:
             return
-        port = socket_peer(fd, host, sizeof(host))
+        accepted += 1
+        port = socket_peer(fd, host, sizeof(host), address)
+        if is_address_refused(loop.state, listener.kind, <const char*> address, host, port):
+            close(fd)
+            continue
         link = link_open(loop.state, <LinkKindC> listener.kind, True, listener.tls != TLS_FIRST, host, port, 0)
         if link == NULL:
             close(fd)
@@ -476,7 +487,6 @@ cdef void _accept(Loop* loop, Listener* listener) noexcept nogil:
         else:
             link.polled = POLL_READ
             poller_watch(&loop.poller, fd, <uint32_t> link.id, -1, POLL_READ)
-        accepted += 1
 
 
 cdef void _rested(Loop* loop) noexcept nogil:
@@ -590,10 +600,11 @@ cdef void _unlisten(Loop* loop, int kind) noexcept nogil:
 cdef void _adopt(Loop* loop, Command* command) noexcept nogil:
     cdef int fd = <int> command.number
     cdef char host[HOST_BYTES]
+    cdef unsigned char address[ADDRESS_BYTES]
     cdef int port
     cdef Link* link
     socket_prepare(fd)
-    port = socket_peer(fd, host, sizeof(host))
+    port = socket_peer(fd, host, sizeof(host), address)
     if command.length:
         port = command.flags
         memcpy(host, command_chars(command), command.length)

@@ -55,6 +55,10 @@ cdef enum:
     # That one message may pass in all: where each account has two ways on, HOPS_MAX alone would allow 65,536.
     RESPONSE_MAPPINGS_MAX = 65536
     # Requests of other accounts whose answers an account remembers the way of.
+    ADDRESS_TABLES_MAX = 16
+    # Of refused addresses, one for each plugin that has some.
+    REFUSALS_A_TICK = 1
+    # That are reported: who is refused may come again at once.
     NODE_BYTES = 8
     # By which other servers address this one in subjects.
 
@@ -730,6 +734,7 @@ cdef enum RecordType:
     RECORD_MESSAGE_TRACE
     RECORD_DETACHED
     RECORD_REMOTE_LATENCY
+    RECORD_REFUSED
 
 
 cdef struct Record:
@@ -809,6 +814,17 @@ cdef struct Totals:
     int64_t dropped
     int64_t answers_dropped
     int64_t circles
+
+
+cdef struct AddressTable:
+    # Ranges whose connections are refused.
+    Table ranges
+    uint32_t lengths[129]
+    # Ranges by how many of their bits count.
+    uint32_t kinds
+    # A bit for each kind of link that is refused.
+    int64_t refused
+    # Connections so far; read by other threads.
 
 
 cdef struct Passages:
@@ -920,6 +936,10 @@ cdef struct State:
     uint32_t violations_left
     uint32_t violations_missed
     # Not reported, since the last one that was.
+    AddressTable address_tables[ADDRESS_TABLES_MAX]
+    uint32_t refusals_left
+    uint32_t refusals_missed
+    # As with violations.
     Table sids
     Link* first_dirty
     # With output that was not tried to be sent.

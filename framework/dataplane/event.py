@@ -173,6 +173,19 @@ class Violated(Struct, frozen=True):
     """Violations of any clients before this one that were not reported."""
 
 
+class AddressRefused(Struct, frozen=True):
+    """A connection was closed before INFO for its address. At most five a second are reported."""
+
+    kind: LinkKind
+    """Of the listener."""
+    table: int
+    """As given to `refuse_addresses`."""
+    host: str
+    port: int
+    missed: int
+    """Such connections before this one that were not reported."""
+
+
 class Confirmed(Struct, frozen=True):
     """Answer to `confirm`: all commands before it are in force."""
 
@@ -221,7 +234,8 @@ class ResponderTimed(Struct, frozen=True):
 
 
 Event: TypeAlias = (
-    Opened
+    AddressRefused
+    | Opened
     | Detached
     | Greeting
     | ErrReceived

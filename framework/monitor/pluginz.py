@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from framework.monitor.source import MonitorSource, PluginState
     from framework.plugins import CallCounters
     from framework.spec import NoOptions
+    from framework.spec.addresses import RefusedAddressesRow
     from framework.spec.tap import TapRow
 
 
@@ -35,6 +36,7 @@ def _plugin(state: PluginState) -> dict[str, object]:
             {"name": name, "waiting": waiting, "failures": failures}
             for name, waiting, failures in state.components
         ],
+        "refused_addresses": [_refused(row) for row in state.refused_addresses],
     }
 
 
@@ -57,4 +59,13 @@ def _tap(row: TapRow) -> dict[str, object]:
         "batches": row.batches,
         "messages": row.messages,
         "dropped": row.dropped,
+    }
+
+
+def _refused(row: RefusedAddressesRow) -> dict[str, object]:
+    return {
+        "name": row.spec.name,
+        "kinds": [kind.name.lower() for kind in row.spec.kinds],
+        "ranges": row.ranges,
+        "refused": row.refused,
     }

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         LinkRow,
         ServiceExport,
     )
+    from framework.spec.addresses import RefusedAddressesRow
     from framework.spec.tap import TapRow
     from framework.wire.closed_state import ClosedState
     from framework.wire.info import ClientConnect
@@ -70,6 +71,7 @@ class PluginState(Struct, frozen=True):
     taps: Sequence[TapRow]
     components: Sequence[tuple[str, int, int]]
     """Name, messages that wait, failures."""
+    refused_addresses: Sequence[RefusedAddressesRow] = ()
 
 
 class ServerFacts(Struct, frozen=True, kw_only=True):

@@ -27,9 +27,11 @@ from framework.spec import (
     HealthCheck,
     ListenerSpec,
     MonitorEndpoint,
+    RefusedAddresses,
     ServiceSpec,
     TapSpec,
 )
+from framework.spec.addresses import ADDRESS_TABLES_MAX
 from framework.topology.errors import TopologyError
 from framework.topology.option import ConfigSection
 
@@ -198,6 +200,16 @@ class PluginRegistry(PluginSet):
         found = self._collect("taps", TapSpec, server=server)
         owned = self._claimed("tap", (), found, lambda spec: spec.name)
         return _items(self._guarded(owned, guarded_tap))
+
+    def refused_addresses(self, server: ServerContext) -> tuple[RefusedAddresses, ...]:
+        """Return all tables of addresses that are refused."""
+        found = self._collect("refused_addresses", RefusedAddresses, server=server)
+        owned = self._claimed("refused addresses", (), found, lambda spec: spec.name)
+        if len(owned) > ADDRESS_TABLES_MAX:
+            plugin = owned[ADDRESS_TABLES_MAX][0]
+            problem = f"there are {len(owned)} RefusedAddresses, at most {ADDRESS_TABLES_MAX} fit"
+            raise PluginError(plugin, problem, fix="put ranges of one plugin into one of them")
+        return tuple(replace(spec, plugin=plugin) for plugin, spec in owned)
 
     def monitor_endpoints(
         self, server: ServerContext, core: Sequence[MonitorEndpoint] = ()

@@ -33,6 +33,7 @@ from framework.server.system.server_stamp import ServerTraits
 from framework.server.system.service_latencies import SERVICE_LATENCIES
 from framework.server.tls import TlsError, TlsHandshakes, placed_tls_error
 from framework.spec import (
+    AddressRefused,
     ComponentSpec,
     HealthCheck,
     LatencySampled,
@@ -196,6 +197,7 @@ class Assembly:
         self._bridge.watch(ResponderTimed, latencies.tell)
         traces = self.context.components[MESSAGE_TRACES]
         self._bridge.watch(MessageTraced, traces.tell)
+        self._bridge.watch(AddressRefused, self.context.refusals.receive)
         self.tls.start()
         self._steps.push("TLS", self._stop_tls)
         self._coding.start()
@@ -212,6 +214,8 @@ class Assembly:
         for tap in self._plugins.taps(self.context):
             self._add_tap(tap)
         self._steps.push("taps", self._bridge.remove_taps)
+        refused = self._plugins.refused_addresses(self.context)
+        self.context.refusals.install(refused)
         well = HealthCheck(name="server", check=self._check_well)
         self._monitor.health_checks = self._plugins.health_checks(self.context, (well,))
         endpoints = self._plugins.monitor_endpoints(self.context, core_endpoints(self._monitor))

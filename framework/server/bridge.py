@@ -16,6 +16,7 @@ from framework.dataplane import link_rows
 from framework.errors import PluginError
 from framework.server.limits import HELD_RETRY_S, TAP_FAILURES_MAX
 from framework.spec import (
+    AddressRefused,
     Closed,
     ClosedState,
     Confirmed,
@@ -234,7 +235,13 @@ class Bridge:
                 self._answer(token, None)
             case Detached():
                 any(transport.receive_detached(event) for transport in self._transports)
-            case InterestChanged() | LatencySampled() | ResponderTimed() | MessageTraced():
+            case (
+                InterestChanged()
+                | LatencySampled()
+                | ResponderTimed()
+                | MessageTraced()
+                | AddressRefused()
+            ):
                 self._watched(event)
             case _:
                 batches[event.kind].append(event)

@@ -13,6 +13,7 @@ from framework.monitor.answers import Answer
 from framework.monitor.json_stream import json_whole
 from framework.server.clients.client_listener import CLIENT_LISTENER, ClientListener
 from framework.server.interfaces import is_wildcard, unicast_addresses
+from framework.server.refused_addresses import AddressRefusals
 from framework.server.system.server_stamp import node_of
 from framework.server.tls import TlsError
 from framework.spec import LinkKind, ServerContext
@@ -93,6 +94,8 @@ class Context(ServerContext):
         """Host as configured and real port, once bound."""
         self.peers: dict[LinkId, str] = {}
         """Names of the servers at the other ends of routes."""
+        self.refusals = AddressRefusals(plane, log=log)
+        """Addresses that plugins refuse."""
         self._identity = identity
         self._config = config
         self._plane = plane
@@ -186,6 +189,12 @@ class Context(ServerContext):
     def taps(self) -> Sequence[TapRow]:
         """Return drops and failures of all taps."""
         return self._bridge.taps()
+
+    @override
+    def change_refused_addresses(
+        self, name: str, *, add: Collection[str] = (), remove: Collection[str] = ()
+    ) -> None:
+        self.refusals.change(name, add=add, remove=remove)
 
     @override
     def component(self, name: str) -> ActorRef[Any]:

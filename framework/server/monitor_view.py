@@ -214,6 +214,7 @@ class MonitorView(MonitorSource):
     @override
     def plugins(self) -> Sequence[PluginState]:
         taps, owner_of = self._context.taps(), self._plugins.owner_of
+        refused = self._context.refusals.rows()
         waiting, failures = self.mailboxes(), self._component_failures
         return [
             PluginState(
@@ -225,6 +226,7 @@ class MonitorView(MonitorSource):
                     for name, count in waiting.items()
                     if owner_of("component", name) == plugin.name
                 ],
+                [row for row in refused if row.spec.plugin == plugin.name],
             )
             for plugin in self._plugins.plugins
         ]

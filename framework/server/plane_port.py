@@ -8,7 +8,7 @@ from framework.spec import LinkKind, PlaneControl
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from framework.dataplane.limits import PlaneLimits
     from framework.dataplane.tables import AccountTables
@@ -166,6 +166,29 @@ class ServerPlane(PlaneControl, Protocol):
 
     def set_limits(self, limits: PlaneLimits) -> None:
         """Set the limits."""
+        ...
+
+    def refuse_addresses(
+        self,
+        table: int,
+        kinds: Sequence[LinkKind],
+        *,
+        add: Collection[bytes] = (),
+        remove: Collection[bytes] = (),
+    ) -> None:
+        """Change a table of ranges whose new connections are closed before INFO.
+
+        Args:
+            table: From 0 on, below `ADDRESS_TABLES_MAX`.
+            kinds: Of listeners that refuse them.
+            add: Of `packed_range`; they come before others go, over several turns if there are
+                many.
+            remove: The same; what is not there is passed over.
+        """
+        ...
+
+    def refused_count(self, table: int) -> int:
+        """Return how many connections a table has refused so far."""
         ...
 
     def open_listing(

@@ -3,6 +3,7 @@
 from framework.dataplane.batch import Batch
 from framework.dataplane.coding import Coding
 from framework.dataplane.event import (
+    AddressRefused,
     Closed,
     Confirmed,
     Delivered,
@@ -41,6 +42,7 @@ from framework.spec.account import (
     StreamExport,
     StreamImport,
 )
+from framework.spec.addresses import RefusedAddresses
 from framework.spec.command import CommandGroup
 from framework.spec.component import ComponentSpec
 from framework.spec.compression import (
@@ -84,6 +86,7 @@ __all__ = [
     "AccountLimits",
     "AccountPlan",
     "AccountSpec",
+    "AddressRefused",
     "Authenticator",
     "Batch",
     "ClientConnect",
@@ -132,6 +135,7 @@ __all__ = [
     "PongReceived",
     "Redacted",
     "Refused",
+    "RefusedAddresses",
     "ResponderTimed",
     "ResponseKind",
     "ResponsePermission",

@@ -109,6 +109,26 @@ class ServerContext(Protocol):
         """
         ...
 
+    def change_refused_addresses(
+        self, name: str, *, add: Collection[str] = (), remove: Collection[str] = ()
+    ) -> None:
+        """Change what `framework_refused_addresses` declared; all of it or, on an error, nothing.
+
+        It holds for whoever connects from the data plane's next turn on. Connections that are
+        there stay: `links` finds them by their address, and `plane.close` ends them.
+
+        Args:
+            name: Of the RefusedAddresses.
+            add: Ranges, or addresses; those that are there already stay.
+            remove: Ranges as they were added; others are passed over. An address in a wider
+                range stays refused.
+
+        Raises:
+            KeyError: Nobody declared `name`, or the server has not come so far.
+            ValueError: One is no range, or there would be more than 65,536.
+        """
+        ...
+
     def component(self, name: str) -> ActorRef[Any]:
         """Return the running actor of the ComponentSpec `name`.
 

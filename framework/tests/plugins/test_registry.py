@@ -26,6 +26,7 @@ from framework.spec import (
     LinkKind,
     ListenerSpec,
     MonitorEndpoint,
+    RefusedAddresses,
     ServiceSpec,
     StopReason,
     TapSpec,
@@ -241,6 +242,25 @@ def test_taps_have_names_of_their_own():
     assert registry_of(a=("taps", lambda: [tap])).taps(SERVER)[0].name == "t"
     with pytest.raises(PluginError, match="plugin b: tap t belongs to plugin a already"):
         registry_of(a=("taps", lambda: [tap]), b=("taps", lambda: [tap])).taps(SERVER)
+
+
+def test_refused_addresses_have_names_of_their_own_and_their_plugins():
+    spec = RefusedAddresses(name="r", ranges=["10.0.0.0/8"])
+    registry = registry_of(a=("refused_addresses", lambda: [spec]))
+
+    assert [it.plugin for it in registry.refused_addresses(SERVER)] == ["a"]
+    with pytest.raises(PluginError, match="plugin b: refused addresses r belongs to plugin a"):
+        registry_of(
+            a=("refused_addresses", lambda: [spec]), b=("refused_addresses", lambda: [spec])
+        ).refused_addresses(SERVER)
+
+
+def test_there_are_sixteen_tables_of_refused_addresses():
+    specs = [RefusedAddresses(name=str(it)) for it in range(17)]
+    registry = registry_of(a=("refused_addresses", lambda: specs))
+
+    with pytest.raises(PluginError, match="plugin a: there are 17 RefusedAddresses, at most 16"):
+        registry.refused_addresses(SERVER)
 
 
 def test_monitor_endpoints_have_paths_of_their_own():

@@ -47,6 +47,14 @@ def framework_taps(server):
 """,
         "framework_taps failed: ValueError: tap t: subject: expected a subject, found 'a..b'",
     ),
+    "refused addresses that are none": (
+        """
+@hookimpl
+def framework_refused_addresses(server):
+    return [RefusedAddresses(name="r", ranges=["10.0.0.0/8", "10.0.0.0/33"])]  # HERE
+""",
+        "ValueError: refused addresses r: ranges: '10.0.0.0/33' is no range: such an address has",
+    ),
     "a tap that is async": (
         """
 async def receive(batch): ...
