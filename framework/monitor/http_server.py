@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import time
 from collections import Counter
-from dataclasses import dataclass
 from http import HTTPStatus
 from itertools import count
 from typing import TYPE_CHECKING, Final
@@ -57,8 +56,7 @@ class _Response(Struct, frozen=True):
     headers: tuple[tuple[str, str], ...] = field(default=())
 
 
-@dataclass(slots=True, eq=False)
-class _Connection:
+class _Connection(Struct, eq=False):
     """One connection, and from when on nothing is done for it."""
 
     task: asyncio.Task[None]

@@ -5,8 +5,9 @@ Not which of them are routes: that is for the mesh.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from framework.spec import Closed, ClosedState, ConnectionInfo, LinkKind
 from framework_route.url import join_host_port
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
     from framework_route.pool_connection import PoolConnection
 
 
-@dataclass(slots=True)
-class _Link:
+class _Link(Struct):
     """What the plane calls a connection, and what its lines of the log begin with."""
 
     rid: int

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from framework_route.pool import PoolTerms
 
@@ -32,8 +31,7 @@ class Slot(Struct, frozen=True):
         return not self.account and self.pool_index == 0
 
 
-@dataclass(slots=True)
-class Target:
+class Target(Struct):
     """A server to dial: configured (explicit), or known by gossip or by a lost route."""
 
     token: int
@@ -66,14 +64,13 @@ class Target:
         return self.slot or Slot(self.remote_id)
 
 
-@dataclass(slots=True)
-class Connection:
+class Connection(Struct):
     """A connection that is, or may become, a route."""
 
     link: LinkId
     host: str
     port: int
-    targets: list[Target] = field(default_factory=list)
+    targets: list[Target] = []
     """What is dialed again when it closes; more than one when several URLs lead to its server."""
     is_dialed: bool = False
     """We opened it."""
@@ -101,15 +98,14 @@ class Connection:
         return any(target.is_explicit for target in self.targets)
 
 
-@dataclass(slots=True)
-class Peer:
+class Peer(Struct):
     """A server of the cluster with at least one route here."""
 
     number: int
     """By which the data plane knows that connections have one server at their end; from 1."""
     info: RouteInfo
     terms: PoolTerms = field(default_factory=PoolTerms)
-    connections: dict[Slot, Connection] = field(default_factory=dict)
+    connections: dict[Slot, Connection] = {}
     connect_urls: tuple[str, ...] = ()
     """Where clients reach it, as long as they may be sent there."""
     repeating: int = 0

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 from typing_extensions import override
 
@@ -78,8 +77,7 @@ if TYPE_CHECKING:
     from framework_route.status import MeshStatus
 
 
-@dataclass(slots=True)
-class Lasting:
+class Lasting(Struct):
     """State that outlives a restart of the manager."""
 
     config: RouteConfig
