@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         LinkKind,
         LinkRow,
         ServiceExport,
+        TrustedOperator,
     )
     from framework.spec.addresses import RefusedAddressesRow
     from framework.spec.tap import TapRow
@@ -179,6 +180,11 @@ class MonitorSource(Protocol):
     @property
     def accounts(self) -> AccountBook:
         """The accounts of the server."""
+        ...
+
+    @property
+    def trusted_operators(self) -> Sequence[TrustedOperator]:
+        """Whose accounts the server takes; empty: it is not in operator mode."""
         ...
 
     def invalid_imports(self, account: str) -> Collection[tuple[str, str]]:

@@ -168,13 +168,18 @@ def _by_kind(clients: int, routes: int) -> dict[str, int]:
 
 
 def _rest(source: MonitorSource, facts: ServerFacts, totals: Totals) -> dict[str, object]:
-    system = source.accounts.system_account
+    system, operators = source.accounts.system_account, source.trusted_operators
+    trusted = {
+        "trusted_operators_jwt": [it.jwt for it in operators],
+        "trusted_operators_claim": [it.claims for it in operators],
+    }
     return {
         "http_req_stats": dict(source.request_counts),
         "config_load_time": time_text(facts.config_loaded_ns),
         "config_digest": facts.config_digest,
         **({"tags": list(facts.tags)} if facts.tags else {}),
         **({"metadata": dict(facts.metadata)} if facts.metadata else {}),
+        **(trusted if operators else {}),
         **({"system_account": system} if system else {}),
         "slow_consumer_stats": _by_kind(totals.slow_clients, totals.slow_routes),
         "stale_connection_stats": _by_kind(totals.stale_clients, totals.stale_routes),

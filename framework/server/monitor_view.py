@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         LinkId,
         LinkRow,
         ServiceExport,
+        TrustedOperator,
     )
     from framework.wire.info import ClientConnect
 
@@ -160,6 +161,11 @@ class MonitorView(MonitorSource):
     @override
     def accounts(self) -> AccountBook:
         return self._accounts
+
+    @property
+    @override
+    def trusted_operators(self) -> Sequence[TrustedOperator]:
+        return self._accounts.trusted_operators
 
     @override
     def invalid_imports(self, account: str) -> Collection[tuple[str, str]]:

@@ -41,6 +41,7 @@ from framework.spec.account import (
     ServiceImport,
     StreamExport,
     StreamImport,
+    TrustedOperator,
 )
 from framework.spec.addresses import RefusedAddresses
 from framework.spec.command import CommandGroup
@@ -162,6 +163,7 @@ __all__ = [
     "TraceFault",
     "TraceStep",
     "Traced",
+    "TrustedOperator",
     "Unsigned",
     "Violated",
     "Violation",

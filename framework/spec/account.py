@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
 from msgspec import Struct, field
@@ -123,6 +123,14 @@ class AccountSpec(Struct, frozen=True, kw_only=True):
     """Unix time from which on nobody may use it; 0: never."""
 
 
+class TrustedOperator(Struct, frozen=True):
+    """An operator whose accounts a server takes, as `/varz` shows it."""
+
+    jwt: str
+    claims: Mapping[str, object]
+    """What the JWT says, as JSON."""
+
+
 class AccountPlan(Struct, frozen=True, kw_only=True):
     """The accounts that a server starts with, and the resolver of others."""
 
@@ -132,6 +140,7 @@ class AccountPlan(Struct, frozen=True, kw_only=True):
     """Empty: the server has none, and no `$SYS` services."""
     resolve: Callable[[str], Reply[AccountSpec | None]] | None = None
     """Fetches an account that is not known yet, from worker threads; None: there are no others."""
+    trusted_operators: tuple[TrustedOperator, ...] = ()
 
 
 class AccountBook(Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import time
+import urllib.request
 
 import pytest
 from framework_auth.claims import build_token
@@ -178,6 +179,33 @@ def logged_in(client, jwt):
         b"CONNECT " + json.dumps({**CONNECT_DEFAULTS, "jwt": jwt, "sig": sig}).encode() + b"\r\n"
     )
     client.flush()
+
+
+def test_monitoring_shows_the_operator(fleet, kind):
+    nats = {
+        "signing_keys": [SIGNER.public],
+        "account_server_url": "http://127.0.0.1:1/jwt/v1",
+        "operator_service_urls": ["nats://127.0.0.1:4222"],
+        "system_account": SYSTEM.public,
+        "assert_server_version": "2.0.1",
+        "strict_signing_key_usage": True,
+        "tags": ["zone:eu"],
+    }
+    operator = token("operator", OPERATOR.public, OPERATOR, nats, name="O", nbf=NOW_S, aud="all")
+    preload = f"{SYSTEM.public}: {account(SYSTEM)}"
+    server = fleet.start(
+        kind=kind,
+        config=f"operator: {operator}\nresolver: MEMORY\nresolver_preload {{\n{preload}\n}}\n"
+        'http: "127.0.0.1:-1"\n',
+    )
+    with urllib.request.urlopen(f"http://127.0.0.1:{server.monitor_port}/varz") as answer:
+        document = json.load(answer)
+    claims = operator.split(".")[1]
+
+    assert document["trusted_operators_jwt"] == [operator]
+    assert document["trusted_operators_claim"] == [
+        json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))
+    ]
 
 
 def test_a_scope_is_filled_in(fleet, kind, config):

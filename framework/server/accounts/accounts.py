@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from structlog.typing import FilteringBoundLogger
 
-    from framework.spec import AccountPlan
+    from framework.spec import AccountPlan, TrustedOperator
 
     class AccountPlane(Protocol):
         """The commands of the data plane that concern accounts."""
@@ -72,6 +72,7 @@ class Accounts(AccountBook):
         self._names = {0: GLOBAL_ACCOUNT}
         self.sampled = SampledServices()
         """Services whose response times are measured."""
+        self.trusted_operators: Sequence[TrustedOperator] = ()
         self._links = AccountImports(
             index_of=self._indexes.__getitem__, token_of=self.sampled.token_of
         )
@@ -92,6 +93,7 @@ class Accounts(AccountBook):
         everybody = system_account != self._links.system_account
         self._links.system_account = system_account
         self._resolve = plan.resolve if plan else None
+        self.trusted_operators = plan.trusted_operators if plan else ()
         gone = () if self._resolve else tuple(set(self._links.specs) - set(specs))
         self._change(specs.values(), sorted(gone), everybody=everybody)
         self._plane.set_system_account(self._indexes.get(system_account))

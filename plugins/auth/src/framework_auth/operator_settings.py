@@ -34,6 +34,8 @@ class OperatorSettings(Struct, frozen=True, kw_only=True):
     """Trusted operators and account resolver of a server."""
 
     operators: tuple[OperatorClaims, ...]
+    operator_jwts: tuple[str, ...]
+    """What these were read from."""
     trusted_keys: frozenset[str]
     """Public keys that may sign accounts."""
     system_account: str
@@ -62,10 +64,12 @@ def operator_settings(values: Mapping[str, object]) -> OperatorSettings:
         ValueError: The resolver makes no sense.
     """
     value = cast("Mapping[str, Any]", values)
-    operators = tuple(_read_operator(it) for it in value["operator"] or ())
+    jwts = tuple(_operator_jwt(it) for it in value["operator"] or ())
+    operators = tuple(read_claims_of(OperatorClaims, it) for it in jwts)
     trusted = [key for it in operators for key in it.trusted_keys] + [*value["trusted_keys"]]
     return OperatorSettings(
         operators=operators,
+        operator_jwts=jwts,
         trusted_keys=frozenset(trusted),
         system_account=_system_account(value, operators),
         resolver=resolver_settings(value["resolver"]) or _default_resolver(operators),
@@ -145,7 +149,7 @@ def operators_fault(texts: object) -> str | None:
         return "names no operator; give a file, or its JWT"
     for text in texts:
         try:
-            claims = _read_operator(text)
+            claims = read_claims_of(OperatorClaims, _operator_jwt(text))
         except OSError as error:
             return f"cannot be read: {error.strerror}"
         except (ClaimsError, ValueError) as error:
@@ -157,11 +161,12 @@ def operators_fault(texts: object) -> str | None:
     return None
 
 
-def _read_operator(text: str) -> OperatorClaims:
+def _operator_jwt(text: str) -> str:
+    """Return a JWT that stands in a file, or for itself."""
     if not text.startswith(_TOKEN_PREFIX):
         with Path(text).open("rb") as file:
             text = file.read(OPERATOR_FILE_BYTES_MAX).decode()
-    return read_claims_of(OperatorClaims, undecorate(text))
+    return undecorate(text)
 
 
 def preload_fault(tokens: object) -> str | None:

@@ -142,6 +142,7 @@ class Realm:
         claims = read_claims_of(OperatorClaims, operator)
         self.settings = OperatorSettings(
             operators=(claims,),
+            operator_jwts=(operator,),
             trusted_keys=frozenset(claims.trusted_keys),
             system_account=mint.system.public,
             resolver=settings.pop("resolver", ResolverSettings(kind=ResolverKind.MEMORY)),

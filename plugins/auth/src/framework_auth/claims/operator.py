@@ -42,6 +42,34 @@ class OperatorClaims(Struct, frozen=True, kw_only=True):
         """Public keys that may sign accounts."""
         return self.signing_keys if self.is_strict else (self.standard.subject, *self.signing_keys)
 
+    def document(self) -> dict[str, object]:
+        """Return the claims as JSON has them, without what they do not say."""
+        standard = self.standard
+        version = ".".join(map(str, self.server_version)) if any(self.server_version) else ""
+        nats = {
+            "signing_keys": list(self.signing_keys),
+            "account_server_url": self.account_server_url,
+            "operator_service_urls": list(self.service_urls),
+            "system_account": self.system_account,
+            "assert_server_version": version,
+            "strict_signing_key_usage": self.is_strict,
+            "tags": list(standard.tags),
+            "type": "operator",
+            "version": standard.version,
+        }
+        claims = {
+            "aud": standard.audience,
+            "exp": standard.expires_s,
+            "jti": standard.token_id,
+            "iat": standard.issued_s,
+            "iss": standard.issuer,
+            "name": standard.name,
+            "nbf": standard.not_before_s,
+            "sub": standard.subject,
+            "nats": {name: value for name, value in nats.items() if value},
+        }
+        return {name: value for name, value in claims.items() if value}
+
 
 def read_operator(token: Token) -> OperatorClaims:
     """Read the claims of an operator.

@@ -16,6 +16,7 @@ from framework.spec import (
     LinkKind,
     Refused,
     TapSpec,
+    TrustedOperator,
 )
 from framework.spec.formats import time_text
 from framework.wire.version import NATS_VERSION
@@ -103,6 +104,12 @@ class OperatorMode:
             accounts=self._system_account(name) if name else (),
             system_account=name or SYSTEM_ACCOUNT,
             resolve=self.resolve,
+            trusted_operators=tuple(
+                TrustedOperator(jwt, claims.document())
+                for jwt, claims in zip(
+                    self._settings.operator_jwts, self._settings.operators, strict=True
+                )
+            ),
         )
 
     def authenticator(self) -> Authenticator:
