@@ -54,6 +54,12 @@ cdef enum:
     FLAG_TRACES = 128
 
 
+cdef enum:
+    # What is traced, beside lines.
+    TRACE_HEADERS_ONLY = 1
+    TRACE_INTERNAL = 2
+
+
 cdef struct ClientTerms:
     # What follows RESUME_CLIENT and SET_CLIENT.
     int64_t permissions

@@ -295,7 +295,8 @@ cdef bint command_apply(State* state, Command* command) noexcept nogil:
         state.watch_interest = command.number != 0
     elif command.verb == SET_TRACE:
         _set_trace(state, command.number != 0)
-        state.trace_headers_only = command.other != 0
+        state.trace_headers_only = command.other & TRACE_HEADERS_ONLY != 0
+        state.trace_internal = command.other & TRACE_INTERNAL != 0
     elif command.verb == SET_NONCES:
         state.nonces[command.other] = command.number != 0
     elif command.verb == CHANGE_ADDRESSES:

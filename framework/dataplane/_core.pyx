@@ -19,7 +19,8 @@ from framework.dataplane._commands cimport (
     FLAG_ECHO, FLAG_HEADERS, FLAG_NO_RESPONDERS, FLAG_PEDANTIC, FLAG_TRACES, FLAG_VERBOSE, KEEP_PERMISSIONS, NEXT_ROWS, OPEN_LISTING,
     PIN_ACCOUNTS, PUBLISH, REGISTER_ROUTE, REMOVE_ACCOUNT, REPEAT_INTEREST, RESUME, RESUME_CLIENT, SEND, SET_CLIENT, SET_CLIENT_INFO,
     SET_CODING, SET_INFO, SET_LIMITS, SET_LINK_TIMES, SET_NAMES, SET_NONCES, SET_ROUTE_PERMISSIONS, SET_SYSTEM_ACCOUNT, SET_TABLES,
-    SET_TRACE, SHELL_VERBS, SUBSCRIBE_SINK, UNSUBSCRIBE_SINK, WATCH_INTEREST, ClientTerms, RouteTerms, command_apply, command_chars,
+    SET_TRACE, SHELL_VERBS, SUBSCRIBE_SINK, TRACE_HEADERS_ONLY, TRACE_INTERNAL, UNSUBSCRIBE_SINK, WATCH_INTEREST, ClientTerms,
+    RouteTerms, command_apply, command_chars,
 )
 from framework.dataplane._slices cimport checks_settle, link_go_on
 from framework.dataplane._work cimport COMMAND_WORK, WORK_A_SLICE, WORK_A_TURN, is_work_done, ready_leave, work_begin
@@ -703,14 +704,16 @@ cdef class Core:
         """Report local interest as `InterestChanged` from now on, or no more."""
         self._post(self._order(WATCH_INTEREST, 0, bool(watch), 0, b""))
 
-    def trace(self, on: bool, *, headers_only: bool = False) -> None:
+    def trace(self, on: bool, *, headers_only: bool = False, internal: bool = False) -> None:
         """Report protocol lines and messages of all links as `Traced` from now on, or no more; at most 10,000 wait.
 
         Args:
             on: Report them.
             headers_only: Of messages report the headers alone.
+            internal: Report what this process publishes, too.
         """
-        self._post(self._order(SET_TRACE, 0, bool(on), bool(headers_only), b""))
+        cdef int64_t wanted = TRACE_HEADERS_ONLY * bool(headers_only) + TRACE_INTERNAL * bool(internal)
+        self._post(self._order(SET_TRACE, 0, bool(on), wanted, b""))
 
     def set_nonces(self, kind: LinkKind, on: bool) -> None:
         """Give links of this kind that are accepted from now on a nonce to sign, in their INFO and in `Opened`, or no more."""

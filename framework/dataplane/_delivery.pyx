@@ -92,7 +92,7 @@ cdef bint is_python_behind(State* state) noexcept nogil:
 cdef void trace(State* state, Link* link, bint inbound, const char* chars, size_t length) noexcept nogil:
     """Record a line for the log, when lines are traced; its CR LF is left out."""
     cdef Record* record
-    if not state.trace or link.kind == SYSTEM or atomic_get(&state.traces_waiting) >= TRACES_MAX:
+    if not state.trace or (link.kind == SYSTEM and not state.trace_internal) or atomic_get(&state.traces_waiting) >= TRACES_MAX:
         return
     while length and (chars[length - 1] == c"\n" or chars[length - 1] == c"\r"):
         length -= 1
@@ -116,7 +116,9 @@ cdef void trace_body(State* state, Link* link, bint inbound, const char* body, s
     if state.trace_headers_only:
         # Without the empty line that ends them.
         length = header - 4 if header > 4 else 0
-    if length == 0 or not state.trace or link.kind == SYSTEM or atomic_get(&state.traces_waiting) >= TRACES_MAX or is_python_behind(state):
+    if length == 0 or not state.trace or (link.kind == SYSTEM and not state.trace_internal):
+        return
+    if atomic_get(&state.traces_waiting) >= TRACES_MAX or is_python_behind(state):
         return
     shown = min(length, <size_t> state.limits.max_traced_bytes)
     record = record_new(state, RECORD_TRACE, link, shown)

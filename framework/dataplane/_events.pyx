@@ -23,7 +23,7 @@ from framework.dataplane.link import LinkKind, LinkRow
 from framework.dataplane.message_trace import MessageTraced, StepKind, TraceFault, TraceStep
 from framework.wire.closed_state import ClosedState
 
-KINDS = tuple(LinkKind)
+KINDS = (*LinkKind, None)
 VIOLATIONS = tuple(Violation)
 STEPS = tuple(StepKind)
 FAULTS = tuple(TraceFault)

@@ -253,11 +253,11 @@ cdef void _no_responders(State* state, Message* message) noexcept nogil:
         head += message.subject_length
         memcpy(head, b"\r\n\r\n\r\n", 6)
         output_commit(state, link, head + 6 - room)
-        link.out_msgs += 1
-        link.out_bytes += length
-        subscription.msgs += 1
-        if subscription.max_msgs and subscription.msgs >= subscription.max_msgs:
-            subscription_drop(state, subscription)
+        # No message of anybody: as in nats-server, counters know nothing of it, but an UNSUB does.
+        if subscription.max_msgs:
+            subscription.msgs += 1
+            if subscription.msgs >= subscription.max_msgs:
+                subscription_drop(state, subscription)
         return
 
 
@@ -543,6 +543,8 @@ cdef Allowed _send(State* state, Link* link, Message* message, bint* mapped) noe
             return allowed
         if state.remote_latencies.table.count:
             remote_latency_end(state, message)
+    elif state.trace:
+        trace_body(state, link, True, message.body, message.header_length, message.body_length)
     if link.verbose:
         link_say(state, link, b"+OK\r\n")
     served = deliver_matched(state, match, message) if match != NULL else deliver(state, message)

@@ -69,7 +69,7 @@ cdef enum LinkKindC:
     GATEWAY = 2
     LEAF = 3
     SYSTEM = 4
-    # The link that stands for what this process publishes; never reported.
+    # The link that stands for what this process publishes; reported in traces alone.
 
 
 cdef enum ClosedStateC:
@@ -1005,6 +1005,8 @@ cdef struct State:
     uint8_t watch_interest
     uint8_t trace
     uint8_t trace_headers_only
+    uint8_t trace_internal
+    # What this process publishes is traced, too.
     int64_t traces_waiting
     # Records of traces that Python has not taken; touched by both threads, atomically.
     Farewell* farewells

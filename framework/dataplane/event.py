@@ -137,7 +137,8 @@ class Traced(Struct, frozen=True):
     """
 
     link: LinkId
-    kind: LinkKind
+    kind: LinkKind | None
+    """None: this process published it."""
     inbound: bool
     text: bytes
     """As it was on the wire, without CR LF, at most 1,024 bytes; escape it before it is shown. Of a

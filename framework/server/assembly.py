@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -41,7 +42,9 @@ from framework.spec import (
     ListenerSpec,
     MessageTraced,
     ResponderTimed,
+    Traced,
 )
+from framework.spec.tracing import log_traced
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -198,6 +201,8 @@ class Assembly:
         traces = self.context.components[MESSAGE_TRACES]
         self._bridge.watch(MessageTraced, traces.tell)
         self._bridge.watch(AddressRefused, self.context.refusals.receive)
+        system_log = self._log.bind(remote="SYSTEM")
+        self._bridge.watch(Traced, partial(log_traced, system_log))
         self.tls.start()
         self._steps.push("TLS", self._stop_tls)
         self._coding.start()
@@ -304,7 +309,8 @@ class Assembly:
         self._show_facts()
 
     def _trace(self, settings: ServerSettings) -> None:
-        self.plane.trace(settings.logs.trace, headers_only=settings.logs.trace_headers)
+        logs = settings.logs
+        self.plane.trace(logs.trace, headers_only=logs.trace_headers, internal=logs.trace_verbose)
 
     def _tell_clients(self, settings: ServerSettings) -> None:
         """Put into INFO what settings say of it."""

@@ -243,6 +243,8 @@ class Bridge:
                 | AddressRefused()
             ):
                 self._watched(event)
+            case _ if event.kind is None:  # a trace of what this process publishes
+                self._watched(event)
             case _:
                 batches[event.kind].append(event)
 

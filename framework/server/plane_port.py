@@ -215,12 +215,19 @@ class ServerPlane(PlaneControl, Protocol):
         """End a listing before its last slice."""
         ...
 
-    def trace(self, on: bool, *, headers_only: bool = False) -> None:  # noqa: FBT001 - the command
+    def trace(
+        self,
+        on: bool,  # noqa: FBT001 - the command
+        *,
+        headers_only: bool = False,
+        internal: bool = False,
+    ) -> None:
         """Report protocol lines and messages as `Traced` from now on, or no more.
 
         Args:
             on: Report them.
             headers_only: Of messages report the headers alone.
+            internal: Report what this process publishes, too.
         """
         ...
 

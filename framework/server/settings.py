@@ -83,6 +83,7 @@ def log_settings_from_config(config: ServerConfig) -> LogSettings:
         debug=value["debug"],
         trace=value["trace"],
         trace_headers=value["trace_headers"],
+        trace_verbose=value["trace_verbose"],
         logtime=value["logtime"],
         logtime_utc=value["logtime_utc"],
         log_file=value["logfile"] or "",

@@ -27,7 +27,7 @@ LOG_OPTIONS = (
         name="trace_verbose",
         kind=Kind.BOOL,
         default=False,
-        help="Log every protocol line and message; implies trace",
+        help="Log what the server itself publishes, too; implies trace",
         flags=("VV",),
         reload=Reload.LIVE,
     ),

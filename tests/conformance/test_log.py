@@ -84,6 +84,28 @@ def lame_duck(fleet, kind):
     return lines(server)
 
 
+def internal_lines(fleet, kind, flags):
+    """Return how the log has the answer to a `$SYS` request, in whatever width."""
+    config = "accounts { $SYS { users: [ {user: sys, password: s} ] } }\n"
+    server = fleet.start(flags, kind=kind, config=config)
+    with server.client() as client:
+        client.log_in(user="sys", **{"pass": "s"})
+        client.send(b"SUB inbox 1\r\nPUB $SYS.REQ.SERVER.PING.IDZ inbox 0\r\n\r\n")
+        size = len(client.read_until(b"MSG")[-1].body)
+    server.stop()
+    told = [" ".join(it.split()) for it in lines(server) if " SYSTEM - <<- " in it]
+    at = [it.endswith(f"[PUB inbox {size}]") for it in told].index(True) if told else 0
+    return [it.partition("MSG_PAYLOAD")[0].replace(str(size), "N") for it in told[at : at + 2]]
+
+
+def test_verbose_traces_show_what_the_server_publishes(fleet, kind):
+    assert internal_lines(fleet, kind, "-DV") == []
+    assert internal_lines(fleet, kind, "-DVV") == [
+        "[TRC] SYSTEM - <<- [PUB inbox N]",
+        "[TRC] SYSTEM - <<- ",
+    ]
+
+
 @pytest.mark.peer(REAL)
 def test_ours_logs_what_the_real_server_logs(fleet):
     differing, excused = [], set()

@@ -67,6 +67,8 @@ class LogSettings(Struct, frozen=True):
     trace: bool = False
     trace_headers: bool = False
     """Of messages trace the headers alone."""
+    trace_verbose: bool = False
+    """Trace what the server publishes itself, too."""
     logtime: bool = True
     logtime_utc: bool = False
     log_file: str = ""

@@ -100,6 +100,14 @@ def test_nobody_there_is_said_when_it_was_asked(talk: Talk) -> None:
 
     assert b"HMSG _I.7 3 %d %d\r\n%b\r\n" % (len(status), len(status), status) == asking.heard()
     assert b"" == not_asking.heard()
+    assert [0, 0] == [it.out_msgs for it in talk.links()]
+
+
+def test_nobody_there_counts_for_a_subscription_that_ends(talk: Talk) -> None:
+    asking = talk.client(no_responders=True)
+    asking.ask(b"SUB _I.* 3\r\nUNSUB 3 1\r\nPUB none.there _I.7 2\r\nhi\r\n")
+
+    assert [] == talk.subscriptions(link=asking.link)
 
 
 def test_a_maximum_counts_from_the_beginning(talk: Talk) -> None:

@@ -325,6 +325,22 @@ def test_headers_may_be_all_that_is_traced_of_messages(talk: Talk) -> None:
     ] == traced(talk)
 
 
+def test_what_this_process_publishes_is_traced_where_that_is_asked(talk: Talk) -> None:
+    header = b"NATS/1.0\r\nA: b\r\n\r\n"
+    talk.core.trace(on=True)
+    talk.core.publish(0, [(b"a", b"", b"", b"unseen")])
+    talk.core.trace(on=True, internal=True)
+    talk.core.publish(0, [(b"a", b"r", b"", b"hi"), (b"a", b"", header, b"hi")])
+    talk.turn()
+
+    assert [
+        (True, b"PUB a r 2", 0),
+        (True, b"hi", 2),
+        (True, b"HPUB a 18 20", 0),
+        (True, header + b"hi", 20),
+    ] == traced(talk)
+
+
 def test_a_mapped_subject_is_traced(talk: Talk) -> None:
     client = talk.client()
     mapping = SubjectMapping(source="a", destinations=(MappedDestination(subject="b", weight=100),))
