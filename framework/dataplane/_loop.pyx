@@ -26,7 +26,7 @@ from framework.dataplane._poller cimport (
 )
 from framework.dataplane._server_info cimport link_info
 from framework.dataplane._state cimport (
-    RECORD_DETACHED, ROUTE, SERVER_SHUTDOWN, UNREGISTERED_READ_BYTES, WRITE_ERROR, Command, Link, LinkKindC, Record, Segment, Shell, State,
+    CLIENT, RECORD_DETACHED, ROUTE, SERVER_SHUTDOWN, UNREGISTERED_READ_BYTES, WRITE_ERROR, Command, Link, LinkKindC, Record, Segment, Shell, State,
 )
 from framework.dataplane._slices cimport link_go_on
 from framework.dataplane._work cimport (
@@ -619,10 +619,18 @@ cdef void _adopt(Loop* loop, Command* command) noexcept nogil:
 
 
 cdef void _close_all(Loop* loop) noexcept nogil:
-    cdef uint32_t at
+    """Close listeners, then links to other servers, then clients: whose last bytes are all that came from the others."""
     _unlisten(loop, -1)
+    _close_links(loop, False)
+    _flush_all(loop)
+    _close_links(loop, True)
+
+
+cdef void _close_links(Loop* loop, bint are_clients) noexcept nogil:
+    cdef uint32_t at
     for at in range(loop.state.link_count):
-        link_doom(loop.state, loop.state.links[at], SERVER_SHUTDOWN, True, NULL)
+        if (loop.state.links[at].kind == CLIENT) == are_clients:
+            link_doom(loop.state, loop.state.links[at], SERVER_SHUTDOWN, True, NULL)
     links_bury(loop.state)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
 
 from framework.dataplane import Closed, Confirmed, Greeting, LinkKind, Opened, Plane, PlaneLimits
 from framework.tests.dataplane.watched import CURRENT, next_events
-from framework.tests.sockets import WAIT_S, exactly, line
+from framework.tests.sockets import WAIT_S, exactly, line, tcp_pair
 from framework.wire.closed_state import ClosedState
 
 if TYPE_CHECKING:
@@ -138,6 +139,47 @@ def test_stop_closes_everything(server: Server) -> None:
         assert [ClosedState.SERVER_SHUTDOWN] == [event.reason for event in server.take(Closed)]  # type: ignore[attr-defined]
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", server.port))
+
+
+def route(server: Server) -> tuple[int, socket.socket]:
+    """Return a registered route and its other end."""
+    ours, theirs = tcp_pair()
+    opened = sum(isinstance(event, Opened) for event in server.events)
+    server.plane.adopt(ours, LinkKind.ROUTE, 42)
+    link: int = server.take(Opened, opened + 1)[-1].link  # type: ignore[attr-defined]
+    server.plane.register_route(link, peer=1)
+    theirs.settimeout(WAIT_S)
+    return link, theirs
+
+
+def test_stop_closes_clients_behind_all_others(server: Server) -> None:
+    first = server.client()
+    link, peer = route(server)
+    last = server.client()
+    with first, peer, last:
+        server.plane.stop(WAIT_S)
+        kinds = [event.row.kind for event in server.take(Closed, 3)]  # type: ignore[attr-defined]
+
+        assert kinds == [LinkKind.ROUTE, LinkKind.CLIENT, LinkKind.CLIENT]
+        assert server.take(Closed)[0].link == link  # type: ignore[attr-defined]
+
+
+def test_what_a_route_had_sent_before_a_stop_is_delivered_whole(server: Server) -> None:
+    count = 50_000  # more than a turn's work
+    client = server.client()
+    _, peer = route(server)
+    with client, peer:
+        client.sendall(b"".join(b"SUB a %d\r\n" % sid for sid in range(count)) + b"PING\r\n")
+        assert line(client) == b"PONG\r\n"
+        peer.sendall(b"RMSG $G a 0\r\n\r\n")
+        received = client.recv(65_536)
+        stopping = threading.Thread(target=server.plane.stop, args=(WAIT_S,))
+        stopping.start()
+        while chunk := client.recv(1_000_000):
+            received += chunk
+        stopping.join()
+
+    assert received.count(b"MSG a ") == count
 
 
 def test_no_more_are_accepted_after_unlisten(server: Server) -> None:
