@@ -26,7 +26,8 @@ from framework.dataplane._poller cimport (
 )
 from framework.dataplane._server_info cimport link_info
 from framework.dataplane._state cimport (
-    CLIENT, RECORD_DETACHED, ROUTE, SERVER_SHUTDOWN, UNREGISTERED_READ_BYTES, WRITE_ERROR, Command, Link, LinkKindC, Record, Segment, Shell, State,
+    CLIENT, RECORD_DETACHED, ROUTE, SERVER_SHUTDOWN, UNREGISTERED_READ_BYTES, WRITE_ERROR, Command, Link, LinkKindC, Record, Segment,
+    Shell, State,
 )
 from framework.dataplane._slices cimport link_go_on
 from framework.dataplane._work cimport (
