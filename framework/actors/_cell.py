@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import pykka
 from pykka.messages import ProxyCall, ProxyGetAttr, ProxySetAttr
+from typing_extensions import override
 
 from framework.actors._own import NOTHING, Own, Question
 from framework.actors._pykka import ActorStop, Envelope
@@ -102,6 +103,11 @@ class Cell(Generic[A]):
         self._failed_ns: list[int] = []
         self._error: BaseException | None = None
         self._restart_timer: Timer | None = None
+
+    @override
+    def __str__(self) -> str:
+        """Return the name of the actor: a dispatcher that reports its turn knows only this."""
+        return self.ref.name
 
     # -- from the actor, its reference and its parent
 

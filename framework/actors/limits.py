@@ -16,6 +16,9 @@ TURNS_IN_A_ROW_MAX: Final = 64
 BLOCKING_THREADS_MAX: Final = 2
 """Threads for work that blocks: it waits for disks and resolvers; more only queue there."""
 
+TURN_NS_MAX: Final = 100_000_000
+"""A longer turn is reported: others wait for it; `asyncio`'s `slow_callback_duration` as well."""
+
 CANCELLED_TIMERS_KEPT: Final = 64
 """Cancelled timers that stay in the queue before it is worth sweeping."""
 

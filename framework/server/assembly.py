@@ -101,8 +101,8 @@ class Assembly:
         self._log = log
         self._steps = steps
         self.plane = make_plane(settings.limits)
-        self._dispatcher = AsyncioDispatcher()
         self._failures = ComponentFailures(plugins, log=log)
+        self._dispatcher = AsyncioDispatcher(report_slow=self._failures.receive_slow)
         self._system = self._actor_system(identity.name, failed)
         self.tls = TlsHandshakes(self.plane, log=log)
         self.listeners = Listeners(self.plane, tls=self.tls, steps=steps)

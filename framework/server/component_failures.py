@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from framework.actors import ChildFailedError
+from framework.server.limits import SLOW_TURNS_LOGGED_EVERY_NS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from structlog.typing import FilteringBoundLogger
 
     from framework.actors import ActorRef
@@ -20,12 +24,21 @@ class ComponentFailures:
     Args:
         plugins: Know whose a component is.
         log: The server's logger.
+        now_ns: Monotonic.
     """
 
-    def __init__(self, plugins: PluginRegistry, *, log: FilteringBoundLogger) -> None:
+    def __init__(
+        self,
+        plugins: PluginRegistry,
+        *,
+        log: FilteringBoundLogger,
+        now_ns: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
         self._plugins = plugins
         self._log = log
         self._in_start: list[tuple[str, BaseException]] = []
+        self._now_ns = now_ns
+        self._slow_logged_ns: dict[str, int] = {}
         self.counts: Counter[str] = Counter()
         """By component, its children included."""
 
@@ -39,6 +52,21 @@ class ComponentFailures:
         text = "Component {component} of plugin {plugin} failed" if owner else "actor failed"
         fields = {"plugin": owner} if owner else {}
         self._log.error(text, component=ref.name, exc_info=error, **fields)
+
+    def receive_slow(self, actor: str, held_ns: int) -> None:
+        """Log a turn that held up the control loop; of one component, only now and then."""
+        name, now_ns = _component_of(actor), self._now_ns()
+        logged_ns = self._slow_logged_ns.get(name)
+        if logged_ns is not None and now_ns - logged_ns < SLOW_TURNS_LOGGED_EVERY_NS:
+            return
+        self._slow_logged_ns[name] = now_ns
+        owner = self._plugins.owner_of("component", name)
+        text = "Component {component} held up the server for {detail}"
+        if owner:
+            text = "Component {component} of plugin {plugin} held up the server for {detail}"
+        fields = {"plugin": owner} if owner else {}
+        detail = f"{held_ns // 1_000_000} ms"
+        self._log.warning(text, component=actor, detail=detail, **fields)
 
     def refuse_start(self) -> None:
         """Refuse to go on when a component has failed in its `on_start`.

@@ -45,3 +45,7 @@ TAP_FAILURES_MAX: Final = 10
 
 RECHECKS_PER_TURN: Final = 1_000
 """Clients that authenticators are asked about again before other messages have their turn."""
+
+SLOW_TURNS_LOGGED_EVERY_NS: Final = 10_000_000_000
+"""One line about long turns of a component in this time: one that is always slow must not fill the
+log too."""

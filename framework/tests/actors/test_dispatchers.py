@@ -15,7 +15,7 @@ from framework.actors import (
     Component,
     Reply,
 )
-from framework.actors.limits import TURNS_IN_A_ROW_MAX
+from framework.actors.limits import TURN_NS_MAX, TURNS_IN_A_ROW_MAX
 from framework.actors.workers import Workers
 
 
@@ -63,6 +63,35 @@ def test_a_turn_that_raises_goes_to_the_loops_handler_and_the_others_run():
         return errors
 
     assert asyncio.run(main()) == ["turn"]
+
+
+def test_a_turn_that_holds_the_loop_too_long_is_reported_with_its_actor():
+    now = [0]
+    reported = []
+
+    class Sluggard(Component):
+        def on_receive(self, held_ns):
+            now[0] += held_ns
+
+    async def main():
+        dispatcher = AsyncioDispatcher(
+            report_slow=lambda name, held_ns: reported.append((name, held_ns)),
+            clock_ns=lambda: now[0],
+        )
+        system = ActorSystem(dispatcher)
+        slow, quick = (system.spawn(Sluggard, name=name) for name in ("slow", "quick"))
+        slow.tell(TURN_NS_MAX)
+        quick.tell(1)
+        await quick.ask(1, block=False)
+        slow.tell(TURN_NS_MAX + 1)
+        quick.tell(2)
+        await slow.ask(0, block=False)
+        await system.stop(1)
+        dispatcher.close()
+
+    asyncio.run(main())
+
+    assert reported == [("slow", TURN_NS_MAX + 1)]
 
 
 def test_a_coroutine_in_the_loop_may_not_block_either():
