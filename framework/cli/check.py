@@ -9,10 +9,16 @@ from typing import TYPE_CHECKING
 from framework.cli.errors import EXIT_OK, EXIT_REFUSED
 from framework.cli.topologies import check_start_files, load_topology
 from framework.errors import FrameworkError
-from framework.topology import TopologyErrors, explain_topology, topology_document
+from framework.topology import (
+    TopologyError,
+    TopologyErrors,
+    explain_topology,
+    topology_document,
+)
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterable
 
     from framework.topology import Topology
 
@@ -39,7 +45,10 @@ def run(arguments: argparse.Namespace) -> int:
     """
     if arguments.json:
         return _write_document(arguments)
-    sys.stdout.write(explain_topology(_read(arguments)))
+    topology = _read(arguments)
+    sys.stdout.write(explain_topology(topology))
+    for warning in _warnings(topology):
+        sys.stderr.write(f"warning: {warning}\n")
     return EXIT_OK
 
 
@@ -52,7 +61,9 @@ def _read(arguments: argparse.Namespace) -> Topology:
 def _write_document(arguments: argparse.Namespace) -> int:
     exit_status = EXIT_OK
     try:
-        document = {"valid": True, **topology_document(_read(arguments))}
+        topology = _read(arguments)
+        warnings = _rows(_warnings(topology))
+        document = {"valid": True, **topology_document(topology), "warnings": warnings}
     except FrameworkError as error:
         document = {"valid": False, "errors": _error_rows(error)}
         exit_status = EXIT_REFUSED
@@ -60,9 +71,25 @@ def _write_document(arguments: argparse.Namespace) -> int:
     return exit_status
 
 
+def _warnings(topology: Topology) -> list[TopologyError]:
+    """Return what is right, and may be meant otherwise: a text that was one in old files."""
+    return [
+        TopologyError(
+            place._replace(variable=""),
+            f"{place.variable} is read from the environment",
+            f"write ${place.variable} if the text is meant",
+        )
+        for place in topology.variables
+    ]
+
+
 def _error_rows(error: FrameworkError) -> list[dict[str, object]]:
     if not isinstance(error, TopologyErrors):
         return [{"problem": str(error)}]
+    return _rows(error.errors)
+
+
+def _rows(errors: Iterable[TopologyError]) -> list[dict[str, object]]:
     return [
         {
             "file": it.place.file,
@@ -72,5 +99,5 @@ def _error_rows(error: FrameworkError) -> list[dict[str, object]]:
             "problem": it.problem,
             "fix": it.fix,
         }
-        for it in error.errors
+        for it in errors
     ]

@@ -15,7 +15,7 @@ from framework.cli.topologies import load_topology
 if TYPE_CHECKING:
     from framework.cli.plugin_choice import PluginChoice
     from framework.plugins import PluginRegistry
-    from framework.topology import ServerConfig
+    from framework.topology import ServerConfig, Topology
 
 _HELP = "run the servers of a topology"
 
@@ -45,6 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.server is not None:
         return _run_one(arguments, choice)
     topology, _ = load_topology(arguments.file, choice)
+    _name_variables(topology)
     from framework.supervise import ServerCommand, run_servers  # noqa: PLC0415
 
     return run_servers(
@@ -58,6 +59,13 @@ def run(arguments: argparse.Namespace) -> int:
         stdout=sys.stdout,
         stderr=sys.stderr,
     )
+
+
+def _name_variables(topology: Topology) -> None:
+    """Say which texts of the file are not what they look like."""
+    if topology.variables:
+        names = ", ".join(sorted({place.variable for place in topology.variables}))
+        sys.stderr.write(f"framework: {topology.file}: read from the environment: {names}\n")
 
 
 def server_command(file: str, server: str, choice: PluginChoice) -> tuple[str, ...]:
@@ -84,6 +92,8 @@ def _run_one(arguments: argparse.Namespace, choice: PluginChoice) -> int:
         if plan is None:
             names = ", ".join(plan.name for plan in topology.servers)
             raise CommandError(f'{file} has no server "{name}"', f"it has {names}")
+        if arguments.status_fd is None:  # else the supervisor has said it
+            _name_variables(topology)
         return plan.config, registry
 
     from framework.server import run_server  # noqa: PLC0415 -- builds on compiled code

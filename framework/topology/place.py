@@ -13,7 +13,10 @@ KeyPath: TypeAlias = tuple[str | int, ...]
 
 
 class Place(NamedTuple):
-    """Where a setting stands; prints as `seed.conf:3:5`, or with a key where there is no line."""
+    """Where a setting stands; prints as `seed.conf:3:5`.
+
+    With a key where there is no line, and with the variable that its value is taken from.
+    """
 
     file: str
     """The file as the user named it, or "command line", or where else the setting comes from."""
@@ -23,14 +26,17 @@ class Place(NamedTuple):
     """1-based, in characters; None when the format keeps no positions."""
     key: str = ""
     """The dotted key or the flag, where it is needed to find the setting."""
+    variable: str = ""
+    """`$NAME`, where a TOML file names a variable of the environment in place of the value."""
 
     @override
     def __str__(self) -> str:
         if self.line is None:
             return f"{self.file}: {self.key}" if self.key else self.file
-        if self.column is None:
-            return f"{self.file}:{self.line}"
-        return f"{self.file}:{self.line}:{self.column}"
+        place = f"{self.file}:{self.line}"
+        if self.column is not None:
+            place += f":{self.column}"
+        return f"{place} ({self.variable})" if self.variable else place
 
 
 DEFAULT_PLACE = Place("default")

@@ -56,7 +56,7 @@ def node_from_toml(text: str, name: str, environ: Mapping[str, str] = os.environ
 
 def _with_variables(node: Node, environ: Mapping[str, str], unset: list[TopologyError]) -> Node:
     """Return a node with what the variables in it stand for."""
-    value = node.value
+    value, place = node.value, node.place
     match value:
         case dict():
             value = {key: _with_variables(it, environ, unset) for key, it in value.items()}
@@ -66,12 +66,13 @@ def _with_variables(node: Node, environ: Mapping[str, str], unset: list[Topology
             if found[1]:
                 value = f"${found[2]}"
             elif found[2] in environ:
+                place = place._replace(variable=value)
                 value = _variable(found[2], environ)
             else:
                 problem = f"the variable {value} is not in the environment"
                 fix = f"write ${value} for the text {value}"
                 unset.append(TopologyError(node.place, problem, fix))
-    return Node(value, node.place, node.key_place)
+    return Node(value, place, node.key_place)
 
 
 def _variable(name: str, environ: Mapping[str, str]) -> Scalar | list[Node] | Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from framework.topology.place import Place
 from framework.topology.server_config import ServerConfig
 
 __all__ = ["ServerPlan", "Topology"]
@@ -28,6 +29,8 @@ class Topology(Struct, frozen=True):
     plugins: tuple[str, ...] | None
     """Names of the plugins that every server loads; None: those that are installed."""
     servers: tuple[ServerPlan, ...]
+    variables: tuple[Place, ...] = ()
+    """Where a TOML file names a variable of the environment in place of a value."""
 
     def server(self, name: str) -> ServerPlan | None:
         """Return the server with a name; None if there is none."""

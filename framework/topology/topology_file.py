@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from msgspec import Struct
@@ -80,7 +80,9 @@ class TopologyFile(Struct, frozen=True):
             servers = [ServerPlan(str(config.values["server_name"] or self.name), "", config)]
         else:
             servers = plan_clusters(self.root, schema, self.file)
-        return Topology(self.name, self.file, self.plugins, tuple(servers))
+        return Topology(
+            self.name, self.file, self.plugins, tuple(servers), tuple(_variables(self.root))
+        )
 
 
 @no_collections()
@@ -121,6 +123,16 @@ def read_topology(
 ) -> Topology:
     """Read and plan a topology whose plugins are known: `open_topology` and `plan` in one."""
     return open_topology(path).plan(sections)
+
+
+def _variables(node: Node) -> Iterator[Place]:
+    """Yield where variables of the environment stand."""
+    if node.place.variable:
+        yield node.place
+    elif isinstance(node.value, dict | list):
+        items = node.value.values() if isinstance(node.value, dict) else node.value
+        for item in items:
+            yield from _variables(item)
 
 
 def _is_conf(name: str) -> bool:

@@ -126,6 +126,24 @@ def test_check_writes_a_document(capsys: pytest.CaptureFixture[str], topology: P
     assert second["settings"]["port"] == {"value": "16101", "origin": f"{topology}:7:8"}
 
 
+def test_check_warns_of_texts_that_are_variables(
+    capsys: Capture, topology: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECOND_PORT", "16109")
+    topology.write_text(topology.read_text().replace("port = 16101", 'port = "$SECOND_PORT"'))
+    problem = "$SECOND_PORT is read from the environment"
+    fix = "write $$SECOND_PORT if the text is meant"
+
+    assert main(["check", str(topology)]) == 0
+    said = capsys.readouterr()
+    assert said.err == f"warning: {topology}:7:8: {problem}; {fix}\n"
+    assert f" {topology}:7:8 ($SECOND_PORT)\n" in said.out
+
+    assert main(["check", "--json", str(topology)]) == 0
+    [warning] = json.loads(capsys.readouterr().out)["warnings"]
+    assert (warning["line"], warning["problem"], warning["fix"]) == (7, problem, fix)
+
+
 def test_check_writes_mistakes_as_a_document(
     capsys: pytest.CaptureFixture[str], topology: Path
 ) -> None:

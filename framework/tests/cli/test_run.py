@@ -51,6 +51,26 @@ def start(tmp_path: Path, ports: list[int]) -> Iterator[Callable[..., Run]]:
         yield lambda *words: runs.start(*FRAMEWORK, "run", file, *words)
 
 
+def test_variables_of_a_topology_are_named_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PORT_A", str(free_port()))
+    file = tmp_path / "one.toml"
+    file.write_text(
+        f'[clusters.c.servers.a]\nport = "$PORT_A"\ncluster = {{ port = {free_port()} }}\n'
+    )
+    with Runs() as runs:
+        run = runs.start(*FRAMEWORK, "run", file)
+        run.until("1/1 ready")
+        run.interrupt()
+        status, told = run.end()
+
+    assert status == 0
+    assert [it for it in told.splitlines() if it.startswith("framework:")] == [
+        f"framework: {file}: read from the environment: $PORT_A"
+    ]
+
+
 def test_a_cluster_runs_heals_and_stops(start: Callable[..., Run], ports: list[int]) -> None:
     run = start()
     run.until("2/2 ready")

@@ -172,7 +172,7 @@ def test_a_variable_of_the_environment_is_read_as_nats_server_reads_it():
     assert top["a"].value == 4222
     assert [it.value for it in top["b"].value["c"].value] == ["shop", True]
     assert top["b"].value["d"].value == 1024 * 1024
-    assert str(top["a"].place) == "t.toml:1:5"
+    assert str(top["a"].place) == "t.toml:1:5 ($PORT)"
 
 
 def test_variables_that_are_not_set_are_told_all_at_once():
