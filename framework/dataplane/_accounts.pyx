@@ -144,6 +144,7 @@ cdef void accounts_sweep(State* state) noexcept nogil:
         if not account.numbered and account.sublist.count == 0:
             table_remove(&state.account_names, &account.key)
             state.foreign_count -= 1
+            state.group_index.of = NULL
             _free(account)
 
 
@@ -174,6 +175,7 @@ cdef void account_remove(State* state, Account* account) noexcept nogil:
     account.ours = 0
     lines_forget(state)
     if account.sublist.count == 0:
+        state.group_index.of = NULL
         sublist_close(&account.sublist)
         sublist_open(&account.sublist, state.seed, CACHE_MAX)
         account.sublist.work = &state.work

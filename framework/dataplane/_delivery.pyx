@@ -27,14 +27,14 @@ from framework.dataplane._state cimport (
 )
 from framework.dataplane._work cimport BYTES_A_WORK, INTEREST_WORK, is_work_done
 from framework.sublist._bytes cimport copy_short, hash_bytes, write_decimal
-from framework.sublist._sublist cimport (
-    GROUPS_SOUGHT, Group, Interest, Match, group_find, group_seek, groups_index, sublist_match, sublist_remove,
-)
+from framework.sublist._sublist cimport Group, Interest, Match, group_find, sublist_match, sublist_remove
 from framework.sublist._table cimport table_add, table_find, table_remove
 
 cdef enum:
     RECEIVERS_A_LOOK = 64
     # Whether the slice is used up is looked at so often.
+    GROUPS_A_SLICE = 4096
+    # More of them are served as far as the slice goes, even if it has just begun.
 
 
 cdef uint64_t random_next(State* state) noexcept nogil:
@@ -692,14 +692,9 @@ cdef int _serve_named_groups(State* state, Match* match, Message* message, Fanou
     cdef uint32_t which
     cdef Group* group
     cdef int served = 0
-    if message.queue_count > GROUPS_SOUGHT and not groups_index(&state.group_index, match):
-        return 0
     for which in range(message.queue_count):
         state.work += 1
-        if message.queue_count > GROUPS_SOUGHT:
-            group = group_find(&state.group_index, match, message.queues[which], message.queue_lengths[which])
-        else:
-            group = group_seek(match, message.queues[which], message.queue_lengths[which])
+        group = group_find(&state.group_index, match, message.queues[which], message.queue_lengths[which])
         if group != NULL:
             served += _serve_named_group(state, match, group, message, rest)
     return served
@@ -795,7 +790,7 @@ cdef int deliver_matched(State* state, Match* match, Message* message) noexcept 
     if message.source.first_fanout == NULL:
         served = _serve_plain(state, match.plain, match.plain_count, &at, message)
     if receivers > RECEIVERS_A_LOOK or message.source.first_fanout != NULL:
-        if at < match.plain_count or (match.group_count and is_work_done(state)):
+        if at < match.plain_count or (match.group_count and (is_work_done(state) or match.group_count > GROUPS_A_SLICE)):
             if message.trace != NULL and message.trace.only:
                 # A report has room for no more of them, and nobody is given anything.
                 at = match.plain_count
@@ -823,8 +818,7 @@ cdef int deliver_matched(State* state, Match* match, Message* message) noexcept 
 cdef void _serve_again(State* state, Interest* interest, Message* message) noexcept nogil:
     """Give a message to another local member of a group whose chosen one has left or can't take it."""
     cdef Match* match = sublist_match(&message.account.sublist, message.subject, message.subject_length)
-    cdef Group* group = group_seek(match, interest.queue, interest.queue_length)
-    state.work += match.group_count // 16
+    cdef Group* group = group_find(&state.group_index, match, interest.queue, interest.queue_length)
     if group != NULL:
         _to_local_member(state, match, group, random_next(state), message)
 

@@ -969,7 +969,7 @@ cdef struct State:
     Confirmation* confirmations
     # That wait for these checks, the youngest first.
     GroupIndex group_index
-    # Of a match, while a message is given to many of its groups.
+    # Of the last match whose groups were looked for by name.
     Sink* sinks
     Table sinks_by_id
     Sink* filled

@@ -18,6 +18,8 @@ cdef struct Interest:
     uint32_t weight
     # Members that it stands for; at least 1.
     uint32_t queue_length
+    uint32_t queue_hash
+    # The sublist's own.
     uint8_t remote
     # 1: of another server.
 
@@ -25,6 +27,8 @@ cdef struct Interest:
 cdef struct Group:
     const char* name
     uint32_t name_length
+    uint32_t hash
+    # Of the name.
     uint32_t first
     # Index of its first member in `Match.members`; local members come first.
     uint32_t local_count
@@ -42,8 +46,19 @@ cdef struct GroupIndex:
     # The groups of one match by name: open addressing, the place of the group plus 1.
     uint32_t* slots
     size_t room
-    # A power of two, or 0.
+    size_t mask
+    # Of the slots in use: a power of two, less 1.
     uint64_t seed
+    const void* of
+    uint64_t serial
+    # The match, and its serial; of another one nothing is known.
+
+
+cdef struct Member:
+    # A member of a group of the match that is worked out, by the place of the group.
+    Interest* interest
+    uint32_t group
+    uint32_t remote
 
 
 cdef struct Match:
@@ -142,11 +157,13 @@ cdef struct SublistState:
     uint32_t branch_count
     uint32_t branch_room
     GroupIndex groups
-    uint32_t* member_groups
-    # Of the members of groups in the match that is worked out, in order: the place of the group.
+    Member* members
+    # Of all groups in the match that is worked out, in order.
     size_t member_room
     size_t steps
     # Nodes that the last walk looked at.
+    size_t total
+    # Interest in the lists that it reached.
     int64_t* work
     # Where matches that are worked out are counted: nodes, and every fourth receiver; NULL: nowhere.
 
@@ -157,9 +174,7 @@ cdef bint sublist_insert(SublistState* self, Interest* interest) noexcept nogil
 cdef void sublist_remove(SublistState* self, Interest* interest) noexcept nogil
 cdef size_t sublist_all(SublistState* self, Interest** into) noexcept nogil
 cdef void sublist_touch(SublistState* self, Interest* interest) noexcept nogil
-cdef bint groups_index(GroupIndex* index, Match* match) noexcept nogil
 cdef Group* group_find(GroupIndex* index, Match* match, const char* name, size_t length) noexcept nogil
-cdef Group* group_seek(Match* match, const char* name, size_t length) noexcept nogil
 cdef Match* sublist_match(SublistState* self, const char* subject, size_t length) noexcept nogil
 
 cdef inline bint sublist_fresh(SublistState* self, Match* match) noexcept nogil:

@@ -24,12 +24,20 @@ from framework.sublist._table cimport Table, table_add, table_clear, table_find,
 from framework.sublist.result import SublistResult
 
 
+cdef extern from *:
+    void prefetch "__builtin_prefetch"(const void* at) noexcept nogil
+
+
 cdef enum:
     SEEN_FIRST = 128
     SEEN_MAX = 8192
     # Slots of the doorkeeper; powers of two.
     STORE_BYTES_MAX = 67108864
     # Of all remembered matches together: a match of many subscriptions is large.
+    WIDE = 1024
+    # A match of more interest is remembered at once: it shall not be worked out twice.
+    AHEAD = 16
+    # Interest that is fetched from memory while that before it is looked at.
 
 
 cdef uint64_t NOTHING_CHANGED[BUCKETS]
@@ -275,6 +283,7 @@ cdef bint sublist_insert(SublistState* self, Interest* interest) noexcept nogil:
     cdef Literal* literal
     cdef InterestList* into
     cdef Node* node = NULL
+    interest.queue_hash = _name_hash(self.seed, interest.queue, interest.queue_length) if interest.queue_length else 0
     if _has_wildcard(subject, length):
         into = _wild_list(self, subject, length, &node)
         if into == NULL:
@@ -426,7 +435,6 @@ cdef bint _walk_one(SublistState* self, Node* node, const char* subject, const c
 cdef bint _walk(SublistState* self, const char* subject, const char* end) noexcept nogil:
     """Collect the lists of the tree that a subject reaches; False: no memory. Not by recursion: a peer says how deep it goes."""
     self.branch_count = 0
-    self.steps = 0
     if not _walk_one(self, &self.root, subject, end):
         return False
     while self.branch_count:
@@ -463,15 +471,19 @@ cdef bint _room_for(SublistState* self, Match* match, size_t need) noexcept nogi
 cdef bint _member_room(SublistState* self, size_t count) noexcept nogil:
     cdef void* grown
     if count > self.member_room:
-        grown = realloc(self.member_groups, count * sizeof(uint32_t))
+        grown = realloc(self.members, count * sizeof(Member))
         if grown == NULL:
             return False
-        self.member_groups = <uint32_t*> grown
+        self.members = <Member*> grown
         self.member_room = count
     return True
 
 
-cdef Group* group_seek(Match* match, const char* name, size_t length) noexcept nogil:
+cdef inline uint32_t _name_hash(uint64_t seed, const char* name, size_t length) noexcept nogil:
+    return <uint32_t> hash_bytes(seed, name, length)
+
+
+cdef Group* _group_seek(Match* match, const char* name, size_t length) noexcept nogil:
     """Return a group of a match; NULL: it has none of this name. Cost: O(groups)."""
     cdef uint32_t at
     for at in range(match.group_count):
@@ -480,55 +492,68 @@ cdef Group* group_seek(Match* match, const char* name, size_t length) noexcept n
     return NULL
 
 
-cdef void _index_add(GroupIndex* index, Match* match, uint32_t which) noexcept nogil:
-    cdef size_t at = hash_bytes(index.seed, match.groups[which].name, match.groups[which].name_length) & (index.room - 1)
+cdef inline void _index_add(GroupIndex* index, Match* match, uint32_t which) noexcept nogil:
+    cdef size_t at = match.groups[which].hash & index.mask
     while index.slots[at]:
-        at = (at + 1) & (index.room - 1)
+        at = (at + 1) & index.mask
     index.slots[at] = which + 1
 
 
-cdef bint groups_index(GroupIndex* index, Match* match) noexcept nogil:
-    """Index the groups of a match; False: no memory, and nothing is indexed."""
+cdef bint _groups_index(GroupIndex* index, Match* match, size_t count) noexcept nogil:
+    """Index the groups of a match, with room for `count` of them; False: no memory, and nothing is indexed."""
     cdef size_t room = 64
     cdef uint32_t which
     cdef void* grown
-    while room < <size_t> match.group_count * 4:
+    while room < count * 2:
         room *= 2
     if room > index.room:
         grown = realloc(index.slots, room * sizeof(uint32_t))
         if grown == NULL:
-            free(index.slots)
-            index.slots = NULL
-            index.room = 0
             return False
         index.slots = <uint32_t*> grown
         index.room = room
-    memset(index.slots, 0, index.room * sizeof(uint32_t))
+    index.mask = room - 1
+    index.of = match
+    index.serial = match.serial
+    memset(index.slots, 0, room * sizeof(uint32_t))
     for which in range(match.group_count):
         _index_add(index, match, which)
     return True
 
 
-cdef Group* group_find(GroupIndex* index, Match* match, const char* name, size_t length) noexcept nogil:
-    """Return a group of the match that was indexed last; NULL: it has none of this name."""
-    cdef size_t at = hash_bytes(index.seed, name, length) & (index.room - 1)
+cdef inline Group* _find(GroupIndex* index, Match* match, const char* name, size_t length, uint32_t hashed) noexcept nogil:
+    cdef size_t at = hashed & index.mask
     cdef Group* group
     while index.slots[at]:
         group = &match.groups[index.slots[at] - 1]
-        if group.name_length == length and _same(group.name, name, length):
+        if group.hash == hashed and group.name_length == length and _same(group.name, name, length):
             return group
-        at = (at + 1) & (index.room - 1)
+        at = (at + 1) & index.mask
     return NULL
 
 
-cdef Group* _group(SublistState* self, Match* match, Interest* interest) noexcept nogil:
-    """Return the group of interest, which is made when it is the first."""
-    cdef bint indexed = match.group_count > GROUPS_SOUGHT and self.groups.room
+cdef Group* group_find(GroupIndex* index, Match* match, const char* name, size_t length) noexcept nogil:
+    """Return a group of a fresh match; NULL: it has none of this name. Many groups are indexed, until another match is asked for."""
+    if match.group_count <= GROUPS_SOUGHT:
+        return _group_seek(match, name, length)
+    if index.of != match or index.serial != match.serial:
+        if not _groups_index(index, match, match.group_count):
+            return _group_seek(match, name, length)
+    return _find(index, match, name, length, _name_hash(index.seed, name, length))
+
+
+cdef inline Group* _group(SublistState* self, Match* match, Interest* interest, size_t total, bint* indexed) noexcept nogil:
+    """Return the group of interest, which is made when it is the first.
+
+    Args:
+        total: Of all interest in the match: there are no more groups.
+        indexed: Whether there is an index of the groups; without memory there never is.
+    """
     cdef Group* group
-    if indexed:
-        group = group_find(&self.groups, match, interest.queue, interest.queue_length)
+    if indexed[0]:
+        group = _find(&self.groups, match, interest.queue, interest.queue_length, interest.queue_hash)
     else:
-        group = group_seek(match, interest.queue, interest.queue_length)
+        group = _group_seek(match, interest.queue, interest.queue_length)
     if group != NULL:
         return group
     group = &match.groups[match.group_count]
@@ -536,10 +561,11 @@ cdef Group* _group(SublistState* self, Match* match, Interest* interest) noexcep
     memset(group, 0, sizeof(Group))
     group.name = interest.queue
     group.name_length = interest.queue_length
-    if match.group_count == GROUPS_SOUGHT + 1 or (indexed and <size_t> match.group_count * 2 > self.groups.room):
-        groups_index(&self.groups, match)
-    elif indexed:
+    group.hash = interest.queue_hash
+    if indexed[0]:
         _index_add(&self.groups, match, match.group_count - 1)
+    elif match.group_count > GROUPS_SOUGHT:
+        indexed[0] = _groups_index(&self.groups, match, total)
     return group
 
 
@@ -560,18 +586,26 @@ cdef void _add_remote(Match* match, Interest* interest) noexcept nogil:
     match.remote_count += 1
 
 
-cdef void _count_members(SublistState* self, Match* match) noexcept nogil:
-    cdef uint32_t which, at, member = 0
+cdef size_t _count_members(SublistState* self, Match* match, size_t total) noexcept nogil:
+    """Sort interest into plain, remote and members of groups, whose places follow; return how many members there are."""
+    cdef uint32_t which, at
+    cdef bint indexed = False
     cdef InterestList* found
     cdef Interest* interest
     cdef Group* group
+    cdef Member* member = self.members
     for which in range(self.reached_count):
         found = self.reached[which]
         for at in range(found.count):
+            if at + AHEAD < found.count:
+                prefetch(found.items[at + AHEAD])
+                prefetch(&found.items[at + AHEAD].queue_hash)
             interest = found.items[at]
             if interest.queue_length:
-                group = _group(self, match, interest)
-                self.member_groups[member] = <uint32_t> (group - match.groups)
+                group = _group(self, match, interest, total, &indexed)
+                member.interest = interest
+                member.group = <uint32_t> (group - match.groups)
+                member.remote = interest.remote
                 member += 1
                 group.weight += interest.weight
                 if interest.remote:
@@ -583,12 +617,13 @@ cdef void _count_members(SublistState* self, Match* match) noexcept nogil:
             else:
                 match.plain[match.plain_count] = interest
                 match.plain_count += 1
+    return member - self.members
 
 
-cdef void _place_members(SublistState* self, Match* match) noexcept nogil:
-    cdef uint32_t which, at, member = 0, first = 0
-    cdef InterestList* found
-    cdef Interest* interest
+cdef void _place_members(SublistState* self, Match* match, size_t count) noexcept nogil:
+    cdef uint32_t at, first = 0
+    cdef size_t which
+    cdef Member* member
     cdef Group* group
     for at in range(match.group_count):
         group = &match.groups[at]
@@ -597,30 +632,26 @@ cdef void _place_members(SublistState* self, Match* match) noexcept nogil:
         group.remote_count = group.local_count
         # For now: where the next remote member goes.
         group.local_count = 0
-    for which in range(self.reached_count):
-        found = self.reached[which]
-        for at in range(found.count):
-            interest = found.items[at]
-            if interest.queue_length:
-                group = &match.groups[self.member_groups[member]]
-                member += 1
-                if interest.remote:
-                    match.members[group.first + group.remote_count] = interest
-                    group.remote_count += 1
-                else:
-                    match.members[group.first + group.local_count] = interest
-                    group.local_count += 1
+    for which in range(count):
+        member = &self.members[which]
+        group = &match.groups[member.group]
+        if member.remote:
+            match.members[group.first + group.remote_count] = member.interest
+            group.remote_count += 1
+        else:
+            match.members[group.first + group.local_count] = member.interest
+            group.local_count += 1
     for at in range(match.group_count):
         match.groups[at].remote_count -= match.groups[at].local_count
 
 
-cdef bint _fill(SublistState* self, Match* match, const char* subject, size_t length, uint64_t hashed) noexcept nogil:
-    """Compute the match of a subject; False: no memory, and the match is empty."""
+cdef bint _collect(SublistState* self, const char* subject, size_t length, uint64_t hashed) noexcept nogil:
+    """Collect the lists that a subject reaches, and count what is in them; False: no memory."""
     cdef uint32_t which
-    cdef size_t total = 0
     cdef Literal* literal
     self.reached_count = 0
-    match.plain_count = match.remote_count = match.group_count = 0
+    self.steps = 0
+    self.total = 0
     if _is_matchable(subject, length):
         literal = <Literal*> table_find(&self.literals, hashed, subject, length)
         if literal != NULL and not _reach(self, &literal.here):
@@ -628,18 +659,25 @@ cdef bint _fill(SublistState* self, Match* match, const char* subject, size_t le
         if not _walk(self, subject, subject + length):
             return False
     for which in range(self.reached_count):
-        total += self.reached[which].count
+        self.total += self.reached[which].count
     if self.work != NULL:
-        self.work[0] += self.steps // 4 + total // 4
+        self.work[0] += self.steps // 4 + self.total // 4
+    return True
+
+
+cdef bint _fill(SublistState* self, Match* match, const char* subject, size_t length) noexcept nogil:
+    """Compute the match of a subject out of the lists that were collected; False: no memory."""
+    cdef size_t members, total = self.total
+    match.plain_count = match.remote_count = match.group_count = 0
     if not _room_for(self, match, total * (3 * sizeof(Interest*) + sizeof(Group))) or not _member_room(self, total):
         return False
     match.plain = <Interest**> match.store
     match.remote = match.plain + total
     match.members = match.remote + total
     match.groups = <Group*> (match.members + total)
-    _count_members(self, match)
-    if match.group_count:
-        _place_members(self, match)
+    members = _count_members(self, match, total)
+    if members:
+        _place_members(self, match, members)
     _buckets(self, subject, length, &match.bucket_one, &match.bucket_two)
     match.stamp = self.version_all + self.version_one[match.bucket_one] + self.version_two[match.bucket_two]
     self.next_serial += 1
@@ -751,18 +789,20 @@ cdef Match* sublist_match(SublistState* self, const char* subject, size_t length
     """
     cdef uint64_t hashed = hash_bytes(self.seed, subject, length)
     cdef Match* match = <Match*> table_find(&self.cache, hashed, subject, length)
+    cdef bint collected
     if match != NULL:
         match.recent = 1
         if sublist_fresh(self, match):
             self.hits += 1
             return match
-    elif length and self.cache_max and _was_seen(self, hashed):
-        match = _cache_place(self, subject, length, hashed)
     self.misses += 1
+    collected = _collect(self, subject, length, hashed)
+    if match == NULL and length and self.cache_max and (_was_seen(self, hashed) or self.total > WIDE):
+        match = _cache_place(self, subject, length, hashed)
     if match == NULL:
         match = &self.scratch
         match.judge = 0
-    if not _fill(self, match, subject, length, hashed):
+    if not collected or not _fill(self, match, subject, length):
         match.plain_count = match.remote_count = match.group_count = 0
         match.stamp = ~<uint64_t> 0
     if self.store_bytes > STORE_BYTES_MAX:
@@ -821,7 +861,7 @@ cdef void sublist_close(SublistState* self) noexcept nogil:
     free(self.reached)
     free(self.branches)
     free(self.groups.slots)
-    free(self.member_groups)
+    free(self.members)
     table_clear(&self.cache)
     memset(self, 0, sizeof(SublistState))
 

@@ -115,11 +115,28 @@ def test_each_queue_group_gets_a_message_once_in_several_turns(talk: Talk, turns
     assert turns.count > 2
 
 
+@pytest.mark.parametrize("line", [b"SUB x q%d %d\r\n", b"SUB * q%d %d\r\n"])
+def test_groups_without_another_member_cost_no_search_among_all_groups(
+    talk: Talk, turns: Turns, line: bytes
+) -> None:
+    deaf = talk.client(echo=False)
+    subscribe(deaf, line)
+    for _ in range(3):
+        before = talk.core.work
+        feed(deaf, b"PUB x 0\r\n\r\n")
+
+        assert talk.core.work - before < TURN_WORK_MAX
+        turns.rest()
+        assert talk.core.work - before < 4 * MANY
+    assert turns.most < TURN_WORK_MAX
+
+
 def test_a_group_whose_chosen_member_leaves_is_served_by_another(talk: Talk, turns: Turns) -> None:
     leaving, staying, publisher = talk.client(), talk.client(), talk.client()
     for member in (leaving, staying):
         subscribe(member, b"SUB x q%d %d\r\n", 12_000)
     feed(publisher, b"PUB x 1\r\na\r\n")
+    turns.once()
     talk.core.hang_up(leaving.link)
     before = set(sids(talk.core.take_output(leaving.link)))
     turns.rest()
