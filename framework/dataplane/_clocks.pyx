@@ -7,12 +7,13 @@ than that for what waited when the time began; one that may be slow is counted, 
 
 from libc.stdint cimport int64_t, uint32_t
 
-from framework.dataplane._delivery cimport interest_send, link_count_slow, link_doom, link_say
+from framework.dataplane._delivery cimport link_count_slow, link_doom, link_say
 from framework.dataplane._response_mappings cimport response_mappings_tick
 from framework.dataplane._state cimport (
     AUTHENTICATION_TIMEOUT, CLIENT, REFUSALS_A_TICK, SLOW_CONSUMER_WRITE_DEADLINE, STALE_CONNECTION, VIOLATIONS_A_TICK, Link, LinkKindC,
     State, Times,
 )
+from framework.dataplane._telling cimport interest_send, telling_end
 
 cdef enum:
     SECOND_NS = 1000000000
@@ -111,6 +112,7 @@ cdef void _tick_repeat(State* state, Link* route) noexcept nogil:
     if not route.repeats or state.now_ns < route.repeat_due_ns or route.sent_bytes < route.bulk_until:
         return
     route.repeats = 0
+    telling_end(route, NULL)
     route.repeat_due_ns = state.now_ns + SECOND_NS
     for at in range(state.account_count):
         for which in range(state.accounts[at].route_count):

@@ -303,7 +303,7 @@ cdef void interest_tell_in_bulk(State* state, Link* route, Account* account, Loc
     route.bulk_bytes += route.bulk_until - before
 
 
-cdef void _tell_in_bulk(State* state, Link* route, Account* account, LocalInterest* local) noexcept nogil:
+cdef void tell_in_bulk(State* state, Link* route, Account* account, LocalInterest* local) noexcept nogil:
     """Tell a route of one interest of many, as it is now, if it may know of it."""
     if not route.doomed and may_import(state, route.permissions, local.key.chars, local.subject_length):
         interest_tell_in_bulk(state, route, account, local, local.count > 0)
@@ -326,7 +326,7 @@ cdef void _tell_all(State* state, Account* account, Subscription* subscription) 
     state.work += account.route_count
     for at in range(account.route_count):
         if source == NULL or source.doomed:
-            _tell_in_bulk(state, account.routes[at], account, subscription.local)
+            tell_in_bulk(state, account.routes[at], account, subscription.local)
         else:
             _tell(state, account.routes[at], account, subscription.local)
             _hold_back(state, account.routes[at], source)
@@ -357,16 +357,6 @@ cdef void interest_add(State* state, Account* account, Subscription* subscriptio
     if local.count == 0:
         table_remove(&account.interest, &local.key)
         free(local)
-
-
-cdef void interest_send(State* state, Account* account, Link* route) noexcept nogil:
-    """Tell a route that has just been registered all local interest of an account."""
-    cdef size_t at
-    if account.interest.slots == NULL:
-        return
-    for at in range(account.interest.mask + 1):
-        if account.interest.slots[at].key != NULL:
-            _tell_in_bulk(state, route, account, <LocalInterest*> account.interest.slots[at].key)
 
 
 cdef void lines_forget(State* state) noexcept nogil:

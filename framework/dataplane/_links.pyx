@@ -33,6 +33,7 @@ from framework.dataplane._state cimport (
 )
 from framework.dataplane._stream_imports cimport shadows_drop
 from framework.dataplane._tables cimport tables_end
+from framework.dataplane._telling cimport telling_end
 from framework.dataplane._work cimport (
     END_WORK, WORK_A_SLICE, WORK_A_TURN, dirty_leave, is_work_done, paused_add, paused_leave, ready_add, ready_leave, work_begin,
 )
@@ -446,7 +447,7 @@ cdef bint link_waits(Link* link) noexcept nogil:
     """Whether a link has something to do without its socket being read, and may do it."""
     if link.doomed:
         return False
-    if link.first_fanout != NULL or link.checking != NULL:
+    if link.first_fanout != NULL or link.checking != NULL or link.tellings != NULL:
         return True
     if link.parked or link.paused or link.kind == SYSTEM:
         # What this process publishes goes on with its command.
@@ -544,6 +545,7 @@ cdef void _end(State* state, Link* link) noexcept nogil:
     link.ended = 1
     link.closed = _closed_record(state, link)
     if link.kind == ROUTE:
+        telling_end(link, NULL)
         accounts_leave(state, link)
     if state.shell.bury != NULL:
         state.shell.bury(state.shell.self, link)

@@ -19,11 +19,12 @@ from libc.stdint cimport uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 
 from framework.dataplane._clocks cimport link_ping, ping_interval_ns
-from framework.dataplane._delivery cimport interest_send, interest_tell_in_bulk, lines_forget, link_doom, subscription_drop
+from framework.dataplane._delivery cimport interest_tell_in_bulk, lines_forget, link_doom, subscription_drop
 from framework.dataplane._permissions cimport link_permit, may_export, may_import, permission_table_release
 from framework.dataplane._state cimport (
     ROUTE, WRITE_ERROR, Account, Fence, Link, LocalInterest, Peer, PermissionTable, State, Subscription,
 )
+from framework.dataplane._telling cimport interest_send, telling_end
 from framework.sublist._sublist cimport Interest, sublist_all
 
 
@@ -57,6 +58,7 @@ cdef bint _leave(Account* account, Link* route) noexcept nogil:
         if account.routes[at] == route:
             account.route_count -= 1
             account.routes[at] = account.routes[account.route_count]
+            telling_end(route, account)
             return True
     return False
 

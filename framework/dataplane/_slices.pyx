@@ -1,4 +1,4 @@
-"""What a link has left for turns to come: subscriptions to be checked, messages that are under way, lines that wait.
+"""What a link has left for turns to come: subscriptions to be checked, interest to be told, messages that are under way, lines that wait.
 
 Each turn gives it a slice of work. What only its own slices pay for holds up nobody else, however much it is.
 """
@@ -13,6 +13,7 @@ from framework.dataplane._permissions cimport may_subscribe, needs_filter
 from framework.dataplane._state cimport (
     MAX_SUBSCRIPTIONS_EXCEEDED, READ_BLOCK_BYTES, RECORD_CONFIRMED, SYSTEM, Confirmation, Link, Record, State, Subscription,
 )
+from framework.dataplane._telling cimport tellings_go_on
 from framework.dataplane._violations cimport SUBSCRIPTION_ENDED, violation_say
 from framework.dataplane._work cimport INTEREST_WORK, is_work_done, ready_add
 from framework.sublist._sublist cimport Interest, sublist_touch
@@ -108,6 +109,8 @@ cdef void link_go_on(State* state, Link* link) noexcept nogil:
         return
     if link.checking != NULL:
         _check(state, link)
+    if link.tellings != NULL:
+        tellings_go_on(state, link)
     if link.first_fanout != NULL:
         state.stalled_by = NULL
         state.stalled_sink = NULL
@@ -116,7 +119,7 @@ cdef void link_go_on(State* state, Link* link) noexcept nogil:
             return
         if link.kind != SYSTEM:
             link_settle(state, link, pending_before, records_before)
-    if link.first_fanout != NULL or is_work_done(state) or link.doomed or link.parked or link.paused:
+    if link.first_fanout != NULL or link.tellings != NULL or is_work_done(state) or link.doomed or link.parked or link.paused:
         link_wake(state, link)
     elif link.coding != NULL:
         coded_go_on(state, link, READ_BLOCK_BYTES)

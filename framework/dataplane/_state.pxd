@@ -508,6 +508,17 @@ cdef struct Fence:
     Fence* next
 
 
+cdef struct Telling:
+    # Interest of an account that a route has yet to be told: see `_telling.pyx`.
+    Account* account
+    Telling* next
+    # Of the same route.
+    size_t at
+    # The next slot.
+    size_t mask
+    # Of the table, when it was looked at last.
+
+
 cdef struct Link:
     uint64_t id
     uint64_t cid
@@ -604,6 +615,8 @@ cdef struct Link:
     Fanout* first_fanout
     # Its messages that are under way still; it is read no further.
     Fanout* last_fanout
+    Telling* tellings
+    # It is told interest still; it is read no further.
     Subscription* checking
     # The next of its subscriptions to be held against changed permissions; NULL: none.
     Record* closed

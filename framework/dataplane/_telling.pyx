@@ -1,0 +1,87 @@
+"""What a route is told when it begins to carry an account: all interest here, slice by slice.
+
+Until that is done the route is read no further. So its server's PONG comes behind all that it says first, as `_routes.pyx` has it, and
+no interest of its is known here before it knows all of ours: a request that follows it meets the interest in its reply.
+
+A change of interest is told at once, also to a route that has yet to be told the rest. What it then hears twice is the same both times.
+
+Interest stands in a hash table that changes meanwhile: entries move to free slots before theirs when others go, but the slot that is
+theirs by their hash stays. In that order they are told; when the table has grown, from the beginning.
+"""
+
+from libc.stdlib cimport free, malloc
+
+from framework.dataplane._delivery cimport tell_in_bulk
+from framework.dataplane._state cimport Account, Link, LocalInterest, State, Telling
+from framework.dataplane._work cimport is_work_done, ready_add
+from framework.sublist._table cimport Table
+
+cdef enum:
+    TELL_WORK = 2
+    # Of one interest.
+    SLOTS_A_WORK = 16
+
+
+cdef bint _tell_some(State* state, Link* route, Telling* telling, bint bounded) noexcept nogil:
+    """Tell a route some interest of an account; False: the slice of work is used up before all is told."""
+    cdef Account* account = telling.account
+    cdef Table* table = &account.interest
+    cdef size_t slot
+    if table.slots == NULL:
+        return True
+    if telling.mask != table.mask:
+        telling.mask = table.mask
+        telling.at = 0
+    while telling.at <= table.mask:
+        if bounded and is_work_done(state):
+            return False
+        if telling.at % SLOTS_A_WORK == 0:
+            state.work += 1
+        slot = telling.at
+        while table.slots[slot].key != NULL:
+            if table.slots[slot].hash & table.mask == telling.at:
+                state.work += TELL_WORK
+                tell_in_bulk(state, route, account, <LocalInterest*> table.slots[slot].key)
+            slot = (slot + 1) & table.mask
+        telling.at += 1
+    return True
+
+
+cdef void interest_send(State* state, Account* account, Link* route) noexcept nogil:
+    """Tell a route all local interest of an account: what this slice of work suffices for, and the rest in turns to come."""
+    cdef Telling telling
+    cdef Telling* made
+    telling.account = account
+    telling.at = telling.mask = 0
+    if _tell_some(state, route, &telling, True):
+        return
+    made = <Telling*> malloc(sizeof(Telling))
+    if made == NULL:
+        _tell_some(state, route, &telling, False)
+        return
+    made[0] = telling
+    made.next = route.tellings
+    route.tellings = made
+    ready_add(state, route)
+
+
+cdef void tellings_go_on(State* state, Link* route) noexcept nogil:
+    """Go on with what a route is told, until that is all or the slice is used up."""
+    cdef Telling* telling
+    while route.tellings != NULL and _tell_some(state, route, route.tellings, True):
+        telling = route.tellings
+        route.tellings = telling.next
+        free(telling)
+
+
+cdef void telling_end(Link* route, Account* account) noexcept nogil:
+    """Tell a route nothing more of an account; NULL: of all."""
+    cdef Telling** at = &route.tellings
+    cdef Telling* telling
+    while at[0] != NULL:
+        telling = at[0]
+        if account == NULL or telling.account == account:
+            at[0] = telling.next
+            free(telling)
+        else:
+            at = &telling.next
