@@ -278,8 +278,6 @@ class Model:
         for copy in got:
             (sub,) = (s for s in inboxes if s.sid == copy.sid)
             sub.msgs += 1
-            asker.out_msgs += 1
-            asker.out_bytes += len(copy.header) + len(copy.payload)
             if sub.max_msgs and sub.msgs >= sub.max_msgs:
                 self._drop(sub)
 
