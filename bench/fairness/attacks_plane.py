@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import selectors
-import socket
 from typing import TYPE_CHECKING, Final
 
 from bench.fairness.attack import Attack, subscribe
@@ -66,7 +65,7 @@ def _wide(target: Target, over: Event) -> None:
             client = stack.enter_context(RawClient(target.port))
             client.log_in()
             client.send(b"SUB wide 1\r\n")
-            poller.register(client._socket, selectors.EVENT_READ)  # noqa: SLF001
+            poller.register(client, selectors.EVENT_READ)
         publisher = stack.enter_context(RawClient(target.port))
         publisher.log_in()
         while not over.is_set():
@@ -92,7 +91,7 @@ _leaving: Final[list[RawClient]] = []
 def _leave(_: Target, over: Event) -> None:
     """Close a connection with a million subscriptions."""
     over.wait(_PAUSE_S)
-    _leaving[0]._socket.shutdown(socket.SHUT_RDWR)  # noqa: SLF001
+    _leaving[0].shut_down()
     over.wait()
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import psutil
 
 from framework.testing import RawClient
+from framework.testing.client import READ_TIMEOUT_S
 from framework.testing.errors import ConnectionEndedError
 
 if TYPE_CHECKING:
@@ -106,10 +107,8 @@ class Others:
         while not self._over.wait(interval_s):
             timed.time(do)
 
-    def _client(self, *, patience_s: float | None = None) -> RawClient:
-        client = RawClient(self._target.port)
-        if patience_s:
-            client._socket.settimeout(patience_s)  # noqa: SLF001 - the kit waits longer
+    def _client(self, timeout_s: float = READ_TIMEOUT_S) -> RawClient:
+        client = RawClient(self._target.port, timeout_s=timeout_s)
         client.log_in(**self._login)
         return client
 
@@ -119,7 +118,7 @@ class Others:
         self._connected.read_until(b"MSG")
 
     def _log_in(self) -> None:
-        with contextlib.closing(self._client(patience_s=_PATIENCE_S)):
+        with contextlib.closing(self._client(timeout_s=_PATIENCE_S)):
             pass
 
     def _check(self) -> None:

@@ -60,13 +60,14 @@ class Operation(Struct, frozen=True):
 
 
 class RawClient:
-    """One connection to a server, blocking; every read waits at most `READ_TIMEOUT_S`.
+    """One connection to a server, blocking; a selector takes it as it takes a socket.
 
     Args:
         port: Where the server listens.
         host: Name or address.
         receive_buffer_bytes: SO_RCVBUF; 0 leaves it to the system.
         answers_pings: False makes `read` return PINGs in place of answering them.
+        timeout_s: How long a read or a write may take at most.
     """
 
     def __init__(
@@ -76,9 +77,10 @@ class RawClient:
         *,
         receive_buffer_bytes: int = 0,
         answers_pings: bool = True,
+        timeout_s: float = READ_TIMEOUT_S,
     ) -> None:
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        self._socket.settimeout(READ_TIMEOUT_S)
+        self._socket.settimeout(timeout_s)
         if receive_buffer_bytes:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
         self._socket.connect((host, port))
@@ -97,6 +99,14 @@ class RawClient:
     def close(self) -> None:
         """Close the connection; twice is fine."""
         self._socket.close()
+
+    def shut_down(self) -> None:
+        """End the connection in both directions, in other processes that hold it, too."""
+        self._socket.shutdown(socket.SHUT_RDWR)
+
+    def fileno(self) -> int:
+        """Return the file descriptor of the socket."""
+        return self._socket.fileno()
 
     @property
     def local_address(self) -> tuple[str, int]:

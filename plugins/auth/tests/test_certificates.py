@@ -116,7 +116,11 @@ def test_who_may_not_connect_this_way_is_passed_over():
     assert find(limited, certificate(HOST), "MQTT") == "ann.acme.com"
 
 
-@pytest.mark.parametrize("der", [b"", b"x", certificate()[:-20], certificate(HOST)[:40]])
+@pytest.mark.parametrize(
+    "der",
+    [b"", b"x", certificate()[:-20], certificate(HOST)[:40]],
+    ids=["nothing", "a letter", "without its end", "its first bytes"],
+)
 def test_what_is_no_certificate_is_of_nobody(der):
     assert find(USERS, der) is None
 
