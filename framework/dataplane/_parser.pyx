@@ -55,6 +55,7 @@ cdef enum:
     VERB_LONGEST = 8
     SIZE_DIGITS_MAX = 9
     PEER_ERROR_BYTES_MAX = 1024
+    DECISION_SPARE_NS = 1000000000
 
 
 # ---- refusing ----------------------------------------------------------------------------------------------------------
@@ -837,6 +838,9 @@ cdef void _greeting(State* state, Link* link, bint info, const char* at, const c
     record.number = info
     link.parked = link.kind == CLIENT or not link.registered
     record.flag = link.parked
+    if link.kind == CLIENT:
+        # Who is silent is timed from the connection, who decides from here; what asks others has its own clock, which goes first.
+        link.login_from_ns = state.now_ns + DECISION_SPARE_NS
 
 
 cdef void _greet_for(State* state, Link* link) noexcept nogil:

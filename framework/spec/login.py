@@ -115,7 +115,8 @@ class Authenticator(Struct, frozen=True, kw_only=True):
     Where anybody is let in, also for who came while nobody was asked; there is no proof then.
     """
     timeout_s: float = 2.0
-    """From the connection to the answer; of several authenticators, the longest counts."""
+    """For CONNECT, and then, with a second more, for the answer; of several authenticators, the
+    longest counts."""
     wants_nonce: bool = False
     """Clients are given a nonce to sign."""
     lets_anybody_in: bool = False

@@ -209,6 +209,19 @@ def test_silence_before_login_has_an_end(kind: LinkKind) -> None:
     assert b"-ERR 'Authentication Timeout'\r\n" == talk.core.take_output(link)
 
 
+def test_who_has_said_connect_waits_for_the_decision_from_then_on() -> None:
+    talk = Talk(PlaneLimits(auth_required=True, auth_timeout_s=2))
+    link = talk.core.open(LinkKind.CLIENT, "127.0.0.1", 1, accepted=True)
+    talk.core.turn(1_900_000_000)
+    talk.core.feed(link, b"CONNECT {}\r\n", 1_900_000_000)
+    talk.core.turn(4_800_000_000)
+    early = talk.core.take_output(link)
+    talk.core.turn(5_100_000_000)
+
+    assert b"" == early
+    assert b"-ERR 'Authentication Timeout'\r\n" == talk.core.take_output(link)
+
+
 def test_too_much_that_waits_cuts_a_slow_client_off_and_nobody_else() -> None:
     talk = Talk(PlaneLimits(max_pending=8_000_000))
     publisher, slow, quick = talk.client(), talk.client(), talk.client()
