@@ -400,6 +400,7 @@ class Assembly:
             self.context,
             source=self._monitor,
             clients=self.clients,
+            watchers=self._gate.watchers,
             remote_counts=self._remote_counts,
             client_info=self.client_info,
             traits=self._traits,

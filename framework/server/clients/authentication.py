@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from framework.actors import Reply
+from framework.server.clients.client_commands import ClientCommands
 from framework.server.clients.client_document import client_documents
 from framework.server.clients.client_listener import CLIENT_LISTENER, ClientListener
 from framework.server.clients.clients import Clients
@@ -56,17 +57,24 @@ class Authentication:
         log: FilteringBoundLogger,
     ) -> None:
         self.clients = Clients(
-            plane,
             accounts=accounts,
             headers=settings.headers,
-            notices=context,
-            log=log,
-            wall_s=_wall_s,
-            describe=self._describe,
             remote_count=remote_count,
             tls_peers=tls_peers,
             closed_max=settings.closed_clients_max,
         )
+        self._commands = ClientCommands(
+            plane,
+            self.clients,
+            accounts=accounts,
+            headers=settings.headers,
+            notices=context,
+            log=log,
+            describe=self._describe,
+            tls_peers=tls_peers,
+        )
+        self.watchers = self._commands.watchers
+        """Who hears of clients inside the server."""
         self._plane = plane
         self._context = context
         self._client_info = client_info
@@ -74,7 +82,7 @@ class Authentication:
 
     def component(self) -> ComponentSpec:
         """Return the actor that answers for clients."""
-        arguments = {"clients": self.clients, "wall_s": _wall_s}
+        arguments = {"clients": self.clients, "commands": self._commands, "wall_s": _wall_s}
         return ComponentSpec(name=CLIENT_LISTENER, factory=lambda _: (ClientListener, arguments))
 
     def receive_changed(self, names: Sequence[str]) -> None:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from framework.actors import Reply
+    from framework.server.clients.client_commands import ClientCommands
+    from framework.server.clients.client_effects import ClientEffect
     from framework.server.clients.client_row import Client
     from framework.server.clients.clients import Clients
     from framework.server.clients.logins import Question
@@ -31,6 +33,7 @@ class ClientListener(Component):
 
     Args:
         clients: The machine behind it.
+        commands: Performs what it decides.
         wall_s: The Unix time.
     """
 
@@ -83,9 +86,12 @@ class ClientListener(Component):
     class _SecondPassed(Struct, frozen=True):
         pass
 
-    def __init__(self, *, clients: Clients, wall_s: Callable[[], float]) -> None:
+    def __init__(
+        self, *, clients: Clients, commands: ClientCommands, wall_s: Callable[[], float]
+    ) -> None:
         super().__init__()
         self._clients = clients
+        self._commands = commands
         self._wall_s = wall_s
         self._is_waiting = False
 
@@ -94,12 +100,12 @@ class ClientListener(Component):
         answer: object = None
         match message:
             case LinkEvents(events):
-                self._ask_all(self._clients.receive(events))
+                self._ask_all(self._commands.receive(events, self._wall_s()))
             case self._LoginAnswered(link, outcome):
-                self._ask_all(self._clients.receive_answer(link, outcome))
+                self._perform(self._clients.receive_answer(link, outcome, self._wall_s()))
             case self._SecondPassed():
                 self._is_waiting = False
-                self._clients.changes.expire()
+                self._perform(self._clients.changes.expire(self._wall_s()))
             case self._RecheckRest(clients, done):
                 self._recheck(clients, done)
             case _:
@@ -112,15 +118,17 @@ class ClientListener(Component):
         changes = self._clients.changes
         match message:
             case self.AccountsChanged(names):
-                changes.accounts_changed(names)
+                self._perform(changes.accounts_changed(names))
             case self.Authenticate(authenticators, pending_max):
                 self._clients.set_logins(authenticators, waiting_max=pending_max)
             case self.Kick(cid):
-                return changes.kick(cid)
+                effects = changes.kick(cid)
+                self._perform(effects or ())
+                return effects is not None
             case self.KeepWithin(count):
-                changes.keep_within(count)
+                self._perform(changes.keep_within(count))
             case self.Rebalance(account):
-                changes.rebalance(account)
+                self._perform(changes.rebalance(account))
             case self.Recheck(account, done):
                 self._recheck(changes.inside(account), done)
             case _:
@@ -128,7 +136,7 @@ class ClientListener(Component):
         return None
 
     def _recheck(self, clients: Sequence[Client], done: Reply[None] | None) -> None:
-        self._clients.changes.recheck(clients[:RECHECKS_PER_TURN])
+        self._perform(self._clients.changes.recheck(clients[:RECHECKS_PER_TURN]))
         rest = clients[RECHECKS_PER_TURN:]
         if rest:
             self.actor_ref.tell(self._RecheckRest(rest, done))
@@ -141,6 +149,9 @@ class ClientListener(Component):
             self._is_waiting = True
             now_s = self._wall_s()
             self.tell_later(math.floor(now_s) + 1 - now_s, self._SecondPassed())
+
+    def _perform(self, effects: Iterable[ClientEffect]) -> None:
+        self._ask_all(self._commands.perform(effects))
 
     def _ask_all(self, questions: Iterable[Question]) -> None:
         for question in questions:

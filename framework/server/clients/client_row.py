@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from framework.server.clients.client_notices import ClientSeen
+from framework.server.listening import joined_address
 from framework.spec import ClientIdentity, ConnectionInfo, LinkKind, LoginRequest
 
 if TYPE_CHECKING:
@@ -71,8 +72,7 @@ class Client(Struct):
 
     def remote(self) -> str:
         """Return `host:port` of its end."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{host}:{self.port}"
+        return joined_address(self.host, self.port)
 
     def prefix(self) -> dict[str, object]:
         """Return the fields that its log lines begin with, as nats-server has them."""

@@ -1,6 +1,6 @@
 """Pending logins: which authenticator is asked, and what follows from its answer.
 
-A machine without the plane: `clients.py` carries out what it says.
+A machine: `Clients` does what it says.
 """
 
 from __future__ import annotations
@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import Struct
 
 from framework.errors import PluginError
-from framework.server.clients.refusals import FAILED, problem_of
+from framework.server.clients.refusals import problem_of
 from framework.server.clients.silent_clients import SilentClients
 from framework.spec import Accepted, Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from structlog.typing import FilteringBoundLogger
+    from collections.abc import Iterator, Mapping, Sequence
 
     from framework.spec import Authenticator, LinkId, LoginRequest
 
@@ -46,23 +44,22 @@ class Decision(Struct, frozen=True):
 
     request: LoginRequest
     step: Step
-    authenticator: str
-    """Name of the one that was asked last."""
+    asked: Authenticator
+    """The last one."""
     is_current: bool
     """Its chain is still the one in force."""
+    problem: str = ""
+    """What it failed with, for the log."""
 
 
 class Logins:
-    """Pending logins: clients without CONNECT, and those whose CONNECT is being decided on.
+    """Pending logins: clients without CONNECT, and those whose CONNECT is being decided on."""
 
-    Args:
-        log: The server's logger.
-    """
-
-    def __init__(self, *, log: FilteringBoundLogger) -> None:
+    def __init__(self) -> None:
         self._authenticators: tuple[Authenticator, ...] = ()
+        self.by_name: Mapping[str, Authenticator] = {}
+        """Those in force, in the order in which they are asked."""
         self._waiting_max = 0
-        self._log = log
         self._waiting: set[LinkId] = set()
         self._silent = SilentClients()
         self._pending: dict[LinkId, _Login] = {}
@@ -72,11 +69,6 @@ class Logins:
         """Whether somebody decides who may begin."""
         return bool(self._authenticators)
 
-    @property
-    def authenticators(self) -> Sequence[Authenticator]:
-        """Return those in force, in the order in which they are asked."""
-        return self._authenticators
-
     def replace(self, authenticators: Sequence[Authenticator], *, waiting_max: int) -> None:
         """Replace the authenticators; pending logins are decided by those that were asked.
 
@@ -85,6 +77,7 @@ class Logins:
             waiting_max: Clients that may be there without having logged in.
         """
         self._authenticators = tuple(authenticators)
+        self.by_name = {it.name: it for it in authenticators}
         self._waiting_max = waiting_max
 
     def admit(self, link: LinkId, host: str) -> LinkId | None:
@@ -121,11 +114,12 @@ class Logins:
         login = self._pending.get(link)
         if login is None:
             return None
-        step = self._step(link, login, outcome)
+        asked = login.asked
+        step, problem = self._step(link, login, outcome)
         if not isinstance(step, Question):
             del self._pending[link]
         is_current = login.chain is self._authenticators
-        return Decision(login.request, step, login.asked.name, is_current)
+        return Decision(login.request, step, asked, is_current, problem)
 
     def forget(self, link: LinkId) -> None:
         """Note that a client has gone."""
@@ -133,22 +127,20 @@ class Logins:
         self._silent.discard(link)
         self._pending.pop(link, None)
 
-    def _step(self, link: LinkId, login: _Login, outcome: object) -> Step:
+    def _step(self, link: LinkId, login: _Login, outcome: object) -> tuple[Step, str]:
+        """Return what follows, and what the authenticator failed with."""
         match outcome:
             case Accepted() | Refused():
-                return outcome
+                return outcome, ""
             case None:
                 following = next(login.following, None)
                 if following is None:
-                    return Refused()
+                    return Refused(), ""
                 login.asked = following
-                return Question(link, following, login.request)
+                return Question(link, following, login.request), ""
             case PluginError():  # logged already
-                return Refused()
+                return Refused(), ""
             case BaseException():
-                problem = problem_of(outcome)
+                return Refused(), problem_of(outcome)
             case _:
-                problem = f"answered with {type(outcome).__name__}"
-        asked = login.asked
-        self._log.error(FAILED, component=asked.name, plugin=asked.plugin, error=problem)
-        return Refused()
+                return Refused(), f"answered with {type(outcome).__name__}"

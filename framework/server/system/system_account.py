@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from framework.monitor import MonitorSource
     from framework.server.clients.client_info import ClientInfoDocument
+    from framework.server.clients.client_notices import ClientWatcher
     from framework.server.clients.clients import Clients
     from framework.server.context import Context
     from framework.server.system.remote_counts import RemoteCounts
@@ -51,6 +52,7 @@ class SystemAccount:
         context: The server.
         source: The server as its monitoring sees it.
         clients: Who is there.
+        watchers: Those that hear of clients; it becomes one of them.
         remote_counts: Takes what other servers tell of their connections.
         client_info: What clients are told.
         traits: What the server is told about itself.
@@ -64,6 +66,7 @@ class SystemAccount:
         *,
         source: MonitorSource,
         clients: Clients,
+        watchers: list[ClientWatcher],
         remote_counts: RemoteCounts,
         client_info: ClientInfoDocument,
         traits: Callable[[], ServerTraits],
@@ -71,7 +74,7 @@ class SystemAccount:
         service_of: Callable[[int], tuple[str, str] | None],
     ) -> None:
         self._queue = ClientEventQueue()
-        clients.watchers.append(self._queue)
+        watchers.append(self._queue)
         self._context = context
         self._source = source
         self._clients = clients

@@ -9,6 +9,7 @@ from structlog.testing import CapturingLogger
 
 from framework.actors import ActorSystem, Reply, SimulatedDispatcher
 from framework.server.accounts.accounts import Accounts
+from framework.server.clients.client_commands import ClientCommands
 from framework.server.clients.client_listener import ClientListener
 from framework.server.clients.clients import Clients
 from framework.spec import (
@@ -79,20 +80,27 @@ class World:
         self.accounts.put([AccountSpec(name="A"), AccountSpec(name="B")])
         self.users: Mapping[str, Accepted | Refused] = {"joe": Accepted("joe", "A")}
         self.clients = Clients(
+            accounts=self.accounts,
+            headers=True,
+            tls_peers=self.tls_peers,
+            remote_count=lambda account: self.remote_counts.get(account, 0),
+        )
+        commands = ClientCommands(
             plane,
+            self.clients,
             accounts=self.accounts,
             headers=True,
             notices=None,
             log=self.log,  # type: ignore[arg-type]
-            wall_s=self.wall_s,
             describe=lambda client: (b"{}", client.account.encode()),
             tls_peers=self.tls_peers,
-            remote_count=lambda account: self.remote_counts.get(account, 0),
         )
-        self.clients.watchers.append(self.watcher)
+        commands.watchers.append(self.watcher)
         self.require(Authenticator(name="users", authenticate=self.answer, recheck=self.recheck))
         system = ActorSystem(self.dispatcher, name="test")
-        self.listener = system.spawn(ClientListener, clients=self.clients, wall_s=self.wall_s)
+        self.listener = system.spawn(
+            ClientListener, clients=self.clients, commands=commands, wall_s=self.wall_s
+        )
         self.requests: list[LoginRequest] = []
 
     def wall_s(self) -> float:

@@ -7,6 +7,15 @@ import pytest
 from structlog.testing import CapturingLogger
 
 from framework.server.accounts.accounts import Accounts
+from framework.server.clients.client_commands import ClientCommands
+from framework.server.clients.client_effects import (
+    Began,
+    Close,
+    Ended,
+    Identify,
+    Noted,
+    Resume,
+)
 from framework.server.clients.clients import Clients
 from framework.spec import (
     Closed,
@@ -66,17 +75,34 @@ def closed(row: Any) -> Any:
     return make
 
 
-def table(plane: Any, **changes: Any) -> Clients:
-    arguments = {
-        "accounts": Accounts(plane, log=Log()),
-        "headers": True,
-        "notices": None,
-        "log": Log(),
-        "wall_s": lambda: 1_000.0,
-        "describe": lambda _: (b"{}", b"{}"),
-        **changes,
-    }
-    return Clients(plane, **arguments)
+class Performed:
+    """A client table whose effects are performed on a plane of the test."""
+
+    def __init__(
+        self, plane: Any, *, headers: bool, notices: Notices | None, log: Any, closed_max: int
+    ) -> None:
+        accounts: Any = Accounts(plane, log=log)
+        self.table = Clients(
+            accounts=accounts, headers=headers, tls_peers={}, closed_max=closed_max
+        )
+        self._commands = ClientCommands(
+            plane,
+            self.table,
+            accounts=accounts,
+            headers=headers,
+            notices=notices,
+            log=log,
+            describe=lambda _: (b"{}", b"{}"),
+            tls_peers={},
+        )
+
+    def receive(self, events: Any) -> None:
+        self._commands.receive(events, 1_000.0)
+
+
+def table(plane: Any, **changes: Any) -> Performed:
+    arguments = {"headers": True, "notices": None, "log": Log(), "closed_max": 9, **changes}
+    return Performed(plane, **arguments)
 
 
 def test_a_client_may_begin(plane: Any) -> None:
@@ -101,9 +127,9 @@ def test_a_client_may_begin(plane: Any) -> None:
     }
     assert plane.holding == 0
     assert plane.named("resume_client") == [((1,), expected)]
-    assert len(clients) == 1
-    assert clients.links() == (1,)
-    assert clients.connect_of(1).name == "me"
+    assert len(clients.table) == 1
+    assert clients.table.links() == (1,)
+    assert clients.table.connect_of(1).name == "me"
     assert [(it[0], it[1].cid, it[1].lang) for it in notices.heard] == [("opened", 1, "python")]
 
 
@@ -188,10 +214,12 @@ def test_a_client_that_is_gone(plane: Any, closed: Any) -> None:
     clients = table(plane, notices=notices)
     clients.receive([opened(1), greeting(1, {"name": "me"}), closed(1)])
 
-    assert len(clients) == 0
-    assert clients.accepted_count == 1
-    assert clients.connect_of(1) is None
-    assert [(it.row.cid, it.connect.name, it.closed_ns) for it in clients.closed] == [(1, "me", 9)]
+    assert len(clients.table) == 0
+    assert clients.table.accepted_count == 1
+    assert clients.table.connect_of(1) is None
+    assert [(it.row.cid, it.connect.name, it.closed_ns) for it in clients.table.closed] == [
+        (1, "me", 9)
+    ]
     assert notices.heard[1][0] == "closed"
     assert notices.heard[1][1] == notices.heard[0][1]
 
@@ -204,7 +232,7 @@ def test_a_client_that_never_connected_is_no_connection_for_plugins(
     clients.receive([opened(1), closed(1)])
 
     assert notices.heard == []
-    assert clients.closed[0].connect is None
+    assert clients.table.closed[0].connect is None
 
 
 def test_only_the_latest_that_are_gone_are_remembered(plane: Any, closed: Any) -> None:
@@ -212,7 +240,7 @@ def test_only_the_latest_that_are_gone_are_remembered(plane: Any, closed: Any) -
     for link in (1, 2, 3):
         clients.receive([opened(link), closed(link)])
 
-    assert [it.row.cid for it in clients.closed] == [2, 3]
+    assert [it.row.cid for it in clients.table.closed] == [2, 3]
 
 
 def test_lines_of_the_log(plane: Any, closed: Any) -> None:
@@ -246,4 +274,19 @@ def test_events_of_unknown_links_are_ignored(plane: Any, closed: Any) -> None:
     clients.receive([greeting(1, {}), closed(1)])
 
     assert plane.calls == []
-    assert not clients.closed
+    assert not clients.table.closed
+
+
+def test_the_table_says_what_is_to_be_done_and_does_none_of_it(plane: Any, closed: Any) -> None:
+    clients = Clients(accounts=Accounts(plane, log=Log()), headers=True, tls_peers={})  # type: ignore[arg-type]
+
+    def kinds(event: Any) -> list[type]:
+        return [type(effect) for effect in clients.receive(event, 1_000.0)]
+
+    assert kinds(opened(1)) == []
+    assert kinds(greeting(1, {"name": "me"})) == [Identify, Resume, Began]
+    assert kinds(greeting(1, {"name": "me", "echo": False})) == [Resume]
+    assert kinds(greeting(1, b"{bad")) == [Noted, Close]
+    assert kinds(closed(1)) == [Ended]
+    assert kinds(closed(1)) == []
+    assert plane.calls == []

@@ -9,6 +9,7 @@ from structlog.testing import CapturingLogger
 
 from framework.actors import ActorSystem, Reply, SimulatedDispatcher
 from framework.server.accounts.accounts import Accounts
+from framework.server.clients.client_commands import ClientCommands
 from framework.server.clients.client_listener import ClientListener
 from framework.server.clients.clients import Clients
 from framework.spec import (
@@ -71,21 +72,26 @@ class World:
         self.dispatcher = SimulatedDispatcher()
         self.started_ns = self.dispatcher.now_ns()
         self.notices = Notices()
-        self.clients = Clients(
+        accounts = Accounts(plane, log=self.log)
+        self.clients = Clients(accounts=accounts, headers=True, tls_peers={})
+        commands = ClientCommands(
             plane,
-            accounts=Accounts(plane, log=self.log),
+            self.clients,
+            accounts=accounts,
             headers=True,
             notices=self.notices,
             log=self.log,  # type: ignore[arg-type]
-            wall_s=self.wall_s,
             describe=lambda client: (b"{}", client.account.encode()),
+            tls_peers={},
         )
         self.clients.set_logins(
             [Authenticator(name=f"a{n}", authenticate=it) for n, it in enumerate(authenticate)],
             waiting_max=waiting_max,
         )
         self.system = ActorSystem(self.dispatcher, name="test")
-        self.listener = self.system.spawn(ClientListener, clients=self.clients, wall_s=self.wall_s)
+        self.listener = self.system.spawn(
+            ClientListener, clients=self.clients, commands=commands, wall_s=self.wall_s
+        )
 
     def wall_s(self) -> float:
         return 1_000.25 + (self.dispatcher.now_ns() - self.started_ns) / 1e9
