@@ -57,7 +57,9 @@ LIMIT_OPTIONS = (
         minimum=1,
         zero_is_default=True,
         unit="connections",
-        help="Clients at a time that have not logged in yet, where they must; not in nats-server",
+        help="Clients at a time that have not logged in yet, where they must; beyond that the one"
+        " that has been silent the longest is closed, of the newcomer's address where that has half"
+        " of them; not in nats-server",
     ),
     Option(
         name="max_subscriptions",
