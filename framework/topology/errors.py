@@ -9,7 +9,7 @@ from typing_extensions import override
 from framework.errors import FrameworkError
 from framework.topology.place import Place
 
-__all__ = ["TopologyError", "TopologyErrors"]
+__all__ = ["Mistakes", "TopologyError", "TopologyErrors"]
 
 
 class TopologyError(FrameworkError):
@@ -48,3 +48,33 @@ class TopologyErrors(FrameworkError):  # noqa: N818 -- it holds several
     @override
     def __str__(self) -> str:
         return "\n".join(str(error) for error in self.errors)
+
+
+class Mistakes:
+    """Collect errors; the same error at the same place counts once."""
+
+    def __init__(self) -> None:
+        self._errors: dict[tuple[Place, str], TopologyError] = {}
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self._errors)
+
+    def add(self, place: Place, problem: str, fix: str = "") -> None:
+        """Note one mistake."""
+        self._errors.setdefault((place, problem), TopologyError(place, problem, fix))
+
+    def extend(self, errors: Iterable[TopologyError]) -> None:
+        """Note mistakes that others have found."""
+        for error in errors:
+            self._errors.setdefault((error.place, error.problem), error)
+
+    def raise_if_any(self) -> None:
+        """End here if anything was wrong.
+
+        Raises:
+            TopologyErrors: With all that was noted.
+        """
+        if self._errors:
+            raise TopologyErrors(self._errors.values())

@@ -16,10 +16,9 @@ from typing_extensions import override
 from framework.topology.errors import TopologyError, TopologyErrors
 from framework.topology.foreign import explain_foreign_flag
 from framework.topology.names import nearest_fix
-from framework.topology.node import Node, table_from_plain
+from framework.topology.node import Node, merge_nodes, table_from_plain
 from framework.topology.option import ConfigSection, Flag, Kind, Option
 from framework.topology.place import COMMAND_LINE, NOWHERE, Place
-from framework.topology.reading import merge_nodes
 from framework.topology.schema import Schema
 
 __all__ = [

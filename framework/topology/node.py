@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from framework.topology.place import Place
 
-__all__ = ["Node", "Scalar", "Table", "describe_type", "table_from_plain"]
+__all__ = ["Node", "Scalar", "Table", "describe_type", "merge_nodes", "table_from_plain"]
 
 Scalar: TypeAlias = bool | int | float | str | datetime | date | time | timedelta | None
 Table: TypeAlias = dict[str, "Node"]
@@ -81,6 +81,21 @@ def _place_from(spot: Spot) -> Place:
         return spot
     text, offset = spot
     return text.place(offset)
+
+
+def merge_nodes(lower: Node, upper: Node) -> Node:
+    """Lay one block over another: blocks go into each other, all else is replaced.
+
+    What the upper one says stands last, since of two options that set the same thing,
+    such as `listen` and `port`, the last one wins.
+    """
+    if not (isinstance(lower.value, dict) and isinstance(upper.value, dict)):
+        return upper
+    merged = dict(lower.value)
+    for key, node in upper.value.items():
+        below = merged.pop(key, None)
+        merged[key] = merge_nodes(below, node) if below else node
+    return Node(merged, upper.place, upper.key_place)
 
 
 def table_from_plain(values: object, place: Place) -> Node:

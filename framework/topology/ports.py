@@ -16,11 +16,15 @@ from framework.topology.limits import PORT_MAX
 from framework.topology.units import join_address, listen_from_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from framework.topology.errors import Mistakes
+    from framework.topology.member import Member
     from framework.topology.node import Node
     from framework.topology.place import Place
-    from framework.topology.reading import Mistakes
+    from framework.topology.schema import Schema
 
-__all__ = ["ANY_PORT", "LOOPBACK", "SLOTS", "Ports", "Said", "Slot", "is_wildcard", "said_address"]
+__all__ = ["ANY_PORT", "LOOPBACK", "SLOTS", "assign_ports", "is_wildcard"]
 
 
 LOOPBACK = "127.0.0.1"
@@ -124,3 +128,44 @@ class Ports:
             if other == host or is_wildcard(other) or is_wildcard(host):
                 return owner
         return None
+
+
+def assign_ports(members: Sequence[Member], schema: Schema, mistakes: Mistakes) -> None:
+    """Give every server of a topology the ports that the file leaves open.
+
+    Args:
+        members: The servers, in the order of the file.
+        schema: The options that exist; of absent blocks no port is assigned.
+        mistakes: Where to note what is wrong.
+    """
+    ports = Ports(mistakes)
+    counting: list[tuple[Member, Slot, str, int]] = []
+    for slot in SLOTS:
+        for member in members:
+            if not _has_slot(member, slot, members, schema):
+                continue
+            said = said_address(member.settings, slot)
+            if not said.is_clear:
+                continue
+            host = said.host or said_address(member.settings, SLOTS[0]).host or LOOPBACK
+            is_shared = said_address(member.own, slot).port is None
+            if said.port is None or (is_shared and said.port != ANY_PORT):
+                counting.append((member, slot, host, said.port or slot.base))
+                continue
+            member.addresses[slot.name] = (host, said.port)
+            if said.port != ANY_PORT:
+                owner = f"{slot.name} port of {member.name}"
+                ports.take(host, said.port, owner, said.place)
+    for member, slot, host, base in counting:
+        owner = f"{slot.name} port of {member.name}"
+        port = ports.count_up(host, base, owner, member.own.key_place)
+        member.addresses[slot.name] = (host, port)
+        member.derive(slot.block, slot.port, port)
+
+
+def _has_slot(member: Member, slot: Slot, members: Sequence[Member], schema: Schema) -> bool:
+    """Tell whether a server listens on a kind of port."""
+    if slot.block:
+        grouped = slot.block == "cluster" and sum(m.cluster == member.cluster for m in members) > 1
+        return schema.has_block(slot.block) and (grouped or member.has("", slot.block))
+    return slot.name == "client" or member.has("", slot.port) or member.has("", slot.listen)

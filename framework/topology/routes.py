@@ -10,8 +10,8 @@ from framework.topology.units import join_address, url_with_login
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from framework.topology.plan import Member
-    from framework.topology.reading import Mistakes
+    from framework.topology.errors import Mistakes
+    from framework.topology.member import Member
     from framework.topology.schema import Schema
 
 __all__ = ["derive_cluster_block"]

@@ -9,11 +9,12 @@ from msgspec.structs import replace
 from framework.errors import PluginError
 from framework.topology.absent_options import absent_for
 from framework.topology.core_options import CORE_SECTION
+from framework.topology.errors import Mistakes
 from framework.topology.foreign import explain_foreign_key
 from framework.topology.node import Node
 from framework.topology.option import ConfigSection, Kind, Option
 from framework.topology.place import KeyPath
-from framework.topology.reading import Mistakes, rename_keys
+from framework.topology.spelling import rename_keys
 
 __all__ = ["Schema"]
 

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import ClassVar, TypeVar, cast
+from functools import reduce
+from typing import Any, ClassVar, TypeVar, cast
 
 from msgspec import Struct
 
 from framework.redacted import Redacted
 from framework.topology.digest import digest_of
-from framework.topology.errors import TopologyError, TopologyErrors
-from framework.topology.node import Node
+from framework.topology.errors import Mistakes, TopologyError, TopologyErrors
+from framework.topology.node import Node, merge_nodes
 from framework.topology.option import Kind, Option
 from framework.topology.place import COMMAND_LINE, DEFAULT_PLACE, NOWHERE, Place
-from framework.topology.reading import Mistakes, Reading, merge_nodes
+from framework.topology.reading import Reading
 from framework.topology.schema import Schema
 from framework.topology.typed_section import record_from_values
 
-__all__ = ["ServerConfig", "build_server_config", "configure", "inert_settings", "walk_values"]
+__all__ = ["ServerConfig", "configure", "inert_settings", "read_values", "walk_values"]
 
 S = TypeVar("S", bound=Struct)
 
@@ -31,7 +32,7 @@ class ServerConfig(Redacted, frozen=True):
     one; an option that nobody set has its default, so every name of the schema is there.
     """
 
-    hidden: ClassVar = frozenset({"values"})
+    hidden: ClassVar = frozenset({"values", "records"})
 
     schema: Schema
     values: Mapping[str, object]
@@ -39,6 +40,8 @@ class ServerConfig(Redacted, frozen=True):
     places: Mapping[str, Place]
     """Dotted path of an option to where it was set; only those that were, and not those that
     stand in one of many blocks."""
+    records: Mapping[type[Struct], Struct]
+    """The blocks that `section_of` made of Structs, as these; those that are absent are not."""
     file: str | None = None
     """The file it was read from, as the user named it."""
     digest: str = ""
@@ -54,11 +57,9 @@ class ServerConfig(Redacted, frozen=True):
         Raises:
             KeyError: No section was made of it.
         """
-        for section in self.schema.sections:
-            if section.record is record:
-                values = self.section(section.name)
-                return None if values is None else record_from_values(record, values)
-        raise KeyError(record.__name__)
+        if record not in {section.record for section in self.schema.sections}:
+            raise KeyError(record.__name__)
+        return cast("S | None", self.records.get(record))
 
     def source(self, path: str) -> Place:
         """Return where an option was set, given its dotted path such as `cluster.port`."""
@@ -77,26 +78,35 @@ def configure(schema: Schema, layers: Sequence[Node], *, file: str | None = None
         TopologyErrors: All that is wrong in them.
     """
     mistakes = Mistakes()
-    renamed = [schema.rename(layer, mistakes) for layer in layers]
+    merged = reduce(merge_nodes, [schema.rename(layer, mistakes) for layer in layers])
+    if file:  # what nobody set is missing there, and not on the command line
+        merged = Node(merged.value, layers[0].place, layers[0].key_place)
+    _refuse_lonely_routes(merged)
     digest = digest_of(layers[0]) if file else ""
-    config = build_server_config(schema, renamed, mistakes, file=file, digest=digest)
+    config = read_values(schema, merged, mistakes, file=file, digest=digest)
     mistakes.raise_if_any()
     return config
 
 
-def build_server_config(
-    schema: Schema, layers: Sequence[Node], mistakes: Mistakes, *, file: str | None, digest: str
+def read_values(
+    schema: Schema, settings: Node, mistakes: Mistakes, *, file: str | None, digest: str
 ) -> ServerConfig:
-    """Make a configuration of layers whose keys are in their first spelling."""
-    merged = layers[0]
-    for layer in layers[1:]:
-        merged = merge_nodes(merged, layer)
-    if file:  # what nobody set is missing there, and not on the command line
-        merged = Node(merged.value, layers[0].place, layers[0].key_place)
-    _refuse_lonely_routes(merged)
+    """Make a configuration of settings whose keys are in their first spelling."""
     reading = Reading(mistakes)
-    values = reading.read_block(schema.root, merged)
-    return ServerConfig(schema, values, reading.places, file, digest)
+    values = reading.read_block(schema.root, settings)
+    # What a Struct refuses is a mistake: then there is no configuration.
+    records = {} if mistakes.count else _records(schema, values)
+    return ServerConfig(schema, values, reading.places, records, file, digest)
+
+
+def _records(schema: Schema, values: Mapping[str, object]) -> dict[type[Struct], Struct]:
+    """Return the blocks whose owners want them as Structs."""
+    found: dict[type[Struct], Struct] = {}
+    for section in schema.sections:
+        block = values.get(section.name)
+        if section.record is not None and block is not None:
+            found[section.record] = record_from_values(section.record, cast("Any", block))
+    return found
 
 
 def _refuse_lonely_routes(settings: Node) -> None:

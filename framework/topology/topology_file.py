@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from framework.topology.collection import no_collections
 from framework.topology.conversion import convert_value
-from framework.topology.errors import TopologyError, TopologyErrors
+from framework.topology.errors import Mistakes, TopologyError, TopologyErrors
 from framework.topology.hocon_file import node_from_hocon
 from framework.topology.natsconf import load_conf
 from framework.topology.natsconf.loading import read_text
@@ -18,9 +18,9 @@ from framework.topology.node import Node
 from framework.topology.option import ConfigSection, Kind, Option
 from framework.topology.place import Place
 from framework.topology.plan import plan_clusters
-from framework.topology.reading import Mistakes, rename_keys
 from framework.topology.schema import Schema
 from framework.topology.server_config import configure
+from framework.topology.spelling import rename_keys
 from framework.topology.topology import ServerPlan, Topology
 
 __all__ = ["TOPOLOGY_BLOCK", "TopologyFile", "open_topology", "read_topology"]

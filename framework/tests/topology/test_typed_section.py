@@ -100,6 +100,13 @@ def test_a_mistake_has_its_place(tmp_path: Any, text: str, problem: str) -> None
     assert len(str(caught.value).splitlines()) == 1
 
 
+def test_a_section_is_made_once(tmp_path: Any) -> None:
+    config = read(tmp_path, "limiter { rate: 1 }")
+
+    assert config.section_as(Limiter) is config.section_as(Limiter)
+    assert "Limiter" not in repr(config)
+
+
 def test_another_struct_was_made_into_no_section(tmp_path: Any) -> None:
     with pytest.raises(KeyError, match="Peer"):
         read(tmp_path, "").section_as(Peer)
