@@ -415,7 +415,7 @@ cdef class Core:
         return array("I", accounts).tobytes()
 
     def pin_accounts(self, accounts: Sequence[int]) -> None:
-        """Say which accounts have connections of their own: no pool carries them. What pools carry from now on, they are told whole.
+        """Set the pinned accounts: pools carry them no more, and the interest of those that they carry from now on is sent whole.
 
         Args:
             accounts: Indexes of all of them.
@@ -426,7 +426,7 @@ cdef class Core:
         self._post(self._order(PIN_ACCOUNTS, 0, 0, 0, self._indexes(accounts)))
 
     def set_route_permissions(self, permissions: int) -> None:
-        """Put all routes that are there under other rules, in place: what other servers are told of interest here, and theirs, follows.
+        """Change the permissions of all routes in place: what other servers are told of interest here, and theirs, follows.
 
         Args:
             permissions: A number that `add_permissions` gave, which is not dropped yet; 0: everything. Rules for publishing say what
@@ -565,7 +565,7 @@ cdef class Core:
         self._post(command)
 
     def set_names(self, server: bytes, cluster: bytes, node: bytes = b"") -> None:
-        """Say how this server and its cluster are called: mappings of one cluster, and services that are told who asks, need it.
+        """Set the names of this server and its cluster: mappings of one cluster, and services that are told who asks, need it.
 
         Args:
             server: Its name.
@@ -583,7 +583,7 @@ cdef class Core:
         self._post(command)
 
     def set_system_account(self, account: int | None) -> None:
-        """Say which account clients are told is the system's; None: none is.
+        """Set the system account, as INFO tells clients; None: there is none.
 
         Raises:
             ValueError: There is no such account.
@@ -593,7 +593,7 @@ cdef class Core:
         self._post(self._order(SET_SYSTEM_ACCOUNT, 0, -1 if account is None else account, 0, b""))
 
     def set_client_info(self, link: int, brief: bytes, full: bytes) -> None:
-        """Say what services that are imported are told of a client: JSON objects, to which the plane adds the round trip.
+        """Set the `Nats-Request-Info` of a client: JSON objects, to which the plane adds the round trip.
 
         Args:
             link: A client; before it is resumed, if the first request is to have it.
@@ -824,7 +824,7 @@ cdef class Core:
         return link.id
 
     def feed(self, link: int, data: bytes, now_ns: int) -> None:
-        """Let a link have sent `data`; what comes after its end is ignored.
+        """Parse `data` that a link has sent; what comes after its end is ignored.
 
         A slice of work is done of what it sent last; the rest, and what goes out for it, comes with the turns that follow.
         """

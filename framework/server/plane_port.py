@@ -141,7 +141,7 @@ class ServerPlane(PlaneControl, Protocol):
         ...
 
     def set_system_account(self, account: int | None) -> None:
-        """Say which account INFO calls the system's; None: none is.
+        """Set the system account, as INFO tells clients; None: there is none.
 
         Raises:
             ValueError: There is no such account.

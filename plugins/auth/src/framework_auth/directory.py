@@ -36,7 +36,7 @@ class Proof(Redacted, frozen=True):
 
 
 class Directory:
-    """All users.
+    """The users of the configuration, by name and by nkey.
 
     Args:
         users: Those of the configuration in force.

@@ -49,7 +49,7 @@ _DIRECTORIES: WeakKeyDictionary[ServerContext, Directory] = WeakKeyDictionary()
 
 @hookimpl
 def framework_config_sections() -> Iterable[ConfigSection]:
-    """Own `authorization`, `accounts` and what belongs to them."""
+    """Declare the options `authorization`, `accounts` and those that belong to them."""
     return [AUTHORIZATION_SECTION]
 
 
@@ -63,41 +63,41 @@ def framework_components(server: ServerContext) -> Iterable[ComponentSpec]:
 
 @hookimpl
 def framework_server_key() -> str:
-    """Draw a key that the server can sign with."""
+    """Make the nkey that is the server's ID, and signs for it."""
     return draw_server_keys()
 
 
 @hookimpl
 def framework_server_info(server: ServerContext) -> Mapping[str, object]:
-    """Tell clients the key for which an auth callout may encrypt its answers."""
+    """Add `xkey` to INFO: auth callout services may encrypt their responses for it."""
     keys = keys_of(server.server_id)
     return {"xkey": keys.curve.public} if keys else {}
 
 
 @hookimpl
 def framework_accounts(server: ServerContext) -> AccountPlan:
-    """Choose the accounts of the configuration, or of operators."""
+    """Return the accounts of the configuration, or the account resolver of operators."""
     mode = operator_mode(server)
     return mode.plan() if mode else account_plan(server.config.values)
 
 
 @hookimpl
 def framework_services(server: ServerContext) -> Iterable[ServiceSpec]:
-    """Answer requests about the JWTs of accounts."""
+    """Answer `$SYS` requests about account JWTs."""
     mode = operator_mode(server)
     return mode.services() if mode else []
 
 
 @hookimpl
 def framework_taps(server: ServerContext) -> Iterable[TapSpec]:
-    """Hear what other servers send about the JWTs of accounts."""
+    """Subscribe to what other servers send about account JWTs."""
     mode = operator_mode(server)
     return mode.taps() if mode else []
 
 
 @hookimpl
 def framework_connection_opened(server: ServerContext, connection: ConnectionInfo) -> None:
-    """Compare accounts with another server that came."""
+    """Compare account JWTs with a server that has connected."""
     mode = operator_mode(server)
     if mode and connection.kind is not LinkKind.CLIENT:
         mode.receive_peer(1)
@@ -105,7 +105,7 @@ def framework_connection_opened(server: ServerContext, connection: ConnectionInf
 
 @hookimpl
 def framework_connection_closed(server: ServerContext, connection: ConnectionInfo) -> None:
-    """Take note of another server that went."""
+    """Count a server less to compare account JWTs with."""
     mode = operator_mode(server)
     if mode and connection.kind is not LinkKind.CLIENT:
         mode.receive_peer(-1)
@@ -113,13 +113,13 @@ def framework_connection_closed(server: ServerContext, connection: ConnectionInf
 
 @hookimpl
 def framework_server_stopping(server: ServerContext) -> None:
-    """Forget the server's key."""
+    """Forget the nkey and the xkey of the server."""
     forget_server_keys(server.server_id)
 
 
 @hookimpl
 def framework_authenticators(server: ServerContext) -> Iterable[Authenticator]:
-    """Let in whom the configuration names; who is not known is left to others."""
+    """Authenticate users of the configuration or of operators; others decide on unknown ones."""
     mode = operator_mode(server)
     if mode:
         return [mode.authenticator()]

@@ -35,7 +35,7 @@ def permission_table(server: ServerContext, config: RouteConfig) -> int:
 
 
 def set_times(server: ServerContext, config: RouteConfig) -> None:
-    """Tell the plane how long routes may be silent or slow; what is not set is as for clients."""
+    """Set ping interval, `ping_max` and write deadline of routes; without one, those of clients."""
     times = config.times
     values: Mapping[str, Any] = server.config.values
     server.plane.set_link_times(

@@ -66,7 +66,7 @@ class Links:
         return self._server.log.bind(remote=known.remote, rid=known.rid)
 
     def lead(self, link: LinkId, actor: ActorRef[PoolConnection]) -> None:
-        """Let an actor lead a link from now on."""
+        """Give a link its actor."""
         self._links[link].actor = actor
 
     def is_led(self, link: LinkId) -> bool:
@@ -128,7 +128,7 @@ class Links:
         del self._links[link]
 
     def abandon(self) -> None:
-        """Close all: whoever comes next knows nothing of them."""
+        """Close all links: the manager that follows does not know them."""
         for link, known in self._links.items():
             self._server.plane.close(link, ClosedState.ROUTE_REMOVED)
             if known.reported is not None and known.closed is None:

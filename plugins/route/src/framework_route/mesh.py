@@ -159,7 +159,7 @@ class Mesh:
         return [*pinned, *self._seeker.dial_configured(self._settings.routes)]
 
     def begin_lame_duck(self) -> Sequence[MeshEffect]:
-        """Let nobody send clients here any more: neither this server nor the others.
+        """Enter lame duck mode: no server names this one in `connect_urls` any more.
 
         Source: nats-server `server.go`, `sendLDMToRoutes`, `sendLDMToClients`.
         """
@@ -172,7 +172,7 @@ class Mesh:
         ]
 
     def stop(self) -> None:
-        """Dial nobody, take nobody, and leave the clients alone from now on."""
+        """Dial and accept no routes from now on; clients keep their `connect_urls`."""
         self._is_stopping = True
 
     def receive_opened(
@@ -205,7 +205,7 @@ class Mesh:
     def receive_claim(
         self, link: LinkId, remote_id: str, cluster: str, *, is_dynamic: bool
     ) -> Sequence[MeshEffect]:
-        """Judge the cluster name of a server that dialed us."""
+        """Check the cluster name in the CONNECT of a server that dialed us."""
         connection = self._registry.get(link)
         if connection is None:
             return []
@@ -216,7 +216,7 @@ class Mesh:
         return [*settled, AcceptClaim(link)]
 
     def receive_introduction(self, link: LinkId, info: RouteInfo) -> Sequence[MeshEffect]:
-        """Judge whether a connection becomes a route to its server."""
+        """Decide whether a connection becomes a route, by its INFO."""
         connection = self._registry.get(link)
         if connection is None:
             return []

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def framework_compression_modes() -> Iterable[CompressionMode]:
-    """Bring nats-server's modes, and some for servers like this one."""
+    """Declare nats-server's compression modes, and further ones between servers of this kind."""
     return MODES
 
 
@@ -34,7 +34,7 @@ def framework_compression_modes() -> Iterable[CompressionMode]:
 def framework_config_sections(
     compression_modes: Mapping[str, CompressionMode],
 ) -> Iterable[ConfigSection]:
-    """Own the block `cluster`."""
+    """Declare the block `cluster`."""
     return [cluster_section(compression_modes)]
 
 
@@ -96,7 +96,7 @@ def framework_monitor_endpoints(server: ServerContext) -> Iterable[MonitorEndpoi
 
 @hookimpl
 def framework_health_checks(server: ServerContext) -> Iterable[HealthCheck]:
-    """Complain when a server of a cluster cannot be reached by the others."""
+    """Report a server whose cluster port accepts no routes as unhealthy."""
     if _config_of(server) is None:
         return []
     return [HealthCheck(name="routes", check=partial(_listener_problem, server))]
@@ -128,7 +128,7 @@ def framework_check_reload(server: ServerContext, diff: ConfigDiff) -> Iterable[
 
 @hookimpl
 def framework_reloaded(server: ServerContext) -> None:
-    """Show new certificates on routes that begin from now on, and let all follow the rest."""
+    """Reload TLS for new routes, and all other settings for routes that are up."""
     config = _config_of(server)
     if config is not None:
         server.configure_tls(LinkKind.ROUTE, config.tls)
@@ -138,14 +138,14 @@ def framework_reloaded(server: ServerContext) -> None:
 
 @hookimpl
 def framework_lame_duck(server: ServerContext) -> None:
-    """Tell the other servers, so that they send no clients here."""
+    """Announce lame duck mode to the other servers, so that they send no clients here."""
     if _config_of(server) is not None:
         server.component(ROUTE_MANAGER).tell(_manager().BeginLameDuck())
 
 
 @hookimpl
 def framework_server_stopping(server: ServerContext, reason: StopReason) -> None:  # noqa: ARG001
-    """Let routes go without dialing them again."""
+    """Redial no routes that end from now on."""
     if _config_of(server) is not None:
         server.component(ROUTE_MANAGER).tell(_manager().Stop())
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Judge(Protocol):
-    """Say where a request goes, and whether its response counts."""
+    """Check authorization responses: who is asked, and which signer counts."""
 
     @property
     def account(self) -> str:
@@ -64,7 +64,7 @@ class Judge(Protocol):
         ...
 
     def accept(self, claims: UserClaims, request: LoginRequest, now_s: float) -> Accepted:
-        """Return what a user may, whose account is known if it exists.
+        """Return what a response grants: its account is resolved, if it exists.
 
         Raises:
             ClaimsError: The user may not log in.

@@ -48,7 +48,7 @@ def build_request(
     server: Mapping[str, object],
     expires_s: int,
 ) -> AuthorizationRequest:
-    """Return what a service is told of a login.
+    """Return the claims of the authorization request for a login.
 
     Args:
         request: Of the client.

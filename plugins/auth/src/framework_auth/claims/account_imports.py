@@ -75,7 +75,7 @@ class AccountImport(Struct, frozen=True, kw_only=True):
 
 
 def read_export(fields: Fields) -> AccountExport:
-    """Read what others may import.
+    """Read an export of account claims.
 
     Raises:
         ClaimsError: It is malformed.
@@ -104,7 +104,7 @@ def read_export(fields: Fields) -> AccountExport:
 
 
 def read_import(fields: Fields) -> AccountImport:
-    """Read what comes from another account.
+    """Read an import of account claims.
 
     Raises:
         ClaimsError: It is malformed.

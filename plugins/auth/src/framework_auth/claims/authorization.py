@@ -22,7 +22,7 @@ REQUEST_AUDIENCE: Final = "nats-authorization-request"
 
 
 class AuthorizationRequest(Struct, frozen=True, kw_only=True):
-    """What a callout service is told of a client."""
+    """Authorization request claims: what a callout service is told of a client."""
 
     subject: str
     """Public key of the issuer that is asked."""
@@ -56,7 +56,7 @@ class AuthorizationRequest(Struct, frozen=True, kw_only=True):
 
 
 class AuthorizationResponse(Struct, frozen=True, kw_only=True):
-    """Answer of a callout service: user claims, or an error."""
+    """Authorization response claims: the JWT of a user, or an error."""
 
     standard: Standard
     """Its subject is the key that was drawn, its audience the server that asked."""

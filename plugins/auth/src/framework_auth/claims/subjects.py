@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def check_subject(subject: str, what: str) -> None:
-    """Refuse what nobody can subscribe to.
+    """Refuse a subject that is not valid in a subscription.
 
     Raises:
         ClaimsError: The subject is not valid; `what` says whose it is.
@@ -23,7 +23,7 @@ def check_subject(subject: str, what: str) -> None:
 
 
 def check_literal(subject: str, what: str) -> None:
-    """Refuse what nobody can publish to; as `check_subject`."""
+    """Refuse a subject that nobody can publish to; as `check_subject`."""
     if not is_literal(subject):
         raise ClaimsError(f"{what}: nobody can publish to subject {shown(subject)}")
 

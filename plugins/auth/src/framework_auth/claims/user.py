@@ -63,7 +63,7 @@ class UserRules(Struct, frozen=True, kw_only=True):
 
     @property
     def permissions(self) -> Permissions | None:
-        """What it may say and hear; None: it is not said, so the account's default counts."""
+        """Permissions; None: the user has none of its own, so those of the account count."""
         nothing = SubjectRules()
         if self.publish == nothing == self.subscribe and self.responses is None:
             return None
@@ -80,7 +80,7 @@ class UserClaims(Struct, frozen=True, kw_only=True):
 
     @property
     def account(self) -> str:
-        """Public key of the account that the user says to be of."""
+        """Public key of the account of the user, as its claims say."""
         return self.issuer_account or self.standard.issuer
 
 
@@ -106,7 +106,7 @@ def read_user(token: Token) -> UserClaims:
 
 
 def read_rules(fields: Fields, *, unlimited: int) -> UserRules:
-    """Read what a user may.
+    """Read permissions and limits of a user, or of a template.
 
     Args:
         fields: Of a user, or of the template of a scope.
@@ -132,14 +132,14 @@ def read_rules(fields: Fields, *, unlimited: int) -> UserRules:
 
 
 def read_subject_rules(fields: Fields, *, queues: bool) -> SubjectRules:
-    """Read what is allowed and denied; `queues`: rules may name a queue group."""
+    """Read the lists `allow` and `deny`; `queues`: rules may name a queue group."""
     rules = SubjectRules(allow=fields.texts("allow"), deny=fields.texts("deny"))
     check_permission(rules.allow + rules.deny, queues=queues)
     return rules
 
 
 def read_responses(fields: Fields) -> ResponsePermission | None:
-    """Read what may be answered; 0 stands for the default, as in nats-server."""
+    """Read the permission to respond; 0 stands for the default, as in nats-server."""
     if not fields.has("resp"):
         return None
     inner = fields.nested("resp")

@@ -52,7 +52,7 @@ class AccountKeeper(Component):
     """
 
     class LogIn(Struct, frozen=True):
-        """Message: decide on a login."""
+        """Message: decide on a login by JWT."""
 
         request: LoginRequest
         reply: Reply[LoginAnswer]

@@ -35,7 +35,7 @@ class BuiltAccount:
 def build_account(
     known: KnownAccount, others: Mapping[str, KnownAccount], now_s: float
 ) -> BuiltAccount:
-    """Return what an account's claims come to.
+    """Return the account that its claims describe.
 
     Args:
         known: The account.

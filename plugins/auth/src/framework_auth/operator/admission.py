@@ -115,7 +115,7 @@ def check_nonce(claims: UserClaims, request: LoginRequest) -> None:
 
 
 def accept(admitted: Admitted, proof: Proof, hours_end_s: float) -> Accepted:
-    """Return what a user may, who was checked."""
+    """Return account, permissions and limits of a user who was checked."""
     claims, rules = admitted.claims, admitted.rules
     ends = [it for it in (float(claims.standard.expires_s), hours_end_s) if it]
     limits = ConnectionLimits(

@@ -42,7 +42,7 @@ _REFUSALS: Final = (ClaimsError, DirectoryError, OSError)
 
 
 class ClaimsServices:
-    """Answer these requests.
+    """Answer the `$SYS` requests about account JWTs.
 
     Args:
         settings: Of operator mode.
@@ -79,7 +79,7 @@ class ClaimsServices:
         self._word = "jwt update cache" if is_cache else "jwt update"
 
     def specs(self) -> Sequence[ServiceSpec]:
-        """Return what is answered."""
+        """Return the services."""
         updates = UPDATE_SUBJECTS if self._store else UPDATE_SUBJECTS[1:]
         specs = [
             ServiceSpec(name=f"claims update {index}", subject=subject, answer=self.update)
@@ -97,7 +97,7 @@ class ClaimsServices:
         return specs
 
     async def update(self, request: ServiceRequest) -> ServiceAnswer:
-        """Take the JWT of an account, if it counts."""
+        """Answer CLAIMS.UPDATE: take the JWT of an account, if it is trusted."""
         token = request.payload.decode("ascii", "replace").strip()
         named = _named_account(request.subject)
         try:
@@ -111,19 +111,22 @@ class ClaimsServices:
             return self._failed(named or "n/a", f"{self._word} resulted in error", error)
 
     async def look_up(self, request: ServiceRequest) -> ServiceAnswer:
-        """Give the JWT of an account; nothing when it is not here, for other servers to say so."""
+        """Answer CLAIMS.LOOKUP with the JWT of an account.
+
+        It says nothing when the JWT is not here: another server may have it.
+        """
         assert self._store is not None
         token = await asyncio.to_thread(self._store.load, _named_account(request.subject))
         return (token or "").encode()
 
     async def list(self, _request: ServiceRequest) -> ServiceAnswer:
-        """Give the public keys of all accounts that are kept."""
+        """Answer CLAIMS.LIST with the public keys of all accounts that are kept."""
         assert self._store is not None
         names = await asyncio.to_thread(self._store.names)
         return _json({"server": self._server(), "data": sorted(names)})
 
     async def delete(self, request: ServiceRequest) -> ServiceAnswer:
-        """Delete accounts that an operator names."""
+        """Answer CLAIMS.DELETE: delete accounts that an operator names."""
         assert self._store is not None
         who = ""
         try:

@@ -113,7 +113,7 @@ class OperatorMode:
         )
 
     def authenticator(self) -> Authenticator:
-        """Return what decides on logins."""
+        """Return the authenticator of logins by JWT."""
         return Authenticator(
             name="operator",
             authenticate=self._authenticate,
@@ -123,7 +123,7 @@ class OperatorMode:
         )
 
     def services(self) -> Sequence[ServiceSpec]:
-        """Return the requests about accounts that are answered."""
+        """Return the services for `$SYS` requests about account JWTs."""
         services = ClaimsServices(
             self._settings,
             self._trust,
@@ -137,7 +137,7 @@ class OperatorMode:
         return services.specs()
 
     def taps(self) -> Iterable[TapSpec]:
-        """Return what other servers send to the directory."""
+        """Return the taps on what other servers send to the directory."""
         if self._sources.directory is None:
             return
         account = self._server.accounts.system_account
@@ -157,7 +157,7 @@ class OperatorMode:
             )
 
     def reload(self) -> None:
-        """Look again at accounts, where they come from."""
+        """Fetch the JWTs of all accounts again."""
         self._server.component(ACCOUNT_KEEPER).tell(AccountKeeper.Reload())
         if self._sources.directory is not None:
             self._server.component(CLAIMS_DIRECTORY).tell(ClaimsDirectory.Reload())
@@ -225,7 +225,7 @@ class OperatorMode:
         return tuple(it.spec for it in self.known.put(known, wall_s()))
 
     def resolve(self, name: str) -> Reply[AccountSpec | None]:
-        """Find an account, known or not."""
+        """Resolve an account, known or not."""
         reply: Reply[AccountSpec | None] = Reply()
         self._server.component(ACCOUNT_KEEPER).tell(AccountKeeper.Resolve(name, reply))
         return reply

@@ -69,7 +69,7 @@ class UserLogins:
         self._sentinel = sentinel
 
     def begin(self, request: LoginRequest, now_s: float) -> Step:
-        """Take what a client shows."""
+        """Begin a login: check the user JWT that a client shows."""
         token = request.connect.jwt
         try:
             claims = self._claims(token)

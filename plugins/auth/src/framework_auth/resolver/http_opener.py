@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def make_opener() -> request.OpenerDirector:
-    """Return what asks; redirects are followed, but not to files or other protocols."""
+    """Return an opener; redirects are followed, but not to files or other protocols."""
     opener = request.OpenerDirector()
     for handler in (
         request.UnknownHandler,
