@@ -12,3 +12,5 @@ cdef void account_spare(State* state, Account* account) noexcept nogil
 cdef void accounts_sweep(State* state) noexcept nogil
 cdef void account_remove(State* state, Account* account) noexcept nogil
 cdef void accounts_free(State* state) noexcept nogil
+cdef void client_join(Account* account, Link* client) noexcept nogil
+cdef void client_leave(Link* client) noexcept nogil

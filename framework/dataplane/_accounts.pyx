@@ -111,6 +111,29 @@ cdef Account* account_foreign(State* state, const char* name, uint32_t length) n
     return account
 
 
+# ---- clients -----------------------------------------------------------------------------------------------------------
+
+
+cdef void client_join(Account* account, Link* client) noexcept nogil:
+    """Let a client act in an account."""
+    client.account = account
+    client.previous_client = NULL
+    client.next_client = account.clients
+    if account.clients != NULL:
+        account.clients.previous_client = client
+    account.clients = client
+
+
+cdef void client_leave(Link* client) noexcept nogil:
+    """Let a client act in its account no more."""
+    if client.previous_client != NULL:
+        client.previous_client.next_client = client.next_client
+    else:
+        client.account.clients = client.next_client
+    if client.next_client != NULL:
+        client.next_client.previous_client = client.previous_client
+
+
 # ---- removed -----------------------------------------------------------------------------------------------------------
 
 

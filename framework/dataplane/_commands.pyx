@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy
 
-from framework.dataplane._accounts cimport account_new, account_remove
+from framework.dataplane._accounts cimport account_new, account_remove, client_join, client_leave
 from framework.dataplane._addresses cimport addresses_change
 from framework.dataplane._clocks cimport link_ping, route_repeat, times_set
 from framework.dataplane._coding cimport coding_begin
@@ -94,7 +94,8 @@ cdef void _move(State* state, Link* link, Account* account) noexcept nogil:
         return
     while link.subscriptions != NULL:
         subscription_drop(state, link.subscriptions)
-    link.account = account
+    client_leave(link)
+    client_join(account, link)
 
 
 cdef void _resume_client(State* state, Link* link, Command* command) noexcept nogil:

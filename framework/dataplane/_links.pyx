@@ -7,7 +7,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memmove, strlen
 
-from framework.dataplane._accounts cimport account_new, account_spare, accounts_free, accounts_sweep
+from framework.dataplane._accounts cimport account_new, account_spare, accounts_free, accounts_sweep, client_join, client_leave
 from framework.dataplane._addresses cimport addresses_free
 from framework.dataplane._clocks cimport ping_interval_ns
 from framework.dataplane._delivery cimport (
@@ -233,7 +233,10 @@ cdef Link* link_open(
     link.accepted = accepted
     link.verbose = link.pedantic = link.echo = 1
     # What a client has that sends no CONNECT. Source: nats-server `client.go`, `defaultOpts`.
-    link.account = state.accounts[0]
+    if kind == CLIENT:
+        client_join(state.accounts[0], link)
+    else:
+        link.account = state.accounts[0]
     link.max_payload = link.max_subscriptions = -1
     link.opened_ns = link.login_from_ns = link.received_ns = state.now_ns
     first = min(ping_interval_ns(state, kind), (2 if kind == CLIENT else 1) * <int64_t> SECOND_NS)
@@ -591,6 +594,7 @@ cdef void _bury(State* state, Link* link) noexcept nogil:
     if link.closed != NULL:
         record_add(state, link.closed)
     if link.kind == CLIENT:
+        client_leave(link)
         state.totals.connections -= 1
     else:
         state.totals.routes -= 1

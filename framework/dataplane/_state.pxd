@@ -315,6 +315,8 @@ cdef struct Account:
     # That carry it: they are told of interest here.
     uint32_t route_count
     uint32_t route_room
+    Link* clients
+    # That act in it, until they are buried.
     Tables* tables
     # NULL: it does nothing to messages.
     ResponseMappings* answers
@@ -604,6 +606,9 @@ cdef struct Link:
     char* write_end
     size_t pending
     Memo* memo
+    Link* next_client
+    # Of its account.
+    Link* previous_client
     Link* next_dirty
     Link* previous_dirty
     Coding* coding

@@ -4,14 +4,13 @@ A shadow is plain interest there, for servers behind routes as well; what reache
 importer's subject, and counts there. Source: nats-server `client.go`, `addShadowSubscriptions`.
 """
 
-from libc.stdint cimport uint32_t
 from libc.string cimport memcpy
 
 from framework.dataplane._delivery cimport subscription_drop, to_subscription
 from framework.dataplane._interest cimport is_literal_subject, subscription_add
 from framework.dataplane._mappings cimport room_for
 from framework.dataplane._message_trace cimport step_stream, traced_delivery
-from framework.dataplane._state cimport CLIENT, Account, Import, Message, Sink, State, Subscription
+from framework.dataplane._state cimport Account, Import, Link, Message, Sink, State, Subscription
 from framework.sublist._transform cimport is_subset, transform_apply, transform_room
 
 
@@ -135,17 +134,19 @@ cdef void _renew(State* state, Account* account, Subscription* subscription) noe
 
 cdef void shadows_renew(State* state, Account* account) noexcept nogil:
     """Let the subscriptions of an account follow its new tables."""
-    cdef uint32_t at
     cdef Subscription* subscription
     cdef Sink* sink = state.sinks
-    for at in range(state.link_count):
-        if state.links[at].kind != CLIENT or state.links[at].account != account:
-            continue
-        subscription = state.links[at].subscriptions
+    cdef Link* client = account.clients
+    while client != NULL:
+        state.work += 1
+        subscription = client.subscriptions
         while subscription != NULL:
+            state.work += 1
             _renew(state, account, subscription)
             subscription = subscription.next
+        client = client.next_client
     while sink != NULL:
+        state.work += 1
         if sink.account == account and sink.subscription != NULL:
             _renew(state, account, sink.subscription)
         sink = sink.next

@@ -25,6 +25,8 @@ from framework.wire.subject import is_valid_subject
 cdef enum:
     SECOND_NS = 1000000000
     PERCENT = 100
+    ACCOUNTS_A_WORK = 16
+    # That are looked at.
 
 
 # ---- memory ------------------------------------------------------------------------------------------------------------
@@ -229,6 +231,11 @@ cdef void _resolve(State* state, Account* account, Import* imports, size_t count
         imports[at].home = account
 
 
+cdef inline bint _has_streams(const Tables* tables) noexcept nogil:
+    """Whether subscriptions have shadows by them."""
+    return tables != NULL and tables.stream_count > 0
+
+
 cdef void tables_set(State* state, Account* account, Tables* tables) noexcept nogil:
     """Put tables in force in place of those before; subscriptions that are there follow them."""
     cdef Tables* before = account.tables
@@ -243,7 +250,8 @@ cdef void tables_set(State* state, Account* account, Tables* tables) noexcept no
         _resolve(state, account, tables.services, tables.service_count)
     account.tables = tables
     services_set(state, account, before)
-    shadows_renew(state, account)
+    if _has_streams(before) or _has_streams(tables):
+        shadows_renew(state, account)
     tables_free(before)
 
 
@@ -273,9 +281,11 @@ cdef void tables_leave(State* state, Account* account) noexcept nogil:
     account.ours = 0
     account.tables = NULL
     services_set(state, account, before)
-    shadows_renew(state, account)
+    if _has_streams(before):
+        shadows_renew(state, account)
     tables_free(before)
     _drop_answers(state, account)
+    state.work += state.account_count // ACCOUNTS_A_WORK
     for at in range(state.account_count):
         if _leads_to(state.accounts[at].tables, account):
             shadows_renew(state, state.accounts[at])

@@ -9,6 +9,7 @@ import pytest
 
 from framework.dataplane import Closed, Confirmed
 from framework.dataplane.permissions import Permissions, SubjectRules
+from framework.dataplane.tables import AccountTables, StreamImportRow
 from framework.wire.closed_state import ClosedState
 
 if TYPE_CHECKING:
@@ -309,3 +310,31 @@ def test_publishers_share_the_turns(talk: Talk, turns: Turns) -> None:
 
     assert {b"%d" % number for number in range(10)} == begun
     assert 10 * 3 * 20_000 == talk.core.totals().out_msgs
+
+
+def test_a_reload_of_many_accounts_looks_at_the_clients_of_each_alone(
+    talk: Talk, turns: Turns
+) -> None:
+    """It looked at all links for each account: 10,000 of both held up others for 40 ms."""
+    count = 1_500
+    exporter = talk.core.add_account(b"EXPORTER")
+    accounts = [talk.core.add_account(b"A%d" % it) for it in range(count)]
+    clients = [talk.client(account=it) for it in accounts]
+    for client in clients:
+        client.say(b"SUB a.b 1\r\n")
+    publisher = talk.client(account=exporter)
+    streams = AccountTables(
+        stream_imports=(StreamImportRow(account=exporter, subject="a.*", to="a.*"),)
+    )
+    for tables, receivers in ((streams, count), (AccountTables(), 0), (streams, count)):
+        for account in accounts:
+            talk.core.set_account_tables(account, tables)
+        before = turns.core.work
+        turns.rest()
+
+        assert turns.core.work - before < 40 * count
+        publisher.say(b"PUB a.b 2\r\nhi\r\n")
+        heard_it = sum(b"MSG a.b 1 2" in talk.core.take_output(it.link) for it in clients)
+        assert receivers == heard_it
+    assert turns.most < TURN_WORK_MAX
+    assert turns.count > 3
