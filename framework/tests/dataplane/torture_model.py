@@ -277,7 +277,8 @@ class Model:
         assert len(got) == bool(inboxes), (message, got)
         for copy in got:
             (sub,) = (s for s in inboxes if s.sid == copy.sid)
-            sub.msgs += 1
+            # It counts for an UNSUB that was said before, and for nothing else.
+            sub.msgs += bool(sub.max_msgs)
             if sub.max_msgs and sub.msgs >= sub.max_msgs:
                 self._drop(sub)
 
