@@ -9,5 +9,6 @@ cdef int64_t ping_interval_ns(State* state, int kind) noexcept nogil
 cdef void link_ping(State* state, Link* link, int64_t next_ns) noexcept nogil
 cdef void link_answered(State* state, Link* link) noexcept nogil
 cdef void links_tick(State* state) noexcept nogil
+cdef void logins_time_out(State* state) noexcept nogil
 cdef void times_set(State* state, LinkKindC kind, const Times* times) noexcept nogil
 cdef void route_repeat(State* state, Link* route) noexcept nogil

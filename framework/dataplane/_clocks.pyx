@@ -9,6 +9,7 @@ from libc.stdint cimport int64_t, uint32_t
 
 from framework.dataplane._delivery cimport link_count_slow, link_doom, link_say
 from framework.dataplane._response_mappings cimport response_mappings_tick
+from framework.dataplane._sinkbatch cimport atomic_get
 from framework.dataplane._state cimport (
     AUTHENTICATION_TIMEOUT, CLIENT, REFUSALS_A_TICK, SLOW_CONSUMER_WRITE_DEADLINE, STALE_CONNECTION, VIOLATIONS_A_TICK, Link, LinkKindC,
     State, Times,
@@ -18,6 +19,11 @@ from framework.dataplane._telling cimport interest_send, telling_end
 cdef enum:
     SECOND_NS = 1000000000
     TICK_NS = 200000000
+    LATE_LOOKS = 4096
+    # Links that a turn looks at.
+    LATE_AT_ONCE = 64
+    LATE_RECORDS_BYTES = 16384
+    # Of what Python has not taken yet.
     ROUTE_PING_INTERVAL_S = 30
     # Routes are pinged at least so often. Source: nats-server `route.go`, `routeMaxPingInterval`.
 
@@ -129,6 +135,35 @@ cdef void route_repeat(State* state, Link* route) noexcept nogil:
     _tick_repeat(state, route)
 
 
+cdef inline bint _must_log_in(State* state, Link* link) noexcept nogil:
+    return not link.registered and (link.kind != CLIENT or state.limits.auth_required)
+
+
+cdef inline bint _is_late(State* state, Link* link) noexcept nogil:
+    """Whether the time for a link's login is over."""
+    return state.now_ns - link.login_from_ns >= state.limits.auth_timeout_ns
+
+
+cdef void logins_time_out(State* state) noexcept nogil:
+    """End some of the links that have not logged in in time, since a tick found one.
+
+    Thousands may be late at the same moment. They end as fast as Python hears of them, which lets the others in meanwhile.
+    From the last link on: one that moves to the place of a link that is gone was looked at before.
+    """
+    cdef uint32_t looks = LATE_LOOKS
+    cdef Link* link
+    state.late_at = min(state.late_at, state.link_count)
+    while state.late_at and looks:
+        if state.doomed_count - state.doomed_at >= LATE_AT_ONCE or atomic_get(&state.records_waiting) >= LATE_RECORDS_BYTES:
+            return
+        looks -= 1
+        state.late_at -= 1
+        link = state.links[state.late_at]
+        if not link.doomed and not link.detached and _must_log_in(state, link) and _is_late(state, link):
+            link_say(state, link, b"-ERR 'Authentication Timeout'\r\n")
+            link_doom(state, link, AUTHENTICATION_TIMEOUT, True, NULL)
+
+
 cdef void links_tick(State* state) noexcept nogil:
     """Look at the clocks of all links, five times a second. Cost: O(links), some nanoseconds each."""
     cdef uint32_t at
@@ -143,10 +178,9 @@ cdef void links_tick(State* state) noexcept nogil:
         link = state.links[at]
         if link.doomed or link.detached:
             continue
-        if not link.registered and (link.kind != CLIENT or state.limits.auth_required):
-            if state.now_ns - link.login_from_ns >= state.limits.auth_timeout_ns:
-                link_say(state, link, b"-ERR 'Authentication Timeout'\r\n")
-                link_doom(state, link, AUTHENTICATION_TIMEOUT, True, NULL)
+        if _must_log_in(state, link):
+            if state.late_at == 0 and _is_late(state, link):
+                state.late_at = state.link_count
             continue
         _tick_repeat(state, link)
         if _is_too_slow(state, link):

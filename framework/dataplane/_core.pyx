@@ -12,7 +12,7 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
 
 from framework.dataplane._addresses cimport RANGE_BYTES, is_address_refused
-from framework.dataplane._clocks cimport links_tick
+from framework.dataplane._clocks cimport links_tick, logins_time_out
 from framework.dataplane._coding cimport coding_flush, coding_waits
 from framework.dataplane._commands cimport (
     ADD_ACCOUNT, ANNOUNCE_INFO, ASK_LINKS, CHANGE_ADDRESSES, CLOSE, CLOSE_LISTING, CONFIRM, FLAG_ACCOUNT_OMITTED, FLAG_ALL_ACCOUNTS,
@@ -237,6 +237,8 @@ cdef class Core:
             pass
         links_unpause(self.state)
         links_tick(self.state)
+        if self.state.late_at:
+            logins_time_out(self.state)
 
     cdef void end_turn(self) noexcept nogil:
         """Bury what ended, and hand the events over."""
@@ -872,7 +874,7 @@ cdef class Core:
 
     cdef object _feed_coded(self, Link* link, const char* at, size_t count):
         """Keep what a coded link sends, and handle as much of it as a turn may."""
-        cdef bint waits = coding_waits(link)
+        cdef bint waits = coding_waits(link) or link.tellings != NULL
         cdef size_t room, part
         cdef char* window
         while count:
@@ -920,7 +922,7 @@ cdef class Core:
     @property
     def is_busy(self) -> bool:
         """Whether another turn has something to do that needs no input: messages under way, lines that wait, commands, ends of links."""
-        return self.first_taken != NULL or self.state.first_ready != NULL or self.state.doomed_count > 0
+        return self.first_taken != NULL or self.state.first_ready != NULL or self.state.doomed_count > 0 or self.state.late_at > 0
 
     def take_output(self, link: int) -> bytes:
         """Return and forget what waits to be sent on a link, coded if it is; of a link that has ended, its last words."""

@@ -566,7 +566,7 @@ cdef int _wait_ms(Loop* loop) noexcept nogil:
     cdef int at
     if loop.state.first_ready != NULL or loop.state.first_dirty != NULL or loop.state.doomed_count or loop.state.graves != NULL:
         return 0
-    if loop.state.first_paused != NULL:
+    if loop.state.first_paused != NULL or loop.state.late_at:
         return PAUSE_WAIT_MS
     for at in range(LISTENERS_MAX):
         if loop.listeners[at].rests_until_ns:

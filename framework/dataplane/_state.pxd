@@ -918,6 +918,8 @@ cdef struct State:
     uint64_t next_cid
     int64_t now_ns
     int64_t tick_due_ns
+    uint32_t late_at
+    # Links that are yet to be looked at for those that did not log in in time.
     int64_t work
     # Done since the plane began: see `_work.pxd`.
     int64_t work_until

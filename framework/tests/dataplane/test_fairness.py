@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from framework.dataplane import Closed, Confirmed
+from framework.dataplane import Closed, Confirmed, PlaneLimits
 from framework.dataplane.permissions import Permissions, SubjectRules
 from framework.dataplane.tables import AccountTables, StreamImportRow
 from framework.wire.closed_state import ClosedState
@@ -338,3 +338,43 @@ def test_a_reload_of_many_accounts_looks_at_the_clients_of_each_alone(
         assert receivers == heard_it
     assert turns.most < TURN_WORK_MAX
     assert turns.count > 3
+
+
+def test_logins_that_are_late_all_at_once_end_some_at_a_time(turns: Turns) -> None:
+    """As Python hears of them: who lets others in would else be busy with these."""
+    talk = turns.talk
+    talk.core.set_limits(PlaneLimits(auth_required=True, auth_timeout_s=2.0))
+    silent = [talk.stranger().link for _ in range(2_000)]
+    patient = talk.client()
+    talk.turn()
+    talk.now_ns += 3_000_000_000
+    talk.core.turn(talk.now_ns)
+
+    assert talk.core.is_busy
+    while talk.core.is_busy:
+        ended = [it for it in talk.core.take_events() if isinstance(it, Closed)]
+        talk.events += ended
+
+        assert len(ended) <= 192
+        turns.core.turn(talk.now_ns)
+    talk.turn()
+
+    assert set(silent) == {it.link for it in talk.of(Closed)}
+    assert {ClosedState.AUTHENTICATION_TIMEOUT} == {it.reason for it in talk.of(Closed)}
+    assert b"PONG\r\n" == patient.ask(b"PING\r\n")
+
+
+def test_logins_that_python_does_not_hear_of_wait(turns: Turns) -> None:
+    talk = turns.talk
+    talk.core.set_limits(PlaneLimits(auth_required=True, auth_timeout_s=2.0))
+    for _ in range(500):
+        talk.stranger()
+    talk.turn()
+    talk.now_ns += 3_000_000_000
+    for _ in range(50):
+        talk.core.turn(talk.now_ns)
+    ended = [it for it in talk.core.take_events() if isinstance(it, Closed)]
+
+    assert 0 < len(ended) < 250
+    talk.turn()
+    assert 500 == len(ended) + len(talk.of(Closed))
