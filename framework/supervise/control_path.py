@@ -14,7 +14,7 @@ from typing import Final
 from framework.supervise.limits import SOCKET_PATH_BYTES_MAX
 
 _SERVICE_FOLDER: Final = Path("/run/framework")
-"""What systemd makes for `RuntimeDirectory=framework`."""
+"""Holds what systemd makes for `RuntimeDirectory=framework/%i`: a folder for each service."""
 
 _SOCKET_NAME: Final = re.compile(r"[0-9a-f]{16}-(\d+)\.sock")
 
@@ -45,7 +45,7 @@ def make_socket_path(file: str) -> Path:
 def socket_paths(file: str) -> list[tuple[int, Path]]:
     """Return the sockets that were made for a topology, each with the pid of its process."""
     found = {}
-    for folder in dict.fromkeys((*_own_folders(), _SERVICE_FOLDER)):
+    for folder in dict.fromkeys((*_own_folders(), *sorted(_SERVICE_FOLDER.glob("*/")))):
         for path in sorted(folder.glob(f"{_digest(file)}-*.sock")):
             name = _SOCKET_NAME.fullmatch(path.name)
             if name and _is_trusted(folder):
@@ -106,6 +106,6 @@ def _check(folder: Path) -> None:
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode):
         raise NotADirectoryError(errno.ENOTDIR, "not a folder", str(folder))
-    is_root = os.geteuid() == 0 and folder == _SERVICE_FOLDER
+    is_root = os.geteuid() == 0 and folder.parent == _SERVICE_FOLDER
     if status.st_mode & 0o022 or not (status.st_uid == os.geteuid() or is_root):
         raise PermissionError(errno.EACCES, "others may write to it", str(folder))

@@ -46,6 +46,13 @@ def test_the_unit_starts_a_command_of_ours(unit: Path) -> None:
     assert (Path(sys.executable).parent / program).exists()
 
 
+def test_the_unit_of_a_topology_has_a_folder_for_its_control_socket() -> None:
+    """`framework reload` looks there, and a private `/tmp` hides every other place from it."""
+    unit = (ROOT / "packaging" / "systemd" / "framework@.service").read_text()
+
+    assert "\nRuntimeDirectory=framework/%i\nRuntimeDirectoryMode=0700\n" in unit
+
+
 def test_the_image_is_made_of_files_that_are_there() -> None:
     text = (ROOT / "Dockerfile").read_text()
     named = re.findall(r"\b(?:tools|requirements)/[\w.]+", text)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from framework.supervise import control_path
 from framework.supervise.control_path import clear_stale_sockets, make_socket_path, socket_paths
 
 if TYPE_CHECKING:
@@ -41,6 +42,22 @@ def test_the_folder_of_the_service_comes_first(
     monkeypatch.setenv("XDG_RUNTIME_DIR", f"{folder}")
 
     assert make_socket_path(FILE).parent == folder / "service"
+
+
+def test_root_finds_what_a_service_of_systemd_has_made_for_its_own_user(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = folder / "run" / "east"
+    service.mkdir(mode=0o700, parents=True)
+    monkeypatch.setattr(control_path, "_SERVICE_FOLDER", folder / "run")
+    monkeypatch.setenv("RUNTIME_DIRECTORY", str(service))
+    path = make_socket_path(FILE)
+    path.touch()
+    if os.geteuid() == 0:
+        os.chown(service, 65_534, -1)
+    monkeypatch.delenv("RUNTIME_DIRECTORY")
+
+    assert socket_paths(FILE) == [(os.getpid(), path)]
 
 
 def test_a_path_that_is_too_long_is_passed_over(
