@@ -16,7 +16,7 @@ from framework.server.clients.client_effects import (
     Update,
     take,
 )
-from framework.spec import Accepted, ClosedState, Refused
+from framework.spec import GLOBAL_ACCOUNT, Accepted, ClosedState, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -69,25 +69,20 @@ class ClientChanges:
     # -- who comes in ------------------------------------------------------------------------------
 
     def enter(
-        self,
-        client: Client,
-        connect: ClientConnect,
-        accepted: Accepted | None,
-        account: str,
-        now_s: float,
+        self, client: Client, connect: ClientConnect, accepted: Accepted | None, now_s: float
     ) -> Rights | Refused:
-        """Add a client to an account.
+        """Add a client to its account.
 
         Args:
             client: Who has sent CONNECT.
             connect: That, without secrets.
             accepted: What its authenticator said; None: nobody had to be asked.
-            account: Name.
             now_s: The Unix time.
 
         Returns:
             What it may do there; or why it can't come in although it was accepted.
         """
+        account = accepted.account if accepted else GLOBAL_ACCOUNT
         spec = self._accounts.get(account)
         if spec is None:
             return Refused("its account is unknown")

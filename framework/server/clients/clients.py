@@ -30,7 +30,6 @@ from framework.server.clients.connect_rules import check_connect
 from framework.server.clients.logins import Logins, Question
 from framework.server.clients.refusals import FAILED
 from framework.spec import (
-    GLOBAL_ACCOUNT,
     Accepted,
     Closed,
     ClosedState,
@@ -195,7 +194,7 @@ class Clients:
         if self._logins.are_required:
             self._effects.append(self._logins.begin(event.link, client.request(connect)))
         else:
-            self._admit(client, connect, None, GLOBAL_ACCOUNT, now_s)
+            self._admit(client, connect, None, now_s)
 
     def receive_answer(self, link: LinkId, outcome: object, now_s: float) -> Sequence[ClientEffect]:
         """Receive an authenticator's answer, or its exception."""
@@ -214,7 +213,7 @@ class Clients:
                 self._effects.append(question)
             case Accepted() as accepted:
                 client.authenticator = decision.asked.name
-                self._admit(client, connect, accepted, accepted.account, now_s)
+                self._admit(client, connect, accepted, now_s)
                 if not decision.is_current:
                     self.changes.check_again(client)
             case Refused() as refused:
@@ -222,18 +221,13 @@ class Clients:
         return take(self._effects)
 
     def _admit(
-        self,
-        client: Client,
-        connect: ClientConnect,
-        accepted: Accepted | None,
-        account: str,
-        now_s: float,
+        self, client: Client, connect: ClientConnect, accepted: Accepted | None, now_s: float
     ) -> None:
-        """Let a client into an account, if there is such, and room in it."""
+        """Let a client into its account, if there is such, and room in it."""
         user = accepted.user if accepted else connect.user
         label, is_first = label_of(connect, user), not client.has_begun
         shown = without_secrets(connect, user)
-        rights = self.changes.enter(client, shown, accepted, account, now_s)
+        rights = self.changes.enter(client, shown, accepted, now_s)
         if isinstance(rights, Refused):
             self._refuse(client, connect, rights)
             return
