@@ -11,8 +11,8 @@ from framework.dataplane._delivery cimport link_count_slow, link_doom, link_say
 from framework.dataplane._response_mappings cimport response_mappings_tick
 from framework.dataplane._sinkbatch cimport atomic_get
 from framework.dataplane._state cimport (
-    AUTHENTICATION_TIMEOUT, CLIENT, REFUSALS_A_TICK, SLOW_CONSUMER_WRITE_DEADLINE, STALE_CONNECTION, VIOLATIONS_A_TICK, Link, LinkKindC,
-    State, Times,
+    AUTHENTICATION_TIMEOUT, MAY_BE_ANONYMOUS, PINGS_WHEN_QUIET, REFUSALS_A_TICK, SLOW_CONSUMER_WRITE_DEADLINE, STALE_CONNECTION,
+    VIOLATIONS_A_TICK, Link, LinkKindC, State, Times,
 )
 from framework.dataplane._telling cimport interest_send, telling_end
 
@@ -24,14 +24,13 @@ cdef enum:
     LATE_AT_ONCE = 64
     LATE_RECORDS_BYTES = 16384
     # Of what Python has not taken yet.
-    ROUTE_PING_INTERVAL_S = 30
-    # Routes are pinged at least so often. Source: nats-server `route.go`, `routeMaxPingInterval`.
 
 
 cdef int64_t ping_interval_ns(State* state, int kind) noexcept nogil:
     """Return the time between two PINGs to links of a kind."""
     cdef int64_t interval = state.times[kind].ping_interval_ns or state.limits.ping_interval_ns
-    return interval if kind == CLIENT else min(interval, ROUTE_PING_INTERVAL_S * <int64_t> SECOND_NS)
+    cdef int64_t most = state.kinds[kind].ping_interval_max_ns
+    return min(interval, most) if most else interval
 
 
 cdef void times_set(State* state, LinkKindC kind, const Times* times) noexcept nogil:
@@ -72,16 +71,13 @@ cdef void _tick_ping(State* state, Link* link) noexcept nogil:
         # Its PONG could not be read.
         link.ping_due_ns = state.now_ns + interval
         return
-    if link.kind == CLIENT and link.rtt_ns and state.now_ns - link.received_ns < interval:
+    if link.traits & PINGS_WHEN_QUIET and link.rtt_ns and state.now_ns - link.received_ns < interval:
         # It is alive, and its round trip is known.
         link.pings_out = 0
         link.ping_due_ns = link.received_ns + interval
         return
     if link.pings_out >= most:
-        if link.kind == CLIENT:
-            state.totals.stale_clients += 1
-        else:
-            state.totals.stale_routes += 1
+        state.totals.kinds[link.kind].stale += 1
         link_say(state, link, b"-ERR 'Stale Connection'\r\n")
         link_doom(state, link, STALE_CONNECTION, True, NULL)
         return
@@ -136,7 +132,7 @@ cdef void route_repeat(State* state, Link* route) noexcept nogil:
 
 
 cdef inline bint _must_log_in(State* state, Link* link) noexcept nogil:
-    return not link.registered and (link.kind != CLIENT or state.limits.auth_required)
+    return not link.registered and (not link.traits & MAY_BE_ANONYMOUS or state.limits.auth_required)
 
 
 cdef inline bint _is_late(State* state, Link* link) noexcept nogil:

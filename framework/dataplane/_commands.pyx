@@ -21,8 +21,8 @@ from framework.dataplane._routes cimport account_carry, accounts_carry, accounts
 from framework.dataplane._server_info cimport server_info_announce, server_info_set
 from framework.dataplane._sinkbatch cimport sink_release
 from framework.dataplane._state cimport (
-    AUTHENTICATION_VIOLATION, CLIENT, READ_ERROR, RECORD_LINKS, ROUTE,
-    Account, ClosedStateC, Command, Limits, Link, LinkKindC, PermissionTable, Record, Row, Sink, State, Times,
+    AUTHENTICATION_VIOLATION, IS_PEER, IS_USER, READ_ERROR, RECORD_LINKS, Account, ClosedStateC, Command, Limits, Link, LinkKindC,
+    PermissionTable, Record, Row, Sink, State, Times,
 )
 from framework.dataplane._slices cimport confirm, subscriptions_check
 from framework.dataplane._stream_imports cimport shadows_add
@@ -73,7 +73,7 @@ cdef void _set_client(State* state, Link* link, Command* command) noexcept nogil
     """Put what only this client may and may not do in force."""
     cdef ClientTerms* terms = <ClientTerms*> command_chars(command)
     cdef PermissionTable* table
-    if link.kind != CLIENT:
+    if not link.traits & IS_USER:
         return
     table = _table_of(state, terms.permissions)
     if terms.permissions and table == NULL:
@@ -99,7 +99,7 @@ cdef void _move(State* state, Link* link, Account* account) noexcept nogil:
 
 
 cdef void _resume_client(State* state, Link* link, Command* command) noexcept nogil:
-    if link.kind != CLIENT:
+    if not link.traits & IS_USER:
         return
     link.verbose = command.flags & FLAG_VERBOSE != 0
     link.pedantic = command.flags & FLAG_PEDANTIC != 0
@@ -123,7 +123,7 @@ cdef void _register_route(State* state, Link* link, Command* command) noexcept n
     cdef uint32_t* accounts = <uint32_t*> (terms + 1)
     cdef PermissionTable* table
     cdef size_t at
-    if link.registered or link.kind != ROUTE:
+    if link.registered or not link.traits & IS_PEER:
         return
     if not peer_join(state, link, terms.peer):
         link_doom(state, link, READ_ERROR, False, "no memory")

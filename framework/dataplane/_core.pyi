@@ -1,10 +1,12 @@
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Self
 
 from typing_extensions import disjoint_base
 
 from framework.dataplane.coding import Coding
 from framework.dataplane.event import Event
+from framework.dataplane.kinds import KIND_TRAITS as KIND_TRAITS
+from framework.dataplane.kinds import KindTraits
 from framework.dataplane.limits import PlaneLimits
 from framework.dataplane.link import LinkId, LinkKind
 from framework.dataplane.permissions import Permissions
@@ -15,7 +17,13 @@ from framework.wire.closed_state import ClosedState
 
 @disjoint_base
 class Core:
-    def __new__(cls, limits: PlaneLimits, *, seed: int | None = None) -> Self: ...
+    def __new__(
+        cls,
+        limits: PlaneLimits,
+        *,
+        seed: int | None = None,
+        kinds: Mapping[LinkKind, KindTraits] = ...,
+    ) -> Self: ...
     @property
     def event_fd(self) -> int: ...
     def set_info(self, kind: LinkKind, document: bytes, *, announce: bool = False) -> None: ...

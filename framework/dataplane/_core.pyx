@@ -36,8 +36,9 @@ from framework.dataplane._permissions cimport permission_table_release
 from framework.dataplane._rules cimport table_made
 from framework.dataplane._sinkbatch cimport atomic_add, batch_free, seen_pointer, sink_release
 from framework.dataplane._state cimport (
-    ADDRESS_TABLES_MAX, NODE_BYTES, READ_BLOCK_BYTES, RECORD_DELIVERED, RECORD_TRACE, STALL_PENDING_BYTES, Account, Command, Farewell,
-    Limits, Link, ListingTerms, Record, Segment, Sink, Tables, Times, Totals as TotalsC, Traffic,
+    ADDRESS_TABLES_MAX, ASKS_EACH_CONNECT, HEARS_PEER, IS_LIMITED, IS_PEER, IS_TOLD_INTEREST, IS_USER, KINDS_MAX, MAY_BE_ANONYMOUS,
+    NODE_BYTES, PINGS_WHEN_QUIET, READ_BLOCK_BYTES, RECORD_DELIVERED, RECORD_TRACE, STALLS, STALL_PENDING_BYTES, Account, Command,
+    Farewell, KindTraits as KindTraitsC, Limits, Link, ListingTerms, Record, Segment, Sink, Tables, Times, Totals as TotalsC, Traffic,
 )
 from framework.dataplane._tables cimport tables_free, tables_made
 from framework.sublist._bytes cimport COPY_SLACK
@@ -46,15 +47,16 @@ from framework.sublist._sublist cimport SublistState
 import os
 import threading
 from array import array
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from framework.dataplane.limits import PlaneLimits
 from framework.dataplane.coding import Coding
+from framework.dataplane.kinds import KIND_TRAITS, KindTraits
 from framework.dataplane.link import LinkKind
 from framework.dataplane.permissions import Permissions
 from framework.dataplane.sink import Overflow
 from framework.dataplane.tables import AccountTables
-from framework.dataplane.totals import AccountTraffic, SublistCounters, Totals
+from framework.dataplane.totals import AccountTraffic, KindTotals, SublistCounters, Totals
 from framework.wire.address import packed_address
 from framework.wire.closed_state import ClosedState
 
@@ -102,6 +104,20 @@ def _check_times(*values):
         raise ValueError(f"times of links are above 0: {values}")
 
 
+cdef KindTraitsC _traits_made(traits):
+    cdef KindTraitsC made
+    memset(&made, 0, sizeof(made))
+    made.dialect = traits.dialect
+    made.ping_interval_max_ns = <int64_t> ((traits.ping_interval_max_s or 0) * SECOND_NS)
+    made.first_ping_ns = <int64_t> (traits.first_ping_s * SECOND_NS)
+    made.traits = (
+        IS_USER * traits.is_user | IS_PEER * traits.is_peer | IS_LIMITED * traits.is_limited | MAY_BE_ANONYMOUS * traits.may_be_anonymous
+        | ASKS_EACH_CONNECT * traits.asks_each_connect | HEARS_PEER * traits.hears_peer | IS_TOLD_INTEREST * traits.is_told_interest
+        | STALLS * traits.stalls | PINGS_WHEN_QUIET * traits.pings_when_quiet
+    )
+    return made
+
+
 cdef class Core:
     """The plane without sockets: fed with bytes and a clock, it returns output and events.
 
@@ -110,9 +126,12 @@ cdef class Core:
     Args:
         limits: What peers may do.
         seed: Fixes hashing and the choice of queue members, so that one seed gives one run; 64 bits. None: from the system.
+        kinds: What links of each kind are; all that are opened must be there.
     """
 
-    def __cinit__(self, limits: PlaneLimits, *, seed: int | None = None, **_: object) -> None:
+    def __cinit__(
+        self, limits: PlaneLimits, *, seed: int | None = None, kinds: Mapping[LinkKind, KindTraits] = KIND_TRAITS, **_: object,
+    ) -> None:
         cdef Limits made = limits_made(limits)
         if seed is None:
             seed = int.from_bytes(os.urandom(8), "little")
@@ -128,6 +147,8 @@ cdef class Core:
         self.state = state_new(&made, seed)
         if self.state == NULL:
             raise MemoryError
+        for kind, traits in kinds.items():
+            self.state.kinds[<int> kind] = _traits_made(traits)
 
     def __dealloc__(self) -> None:
         cdef Command* command
@@ -753,7 +774,12 @@ cdef class Core:
     def totals(self) -> Totals:
         """Return the counters of all links together, as they stand."""
         cdef TotalsC totals = self.state.totals
-        return Totals(**totals)
+        sums = [KindTotals(**totals.kinds[at]) for at in range(KINDS_MAX)]
+        return Totals(
+            {kind: sums[kind] for kind in LinkKind}, sum(it.in_msgs for it in sums), sum(it.in_bytes for it in sums),
+            sum(it.out_msgs for it in sums), sum(it.out_bytes for it in sums), totals.subscriptions, totals.dropped,
+            totals.answers_dropped, totals.circles,
+        )
 
     def refused_count(self, table: int) -> int:
         """Return how many connections a table of `refuse_addresses` has refused so far. Callable from any thread."""

@@ -20,8 +20,8 @@ from framework.dataplane._permissions cimport is_allowed_to_publish, may_hear, m
 from framework.dataplane._replies cimport reply_owe
 from framework.dataplane._sinkbatch cimport atomic_add, atomic_get, sink_put
 from framework.dataplane._state cimport (
-    CLIENT, DETAIL_BYTES, GROUPS_BYTES_MAX, RECORDS_WAITING_BYTES, RECORD_DELIVERED, RECORD_INTEREST, RECORD_TRACE,
-    REFERENCE_BYTES, REFERENCE_PENDING_BYTES, ROUTE, SLOW_CONSUMER_PENDING_BYTES, STREAM_IMPORT, SYSTEM, TRACED_LINE_BYTES_MAX,
+    DETAIL_BYTES, GROUPS_BYTES_MAX, IS_PEER, IS_USER, RECORDS_WAITING_BYTES, RECORD_DELIVERED, RECORD_INTEREST, RECORD_TRACE,
+    REFERENCE_BYTES, REFERENCE_PENDING_BYTES, SLOW_CONSUMER_PENDING_BYTES, STALLS, STREAM_IMPORT, SYSTEM, TRACED_LINE_BYTES_MAX,
     TRACES_MAX, WRITE_ERROR, Account, ClosedStateC, Fanout, Fence, Link, LocalInterest, Message, Pick, Record, RecordType, State,
     Subscription,
 )
@@ -173,11 +173,9 @@ cdef void link_doom(State* state, Link* link, ClosedStateC reason, bint last_wor
 
 
 cdef void link_count_slow(State* state, Link* link) noexcept nogil:
-    if link.kind == CLIENT:
-        state.totals.slow_clients += 1
+    state.totals.kinds[link.kind].slow += 1
+    if link.traits & IS_USER:
         link.account.traffic.slow_consumers += 1
-    else:
-        state.totals.slow_routes += 1
 
 
 cdef void link_cut_off(State* state, Link* link) noexcept nogil:
@@ -204,7 +202,7 @@ cdef void subscription_drop(State* state, Subscription* subscription) noexcept n
     if link != NULL:
         if state.listings != NULL:
             listings_pass(state, subscription)
-        if state.trace and link.kind == CLIENT and not link.doomed:
+        if state.trace and link.traits & IS_USER and not link.doomed:
             _trace_end(state, subscription)
         table_remove(&state.sids, &subscription.key)
         if subscription.previous != NULL:
@@ -396,7 +394,7 @@ cdef void link_fills(State* state, Link* to, Link* source) noexcept nogil:
     """Do what follows when much waits for a link: it is cut off, or who publishes to it waits."""
     if link_is_over(state, to):
         link_cut_off(state, to)
-    elif source.kind == CLIENT and state.limits.fast_producer_stall:
+    elif source.traits & STALLS and state.limits.fast_producer_stall:
         state.stalled_by = to
 
 
@@ -405,14 +403,11 @@ cdef void _count_out(State* state, Link* to, Message* message, size_t length) no
         state.work += length // <size_t> BYTES_A_WORK
     to.out_msgs += 1
     to.out_bytes += length
-    state.totals.out_msgs += 1
-    state.totals.out_bytes += length
-    if to.kind == CLIENT:
-        state.totals.out_client_msgs += 1
-        state.totals.out_client_bytes += length
+    state.totals.kinds[to.kind].out_msgs += 1
+    state.totals.kinds[to.kind].out_bytes += length
     message.account.traffic.out_msgs += 1
     message.account.traffic.out_bytes += length
-    if to.kind == ROUTE:
+    if to.traits & IS_PEER:
         message.account.traffic.out_route_msgs += 1
         message.account.traffic.out_route_bytes += length
     if <int64_t> to.pending > state.limits.pending_free:

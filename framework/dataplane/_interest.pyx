@@ -5,7 +5,7 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
 from framework.dataplane._delivery cimport interest_add
-from framework.dataplane._state cimport ROUTE, Account, Link, State, Subscription
+from framework.dataplane._state cimport IS_PEER, Account, Link, State, Subscription
 from framework.dataplane._work cimport INTEREST_WORK
 from framework.sublist._bytes cimport COPY_SLACK, hash_bytes
 from framework.sublist._sublist cimport sublist_insert, sublist_remove
@@ -91,7 +91,7 @@ cdef Subscription* subscription_add(
     made.interest.queue = made.interest.subject + subject_length
     made.interest.queue_length = <uint32_t> queue_length
     made.interest.weight = weight
-    made.interest.remote = link != NULL and link.kind == ROUTE
+    made.interest.remote = link != NULL and link.traits & IS_PEER != 0
     made.interest.owner = link
     made.key.chars = chars
     made.key.length = <uint32_t> (8 + sid_length)

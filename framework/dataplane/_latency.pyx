@@ -10,7 +10,9 @@ from libc.string cimport memcpy
 from framework.dataplane._delivery cimport random_next, record_chars, record_new
 from framework.dataplane._headers cimport header_value
 from framework.dataplane._info cimport info_put, info_room
-from framework.dataplane._state cimport CLIENT, RECORD_LATENCY, ROUTE, Import, Link, Message, Record, ResponseMapping, State
+from framework.dataplane._state cimport (
+    IS_PEER, IS_USER, RECORD_LATENCY, Import, Link, Message, Record, ResponseMapping, State,
+)
 
 cdef enum:
     ALWAYS = 1
@@ -115,7 +117,7 @@ cdef int sample_wanted(State* state, Import* imported, Message* message) noexcep
 cdef size_t sample_info(State* state, Link* link, bint full, char** info) noexcept nogil:
     """Return the length of a link's JSON in memory that the caller frees."""
     info[0] = NULL
-    if link.kind != CLIENT or link.info == NULL:
+    if not link.traits & IS_USER or link.info == NULL:
         return 0
     info[0] = <char*> malloc(info_room(state, link, NULL))
     return info_put(state, link, full, False, NULL, info[0]) if info[0] != NULL else 0
@@ -159,7 +161,7 @@ cdef void sample_begin(State* state, ResponseMapping* answer, Import* imported, 
     answer.latency = imported.latency
     answer.info_length = sample_info(state, message.source, imported.share, &answer.info)
     answer.requestor_rtt_ns = message.source.rtt_ns
-    if message.source.kind == CLIENT and message.source.rtt_ns == 0 and message.source.pings_out == 0:
+    if message.source.traits & IS_USER and message.source.rtt_ns == 0 and message.source.pings_out == 0:
         message.source.ping_due_ns = min(message.source.ping_due_ns, state.now_ns)
     if with_header:
         answer.header_length = _whole_lines(message.body, min(message.header_length, <size_t> HEADER_KEPT_BYTES))
@@ -189,8 +191,8 @@ cdef void sample_answered(State* state, ResponseMapping* answer, Message* messag
     cdef SampleRecord sample = _sample(state, answer, OK)
     cdef char* responder
     sample.responder_length = <uint32_t> sample_info(state, message.source, True, &responder)
-    sample.responder_rtt_ns = message.source.rtt_ns if message.source.kind == CLIENT else 0
-    if message.source.kind == ROUTE and state.node[0]:
+    sample.responder_rtt_ns = message.source.rtt_ns if message.source.traits & IS_USER else 0
+    if message.source.traits & IS_PEER and state.node[0]:
         sample.reply_length = answer.key.length
     _report(state, answer.latency, &sample, answer.info, responder, answer.header, answer.key.chars)
     free(responder)

@@ -27,9 +27,9 @@ from framework.dataplane._server_info cimport link_info
 from framework.dataplane._service_imports cimport import_enter, imports_passed
 from framework.dataplane._sinkbatch cimport atomic_add_users, batch_free, sink_flush, sink_is_full, sink_release
 from framework.dataplane._state cimport (
-    CLIENT, CLIENT_CLOSED, DETAIL_BYTES, FRAME_OWN_BLOCK_BYTES, MAX_CONNECTIONS_EXCEEDED, READ_BLOCK_BYTES, READ_ERROR, RECORD_CLOSED,
-    RECORD_OPENED, ROUTE, STALL_NS, SYSTEM, VIOLATIONS_A_TICK, Account, Block, Farewell, Limits, Link, LinkKindC, Listing, Record, Row,
-    Confirmation, Segment, Sink, State, Subscription, UNREGISTERED_READ_BYTES,
+    CLIENT_CLOSED, DETAIL_BYTES, FRAME_OWN_BLOCK_BYTES, IS_LIMITED, IS_PEER, IS_TOLD_INTEREST, IS_USER, KINDS_MAX, MAX_CONNECTIONS_EXCEEDED,
+    READ_BLOCK_BYTES, READ_ERROR, RECORD_CLOSED, RECORD_OPENED, STALLS, STALL_NS, SYSTEM, UNREGISTERED_READ_BYTES, VIOLATIONS_A_TICK,
+    Account, Block, Confirmation, Farewell, Limits, Link, LinkKindC, Listing, Record, Row, Segment, Sink, State, Subscription,
 )
 from framework.dataplane._stream_imports cimport shadows_drop
 from framework.dataplane._tables cimport tables_end
@@ -135,8 +135,8 @@ cdef void state_free(State* state) noexcept nogil:
         listing = state.listings
         state.listings = listing.next
         free(listing)
-    for at in range(4):
-        free(state.info[at])
+    for at in range(KINDS_MAX):
+        free(state.infos[at].document)
     if state.system != NULL:
         free(state.system.memo)
     free(state.system)
@@ -230,16 +230,18 @@ cdef Link* link_open(
     link.cid = state.next_cid
     link.fd = -1
     link.kind = kind
+    link.traits = state.kinds[<int> kind].traits
+    link.dialect = state.kinds[<int> kind].dialect
     link.accepted = accepted
     link.verbose = link.pedantic = link.echo = 1
     # What a client has that sends no CONNECT. Source: nats-server `client.go`, `defaultOpts`.
-    if kind == CLIENT:
+    if link.traits & IS_USER:
         client_join(state.accounts[0], link)
     else:
         link.account = state.accounts[0]
     link.max_payload = link.max_subscriptions = -1
     link.opened_ns = link.login_from_ns = link.received_ns = state.now_ns
-    first = min(ping_interval_ns(state, kind), (2 if kind == CLIENT else 1) * <int64_t> SECOND_NS)
+    first = min(ping_interval_ns(state, kind), state.kinds[<int> kind].first_ping_ns)
     # At random by up to a fifth. Source: nats-server `client.go`, `setFirstPingTimer`.
     link.ping_due_ns = state.now_ns + first + <int64_t> (random_next(state) % <uint64_t> max(1, first // 5))
     link.port = port
@@ -254,14 +256,12 @@ cdef Link* link_open(
         memcpy(record_chars(record), link.nonce, record.length)
         record.number = token
         link_row(link, &record.row)
-    if kind == CLIENT:
-        state.totals.connections += 1
-        state.totals.connections_opened += 1
-    else:
-        state.totals.routes += 1
+    state.totals.kinds[<int> kind].links += 1
+    state.totals.kinds[<int> kind].opened += 1
+    state.limited_count += link.traits & IS_LIMITED != 0
     if informed:
         link_info(state, link)
-    if kind == CLIENT and state.limits.max_connections and state.totals.connections > max(state.limits.max_connections, 0):
+    if link.traits & IS_LIMITED and state.limits.max_connections and state.limited_count > max(state.limits.max_connections, 0):
         link_say(state, link, b"-ERR 'maximum connections exceeded'\r\n")
         link_doom(state, link, MAX_CONNECTIONS_EXCEEDED, True, NULL)
     return link
@@ -365,8 +365,7 @@ cdef void _pause(State* state, Link* link) noexcept nogil:
     if link.stalled_sink != NULL:
         atomic_add_users(&link.stalled_sink.users, 1)
     link.stalled_until_ns = state.now_ns + STALL_NS
-    if link.kind == CLIENT:
-        state.totals.stalled_clients += 1
+    state.totals.kinds[link.kind].stalled += 1
     if state.shell.watch != NULL:
         state.shell.watch(state.shell.self, link)
 
@@ -432,12 +431,12 @@ cdef char* link_parse(State* state, Link* link, char* at, char* end, Block* bloc
 cdef void link_settle(State* state, Link* link, size_t pending_before, int64_t records_before) noexcept nogil:
     """See who must wait for whom after a link's slice, and whether it goes on."""
     if <int64_t> link.pending > state.limits.max_pending and (
-        link.kind == CLIENT or (link.pending > pending_before and link_is_over(state, link))
+        not link.traits & IS_TOLD_INTEREST or (link.pending > pending_before and link_is_over(state, link))
     ):
         # By answers to what it said itself. A route may have more waiting when it has been told all interest.
         link_cut_off(state, link)
     elif not link.paused and (
-        (link.kind == CLIENT and (state.stalled_by != NULL or state.stalled_sink != NULL))
+        (link.traits & STALLS and (state.stalled_by != NULL or state.stalled_sink != NULL))
         or (state.record_bytes != records_before and is_python_behind(state))
     ):
         _pause(state, link)
@@ -547,7 +546,7 @@ cdef void _end(State* state, Link* link) noexcept nogil:
     state.work += END_WORK
     link.ended = 1
     link.closed = _closed_record(state, link)
-    if link.kind == ROUTE:
+    if link.traits & IS_PEER:
         telling_end(link, NULL)
         accounts_leave(state, link)
     if state.shell.bury != NULL:
@@ -593,11 +592,10 @@ cdef void _bury(State* state, Link* link) noexcept nogil:
     peer_leave(state, link)
     if link.closed != NULL:
         record_add(state, link.closed)
-    if link.kind == CLIENT:
+    if link.traits & IS_USER:
         client_leave(link)
-        state.totals.connections -= 1
-    else:
-        state.totals.routes -= 1
+    state.totals.kinds[link.kind].links -= 1
+    state.limited_count -= link.traits & IS_LIMITED != 0
     link_permit(link, NULL)
     state.link_count -= 1
     state.links[link.place] = state.links[state.link_count]

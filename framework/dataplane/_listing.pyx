@@ -14,7 +14,9 @@ from libc.string cimport memcpy, memset
 from framework.dataplane._delivery cimport record_chars, record_new
 from framework.dataplane._events cimport SubscriptionRecord
 from framework.dataplane._links cimport link_row
-from framework.dataplane._state cimport CLIENT, RECORD_LISTED, Link, Listing, ListingTerms, Record, Row, State, Subscription
+from framework.dataplane._state cimport (
+    IS_USER, RECORD_LISTED, Link, Listing, ListingTerms, Record, Row, State, Subscription,
+)
 from framework.sublist._bytes cimport COPY_SLACK
 from framework.sublist._transform cimport subjects_overlap
 
@@ -76,7 +78,7 @@ cdef Link* _link_at(State* state, Listing* self) noexcept nogil:
     self.slot += 1
     if link == NULL or link.doomed or not self.terms.kinds & (1 << link.kind) or (self.terms.link and link.id != self.terms.link):
         return NULL
-    if self.terms.account >= 0 and link.kind == CLIENT and link.account.index != self.terms.account:
+    if self.terms.account >= 0 and link.traits & IS_USER and link.account.index != self.terms.account:
         return NULL
     return link
 
@@ -95,7 +97,7 @@ cdef bint _is_over(Listing* self) noexcept nogil:
 cdef void _enter(Listing* self, Link* link) noexcept nogil:
     """Begin with the subscriptions of a link; those that all stand before the page, or are only counted, are not looked at."""
     cdef uint64_t count = link.subscription_count
-    if self.subject_length == 0 and link.kind == CLIENT and not self.terms.once:
+    if self.subject_length == 0 and link.traits & IS_USER and not self.terms.once:
         if self.terms.limit == 0 or self.matched + count <= self.terms.offset:
             self.matched += count
             return

@@ -1,9 +1,12 @@
 import socket
+from collections.abc import Mapping
 from typing import Literal, Self
 
 from typing_extensions import disjoint_base
 
 from framework.dataplane._core import Core
+from framework.dataplane.kinds import KIND_TRAITS as KIND_TRAITS
+from framework.dataplane.kinds import KindTraits
 from framework.dataplane.limits import PlaneLimits
 from framework.dataplane.link import LinkId, LinkKind
 
@@ -15,6 +18,7 @@ class Plane(Core):
         *,
         poller: Literal["epoll", "poll"] = "epoll",
         seed: int | None = None,
+        kinds: Mapping[LinkKind, KindTraits] = ...,
     ) -> Self: ...
     def start(self) -> None: ...
     def stop(self, deadline_s: float) -> None: ...

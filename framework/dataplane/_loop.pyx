@@ -26,8 +26,8 @@ from framework.dataplane._poller cimport (
 )
 from framework.dataplane._server_info cimport link_info
 from framework.dataplane._state cimport (
-    CLIENT, RECORD_DETACHED, ROUTE, SERVER_SHUTDOWN, UNREGISTERED_READ_BYTES, WRITE_ERROR, Command, Link, LinkKindC, Record, Segment,
-    Shell, State,
+    HEARS_PEER, IS_USER, RECORD_DETACHED, SERVER_SHUTDOWN, UNREGISTERED_READ_BYTES, WRITE_ERROR, Command, Link, LinkKindC, Record,
+    Segment, Shell, State,
 )
 from framework.dataplane._slices cimport link_go_on
 from framework.dataplane._work cimport (
@@ -37,7 +37,9 @@ from framework.dataplane._work cimport (
 import os
 import socket
 import threading
+from collections.abc import Mapping
 
+from framework.dataplane.kinds import KIND_TRAITS, KindTraits
 from framework.dataplane.limits import PlaneLimits
 from framework.dataplane.link import LinkKind
 
@@ -308,7 +310,7 @@ cdef void _flush_from(Loop* loop, Link* behind) noexcept nogil:
 
 cdef void _fail(Loop* loop, Link* link) noexcept nogil:
     """End a link whose socket takes no more; of a route, hear first what the peer has said: it may be why it closed."""
-    if link.kind == ROUTE and not link.detached:
+    if link.traits & HEARS_PEER and not link.detached:
         if link.parked and link.coding == NULL:
             # Nobody hears what waits, and what was said is read when it goes on.
             output_sent(loop.state, link, link.pending)
@@ -627,10 +629,10 @@ cdef void _close_all(Loop* loop) noexcept nogil:
     _close_links(loop, True)
 
 
-cdef void _close_links(Loop* loop, bint are_clients) noexcept nogil:
+cdef void _close_links(Loop* loop, bint are_users) noexcept nogil:
     cdef uint32_t at
     for at in range(loop.state.link_count):
-        if (loop.state.links[at].kind == CLIENT) == are_clients:
+        if (loop.state.links[at].traits & IS_USER != 0) == are_users:
             link_doom(loop.state, loop.state.links[at], SERVER_SHUTDOWN, True, NULL)
     links_bury(loop.state)
 
@@ -652,6 +654,7 @@ cdef class Plane(Core):
         limits: What peers may do.
         poller: `epoll`, or `poll` where there is none.
         seed: Fixes hashing and the choice of queue members; None: random.
+        kinds: What links of each kind are.
     """
 
     cdef Loop loop
@@ -660,7 +663,9 @@ cdef class Plane(Core):
     # Kinds, one for each listener.
     cdef bint started
 
-    def __cinit__(self, limits: PlaneLimits, *, poller: str = "epoll", seed: int | None = None) -> None:
+    def __cinit__(
+        self, limits: PlaneLimits, *, poller: str = "epoll", seed: int | None = None, kinds: Mapping[LinkKind, KindTraits] = KIND_TRAITS,
+    ) -> None:
         cdef int at
         if poller not in ("epoll", "poll"):
             raise ValueError(f"the poller is epoll or poll, not {poller!r}")

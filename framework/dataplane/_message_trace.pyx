@@ -16,7 +16,7 @@ from framework.dataplane._mappings cimport room_for
 from framework.dataplane._output cimport block_drop
 from framework.dataplane._permissions cimport is_allowed_to_publish, may_hear
 from framework.dataplane._state cimport (
-    CLIENT, RECORD_MESSAGE_TRACE, Account, Block, Link, Message, MessageTrace, Record, State, Subscription,
+    IS_USER, RECORD_MESSAGE_TRACE, Account, Block, Link, Message, MessageTrace, Record, State, Subscription,
 )
 from framework.dataplane._violations cimport PUBLISH_SUBJECT, is_reserved_subject, violation_say
 from framework.sublist._bytes cimport write_decimal
@@ -86,7 +86,7 @@ cdef bint _asks_by_account(State* state, Message* message, MessageTrace* made) n
     if message.account.tables == NULL or message.account.tables.trace_destination_length == 0:
         return False
     percent = message.account.tables.trace_percent
-    if message.source.kind == CLIENT and 0 < percent < 100 and <int> ((random_next(state) >> 32) % 100) >= percent:
+    if message.source.traits & IS_USER and 0 < percent < 100 and <int> ((random_next(state) >> 32) % 100) >= percent:
         _disable(state, message, made)
         return False
     made.destination = message.account.tables.trace_destination
@@ -117,7 +117,7 @@ cdef Tracing _asks(State* state, Message* message, MessageTrace* made) noexcept 
     if is_reserved_subject(made.destination, made.destination_length) or not is_allowed_to_publish(
         state, link, made.destination, made.destination_length
     ):
-        if link.kind == CLIENT:
+        if link.traits & IS_USER:
             violation_say(state, link, PUBLISH_SUBJECT, made.destination, made.destination_length, NULL, 0, NULL, 0)
         return TRACE_SKIPPED
     return TRACED
@@ -142,7 +142,7 @@ cdef Tracing tracing_begin(State* state, Message* message, MessageTrace* made) n
     made.account = message.account
     made.subject = message.subject
     made.subject_length = message.subject_length
-    if message.source.kind != CLIENT:
+    if not message.source.traits & IS_USER:
         made.hop = header_value(message.body, message.header_length, b"Nats-Trace-Hop", 14, False, &made.hop_length)
         if made.hop == NULL:
             made.hop_length = 0
@@ -223,7 +223,7 @@ cdef void _step_sent(
     step.cid = to.cid
     step.link_kind = to.kind
     step.fault = fault
-    if to.kind == CLIENT:
+    if to.traits & IS_USER:
         subject = reached.interest.subject
         length = reached.interest.subject_length
         queue = reached.interest.queue

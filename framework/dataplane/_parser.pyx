@@ -37,9 +37,10 @@ from framework.dataplane._remote_latency cimport is_tracked_reply, remote_latenc
 from framework.dataplane._routes cimport fences_pass
 from framework.dataplane._server_info cimport link_info_connected
 from framework.dataplane._state cimport (
-    AUTHENTICATION_VIOLATION, CLIENT, LINE_BYTES_MAX, MAX_CONTROL_LINE_EXCEEDED, MAX_PAYLOAD_EXCEEDED, MEMO_HEAD_BYTES, MEMO_LINE_BYTES,
-    PARSE_ERROR, PROTOCOL_VIOLATION, RECORD_ERR, RECORD_GREETING, RECORD_PONG, REFERENCE_BYTES, ROUTE, SYSTEM, TRACED_LINE_BYTES_MAX,
-    Account, Block, ClosedStateC, Line, Link, Memo, Message, MessageTrace, Record, State, Subscription,
+    ASKS_EACH_CONNECT, AUTHENTICATION_VIOLATION, HEARS_PEER, IS_PEER, IS_USER, LINE_BYTES_MAX, MAX_CONTROL_LINE_EXCEEDED,
+    MAX_PAYLOAD_EXCEEDED, MAY_BE_ANONYMOUS, MEMO_HEAD_BYTES, MEMO_LINE_BYTES, PARSE_ERROR, PROTOCOL_VIOLATION, RECORD_ERR, RECORD_GREETING,
+    RECORD_PONG, REFERENCE_BYTES, ROUTE_DIALECT, SYSTEM, TRACED_LINE_BYTES_MAX, Account, Block, ClosedStateC, Line, Link, Memo, Message,
+    MessageTrace, Record, State, Subscription,
 )
 from framework.dataplane._stream_imports cimport shadows_add
 from framework.dataplane._violations cimport (
@@ -179,7 +180,7 @@ cdef bint _may_begin(Link* link, const char* at, const char* end) noexcept nogil
     cdef const char* verb = b"pub |hpub |sub |unsub |connect|ping|pong|info |+ok|-err|"
     cdef const char* got
     cdef char c
-    if link.kind == ROUTE:
+    if link.dialect == ROUTE_DIALECT:
         verb = b"rmsg |hmsg |rs+ |rs- |a+ |a- |connect|ping|pong|info |+ok|-err|"
     while verb[0]:
         got = at
@@ -205,16 +206,13 @@ cdef void _count_in(State* state, Link* link, Account* account, int64_t messages
         return  # what this server says itself, nobody has sent it; nats-server counts so, too
     link.in_msgs += messages
     link.in_bytes += length
-    state.totals.in_msgs += messages
-    state.totals.in_bytes += length
-    if link.kind == CLIENT:
-        state.totals.in_client_msgs += messages
-        state.totals.in_client_bytes += length
+    state.totals.kinds[link.kind].in_msgs += messages
+    state.totals.kinds[link.kind].in_bytes += length
     if account == NULL:
         return
     account.traffic.in_msgs += messages
     account.traffic.in_bytes += length
-    if link.kind == ROUTE:
+    if link.traits & IS_PEER:
         account.traffic.in_route_msgs += messages
         account.traffic.in_route_bytes += length
 
@@ -335,7 +333,7 @@ cdef void _aim(State* state, Link* link, Memo* memo) noexcept nogil:
     """Find out who gets messages of the remembered line, and whether that is nobody, or one link."""
     cdef Match* match = sublist_match(&memo.account.sublist, memo.line + memo.subject_at, memo.subject_length)
     cdef uint32_t others = 0
-    if link.kind != ROUTE:
+    if not link.traits & IS_PEER:
         # What a route brings goes no further, and to groups only where it names them.
         others = match.remote_count + match.group_count
     memo.match = match
@@ -370,14 +368,12 @@ cdef void _count_repeated(State* state, Link* link, Memo* memo, int64_t count) n
         return
     to.out_msgs += count
     to.out_bytes += length
-    state.totals.out_msgs += count
-    state.totals.out_bytes += length
+    state.totals.kinds[to.kind].out_msgs += count
+    state.totals.kinds[to.kind].out_bytes += length
     memo.account.traffic.out_msgs += count
     memo.account.traffic.out_bytes += length
     if memo.target != NULL:
         memo.target.msgs += count
-        state.totals.out_client_msgs += count
-        state.totals.out_client_bytes += length
     else:
         memo.account.traffic.out_route_msgs += count
         memo.account.traffic.out_route_bytes += length
@@ -446,7 +442,7 @@ cdef char* _repeat(State* state, Link* link, char* at, char* end, Block* block) 
     message.block = block
     message.queue_count = 0
     message.hops = NULL
-    message.routed = link.kind == ROUTE
+    message.routed = link.traits & IS_PEER != 0
     message.trace = NULL
     while True:
         message.body = at + memo.line_length
@@ -465,7 +461,7 @@ cdef char* _repeat(State* state, Link* link, char* at, char* end, Block* block) 
 cdef char* _take_body(State* state, Link* link, Message* message, char* line, char* body, char* end, size_t* need) noexcept nogil:
     """Return what follows the body; NULL when it is not complete (`need` says how long the frame is) or was refused."""
     cdef size_t length = message.body_length
-    if link.kind == CLIENT and (
+    if link.traits & IS_USER and (
         <int64_t> length > state.limits.max_payload or (link.max_payload >= 0 and <int64_t> length > link.max_payload)
     ):
         _refuse(state, link, MAX_PAYLOAD_EXCEEDED, b"Maximum Payload Violation", NULL)
@@ -528,7 +524,7 @@ cdef Allowed _send(State* state, Link* link, Message* message, bint* mapped) noe
     cdef const char* came = message.subject
     cdef size_t came_length = message.subject_length
     cdef int served
-    if link.kind == CLIENT:
+    if link.traits & IS_USER:
         if link.account.tables != NULL:
             mapped[0] = mapping_apply(state, message)
             if message.trace != NULL and mapped[0]:
@@ -738,7 +734,7 @@ cdef void _subscribe(State* state, Link* link, Line* words) noexcept nogil:
     if words.count != 2 and words.count != 3:
         _refuse(state, link, PROTOCOL_VIOLATION, b"Unknown Protocol Operation", b"wrong number of words in SUB")
         return
-    if link.kind == CLIENT and not _check_subscribe(state, link, words):
+    if link.traits & IS_USER and not _check_subscribe(state, link, words):
         return
     if subscription_find(state, link, words.words[last], words.lengths[last]) == NULL:
         if not is_valid_subject(words.words[0], words.lengths[0]):
@@ -836,9 +832,9 @@ cdef void _greeting(State* state, Link* link, bint info, const char* at, const c
         return
     memcpy(record_chars(record), at, end - at)
     record.number = info
-    link.parked = link.kind == CLIENT or not link.registered
+    link.parked = link.traits & ASKS_EACH_CONNECT != 0 or not link.registered
     record.flag = link.parked
-    if link.kind == CLIENT:
+    if link.traits & IS_USER:
         # Who is silent is timed from the connection, who decides from here; what asks others has its own clock, which goes first.
         link.login_from_ns = state.now_ns + DECISION_SPARE_NS
 
@@ -856,7 +852,7 @@ cdef void _ping(State* state, Link* link) noexcept nogil:
     Not earlier: clients take what comes between CONNECT and PONG for the answer. Source: nats-server `client.go`, `processPing`.
     """
     link_say(state, link, b"PONG\r\n")
-    if link.kind != CLIENT or not link.registered or link.ponged:
+    if not link.traits & IS_USER or not link.registered or link.ponged:
         return
     link.ponged = 1
     if link.protocol >= 1:
@@ -870,9 +866,9 @@ cdef void _pong(State* state, Link* link) noexcept nogil:
         return
     link.pongs += 1
     link_answered(state, link)
-    if link.kind == ROUTE:
+    if link.traits & IS_PEER:
         fences_pass(state, link)
-    if link.kind != CLIENT:
+    if link.traits & HEARS_PEER:
         record = record_new(state, RECORD_PONG, link, 0)
         if record != NULL:
             record.number = link.rtt_ns
@@ -884,7 +880,7 @@ cdef void _peer_error(State* state, Link* link, const char* at, const char* end)
         at += 1
     while end > at and (_is_blank(end[-1]) or end[-1] == c"'"):
         end -= 1
-    if link.kind == CLIENT:
+    if not link.traits & HEARS_PEER:
         # A client that has seen an error ends its connection, or so nats-server thinks: `client.go`, `processErr`.
         link_doom(state, link, PARSE_ERROR, True, b"client error")
         return
@@ -903,7 +899,7 @@ cdef bint _common(State* state, Link* link, const char* at, const char* end) noe
     elif _is_verb(at, end, b"connect", 7) and (at + 7 == end or _is_blank(at[7]) or at[7] == c"{"):
         _greeting(state, link, False, at + 7, end)
     elif _is_verb_with_words(at, end, b"info", 4):
-        if link.kind != CLIENT:
+        if link.traits & HEARS_PEER:
             _greeting(state, link, True, at + 4, end)
     elif _is_verb(at, end, b"-err", 4):
         _peer_error(state, link, at + 4, end)
@@ -916,7 +912,7 @@ cdef bint _may_act(State* state, Link* link, const char* at) noexcept nogil:
     """Whether a link may say this before it has logged in."""
     if link.registered:
         return True
-    if link.kind == CLIENT:
+    if link.traits & MAY_BE_ANONYMOUS:
         return not state.limits.auth_required or (at[0] | 0x20) == c"c"
     if link.accepted and not link.greeted:
         return (at[0] | 0x20) == c"c"
@@ -929,7 +925,7 @@ cdef char* _one_line(
     """Handle the line that ends at `eol`; return what follows it and its payload, or NULL as `_take_body`."""
     cdef char first = at[0] | 0x20
     cdef int verb = 0
-    if link.kind != ROUTE:
+    if link.dialect != ROUTE_DIALECT:
         if first == c"p" and _is_verb_with_words(at, eol, b"pub", 3):
             verb = 3
         elif first == c"h" and _is_verb_with_words(at, eol, b"hpub", 4):
@@ -952,7 +948,7 @@ cdef char* _one_line(
     if not _split(words, at + verb, eol):
         _refuse(state, link, PROTOCOL_VIOLATION, b"Insufficient Memory", NULL)
         return NULL
-    if first == c"p" or (first == c"h" and link.kind != ROUTE):
+    if first == c"p" or (first == c"h" and link.dialect != ROUTE_DIALECT):
         return _publish(state, link, words, first == c"h", at, body, end, block, need)
     if verb == 4:
         return _routed(state, link, words, first == c"h", at, body, end, block, need)
@@ -982,7 +978,7 @@ cdef char* parse(State* state, Link* link, char* at, char* end, Block* block, si
     cdef int64_t window
     if link.kind == SYSTEM:
         line_max = end - at
-    elif link.kind != CLIENT or line_max > LINE_BYTES_MAX:
+    elif not link.traits & IS_USER or line_max > LINE_BYTES_MAX:
         line_max = LINE_BYTES_MAX
     window = line_max + VERB_LONGEST + 2
     need[0] = 0
@@ -998,7 +994,7 @@ cdef char* parse(State* state, Link* link, char* at, char* end, Block* block, si
                 at = rest
                 continue
         if not _may_act(state, link, at):
-            if link.kind == CLIENT and state.limits.lets_anybody_in:
+            if link.traits & MAY_BE_ANONYMOUS and state.limits.lets_anybody_in:
                 _greet_for(state, link)
                 break
             _refuse(state, link, AUTHENTICATION_VIOLATION, b"Authorization Violation", NULL)

@@ -22,7 +22,7 @@ from framework.dataplane._clocks cimport link_ping, ping_interval_ns
 from framework.dataplane._delivery cimport interest_tell_in_bulk, lines_forget, link_doom, subscription_drop
 from framework.dataplane._permissions cimport link_permit, may_export, may_import, permission_table_release
 from framework.dataplane._state cimport (
-    ROUTE, WRITE_ERROR, Account, Fence, Link, LocalInterest, Peer, PermissionTable, State, Subscription,
+    IS_PEER, WRITE_ERROR, Account, Fence, Link, LocalInterest, Peer, PermissionTable, State, Subscription,
 )
 from framework.dataplane._telling cimport interest_send, telling_end
 from framework.sublist._sublist cimport Interest, sublist_all
@@ -192,7 +192,7 @@ cdef void fences_pass(State* state, Link* route) noexcept nogil:
     for which in range(state.link_count):
         other = state.links[which]
         if other.peer == route.peer and not other.doomed and _has_waiting(other, route):
-            link_ping(state, other, ping_interval_ns(state, ROUTE))
+            link_ping(state, other, ping_interval_ns(state, other.kind))
             fence = other.fences
             while fence != NULL:
                 if fence.to == route:
@@ -346,5 +346,5 @@ cdef void routes_permit(State* state, PermissionTable* table) noexcept nogil:
     """Put all routes under other rules; NULL: they may do everything."""
     cdef uint32_t at
     for at in range(state.link_count):
-        if state.links[at].kind == ROUTE and state.links[at].registered and not state.links[at].doomed:
+        if state.links[at].traits & IS_PEER and state.links[at].registered and not state.links[at].doomed:
             route_permit(state, state.links[at], table)

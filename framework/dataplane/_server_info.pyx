@@ -10,7 +10,7 @@ from libc.string cimport memcpy, strlen
 
 from framework.dataplane._info cimport text_put
 from framework.dataplane._output cimport output_append, output_commit, output_reserve
-from framework.dataplane._state cimport CLIENT, Account, Link, State
+from framework.dataplane._state cimport IS_USER, Account, Link, ServerInfo, State
 from framework.sublist._bytes cimport write_decimal
 
 cdef extern from "string.h" nogil:
@@ -25,26 +25,25 @@ cdef void server_info_set(State* state, int kind, const char* chars, size_t leng
     """Keep the document of a kind of links."""
     cdef const char* field = b"\"max_payload\":"
     cdef char* document = <char*> malloc(length + 1)
+    cdef ServerInfo* info = &state.infos[kind]
     cdef char* at
     if document == NULL:
         return
     memcpy(document, chars, length)
     document[length] = 0
-    free(state.info[kind])
-    state.info[kind] = document
-    state.info_length[kind] = length
-    state.info_version[kind] += 1
-    if kind != CLIENT:
-        return
-    state.info_asks_login = memmem(document, length, b"\"auth_required\":true", 20) != NULL
-    state.info_payload_at = state.info_payload_end = 0
+    free(info.document)
+    info.document = document
+    info.length = length
+    info.version += 1
+    info.asks_login = memmem(document, length, b"\"auth_required\":true", 20) != NULL
+    info.payload_at = info.payload_end = 0
     at = <char*> memmem(document, length, field, strlen(field))
     if at != NULL:
         at += strlen(field)
-        state.info_payload_at = at - document
+        info.payload_at = at - document
         while c"0" <= at[0] <= c"9" or at[0] == c"-":
             at += 1
-        state.info_payload_end = at - document
+        info.payload_end = at - document
 
 
 cdef void server_info_announce(State* state) noexcept nogil:
@@ -53,21 +52,20 @@ cdef void server_info_announce(State* state) noexcept nogil:
     cdef Link* link
     for at in range(state.link_count):
         link = state.links[at]
-        if link.kind == CLIENT and link.ponged and link.protocol >= 1 and not link.doomed:
+        if link.traits & IS_USER and link.ponged and link.protocol >= 1 and not link.doomed:
             link_info(state, link)
 
 
 cdef void _append_document(State* state, Link* link) noexcept nogil:
     """Append the document without its last brace; with the client's own limit in place of everybody's."""
-    cdef const char* document = state.info[link.kind]
-    cdef size_t length = state.info_length[link.kind] - 1
+    cdef ServerInfo* info = &state.infos[link.kind]
     cdef char limit[24]
-    if link.kind != CLIENT or link.max_payload < 0 or link.max_payload >= state.limits.max_payload or not state.info_payload_at:
-        output_append(state, link, document, length)
+    if link.max_payload < 0 or link.max_payload >= state.limits.max_payload or not info.payload_at:
+        output_append(state, link, info.document, info.length - 1)
         return
-    output_append(state, link, document, state.info_payload_at)
+    output_append(state, link, info.document, info.payload_at)
     output_append(state, link, limit, write_decimal(limit, link.max_payload))
-    output_append(state, link, document + state.info_payload_end, length - state.info_payload_end)
+    output_append(state, link, info.document + info.payload_end, info.length - 1 - info.payload_end)
 
 
 cdef void _append_client(State* state, Link* link, bint connected) noexcept nogil:
@@ -85,7 +83,7 @@ cdef void _append_client(State* state, Link* link, bint connected) noexcept nogi
     at += 13 + write_decimal(at + 13, link.cid)
     memcpy(at, b",\"client_ip\":", 13)
     at = text_put(at + 13, link.host, strlen(link.host))
-    if link.registered and state.limits.auth_required and not state.info_asks_login:
+    if link.registered and state.limits.auth_required and not state.infos[link.kind].asks_login:
         # Who need not log in is greeted without it, and told afterwards. Source: nats-server `server.go`, `createClientEx`.
         memcpy(at, b",\"auth_required\":true", 21)
         at += 21
@@ -99,12 +97,12 @@ cdef void _append_client(State* state, Link* link, bint connected) noexcept nogi
 
 
 cdef void _send(State* state, Link* link, bint connected) noexcept nogil:
-    if state.info[link.kind] == NULL or state.info_length[link.kind] < 2:
+    if state.infos[link.kind].length < 2:
         return
-    link.info_version = state.info_version[link.kind]
+    link.info_version = state.infos[link.kind].version
     output_append(state, link, b"INFO ", 5)
     _append_document(state, link)
-    if link.kind == CLIENT:
+    if link.traits & IS_USER:
         _append_client(state, link, connected)
     if link.nonce[0] and not link.registered:
         output_append(state, link, b",\"nonce\":\"", 10)

@@ -21,7 +21,7 @@ from framework.dataplane._response_mappings cimport (
     ENDED, NOT_DELIVERED, response_mapping_end, response_mapping_find, response_mapping_new, response_mapping_touch,
 )
 from framework.dataplane._state cimport (
-    CLIENT, HOPS_MAX, IMPORTS_PASSED_MAX, ROUTE, SERVICE_IMPORT, STREAM_IMPORT, Account, Block, Hop, Import, Message, MessageTrace,
+    HOPS_MAX, IMPORTS_PASSED_MAX, IS_PEER, IS_USER, SERVICE_IMPORT, STREAM_IMPORT, Account, Block, Hop, Import, Message, MessageTrace,
     ResponseMapping, State, Subscription, Tables,
 )
 from framework.dataplane._stream_imports cimport shadow_enter
@@ -100,7 +100,7 @@ cdef bint import_enter(State* state, Subscription* subscription, Message* messag
     cdef Import** grown
     if subscription.imported.kind == STREAM_IMPORT:
         return shadow_enter(state, subscription, message)
-    if subscription.dead or (subscription.imported.kind == SERVICE_IMPORT and message.source.kind == ROUTE):
+    if subscription.dead or (subscription.imported.kind == SERVICE_IMPORT and message.source.traits & IS_PEER != 0):
         return False
     if state.waiting_count == state.waiting_room:
         grown = <Import**> realloc(state.waiting, (state.waiting_room * 2 + 8) * sizeof(Import*))
@@ -235,7 +235,7 @@ cdef void _introduce(State* state, Passage* passage, Import* imported, Message* 
     cdef Hop* hop = message.hops
     cdef char* info
     cdef size_t length
-    if message.source.kind != CLIENT or message.source.info == NULL:
+    if not message.source.traits & IS_USER or message.source.info == NULL:
         return
     while hop != NULL:
         full = hop.imported.share

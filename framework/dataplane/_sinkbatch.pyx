@@ -11,7 +11,7 @@ from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcpy
 
 from framework.dataplane._state cimport (
-    BATCH_BYTES, BATCH_MESSAGES, CLIENT, RECORD_DELIVERED, Message, Record, Sink, SinkBatch, SinkMessage, State,
+    BATCH_BYTES, BATCH_MESSAGES, RECORD_DELIVERED, STALLS, Message, Record, Sink, SinkBatch, SinkMessage, State,
 )
 from framework.dataplane._delivery cimport record_new
 
@@ -112,7 +112,7 @@ cdef bint sink_put(State* state, Sink* sink, Message* message) noexcept nogil:
     cdef SinkMessage* row
     cdef char* at
     if sink_is_full(sink):
-        if sink.overflow != OVERFLOW_STALL or message.source.kind != CLIENT:
+        if sink.overflow != OVERFLOW_STALL or not message.source.traits & STALLS:
             return _overflowed(state, sink, message)
         # What the client has sent already is still taken: its credits are one read.
         state.stalled_sink = sink

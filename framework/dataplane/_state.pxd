@@ -63,6 +63,10 @@ cdef enum:
     # By which other servers address this one in subjects.
 
 
+cdef enum:
+    KINDS_MAX = 16
+
+
 cdef enum LinkKindC:
     CLIENT = 0
     ROUTE = 1
@@ -70,6 +74,45 @@ cdef enum LinkKindC:
     LEAF = 3
     SYSTEM = 4
     # The link that stands for what this process publishes; reported in traces alone.
+
+
+cdef enum DialectC:
+    CLIENT_DIALECT = 0
+    ROUTE_DIALECT = 1
+
+
+cdef enum Trait:
+    # Bits; as the fields of framework.dataplane.kinds.KindTraits.
+    IS_USER = 1 << 0
+    IS_PEER = 1 << 1
+    IS_LIMITED = 1 << 2
+    MAY_BE_ANONYMOUS = 1 << 3
+    ASKS_EACH_CONNECT = 1 << 4
+    HEARS_PEER = 1 << 5
+    IS_TOLD_INTEREST = 1 << 6
+    STALLS = 1 << 7
+    PINGS_WHEN_QUIET = 1 << 8
+
+
+cdef struct KindTraits:
+    uint16_t traits
+    uint8_t dialect
+    int64_t ping_interval_max_ns
+    # 0: as long as the interval says.
+    int64_t first_ping_ns
+
+
+cdef struct ServerInfo:
+    # The document that links of a kind are greeted with; `_server_info.pyx` looks after it.
+    char* document
+    size_t length
+    uint32_t version
+    # Counts the documents, so that who has an old one gets the new one.
+    uint8_t asks_login
+    # It says `auth_required`.
+    size_t payload_at
+    size_t payload_end
+    # Where the digits of `max_payload` are; 0: nowhere.
 
 
 cdef enum ClosedStateC:
@@ -526,6 +569,9 @@ cdef struct Link:
     uint64_t cid
     int32_t fd
     uint8_t kind
+    uint8_t dialect
+    uint16_t traits
+    # Of its kind: see Trait.
     uint8_t accepted
     uint8_t registered
     uint8_t parked
@@ -811,23 +857,21 @@ cdef struct Times:
     uint8_t closes_slow
 
 
-cdef struct Totals:
+cdef struct KindTotals:
+    int64_t links
+    # Of this moment.
+    int64_t opened
     int64_t in_msgs
     int64_t in_bytes
     int64_t out_msgs
     int64_t out_bytes
-    int64_t in_client_msgs
-    int64_t in_client_bytes
-    int64_t out_client_msgs
-    int64_t out_client_bytes
-    int64_t slow_clients
-    int64_t slow_routes
-    int64_t stale_clients
-    int64_t stale_routes
-    int64_t stalled_clients
-    int64_t connections
-    int64_t routes
-    int64_t connections_opened
+    int64_t slow
+    int64_t stale
+    int64_t stalled
+
+
+cdef struct Totals:
+    KindTotals kinds[KINDS_MAX]
     int64_t subscriptions
     int64_t dropped
     int64_t answers_dropped
@@ -907,9 +951,12 @@ cdef struct Line:
 
 cdef struct State:
     Limits limits
-    Times times[4]
+    KindTraits kinds[KINDS_MAX]
+    Times times[KINDS_MAX]
     # By kind of link.
     Totals totals
+    int64_t limited_count
+    # Links of this moment that `max_connections` counts.
     Shell shell
     uint64_t seed
     uint64_t random
@@ -1009,17 +1056,9 @@ cdef struct State:
     # Of the records made in this turn, without those of sinks, which have bounds of their own.
     int64_t records_waiting
     # Such bytes that Python has not taken; touched by both threads, atomically.
-    char* info[4]
-    size_t info_length[4]
-    uint8_t nonces[4]
+    ServerInfo infos[KINDS_MAX]
+    uint8_t nonces[KINDS_MAX]
     # Links that are accepted get one.
-    uint32_t info_version[4]
-    # Counts the documents, so that who has an old one gets the new one.
-    size_t info_payload_at
-    size_t info_payload_end
-    # Where the digits of `max_payload` are in the document of clients; 0: nowhere.
-    uint8_t info_asks_login
-    # Clients are greeted with `auth_required`.
     Account* system_account
     # NULL: there is none.
     uint8_t watch_interest

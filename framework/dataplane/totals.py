@@ -2,7 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec import Struct
+
+from framework.dataplane.link import LinkKind
+
+
+class KindTotals(Struct, frozen=True):
+    """Sums over all links of one kind since the start, but for what says otherwise."""
+
+    links: int
+    """Of this moment."""
+    opened: int
+    in_msgs: int
+    in_bytes: int
+    out_msgs: int
+    out_bytes: int
+    slow: int
+    """Links that took longer than the write deadline, or had more waiting than they may."""
+    stale: int
+    """Links that did not answer PING."""
+    stalled: int
+    """Times that one was made to wait, since it published to who had much waiting."""
 
 
 class Totals(Struct, frozen=True):
@@ -11,25 +33,12 @@ class Totals(Struct, frozen=True):
     Messages and bytes count payloads with their headers, not protocol lines, as in nats-server.
     """
 
+    kinds: Mapping[LinkKind, KindTotals]
     in_msgs: int
+    """Of links of all kinds, and of this process itself."""
     in_bytes: int
     out_msgs: int
     out_bytes: int
-    in_client_msgs: int
-    in_client_bytes: int
-    out_client_msgs: int
-    out_client_bytes: int
-    slow_clients: int
-    slow_routes: int
-    stale_clients: int
-    stale_routes: int
-    stalled_clients: int
-    connections: int
-    """Clients of this moment."""
-    routes: int
-    """Connections of all other kinds, of this moment."""
-    connections_opened: int
-    """Clients ever."""
     subscriptions: int
     """Of clients and sinks here, of this moment."""
     dropped: int
@@ -38,6 +47,16 @@ class Totals(Struct, frozen=True):
     """Requests to imported services whose answers find no way back, since later ones took it."""
     circles: int
     """Messages that imports would have led round in a circle."""
+
+    @property
+    def slow(self) -> int:
+        """Slow consumers of all kinds."""
+        return sum(kind.slow for kind in self.kinds.values())
+
+    @property
+    def stale(self) -> int:
+        """Stale connections of all kinds."""
+        return sum(kind.stale for kind in self.kinds.values())
 
 
 class AccountTraffic(Struct, frozen=True):

@@ -6,7 +6,7 @@ Source: nats-server `monitor.go`, `createVarz` and `updateVarzRuntimeFields`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, Literal, cast
 
 from framework.spec import LinkKind
 from framework.spec.formats import time_text, uptime_text
@@ -21,6 +21,13 @@ if TYPE_CHECKING:
     from framework.spec import NoOptions
 
 _NS_PER_S: Final = 1_000_000_000
+_KINDS: Final = {
+    "clients": LinkKind.CLIENT,
+    "routes": LinkKind.ROUTE,
+    "gateways": LinkKind.GATEWAY,
+    "leafs": LinkKind.LEAF,
+}
+"""By the name that counters of each kind have."""
 
 
 async def answer_varz(source: MonitorSource, _options: NoOptions) -> object:
@@ -143,28 +150,30 @@ def _runtime(source: MonitorSource, facts: ServerFacts) -> dict[str, object]:
 
 
 def _counters(totals: Totals, remotes: int) -> dict[str, object]:
+    clients = totals.kinds[LinkKind.CLIENT]
     return {
-        "connections": totals.connections,
-        "total_connections": totals.connections_opened,
-        "routes": totals.routes,
+        "connections": clients.links,
+        "total_connections": clients.opened,
+        "routes": totals.kinds[LinkKind.ROUTE].links,
         "remotes": remotes,
-        "leafnodes": 0,
+        "leafnodes": totals.kinds[LinkKind.LEAF].links,
         "in_msgs": totals.in_msgs,
         "in_bytes": totals.in_bytes,
-        "in_client_msgs": totals.in_client_msgs,
-        "in_client_bytes": totals.in_client_bytes,
+        "in_client_msgs": clients.in_msgs,
+        "in_client_bytes": clients.in_bytes,
         "out_msgs": totals.out_msgs,
         "out_bytes": totals.out_bytes,
-        "out_client_msgs": totals.out_client_msgs,
-        "out_client_bytes": totals.out_client_bytes,
-        "slow_consumers": totals.slow_clients + totals.slow_routes,
-        "stale_connections": totals.stale_clients + totals.stale_routes,
-        "stalled_clients": totals.stalled_clients,
+        "out_client_msgs": clients.out_msgs,
+        "out_client_bytes": clients.out_bytes,
+        "slow_consumers": totals.slow,
+        "stale_connections": totals.stale,
+        "stalled_clients": clients.stalled,
     }
 
 
-def _by_kind(clients: int, routes: int) -> dict[str, int]:
-    return {"clients": clients, "routes": routes, "gateways": 0, "leafs": 0}
+def kind_stats(totals: Totals, counter: Literal["slow", "stale"]) -> dict[str, int]:
+    """Return a counter for each kind of connection."""
+    return {name: getattr(totals.kinds[kind], counter) for name, kind in _KINDS.items()}
 
 
 def _rest(source: MonitorSource, facts: ServerFacts, totals: Totals) -> dict[str, object]:
@@ -181,8 +190,8 @@ def _rest(source: MonitorSource, facts: ServerFacts, totals: Totals) -> dict[str
         **({"metadata": dict(facts.metadata)} if facts.metadata else {}),
         **(trusted if operators else {}),
         **({"system_account": system} if system else {}),
-        "slow_consumer_stats": _by_kind(totals.slow_clients, totals.slow_routes),
-        "stale_connection_stats": _by_kind(totals.stale_clients, totals.stale_routes),
+        "slow_consumer_stats": kind_stats(totals, "slow"),
+        "stale_connection_stats": kind_stats(totals, "stale"),
         "disk_io_wait_stats": {"waiters": 0, "waits": 0, "wait_time": 0, "max_wait_time": 0},
         **_tls_end(facts, LinkKind.CLIENT),
     }

@@ -92,15 +92,16 @@ def status_line(server: Server, fields: Mapping[str, object] | None = None) -> b
         }
     totals = server.totals if server.is_ready else None
     if totals:
+        clients = totals.kinds[LinkKind.CLIENT]
         document |= {
-            "connections": totals.connections,
-            "routes": totals.routes,
+            "connections": clients.links,
+            "routes": totals.kinds[LinkKind.ROUTE].links,
             # Of clients alone: what passes a route is counted at both of its ends.
-            "in_msgs": totals.in_client_msgs,
-            "out_msgs": totals.out_client_msgs,
-            "in_bytes": totals.in_client_bytes,
-            "out_bytes": totals.out_client_bytes,
-            "slow_consumers": totals.slow_clients + totals.slow_routes,
+            "in_msgs": clients.in_msgs,
+            "out_msgs": clients.out_msgs,
+            "in_bytes": clients.in_bytes,
+            "out_bytes": clients.out_bytes,
+            "slow_consumers": totals.slow,
         }
     document = {**(fields or {}), **document}
     return json.dumps(document, separators=(",", ":")).encode() + b"\n"

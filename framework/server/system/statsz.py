@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from framework.monitor.varz import kind_stats
 from framework.spec import LinkKind
 from framework.spec.formats import time_text
 
@@ -50,20 +51,21 @@ class Statsz:
         rows = await self._source.links(LinkKind.ROUTE)
         routes = [_route(row, self._peers.get(row.link, "")) for row in rows]
         usage, totals = self._source.usage(), self._source.totals()
+        clients = totals.kinds[LinkKind.CLIENT]
         cpu = round(usage.cpu_percent, 1)
         statsz: dict[str, object] = {
             "start": time_text(self._source.facts.started_ns),
             "mem": usage.memory_bytes,
             "cores": usage.cores,
             "cpu": int(cpu) if cpu == int(cpu) else cpu,
-            "connections": totals.connections,
-            "total_connections": totals.connections_opened,
+            "connections": clients.links,
+            "total_connections": clients.opened,
             "active_accounts": self._active_accounts(),
             "subscriptions": self._source.sublist_counters().count,
             "sent": _traffic(totals.out_msgs, totals.out_bytes),
-            "sent_to_clients": _traffic(totals.out_client_msgs, totals.out_client_bytes),
+            "sent_to_clients": _traffic(clients.out_msgs, clients.out_bytes),
             "received": _traffic(totals.in_msgs, totals.in_bytes),
-            "received_from_clients": _traffic(totals.in_client_msgs, totals.in_client_bytes),
+            "received_from_clients": _traffic(clients.in_msgs, clients.in_bytes),
             **_troubles(totals),
             **({"routes": routes} if routes else {}),
             "active_servers": self._active_servers(),
@@ -88,17 +90,12 @@ def _route(row: LinkRow, name: str) -> dict[str, object]:
 
 def _troubles(totals: Totals) -> dict[str, object]:
     """Return what went wrong; but for slow consumers, only what did."""
-    document: dict[str, object] = {"slow_consumers": totals.slow_clients + totals.slow_routes}
+    document: dict[str, object] = {"slow_consumers": totals.slow}
     if document["slow_consumers"]:
-        document["slow_consumer_stats"] = _by_kind(totals.slow_clients, totals.slow_routes)
-    stale = totals.stale_clients + totals.stale_routes
-    if stale:
-        document["stale_connections"] = stale
-        document["stale_connection_stats"] = _by_kind(totals.stale_clients, totals.stale_routes)
-    if totals.stalled_clients:
-        document["stalled_clients"] = totals.stalled_clients
+        document["slow_consumer_stats"] = kind_stats(totals, "slow")
+    if totals.stale:
+        document["stale_connections"] = totals.stale
+        document["stale_connection_stats"] = kind_stats(totals, "stale")
+    if stalled := totals.kinds[LinkKind.CLIENT].stalled:
+        document["stalled_clients"] = stalled
     return document
-
-
-def _by_kind(clients: int, routes: int) -> dict[str, int]:
-    return {"clients": clients, "routes": routes, "gateways": 0, "leafs": 0}

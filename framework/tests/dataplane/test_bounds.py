@@ -7,6 +7,7 @@ import pytest
 from framework.dataplane import (
     Closed,
     Delivered,
+    LinkKind,
     MessageTraced,
     Overflow,
     PlaneLimits,
@@ -33,7 +34,7 @@ def test_answers_that_nobody_reads_cut_a_client_off(line: bytes) -> None:
 
     assert ClosedState.SLOW_CONSUMER_PENDING_BYTES == event.reason
     assert event.row.pending_bytes < 1_500_000
-    assert 1 == talk.core.totals().slow_clients
+    assert 1 == talk.core.totals().kinds[LinkKind.CLIENT].slow
 
 
 def test_a_route_that_asks_little_by_little_and_does_not_read_is_cut_off() -> None:
@@ -70,7 +71,7 @@ def test_interest_that_a_route_does_not_read_cuts_it_off() -> None:
     talk.turn()
 
     assert [route.link] == [event.link for event in talk.of(Closed)]
-    assert 1 == talk.core.totals().slow_routes
+    assert 1 == talk.core.totals().kinds[LinkKind.ROUTE].slow
 
 
 def test_a_route_is_told_all_interest_whatever_its_size() -> None:

@@ -103,7 +103,10 @@ def test_a_deadline_of_a_kind_ends_who_takes_nothing(closes: bool) -> None:  # n
 
     assert [] == before
     assert [ClosedState.SLOW_CONSUMER_WRITE_DEADLINE] == [event.reason for event in talk.of(Closed)]
-    assert (0, 1) == (talk.core.totals().slow_clients, talk.core.totals().slow_routes)
+    assert (0, 1) == (
+        talk.core.totals().kinds[LinkKind.CLIENT].slow,
+        talk.core.totals().kinds[LinkKind.ROUTE].slow,
+    )
 
 
 @pytest.mark.parametrize(
@@ -166,7 +169,7 @@ def test_who_takes_too_little_is_closed_where_that_is_wanted(slow: Slow) -> None
 
 @pytest.mark.parametrize("slow", [{"write_deadline_s": 0.5}], indirect=True, ids=["retry"])
 def test_who_takes_too_little_is_counted_and_goes_on_else(slow: Slow) -> None:
-    while slow.plane.totals().slow_clients == 0:
+    while slow.plane.totals().kinds[LinkKind.CLIENT].slow == 0:
         slow.sip()
     slow.plane.open_listing(1, links=True)
     slow.plane.next_rows(1, 1)

@@ -179,7 +179,7 @@ def test_a_silent_client_is_pinged_and_then_given_up() -> None:
 
     assert [b"PING\r\n"] * 2 + [b"-ERR 'Stale Connection'\r\n"] == said
     assert [ClosedState.STALE_CONNECTION] == [event.reason for event in talk.of(Closed)]
-    assert 1 == talk.core.totals().stale_clients
+    assert 1 == talk.core.totals().kinds[LinkKind.CLIENT].stale
 
 
 def test_a_client_that_talks_is_not_pinged_again() -> None:
@@ -237,8 +237,8 @@ def test_too_much_that_waits_cuts_a_slow_client_off_and_nobody_else() -> None:
     assert [(slow.link, ClosedState.SLOW_CONSUMER_PENDING_BYTES)] == [
         (e.link, e.reason) for e in talk.of(Closed)
     ]
-    assert 1 == talk.core.totals().slow_clients
-    assert talk.core.totals().stalled_clients > 0
+    assert 1 == talk.core.totals().kinds[LinkKind.CLIENT].slow
+    assert talk.core.totals().kinds[LinkKind.CLIENT].stalled > 0
 
 
 def test_who_takes_nothing_for_too_long_is_cut_off() -> None:

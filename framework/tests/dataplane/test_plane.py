@@ -113,7 +113,7 @@ def test_a_hundred_connections_come_and_go(server: Server) -> None:
     server.take(Closed, 100)
 
     assert 100 == len({event.link for event in server.take(Opened)})  # type: ignore[attr-defined]
-    assert 0 == server.plane.totals().connections
+    assert 0 == server.plane.totals().kinds[LinkKind.CLIENT].links
 
 
 def test_an_adopted_socket_is_a_link(server: Server) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from framework.dataplane import PlaneLimits, Traced
+from framework.dataplane import LinkKind, PlaneLimits, Traced
 from framework.dataplane.permissions import Permissions, SubjectRules
 from framework.tests.dataplane.conftest import Peer, Talk
 
@@ -128,8 +128,8 @@ def test_a_run_for_a_route_that_ends_is_not_kept() -> None:
     talk.turn()
     client.say(line)
 
-    assert 1 == talk.core.totals().slow_routes
-    assert 0 == talk.core.totals().routes
+    assert 1 == talk.core.totals().kinds[LinkKind.ROUTE].slow
+    assert 0 == talk.core.totals().kinds[LinkKind.ROUTE].links
 
 
 def test_lines_of_two_accounts_do_not_mix(talk: Talk) -> None:

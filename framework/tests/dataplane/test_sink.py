@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from framework.dataplane import Delivered, Overflow
+from framework.dataplane import Delivered, LinkKind, Overflow
 
 if TYPE_CHECKING:
     from framework.tests.dataplane.conftest import Talk
@@ -92,7 +92,7 @@ def test_a_full_sink_that_stalls_loses_nothing_of_a_client(talk: Talk) -> None:
     talk.client().say((b"PUB s 99\r\n" + b"x" * 99 + b"\r\n") * 30)
 
     assert 30 == len(_messages(talk))
-    assert 1 == talk.core.totals().stalled_clients
+    assert 1 == talk.core.totals().kinds[LinkKind.CLIENT].stalled
 
 
 def test_a_sink_in_a_queue_group_shares_with_clients(talk: Talk) -> None:

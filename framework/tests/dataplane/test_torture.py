@@ -649,7 +649,7 @@ class World:
         totals, tables = self.core.totals(), self.core.sublist_counters()
 
         assert not self.parties
-        assert (0, 0, 0) == (totals.connections, totals.routes, totals.subscriptions)
+        assert 0 == totals.subscriptions == sum(kind.links for kind in totals.kinds.values())
         assert (self.in_msgs, 0) == (totals.in_msgs, totals.dropped)
         assert self.model.out_msgs == totals.out_msgs
         assert tables.inserts == tables.removes

@@ -9,8 +9,10 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+from msgspec.structs import replace
 
-from framework.dataplane.totals import Totals
+from framework.dataplane import LinkKind
+from framework.dataplane.totals import KindTotals, Totals
 from framework.server.limits import STATUS_LINE_BYTES_MAX
 from framework.server.reload import ReloadImpossible, ReloadOutcome
 from framework.server.status import StatusWriter, status_line
@@ -85,8 +87,9 @@ def test_the_supervisor_takes_lines_as_long_as_a_server_writes() -> None:
 
 def test_only_messages_of_clients_are_counted() -> None:
     """What passes a route is counted by both of its servers."""
-    fields = dict.fromkeys(Totals.__struct_fields__, 0)
-    fields |= {"in_msgs": 7, "in_client_msgs": 3, "out_msgs": 9, "out_client_msgs": 4}
+    none = KindTotals(**dict.fromkeys(KindTotals.__struct_fields__, 0))
+    kinds = dict.fromkeys(LinkKind, none) | {LinkKind.CLIENT: replace(none, in_msgs=3, out_msgs=4)}
+    fields = dict.fromkeys(Totals.__struct_fields__, 0) | {"in_msgs": 7, "out_msgs": 9}
     server = SimpleNamespace(
         identity=SimpleNamespace(name="a"),
         is_ready=True,
@@ -94,7 +97,7 @@ def test_only_messages_of_clients_are_counted() -> None:
         last_reload=ReloadOutcome(),
         address=lambda _: None,
         http_address=None,
-        totals=Totals(**fields),
+        totals=Totals(**(fields | {"kinds": kinds})),
     )
     document = json.loads(status_line(cast("Server", server)))
 

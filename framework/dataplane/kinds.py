@@ -1,0 +1,72 @@
+"""Kinds of links as rows: what links of a kind may say, whose they are, how they stay alive.
+
+The plane asks these rows, never for a kind by its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Final
+
+from msgspec import Struct
+
+from framework.dataplane.link import LinkKind
+
+
+class Dialect(IntEnum):
+    """Verbs of a link, beside CONNECT, INFO, PING, PONG, +OK and -ERR, which every link has."""
+
+    CLIENT = 0
+    """PUB, HPUB, SUB, UNSUB."""
+    ROUTE = 1
+    """RMSG, HMSG, RS+, RS-, A+, A-."""
+
+
+class KindTraits(Struct, frozen=True, kw_only=True):
+    """What all links of one kind have in common."""
+
+    dialect: Dialect = Dialect.CLIENT
+    is_user: bool = False
+    """Each is a user of one account, who is held to permissions, limits and mappings."""
+    is_peer: bool = False
+    """Each goes to a server of this cluster: what it brings goes to who is connected here and no
+    further, and its interest stands for that of others."""
+    is_limited: bool = False
+    """`max_connections` counts it."""
+    may_be_anonymous: bool = False
+    """It needs no CONNECT where no login is required."""
+    asks_each_connect: bool = False
+    """It is parked at every CONNECT until its owner has answered, not at the first one alone."""
+    hears_peer: bool = True
+    """Its owner hears of INFO, -ERR and PONG; without it -ERR ends the link."""
+    is_told_interest: bool = True
+    """More than `max_pending` may wait for it while it is told the interest of this server."""
+    stalls: bool = False
+    """It is read no further for a while when it publishes to who has much waiting."""
+    pings_when_quiet: bool = False
+    """It is pinged only when nothing has come of it for the interval."""
+    ping_interval_max_s: float | None = 30.0
+    """None: no such bound. Source: nats-server `route.go`, `routeMaxPingInterval`."""
+    first_ping_s: float = 1.0
+    """At the latest. Source: nats-server `client.go`, `setFirstPingTimer`."""
+
+
+KIND_TRAITS: Final[Mapping[LinkKind, KindTraits]] = {
+    LinkKind.CLIENT: KindTraits(
+        is_user=True,
+        is_limited=True,
+        may_be_anonymous=True,
+        asks_each_connect=True,
+        hears_peer=False,
+        is_told_interest=False,
+        stalls=True,
+        pings_when_quiet=True,
+        ping_interval_max_s=None,
+        first_ping_s=2.0,
+    ),
+    LinkKind.ROUTE: KindTraits(dialect=Dialect.ROUTE, is_peer=True),
+    LinkKind.GATEWAY: KindTraits(),
+    LinkKind.LEAF: KindTraits(),
+}
+"""The kinds that there are."""
