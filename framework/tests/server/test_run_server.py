@@ -73,6 +73,30 @@ def test_signals_that_stop(start_server: StartServer, number: signal.Signals) ->
     assert log.endswith("Server Exiting..")
 
 
+STOPPED_WITH_ALL = """
+port: -1
+http: "127.0.0.1:-1"
+cluster { name: c, listen: "127.0.0.1:-1" }
+accounts { $SYS { users: [{user: sys, password: s}] } }
+"""
+
+
+def test_clients_are_closed_when_all_else_is_told_and_closed(start_server: StartServer) -> None:
+    server = start_server(config=STOPPED_WITH_ALL)
+    with server.client() as client:
+        client.log_in(user="sys", **{"pass": "s"})
+        client.send(b"SUB $SYS.SERVER.*.SHUTDOWN 1\r\n")
+        client.flush()
+        server.signal(signal.SIGTERM)
+
+        *_, last = client.read_to_end()
+        assert last.subject.endswith(b".SHUTDOWN")
+        for port in (server.port, server.cluster_port, server.monitor_port):
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection(("127.0.0.1", port))
+    assert server.wait() == 0
+
+
 def test_lines_of_a_start(start_server: StartServer) -> None:
     log = start_server("-n", "s1", "-m", "-1", "-D").log().splitlines()
     texts = [line.split("] ", 2)[2] for line in log if "[INF]" in line]
