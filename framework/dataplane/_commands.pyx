@@ -8,11 +8,11 @@ from framework.dataplane._addresses cimport addresses_change
 from framework.dataplane._clocks cimport link_ping, route_repeat, times_set
 from framework.dataplane._coding cimport coding_begin
 from framework.dataplane._delivery cimport (
-    lines_forget, link_doom, link_say, record_chars, record_new, subscription_drop,
+    lines_forget, link_doom, link_say, subscription_drop,
 )
 from framework.dataplane._info cimport info_set, names_set
 from framework.dataplane._interest cimport subscription_add
-from framework.dataplane._links cimport link_of, link_received, link_register, link_row, link_wake, link_window
+from framework.dataplane._links cimport link_of, link_received, link_register, link_wake, link_window
 from framework.dataplane._listing cimport listing_close, listing_next, listing_open
 from framework.dataplane._output cimport output_append
 from framework.dataplane._parser cimport parse
@@ -21,8 +21,8 @@ from framework.dataplane._routes cimport account_carry, accounts_carry, accounts
 from framework.dataplane._server_info cimport server_info_announce, server_info_set
 from framework.dataplane._sinkbatch cimport sink_release
 from framework.dataplane._state cimport (
-    AUTHENTICATION_VIOLATION, IS_PEER, IS_USER, READ_ERROR, RECORD_LINKS, Account, ClosedStateC, Command, Limits, Link, LinkKindC,
-    PermissionTable, Record, Row, Sink, State, Times,
+    AUTHENTICATION_VIOLATION, IS_PEER, IS_USER, READ_ERROR, Account, ClosedStateC, Command, Limits, Link, LinkKindC, PermissionTable, Sink,
+    State, Times,
 )
 from framework.dataplane._slices cimport confirm, subscriptions_check
 from framework.dataplane._stream_imports cimport shadows_add
@@ -219,23 +219,6 @@ cdef bint _publish(State* state, Command* command) noexcept nogil:
     return command.split == command.length
 
 
-cdef void _answer_links(State* state, Command* command) noexcept nogil:
-    cdef uint32_t at, count = 0
-    cdef Record* record
-    cdef Row* rows
-    record = record_new(state, RECORD_LINKS, NULL, state.link_count * sizeof(Row))
-    if record == NULL:
-        return
-    rows = <Row*> record_chars(record)
-    for at in range(state.link_count):
-        if command.other < 0 or state.links[at].kind == command.other:
-            link_row(state.links[at], &rows[count])
-            count += 1
-    record.number = command.number
-    state.record_bytes -= record.length - count * sizeof(Row)
-    record.length = count * sizeof(Row)
-
-
 cdef void _set_trace(State* state, bint on) noexcept nogil:
     """Trace the lines of all links, those as well that are not complete, or no more."""
     cdef uint32_t at
@@ -268,8 +251,6 @@ cdef bint command_apply(State* state, Command* command) noexcept nogil:
         _unsubscribe_sink(state, command.number)
     elif command.verb == PUBLISH:
         return _publish(state, command)
-    elif command.verb == ASK_LINKS:
-        _answer_links(state, command)
     elif command.verb == OPEN_LISTING:
         listing_open(state, command.number, command_chars(command), command.length)
     elif command.verb == NEXT_ROWS:

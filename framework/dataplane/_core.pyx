@@ -15,7 +15,7 @@ from framework.dataplane._addresses cimport RANGE_BYTES, is_address_refused
 from framework.dataplane._clocks cimport links_tick, logins_time_out
 from framework.dataplane._coding cimport coding_flush, coding_waits
 from framework.dataplane._commands cimport (
-    ADD_ACCOUNT, ANNOUNCE_INFO, ASK_LINKS, CHANGE_ADDRESSES, CLOSE, CLOSE_LISTING, CONFIRM, FLAG_ACCOUNT_OMITTED, FLAG_ALL_ACCOUNTS,
+    ADD_ACCOUNT, ANNOUNCE_INFO, CHANGE_ADDRESSES, CLOSE, CLOSE_LISTING, CONFIRM, FLAG_ACCOUNT_OMITTED, FLAG_ALL_ACCOUNTS,
     FLAG_ECHO, FLAG_HEADERS, FLAG_NO_RESPONDERS, FLAG_PEDANTIC, FLAG_TRACES, FLAG_VERBOSE, KEEP_PERMISSIONS, NEXT_ROWS, OPEN_LISTING,
     PIN_ACCOUNTS, PUBLISH, REGISTER_ROUTE, REMOVE_ACCOUNT, REPEAT_INTEREST, RESUME, RESUME_CLIENT, SEND, SET_CLIENT, SET_CLIENT_INFO,
     SET_CODING, SET_INFO, SET_LIMITS, SET_LINK_TIMES, SET_NAMES, SET_NONCES, SET_ROUTE_PERMISSIONS, SET_SYSTEM_ACCOUNT, SET_TABLES,
@@ -628,10 +628,6 @@ cdef class Core:
         cdef Command* command = self._order(SET_CLIENT_INFO, link, 0, 0, brief + full)
         command.split = len(brief)
         self._post(command)
-
-    def ask_links(self, token: int, kind: LinkKind | None = None) -> None:
-        """Ask for the state of all links of a kind; answered by `LinksAnswered`."""
-        self._post(self._order(ASK_LINKS, 0, token, -1 if kind is None else kind, b""))
 
     def open_listing(
         self, listing: int, *, links: bool = False, kinds: Sequence[LinkKind] = tuple(LinkKind), link: int | None = None,

@@ -10,13 +10,13 @@ from framework.dataplane._remote_latency cimport RemoteLatencyRecord
 from framework.dataplane._sinkbatch cimport batch_made
 from framework.dataplane._state cimport (
     RECORD_CLOSED, RECORD_CONFIRMED, RECORD_DELIVERED, RECORD_DETACHED, RECORD_ERR, RECORD_GREETING, RECORD_INTEREST, RECORD_LATENCY,
-    RECORD_LINKS, RECORD_MESSAGE_TRACE, RECORD_OPENED, RECORD_PONG, RECORD_REFUSED, RECORD_REMOTE_LATENCY, RECORD_TRACE, RECORD_VIOLATED,
+    RECORD_MESSAGE_TRACE, RECORD_OPENED, RECORD_PONG, RECORD_REFUSED, RECORD_REMOTE_LATENCY, RECORD_TRACE, RECORD_VIOLATED,
     Record, Row,
 )
 from framework.dataplane._violations cimport ViolationRecord
 
 from framework.dataplane.event import (
-    AddressRefused, Closed, Confirmed, Delivered, Detached, ErrReceived, Greeting, InterestChanged, LatencySampled, LinksAnswered, Listed,
+    AddressRefused, Closed, Confirmed, Delivered, Detached, ErrReceived, Greeting, InterestChanged, LatencySampled, Listed,
     Opened, PongReceived, ResponderTimed, Traced, Violated, Violation,
 )
 from framework.dataplane.link import LinkKind, LinkRow
@@ -112,8 +112,6 @@ cdef object _message_trace_made(Record* record):
 
 
 cdef object event_made(Record* record):
-    cdef Row* rows
-    cdef size_t at
     cdef bytes text
     if record.type == RECORD_OPENED:
         return Opened(
@@ -160,7 +158,4 @@ cdef object event_made(Record* record):
         return AddressRefused(KINDS[record.kind], record.number, _text(record).decode(), record.row.port, record.other)
     if record.type == RECORD_CONFIRMED:
         return Confirmed(record.number)
-    if record.type == RECORD_LINKS:
-        rows = <Row*> record_chars(record)
-        return LinksAnswered(record.number, tuple([row_made(&rows[at]) for at in range(record.length // sizeof(Row))]))
     return Listed(record.number, _text(record), record.other, record.flag != 0)

@@ -111,13 +111,6 @@ class Delivered(Struct, frozen=True):
     batch: Batch
 
 
-class LinksAnswered(Struct, frozen=True):
-    """Answer to `ask_links`."""
-
-    token: int
-    rows: tuple[LinkRow, ...]
-
-
 class Listed(Struct, frozen=True):
     """Answer to `next_rows`: one slice of a listing."""
 
@@ -245,7 +238,6 @@ Event: TypeAlias = (
     | Closed
     | Confirmed
     | Delivered
-    | LinksAnswered
     | Listed
     | Traced
     | Violated

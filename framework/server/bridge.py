@@ -27,7 +27,6 @@ from framework.spec import (
     LatencySampled,
     LinkEvents,
     LinkKind,
-    LinksAnswered,
     Listed,
     MessageTraced,
     Opened,
@@ -229,7 +228,7 @@ class Bridge:
         match event:
             case Delivered(sink, _):
                 self._deliver(sink, event)
-            case Listed(token=token) | LinksAnswered(token=token):
+            case Listed(token=token):
                 self._answer(token, event)
             case Confirmed(token):
                 self._answer(token, None)
