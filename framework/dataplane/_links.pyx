@@ -5,7 +5,7 @@ Size: a link is freed with all that points at it, so its makers and its grave ar
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
-from libc.string cimport memcpy, memmove, strlen
+from libc.string cimport memchr, memcpy, memmove, strlen
 
 from framework.dataplane._accounts cimport account_new, account_spare, accounts_free, accounts_sweep, client_join, client_leave
 from framework.dataplane._addresses cimport addresses_free
@@ -27,9 +27,10 @@ from framework.dataplane._server_info cimport link_info
 from framework.dataplane._service_imports cimport import_enter, imports_passed
 from framework.dataplane._sinkbatch cimport atomic_add_users, batch_free, sink_flush, sink_is_full, sink_release
 from framework.dataplane._state cimport (
-    CLIENT_CLOSED, DETAIL_BYTES, FRAME_OWN_BLOCK_BYTES, IS_LIMITED, IS_PEER, IS_TOLD_INTEREST, IS_USER, KINDS_MAX, MAX_CONNECTIONS_EXCEEDED,
-    READ_BLOCK_BYTES, READ_ERROR, RECORD_CLOSED, RECORD_OPENED, STALLS, STALL_NS, SYSTEM, UNREGISTERED_READ_BYTES, VIOLATIONS_A_TICK,
-    Account, Block, Confirmation, Farewell, Limits, Link, LinkKindC, Listing, Record, Row, Segment, Sink, State, Subscription,
+    CLIENT_CLOSED, CONNECT_READ_BYTES, DETAIL_BYTES, FRAME_OWN_BLOCK_BYTES, IS_LIMITED, IS_PEER, IS_TOLD_INTEREST, IS_USER, KINDS_MAX,
+    MAX_CONNECTIONS_EXCEEDED, READ_BLOCK_BYTES, READ_ERROR, RECORD_CLOSED, RECORD_OPENED, STALLS, STALL_NS, SYSTEM,
+    UNREGISTERED_READ_BYTES, VIOLATIONS_A_TICK, Account, Block, Confirmation, Farewell, Limits, Link, LinkKindC, Listing, Record, Row,
+    Segment, Sink, State, Subscription,
 )
 from framework.dataplane._stream_imports cimport shadows_drop
 from framework.dataplane._tables cimport tables_end
@@ -315,6 +316,8 @@ cdef char* link_window(State* state, Link* link, size_t* room) noexcept nogil:
     """
     if link.big != NULL:
         room[0] = link.big_need - link.big_fill
+        if link.lined:
+            room[0] = min(room[0], <size_t> CONNECT_READ_BYTES)
         return block_chars(link.big) + link.big_fill
     if state.read_block == NULL or state.read_block.users > 1:
         # Payloads wait to be sent from it: its last segment frees it.
@@ -370,6 +373,11 @@ cdef void _pause(State* state, Link* link) noexcept nogil:
         state.shell.watch(state.shell.self, link)
 
 
+cdef inline bint _has_line(Link* link, size_t length) noexcept nogil:
+    """Whether the last bytes of a link end a line that is read into a block of its own."""
+    return link.lined and memchr(block_chars(link.big) + link.big_fill - length, c"\n", length) != NULL
+
+
 cdef void link_received(State* state, Link* link, size_t length) noexcept nogil:
     """Handle the bytes that were put into the link's window; with none, what it left before."""
     cdef Block* block = state.read_block
@@ -381,7 +389,7 @@ cdef void link_received(State* state, Link* link, size_t length) noexcept nogil:
         link.received_ns = state.now_ns
     if link.big != NULL:
         link.big_fill += length
-        if link.big_fill < link.big_need:
+        if link.big_fill < link.big_need and not _has_line(link, length):
             return
         block = link.big
         link.big = NULL

@@ -37,10 +37,10 @@ from framework.dataplane._remote_latency cimport is_tracked_reply, remote_latenc
 from framework.dataplane._routes cimport fences_pass
 from framework.dataplane._server_info cimport link_info_connected
 from framework.dataplane._state cimport (
-    ASKS_EACH_CONNECT, AUTHENTICATION_VIOLATION, HEARS_PEER, IS_PEER, IS_USER, LINE_BYTES_MAX, MAX_CONTROL_LINE_EXCEEDED,
-    MAX_PAYLOAD_EXCEEDED, MAY_BE_ANONYMOUS, MEMO_HEAD_BYTES, MEMO_LINE_BYTES, PARSE_ERROR, PROTOCOL_VIOLATION, RECORD_ERR, RECORD_GREETING,
-    RECORD_PONG, REFERENCE_BYTES, ROUTE_DIALECT, SYSTEM, TRACED_LINE_BYTES_MAX, Account, Block, ClosedStateC, Line, Link, Memo, Message,
-    MessageTrace, Record, State, Subscription,
+    ASKS_EACH_CONNECT, AUTHENTICATION_VIOLATION, CONNECT_BYTES_MAX, FRAME_OWN_BLOCK_BYTES, HEARS_PEER, IS_PEER, IS_USER, LINE_BYTES_MAX,
+    MAX_CONTROL_LINE_EXCEEDED, MAX_PAYLOAD_EXCEEDED, MAY_BE_ANONYMOUS, MEMO_HEAD_BYTES, MEMO_LINE_BYTES, PARSE_ERROR, PROTOCOL_VIOLATION,
+    RECORD_ERR, RECORD_GREETING, RECORD_PONG, REFERENCE_BYTES, ROUTE_DIALECT, SYSTEM, TRACED_LINE_BYTES_MAX, Account, Block, ClosedStateC,
+    Line, Link, Memo, Message, MessageTrace, Record, State, Subscription,
 )
 from framework.dataplane._stream_imports cimport shadows_add
 from framework.dataplane._violations cimport (
@@ -975,13 +975,17 @@ cdef char* parse(State* state, Link* link, char* at, char* end, Block* block, si
     cdef char* rest
     cdef char* start = at
     cdef int64_t line_max = state.limits.max_control_line
-    cdef int64_t window
+    cdef int64_t connect_max, most
     if link.kind == SYSTEM:
         line_max = end - at
-    elif not link.traits & IS_USER or line_max > LINE_BYTES_MAX:
+    elif not link.traits & IS_USER:
         line_max = LINE_BYTES_MAX
-    window = line_max + VERB_LONGEST + 2
+    connect_max = min(line_max, CONNECT_BYTES_MAX) if link.traits & IS_USER else line_max
+    if link.traits & IS_USER and line_max > LINE_BYTES_MAX:
+        # Other servers would be told of its interest by lines that they do not take.
+        line_max = LINE_BYTES_MAX
     need[0] = 0
+    link.lined = 0
     link.waiting = 0
     while at < end and not link.doomed and not link.parked:
         if at != start and ((link.first_fanout != NULL and link.kind != SYSTEM) or is_work_done(state)):
@@ -999,15 +1003,19 @@ cdef char* parse(State* state, Link* link, char* at, char* end, Block* block, si
                 break
             _refuse(state, link, AUTHENTICATION_VIOLATION, b"Authorization Violation", NULL)
             break
-        eol = <char*> memchr(at, c"\n", min(end - at, window))
+        most = connect_max if at[0] | 0x20 == c"c" else line_max
+        eol = <char*> memchr(at, c"\n", min(end - at, most + VERB_LONGEST + 2))
         if eol == NULL:
             if not _may_begin(link, at, end):
                 _refuse_line(state, link, at, end)
-            elif end - at >= window:
+            elif end - at >= most + VERB_LONGEST + 2:
                 _refuse(state, link, MAX_CONTROL_LINE_EXCEEDED, b"maximum control line exceeded", NULL)
+            elif link.traits & IS_USER and most > LINE_BYTES_MAX and end - at > FRAME_OWN_BLOCK_BYTES // 2:
+                need[0] = min(most + VERB_LONGEST + 2, max(2 * (end - at), FRAME_OWN_BLOCK_BYTES + 1))
+                link.lined = 1
             break
         line_end = eol - 1 if eol > at and eol[-1] == c"\r" else eol
-        if line_end - at > line_max and _words_length(at, line_end) > line_max and _may_begin(link, at, line_end):
+        if line_end - at > most and _words_length(at, line_end) > most and _may_begin(link, at, line_end):
             _refuse(state, link, MAX_CONTROL_LINE_EXCEEDED, b"maximum control line exceeded", NULL)
             break
         if state.trace:

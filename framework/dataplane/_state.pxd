@@ -32,6 +32,10 @@ cdef enum:
     # Of all messages under way, with the receivers that they have yet to reach; beyond, a message is delivered at once.
     LINE_BYTES_MAX = 131072
     # Of any link, whatever the limits say: an incomplete line must leave room in the block that it is read into.
+    CONNECT_BYTES_MAX = 1048576
+    # Of a client's CONNECT; from half of LINE_BYTES_MAX on it is read into a block of its own.
+    CONNECT_READ_BYTES = 32768
+    # Of such a line at a time: what stands behind it must fit into a common block.
     GROUPS_BYTES_MAX = 122880
     # Of the names of queue groups in one RMSG: with a subject and a reply, the line must be one that the peer takes.
     NONCE_BYTES = 15
@@ -600,6 +604,8 @@ cdef struct Link:
     uint8_t ponged
     # Its first PING behind CONNECT was answered: INFO may come at any time now.
     uint8_t account_omitted
+    uint8_t lined
+    # What it has of an incomplete CONNECT is in a block of its own.
     uint8_t line_traced
     # The line of its incomplete frame is in the trace already.
     uint8_t implied
@@ -789,7 +795,6 @@ cdef enum RecordType:
     RECORD_INTEREST
     RECORD_CLOSED
     RECORD_DELIVERED
-    RECORD_LINKS
     RECORD_LISTED
     RECORD_TRACE
     RECORD_CONFIRMED

@@ -14,7 +14,10 @@ class PlaneLimits(Struct, frozen=True):
     max_payload: int = 1_048_576
     """Bytes of headers and payload of one message; negative: as many as 31 bits can say."""
     max_control_line: int = 4_096
-    """Bytes of one protocol line of a client; at most 128 KiB, which other servers may send."""
+    """Bytes of one protocol line of a client.
+
+    At most 128 KiB, which other servers may send; of a CONNECT 1 MiB.
+    """
     max_pending: int = 64 * 1024 * 1024
     """Bytes that may wait for one client before it is cut off as a slow consumer."""
     max_connections: int = 65_536

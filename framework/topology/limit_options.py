@@ -17,7 +17,7 @@ LIMIT_OPTIONS = (
         minimum=1,
         maximum=_INT32_MAX,
         zero_is_default=True,
-        help="Longest protocol line of a client; 128KB is the end whatever stands here",
+        help="Longest protocol line of a client; 128KB is the end, 1MB of a CONNECT",
         reload=Reload.LIVE,
     ),
     Option(

@@ -10,7 +10,7 @@ CONTROL_LINE_BYTES_MAX: Final = 4_096
 Source: nats-server `const.go`, `MAX_CONTROL_LINE_SIZE`.
 """
 
-DOCUMENT_BYTES_MAX: Final = 128 * 1024
+DOCUMENT_BYTES_MAX: Final = 1024 * 1024
 """JSON of INFO or CONNECT: the longest line that the data plane takes, where `max_control_line`
 admits it. A CONNECT with the JWT of a user with many permissions needs more than 64 KiB."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from framework.dataplane import Batch, Closed, Core, LinkKind, Opened, PlaneLimits, Traced
+from framework.dataplane import Batch, Closed, Core, Greeting, LinkKind, Opened, PlaneLimits, Traced
 from framework.tests.dataplane.conftest import Talk
 
 LONG = 70_000
@@ -46,6 +46,32 @@ def test_no_line_is_longer_than_a_block_can_hold(kind: LinkKind) -> None:
 
     assert b"PONG\r\n" == heard
     assert b"-ERR 'maximum control line exceeded'\r\n" == refused
+
+
+@pytest.mark.parametrize("pieces", [1, 3, 30])
+@pytest.mark.parametrize("size", [40_000, 140_000, 600_000, 1_000_000])
+def test_a_connect_may_be_as_long_as_max_control_line_says(size: int, pieces: int) -> None:
+    """What stands behind it is kept until it is answered."""
+    talk = Talk(PlaneLimits(max_control_line=1_040_000, auth_required=True))
+    peer = talk.stranger()
+    document = b'{"verbose":false,"jwt":"%b"}' % (b"e" * size)
+    behind = b"SUB a 1\r\nPUB a 100000\r\n" + b"x" * 100_000 + b"\r\nPING\r\n"
+    data = b"CONNECT " + document + b"\r\n" + behind
+    step = len(data) // pieces + 1
+    heard = b"".join(peer.ask(data[at : at + step]) for at in range(0, len(data), step))
+
+    assert [document] == [it.document for it in talk.of(Greeting)]
+    assert heard.endswith(b"MSG a 1 100000\r\n" + b"x" * 100_000 + b"\r\nPONG\r\n")
+
+
+@pytest.mark.parametrize(("most", "size"), [(1_000_000, 1_000_100), (1 << 30, 1_048_700)])
+def test_no_connect_is_longer_than_that(most: int, size: int) -> None:
+    talk = Talk(PlaneLimits(max_control_line=most, auth_required=True))
+    peer = talk.stranger()
+    data = b'CONNECT {"jwt":"' + b"e" * size
+    heard = b"".join(peer.ask(data[at : at + 50_000]) for at in range(0, len(data), 50_000))
+
+    assert heard.endswith(b"-ERR 'maximum control line exceeded'\r\n")
 
 
 @pytest.mark.parametrize("token", [b"a.", b"*."])

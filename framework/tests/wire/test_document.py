@@ -65,7 +65,7 @@ def test_the_last_of_two_members_wins():
         (b'{"other":-Infinity}', "no JSON: -Infinity"),
         (b'{"other":' + b"9" * 5_000 + b"}", "a number of 5000 characters"),
         (b'{"other":' + b"[" * 60_000, "JSON is nested too deeply"),
-        (b"[" * 140_000, "140000 bytes of JSON are more than 131072"),
+        (b"[" * 1_100_000, "1100000 bytes of JSON are more than 1048576"),
         ("{}".encode("utf-16"), "no JSON: Expecting value at character 0"),
     ],
 )
