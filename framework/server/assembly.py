@@ -27,6 +27,7 @@ from framework.server.listeners import Listeners
 from framework.server.monitor_view import MonitorView
 from framework.server.monitoring import start_monitor
 from framework.server.run_files import RunFiles
+from framework.server.stopping import call_in_thread
 from framework.server.system import SystemAccount
 from framework.server.system.message_traces import MESSAGE_TRACES
 from framework.server.system.remote_counts import RemoteCounts
@@ -365,7 +366,7 @@ class Assembly:
         await self._coding.stop(STOP_DEADLINE_S * 0.9)
 
     async def _stop_plane(self) -> None:
-        await asyncio.to_thread(self.plane.stop, STOP_DEADLINE_S)
+        await call_in_thread(self.plane.stop, STOP_DEADLINE_S)
         self._bridge.turn()
 
     async def _turns_so_far(self) -> None:
