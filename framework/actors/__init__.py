@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 import pykka
 
@@ -25,10 +26,13 @@ from framework.actors.mailbox import WhenFull
 from framework.actors.reference import ActorRef
 from framework.actors.reply import Reply
 from framework.actors.scheduler import Dispatcher, Scheduler
-from framework.actors.simulated_dispatcher import SimulatedDispatcher
 from framework.actors.supervision import STOP_ON_FAILURE, Supervision
 from framework.actors.system import ActorSystem
 from framework.actors.timer import Timer
+from framework.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from framework.actors.simulated_dispatcher import SimulatedDispatcher
 
 __all__ = [
     "STOP_ON_FAILURE",
@@ -48,6 +52,8 @@ __all__ = [
     "Timer",
     "WhenFull",
 ]
+
+__getattr__ = lazy_names(__name__, {"SimulatedDispatcher": "simulated_dispatcher"})
 
 # These modules need each other, and so cannot import each other; what their annotations name they
 # get here, so that `typing.get_type_hints` and `help()` can resolve it.

@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
@@ -23,6 +22,7 @@ from framework.spec import DialFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
+    from concurrent.futures import ThreadPoolExecutor
 
     from framework.server.plane_port import ServerPlane
     from framework.server.tls import TlsHandshakes
@@ -67,7 +67,8 @@ class Dialer:
         self._plane = plane
         self._tls = tls
         self._report = report
-        self._resolvers = ThreadPoolExecutor(DIAL_THREADS_MAX, thread_name_prefix="resolve")
+        self._resolvers: ThreadPoolExecutor | None = None
+        """Threads that come with the first dial."""
         self._dials: set[asyncio.Task[None]] = set()
 
     def dial(
@@ -97,7 +98,8 @@ class Dialer:
         for dial in self._dials:
             dial.cancel()
         await asyncio.gather(*self._dials, return_exceptions=True)
-        self._resolvers.shutdown(wait=False, cancel_futures=True)
+        if self._resolvers:
+            self._resolvers.shutdown(wait=False, cancel_futures=True)
 
     async def _dial(self, order: _Order) -> None:
         kind, token = order.kind, order.token
@@ -122,6 +124,8 @@ class Dialer:
             OSError: There is none, or nobody has said so in time.
         """
         loop = asyncio.get_running_loop()
+        if self._resolvers is None:
+            self._resolvers = _resolver_threads()
         try:
             async with asyncio.timeout(RESOLVE_TIMEOUT_S):
                 found = await loop.run_in_executor(
@@ -133,6 +137,12 @@ class Dialer:
         except (OSError, UnicodeError) as error:
             raise OSError(f"lookup {host}: {getattr(error, 'strerror', error)}") from error
         return [(family, address) for family, _, _, _, address in found]
+
+
+def _resolver_threads() -> ThreadPoolExecutor:
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - many servers never dial
+
+    return ThreadPoolExecutor(DIAL_THREADS_MAX, thread_name_prefix="resolve")
 
 
 def _in_order(addresses: Sequence[_Address], order: _Order) -> Sequence[_Address]:

@@ -6,9 +6,9 @@ know what an option does.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from framework.lazy_names import lazy_names
 from framework.topology.core_options import CORE_SECTION
 from framework.topology.diff import Change, ConfigDiff, diff_configs
 from framework.topology.errors import TopologyError, TopologyErrors
@@ -73,17 +73,14 @@ __all__ = [
     "topology_document",
 ]
 
-_WITH_TOPOLOGIES_ONLY = {
-    "TopologyFile": "topology_file",
-    "explain_topology": "explain",
-    "open_topology": "topology_file",
-    "read_topology": "topology_file",
-    "topology_document": "explain",
-}
-"""Public name to the module that is imported when it is asked for: one server needs none."""
-
-
-def __getattr__(name: str) -> object:
-    if module := _WITH_TOPOLOGIES_ONLY.get(name):
-        return getattr(import_module(f"framework.topology.{module}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# One server needs none of these.
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "TopologyFile": "topology_file",
+        "explain_topology": "explain",
+        "open_topology": "topology_file",
+        "read_topology": "topology_file",
+        "topology_document": "explain",
+    },
+)
