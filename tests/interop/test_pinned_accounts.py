@@ -169,12 +169,14 @@ def test_interest_survives_the_way_to_the_own_connection_and_back(start_pair):
     pair = start_pair(POOL)
     await_pools(*pair)
     with log_in(pair.dialed, "P", b"kept.> 1") as here, log_in(pair.dialing, "P") as there:
-        for number, cluster in enumerate((PINNED, POOL)):
+        for number, (cluster, accounts) in enumerate(((PINNED, ("$SYS", "P")), (POOL, ("$SYS",)))):
             pair.reload(1, cluster)
             pair.reload(0, cluster)
             there.await_interest(b"kept.x")
             there.send(b"PUB kept.%d 1\r\nx\r\n" % number)
             here.read_until(b"MSG kept.%d 1 1" % number)
+            # A real server that unpins an account while its connection is dialed tells nobody.
+            await_pools(*pair, accounts=accounts)
 
 
 def test_an_account_that_does_not_exist_may_be_pinned(start_pair):
