@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 from typing import Final
 
 _MAPPED: Final = bytes(10) + b"\xff\xff"
@@ -35,15 +35,9 @@ def packed_range(text: str) -> bytes:
     Raises:
         ValueError: It is none, or bits are set that do not count.
     """
-    address, slash, bits = text.partition("/")
-    first = packed_address(address)
-    most = _BITS if ":" in address else 32
-    if slash and not (bits.isascii() and bits.isdigit() and len(bits) <= len("128")):
-        raise ValueError(f"{text!r:.80} is no range: a number of bits follows the slash")
-    count = int(bits) if slash else most
-    if count > most:
-        raise ValueError(f"{text!r:.80} is no range: such an address has {most} bits")
-    count += _BITS - most
-    if int.from_bytes(first, "big") & ((1 << (_BITS - count)) - 1):
-        raise ValueError(f"{text!r:.80} is no range: bits are set behind the first {bits}")
-    return first + bytes((count,))
+    try:
+        network = ip_network(text)
+    except ValueError as error:
+        raise ValueError(f"{error!s:.160}") from None
+    bits = network.prefixlen + _BITS - network.max_prefixlen
+    return packed_address(text.partition("/")[0]) + bytes((bits,))

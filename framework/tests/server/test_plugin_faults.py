@@ -53,7 +53,7 @@ def framework_taps(server):
 def framework_refused_addresses(server):
     return [RefusedAddresses(name="r", ranges=["10.0.0.0/8", "10.0.0.0/33"])]  # HERE
 """,
-        "ValueError: refused addresses r: ranges: '10.0.0.0/33' is no range: such an address has",
+        "ValueError: refused addresses r: ranges: '10.0.0.0/33' does not appear to be",
     ),
     "a tap that is async": (
         """

@@ -85,7 +85,7 @@ def test_a_change_with_a_bad_range_changes_nothing(server: ServerProcess) -> Non
 
     assert b"the server could not answer; its log says why" in answered
     assert state(server)["ranges"] == 1
-    server.wait_log(r"Plugin ban failed in service ban .*ban.py:\d+.*'10.0.0.1/8' is no range")
+    server.wait_log(r"Plugin ban failed in service ban .*ban.py:\d+.*10.0.0.1/8 has host bits set")
 
 
 ROUTES = """
