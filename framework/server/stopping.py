@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import inspect
 import threading
-from typing import TYPE_CHECKING, ParamSpec
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -15,36 +15,26 @@ if TYPE_CHECKING:
 
 
 P = ParamSpec("P")
+T = TypeVar("T")
 
 
-async def call_in_thread(function: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
-    """Wait for a call on a thread of its own, which ends with it.
+async def call_in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Return what a call returns on a thread of its own, which ends with it.
 
     The threads of `asyncio.to_thread` stay, so that the end of the loop has to wait for them, by
     one thread more: a millisecond in which clients see the server gone and its process is there.
     """
-    loop = asyncio.get_running_loop()
-    ended = loop.create_future()
-
-    def report(error: BaseException | None) -> None:
-        if ended.done():
-            return  # nobody waits any longer
-        if error:
-            ended.set_exception(error)
-        else:
-            ended.set_result(None)
+    outcome: Future[T] = Future()
+    outcome.set_running_or_notify_cancel()
 
     def call() -> None:
-        problem = None
         try:
-            function(*args, **kwargs)
+            outcome.set_result(function(*args, **kwargs))
         except BaseException as error:  # noqa: BLE001 - it is raised where the call is awaited
-            problem = error
-        with contextlib.suppress(RuntimeError):  # the loop has ended
-            loop.call_soon_threadsafe(report, problem)
+            outcome.set_exception(error)
 
     threading.Thread(target=call, name="stop", daemon=True).start()
-    await ended
+    return await asyncio.wrap_future(outcome)
 
 
 class StopSteps:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from framework.server.compression.codec_channel import CodecChannel
 from framework.server.pump import Pump, log_of
+from framework.server.stopping import call_in_thread
 from framework.spec import Closed, ClosedState, LinkKind, Opened
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class LinkCodecs:
     async def stop(self, deadline_s: float) -> None:
         """End the thread, with what is still under way."""
         self._loop = None
-        if self._pump and not await asyncio.to_thread(self._pump.stop, deadline_s):
+        if self._pump and not await call_in_thread(self._pump.stop, deadline_s):
             self._log.error("Codec thread did not stop in time")
         self._pump = None
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, cast
 from msgspec import Struct
 
 from framework.server.pump import Pump, log_of
+from framework.server.stopping import call_in_thread
 from framework.server.tls.handshaker import (
     FirstByte,
     HandshakeDone,
@@ -143,7 +144,7 @@ class TlsHandshakes:
                 arrival.work.give_up()
         self._arrivals.clear()
         for thread in (self._handshaker, self._pump):
-            if thread and not await asyncio.to_thread(thread.stop, deadline_s / 2):
+            if thread and not await call_in_thread(thread.stop, deadline_s / 2):
                 self._log.error("TLS thread did not stop in time")
         self._handshaker = self._pump = None
 
