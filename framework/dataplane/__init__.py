@@ -1,14 +1,12 @@
 """The data plane: sockets, parser, fan-out and counters in compiled code without the GIL."""
 
 from framework.dataplane._core import Core
-from framework.dataplane._loop import Plane
 from framework.dataplane._rows import (
     link_rows,
     subject_items,
     subscription_items,
     subscription_rows,
 )
-from framework.dataplane._sinkbatch import Batch
 from framework.dataplane.coding import Coding
 from framework.dataplane.event import (
     AddressRefused,
@@ -31,7 +29,9 @@ from framework.dataplane.event import (
 )
 from framework.dataplane.limits import PlaneLimits
 from framework.dataplane.link import LinkId, LinkKind, LinkRow, SubscriptionRow
+from framework.dataplane.links._loop import Plane
 from framework.dataplane.message_trace import MessageTraced, StepKind, TraceFault, TraceStep
+from framework.dataplane.ports._sinkbatch import Batch
 from framework.dataplane.sink import Overflow, SinkId
 from framework.dataplane.totals import AccountTraffic, SublistCounters, Totals
 

@@ -3,30 +3,30 @@
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy
 
-from framework.dataplane._accounts cimport account_new, account_remove, client_join, client_leave
-from framework.dataplane._addresses cimport addresses_change
-from framework.dataplane._clocks cimport link_ping, route_repeat, times_set
-from framework.dataplane._coding cimport coding_begin
-from framework.dataplane._delivery cimport (
+from framework.dataplane.accounts._accounts cimport account_new, account_remove, client_join, client_leave
+from framework.dataplane.links._addresses cimport addresses_change
+from framework.dataplane.links._clocks cimport link_ping, route_repeat, times_set
+from framework.dataplane.links._coding cimport coding_begin
+from framework.dataplane.delivery._delivery cimport (
     lines_forget, link_doom, link_say, subscription_drop,
 )
-from framework.dataplane._info cimport info_set, names_set
-from framework.dataplane._interest cimport subscription_add
-from framework.dataplane._links cimport link_of, link_received, link_register, link_wake, link_window
+from framework.dataplane.protocol._info cimport info_set, names_set
+from framework.dataplane.accounts._interest cimport subscription_add
+from framework.dataplane.links._links cimport link_of, link_received, link_register, link_wake, link_window
 from framework.dataplane._listing cimport listing_close, listing_next, listing_open
-from framework.dataplane._output cimport output_append
-from framework.dataplane._parser cimport parse
-from framework.dataplane._permissions cimport link_permit, permission_table_keep
-from framework.dataplane._routes cimport account_carry, accounts_carry, accounts_pin, peer_join, routes_permit
-from framework.dataplane._server_info cimport server_info_announce, server_info_set
-from framework.dataplane._sinkbatch cimport sink_release
+from framework.dataplane.links._output cimport output_append
+from framework.dataplane.protocol._parser cimport parse
+from framework.dataplane.accounts._permissions cimport link_permit, permission_table_keep
+from framework.dataplane.accounts._routes cimport account_carry, accounts_carry, accounts_pin, peer_join, routes_permit
+from framework.dataplane.protocol._server_info cimport server_info_announce, server_info_set
+from framework.dataplane.ports._sinkbatch cimport sink_release
 from framework.dataplane._state cimport (
     AUTHENTICATION_VIOLATION, IS_PEER, IS_USER, READ_ERROR, Account, ClosedStateC, Command, Limits, Link, LinkKindC, PermissionTable, Sink,
     State, Times,
 )
 from framework.dataplane._slices cimport confirm, subscriptions_check
-from framework.dataplane._stream_imports cimport shadows_add
-from framework.dataplane._tables cimport tables_set
+from framework.dataplane.accounts._stream_imports cimport shadows_add
+from framework.dataplane.accounts._tables cimport tables_set
 from framework.dataplane._work cimport COMMAND_WORK
 from framework.sublist._bytes cimport hash_bytes
 from framework.sublist._table cimport table_add, table_find, table_remove

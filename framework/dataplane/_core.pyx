@@ -11,9 +11,9 @@ from libc.stdint cimport UINT64_MAX, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
 
-from framework.dataplane._addresses cimport RANGE_BYTES, is_address_refused
-from framework.dataplane._clocks cimport links_tick, logins_time_out
-from framework.dataplane._coding cimport coding_flush, coding_waits
+from framework.dataplane.links._addresses cimport RANGE_BYTES, is_address_refused
+from framework.dataplane.links._clocks cimport links_tick, logins_time_out
+from framework.dataplane.links._coding cimport coding_flush, coding_waits
 from framework.dataplane._commands cimport (
     ADD_ACCOUNT, ANNOUNCE_INFO, CHANGE_ADDRESSES, CLOSE, CLOSE_LISTING, CONFIRM, FLAG_ACCOUNT_OMITTED, FLAG_ALL_ACCOUNTS,
     FLAG_ECHO, FLAG_HEADERS, FLAG_NO_RESPONDERS, FLAG_PEDANTIC, FLAG_TRACES, FLAG_VERBOSE, KEEP_PERMISSIONS, NEXT_ROWS, OPEN_LISTING,
@@ -24,23 +24,23 @@ from framework.dataplane._commands cimport (
 )
 from framework.dataplane._slices cimport checks_settle, link_go_on
 from framework.dataplane._work cimport COMMAND_WORK, WORK_A_SLICE, WORK_A_TURN, is_work_done, ready_leave, work_begin
-from framework.dataplane._decoding cimport coded_go_on, coded_received, coded_window
+from framework.dataplane.links._decoding cimport coded_go_on, coded_received, coded_window
 from framework.dataplane._events cimport event_made
-from framework.dataplane._interest cimport is_valid_subject
-from framework.dataplane._links cimport (
+from framework.dataplane.accounts._interest cimport is_valid_subject
+from framework.dataplane.links._links cimport (
     link_hung_up, link_of, link_open, link_received, link_window, links_end, links_unpause, state_free, state_new,
     state_sweep,
 )
-from framework.dataplane._output cimport output_sent
-from framework.dataplane._permissions cimport permission_table_release
-from framework.dataplane._rules cimport table_made
-from framework.dataplane._sinkbatch cimport atomic_add, batch_free, seen_pointer, sink_release
+from framework.dataplane.links._output cimport output_sent
+from framework.dataplane.accounts._permissions cimport permission_table_release
+from framework.dataplane.accounts._rules cimport table_made
+from framework.dataplane.ports._sinkbatch cimport atomic_add, batch_free, seen_pointer, sink_release
 from framework.dataplane._state cimport (
     ADDRESS_TABLES_MAX, ASKS_EACH_CONNECT, HEARS_PEER, IS_LIMITED, IS_PEER, IS_TOLD_INTEREST, IS_USER, KINDS_MAX, MAY_BE_ANONYMOUS,
     NODE_BYTES, PINGS_WHEN_QUIET, READ_BLOCK_BYTES, RECORD_DELIVERED, RECORD_TRACE, STALLS, STALL_PENDING_BYTES, Account, Command,
     Farewell, KindTraits as KindTraitsC, Limits, Link, ListingTerms, Record, Segment, Sink, Tables, Times, Totals as TotalsC, Traffic,
 )
-from framework.dataplane._tables cimport tables_free, tables_made
+from framework.dataplane.accounts._tables cimport tables_free, tables_made
 from framework.sublist._bytes cimport COPY_SLACK
 from framework.sublist._sublist cimport SublistState
 

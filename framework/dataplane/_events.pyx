@@ -3,17 +3,17 @@
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.string cimport memcpy
 
-from framework.dataplane._delivery cimport record_chars
-from framework.dataplane._latency cimport SampleRecord
-from framework.dataplane._message_trace cimport NO_ACCOUNT, StepRecord, TraceRecord
-from framework.dataplane._remote_latency cimport RemoteLatencyRecord
-from framework.dataplane._sinkbatch cimport batch_made
+from framework.dataplane.delivery._delivery cimport record_chars
+from framework.dataplane.accounts._latency cimport SampleRecord
+from framework.dataplane.delivery._message_trace cimport NO_ACCOUNT, StepRecord, TraceRecord
+from framework.dataplane.accounts._remote_latency cimport RemoteLatencyRecord
+from framework.dataplane.ports._sinkbatch cimport batch_made
 from framework.dataplane._state cimport (
     RECORD_CLOSED, RECORD_CONFIRMED, RECORD_DELIVERED, RECORD_DETACHED, RECORD_ERR, RECORD_GREETING, RECORD_INTEREST, RECORD_LATENCY,
     RECORD_MESSAGE_TRACE, RECORD_OPENED, RECORD_PONG, RECORD_REFUSED, RECORD_REMOTE_LATENCY, RECORD_TRACE, RECORD_VIOLATED,
     Record, Row,
 )
-from framework.dataplane._violations cimport ViolationRecord
+from framework.dataplane.protocol._violations cimport ViolationRecord
 
 from framework.dataplane.event import (
     AddressRefused, Closed, Confirmed, Delivered, Detached, ErrReceived, Greeting, InterestChanged, LatencySampled, Listed,

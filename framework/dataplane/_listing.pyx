@@ -11,9 +11,9 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
-from framework.dataplane._delivery cimport record_chars, record_new
+from framework.dataplane.delivery._delivery cimport record_chars, record_new
 from framework.dataplane._events cimport SubscriptionRecord
-from framework.dataplane._links cimport link_row
+from framework.dataplane.links._links cimport link_row
 from framework.dataplane._state cimport (
     IS_USER, RECORD_LISTED, Link, Listing, ListingTerms, Record, Row, State, Subscription,
 )

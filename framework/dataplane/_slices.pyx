@@ -6,15 +6,15 @@ Each turn gives it a slice of work. What only its own slices pay for holds up no
 from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport free, malloc
 
-from framework.dataplane._decoding cimport coded_go_on
-from framework.dataplane._delivery cimport deliver_rest, link_doom, link_say, record_new, subscription_drop
-from framework.dataplane._links cimport link_received, link_settle, link_wake, link_window
-from framework.dataplane._permissions cimport may_subscribe, needs_filter
+from framework.dataplane.links._decoding cimport coded_go_on
+from framework.dataplane.delivery._delivery cimport deliver_rest, link_doom, link_say, record_new, subscription_drop
+from framework.dataplane.links._links cimport link_received, link_settle, link_wake, link_window
+from framework.dataplane.accounts._permissions cimport may_subscribe, needs_filter
 from framework.dataplane._state cimport (
     MAX_SUBSCRIPTIONS_EXCEEDED, READ_BLOCK_BYTES, RECORD_CONFIRMED, SYSTEM, Confirmation, Link, Record, State, Subscription,
 )
-from framework.dataplane._telling cimport tellings_go_on
-from framework.dataplane._violations cimport SUBSCRIPTION_ENDED, violation_say
+from framework.dataplane.accounts._telling cimport tellings_go_on
+from framework.dataplane.protocol._violations cimport SUBSCRIPTION_ENDED, violation_say
 from framework.dataplane._work cimport INTEREST_WORK, is_work_done, ready_add
 from framework.sublist._sublist cimport Interest, sublist_touch
 

@@ -1,5 +1,5 @@
 """The batch of messages that a sink gets."""
 
-from framework.dataplane._sinkbatch import Batch, SinkDrops
+from framework.dataplane.ports._sinkbatch import Batch, SinkDrops
 
 __all__ = ["Batch", "SinkDrops"]

@@ -11,20 +11,20 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
-from framework.dataplane._addresses cimport ADDRESS_BYTES, is_address_refused
-from framework.dataplane._coding cimport coding_encode, coding_settle, coding_waits
+from framework.dataplane.links._addresses cimport ADDRESS_BYTES, is_address_refused
+from framework.dataplane.links._coding cimport coding_encode, coding_settle, coding_waits
 from framework.dataplane._commands cimport SHELL_VERBS, command_chars
 from framework.dataplane._core cimport Core
-from framework.dataplane._decoding cimport coded_go_on, coded_received, coded_window
-from framework.dataplane._delivery cimport is_python_behind, link_doom, record_chars, record_new
-from framework.dataplane._links cimport (
+from framework.dataplane.links._decoding cimport coded_go_on, coded_received, coded_window
+from framework.dataplane.delivery._delivery cimport is_python_behind, link_doom, record_chars, record_new
+from framework.dataplane.links._links cimport (
     link_hung_up, link_of, link_open, link_received, link_row, link_waits, link_window, links_bury,
 )
-from framework.dataplane._output cimport output_sent
-from framework.dataplane._poller cimport (
+from framework.dataplane.links._output cimport output_sent
+from framework.dataplane.links._poller cimport (
     POLL_READ, POLL_WRITE, Poller, poller_close, poller_forget, poller_open, poller_wait, poller_watch,
 )
-from framework.dataplane._server_info cimport link_info
+from framework.dataplane.protocol._server_info cimport link_info
 from framework.dataplane._state cimport (
     HEARS_PEER, IS_USER, RECORD_DETACHED, SERVER_SHUTDOWN, UNREGISTERED_READ_BYTES, WRITE_ERROR, Command, Link, LinkKindC, Record,
     Segment, Shell, State,

@@ -8,8 +8,8 @@ many it missed.
 from libc.stdint cimport uint32_t
 from libc.string cimport memcmp, memcpy, strlen
 
-from framework.dataplane._delivery cimport record_chars, record_new, trace
-from framework.dataplane._output cimport output_commit, output_reserve
+from framework.dataplane.delivery._delivery cimport record_chars, record_new, trace
+from framework.dataplane.links._output cimport output_commit, output_reserve
 from framework.dataplane._state cimport RECORD_VIOLATED, Link, Record, State
 
 cdef enum:

@@ -2,8 +2,8 @@
 
 from libc.stdint cimport int64_t, uint64_t
 
-from framework.dataplane._interest cimport is_valid_subject
-from framework.dataplane._permissions cimport permission_rule_add, permission_table_new, permission_table_release
+from framework.dataplane.accounts._interest cimport is_valid_subject
+from framework.dataplane.accounts._permissions cimport permission_rule_add, permission_table_new, permission_table_release
 from framework.dataplane._state cimport PermissionTable
 
 from framework.dataplane.permissions import DEFAULT_ANSWERS

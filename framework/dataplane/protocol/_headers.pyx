@@ -5,7 +5,7 @@ A block is a version line, fields and an empty line, each with CR LF. Source: AD
 
 from libc.string cimport memchr, memcmp, memcpy
 
-from framework.dataplane._output cimport block_chars, block_new
+from framework.dataplane.links._output cimport block_chars, block_new
 from framework.dataplane._state cimport Block, Message
 
 

@@ -8,12 +8,12 @@ from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcpy
 
-from framework.dataplane._delivery cimport subscription_drop
-from framework.dataplane._remote_latency cimport remote_latencies_free
-from framework.dataplane._response_mappings cimport response_mappings_forget, response_mappings_free
-from framework.dataplane._service_imports cimport services_set
+from framework.dataplane.delivery._delivery cimport subscription_drop
+from framework.dataplane.accounts._remote_latency cimport remote_latencies_free
+from framework.dataplane.accounts._response_mappings cimport response_mappings_forget, response_mappings_free
+from framework.dataplane.accounts._service_imports cimport services_set
 from framework.dataplane._state cimport SERVICE_IMPORT, STREAM_IMPORT, Account, Destination, Destinations, Import, Mapping, State, Tables
-from framework.dataplane._stream_imports cimport shadows_renew
+from framework.dataplane.accounts._stream_imports cimport shadows_renew
 from framework.sublist._bytes cimport COPY_SLACK
 from framework.sublist._transform cimport Transform, transform_new
 

@@ -11,14 +11,14 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, strlen
 
-from framework.dataplane._fanouts cimport fanout_add, fanout_end, fanout_interest, fanout_new
+from framework.dataplane.delivery._fanouts cimport fanout_add, fanout_end, fanout_interest, fanout_new
 from framework.dataplane._listing cimport listings_pass
-from framework.dataplane._output cimport (
+from framework.dataplane.links._output cimport (
     output_append, output_commit, output_mark, output_reserve, output_segment,
 )
-from framework.dataplane._permissions cimport is_allowed_to_publish, may_hear, may_import, may_send
-from framework.dataplane._replies cimport reply_owe
-from framework.dataplane._sinkbatch cimport atomic_add, atomic_get, sink_put
+from framework.dataplane.accounts._permissions cimport is_allowed_to_publish, may_hear, may_import, may_send
+from framework.dataplane.accounts._replies cimport reply_owe
+from framework.dataplane.ports._sinkbatch cimport atomic_add, atomic_get, sink_put
 from framework.dataplane._state cimport (
     DETAIL_BYTES, GROUPS_BYTES_MAX, IS_PEER, IS_USER, RECORDS_WAITING_BYTES, RECORD_DELIVERED, RECORD_INTEREST, RECORD_TRACE,
     REFERENCE_BYTES, REFERENCE_PENDING_BYTES, SLOW_CONSUMER_PENDING_BYTES, STALLS, STREAM_IMPORT, SYSTEM, TRACED_LINE_BYTES_MAX,

@@ -8,8 +8,8 @@ from libc.stdint cimport uint32_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, strlen
 
-from framework.dataplane._info cimport text_put
-from framework.dataplane._output cimport output_append, output_commit, output_reserve
+from framework.dataplane.protocol._info cimport text_put
+from framework.dataplane.links._output cimport output_append, output_commit, output_reserve
 from framework.dataplane._state cimport IS_USER, Account, Link, ServerInfo, State
 from framework.sublist._bytes cimport write_decimal
 

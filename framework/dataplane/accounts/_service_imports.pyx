@@ -10,21 +10,21 @@ from libc.stdint cimport uint32_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy
 
-from framework.dataplane._delivery cimport deliver
-from framework.dataplane._headers cimport header_set
-from framework.dataplane._info cimport info_put, info_room
-from framework.dataplane._latency cimport sample_answered, sample_begin, sample_refused, sample_wanted
-from framework.dataplane._mappings cimport is_acknowledgement, mapping_select, room_for
-from framework.dataplane._message_trace cimport step_service
-from framework.dataplane._output cimport block_drop
-from framework.dataplane._response_mappings cimport (
+from framework.dataplane.delivery._delivery cimport deliver
+from framework.dataplane.protocol._headers cimport header_set
+from framework.dataplane.protocol._info cimport info_put, info_room
+from framework.dataplane.accounts._latency cimport sample_answered, sample_begin, sample_refused, sample_wanted
+from framework.dataplane.accounts._mappings cimport is_acknowledgement, mapping_select, room_for
+from framework.dataplane.delivery._message_trace cimport step_service
+from framework.dataplane.links._output cimport block_drop
+from framework.dataplane.accounts._response_mappings cimport (
     ENDED, NOT_DELIVERED, response_mapping_end, response_mapping_find, response_mapping_new, response_mapping_touch,
 )
 from framework.dataplane._state cimport (
     HOPS_MAX, IMPORTS_PASSED_MAX, IS_PEER, IS_USER, SERVICE_IMPORT, STREAM_IMPORT, Account, Block, Hop, Import, Message, MessageTrace,
     ResponseMapping, State, Subscription, Tables,
 )
-from framework.dataplane._stream_imports cimport shadow_enter
+from framework.dataplane.accounts._stream_imports cimport shadow_enter
 from framework.sublist._bytes cimport COPY_SLACK
 from framework.sublist._sublist cimport sublist_insert, sublist_remove
 from framework.sublist._transform cimport transform_apply, transform_room

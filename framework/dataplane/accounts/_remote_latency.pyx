@@ -9,8 +9,8 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcmp, memcpy
 
-from framework.dataplane._delivery cimport record_chars, record_new
-from framework.dataplane._latency cimport sample_info
+from framework.dataplane.delivery._delivery cimport record_chars, record_new
+from framework.dataplane.accounts._latency cimport sample_info
 from framework.dataplane._state cimport NODE_BYTES, RECORD_REMOTE_LATENCY, Link, Message, Record, RemoteLatencies, RemoteLatency, State
 from framework.sublist._bytes cimport COPY_SLACK, hash_bytes
 from framework.sublist._table cimport table_clear, table_find, table_make, table_remove

@@ -12,7 +12,7 @@ from libc.stdint cimport uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memchr, memcmp, memcpy
 
-from framework.dataplane._replies cimport reply_is_due, replies_free, replies_new
+from framework.dataplane.accounts._replies cimport reply_is_due, replies_free, replies_new
 from framework.dataplane._state cimport (
     VERDICT_BYTES, VERDICT_SETS, Link, PermissionTable, Rule, State, Subscription, Verdict,
 )

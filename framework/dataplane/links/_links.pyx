@@ -7,34 +7,34 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memchr, memcpy, memmove, strlen
 
-from framework.dataplane._accounts cimport account_new, account_spare, accounts_free, accounts_sweep, client_join, client_leave
-from framework.dataplane._addresses cimport addresses_free
-from framework.dataplane._clocks cimport ping_interval_ns
-from framework.dataplane._delivery cimport (
+from framework.dataplane.accounts._accounts cimport account_new, account_spare, accounts_free, accounts_sweep, client_join, client_leave
+from framework.dataplane.links._addresses cimport addresses_free
+from framework.dataplane.links._clocks cimport ping_interval_ns
+from framework.dataplane.delivery._delivery cimport (
     deliver_rest, is_python_behind, link_cut_off, link_doom, link_is_over, link_say, random_next, record_add, record_chars,
     record_made, record_new, subscription_drop,
 )
-from framework.dataplane._coding cimport coder_free, coding_end, coding_flush, coding_waits
-from framework.dataplane._fanouts cimport dead_sweep, fanout_end
-from framework.dataplane._message_trace cimport traced_route, traced_subscription
-from framework.dataplane._nonces cimport nonce_give
-from framework.dataplane._output cimport block_chars, block_drop, block_new, output_discard
-from framework.dataplane._parser cimport parse
-from framework.dataplane._permissions cimport link_permit, permissions_free
-from framework.dataplane._response_mappings cimport response_mappings_gone
-from framework.dataplane._routes cimport accounts_leave, peer_leave
-from framework.dataplane._server_info cimport link_info
-from framework.dataplane._service_imports cimport import_enter, imports_passed
-from framework.dataplane._sinkbatch cimport atomic_add_users, batch_free, sink_flush, sink_is_full, sink_release
+from framework.dataplane.links._coding cimport coder_free, coding_end, coding_flush, coding_waits
+from framework.dataplane.delivery._fanouts cimport dead_sweep, fanout_end
+from framework.dataplane.delivery._message_trace cimport traced_route, traced_subscription
+from framework.dataplane.links._nonces cimport nonce_give
+from framework.dataplane.links._output cimport block_chars, block_drop, block_new, output_discard
+from framework.dataplane.protocol._parser cimport parse
+from framework.dataplane.accounts._permissions cimport link_permit, permissions_free
+from framework.dataplane.accounts._response_mappings cimport response_mappings_gone
+from framework.dataplane.accounts._routes cimport accounts_leave, peer_leave
+from framework.dataplane.protocol._server_info cimport link_info
+from framework.dataplane.accounts._service_imports cimport import_enter, imports_passed
+from framework.dataplane.ports._sinkbatch cimport atomic_add_users, batch_free, sink_flush, sink_is_full, sink_release
 from framework.dataplane._state cimport (
     CLIENT_CLOSED, CONNECT_READ_BYTES, DETAIL_BYTES, FRAME_OWN_BLOCK_BYTES, IS_LIMITED, IS_PEER, IS_TOLD_INTEREST, IS_USER, KINDS_MAX,
     MAX_CONNECTIONS_EXCEEDED, READ_BLOCK_BYTES, READ_ERROR, RECORD_CLOSED, RECORD_OPENED, STALLS, STALL_NS, SYSTEM,
     UNREGISTERED_READ_BYTES, VIOLATIONS_A_TICK, Account, Block, Confirmation, Farewell, Limits, Link, LinkKindC, Listing, Record, Row,
     Segment, Sink, State, Subscription,
 )
-from framework.dataplane._stream_imports cimport shadows_drop
-from framework.dataplane._tables cimport tables_end
-from framework.dataplane._telling cimport telling_end
+from framework.dataplane.accounts._stream_imports cimport shadows_drop
+from framework.dataplane.accounts._tables cimport tables_end
+from framework.dataplane.accounts._telling cimport telling_end
 from framework.dataplane._work cimport (
     END_WORK, WORK_A_SLICE, WORK_A_TURN, dirty_leave, is_work_done, paused_add, paused_leave, ready_add, ready_leave, work_begin,
 )

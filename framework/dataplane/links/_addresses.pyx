@@ -8,7 +8,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcmp, memcpy, memset, strlen
 
-from framework.dataplane._delivery cimport record_chars, record_new
+from framework.dataplane.delivery._delivery cimport record_chars, record_new
 from framework.dataplane._state cimport ADDRESS_TABLES_MAX, RECORD_REFUSED, AddressTable, Command, Record, State
 from framework.dataplane._work cimport INTEREST_WORK, is_work_done
 from framework.sublist._bytes cimport COPY_SLACK, hash_bytes

@@ -7,9 +7,9 @@ from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from framework.dataplane._delivery cimport random_next, record_chars, record_new
-from framework.dataplane._headers cimport header_value
-from framework.dataplane._info cimport info_put, info_room
+from framework.dataplane.delivery._delivery cimport random_next, record_chars, record_new
+from framework.dataplane.protocol._headers cimport header_value
+from framework.dataplane.protocol._info cimport info_put, info_room
 from framework.dataplane._state cimport (
     IS_PEER, IS_USER, RECORD_LATENCY, Import, Link, Message, Record, ResponseMapping, State,
 )

@@ -11,7 +11,7 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
-from framework.dataplane._output cimport block_chars, block_drop, block_new, block_take, segment_new
+from framework.dataplane.links._output cimport block_chars, block_drop, block_new, block_take, segment_new
 from framework.dataplane._state cimport Block, Coder, Coding, Link, Segment, State
 from framework.sublist._bytes cimport COPY_SLACK
 from framework.wire._s2 cimport (

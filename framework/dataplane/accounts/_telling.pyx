@@ -11,7 +11,7 @@ theirs by their hash stays. In that order they are told; when the table has grow
 
 from libc.stdlib cimport free, malloc
 
-from framework.dataplane._delivery cimport tell_in_bulk
+from framework.dataplane.delivery._delivery cimport tell_in_bulk
 from framework.dataplane._state cimport Account, Link, LocalInterest, State, Telling
 from framework.dataplane._work cimport is_work_done, ready_add
 from framework.sublist._table cimport Table

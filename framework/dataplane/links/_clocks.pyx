@@ -7,14 +7,14 @@ than that for what waited when the time began; one that may be slow is counted, 
 
 from libc.stdint cimport int64_t, uint32_t
 
-from framework.dataplane._delivery cimport link_count_slow, link_doom, link_say
-from framework.dataplane._response_mappings cimport response_mappings_tick
-from framework.dataplane._sinkbatch cimport atomic_get
+from framework.dataplane.delivery._delivery cimport link_count_slow, link_doom, link_say
+from framework.dataplane.accounts._response_mappings cimport response_mappings_tick
+from framework.dataplane.ports._sinkbatch cimport atomic_get
 from framework.dataplane._state cimport (
     AUTHENTICATION_TIMEOUT, MAY_BE_ANONYMOUS, PINGS_WHEN_QUIET, REFUSALS_A_TICK, SLOW_CONSUMER_WRITE_DEADLINE, STALE_CONNECTION,
     VIOLATIONS_A_TICK, Link, LinkKindC, State, Times,
 )
-from framework.dataplane._telling cimport interest_send, telling_end
+from framework.dataplane.accounts._telling cimport interest_send, telling_end
 
 cdef enum:
     SECOND_NS = 1000000000

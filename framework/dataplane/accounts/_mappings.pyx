@@ -8,7 +8,7 @@ from libc.stdint cimport uint32_t
 from libc.stdlib cimport realloc
 from libc.string cimport memcmp
 
-from framework.dataplane._delivery cimport random_next
+from framework.dataplane.delivery._delivery cimport random_next
 from framework.dataplane._state cimport Account, Destination, Destinations, Mapping, Message, State
 from framework.sublist._bytes cimport COPY_SLACK
 from framework.sublist._transform cimport is_subset, transform_apply, transform_room

@@ -8,11 +8,11 @@ from libc.stdint cimport uint32_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy
 
-from framework.dataplane._delivery cimport lines_forget, subscription_drop
-from framework.dataplane._routes cimport account_carry_widely
-from framework.dataplane._sinkbatch cimport publish_pointer
+from framework.dataplane.delivery._delivery cimport lines_forget, subscription_drop
+from framework.dataplane.accounts._routes cimport account_carry_widely
+from framework.dataplane.ports._sinkbatch cimport publish_pointer
 from framework.dataplane._state cimport ACCOUNTS_FOREIGN_MAX, Account, Link, State, Subscription
-from framework.dataplane._tables cimport tables_leave
+from framework.dataplane.accounts._tables cimport tables_leave
 from framework.sublist._bytes cimport COPY_SLACK, hash_bytes
 from framework.sublist._sublist cimport Interest, sublist_all, sublist_close, sublist_open
 from framework.sublist._table cimport table_add, table_clear, table_find, table_remove

@@ -12,7 +12,7 @@ from libc.stdint cimport uint32_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from framework.dataplane._output cimport block_chars, block_drop, block_new
+from framework.dataplane.links._output cimport block_chars, block_drop, block_new
 from framework.dataplane._state cimport FANOUTS_BYTES_MAX, Block, Fanout, Hop, Link, Message, State, Subscription
 from framework.sublist._bytes cimport COPY_SLACK
 from framework.sublist._sublist cimport Interest

@@ -18,13 +18,13 @@ would let it. Source: nats-server `route.go`, `canImport`, `canExport`; `client.
 from libc.stdint cimport uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 
-from framework.dataplane._clocks cimport link_ping, ping_interval_ns
-from framework.dataplane._delivery cimport interest_tell_in_bulk, lines_forget, link_doom, subscription_drop
-from framework.dataplane._permissions cimport link_permit, may_export, may_import, permission_table_release
+from framework.dataplane.links._clocks cimport link_ping, ping_interval_ns
+from framework.dataplane.delivery._delivery cimport interest_tell_in_bulk, lines_forget, link_doom, subscription_drop
+from framework.dataplane.accounts._permissions cimport link_permit, may_export, may_import, permission_table_release
 from framework.dataplane._state cimport (
     IS_PEER, WRITE_ERROR, Account, Fence, Link, LocalInterest, Peer, PermissionTable, State, Subscription,
 )
-from framework.dataplane._telling cimport interest_send, telling_end
+from framework.dataplane.accounts._telling cimport interest_send, telling_end
 from framework.sublist._sublist cimport Interest, sublist_all
 
 

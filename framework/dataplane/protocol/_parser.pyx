@@ -19,31 +19,31 @@ from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport calloc, realloc
 from libc.string cimport memchr, memcpy
 
-from framework.dataplane._accounts cimport account_foreign, account_named, account_spare
-from framework.dataplane._clocks cimport link_answered
-from framework.dataplane._delivery cimport (
+from framework.dataplane.accounts._accounts cimport account_foreign, account_named, account_spare
+from framework.dataplane.links._clocks cimport link_answered
+from framework.dataplane.delivery._delivery cimport (
     deliver, deliver_matched, link_doom, link_fills, link_say, link_way, record_chars, record_new, subscription_drop, trace, trace_body,
 )
-from framework.dataplane._interest cimport is_literal_subject, is_valid_subject, subscription_add, subscription_find
-from framework.dataplane._mappings cimport mapping_apply
-from framework.dataplane._message_trace cimport (
+from framework.dataplane.accounts._interest cimport is_literal_subject, is_valid_subject, subscription_add, subscription_find
+from framework.dataplane.accounts._mappings cimport mapping_apply
+from framework.dataplane.delivery._message_trace cimport (
     FAULT_PUBLISH, FAULT_REPLY, TRACE_SKIPPED, step_mapped, tracing_begin, tracing_end, tracing_refused,
 )
-from framework.dataplane._output cimport output_commit, output_reserve
-from framework.dataplane._permissions cimport (
+from framework.dataplane.links._output cimport output_commit, output_reserve
+from framework.dataplane.accounts._permissions cimport (
     ALLOWED, FORBIDDEN, Allowed, may_export, may_hear, may_publish, may_send, may_subscribe, needs_filter,
 )
-from framework.dataplane._remote_latency cimport is_tracked_reply, remote_latency_begin, remote_latency_end
-from framework.dataplane._routes cimport fences_pass
-from framework.dataplane._server_info cimport link_info_connected
+from framework.dataplane.accounts._remote_latency cimport is_tracked_reply, remote_latency_begin, remote_latency_end
+from framework.dataplane.accounts._routes cimport fences_pass
+from framework.dataplane.protocol._server_info cimport link_info_connected
 from framework.dataplane._state cimport (
     ASKS_EACH_CONNECT, AUTHENTICATION_VIOLATION, CONNECT_BYTES_MAX, FRAME_OWN_BLOCK_BYTES, HEARS_PEER, IS_PEER, IS_USER, LINE_BYTES_MAX,
     MAX_CONTROL_LINE_EXCEEDED, MAX_PAYLOAD_EXCEEDED, MAY_BE_ANONYMOUS, MEMO_HEAD_BYTES, MEMO_LINE_BYTES, PARSE_ERROR, PROTOCOL_VIOLATION,
     RECORD_ERR, RECORD_GREETING, RECORD_PONG, REFERENCE_BYTES, ROUTE_DIALECT, SYSTEM, TRACED_LINE_BYTES_MAX, Account, Block, ClosedStateC,
     Line, Link, Memo, Message, MessageTrace, Record, State, Subscription,
 )
-from framework.dataplane._stream_imports cimport shadows_add
-from framework.dataplane._violations cimport (
+from framework.dataplane.accounts._stream_imports cimport shadows_add
+from framework.dataplane.protocol._violations cimport (
     PUBLISH_REPLY, PUBLISH_SUBJECT, SUBSCRIBE, SUBSCRIBE_TOKENS, ViolationC, is_reserved_group, is_reserved_reply, is_reserved_subject,
     violation_say,
 )

@@ -4,7 +4,7 @@ from libc.stdint cimport uint32_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
-from framework.dataplane._delivery cimport interest_add
+from framework.dataplane.delivery._delivery cimport interest_add
 from framework.dataplane._state cimport IS_PEER, Account, Link, State, Subscription
 from framework.dataplane._work cimport INTEREST_WORK
 from framework.sublist._bytes cimport COPY_SLACK, hash_bytes

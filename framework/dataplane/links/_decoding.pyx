@@ -10,9 +10,9 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memmove, strlen
 
-from framework.dataplane._delivery cimport link_doom
-from framework.dataplane._links cimport link_parse, link_received, link_wake, link_window
-from framework.dataplane._output cimport block_chars, block_drop, block_new
+from framework.dataplane.delivery._delivery cimport link_doom
+from framework.dataplane.links._links cimport link_parse, link_received, link_wake, link_window
+from framework.dataplane.links._output cimport block_chars, block_drop, block_new
 from framework.dataplane._state cimport READ_BLOCK_BYTES, READ_ERROR, Block, Coder, Coding, Link, State
 from framework.dataplane._work cimport is_work_done
 from framework.wire._s2 cimport s2_chunk_length, s2_decode, s2_is_identifier, s2_plain_length, s2_problem

@@ -12,8 +12,8 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
-from framework.dataplane._interest cimport is_literal_subject, subscription_add
-from framework.dataplane._latency cimport sample_failed
+from framework.dataplane.accounts._interest cimport is_literal_subject, subscription_add
+from framework.dataplane.accounts._latency cimport sample_failed
 from framework.dataplane._state cimport (
     NODE_BYTES, RESPONSE_IMPORT, RESPONSE_MAPPINGS_MAX, Account, Asked, Message, ResponseMapping, ResponseMappings, State, Subscription,
 )

@@ -8,17 +8,17 @@ from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport free
 from libc.string cimport memchr, memcmp, memcpy, memset
 
-from framework.dataplane._delivery cimport is_python_behind, random_next, record_chars, record_new, to_route, to_subscription
-from framework.dataplane._headers cimport header_set, header_value
-from framework.dataplane._interest cimport is_literal_subject
-from framework.dataplane._latency cimport traceparent_asks
-from framework.dataplane._mappings cimport room_for
-from framework.dataplane._output cimport block_drop
-from framework.dataplane._permissions cimport is_allowed_to_publish, may_hear
+from framework.dataplane.delivery._delivery cimport is_python_behind, random_next, record_chars, record_new, to_route, to_subscription
+from framework.dataplane.protocol._headers cimport header_set, header_value
+from framework.dataplane.accounts._interest cimport is_literal_subject
+from framework.dataplane.accounts._latency cimport traceparent_asks
+from framework.dataplane.accounts._mappings cimport room_for
+from framework.dataplane.links._output cimport block_drop
+from framework.dataplane.accounts._permissions cimport is_allowed_to_publish, may_hear
 from framework.dataplane._state cimport (
     IS_USER, RECORD_MESSAGE_TRACE, Account, Block, Link, Message, MessageTrace, Record, State, Subscription,
 )
-from framework.dataplane._violations cimport PUBLISH_SUBJECT, is_reserved_subject, violation_say
+from framework.dataplane.protocol._violations cimport PUBLISH_SUBJECT, is_reserved_subject, violation_say
 from framework.sublist._bytes cimport write_decimal
 
 

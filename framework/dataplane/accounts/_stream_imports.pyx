@@ -6,10 +6,10 @@ importer's subject, and counts there. Source: nats-server `client.go`, `addShado
 
 from libc.string cimport memcpy
 
-from framework.dataplane._delivery cimport subscription_drop, to_subscription
-from framework.dataplane._interest cimport is_literal_subject, subscription_add
-from framework.dataplane._mappings cimport room_for
-from framework.dataplane._message_trace cimport step_stream, traced_delivery
+from framework.dataplane.delivery._delivery cimport subscription_drop, to_subscription
+from framework.dataplane.accounts._interest cimport is_literal_subject, subscription_add
+from framework.dataplane.accounts._mappings cimport room_for
+from framework.dataplane.delivery._message_trace cimport step_stream, traced_delivery
 from framework.dataplane._state cimport Account, Import, Link, Message, Sink, State, Subscription
 from framework.sublist._transform cimport is_subset, transform_apply, transform_room
 

@@ -13,7 +13,7 @@ from libc.string cimport memcpy
 from framework.dataplane._state cimport (
     BATCH_BYTES, BATCH_MESSAGES, RECORD_DELIVERED, STALLS, Message, Record, Sink, SinkBatch, SinkMessage, State,
 )
-from framework.dataplane._delivery cimport record_new
+from framework.dataplane.delivery._delivery cimport record_new
 
 cdef enum:
     # As framework.dataplane.sink.Overflow.

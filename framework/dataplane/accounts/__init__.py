@@ -1,0 +1,1 @@
+"""Accounts: their interest, permissions, mappings and imports."""

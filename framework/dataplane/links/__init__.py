@@ -1,0 +1,1 @@
+"""Links: their sockets, codings, addresses and clocks, and the loop that turns them."""

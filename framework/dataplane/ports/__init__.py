@@ -1,0 +1,1 @@
+"""Ports: subscribers of the process itself, who take batches."""

@@ -1,0 +1,1 @@
+"""Protocol lines: read in place, and written."""
