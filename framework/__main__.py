@@ -9,9 +9,9 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-import threading
 from typing import NoReturn
 
+from framework.process_end import ends_at_once
 from framework.signals import hold_signals
 
 
@@ -36,8 +36,7 @@ def _end(exit_status: int) -> NoReturn:
 
     What was registered with `atexit` is called; where a thread is to be waited for, Python does it.
     """
-    others = [it for it in threading.enumerate() if it is not threading.main_thread()]
-    if not all(thread.daemon for thread in others):
+    if not ends_at_once():
         sys.exit(exit_status)
     atexit._run_exitfuncs()  # noqa: SLF001 -- there is no other way to call them
     try:

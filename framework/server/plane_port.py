@@ -28,8 +28,8 @@ class ServerPlane(PlaneControl, Protocol):
         """Start the loop."""
         ...
 
-    def stop(self, deadline_s: float) -> None:
-        """Close all links, and wait until the loop has ended."""
+    def stop(self, deadline_s: float) -> Sequence[int]:
+        """Close all links, wait until the loop has ended, and return sockets it left open."""
         ...
 
     def listen(

@@ -9,7 +9,11 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
+from typing_extensions import override
+
+from framework.dataplane import Plane
 from framework.errors import FrameworkError
+from framework.process_end import ends_at_once
 from framework.server.logging.logs import Logs
 from framework.server.server import Server
 from framework.server.service_manager import READY, STOPPING, NotifyError, notify, reloading
@@ -19,9 +23,10 @@ from framework.signals import release_signals
 from framework.spec import StopReason
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Sequence
     from pathlib import Path
 
+    from framework.dataplane.limits import PlaneLimits
     from framework.plugins import PluginRegistry
     from framework.topology import ServerConfig
 
@@ -66,11 +71,28 @@ def run_server(
             read_again=read_again,
         )
         exit_status = asyncio.run(run.run())
+        if not ends_at_once():
+            run.close_sockets()
         if run.was_ready:  # whoever reads this finds the process gone
             logs.log.info("Server Exiting..")
         return exit_status
     finally:
         logs.close()
+
+
+class _ProcessPlane(Plane):
+    """A data plane that leaves sockets of clients to the kernel, which closes them last.
+
+    So who hears that the connection has ended finds its server gone, not still going: the kernel
+    takes some milliseconds to free the memory of a process.
+    """
+
+    kept_sockets: Sequence[int] = ()
+
+    @override
+    def stop(self, deadline_s: float, *, keep_sockets: bool = True) -> list[int]:
+        self.kept_sockets = kept = super().stop(deadline_s, keep_sockets=keep_sockets)
+        return kept
 
 
 class _Run:
@@ -95,6 +117,7 @@ class _Run:
         self._started = asyncio.Event()
         self._config, self._plugins = config, plugins
         self._server: Server | None = None
+        self._plane: _ProcessPlane | None = None
 
     @property
     def was_ready(self) -> bool:
@@ -105,7 +128,9 @@ class _Run:
         """Start, wait for the end, and return the exit code."""
         loop = asyncio.get_running_loop()
         stopping = asyncio.Event()
-        server = self._server = Server(self._config, self._plugins, logs=self._logs)
+        server = self._server = Server(
+            self._config, self._plugins, logs=self._logs, make_plane=self._make_plane
+        )
         server.read_again = self._read_again
         loop.set_exception_handler(self._report_error)
         self._install_signals(loop, stopping)
@@ -129,6 +154,15 @@ class _Run:
         for task in self._tasks:
             task.cancel()
         return EXIT_OK if reason is StopReason.ASKED else EXIT_FAILED
+
+    def close_sockets(self) -> None:
+        """Close what the kernel would close, in a process that does not end at once."""
+        for socket_fd in self._plane.kept_sockets if self._plane else ():
+            os.close(socket_fd)
+
+    def _make_plane(self, limits: PlaneLimits) -> _ProcessPlane:
+        self._plane = _ProcessPlane(limits)
+        return self._plane
 
     def _report_error(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Log what was raised in a task or a callback that nobody waits for."""

@@ -8,7 +8,7 @@ Size: what one turn does to the sockets, and the few calls that other threads ma
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
-from libc.stdlib cimport free
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
 from framework.dataplane.links._addresses cimport ADDRESS_BYTES, is_address_refused
@@ -120,6 +120,11 @@ cdef extern from *:
         return 0;
     }
 
+    static int socket_is_internet(int fd) {
+        struct sockaddr_storage own; socklen_t length = sizeof own;
+        return getsockname(fd, (struct sockaddr *)&own, &length) == 0 && own.ss_family != AF_UNIX;
+    }
+
     /* Receive; -1: nothing waits, -2: failed, 0: the end. */
     static ssize_t socket_receive(int fd, char *into, size_t room) {
         for (;;) {
@@ -151,6 +156,7 @@ cdef extern from *:
     void socket_prepare(int fd) noexcept nogil
     int socket_accept(int listener) noexcept nogil
     int socket_peer(int fd, char* host, int room, unsigned char* address) noexcept nogil
+    bint socket_is_internet(int fd) noexcept nogil
     ssize_t socket_receive(int fd, char* into, size_t room) noexcept nogil
     ssize_t socket_send(int fd, iovec* parts, int count) noexcept nogil
 
@@ -200,6 +206,10 @@ cdef struct Loop:
     Listener listeners[LISTENERS_MAX]
     int wake_fd
     bint stopping
+    bint keeps_sockets
+    # Of clients, when the plane ends.
+    int* kept
+    uint32_t kept_count
     uint64_t last_active
     # The link that was read last, and when another one was.
     int64_t shared_ns
@@ -335,7 +345,11 @@ cdef void _bury(void* self, Link* link) noexcept nogil:
     if link.last_words and link.pending:
         _send_last(loop, link)
     poller_forget(&loop.poller, link.fd)
-    close(link.fd)
+    if loop.kept != NULL and link.traits & IS_USER and socket_is_internet(link.fd):
+        loop.kept[loop.kept_count] = link.fd
+        loop.kept_count += 1
+    else:
+        close(link.fd)
     link.fd = -1
 
 
@@ -626,6 +640,9 @@ cdef void _close_all(Loop* loop) noexcept nogil:
     _unlisten(loop, -1)
     _close_links(loop, False)
     _flush_all(loop)
+    if loop.keeps_sockets and loop.kept == NULL:
+        # Without memory for it they are closed now.
+        loop.kept = <int*> malloc((<size_t> loop.state.link_count + 1) * sizeof(int))
     _close_links(loop, True)
 
 
@@ -711,6 +728,7 @@ cdef class Plane(Core):
         _close_all(&self.loop)
         memset(&self.state.shell, 0, sizeof(Shell))
         poller_close(&self.loop.poller)
+        free(self.loop.kept)
         if self.wake_fd >= 0:
             # By their numbers: Python's objects are gone already where a cycle was collected.
             close(self.loop.wake_fd)
@@ -726,19 +744,29 @@ cdef class Plane(Core):
         self.thread = threading.Thread(target=self._run, name="dataplane", daemon=True)
         self.thread.start()
 
-    def stop(self, deadline_s: float) -> None:
+    def stop(self, deadline_s: float, *, keep_sockets: bool = False) -> list[int]:
         """Close listeners and links, end the thread; their events can still be taken.
+
+        Args:
+            deadline_s: For the loop to end.
+            keep_sockets: Leave those of clients open: who hears that its connection has ended, finds the process gone.
+
+        Returns:
+            File descriptors of the sockets that were left open; they are the caller's.
 
         Raises:
             TimeoutError: The loop has not ended within `deadline_s` seconds.
         """
         if self.thread is None:
-            return
-        self._post(self._order(STOP, 0, 0, 0, b""))
+            return []
+        self._post(self._order(STOP, 0, bool(keep_sockets), 0, b""))
         self.thread.join(deadline_s)
         if self.thread.is_alive():
             raise TimeoutError(f"the data plane has not ended within {deadline_s} s")
         self.thread = None
+        kept = [self.loop.kept[at] for at in range(self.loop.kept_count)]
+        self.loop.kept_count = 0
+        return kept
 
     def listen(self, sock: socket.socket, kind: LinkKind, *, tls: str = "") -> None:
         """Accept connections of a kind on a bound socket; the plane takes a copy of it.
@@ -823,6 +851,7 @@ cdef class Plane(Core):
         elif command.verb == ATTACH:
             _attach(&self.loop, command.link, <int> command.number, command.other != 0)
         else:
+            self.loop.keeps_sockets = command.number != 0
             self.loop.stopping = True
 
     def _run(self) -> None:

@@ -147,3 +147,25 @@ def test_one_listener_too_many_is_refused() -> None:
     plane.stop(WAIT_S)
     for listener in listeners:
         listener.close()
+
+
+def test_sockets_of_clients_may_be_left_open_and_are_told_all_that_waits() -> None:
+    plane = Plane(PlaneLimits())
+    (client, peer), (route, other), (unix, unix_peer) = tcp_pair(), tcp_pair(), socket.socketpair()
+    plane.adopt(client, LinkKind.CLIENT, 1)
+    plane.adopt(route, LinkKind.ROUTE, 2)
+    plane.adopt(unix, LinkKind.CLIENT, 3)
+    plane.start()
+    watched = Watched(plane)
+    links = {it.token: it.link for it in (watched.take(Opened) for _ in range(3))}
+    plane.send(links[1], b"all\r\n")
+
+    kept = [socket.socket(fileno=fd) for fd in plane.stop(WAIT_S, keep_sockets=True)]
+
+    with peer, other, unix_peer:
+        assert [it.getpeername() for it in kept] == [peer.getsockname()]
+        peer.settimeout(WAIT_S)
+        assert (other.recv(99), unix_peer.recv(99)) == (b"", b"")
+        assert peer.recv(5) == b"all\r\n"
+        kept.pop().close()
+        assert peer.recv(99) == b""

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import signal
 import socket
 import subprocess
 import sys
 import urllib.error
 import urllib.request
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from framework.testing.pytest_plugin import StartServer
     from framework.testing.server_process import ServerProcess
 
@@ -94,6 +95,51 @@ def test_clients_are_closed_when_all_else_is_told_and_closed(start_server: Start
         for port in (server.port, server.cluster_port, server.monitor_port):
             with pytest.raises(ConnectionRefusedError):
                 socket.create_connection(("127.0.0.1", port))
+    assert server.wait() == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+def test_who_hears_the_end_finds_the_process_gone(start_server: StartServer) -> None:
+    server = start_server("-D")
+    memory = Path(f"/proc/{server.pid}/statm")
+    sock, _ = connect(server)
+    with sock:
+        login(sock)
+        server.signal(signal.SIGTERM)
+        read_all(sock)
+
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            assert memory.read_text().split()[:2] == ["0", "0"]  # freed, which takes the longest
+    assert server.wait() == 0
+
+
+LINGERING = """
+import threading
+from framework.hookspecs import hookimpl
+
+@hookimpl
+def framework_server_started(server):
+    threading.Thread(target=lambda: open(PIPE).read(), daemon=False).start()
+"""
+
+
+def test_clients_hear_the_end_of_a_process_that_a_thread_keeps(
+    start_server: StartServer, tmp_path: Path
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    plugins = tmp_path / "plugins"
+    plugins.mkdir(mode=0o700)
+    (plugins / "lingering.py").write_text(LINGERING.replace("PIPE", repr(str(pipe))))
+    server = start_server("--plugins-dir", str(plugins))
+    sock, _ = connect(server)
+    with sock:
+        login(sock)
+        server.signal(signal.SIGTERM)
+
+        read_all(sock)
+        assert server.is_running()
+    pipe.write_text("")
     assert server.wait() == 0
 
 
