@@ -45,6 +45,7 @@ from framework.topology import (
     ServerConfig,
     Topology,
     TopologyError,
+    TopologyPlanner,
 )
 
 __all__ = ["hookimpl", "hookspec"]
@@ -90,6 +91,16 @@ def framework_config_sections(
 
     Args:
         compression_modes: By name, for options that choose one.
+    """
+
+
+@hookspec
+def framework_plan_topology() -> Iterable[TopologyPlanner]:
+    """Return what this plugin needs of each server of a topology: ports, and what follows from it.
+
+    Assembly. Called once for each file, before its servers are planned, by `framework run` and
+    `framework check`. Two slots of ports with one name stop the start. What the file says itself
+    is never replaced.
     """
 
 

@@ -26,7 +26,8 @@ def load_topology(file: str, choice: PluginChoice) -> tuple[Topology, PluginRegi
     opened = open_topology(file)
     registry = choice.registry(opened.plugins)
     with registry.attributing():
-        topology = opened.plan(Schema(registry.config_sections()))
+        schema = Schema(registry.config_sections())
+        topology = opened.plan(schema, registry.topology_planners())
         check_topology(topology, registry)
     return topology, registry
 

@@ -34,6 +34,7 @@ from framework.spec import (
 from framework.spec.addresses import ADDRESS_TABLES_MAX
 from framework.topology.errors import TopologyError
 from framework.topology.option import ConfigSection
+from framework.topology.planner import TopologyPlanner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -123,6 +124,17 @@ class PluginRegistry(PluginSet):
         # In the order of loading: of two that claim one key, the schema blames the later one.
         found.sort(key=lambda item: self.names.index(item[0]))
         return tuple(replace(section, plugin=plugin) for plugin, section in found)
+
+    def topology_planners(self) -> tuple[TopologyPlanner, ...]:
+        """Return what the plugins need of the servers of a topology, in the order of loading."""
+        from framework.topology.ports import all_slots  # noqa: PLC0415 - one server has none
+
+        found = self._collect("plan_topology", TopologyPlanner)
+        found.sort(key=lambda item: self.names.index(item[0]))
+        core = [(CORE, slot.name) for slot in all_slots(())]
+        claims = [(plugin, slot.name) for plugin, planner in found for slot in planner.slots]
+        check_claims("port slot", [*core, *claims], loaded=self.names)
+        return tuple(planner for _, planner in found)
 
     def add_commands(self, group_of: Callable[[str], CommandGroup]) -> None:
         """Let plugins add subcommands.

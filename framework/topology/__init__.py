@@ -23,6 +23,7 @@ from framework.topology.flags import (
 from framework.topology.node import Node
 from framework.topology.option import ConfigSection, Flag, Kind, Option, Reload
 from framework.topology.place import Place
+from framework.topology.planner import Derived, DraftServer, PortSlot, TopologyPlanner
 from framework.topology.schema import Schema
 from framework.topology.server_config import ServerConfig, inert_settings
 from framework.topology.subject_rules import subject_rules_option
@@ -41,12 +42,15 @@ __all__ = [
     "CommandLine",
     "ConfigDiff",
     "ConfigSection",
+    "Derived",
+    "DraftServer",
     "Flag",
     "FlagErrors",
     "Kind",
     "Node",
     "Option",
     "Place",
+    "PortSlot",
     "Reload",
     "Schema",
     "ServerConfig",
@@ -56,6 +60,7 @@ __all__ = [
     "TopologyError",
     "TopologyErrors",
     "TopologyFile",
+    "TopologyPlanner",
     "diff_configs",
     "explain_topology",
     "format_help",

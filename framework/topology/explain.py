@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import cast
 
 from framework.topology.option import Kind
-from framework.topology.ports import SLOTS
+from framework.topology.planner import PortSlot
 from framework.topology.server_config import ServerConfig, walk_values
 from framework.topology.topology import ServerPlan, Topology
 from framework.topology.units import join_address
@@ -32,7 +32,7 @@ def explain_topology(topology: Topology) -> str:
             count = f"{len(servers)} servers" if len(servers) > 1 else "1 server"
             lines += ["", f"cluster {cluster}: {count}"]
         for plan in servers:
-            lines += ["", *_explain_server(plan)]
+            lines += ["", *_explain_server(plan, topology.slots)]
     return "\n".join(lines) + "\n"
 
 
@@ -46,7 +46,7 @@ def topology_document(topology: Topology) -> dict[str, object]:
             {
                 "name": plan.name,
                 "cluster": plan.cluster,
-                "ports": dict(_addresses(plan.config)),
+                "ports": dict(_addresses(plan.config, topology.slots)),
                 "settings": {
                     path: {"value": value, "origin": origin}
                     for path, value, origin in _settings(plan.config)
@@ -57,9 +57,9 @@ def topology_document(topology: Topology) -> dict[str, object]:
     }
 
 
-def _explain_server(plan: ServerPlan) -> Iterator[str]:
+def _explain_server(plan: ServerPlan, slots: Iterable[PortSlot]) -> Iterator[str]:
     yield f"  server {plan.name}"
-    for what, address in _addresses(plan.config):
+    for what, address in _addresses(plan.config, slots):
         yield f"    {what + ' port':<16} {address}"
     rows = list(_settings(plan.config))
     path_width = max((len(path) for path, _, _ in rows), default=0)
@@ -68,9 +68,9 @@ def _explain_server(plan: ServerPlan) -> Iterator[str]:
         yield f"      {path:<{path_width}}  {value:<{value_width}}  {origin}"
 
 
-def _addresses(config: ServerConfig) -> Iterator[tuple[str, str]]:
+def _addresses(config: ServerConfig, slots: Iterable[PortSlot]) -> Iterator[tuple[str, str]]:
     """Yield each kind of port that the server listens on, with the address."""
-    for slot in SLOTS:
+    for slot in slots:
         block = config.section(slot.block) if slot.block else config.values
         if block and block.get(slot.listen):
             host, port = cast("tuple[str, int]", block[slot.listen])

@@ -5,7 +5,10 @@ With it, `cluster { }` on a server without the route plugin is not called a typi
 
 from __future__ import annotations
 
-__all__ = ["explain_foreign_flag", "explain_foreign_key"]
+__all__ = ["JOINING_PLUGIN", "explain_foreign_flag", "explain_foreign_key"]
+
+JOINING_PLUGIN = "route"
+"""Whose planner connects the servers of a cluster."""
 
 _KEYS = {
     "route": "cluster",

@@ -191,6 +191,9 @@ class ConfigSection(Struct, frozen=True, kw_only=True):
     """What follows from the values of the top level together, of all owners; called last."""
     record: type[Struct] | None = None
     """What `ServerConfig.section_as` returns; made by `section_of`."""
+    refuse: Callable[[Node], str | None] | None = None
+    """Says why nothing of the block makes sense, as files and flags together give it; then that is
+    the only error. None: it may."""
 
     def __post_init__(self) -> None:
         assert self.name or not (self.top or self.plugin), "a plugin's section has a block"

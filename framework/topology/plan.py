@@ -1,7 +1,8 @@
 """Plan the servers of a topology's clusters.
 
-defaults -> cluster -> server     settings laid over each other, see `member`
-names, ports, routes              worked out from the file alone, see `ports` and `routes`
+defaults -> cluster -> server     settings laid over each other
+names, ports                      worked out from the file alone, see `ports`
+what plugins need                 derived by their planners, see `planner`
 values                            of all that together, see `reading`
 """
 
@@ -12,19 +13,22 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from framework.topology.digest import digest_of
-from framework.topology.errors import Mistakes
+from framework.topology.errors import Mistakes, TopologyError
+from framework.topology.foreign import JOINING_PLUGIN
 from framework.topology.limits import SERVERS_MAX
-from framework.topology.member import Member
 from framework.topology.node import Node, describe_type, merge_nodes, table_from_plain
 from framework.topology.option import Kind, Option
 from framework.topology.place import DERIVED_PLACE
-from framework.topology.ports import LOOPBACK, assign_ports
-from framework.topology.routes import derive_cluster_block
+from framework.topology.planner import Derived, DraftServer
+from framework.topology.ports import LOOPBACK, all_slots, assign_ports
 from framework.topology.server_config import read_values
 from framework.topology.spelling import rename_keys
 from framework.topology.topology import ServerPlan
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from framework.topology.planner import TopologyPlanner
     from framework.topology.schema import Schema
 
 __all__ = ["SERVERS_OPTION", "plan_clusters"]
@@ -37,39 +41,78 @@ SERVERS_OPTION = Option(
 )
 
 
-def plan_clusters(top: Node, schema: Schema, file: str) -> list[ServerPlan]:
+def plan_clusters(
+    top: Node, schema: Schema, file: str, planners: Sequence[TopologyPlanner] = ()
+) -> list[ServerPlan]:
     """Work out every server.
 
     Args:
         top: The first level of the file, its keys checked.
         schema: The options that servers have.
         file: The file, as the user named it.
+        planners: What plugins need of the servers.
 
     Raises:
         TopologyErrors: All that is wrong.
     """
     mistakes = Mistakes()
-    members = _read_members(top, schema, mistakes)
-    _check_names(members, mistakes)
+    servers = _read_servers(top, schema, mistakes)
+    _check_names(servers, mistakes)
     mistakes.raise_if_any()
-    assign_ports(members, schema, mistakes)
-    for name in dict.fromkeys(member.cluster for member in members):
-        derive_cluster_block([m for m in members if m.cluster == name], schema, mistakes)
+    if not any(planner.joins_clusters for planner in planners):
+        _refuse_clusters(servers, mistakes)
+    servers, ports = assign_ports(servers, all_slots(planners), mistakes)
+    derived = {server.name: server.settings for server in servers}
+    for each in (*ports, *_derive(servers, planners, mistakes)):
+        derived[each.server.name] = merge_nodes(derived[each.server.name], _node_of(each))
     plans = [
         ServerPlan(
-            member.name,
-            member.cluster,
+            server.name,
+            server.cluster,
             read_values(
-                schema, member.whole(), mistakes, file=file, digest=digest_of(member.settings)
+                schema,
+                Node(derived[server.name].value, server.settings.place, server.settings.key_place),
+                mistakes,
+                file=file,
+                digest=digest_of(server.settings),
             ),
         )
-        for member in members
+        for server in servers
     ]
     mistakes.raise_if_any()
     return plans
 
 
-def _read_members(top: Node, schema: Schema, mistakes: Mistakes) -> list[Member]:
+def _derive(
+    servers: Sequence[DraftServer], planners: Iterable[TopologyPlanner], mistakes: Mistakes
+) -> list[Derived]:
+    """Return names and what plugins derive, but for what the file says itself."""
+    found = [each for planner in planners for each in planner.derive(servers)]
+    mistakes.extend(each for each in found if isinstance(each, TopologyError))
+    named = [Derived(server, "server_name", server.name) for server in servers]
+    derived = [*named, *(each for each in found if isinstance(each, Derived))]
+    return [each for each in derived if each.server.said(each.path) is None]
+
+
+def _node_of(derived: Derived) -> Node:
+    node = table_from_plain(derived.value, DERIVED_PLACE)
+    for key in reversed(derived.path.split(".")):
+        node = Node({key: node}, DERIVED_PLACE)
+    return node
+
+
+def _refuse_clusters(servers: Sequence[DraftServer], mistakes: Mistakes) -> None:
+    """Refuse clusters of several servers, where no plugin connects these."""
+    for name in dict.fromkeys(server.cluster for server in servers):
+        members = [server for server in servers if server.cluster == name]
+        if len(members) > 1:
+            problem = f"cluster {name} has {len(members)} servers"
+            fix = f'add "{JOINING_PLUGIN}" to `plugins`, or install it'
+            needed = f"which needs the {JOINING_PLUGIN} plugin"
+            mistakes.add(members[1].place, f"{problem}, {needed}", fix)
+
+
+def _read_servers(top: Node, schema: Schema, mistakes: Mistakes) -> list[DraftServer]:
     assert isinstance(top.value, dict)
     nothing = Node({}, top.place)
     base = table_from_plain({"host": LOOPBACK}, DERIVED_PLACE)
@@ -79,7 +122,7 @@ def _read_members(top: Node, schema: Schema, mistakes: Mistakes) -> list[Member]
         place = clusters.place if clusters else top.place
         mistakes.add(place, "a topology needs a cluster", "for example [clusters.main]")
         return []
-    members: list[Member] = []
+    found: list[DraftServer] = []
     cluster_block = replace(schema.root, options=(*schema.root.options, SERVERS_OPTION))
     for name, node in clusters.value.items():
         block = rename_keys(cluster_block, node, mistakes, schema.explain_unknown)
@@ -88,8 +131,8 @@ def _read_members(top: Node, schema: Schema, mistakes: Mistakes) -> list[Member]
         for server, own in _named_servers(name, servers, mistakes):
             renamed = schema.rename(own, mistakes)
             settings = merge_nodes(merge_nodes(defaults, block), renamed)
-            members.append(_member(server, name, renamed, settings))
-    return members
+            found.append(_draft(server, name, renamed, settings))
+    return found
 
 
 def _named_servers(cluster: str, servers: Node, mistakes: Mistakes) -> list[tuple[str, Node]]:
@@ -107,15 +150,12 @@ def _named_servers(cluster: str, servers: Node, mistakes: Mistakes) -> list[tupl
     return found[:SERVERS_MAX]
 
 
-def _member(name: str, cluster: str, own: Node, settings: Node) -> Member:
+def _draft(name: str, cluster: str, own: Node, settings: Node) -> DraftServer:
     assert isinstance(settings.value, dict)
     said = settings.value.get("server_name")
     if said and isinstance(said.value, str):
         name = said.value
-    member = Member(name, cluster, own, _fill_in(settings, name, cluster))
-    if not said:
-        member.derive("", "server_name", name)
-    return member
+    return DraftServer(name, cluster, own, _fill_in(settings, name, cluster))
 
 
 def _fill_in(node: Node, server: str, cluster: str) -> Node:
@@ -133,15 +173,15 @@ def _fill_in(node: Node, server: str, cluster: str) -> Node:
             return node
 
 
-def _check_names(members: list[Member], mistakes: Mistakes) -> None:
-    if len(members) > SERVERS_MAX:
-        mistakes.add(members[SERVERS_MAX].own.key_place, f"more than {SERVERS_MAX} servers")
-    seen: dict[str, Member] = {}
-    for member in members:
-        other = seen.setdefault(member.name, member)
-        if other is not member:
-            problem = f"two servers are named {member.name}, in the clusters {other.cluster}"
-            mistakes.add(member.own.key_place, f"{problem} and {member.cluster}")
-        for what, name in (("server", member.name), ("cluster", member.cluster)):
+def _check_names(servers: list[DraftServer], mistakes: Mistakes) -> None:
+    if len(servers) > SERVERS_MAX:
+        mistakes.add(servers[SERVERS_MAX].place, f"more than {SERVERS_MAX} servers")
+    seen: dict[str, DraftServer] = {}
+    for server in servers:
+        other = seen.setdefault(server.name, server)
+        if other is not server:
+            problem = f"two servers are named {server.name}, in the clusters {other.cluster}"
+            mistakes.add(server.place, f"{problem} and {server.cluster}")
+        for what, name in (("server", server.name), ("cluster", server.cluster)):
             if not name or any(char.isspace() for char in name):
-                mistakes.add(member.own.key_place, f"{what} name `{name}` cannot contain spaces")
+                mistakes.add(server.place, f"{what} name `{name}` cannot contain spaces")

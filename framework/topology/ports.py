@@ -7,24 +7,24 @@ nobody on the same host has. Nothing is probed, so every host works out the same
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from msgspec import Struct
+from msgspec.structs import replace
 
 from framework.topology.core_options import HTTP_BASE_PORT
 from framework.topology.limits import PORT_MAX
+from framework.topology.planner import Derived, PortSlot
 from framework.topology.units import join_address, listen_from_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from framework.topology.errors import Mistakes
-    from framework.topology.member import Member
     from framework.topology.node import Node
     from framework.topology.place import Place
-    from framework.topology.schema import Schema
+    from framework.topology.planner import DraftServer, TopologyPlanner
 
-__all__ = ["ANY_PORT", "LOOPBACK", "SLOTS", "assign_ports", "is_wildcard"]
+__all__ = ["ANY_PORT", "LOOPBACK", "all_slots", "assign_ports", "is_wildcard"]
 
 
 LOOPBACK = "127.0.0.1"
@@ -32,27 +32,15 @@ ANY_PORT = -1
 """What a file says for any free port."""
 
 
-class Slot(Struct, frozen=True):
-    """One kind of port that a server listens on."""
-
-    name: str
-    """What messages call it."""
-    block: str
-    """The block its options stand in; empty for the top level."""
-    listen: str
-    port: str
-    """The options that set it: host and port together, and the port alone."""
-    base: int
-    """Where counting begins unless the file says."""
-
-
-SLOTS = (
-    Slot("client", "", "listen", "port", 4222),
-    Slot("cluster", "cluster", "listen", "port", 6222),
-    Slot("gateway", "gateway", "listen", "port", 7222),
-    Slot("leafnode", "leafnodes", "listen", "port", 7422),
-    Slot("monitoring", "", "http", "http_port", HTTP_BASE_PORT),
+_CLIENT: Final = PortSlot(name="client", base=4222, is_needed=lambda _server, _servers: True)
+_MONITORING: Final = PortSlot(
+    name="monitoring", listen="http", port="http_port", base=HTTP_BASE_PORT
 )
+
+
+def all_slots(planners: Iterable[TopologyPlanner]) -> tuple[PortSlot, ...]:
+    """Return the slots of the core and of plugins, in the order in which ports are assigned."""
+    return (_CLIENT, *(slot for planner in planners for slot in planner.slots), _MONITORING)
 
 
 def is_wildcard(host: str) -> bool:
@@ -70,7 +58,7 @@ class Said(NamedTuple):
     """Whether it can be understood; if not, reading the option reports it."""
 
 
-def said_address(settings: Node, slot: Slot) -> Said:
+def said_address(settings: Node, slot: PortSlot) -> Said:
     """Return the host and port that some settings give for a slot, and where they stand."""
     table = settings.value if isinstance(settings.value, dict) else {}
     if slot.block:
@@ -130,42 +118,41 @@ class Ports:
         return None
 
 
-def assign_ports(members: Sequence[Member], schema: Schema, mistakes: Mistakes) -> None:
+def assign_ports(
+    servers: Sequence[DraftServer], slots: Iterable[PortSlot], mistakes: Mistakes
+) -> tuple[list[DraftServer], list[Derived]]:
     """Give every server of a topology the ports that the file leaves open.
 
     Args:
-        members: The servers, in the order of the file.
-        schema: The options that exist; of absent blocks no port is assigned.
+        servers: In the order of the file.
+        slots: Kinds of ports; earlier ones get theirs first.
         mistakes: Where to note what is wrong.
+
+    Returns:
+        The servers with their addresses, and the ports that the file does not say.
     """
     ports = Ports(mistakes)
-    counting: list[tuple[Member, Slot, str, int]] = []
-    for slot in SLOTS:
-        for member in members:
-            if not _has_slot(member, slot, members, schema):
+    found: dict[str, dict[str, tuple[str, int]]] = {server.name: {} for server in servers}
+    counting: list[tuple[DraftServer, PortSlot, str, int]] = []
+    for slot in slots:
+        for server in servers:
+            if not slot.is_of(server, servers):
                 continue
-            said = said_address(member.settings, slot)
+            said = said_address(server.settings, slot)
             if not said.is_clear:
                 continue
-            host = said.host or said_address(member.settings, SLOTS[0]).host or LOOPBACK
-            is_shared = said_address(member.own, slot).port is None
+            host = said.host or said_address(server.settings, _CLIENT).host or LOOPBACK
+            is_shared = said_address(server.own, slot).port is None
             if said.port is None or (is_shared and said.port != ANY_PORT):
-                counting.append((member, slot, host, said.port or slot.base))
+                counting.append((server, slot, host, said.port or slot.base))
                 continue
-            member.addresses[slot.name] = (host, said.port)
+            found[server.name][slot.name] = (host, said.port)
             if said.port != ANY_PORT:
-                owner = f"{slot.name} port of {member.name}"
+                owner = f"{slot.name} port of {server.name}"
                 ports.take(host, said.port, owner, said.place)
-    for member, slot, host, base in counting:
-        owner = f"{slot.name} port of {member.name}"
-        port = ports.count_up(host, base, owner, member.own.key_place)
-        member.addresses[slot.name] = (host, port)
-        member.derive(slot.block, slot.port, port)
-
-
-def _has_slot(member: Member, slot: Slot, members: Sequence[Member], schema: Schema) -> bool:
-    """Tell whether a server listens on a kind of port."""
-    if slot.block:
-        grouped = slot.block == "cluster" and sum(m.cluster == member.cluster for m in members) > 1
-        return schema.has_block(slot.block) and (grouped or member.has("", slot.block))
-    return slot.name == "client" or member.has("", slot.port) or member.has("", slot.listen)
+    derived: list[Derived] = []
+    for server, slot, host, base in counting:
+        port = ports.count_up(host, base, f"{slot.name} port of {server.name}", server.place)
+        found[server.name][slot.name] = (host, port)
+        derived.append(Derived(server, f"{slot.block}.{slot.port}".lstrip("."), port))
+    return [replace(server, addresses=found[server.name]) for server in servers], derived

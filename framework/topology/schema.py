@@ -70,10 +70,6 @@ class Schema:
         """Return the option with a dotted path; None if there is none."""
         return dict(self.walk()).get(path)
 
-    def has_block(self, name: str) -> bool:
-        """Tell whether some plugin owns a block."""
-        return any(section.name == name for section in self.sections[1:])
-
     def _claims(self) -> set[str]:
         """Return all keys of the top level and all flags.
 

@@ -13,7 +13,7 @@ from framework.topology.digest import digest_of
 from framework.topology.errors import Mistakes, TopologyError, TopologyErrors
 from framework.topology.node import Node, merge_nodes
 from framework.topology.option import Kind, Option
-from framework.topology.place import COMMAND_LINE, DEFAULT_PLACE, NOWHERE, Place
+from framework.topology.place import DEFAULT_PLACE, NOWHERE, Place
 from framework.topology.reading import Reading
 from framework.topology.schema import Schema
 from framework.topology.typed_section import record_from_values
@@ -21,8 +21,6 @@ from framework.topology.typed_section import record_from_values
 __all__ = ["ServerConfig", "configure", "inert_settings", "read_values", "walk_values"]
 
 S = TypeVar("S", bound=Struct)
-
-_LONELY_ROUTES = "solicited routes require cluster capabilities, e.g. --cluster"
 
 
 class ServerConfig(Redacted, frozen=True):
@@ -81,7 +79,7 @@ def configure(schema: Schema, layers: Sequence[Node], *, file: str | None = None
     merged = reduce(merge_nodes, [schema.rename(layer, mistakes) for layer in layers])
     if file:  # what nobody set is missing there, and not on the command line
         merged = Node(merged.value, layers[0].place, layers[0].key_place)
-    _refuse_lonely_routes(merged)
+    _refuse_blocks(schema, merged)
     digest = digest_of(layers[0]) if file else ""
     config = read_values(schema, merged, mistakes, file=file, digest=digest)
     mistakes.raise_if_any()
@@ -109,21 +107,18 @@ def _records(schema: Schema, values: Mapping[str, object]) -> dict[type[Struct],
     return found
 
 
-def _refuse_lonely_routes(settings: Node) -> None:
-    """Refuse `-routes` on a server that nobody gave a place to listen for routes.
-
-    Nothing else is told then, since all else about routes would only say the same.
+def _refuse_blocks(schema: Schema, settings: Node) -> None:
+    """Refuse what makes so little sense that all else said of it would only say the same.
 
     Raises:
-        TopologyErrors: With nats-server's own words.
-
-    Source: nats-server `opts.go`, end of `ConfigureOptions`.
+        TopologyErrors: With the words of the section's owner.
     """
-    cluster = settings.value.get("cluster") if isinstance(settings.value, dict) else None
-    table = cluster.value if cluster and isinstance(cluster.value, dict) else {}
-    is_asked = "routes" in table and table["routes"].place.file == COMMAND_LINE
-    if is_asked and table.keys().isdisjoint({"listen", "host", "port"}):
-        raise TopologyErrors([TopologyError(NOWHERE, _LONELY_ROUTES)])
+    table = settings.value if isinstance(settings.value, dict) else {}
+    for section in schema.sections:
+        if section.refuse and section.name in table:
+            problem = section.refuse(table[section.name])
+            if problem:
+                raise TopologyErrors([TopologyError(NOWHERE, problem)])
 
 
 def walk_values(config: ServerConfig) -> Iterator[tuple[str, Option, object]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from framework.topology.place import Place
+from framework.topology.planner import PortSlot
 from framework.topology.server_config import ServerConfig
 
 __all__ = ["ServerPlan", "Topology"]
@@ -31,6 +32,8 @@ class Topology(Struct, frozen=True):
     servers: tuple[ServerPlan, ...]
     variables: tuple[Place, ...] = ()
     """Where a TOML file names a variable of the environment in place of a value."""
+    slots: tuple[PortSlot, ...] = ()
+    """The kinds of ports that servers may have."""
 
     def server(self, name: str) -> ServerPlan | None:
         """Return the server with a name; None if there is none."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -18,6 +18,8 @@ from framework.topology.node import Node
 from framework.topology.option import ConfigSection, Kind, Option
 from framework.topology.place import Place
 from framework.topology.plan import plan_clusters
+from framework.topology.planner import TopologyPlanner
+from framework.topology.ports import all_slots
 from framework.topology.schema import Schema
 from framework.topology.server_config import configure
 from framework.topology.spelling import rename_keys
@@ -65,11 +67,16 @@ class TopologyFile(Struct, frozen=True):
     """What the file says; None when it says nothing."""
 
     @no_collections()
-    def plan(self, sections: Iterable[ConfigSection] | Schema = ()) -> Topology:
+    def plan(
+        self,
+        sections: Iterable[ConfigSection] | Schema = (),
+        planners: Sequence[TopologyPlanner] = (),
+    ) -> Topology:
         """Work out every server of the topology.
 
         Args:
             sections: What the plugins declare, or the schema made of it.
+            planners: What the plugins need of the servers.
 
         Raises:
             TopologyErrors: All that is wrong, each with its place.
@@ -79,9 +86,14 @@ class TopologyFile(Struct, frozen=True):
             config = configure(schema, [self.root], file=self.file)
             servers = [ServerPlan(str(config.values["server_name"] or self.name), "", config)]
         else:
-            servers = plan_clusters(self.root, schema, self.file)
+            servers = plan_clusters(self.root, schema, self.file, planners)
         return Topology(
-            self.name, self.file, self.plugins, tuple(servers), tuple(_variables(self.root))
+            self.name,
+            self.file,
+            self.plugins,
+            tuple(servers),
+            tuple(_variables(self.root)),
+            all_slots(planners),
         )
 
 
@@ -119,10 +131,12 @@ def open_topology(path: str | os.PathLike[str]) -> TopologyFile:
 
 
 def read_topology(
-    path: str | os.PathLike[str], sections: Iterable[ConfigSection] | Schema = ()
+    path: str | os.PathLike[str],
+    sections: Iterable[ConfigSection] | Schema = (),
+    planners: Sequence[TopologyPlanner] = (),
 ) -> Topology:
     """Read and plan a topology whose plugins are known: `open_topology` and `plan` in one."""
-    return open_topology(path).plan(sections)
+    return open_topology(path).plan(sections, planners)
 
 
 def _variables(node: Node) -> Iterator[Place]:

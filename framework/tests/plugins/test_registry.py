@@ -34,6 +34,7 @@ from framework.spec import (
 from framework.topology.errors import TopologyError
 from framework.topology.option import ConfigSection
 from framework.topology.place import Place
+from framework.topology.planner import PortSlot, TopologyPlanner
 
 SERVER = SimpleNamespace(log=structlog.get_logger())
 CONNECTION = ConnectionInfo(link=1, kind=LinkKind.CLIENT, cid=1, host="127.0.0.1", port=5)
@@ -134,6 +135,27 @@ def test_config_sections_are_told_which_modes_of_compression_there_are():
     ).config_sections()
 
     assert told == ["tight"]
+
+
+def test_planners_of_topologies_have_slots_of_their_own():
+    def planning(name):
+        return [TopologyPlanner(slots=(PortSlot(name=name, base=1883),))]
+
+    registry = registry_of(
+        a=("plan_topology", lambda: planning("mqtt")),
+        b=("plan_topology", lambda: planning("lines")),
+    )
+    slots = [slot.name for planner in registry.topology_planners() for slot in planner.slots]
+    both = registry_of(
+        a=("plan_topology", lambda: planning("mqtt")), b=("plan_topology", lambda: planning("mqtt"))
+    )
+    ours = registry_of(a=("plan_topology", lambda: planning("client")))
+
+    assert slots == ["mqtt", "lines"]
+    with pytest.raises(PluginError, match="b: port slot mqtt belongs to plugin a already"):
+        both.topology_planners()
+    with pytest.raises(PluginError, match="a: port slot client belongs to the core"):
+        ours.topology_planners()
 
 
 def test_config_sections_learn_their_owner():

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from framework.topology import ConfigSection, Flag, Kind, Option, Reload, Schema
+from framework.topology import (
+    ConfigSection,
+    Derived,
+    Flag,
+    Kind,
+    Option,
+    PortSlot,
+    Reload,
+    Schema,
+    TopologyPlanner,
+)
 from framework.topology.units import join_address, split_listen_url
 
 
@@ -12,6 +22,28 @@ def _read_cluster_flag(text):
     host, port, user, password = split_listen_url(text)
     login = {"user": user, "password": password} if user else None
     return {"listen": join_address(host, port), "authorization": login}
+
+
+def _needs_port(server, servers):
+    is_joined = sum(other.cluster == server.cluster for other in servers) > 1
+    return is_joined or server.said("cluster") is not None
+
+
+def _derive(servers):
+    joined = [server for server in servers if "cluster" in server.addresses]
+    for server in joined:
+        others = [it for it in joined if it is not server and it.cluster == server.cluster]
+        urls = [f"nats://{join_address(*it.addresses['cluster'])}" for it in others]
+        yield Derived(server, "cluster.name", server.cluster)
+        yield Derived(server, "cluster.host", server.addresses["cluster"][0])
+        yield Derived(server, "cluster.routes", urls)
+
+
+JOIN = TopologyPlanner(
+    slots=(PortSlot(name="cluster", block="cluster", base=6222, is_needed=_needs_port),),
+    derive=_derive,
+    joins_clusters=True,
+)
 
 
 def _settle(values):
@@ -82,6 +114,11 @@ ACCOUNTS = ConfigSection(
 @pytest.fixture
 def schema():
     return Schema([CLUSTER, ACCOUNTS])
+
+
+@pytest.fixture
+def planners():
+    return [JOIN]
 
 
 @pytest.fixture

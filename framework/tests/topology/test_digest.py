@@ -52,10 +52,10 @@ def test_flags_do_not_change_it(write):
     assert read_server_conf(None, Schema(()), flags).digest == ""
 
 
-def test_in_a_topology_each_server_has_its_own(schema, write):
+def test_in_a_topology_each_server_has_its_own(schema, planners, write):
     text = "[clusters.a.servers]\nn1 = {}\nn2.max_payload = "
-    before = read_topology(write("t.toml", f"{text}1024"), schema)
-    after = read_topology(write("t.toml", f"{text}2048"), schema)
+    before = read_topology(write("t.toml", f"{text}1024"), schema, planners)
+    after = read_topology(write("t.toml", f"{text}2048"), schema, planners)
     changed = [
         old.config.digest != new.config.digest
         for old, new in zip(before.servers, after.servers, strict=True)

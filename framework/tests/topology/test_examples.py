@@ -12,8 +12,8 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 @pytest.fixture
-def read(schema):
-    return lambda name: read_topology(EXAMPLES / name, schema)
+def read(schema, planners):
+    return lambda name: read_topology(EXAMPLES / name, schema, planners)
 
 
 def test_the_cluster_has_the_documented_ports(read):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from framework.errors import PluginError
 from framework.topology import (
@@ -199,11 +200,14 @@ def test_flags_win_over_the_file(read):
     assert str(config.source("port")) == "command line: -p"
 
 
-def test_routes_by_flag_need_a_cluster(refuse, read):
-    expected = "solicited routes require cluster capabilities, e.g. --cluster"
+def test_a_section_that_refuses_its_block_is_all_that_is_told(schema):
+    cluster = replace(schema.sections[1], refuse=lambda block: f"no {', '.join(block.value)}")
+    settings = parse_flags(["-routes", "nonsense", "-p", "nonsense"], schema).settings
 
-    assert refuse("", "-routes", "nats://h:1") == [expected]
-    assert read("cluster { port: 1 }", "-routes", "nats://h:1").section("cluster")["routes"]
+    with pytest.raises(TopologyErrors) as caught:
+        read_server_conf(None, Schema([cluster]), settings)
+
+    assert str(caught.value) == "no routes"
 
 
 @pytest.mark.parametrize(
@@ -232,5 +236,3 @@ def test_two_owners_of_one_name(schema, section, claim):
 def test_options_are_found_by_their_path(schema):
     assert schema.option("cluster.authorization.user").aliases == ("username",)
     assert schema.option("cluster.nothing") is None
-    assert schema.has_block("cluster")
-    assert not schema.has_block("gateway")

@@ -4,8 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from framework.tests.topology.conftest import CLUSTER
-from framework.topology import Schema, TopologyErrors, open_topology, read_topology
+from framework.tests.topology.conftest import CLUSTER, JOIN
+from framework.topology import (
+    ConfigSection,
+    Kind,
+    Option,
+    PortSlot,
+    Schema,
+    TopologyError,
+    TopologyErrors,
+    TopologyPlanner,
+    open_topology,
+    read_topology,
+)
 from framework.topology.limits import SERVERS_MAX
 from framework.topology.node import table_from_plain
 from framework.topology.place import Place
@@ -13,8 +24,8 @@ from framework.topology.plan import plan_clusters
 
 
 @pytest.fixture
-def read(write, schema):
-    return lambda text, name="t.toml": read_topology(write(name, text), schema)
+def read(write, schema, planners):
+    return lambda text, name="t.toml": read_topology(write(name, text), schema, planners)
 
 
 @pytest.fixture
@@ -25,12 +36,6 @@ def refuse(read):
         return [str(error) for error in caught.value.errors]
 
     return refuse_text
-
-
-FREE_PORT = (
-    "its cluster port is any free one; say its `cluster.host` and `cluster.port`, its"
-    " `cluster.advertise`, or all routes"
-)
 
 
 def summary(topology):
@@ -145,17 +150,6 @@ def test_ports_are_counted_on_each_host_by_itself(read):
     assert routes == [("nats://10.0.0.2:6222",), ("nats://10.0.0.1:6222",)]
 
 
-def test_routes_carry_the_login_and_go_where_the_peer_is_advertised(read):
-    topology = read(
-        '[clusters.a]\ncluster.authorization = { user = "u", password = "p@" }\n'
-        '[clusters.a.servers.x]\nhost = "0.0.0.0"\ncluster.advertise = "x.example:1"\n'
-        '[clusters.a.servers.y]\nhost = "::"\ncluster.advertise = "y.example"\n'
-    )
-
-    routes = [p.config.section("cluster")["routes"] for p in topology.servers]
-    assert routes == [("nats://u:p%40@y.example:6223",), ("nats://u:p%40@x.example:1",)]
-
-
 def test_any_free_port(read):
     topology = read("[clusters.a]\nport = -1\nhttp = -1\n")
 
@@ -243,10 +237,6 @@ def test_plugins_are_known_before_the_plan(write):
             ["t.toml:4:11: no port is left for the client port of a-2, counting from 65535"],
         ),
         (
-            "[clusters.a]\nservers = 2\ncluster.port = -1\n",
-            [f"t.toml:2:11: the others cannot route to a-{n}: {FREE_PORT}" for n in (2, 1)],
-        ),
-        (
             '[clusters.a.servers.x]\nport = "x"\n[clusters.a.servers.y]\ncluster.port = 70000\n',
             [
                 't.toml:2:8: `port`: expected a number, found "x"',
@@ -283,6 +273,36 @@ def test_several_servers_need_the_route_plugin(write):
         "t.toml:2:11: cluster a has 2 servers, which needs the route plugin; "
         'add "route" to `plugins`, or install it'
     )
+
+
+def test_what_a_planner_finds_wrong_is_told_with_the_rest(write, schema):
+    def derive(servers):
+        yield from (TopologyError(server.place, f"{server.name} is alone") for server in servers)
+
+    text = "[clusters.a.servers.x]\nport = true\n"
+    with pytest.raises(TopologyErrors) as caught:
+        read_topology(write("t.toml", text), schema, [TopologyPlanner(derive=derive)])
+
+    assert [str(error) for error in caught.value.errors] == [
+        "t.toml:1:1: x is alone",
+        "t.toml:2:8: `port`: expected a number, found true",
+    ]
+
+
+def test_a_port_of_a_plugin_is_counted_up_where_its_block_stands(write):
+    section = ConfigSection(
+        name="mqtt",
+        plugin="mqtt",
+        help="MQTT",
+        options=(Option(name="port", kind=Kind.PORT, help="Port"),),
+    )
+    planner = TopologyPlanner(slots=(PortSlot(name="mqtt", block="mqtt", base=1883),))
+    text = "[clusters.a]\nmqtt = {}\n[clusters.b]\n[clusters.c]\nmqtt = {}\n"
+
+    topology = read_topology(write("t.toml", text), [section], [planner])
+
+    blocks = [plan.config.section("mqtt") for plan in topology.servers]
+    assert [block and block["port"] for block in blocks] == [1883, None, 1884]
 
 
 def test_a_file_of_another_kind(write):
@@ -325,7 +345,7 @@ def test_no_port_is_given_out_twice(clusters):
     top = table_from_plain({"clusters": clusters}, Place("f"))
 
     try:
-        plans = plan_clusters(top, Schema([CLUSTER]), "f")
+        plans = plan_clusters(top, Schema([CLUSTER]), "f", [JOIN])
     except TopologyErrors as refused:
         plans = []
         problems = [error.problem for error in refused.errors]
@@ -337,11 +357,12 @@ def test_no_port_is_given_out_twice(clusters):
     assert len(addresses) == len(set(addresses))
 
 
-def test_the_plan_follows_from_the_file_alone(schema):
+def test_the_plan_follows_from_the_file_alone(schema, planners):
     clusters = {"b": {"servers": 3}, "a": {"servers": {"z": {"port": 4223}, "y": {}}}}
     top = table_from_plain({"clusters": clusters}, Place("f"))
 
-    once, again = plan_clusters(top, schema, "f"), plan_clusters(top, schema, "f")
+    once = plan_clusters(top, schema, "f", planners)
+    again = plan_clusters(top, schema, "f", planners)
 
     assert [plan.config.values for plan in once] == [plan.config.values for plan in again]
 

@@ -15,6 +15,7 @@ from framework.topology import (
     subject_rules_option,
     tls_option,
 )
+from framework.topology.place import COMMAND_LINE
 from framework.topology.units import join_address, split_listen_url
 from framework_route.compression_option import compression_option
 from framework_route.limits import POOL_SIZE_MAX
@@ -22,6 +23,8 @@ from framework_route.url import parse_route_url
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
+
+    from framework.topology import Node
 
 POOL_SIZE = 3
 
@@ -45,6 +48,17 @@ def _check_routes(urls: object) -> str | None:
         except ValueError as error:
             return f"{error}; expected a URL such as nats-route://host:6222"
     return None
+
+
+def _refuse(block: Node) -> str | None:
+    """Refuse `-routes` on a server that nobody gave a place to listen for routes.
+
+    Source: nats-server `opts.go`, end of `ConfigureOptions`; the words are its own.
+    """
+    table = block.value if isinstance(block.value, dict) else {}
+    is_asked = "routes" in table and table["routes"].place.file == COMMAND_LINE
+    is_lonely = is_asked and table.keys().isdisjoint({"listen", "host", "port"})
+    return "solicited routes require cluster capabilities, e.g. --cluster" if is_lonely else None
 
 
 def _settle(values: dict[str, object]) -> Iterator[tuple[str, str]]:
@@ -157,5 +171,6 @@ def cluster_section(modes: Collection[str]) -> ConfigSection:
         help="Routes to the other servers of the cluster",
         options=(*_OPTIONS, compression_option(modes)),
         settle=_settle,
+        refuse=_refuse,
         reload=Reload.RESTART,
     )

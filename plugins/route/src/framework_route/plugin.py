@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from framework.spec import CompressionMode, ServerContext, StopReason
-    from framework.topology import ConfigDiff, ConfigSection
+    from framework.topology import ConfigDiff, ConfigSection, TopologyPlanner
     from framework_route.config import RouteConfig
     from framework_route.route_manager import RouteManager
 
@@ -36,6 +36,14 @@ def framework_config_sections(
 ) -> Iterable[ConfigSection]:
     """Declare the block `cluster`."""
     return [cluster_section(compression_modes)]
+
+
+@hookimpl
+def framework_plan_topology() -> Iterable[TopologyPlanner]:
+    """Give the servers of each cluster ports, and routes to each other."""
+    from framework_route.topology import CLUSTER_PLANNER  # noqa: PLC0415 - one server has none
+
+    return [CLUSTER_PLANNER]
 
 
 @hookimpl
