@@ -14,6 +14,7 @@ from typing_extensions import override
 from framework.dataplane import Plane
 from framework.errors import FrameworkError
 from framework.process_end import ends_at_once
+from framework.server.descriptors import prepare_descriptors
 from framework.server.logging.logs import Logs
 from framework.server.server import Server
 from framework.server.service_manager import READY, STOPPING, NotifyError, notify, reloading
@@ -61,6 +62,7 @@ def run_server(
         sys.stderr.write(f"nats-server: can't write the log: {error}; choose another logfile\n")
         return EXIT_FAILED
     logs.carry_global_loggers()
+    prepare_descriptors()
     try:
         run = _Run(
             config,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -111,6 +112,19 @@ def test_who_hears_the_end_finds_the_process_gone(start_server: StartServer) -> 
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             assert memory.read_text().split()[:2] == ["0", "0"]  # freed, which takes the longest
     assert server.wait() == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+def test_there_is_room_for_descriptors_from_the_start(start_server: StartServer) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(1_024, soft), hard))
+    try:
+        server = start_server()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+    status = Path(f"/proc/{server.pid}/status").read_text()
+    assert int(status.split("FDSize:")[1].split()[0]) >= min(hard, 65_536)
 
 
 LINGERING = """
