@@ -32,7 +32,7 @@ from framework.dataplane.link import LinkId, LinkKind, LinkRow, SubscriptionRow
 from framework.dataplane.links._loop import Plane
 from framework.dataplane.message_trace import MessageTraced, StepKind, TraceFault, TraceStep
 from framework.dataplane.ports._sinkbatch import Batch
-from framework.dataplane.sink import Overflow, SinkId
+from framework.dataplane.sink import Overflow, SinkId, TapKind
 from framework.dataplane.totals import AccountTraffic, SublistCounters, Totals
 
 __all__ = [
@@ -65,6 +65,7 @@ __all__ = [
     "StepKind",
     "SublistCounters",
     "SubscriptionRow",
+    "TapKind",
     "Totals",
     "TraceFault",
     "TraceStep",

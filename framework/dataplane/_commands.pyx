@@ -10,6 +10,7 @@ from framework.dataplane.links._coding cimport coding_begin
 from framework.dataplane.delivery._delivery cimport (
     lines_forget, link_doom, link_say, subscription_drop,
 )
+from framework.dataplane.delivery._watches cimport watch_add, watch_remove
 from framework.dataplane.protocol._info cimport info_set, names_set
 from framework.dataplane.accounts._interest cimport subscription_add
 from framework.dataplane.links._links cimport link_of, link_received, link_register, link_wake, link_window
@@ -34,6 +35,8 @@ from framework.wire._s2 cimport S2Level
 
 cdef enum:
     SECOND_NS = 1000000000
+    # As framework.dataplane.sink.TapKind.
+    WATCH_UNHEARD = 2
 
 
 cdef char* command_chars(Command* command) noexcept nogil:
@@ -160,24 +163,42 @@ cdef void _set_route_permissions(State* state, int64_t number) noexcept nogil:
         lines_forget(state)
 
 
-cdef void _subscribe_sink(State* state, Command* command) noexcept nogil:
-    cdef Sink* sink = command.sink
+cdef bint _subscribe(State* state, Sink* sink, Command* command) noexcept nogil:
+    """Let a sink subscribe in its account; False: no memory."""
     cdef char* subject = command_chars(command)
-    sink.account = state.accounts[command.number]
     sink.subscription = subscription_add(
         state, NULL, sink.account, NULL, 0, subject, command.split, subject + command.split, command.length - command.split, 1
     )
     if sink.subscription == NULL:
-        sink_release(sink)
-        return
+        return False
     sink.subscription.sink = sink
     if sink.account.tables != NULL:
         shadows_add(state, sink.subscription)
+    return True
+
+
+cdef bint _watch(State* state, Sink* sink, Command* command) noexcept nogil:
+    return watch_add(state, sink.account, sink, command_chars(command), command.split, command.flags == WATCH_UNHEARD)
+
+
+cdef void _leave(State* state, Sink* sink) noexcept nogil:
+    """Let a sink get no more messages."""
+    if sink.subscription != NULL:
+        subscription_drop(state, sink.subscription)
+    watch_remove(state, sink)
+
+
+cdef void _subscribe_sink(State* state, Command* command) noexcept nogil:
+    cdef Sink* sink = command.sink
+    sink.account = state.accounts[command.number]
+    if not (_watch(state, sink, command) if command.flags else _subscribe(state, sink, command)):
+        sink_release(sink)
+        return
     sink.key.chars = <const char*> &sink.id
     sink.key.length = sizeof(sink.id)
     sink.key.hash = hash_bytes(state.seed, sink.key.chars, sink.key.length)
     if not table_add(&state.sinks_by_id, &sink.key):
-        subscription_drop(state, sink.subscription)
+        _leave(state, sink)
         sink_release(sink)
         return
     sink.next = state.sinks
@@ -199,8 +220,7 @@ cdef void _unsubscribe_sink(State* state, int64_t id) noexcept nogil:
     if sink.next != NULL:
         sink.next.previous = sink.previous
     sink.closed = 1
-    if sink.subscription != NULL:
-        subscription_drop(state, sink.subscription)
+    _leave(state, sink)
     if not sink.filled:
         # Else at the end of the turn, with what it holds.
         sink_release(sink)

@@ -10,7 +10,7 @@ from framework.dataplane.kinds import KindTraits
 from framework.dataplane.limits import PlaneLimits
 from framework.dataplane.link import LinkId, LinkKind
 from framework.dataplane.permissions import Permissions
-from framework.dataplane.sink import Overflow, SinkId
+from framework.dataplane.sink import Overflow, SinkId, TapKind
 from framework.dataplane.tables import AccountTables
 from framework.dataplane.totals import AccountTraffic, SublistCounters, Totals
 from framework.wire.closed_state import ClosedState
@@ -84,6 +84,7 @@ class Core:
         *,
         bytes_max: int = ...,
         overflow: Overflow = ...,
+        kind: TapKind = ...,
     ) -> SinkId: ...
     def unsubscribe_sink(self, sink: SinkId) -> None: ...
     def publish(

@@ -36,7 +36,7 @@ from framework.dataplane.accounts._permissions cimport permission_table_release
 from framework.dataplane.accounts._rules cimport table_made
 from framework.dataplane.ports._sinkbatch cimport atomic_add, batch_free, seen_pointer, sink_release
 from framework.dataplane._state cimport (
-    ADDRESS_TABLES_MAX, ASKS_EACH_CONNECT, HEARS_PEER, IS_LIMITED, IS_PEER, IS_TOLD_INTEREST, IS_USER, KINDS_MAX, MAY_BE_ANONYMOUS,
+    ADDRESS_TABLES_MAX, ASKS_EACH_CONNECT, ENTERS, HEARS_PEER, IS_LIMITED, IS_PEER, IS_TOLD_INTEREST, IS_USER, KINDS_MAX, MAY_BE_ANONYMOUS,
     NODE_BYTES, PINGS_WHEN_QUIET, READ_BLOCK_BYTES, RECORD_DELIVERED, RECORD_TRACE, STALLS, STALL_PENDING_BYTES, Account, Command,
     Farewell, KindTraits as KindTraitsC, Limits, Link, ListingTerms, Record, Segment, Sink, Tables, Times, Totals as TotalsC, Traffic,
 )
@@ -54,7 +54,7 @@ from framework.dataplane.coding import Coding
 from framework.dataplane.kinds import KIND_TRAITS, KindTraits
 from framework.dataplane.link import LinkKind
 from framework.dataplane.permissions import Permissions
-from framework.dataplane.sink import Overflow
+from framework.dataplane.sink import Overflow, TapKind
 from framework.dataplane.tables import AccountTables
 from framework.dataplane.totals import AccountTraffic, KindTotals, SublistCounters, Totals
 from framework.wire.address import packed_address
@@ -114,6 +114,7 @@ cdef KindTraitsC _traits_made(traits):
         IS_USER * traits.is_user | IS_PEER * traits.is_peer | IS_LIMITED * traits.is_limited | MAY_BE_ANONYMOUS * traits.may_be_anonymous
         | ASKS_EACH_CONNECT * traits.asks_each_connect | HEARS_PEER * traits.hears_peer | IS_TOLD_INTEREST * traits.is_told_interest
         | STALLS * traits.stalls | PINGS_WHEN_QUIET * traits.pings_when_quiet
+        | ENTERS * traits.enters
     )
     return made
 
@@ -505,16 +506,17 @@ cdef class Core:
 
     def subscribe_sink(
         self, account: int, subject: bytes, queue: bytes | None = None, *, bytes_max: int = SINK_BYTES_MAX,
-        overflow: Overflow = Overflow.DROP,
+        overflow: Overflow = Overflow.DROP, kind: TapKind = TapKind.SUBSCRIBER,
     ) -> int:
-        """Subscribe within this process; messages come as `Delivered` events.
+        """Subscribe within this process, or watch; messages come as `Delivered` events.
 
         Args:
             account: Index of the account.
             subject: Valid; may have wildcards.
             queue: Queue group; None: plain.
             bytes_max: Bytes of messages that may be held, in batches that were not let go of; at least 1.
-            overflow: What happens to more.
+            overflow: What happens to more; one that watches drops.
+            kind: Which messages it gets, and whether it counts as interest.
 
         Returns:
             The sink's number, for `unsubscribe_sink`.
@@ -523,9 +525,12 @@ cdef class Core:
             raise ValueError(f"no account {account}, or bytes_max {bytes_max} below 1")
         if not is_valid_subject(_plain("a subject", subject), len(subject)):
             raise ValueError(f"not a valid subject: {subject!r}")
+        if kind != TapKind.SUBSCRIBER and (queue or overflow != Overflow.DROP):
+            raise ValueError("who watches is in no queue group, and drops what it has no room for")
         cdef bytes group = _plain("a queue group", queue or b"")
         cdef Command* command = self._order(SUBSCRIBE_SINK, 0, account, 0, subject + group)
         command.split = len(subject)
+        command.flags = kind
         command.sink = <Sink*> calloc(1, sizeof(Sink))
         if command.sink == NULL:
             free(command)

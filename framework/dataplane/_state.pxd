@@ -96,6 +96,7 @@ cdef enum Trait:
     IS_TOLD_INTEREST = 1 << 6
     STALLS = 1 << 7
     PINGS_WHEN_QUIET = 1 << 8
+    ENTERS = 1 << 9
 
 
 cdef struct KindTraits:
@@ -368,6 +369,23 @@ cdef struct Account:
     # NULL: it does nothing to messages.
     ResponseMappings* answers
     # NULL: it has had no part in an imported service yet.
+    Watches* watches
+    # NULL: nobody watches what is published in it.
+
+
+cdef struct Watch:
+    # What a sink watches beside the match; its subject follows.
+    Interest interest
+    Sink* sink
+    uint8_t unheard
+
+
+cdef struct Watches:
+    # Who watches what is published in an account: see `_watches.pyx`.
+    uint64_t serial
+    # Of these rules, and of no others ever.
+    SublistState ingress
+    SublistState unheard
 
 
 cdef struct LocalInterest:
@@ -534,6 +552,10 @@ cdef struct Memo:
     Subscription* target
     # Of that link, unless it is a route.
     uint8_t simple
+    Match* watchers
+    # Who gets a copy; NULL: nobody.
+    uint64_t watch_serial
+    # Of these, as `serial`.
     char line[MEMO_LINE_BYTES + 64]
     char head[MEMO_HEAD_BYTES + 64]
 
@@ -726,6 +748,8 @@ cdef struct Sink:
     int64_t id
     Account* account
     Subscription* subscription
+    Watch* watch
+    # In place of a subscription; NULL: it has one.
     int64_t bytes_max
     int64_t given
     int64_t given_beside
@@ -1089,6 +1113,7 @@ cdef struct State:
     # Of this server; empty: other servers can't tell it remote latencies.
     RemoteLatencies remote_latencies
     uint64_t response_serial
+    uint64_t watch_serial
     Line line
     # That is looked at.
     char* scratch

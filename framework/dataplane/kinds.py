@@ -32,6 +32,8 @@ class KindTraits(Struct, frozen=True, kw_only=True):
     is_peer: bool = False
     """Each goes to a server of this cluster: what it brings goes to who is connected here and no
     further, and its interest stands for that of others."""
+    enters: bool = False
+    """What it publishes enters the cluster here: taps see it."""
     is_limited: bool = False
     """`max_connections` counts it."""
     may_be_anonymous: bool = False
@@ -55,6 +57,7 @@ class KindTraits(Struct, frozen=True, kw_only=True):
 KIND_TRAITS: Final[Mapping[LinkKind, KindTraits]] = {
     LinkKind.CLIENT: KindTraits(
         is_user=True,
+        enters=True,
         is_limited=True,
         may_be_anonymous=True,
         asks_each_connect=True,
@@ -67,6 +70,6 @@ KIND_TRAITS: Final[Mapping[LinkKind, KindTraits]] = {
     ),
     LinkKind.ROUTE: KindTraits(dialect=Dialect.ROUTE, is_peer=True),
     LinkKind.GATEWAY: KindTraits(),
-    LinkKind.LEAF: KindTraits(),
+    LinkKind.LEAF: KindTraits(enters=True),
 }
 """The kinds that there are."""

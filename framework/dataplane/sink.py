@@ -8,6 +8,21 @@ from typing import TypeAlias
 SinkId: TypeAlias = int
 
 
+class TapKind(IntEnum):
+    """Which messages a subscriber inside this process gets, and what others notice of it."""
+
+    SUBSCRIBER = 0
+    """Those of any subscription: it counts as interest, draws messages of the whole cluster here,
+    and a request that it gets is not without responders."""
+    INGRESS = 1
+    """What clients and leaf nodes of this server publish and may publish, whoever receives it.
+
+    Nobody notices: it is no interest, and a request that nobody serves is without responders.
+    """
+    UNHEARD = 2
+    """Of these, what found no receiver anywhere; whoever published it is told so all the same."""
+
+
 class Overflow(IntEnum):
     """What happens to messages for a sink that holds `bytes_max` already."""
 

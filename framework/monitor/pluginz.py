@@ -54,6 +54,7 @@ def _called(name: str, counters: CallCounters) -> dict[str, object]:
 def _tap(row: TapRow) -> dict[str, object]:
     return {
         "name": row.spec.name,
+        "kind": row.spec.kind.name.lower(),
         "account": row.spec.account,
         "subject": row.spec.subject,
         "batches": row.batches,

@@ -320,6 +320,7 @@ class Bridge:
             spec.queue.encode() if spec.queue else None,
             bytes_max=spec.bytes_max,
             overflow=spec.overflow,
+            kind=spec.kind,
         )
 
     def _remove_tap(self, tap: _Tap) -> None:

@@ -24,7 +24,7 @@ from framework.dataplane.event import (
 from framework.dataplane.link import LinkId, LinkKind, LinkRow, SubscriptionRow
 from framework.dataplane.message_trace import MessageTraced, StepKind, TraceFault, TraceStep
 from framework.dataplane.permissions import Permissions, ResponsePermission, SubjectRules
-from framework.dataplane.sink import Overflow, SinkId
+from framework.dataplane.sink import Overflow, SinkId, TapKind
 from framework.dataplane.tables import MappedDestination, ResponseKind, SubjectMapping
 from framework.redacted import Redacted
 from framework.spec.account import (
@@ -155,6 +155,7 @@ __all__ = [
     "SubjectRules",
     "SubscriptionRow",
     "SubscriptionRows",
+    "TapKind",
     "TapSpec",
     "TlsPeer",
     "TlsSettings",

@@ -8,7 +8,7 @@ from typing import Protocol
 from framework.dataplane.coding import Coding
 from framework.dataplane.link import LinkId, LinkKind
 from framework.dataplane.permissions import Permissions
-from framework.dataplane.sink import Overflow, SinkId
+from framework.dataplane.sink import Overflow, SinkId, TapKind
 from framework.wire.closed_state import ClosedState
 
 
@@ -184,8 +184,9 @@ class PlaneControl(Protocol):
         *,
         bytes_max: int,
         overflow: Overflow,
+        kind: TapKind = TapKind.SUBSCRIBER,
     ) -> SinkId:
-        """Subscribe this process; batches come as event `Delivered`."""
+        """Subscribe this process, or let it watch; batches come as event `Delivered`."""
         ...
 
     def unsubscribe_sink(self, sink: SinkId) -> None:

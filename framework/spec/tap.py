@@ -1,4 +1,4 @@
-"""Taps: subscriptions inside the server's process."""
+"""Taps: messages for who is inside the server's process, in batches."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 from framework.dataplane.batch import Batch
-from framework.dataplane.sink import Overflow
+from framework.dataplane.sink import Overflow, TapKind
 from framework.spec._checks import check, check_function, check_name, check_queue, check_subject
 from framework.spec.account import GLOBAL_ACCOUNT
 
@@ -17,7 +17,7 @@ TAP_BYTES_MAX: Final = 8 * 1024 * 1024
 
 
 class TapSpec(Struct, frozen=True, kw_only=True):
-    """A subscription whose messages arrive in batches."""
+    """A subscription, or a watch that nobody notices, whose messages arrive in batches."""
 
     name: str
     subject: str
@@ -27,11 +27,14 @@ class TapSpec(Struct, frozen=True, kw_only=True):
 
     Its messages count against `bytes_max` as long as anybody holds the batch.
     """
+    kind: TapKind = TapKind.SUBSCRIBER
+    """Which messages it gets, and whether it counts as interest: to watch is INGRESS."""
     queue: str | None = None
-    """Queue group to share the messages with; None: gets all of them."""
+    """Queue group that a SUBSCRIBER shares the messages with; None: gets all of them."""
     bytes_max: int = TAP_BYTES_MAX
     """Bytes that may wait for `receive`."""
     overflow: Overflow = Overflow.DROP
+    """Of a SUBSCRIBER; the others drop."""
     account: str = GLOBAL_ACCOUNT
     """Name of a known account, whose messages it gets."""
     plugin: str = ""
@@ -46,6 +49,11 @@ class TapSpec(Struct, frozen=True, kw_only=True):
         check(what, "bytes_max", self.bytes_max, is_good=self.bytes_max > 0, expected="above 0")
         is_known = isinstance(self.overflow, Overflow)
         check(what, "overflow", self.overflow, is_good=is_known, expected="an Overflow")
+        check(what, "kind", self.kind, is_good=isinstance(self.kind, TapKind), expected="a TapKind")
+        if self.kind is not TapKind.SUBSCRIBER:
+            check(what, "queue", self.queue, is_good=self.queue is None, expected="None")
+            drops = self.overflow is Overflow.DROP
+            check(what, "overflow", self.overflow, is_good=drops, expected="Overflow.DROP")
 
 
 class TapRow(Struct, frozen=True):

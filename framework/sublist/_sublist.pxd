@@ -70,6 +70,9 @@ cdef struct Match:
     uint64_t judge
     # Who has judged the subject itself, for whoever asks sublists; 0: nobody. The record of another subject has no judge.
     uint8_t judgement
+    uint8_t is_watched
+    uint64_t watch_serial
+    # Of the rules by which it was found out whether the subject `is_watched`; 0: it was not yet.
     uint32_t bucket_one
     uint32_t bucket_two
     uint8_t recent

@@ -716,7 +716,7 @@ cdef Match* _cache_place(SublistState* self, const char* subject, size_t length,
             table_remove(&self.cache, &match.key)
     chars = <char*> match.key.chars
     match.key.length = 0
-    match.judge = 0
+    match.judge = match.watch_serial = 0
     if match.key_bytes < length:
         chars = <char*> realloc(chars, length)
         if chars == NULL:
@@ -801,7 +801,7 @@ cdef Match* sublist_match(SublistState* self, const char* subject, size_t length
         match = _cache_place(self, subject, length, hashed)
     if match == NULL:
         match = &self.scratch
-        match.judge = 0
+        match.judge = match.watch_serial = 0
     if not collected or not _fill(self, match, subject, length):
         match.plain_count = match.remote_count = match.group_count = 0
         match.stamp = ~<uint64_t> 0

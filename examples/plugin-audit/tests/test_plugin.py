@@ -63,6 +63,16 @@ def test_the_endpoint_counts_what_the_tap_saw(served, file):
     assert summary == {"file": str(file), "opened": 1, "closed": 1, "messages": 2}
 
 
+def test_a_request_that_only_the_tap_sees_has_no_responders(server):
+    with server.client() as client:
+        client.log_in(headers=True, no_responders=True)
+        client.send(b"SUB answers 1\r\nPUB orders.get answers 0\r\n\r\n")
+        *_, answer = client.read_until(b"HMSG")
+
+    assert answer.body is not None
+    assert answer.body.startswith(b"NATS/1.0 503")
+
+
 def test_the_command_shows_the_end_of_the_file(served, file):
     served.stop()
 

@@ -9,6 +9,7 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy
 
 from framework.dataplane.delivery._delivery cimport lines_forget, subscription_drop
+from framework.dataplane.delivery._watches cimport watches_free
 from framework.dataplane.accounts._routes cimport account_carry_widely
 from framework.dataplane.ports._sinkbatch cimport publish_pointer
 from framework.dataplane._state cimport ACCOUNTS_FOREIGN_MAX, Account, Link, State, Subscription
@@ -144,6 +145,7 @@ cdef void _free(Account* account) noexcept nogil:
             free(account.interest.slots[at].key)
     table_clear(&account.interest)
     sublist_close(&account.sublist)
+    watches_free(account)
     free(account.routes)
     free(account)
 

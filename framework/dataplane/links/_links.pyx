@@ -17,6 +17,7 @@ from framework.dataplane.delivery._delivery cimport (
 from framework.dataplane.links._coding cimport coder_free, coding_end, coding_flush, coding_waits
 from framework.dataplane.delivery._fanouts cimport dead_sweep, fanout_end
 from framework.dataplane.delivery._message_trace cimport traced_route, traced_subscription
+from framework.dataplane.delivery._watches cimport watch_remove
 from framework.dataplane.links._nonces cimport nonce_give
 from framework.dataplane.links._output cimport block_chars, block_drop, block_new, output_discard
 from framework.dataplane.protocol._parser cimport parse
@@ -100,6 +101,7 @@ cdef void state_free(State* state) noexcept nogil:
             sink.batch = NULL
         if sink.subscription != NULL:
             subscription_drop(state, sink.subscription)
+        watch_remove(state, sink)
         sink_release(sink)
     tables_end(state)
     addresses_free(state)

@@ -6,6 +6,7 @@ from framework.dataplane._state cimport Message, Sink, SinkBatch, State
 
 
 cdef bint sink_put(State* state, Sink* sink, Message* message) noexcept nogil
+cdef void sink_put_run(State* state, Sink* sink, Message* message, const char* body, size_t frame, size_t count) noexcept nogil
 cdef void sink_flush(State* state, Sink* sink) noexcept nogil
 cdef void sink_release(Sink* sink) noexcept nogil
 cdef bint sink_is_full(Sink* sink) noexcept nogil

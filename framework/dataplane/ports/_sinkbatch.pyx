@@ -14,6 +14,7 @@ from framework.dataplane._state cimport (
     BATCH_BYTES, BATCH_MESSAGES, RECORD_DELIVERED, STALLS, Message, Record, Sink, SinkBatch, SinkMessage, State,
 )
 from framework.dataplane.delivery._delivery cimport record_new
+from framework.sublist._bytes cimport COPY_SLACK, copy_short
 
 cdef enum:
     # As framework.dataplane.sink.Overflow.
@@ -62,12 +63,15 @@ cdef SinkBatch* _batch_new(Sink* sink) noexcept nogil:
     return batch
 
 
-cdef bint _batch_room(SinkBatch* batch, size_t need) noexcept nogil:
+cdef bint _batch_room(SinkBatch* batch, size_t need, uint32_t count) noexcept nogil:
+    """Make room for messages of `need` bytes together; False: no memory."""
     cdef size_t capacity
     cdef uint32_t room
     cdef void* grown
-    if batch.count == batch.room:
+    if batch.count + count > batch.room:
         room = batch.room * 2 if batch.room else BATCH_FIRST_MESSAGES
+        while room < batch.count + count:
+            room *= 2
         grown = realloc(batch.messages, room * sizeof(SinkMessage))
         if grown == NULL:
             return False
@@ -77,7 +81,7 @@ cdef bint _batch_room(SinkBatch* batch, size_t need) noexcept nogil:
         capacity = batch.capacity * 2 if batch.capacity else BATCH_FIRST_BYTES
         while capacity < batch.used + need:
             capacity *= 2
-        grown = realloc(batch.chars, capacity)
+        grown = realloc(batch.chars, capacity + COPY_SLACK)
         if grown == NULL:
             return False
         batch.chars = <char*> grown
@@ -93,16 +97,36 @@ cdef void _mark_filled(State* state, Sink* sink) noexcept nogil:
         state.filled = sink
 
 
-cdef bint _overflowed(State* state, Sink* sink, Message* message) noexcept nogil:
-    """Count a message that a full sink can't take; return whether its publisher is to think that it was."""
-    sink.dropped += 1
-    state.totals.dropped += 1
-    if sink.dropped == 1 and sink.batch == NULL:
+cdef bint _overflowed(State* state, Sink* sink, int64_t count) noexcept nogil:
+    """Count messages that a full sink can't take; return whether their publisher is to think that it did."""
+    cdef bint first = sink.dropped == 0
+    sink.dropped += count
+    state.totals.dropped += count
+    if first and sink.batch == NULL:
         # A batch without messages tells at once that it drops: it may be long until the next one.
         sink.batch = _batch_new(sink)
         if sink.batch != NULL:
             _mark_filled(state, sink)
     return sink.overflow != OVERFLOW_REFUSE
+
+
+cdef inline void _row_fill(SinkMessage* row, size_t at, Message* message) noexcept nogil:
+    row.link = message.source.id
+    row.at = <uint32_t> at
+    row.subject_length = <uint32_t> message.subject_length
+    row.reply_length = <uint32_t> message.reply_length
+    row.header_length = <uint32_t> message.header_length
+    row.payload_length = <uint32_t> (message.body_length - message.header_length)
+
+
+cdef inline void _batch_filled(State* state, Sink* sink, size_t length, uint32_t count) noexcept nogil:
+    """Count what was copied into the batch of a sink."""
+    sink.batch.count += count
+    sink.batch.used += length
+    sink.batch.beside += count * sizeof(SinkMessage)
+    sink.given += length
+    sink.given_beside += count * sizeof(SinkMessage)
+    _mark_filled(state, sink)
 
 
 cdef bint sink_put(State* state, Sink* sink, Message* message) noexcept nogil:
@@ -113,7 +137,7 @@ cdef bint sink_put(State* state, Sink* sink, Message* message) noexcept nogil:
     cdef char* at
     if sink_is_full(sink):
         if sink.overflow != OVERFLOW_STALL or not message.source.traits & STALLS:
-            return _overflowed(state, sink, message)
+            return _overflowed(state, sink, 1)
         # What the client has sent already is still taken: its credits are one read.
         state.stalled_sink = sink
     batch = sink.batch
@@ -122,15 +146,10 @@ cdef bint sink_put(State* state, Sink* sink, Message* message) noexcept nogil:
         batch = NULL
     if batch == NULL:
         batch = sink.batch = _batch_new(sink)
-    if batch == NULL or not _batch_room(batch, need):
-        return _overflowed(state, sink, message)
+    if batch == NULL or not _batch_room(batch, need, 1):
+        return _overflowed(state, sink, 1)
     row = &batch.messages[batch.count]
-    row.link = message.source.id
-    row.at = <uint32_t> batch.used
-    row.subject_length = <uint32_t> message.subject_length
-    row.reply_length = <uint32_t> message.reply_length
-    row.header_length = <uint32_t> message.header_length
-    row.payload_length = <uint32_t> (message.body_length - message.header_length)
+    _row_fill(row, batch.used, message)
     at = batch.chars + batch.used
     memcpy(at, message.subject, message.subject_length)
     at += message.subject_length
@@ -138,13 +157,47 @@ cdef bint sink_put(State* state, Sink* sink, Message* message) noexcept nogil:
         memcpy(at, message.reply, message.reply_length)
         at += message.reply_length
     memcpy(at, message.body, message.body_length)
-    batch.count += 1
-    batch.used += need
-    batch.beside += sizeof(SinkMessage)
-    sink.given += need
-    sink.given_beside += sizeof(SinkMessage)
-    _mark_filled(state, sink)
+    _batch_filled(state, sink, need, 1)
     return True
+
+
+cdef void sink_put_run(State* state, Sink* sink, Message* message, const char* body, size_t frame, size_t count) noexcept nogil:
+    """Copy messages without reply and headers that differ in their bodies alone, for a sink that drops what it has no room for.
+
+    Args:
+        body: Of the first; those of the others follow, one each `frame` bytes, with COPY_SLACK readable bytes behind the last.
+    """
+    cdef size_t need = message.subject_length + message.body_length
+    cdef SinkBatch* batch
+    cdef SinkMessage* row
+    cdef char* at
+    cdef size_t part, _
+    while count:
+        batch = sink.batch
+        if batch != NULL and (batch.count >= BATCH_MESSAGES or batch.used + need > BATCH_BYTES):
+            sink_flush(state, sink)
+            batch = NULL
+        if not sink_is_full(sink) and batch == NULL:
+            batch = sink.batch = _batch_new(sink)
+        if batch == NULL or sink_is_full(sink):
+            _overflowed(state, sink, count)
+            return
+        part = min(count, <size_t> (BATCH_MESSAGES - batch.count), max(<size_t> 1, (BATCH_BYTES - batch.used) // need))
+        part = min(part, <size_t> (sink.bytes_max - sink.given + atomic_get(&sink.returned) - 1) // need + 1)
+        if not _batch_room(batch, part * need, part):
+            _overflowed(state, sink, count)
+            return
+        row = &batch.messages[batch.count]
+        at = batch.chars + batch.used
+        for _ in range(part):
+            _row_fill(row, at - batch.chars, message)
+            copy_short(at, message.subject, message.subject_length)
+            copy_short(at + message.subject_length, body, message.body_length)
+            row += 1
+            at += need
+            body += frame
+        _batch_filled(state, sink, part * need, part)
+        count -= part
 
 
 cdef void _trim(SinkBatch* batch) noexcept nogil:

@@ -29,6 +29,9 @@ from framework.dataplane.accounts._mappings cimport mapping_apply
 from framework.dataplane.delivery._message_trace cimport (
     FAULT_PUBLISH, FAULT_REPLY, TRACE_SKIPPED, step_mapped, tracing_begin, tracing_end, tracing_refused,
 )
+from framework.dataplane.delivery._watches cimport (
+    is_heard_unheard, is_watched, unheard_copy, watch_match, watchers_copy, watchers_copy_run, watches_of,
+)
 from framework.dataplane.links._output cimport output_commit, output_reserve
 from framework.dataplane.accounts._permissions cimport (
     ALLOWED, FORBIDDEN, Allowed, may_export, may_hear, may_publish, may_send, may_subscribe, needs_filter,
@@ -40,7 +43,7 @@ from framework.dataplane._state cimport (
     ASKS_EACH_CONNECT, AUTHENTICATION_VIOLATION, CONNECT_BYTES_MAX, FRAME_OWN_BLOCK_BYTES, HEARS_PEER, IS_PEER, IS_USER, LINE_BYTES_MAX,
     MAX_CONTROL_LINE_EXCEEDED, MAX_PAYLOAD_EXCEEDED, MAY_BE_ANONYMOUS, MEMO_HEAD_BYTES, MEMO_LINE_BYTES, PARSE_ERROR, PROTOCOL_VIOLATION,
     RECORD_ERR, RECORD_GREETING, RECORD_PONG, REFERENCE_BYTES, ROUTE_DIALECT, SYSTEM, TRACED_LINE_BYTES_MAX, Account, Block, ClosedStateC,
-    Line, Link, Memo, Message, MessageTrace, Record, State, Subscription,
+    Line, Link, Memo, Message, MessageTrace, Record, State, Subscription, Watches,
 )
 from framework.dataplane.accounts._stream_imports cimport shadows_add
 from framework.dataplane.protocol._violations cimport (
@@ -329,9 +332,20 @@ cdef bint _aim_at_route(State* state, Memo* memo, Link* route) noexcept nogil:
     return True
 
 
+cdef void _aim_at_watchers(Link* link, Memo* memo) noexcept nogil:
+    """Find out who watches the remembered line."""
+    cdef Watches* watches = watches_of(link, memo.account)
+    memo.watchers = NULL
+    if watches != NULL:
+        memo.watchers = watch_match(watches, memo.line + memo.subject_at, memo.subject_length)
+        if memo.watchers != NULL:
+            memo.watch_serial = memo.watchers.serial
+
+
 cdef void _aim(State* state, Link* link, Memo* memo) noexcept nogil:
     """Find out who gets messages of the remembered line, and whether that is nobody, or one link."""
     cdef Match* match = sublist_match(&memo.account.sublist, memo.line + memo.subject_at, memo.subject_length)
+    cdef Watches* watches = watches_of(link, memo.account)
     cdef uint32_t others = 0
     if not link.traits & IS_PEER:
         # What a route brings goes no further, and to groups only where it names them.
@@ -341,8 +355,9 @@ cdef void _aim(State* state, Link* link, Memo* memo) noexcept nogil:
     memo.to = NULL
     memo.target = NULL
     memo.simple = False
+    _aim_at_watchers(link, memo)
     if match.plain_count + others == 0:
-        memo.simple = True
+        memo.simple = not (watches != NULL and is_heard_unheard(watches, memo.line + memo.subject_at, memo.subject_length))
     elif match.plain_count + others > 1 or memo.body_length >= REFERENCE_BYTES:
         return
     elif match.plain_count:
@@ -408,6 +423,12 @@ cdef char* _repeat_to_link(State* state, Link* link, Memo* memo, char* at, char*
     return at
 
 
+cdef void _copy_repeated(State* state, Memo* memo, Message* message, char* at, size_t frame, size_t count) noexcept nogil:
+    """Give the watchers of the remembered line a run of messages that begins at `at`."""
+    if memo.watchers != NULL:
+        watchers_copy_run(state, memo.watchers, message, at + memo.line_length, frame, count)
+
+
 cdef char* _repeat(State* state, Link* link, char* at, char* end, Block* block) noexcept nogil:
     """Handle the messages that begin with the remembered line, one after the other; return what follows.
 
@@ -417,21 +438,15 @@ cdef char* _repeat(State* state, Link* link, char* at, char* end, Block* block) 
     cdef size_t body = memo.body_length
     cdef size_t frame = memo.line_length + body + 2
     cdef int64_t count = 0
+    cdef char* start = at
     cdef Message message
     if not _is_next(memo, at, end, frame):
         return at
     if memo.serial == 0 or memo.match.serial != memo.serial or not sublist_fresh(&memo.account.sublist, memo.match):
         _aim(state, link, memo)
+    elif memo.watchers != NULL and memo.watchers.serial != memo.watch_serial:
+        _aim_at_watchers(link, memo)
     memo.match.recent = 1
-    if memo.simple and memo.to != NULL:
-        return _repeat_to_link(state, link, memo, at, end, frame)
-    if memo.simple:
-        while _is_next(memo, at, end, frame):
-            at += frame
-            count += 1
-        state.work += 1 + count // REPEATS_A_WORK
-        _count_repeated(state, link, memo, count)
-        return at
     message.source = link
     message.account = memo.account
     message.subject = memo.line + memo.subject_at
@@ -444,9 +459,23 @@ cdef char* _repeat(State* state, Link* link, char* at, char* end, Block* block) 
     message.hops = NULL
     message.routed = link.traits & IS_PEER != 0
     message.trace = NULL
+    if memo.simple and memo.to != NULL:
+        at = _repeat_to_link(state, link, memo, at, end, frame)
+        _copy_repeated(state, memo, &message, start, frame, (at - start) // frame)
+        return at
+    if memo.simple:
+        while _is_next(memo, at, end, frame):
+            at += frame
+            count += 1
+        state.work += 1 + count // REPEATS_A_WORK
+        _count_repeated(state, link, memo, count)
+        _copy_repeated(state, memo, &message, start, frame, count)
+        return at
     while True:
+        _copy_repeated(state, memo, &message, at, frame, 1)
         message.body = at + memo.line_length
-        deliver_matched(state, memo.match, &message)
+        if deliver_matched(state, memo.match, &message) == 0 and watches_of(link, memo.account) != NULL:
+            unheard_copy(state, &message)
         state.work += LINE_WORK
         at += frame
         count += 1
@@ -513,6 +542,30 @@ cdef void _trace_mapping(State* state, Link* link, const char* came, size_t leng
     trace(state, link, True, line, at + message.subject_length - line)
 
 
+cdef inline bint _is_sent(Message* message) noexcept nogil:
+    """Whether anybody gets a message that is not traced only."""
+    return message.trace == NULL or not message.trace.only
+
+
+cdef void _copy_watched(State* state, Match* match, Message* message) noexcept nogil:
+    """Give a message that is about to be delivered to those who watch its subject."""
+    cdef Watches* watches = message.account.watches
+    cdef Match* watchers
+    if is_watched(watches, match, message.subject, message.subject_length) and _is_sent(message):
+        watchers = watch_match(watches, message.subject, message.subject_length)
+        if watchers != NULL:
+            watchers_copy(state, watchers, message)
+
+
+cdef void _unserved(State* state, Message* message) noexcept nogil:
+    """Do what follows when a message has found no receiver."""
+    cdef Link* link = message.source
+    if watches_of(link, message.account) != NULL and _is_sent(message):
+        unheard_copy(state, message)
+    if message.reply_length and link.no_responders and not link.doomed:
+        _no_responders(state, message)
+
+
 cdef Allowed _send(State* state, Link* link, Message* message, bint* mapped) noexcept nogil:
     """Map what a client publishes, look whether it may, and deliver it.
 
@@ -523,7 +576,6 @@ cdef Allowed _send(State* state, Link* link, Message* message, bint* mapped) noe
     cdef Match* match = NULL
     cdef const char* came = message.subject
     cdef size_t came_length = message.subject_length
-    cdef int served
     if link.traits & IS_USER:
         if link.account.tables != NULL:
             mapped[0] = mapping_apply(state, message)
@@ -544,9 +596,12 @@ cdef Allowed _send(State* state, Link* link, Message* message, bint* mapped) noe
         trace_body(state, link, True, message.body, message.header_length, message.body_length)
     if link.verbose:
         link_say(state, link, b"+OK\r\n")
-    served = deliver_matched(state, match, message) if match != NULL else deliver(state, message)
-    if served == 0 and message.reply_length and link.no_responders and not link.doomed:
-        _no_responders(state, message)
+    if match == NULL:
+        match = sublist_match(&message.account.sublist, message.subject, message.subject_length)
+    if watches_of(link, message.account) != NULL:
+        _copy_watched(state, match, message)
+    if deliver_matched(state, match, message) == 0:
+        _unserved(state, message)
     return allowed
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 PLUGIN = """
 from framework.actors import Component
 from framework.hookspecs import hookimpl
-from framework.spec import ComponentSpec, MonitorEndpoint, TapSpec
+from framework.spec import ComponentSpec, MonitorEndpoint, TapKind, TapSpec
 
 __version__ = "3.1"
 held = []
@@ -30,7 +30,8 @@ def framework_components(server):
 
 @hookimpl
 def framework_taps(server):
-    yield TapSpec(name="hoard", subject="a", receive=held.append, bytes_max=1)
+    receive = held.append
+    yield TapSpec(name="hoard", subject="a", receive=receive, bytes_max=1, kind=TapKind.INGRESS)
     yield TapSpec(name="all", subject=">", receive=len)
 
 @hookimpl
@@ -78,6 +79,7 @@ def test_every_plugin_shows_what_it_was_called_for(
     assert called["endpoint /minez"]["calls"] == 1
     assert called["tap all"]["calls"] == taps["all"]["batches"]
     assert (taps["all"]["messages"], taps["all"]["dropped"]) == (3, 0)
+    assert (taps["all"]["kind"], taps["hoard"]["kind"]) == ("subscriber", "ingress")
     assert (taps["hoard"]["messages"], taps["hoard"]["dropped"]) == (1, 2)
     assert state["calls"] == sum(it["calls"] for it in state["called"])
     assert state["failures"] == 1

@@ -4,7 +4,7 @@ import pytest
 from msgspec import Struct
 
 from framework import spec
-from framework.spec import ConnectionInfo, LinkKind, Overflow, TapSpec
+from framework.spec import ConnectionInfo, LinkKind, Overflow, TapKind, TapSpec
 from framework.spec.tap import TAP_BYTES_MAX
 
 
@@ -18,6 +18,19 @@ def test_a_tap_drops_what_it_has_no_room_for():
     tap = TapSpec(name="t", subject="a.>", receive=print)
 
     assert (tap.queue, tap.bytes_max, tap.overflow) == (None, TAP_BYTES_MAX, Overflow.DROP)
+
+
+@pytest.mark.parametrize(
+    ("terms", "problem"),
+    [
+        ({"kind": TapKind.INGRESS, "queue": "q"}, "queue: expected None"),
+        ({"kind": TapKind.UNHEARD, "overflow": Overflow.STALL}, "expected Overflow.DROP"),
+        ({"kind": "ingress"}, "expected a TapKind"),
+    ],
+)
+def test_a_tap_that_watches_shares_with_nobody_and_holds_up_nobody(terms, problem):
+    with pytest.raises(ValueError, match=problem):
+        TapSpec(name="t", subject="a", receive=print, **terms)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Struct
 
 from framework import hookimpl
-from framework.spec import ComponentSpec, MonitorEndpoint, TapSpec
+from framework.spec import ComponentSpec, MonitorEndpoint, TapKind, TapSpec
 from framework.topology import Setting, section_of
 from framework.wire import is_valid_subject
 from framework_audit.audit import Audit
@@ -77,7 +77,7 @@ def framework_taps(server: ServerContext) -> Iterator[TapSpec]:
         def receive(batch: Batch) -> None:
             server.component("audit").tell(Audit.Counted(len(batch)))
 
-        yield TapSpec(name="audit", subject=config.subject, receive=receive)
+        yield TapSpec(name="audit", subject=config.subject, receive=receive, kind=TapKind.INGRESS)
 
 
 @hookimpl

@@ -1,0 +1,145 @@
+"""Watch what enters the cluster here, beside the match: taps that change nothing.
+
+An account has two tables of rules beside its subscriptions: who gets a copy of what is published (`ingress`), and who gets what found no
+receiver (`unheard`). Neither is interest: no other server is told of it, it draws no message here, and a request that nobody serves still
+gets its 503.
+
+The verdict on a subject, whether anybody watches it, is kept with the match of that subject, and with a line that repeats: what nobody
+watches costs a comparison, however many rules there are.
+"""
+
+from libc.stdint cimport int64_t, uint32_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy
+
+from framework.dataplane.delivery._delivery cimport lines_forget
+from framework.dataplane.ports._sinkbatch cimport sink_put, sink_put_run
+from framework.dataplane._state cimport Account, Message, Sink, State, Watch, Watches
+from framework.dataplane._work cimport REPEATS_A_WORK
+from framework.sublist._bytes cimport COPY_SLACK
+from framework.sublist._sublist cimport Match, sublist_close, sublist_insert, sublist_match, sublist_open, sublist_remove
+
+cdef enum:
+    WATCHED_CACHE_MAX = 65536
+    # Subjects whose watchers are remembered: as many as an account's.
+    UNHEARD_CACHE_MAX = 4096
+
+
+# ---- rules -------------------------------------------------------------------------------------------------------------
+
+
+cdef Watches* _watches_made(State* state) noexcept nogil:
+    cdef Watches* watches = <Watches*> calloc(1, sizeof(Watches))
+    if watches != NULL:
+        sublist_open(&watches.ingress, state.seed, WATCHED_CACHE_MAX)
+        sublist_open(&watches.unheard, state.seed, UNHEARD_CACHE_MAX)
+        watches.ingress.work = watches.unheard.work = &state.work
+    return watches
+
+
+cdef void watches_free(Account* account) noexcept nogil:
+    """Free the tables of an account; the rules in them are their sinks'."""
+    if account.watches == NULL:
+        return
+    sublist_close(&account.watches.ingress)
+    sublist_close(&account.watches.unheard)
+    free(account.watches)
+    account.watches = NULL
+
+
+cdef void _changed(State* state, Account* account) noexcept nogil:
+    """Forget what was judged by the rules before."""
+    state.watch_serial += 1
+    account.watches.serial = state.watch_serial
+    lines_forget(state)
+    if account.watches.ingress.count + account.watches.unheard.count == 0:
+        watches_free(account)
+
+
+cdef bint watch_add(State* state, Account* account, Sink* sink, const char* subject, size_t length, bint unheard) noexcept nogil:
+    """Let a sink watch a valid subject of its account; False: no memory."""
+    cdef Watch* watch = <Watch*> calloc(1, sizeof(Watch) + length + COPY_SLACK)
+    cdef bint added = False
+    if watch == NULL:
+        return False
+    if account.watches == NULL:
+        account.watches = _watches_made(state)
+    memcpy(<char*> (watch + 1), subject, length)
+    watch.interest.subject = <char*> (watch + 1)
+    watch.interest.subject_length = <uint32_t> length
+    watch.interest.weight = 1
+    watch.sink = sink
+    watch.unheard = unheard
+    if account.watches != NULL:
+        added = sublist_insert(&account.watches.unheard if unheard else &account.watches.ingress, &watch.interest)
+        _changed(state, account)
+    if added:
+        sink.watch = watch
+    else:
+        free(watch)
+    return added
+
+
+cdef void watch_remove(State* state, Sink* sink) noexcept nogil:
+    """Let a sink watch nothing any more."""
+    cdef Watch* watch = sink.watch
+    if watch == NULL:
+        return
+    sublist_remove(&sink.account.watches.unheard if watch.unheard else &sink.account.watches.ingress, &watch.interest)
+    _changed(state, sink.account)
+    free(watch)
+    sink.watch = NULL
+
+
+# ---- who watches a subject ---------------------------------------------------------------------------------------------
+
+
+cdef Match* watch_match(Watches* watches, const char* subject, size_t length) noexcept nogil:
+    """Return who watches a subject; NULL: nobody. It holds until the next look or change."""
+    cdef Match* found = sublist_match(&watches.ingress, subject, length)
+    return found if found.plain_count else NULL
+
+
+cdef bint is_watched(Watches* watches, Match* match, const char* subject, size_t length) noexcept nogil:
+    """Whether anybody watches a subject. Cost: a comparison, when it was asked before.
+
+    Args:
+        match: Of the subject in the account. It keeps the answer.
+    """
+    if match.watch_serial != watches.serial:
+        match.is_watched = watch_match(watches, subject, length) != NULL
+        match.watch_serial = watches.serial
+    return match.is_watched
+
+
+cdef bint is_heard_unheard(Watches* watches, const char* subject, size_t length) noexcept nogil:
+    """Whether anybody wants what finds no receiver on a subject."""
+    return watches.unheard.count > 0 and sublist_match(&watches.unheard, subject, length).plain_count > 0
+
+
+# ---- copies ------------------------------------------------------------------------------------------------------------
+
+
+cdef void watchers_copy(State* state, Match* watchers, Message* message) noexcept nogil:
+    """Give each watcher a copy; one that has no room drops and counts it."""
+    cdef uint32_t at
+    state.work += watchers.plain_count
+    for at in range(watchers.plain_count):
+        sink_put(state, (<Watch*> watchers.plain[at]).sink, message)
+
+
+cdef void watchers_copy_run(
+    State* state, Match* watchers, Message* message, const char* body, size_t frame, size_t count
+) noexcept nogil:
+    """Give each watcher copies of messages that differ in their bodies alone; these begin at `body`, one each `frame` bytes."""
+    cdef uint32_t at
+    state.work += watchers.plain_count * <int64_t> (1 + count // REPEATS_A_WORK)
+    for at in range(watchers.plain_count):
+        sink_put_run(state, (<Watch*> watchers.plain[at]).sink, message, body, frame, count)
+
+
+cdef void unheard_copy(State* state, Message* message) noexcept nogil:
+    """Give a message that found no receiver to those that want such."""
+    cdef Watches* watches = message.account.watches
+    if watches != NULL and watches.unheard.count:
+        watchers_copy(state, sublist_match(&watches.unheard, message.subject, message.subject_length), message)
