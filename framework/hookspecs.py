@@ -33,6 +33,7 @@ from framework.spec import (
     HookOffer,
     ListenerSpec,
     MonitorEndpoint,
+    MonitorFields,
     RefusedAddresses,
     ServerContext,
     ServiceSpec,
@@ -242,6 +243,18 @@ def framework_monitor_endpoints(server: ServerContext) -> Iterable[MonitorEndpoi
     Assembly. Called once, after all components have started, also when no monitoring port is
     configured. The same document may answer a `$SYS` request, such as `ROUTEZ`. A path or a
     request that the core or another plugin has stops the start.
+
+    Args:
+        server: Its components run.
+    """
+
+
+@hookspec
+def framework_monitor_fields(server: ServerContext) -> Iterable[MonitorFields]:
+    """Declare fields of this plugin in documents of the core: `/varz` and STATSZ.
+
+    Assembly. Called once, after all components have started. Two plugins with one field of one
+    document stop the start; where making them fails, the document is answered without them.
 
     Args:
         server: Its components run.

@@ -10,7 +10,6 @@ from framework.monitor.source import (
     MonitorSource,
     ProcessUsage,
     ServerFacts,
-    TlsFacts,
 )
 from framework.monitor.turns import Turns
 
@@ -19,7 +18,6 @@ __all__ = [
     "MonitorSource",
     "ProcessUsage",
     "ServerFacts",
-    "TlsFacts",
     "Turns",
     "answer_query",
     "answer_request",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         LinkKind,
         LinkRow,
         ServiceExport,
+        TlsFacts,
         TrustedOperator,
     )
     from framework.spec.addresses import RefusedAddressesRow
@@ -52,17 +53,6 @@ class ProcessUsage(Struct, frozen=True):
     cores: int
 
 
-class TlsFacts(Struct, frozen=True):
-    """TLS settings of one kind of connection, as `/varz` shows them."""
-
-    required: bool
-    verify: bool
-    """Peers must show a certificate."""
-    timeout_s: float
-    not_after_s: float
-    """Unix time at which our own certificate ends."""
-
-
 class PluginState(Struct, frozen=True):
     """A plugin, and what it was called for so far."""
 
@@ -87,9 +77,6 @@ class ServerFacts(Struct, frozen=True, kw_only=True):
     """0: no monitoring port."""
     http_base_path: str
     limits: PlaneLimits
-    cluster: Mapping[str, object] | None
-    """Values of the block `cluster`; None when there is none."""
-    cluster_address: tuple[str, int] | None
     started_ns: int
     """Wall time."""
     config_loaded_ns: int
@@ -97,8 +84,8 @@ class ServerFacts(Struct, frozen=True, kw_only=True):
     config_digest: str
     is_https: bool = False
     """Monitoring itself speaks TLS."""
-    tls: Mapping[LinkKind, TlsFacts] = field(default_factory=dict)
-    """Of each kind of connection that speaks it."""
+    tls: TlsFacts | None = None
+    """Of clients; None: they are plain."""
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, str] = field(default_factory=dict)
 
@@ -165,8 +152,8 @@ class MonitorSource(Protocol):
         """Return who the client is; None before it was let in."""
         ...
 
-    def remotes_count(self) -> int:
-        """Return how many other servers have routes here."""
+    async def plugin_fields(self, document: str) -> Mapping[str, object]:
+        """Return what plugins have to say in a document; see `MonitorFields`."""
         ...
 
     def closed_clients(self) -> Sequence[ClosedClient]:

@@ -1,16 +1,22 @@
 """`/varz`: identity, options and counters of the server.
 
-Blocks of concerns that this server does not have are there and empty, as in nats-server.
+Blocks of concerns that no plugin brings are there and empty, as in nats-server.
 Source: nats-server `monitor.go`, `createVarz` and `updateVarzRuntimeFields`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal, cast
+from typing import TYPE_CHECKING, Final, Literal
 
 from framework.spec import LinkKind
-from framework.spec.formats import time_text, uptime_text
-from framework.topology import TLS_TIMEOUT_S, login_timeout_s
+from framework.spec.formats import (
+    short_number,
+    time_text,
+    tls_end,
+    tls_flags,
+    tls_timeout,
+    uptime_text,
+)
 from framework.wire.version import CLIENT_PROTOCOL, NATS_VERSION
 
 if TYPE_CHECKING:
@@ -30,17 +36,26 @@ _KINDS: Final = {
 """By the name that counters of each kind have."""
 
 
+_BLOCKS: Final = ("cluster", "gateway", "leaf", "mqtt", "websocket", "jetstream")
+_EMPTY: Final[Mapping[str, object]] = {name: {} for name in _BLOCKS}
+_NONE: Final[Mapping[str, object]] = {"routes": 0, "remotes": 0, "leafnodes": 0}
+"""What stands there for concerns that no plugin brings."""
+
+
 async def answer_varz(source: MonitorSource, _options: NoOptions) -> object:
     """Return the document; nothing changes it."""
     totals = source.totals()
-    return {
+    document = {
         **_identity(source),
-        **_configuration(source, source.facts),
+        **_configuration(source.facts),
         **_runtime(source, source.facts),
-        **_counters(totals, source.remotes_count()),
+        **_counters(totals),
         "subscriptions": source.sublist_counters().count,
         **_rest(source, source.facts, totals),
     }
+    fields = await source.plugin_fields("/varz")
+    ours = document.keys() - _EMPTY.keys() - _NONE.keys()
+    return document | {name: value for name, value in fields.items() if name not in ours}
 
 
 def _identity(source: MonitorSource) -> dict[str, object]:
@@ -54,13 +69,13 @@ def _identity(source: MonitorSource) -> dict[str, object]:
         "host": facts.host,
         "port": facts.port,
         **({"auth_required": True} if facts.limits.auth_required else {}),
-        **_tls_flags(facts, LinkKind.CLIENT),
+        **tls_flags(facts.tls),
     }
     urls = source.client_info.get("connect_urls")
     return {**document, "connect_urls": urls} if urls else document
 
 
-def _configuration(source: MonitorSource, facts: ServerFacts) -> dict[str, object]:
+def _configuration(facts: ServerFacts) -> dict[str, object]:
     limits = facts.limits
     return {
         "max_connections": limits.max_connections,
@@ -71,68 +86,14 @@ def _configuration(source: MonitorSource, facts: ServerFacts) -> dict[str, objec
         "http_port": 0 if facts.is_https else facts.http_port,
         "http_base_path": facts.http_base_path,
         "https_port": facts.http_port if facts.is_https else 0,
-        "auth_timeout": _short(limits.auth_timeout_s),
+        "auth_timeout": short_number(limits.auth_timeout_s),
         "max_control_line": limits.max_control_line,
         "max_payload": limits.max_payload,
         "max_pending": limits.max_pending,
-        "cluster": _cluster(source, facts),
-        "gateway": {},
-        "leaf": {},
-        "mqtt": {},
-        "websocket": {},
-        "jetstream": {},
-        "tls_timeout": _tls_timeout(facts, LinkKind.CLIENT),
+        **_EMPTY,
+        "tls_timeout": tls_timeout(facts.tls),
         "write_deadline": round(limits.write_deadline_s * _NS_PER_S),
     }
-
-
-def _cluster(source: MonitorSource, facts: ServerFacts) -> dict[str, object]:
-    if facts.cluster_address is None or facts.cluster is None:
-        return {}
-    host, port = facts.cluster_address
-    urls, login = facts.cluster.get("routes"), facts.cluster.get("authorization")
-    timeout_s = cast("Mapping[str, float]", login or {}).get("timeout")
-    return {
-        "name": source.cluster_name,
-        "addr": host,
-        "cluster_port": port,
-        "auth_timeout": _short(timeout_s or login_timeout_s(facts.cluster.get("tls"))),
-        **(
-            {"urls": [_without_user(str(url)) for url in urls]}
-            if urls and isinstance(urls, tuple)
-            else {}
-        ),
-        "tls_timeout": _tls_timeout(facts, LinkKind.ROUTE),
-        **_tls_flags(facts, LinkKind.ROUTE),
-        **_route_terms(facts.cluster),
-        **_tls_end(facts, LinkKind.ROUTE),
-    }
-
-
-def _route_terms(cluster: Mapping[str, object]) -> dict[str, object]:
-    """Return what is said of pools and of writing, as far as it is set."""
-    deadline_s, policy = cluster.get("write_deadline"), cluster.get("write_timeout")
-    document = {"pool_size": cluster.get("pool_size")}
-    if isinstance(deadline_s, float | int):
-        document["write_deadline"] = round(deadline_s * _NS_PER_S)
-    document["write_timeout"] = None if policy == "default" else policy
-    return {name: value for name, value in document.items() if value}
-
-
-def _tls_flags(facts: ServerFacts, kind: LinkKind) -> dict[str, object]:
-    tls = facts.tls.get(kind)
-    named = {"tls_required": tls.required, "tls_verify": tls.verify} if tls else {}
-    return {name: True for name, value in named.items() if value}
-
-
-def _tls_timeout(facts: ServerFacts, kind: LinkKind) -> float:
-    tls = facts.tls.get(kind)
-    return _short(tls.timeout_s if tls else TLS_TIMEOUT_S)
-
-
-def _tls_end(facts: ServerFacts, kind: LinkKind) -> dict[str, object]:
-    tls = facts.tls.get(kind)
-    return {"tls_cert_not_after": time_text(round(tls.not_after_s) * _NS_PER_S)} if tls else {}
 
 
 def _runtime(source: MonitorSource, facts: ServerFacts) -> dict[str, object]:
@@ -145,18 +106,16 @@ def _runtime(source: MonitorSource, facts: ServerFacts) -> dict[str, object]:
         "mem": usage.memory_bytes,
         "cores": usage.cores,
         "gomaxprocs": usage.cores,
-        "cpu": _short(round(usage.cpu_percent, 1)),
+        "cpu": short_number(round(usage.cpu_percent, 1)),
     }
 
 
-def _counters(totals: Totals, remotes: int) -> dict[str, object]:
+def _counters(totals: Totals) -> dict[str, object]:
     clients = totals.kinds[LinkKind.CLIENT]
     return {
         "connections": clients.links,
         "total_connections": clients.opened,
-        "routes": totals.kinds[LinkKind.ROUTE].links,
-        "remotes": remotes,
-        "leafnodes": totals.kinds[LinkKind.LEAF].links,
+        **_NONE,
         "in_msgs": totals.in_msgs,
         "in_bytes": totals.in_bytes,
         "in_client_msgs": clients.in_msgs,
@@ -193,15 +152,5 @@ def _rest(source: MonitorSource, facts: ServerFacts, totals: Totals) -> dict[str
         "slow_consumer_stats": kind_stats(totals, "slow"),
         "stale_connection_stats": kind_stats(totals, "stale"),
         "disk_io_wait_stats": {"waiters": 0, "waits": 0, "wait_time": 0, "max_wait_time": 0},
-        **_tls_end(facts, LinkKind.CLIENT),
+        **tls_end(facts.tls),
     }
-
-
-def _short(number: float) -> float:
-    """Return a whole number as one, so that JSON shows `2` where Go does."""
-    return int(number) if number == int(number) else number
-
-
-def _without_user(url: str) -> str:
-    """Return `host:port` of a route URL: a password in it is nobody's business."""
-    return url.rpartition("@")[2].rpartition("://")[2].strip("/")

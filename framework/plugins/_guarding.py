@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
         ComponentSpec,
         HealthCheck,
         MonitorEndpoint,
+        MonitorFields,
         ServerContext,
         ServiceAnswer,
         ServiceRequest,
@@ -56,6 +58,22 @@ def guarded_endpoint(guard: Guard, plugin: str, spec: MonitorEndpoint) -> Monito
         raise guard.fail(plugin, what, problem, spec.answer, f"it is {spec.content_type}")
 
     return replace(spec, answer=answer if spec.content_type == JSON else answer_text)
+
+
+def guarded_fields(guard: Guard, plugin: str, spec: MonitorFields) -> MonitorFields:
+    """Guard `make`: a document is answered without the fields of a plugin that fails."""
+    what = f"fields of {spec.document}"
+    make = guard.guarded_async(plugin, what, spec.make)
+
+    async def make_fields() -> Mapping[str, object]:
+        with suppress(PluginError):  # it is logged, and counted
+            made = await make()
+            if isinstance(made, Mapping):
+                return {name: value for name, value in made.items() if name in spec.names}
+            guard.fail(plugin, what, f"{what} must be a mapping, not {made!r:.80}", spec.make)
+        return {}
+
+    return replace(spec, make=make_fields)
 
 
 def guarded_service(guard: Guard, plugin: str, spec: ServiceSpec) -> ServiceSpec:

@@ -15,6 +15,7 @@ from framework.plugins._guarding import (
     guarded_check,
     guarded_component,
     guarded_endpoint,
+    guarded_fields,
     guarded_service,
     guarded_tap,
 )
@@ -27,6 +28,7 @@ from framework.spec import (
     HealthCheck,
     ListenerSpec,
     MonitorEndpoint,
+    MonitorFields,
     RefusedAddresses,
     ServiceSpec,
     TapSpec,
@@ -234,6 +236,13 @@ class PluginRegistry(PluginSet):
         claims = ((plugin, name) for plugin, it in owned for name in _endpoint_names(it))
         check_claims("endpoint", claims, loaded=self.names)
         return _items(self._guarded(owned, guarded_endpoint))
+
+    def monitor_fields(self, server: ServerContext) -> tuple[MonitorFields, ...]:
+        """Return the fields of plugins in documents of the core."""
+        found = self._collect("monitor_fields", MonitorFields, server=server)
+        claims = ((plugin, f"{it.document} {name}") for plugin, it in found for name in it.names)
+        check_claims("field", claims, loaded=self.names)
+        return _items(self._guarded(found, guarded_fields))
 
     def health_checks(
         self, server: ServerContext, core: Sequence[HealthCheck] = ()

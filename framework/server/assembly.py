@@ -222,17 +222,23 @@ class Assembly:
         self._steps.push("taps", self._bridge.remove_taps)
         refused = self._plugins.refused_addresses(self.context)
         self.context.refusals.install(refused)
-        well = HealthCheck(name="server", check=self._check_well)
-        self._monitor.health_checks = self._plugins.health_checks(self.context, (well,))
-        endpoints = self._plugins.monitor_endpoints(self.context, core_endpoints(self._monitor))
-        self.context.endpoints.update({it.path: it for it in endpoints if it.path})
-        self.status_fields = {it.status: it for it in endpoints if it.status}
+        endpoints = self._collect_monitoring()
         await self._start_monitor(endpoints)
         services = self._system_account.services(endpoints)
         self._system_account.begin(self._plugins.services(self.context, services))
         self.client_info.update(
             self._plugins.server_info(self.context, self.client_info.field_names)
         )
+
+    def _collect_monitoring(self) -> Sequence[MonitorEndpoint]:
+        """Collect what plugins have for monitoring, and return all documents."""
+        well = HealthCheck(name="server", check=self._check_well)
+        self._monitor.health_checks = self._plugins.health_checks(self.context, (well,))
+        self._monitor.fields = self._plugins.monitor_fields(self.context)
+        endpoints = self._plugins.monitor_endpoints(self.context, core_endpoints(self._monitor))
+        self.context.endpoints.update({it.path: it for it in endpoints if it.path})
+        self.status_fields = {it.status: it for it in endpoints if it.status}
+        return endpoints
 
     def _accounts_changed(self, names: Sequence[str]) -> None:
         if self._follows_accounts:

@@ -16,6 +16,7 @@ from framework.server.interfaces import is_wildcard, unicast_addresses
 from framework.server.refused_addresses import AddressRefusals
 from framework.server.system.server_stamp import node_of
 from framework.server.tls import TlsError
+from framework.server.tls.terms import tls_facts
 from framework.spec import LinkKind, ServerContext
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
         PlaneControl,
         SubscriptionRow,
         TapSpec,
+        TlsFacts,
         TlsPeer,
         TlsSettings,
     )
@@ -93,7 +95,7 @@ class Context(ServerContext):
         self.addresses: dict[LinkKind, tuple[str, int]] = {}
         """Host as configured and real port, once bound."""
         self.peers: dict[LinkId, str] = {}
-        """Names of the servers at the other ends of routes."""
+        """Names of the servers at the other ends of links."""
         self.refusals = AddressRefusals(plane, log=log)
         """Addresses that plugins refuse."""
         self._identity = identity
@@ -108,8 +110,7 @@ class Context(ServerContext):
         self._tls = tls
         self._coding = coding
         self._log = log
-        section = config.section("cluster")
-        self._cluster_name = str(section.get("name") or "") if section else ""
+        self._cluster_name = ""
         self._name_plane()
 
     @property
@@ -230,6 +231,10 @@ class Context(ServerContext):
         return self._tls.peers.get(link)
 
     @override
+    def tls_facts(self, kind: LinkKind) -> TlsFacts | None:
+        return tls_facts(self._tls.terms(kind))
+
+    @override
     def configure_tls(self, kind: LinkKind, settings: TlsSettings | None) -> None:
         self._tls.configure(kind, self._tls.prepare(settings))
 
@@ -255,7 +260,7 @@ class Context(ServerContext):
 
     @override
     def report_opened(self, connection: ConnectionInfo) -> None:
-        if connection.kind is LinkKind.ROUTE:
+        if connection.kind is not LinkKind.CLIENT:
             self.peers[connection.link] = connection.name
         self._plugins.connection_opened(self, connection)
 

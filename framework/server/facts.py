@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from framework.monitor import ServerFacts, TlsFacts
+from framework.monitor import ServerFacts
 from framework.server.clients.client_info import RUNTIME
+from framework.server.tls.terms import tls_facts
 from framework.spec import LinkKind
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from framework.server.listening import BoundSocket
     from framework.server.settings import ServerSettings
     from framework.server.tls import TlsHandshakes
-    from framework.server.tls.terms import KindTerms
     from framework.topology import ServerConfig
 
 
@@ -48,23 +48,11 @@ def facts_of(
         http_port=http.port if http else 0,
         http_base_path=settings.http_base_path,
         limits=settings.limits,
-        cluster=config.section("cluster"),
-        cluster_address=addresses.get(LinkKind.ROUTE),
         started_ns=started_ns,
         config_loaded_ns=time.time_ns(),
         config_digest=config.digest,
         is_https=settings.https is not None,
-        tls={kind: _tls_facts(terms) for kind in LinkKind if (terms := tls.terms(kind))},
+        tls=tls_facts(tls.terms(LinkKind.CLIENT)),
         tags=settings.tags,
         metadata=settings.metadata,
-    )
-
-
-def _tls_facts(terms: KindTerms) -> TlsFacts:
-    settings = terms.settings
-    return TlsFacts(
-        required=not settings.is_optional,
-        verify=settings.verify,
-        timeout_s=settings.timeout_s,
-        not_after_s=terms.not_after_s,
     )

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         HealthCheck,
         LinkId,
         LinkRow,
+        MonitorFields,
         ServiceExport,
         TrustedOperator,
     )
@@ -64,6 +65,7 @@ class MonitorView(MonitorSource):
         client_info: ClientInfoDocument,
     ) -> None:
         self.health_checks: Sequence[HealthCheck] = ()
+        self.fields: Sequence[MonitorFields] = ()
         self.requests: Mapping[str, int] = {}
         self._turns = Turns()
         self._context = context
@@ -146,8 +148,12 @@ class MonitorView(MonitorSource):
         return self._clients.identity_of(row.link)
 
     @override
-    def remotes_count(self) -> int:
-        return len(set(self._context.peers.values()))
+    async def plugin_fields(self, document: str) -> Mapping[str, object]:
+        merged: dict[str, object] = {}
+        for fields in self.fields:
+            if fields.document == document:
+                merged |= await fields.make()
+        return merged
 
     @override
     def closed_clients(self) -> Sequence[ClosedClient]:

@@ -64,7 +64,7 @@ from framework.spec.login import (
     Refused,
     TlsPeer,
 )
-from framework.spec.monitor import HealthCheck, MonitorEndpoint
+from framework.spec.monitor import HealthCheck, MonitorEndpoint, MonitorFields
 from framework.spec.plane import PlaneControl
 from framework.spec.request_options import InQuery, NoOptions, Unsigned
 from framework.spec.rows import Rows, SubscriptionRows
@@ -72,7 +72,7 @@ from framework.spec.rules import subject_rules
 from framework.spec.server import ServerContext, StopReason
 from framework.spec.service import ServiceAnswer, ServiceReply, ServiceRequest, ServiceSpec
 from framework.spec.tap import TapSpec
-from framework.spec.tls import TlsSettings, tls_settings
+from framework.spec.tls import TlsFacts, TlsSettings, tls_settings
 from framework.wire.closed_state import ClosedState
 from framework.wire.info import ClientConnect
 
@@ -126,6 +126,7 @@ __all__ = [
     "MappedDestination",
     "MessageTraced",
     "MonitorEndpoint",
+    "MonitorFields",
     "NoOptions",
     "Opened",
     "Overflow",
@@ -157,6 +158,7 @@ __all__ = [
     "SubscriptionRows",
     "TapKind",
     "TapSpec",
+    "TlsFacts",
     "TlsPeer",
     "TlsSettings",
     "TraceFault",

@@ -1,10 +1,15 @@
-"""Times and durations in Go's format, for tools that parse nats-server's documents."""
+"""Times, durations, numbers and TLS as nats-server's documents show them."""
 
 from __future__ import annotations
 
 import time
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from framework.topology.tls_options import TLS_TIMEOUT_S
+
+if TYPE_CHECKING:
+    from framework.spec.tls import TlsFacts
 
 _NS_PER_S: Final = 1_000_000_000
 _NS_PER_MS: Final = 1_000_000
@@ -121,3 +126,29 @@ def _decimal(value: int, unit: int) -> str:
     whole, rest = divmod(value, unit)
     digits = len(str(unit)) - 1
     return f"{whole}.{rest:0{digits}d}".rstrip("0").rstrip(".")
+
+
+def short_number(number: float) -> float:
+    """Return a whole number as one, so that JSON shows `2` where Go does."""
+    return int(number) if number == int(number) else number
+
+
+def traffic_document(msgs: int, size_bytes: int) -> dict[str, int]:
+    """Return a `DataStats` of the system account's documents."""
+    return {"msgs": msgs, "bytes": size_bytes}
+
+
+def tls_flags(tls: TlsFacts | None) -> dict[str, object]:
+    """Return `tls_required` and `tls_verify`, as far as they are true."""
+    named = {"tls_required": tls.required, "tls_verify": tls.verify} if tls else {}
+    return {name: True for name, value in named.items() if value}
+
+
+def tls_timeout(tls: TlsFacts | None) -> float:
+    """Return `tls_timeout`, which is shown of plain connections as well."""
+    return short_number(tls.timeout_s if tls else TLS_TIMEOUT_S)
+
+
+def tls_end(tls: TlsFacts | None) -> dict[str, object]:
+    """Return `tls_cert_not_after`, where there is TLS."""
+    return {"tls_cert_not_after": time_text(round(tls.not_after_s) * _NS_PER_S)} if tls else {}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, Literal
 
 from msgspec import Struct
 
@@ -77,6 +77,24 @@ class MonitorEndpoint(Struct, frozen=True, kw_only=True):
             is_good=is_json or is_for_http,
             expected=expected,
         )
+
+
+class MonitorFields(Struct, frozen=True, kw_only=True):
+    """Fields of a plugin in a document of the core."""
+
+    document: Literal["/varz", "STATSZ"]
+    names: tuple[str, ...]
+    """Each has one owner. A field that the core fills stays the core's; those that stand empty in
+    nats-server without a concern, such as `cluster` in `/varz`, are for plugins."""
+    make: Callable[[], Awaitable[Mapping[str, object]]]
+    """Returns values of `names`; one that it leaves out is as it would be without the plugin."""
+
+    def __post_init__(self) -> None:
+        what = f"fields of {self.document}"
+        good = self.document in {"/varz", "STATSZ"}
+        check(what, "document", self.document, is_good=good, expected="/varz or STATSZ")
+        check(what, "names", self.names, is_good=bool(self.names), expected="at least one")
+        check_function(what, "make", self.make, is_async=True)
 
 
 class HealthCheck(Struct, frozen=True, kw_only=True):

@@ -16,7 +16,7 @@ from framework.spec.logger import FilteringBoundLogger
 from framework.spec.login import TlsPeer
 from framework.spec.plane import PlaneControl
 from framework.spec.tap import TapSpec
-from framework.spec.tls import TlsSettings
+from framework.spec.tls import TlsFacts, TlsSettings
 from framework.topology import ServerConfig
 from framework.wire.closed_state import ClosedState
 
@@ -173,6 +173,10 @@ class ServerContext(Protocol):
 
     def tls_peer(self, link: LinkId) -> TlsPeer | None:
         """Return the TLS version, cipher and certificates of a link; None: it has no TLS."""
+        ...
+
+    def tls_facts(self, kind: LinkKind) -> TlsFacts | None:
+        """Return the TLS that new links of `kind` speak; None: none."""
         ...
 
     def configure_tls(self, kind: LinkKind, settings: TlsSettings | None) -> None:

@@ -46,6 +46,17 @@ class TlsSettings(Struct, frozen=True, kw_only=True):
         return self.allows_plain and not (self.handshake_first and not self.fallback_s)
 
 
+class TlsFacts(Struct, frozen=True):
+    """TLS of one kind of connection, as monitoring shows it."""
+
+    required: bool
+    verify: bool
+    """Peers must show a certificate."""
+    timeout_s: float
+    not_after_s: float
+    """Unix time at which our own certificate ends."""
+
+
 def tls_settings(
     block: Mapping[str, object] | None,
     *,

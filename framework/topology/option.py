@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
@@ -190,7 +190,11 @@ class ConfigSection(Struct, frozen=True, kw_only=True):
     settle_all: Settle | None = None
     """What follows from the values of the top level together, of all owners; called last."""
     record: type[Struct] | None = None
-    """What `ServerConfig.section_as` returns; made by `section_of`."""
+    """What `ServerConfig.section_as` returns, made once for each configuration."""
+    make: Callable[[Mapping[str, Any]], Struct | None] | None = None
+    """Makes the record of the values of the block, when all of these are right; None: `record` has
+    a field for each option, as `section_of` sees to. It returns None where the block comes to
+    nothing."""
     refuse: Callable[[Node], str | None] | None = None
     """Says why nothing of the block makes sense, as files and flags together give it; then that is
     the only error. None: it may."""

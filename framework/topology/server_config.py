@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, ClassVar, TypeVar, cast
 
 from msgspec import Struct
@@ -39,7 +39,7 @@ class ServerConfig(Redacted, frozen=True):
     """Dotted path of an option to where it was set; only those that were, and not those that
     stand in one of many blocks."""
     records: Mapping[type[Struct], Struct]
-    """The blocks that `section_of` made of Structs, as these; those that are absent are not."""
+    """The blocks whose sections have a record, as these; those that are absent are not."""
     file: str | None = None
     """The file it was read from, as the user named it."""
     digest: str = ""
@@ -50,7 +50,7 @@ class ServerConfig(Redacted, frozen=True):
         return cast("Mapping[str, object] | None", self.values.get(name))
 
     def section_as(self, record: type[S]) -> S | None:
-        """Return a block that `section_of` made of a Struct; None when the configuration has none.
+        """Return a block as the record of its section; None when the configuration has none.
 
         Raises:
             KeyError: No section was made of it.
@@ -103,7 +103,10 @@ def _records(schema: Schema, values: Mapping[str, object]) -> dict[type[Struct],
     for section in schema.sections:
         block = values.get(section.name)
         if section.record is not None and block is not None:
-            found[section.record] = record_from_values(section.record, cast("Any", block))
+            make = section.make or partial(record_from_values, section.record)
+            record = make(cast("Mapping[str, Any]", block))
+            if record is not None:
+                found[section.record] = record
     return found
 
 

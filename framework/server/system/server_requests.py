@@ -110,7 +110,7 @@ class ServerRequests:
         if not await self._commands.kick(read_connection(options)):
             raise BadQuery("no such client or leafnode id")
         # The answer to a question comes after the command before it was carried out.
-        await self._server.links(LinkKind.ROUTE)
+        await self._server.links(LinkKind.CLIENT)
 
     async def _send_away(self, options: Mapping[str, object]) -> None:
         cid = read_connection(options)

@@ -89,7 +89,6 @@ class SystemAccount:
         self._statsz = Statsz(
             self._stamp,
             source,
-            peers=context.peers,
             active_servers=lambda: self._table.active_count,
             active_accounts=lambda: self._queue.active_accounts,
         )
@@ -249,7 +248,7 @@ class SystemAccount:
         return self._source.sublist_counters(account).count > own + len(WATCHED) + _OWN_IMPORTS
 
     def _asker_of(self, link: LinkId) -> str:
-        """Return the account of a client, or the server at the other end of a route."""
+        """Return the account of a client, or the server at the other end of a link."""
         identity = self._clients.identity_of(link)
         return identity.account if identity else self._context.peers.get(link, "")
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from framework.server.tls.contexts import make_client_context, make_server_context
 from framework.server.tls.handshaker import Terms
+from framework.spec import TlsFacts
 from framework.wire.certificates import facts_from_pem
 
 if TYPE_CHECKING:
@@ -88,3 +89,16 @@ class KindTerms:
             return True
         self.blocked += 1
         return False
+
+
+def tls_facts(terms: KindTerms | None) -> TlsFacts | None:
+    """Return what monitoring shows of the TLS of one kind of connection."""
+    if terms is None:
+        return None
+    settings = terms.settings
+    return TlsFacts(
+        required=not settings.is_optional,
+        verify=settings.verify,
+        timeout_s=settings.timeout_s,
+        not_after_s=terms.not_after_s,
+    )

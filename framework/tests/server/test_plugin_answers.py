@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from framework.spec import MonitorEndpoint, ServiceReply, ServiceRequest, ServiceSpec
+from framework.spec import MonitorEndpoint, MonitorFields, ServiceReply, ServiceRequest, ServiceSpec
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 PLUGIN = """
 from framework.hookspecs import hookimpl
-from framework.spec import MonitorEndpoint, ServiceReply, ServiceSpec
+from framework.spec import MonitorEndpoint, MonitorFields, ServiceReply, ServiceSpec
 
 async def greet(request):
     color = request.headers.get("Color", ("none",))
@@ -106,6 +106,45 @@ def test_an_endpoint_may_be_no_json(server: ServerProcess) -> None:
 
 def test_a_plugin_reads_what_monitoring_answers(server: ServerProcess) -> None:
     assert server.document("/names") == {"name": "it", "connections": []}
+
+
+FIELDS = """
+from framework.hookspecs import hookimpl
+from framework.spec import MonitorFields
+
+async def varz():
+    return {"mqtt": {"port": 1883}, "mine": 1, "connections": -1, "leaf": {"port": 1}}
+
+async def broken():
+    raise RuntimeError("no")
+
+@hookimpl
+def framework_monitor_fields(server):
+    yield MonitorFields(document="/varz", names=("mqtt", "mine", "connections"), make=varz)
+    yield MonitorFields(document="/varz", names=("gateway",), make=broken)
+    yield MonitorFields(document="STATSZ", names=("mine",), make=broken)
+"""
+
+
+def test_a_plugin_fills_fields_that_stand_empty_and_no_others(
+    start_server: StartServer, tmp_path: Path
+) -> None:
+    plugin = tmp_path / "fields.py"
+    plugin.write_text(FIELDS)
+    server = start_server("-m", "-1", "--plugin", str(plugin))
+    varz = server.document("/varz")
+
+    assert (varz["mqtt"], varz["mine"]) == ({"port": 1883}, 1)
+    assert (varz["connections"], varz["leaf"]) == (0, {})
+    assert (varz["gateway"], varz["cluster"], varz["routes"]) == ({}, {}, 0)
+    server.wait_log("Plugin fields failed in fields of /varz .*RuntimeError")
+
+
+def test_fields_of_no_document() -> None:
+    with pytest.raises(ValueError, match="document: expected /varz or STATSZ"):
+        MonitorFields(document="/connz", names=("a",), make=print)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="names: expected at least one"):
+        MonitorFields(document="/varz", names=(), make=print)  # type: ignore[arg-type]
 
 
 def test_headers_of_a_request() -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from framework_route.config import LinkTimes, route_config
+from framework_route.config import LinkTimes, RouteConfig, cluster_section
 from framework_route.modes import MODES
-from framework_route.options import cluster_section
 from framework_route.url import RouteUrl
 
 from framework.spec import Permissions, SubjectRules
@@ -19,14 +18,14 @@ def read(tmp_path):
     def read_text(text: str):
         path = tmp_path / "server.conf"
         path.write_text(text)
-        return route_config(read_server_conf(path, SCHEMA).section("cluster"))
+        return read_server_conf(path, SCHEMA).section_as(RouteConfig)
 
     return read_text
 
 
 def from_flags(*flags):
     settings = parse_flags(flags, SCHEMA).settings
-    return route_config(read_server_conf(None, SCHEMA, settings).section("cluster"))
+    return read_server_conf(None, SCHEMA, settings).section_as(RouteConfig)
 
 
 def test_no_block_is_no_cluster(read):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from framework_route.config import cluster_section
 from framework_route.modes import MODES
-from framework_route.options import cluster_section
 from framework_route.topology import CLUSTER_PLANNER
 
 from framework.topology import Schema, TopologyErrors, read_topology

@@ -12,14 +12,16 @@ from framework.topology import is_tls_on, login_timeout_s
 from framework_route.compression import RTT_THRESHOLDS_NS
 from framework_route.compression_option import COMPRESSION_MODE, rtt_thresholds_from_texts
 from framework_route.login import Login
+from framework_route.options import cluster_options
 from framework_route.permissions import route_permissions
 from framework_route.settings import MeshSettings
 from framework_route.url import parse_route_url
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from framework.spec import Permissions, TlsSettings
+    from framework.topology import ConfigSection
     from framework_route.url import RouteUrl
 
 
@@ -66,11 +68,18 @@ class RouteConfig(Struct, frozen=True):
         return next((url.host for url in self.mesh.routes if not url.is_address), "")
 
 
-def route_config(section: Mapping[str, object] | None) -> RouteConfig | None:
-    """Return the configuration of the routes; None when the server is in no cluster."""
-    if section is None or section["port"] is None:
+def cluster_section(modes: Collection[str]) -> ConfigSection:
+    """Return the block `cluster`, which `section_as(RouteConfig)` returns; None without routes.
+
+    Args:
+        modes: Names of the modes of compression that there are.
+    """
+    return replace(cluster_options(modes), record=RouteConfig, make=_config_from_values)
+
+
+def _config_from_values(value: Mapping[str, Any]) -> RouteConfig | None:
+    if value["port"] is None:
         return None
-    value: dict[str, Any] = dict(section)
     authorization: Mapping[str, Any] = value["authorization"] or {}
     routes = tuple(parse_route_url(url) for url in value["routes"])
     tls: Mapping[str, Any] = value["tls"] if is_tls_on(value["tls"]) else {}

@@ -33,7 +33,7 @@ def introduce(server: ServerContext, config: RouteConfig) -> RouteInfo:
 
     To be called when addresses are bound, and before anything is accepted.
     """
-    name = server.cluster_name
+    name = config.name or server.cluster_name
     if not name:
         name = "".join(
             random.SystemRandom().choices(string.ascii_letters + string.digits, k=_NAME_LENGTH)

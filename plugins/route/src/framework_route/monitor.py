@@ -39,7 +39,7 @@ async def answer_routez(server: ServerContext, options: RoutezOptions) -> object
     """Return the document, with subscriptions if they are asked for."""
     has_details = options.subscriptions_detail
     has_subscriptions = has_details or options.subscriptions
-    status = await _status(server)
+    status = await mesh_status(server)
     routes = status.routes if status else {}
     rows = [row for row in await server.links(LinkKind.ROUTE) if row.link in routes]
     now_ns = time.monotonic_ns()
@@ -66,11 +66,12 @@ async def answer_routez(server: ServerContext, options: RoutezOptions) -> object
 async def answer_status(server: ServerContext, _options: NoOptions) -> object:
     """Return what the supervisor of a server is told of its routes; None: there can't be any."""
     rtts_ns = {row.link: row.rtt_ns for row in await server.links(LinkKind.ROUTE)}
-    status = await _status(server)
+    status = await mesh_status(server)
     return None if status is None else describe_status(status, rtts_ns)
 
 
-async def _status(server: ServerContext) -> MeshStatus | None:
+async def mesh_status(server: ServerContext) -> MeshStatus | None:
+    """Return the state of the mesh; None: the server is in no cluster."""
     try:
         manager = server.component(ROUTE_MANAGER)
     except KeyError:

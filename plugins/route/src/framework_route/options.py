@@ -159,8 +159,8 @@ _OPTIONS = (
 )  # fmt: skip
 
 
-def cluster_section(modes: Collection[str]) -> ConfigSection:
-    """Return the block `cluster`.
+def cluster_options(modes: Collection[str]) -> ConfigSection:
+    """Return the options of the block `cluster`.
 
     Args:
         modes: Names of the modes of compression that there are.

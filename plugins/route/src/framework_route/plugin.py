@@ -9,18 +9,16 @@ from framework.actors import Supervision
 from framework.hookspecs import hookimpl
 from framework.spec import ComponentSpec, HealthCheck, LinkKind, ListenerSpec, MonitorEndpoint
 from framework.topology import TopologyError
-from framework_route.config import route_config
+from framework_route.config import RouteConfig, cluster_section
 from framework_route.introduction import introduce, route_info
 from framework_route.modes import MODES
 from framework_route.monitor import ROUTE_MANAGER, RoutezOptions, answer_routez, answer_status
-from framework_route.options import cluster_section
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from framework.spec import CompressionMode, ServerContext, StopReason
+    from framework.spec import CompressionMode, MonitorFields, ServerContext, StopReason
     from framework.topology import ConfigDiff, ConfigSection, TopologyPlanner
-    from framework_route.config import RouteConfig
     from framework_route.route_manager import RouteManager
 
 
@@ -48,9 +46,11 @@ def framework_plan_topology() -> Iterable[TopologyPlanner]:
 
 @hookimpl
 def framework_components(server: ServerContext) -> Iterable[ComponentSpec]:
-    """Bring the RouteManager, if the server is in a cluster."""
+    """Bring the RouteManager, if the server has routes; a cluster may also have but a name."""
     config = _config_of(server)
     if config is None:
+        if name := (server.config.section("cluster") or {}).get("name"):
+            server.set_cluster_name(str(name))
         return []
     return [
         ComponentSpec(
@@ -103,6 +103,16 @@ def framework_monitor_endpoints(server: ServerContext) -> Iterable[MonitorEndpoi
 
 
 @hookimpl
+def framework_monitor_fields(server: ServerContext) -> Iterable[MonitorFields]:
+    """Show the cluster in `/varz`, and routes in STATSZ."""
+    if _config_of(server) is None:
+        return []
+    from framework_route.varz import monitor_fields  # noqa: PLC0415 - only a cluster needs it
+
+    return monitor_fields(server)
+
+
+@hookimpl
 def framework_health_checks(server: ServerContext) -> Iterable[HealthCheck]:
     """Report a server whose cluster port accepts no routes as unhealthy."""
     if _config_of(server) is None:
@@ -127,7 +137,7 @@ def framework_accounts_changed(server: ServerContext) -> None:
 @hookimpl
 def framework_check_reload(server: ServerContext, diff: ConfigDiff) -> Iterable[TopologyError]:
     """Refuse certificates that routes could not show."""
-    config = route_config(diff.config.section("cluster"))
+    config = diff.config.section_as(RouteConfig)
     problem = server.check_tls(config.tls) if config else None
     if problem is None:
         return []
@@ -166,7 +176,7 @@ def _manager() -> type[RouteManager]:
 
 
 def _config_of(server: ServerContext) -> RouteConfig | None:
-    return route_config(server.config.section("cluster"))
+    return server.config.section_as(RouteConfig)
 
 
 def _listener_problem(server: ServerContext) -> str | None:
