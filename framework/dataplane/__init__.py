@@ -7,7 +7,7 @@ from framework.dataplane._rows import (
     subscription_items,
     subscription_rows,
 )
-from framework.dataplane.coding import Coding
+from framework.dataplane.coding import Coding, PlaneStage, WebSocketFrames
 from framework.dataplane.event import (
     AddressRefused,
     Closed,
@@ -59,6 +59,7 @@ __all__ = [
     "Overflow",
     "Plane",
     "PlaneLimits",
+    "PlaneStage",
     "PongReceived",
     "ResponderTimed",
     "SinkId",
@@ -72,6 +73,7 @@ __all__ = [
     "Traced",
     "Violated",
     "Violation",
+    "WebSocketFrames",
     "link_rows",
     "subject_items",
     "subscription_items",

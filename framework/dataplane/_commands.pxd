@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t, uint32_t
 
-from framework.dataplane._state cimport Command, State
+from framework.dataplane._state cimport Command, Link, State
 
 
 cdef enum Verb:
@@ -38,6 +38,7 @@ cdef enum Verb:
     CLOSE_LISTING
     SET_SYSTEM_ACCOUNT
     CHANGE_ADDRESSES
+    SET_DEFLATE
     SHELL_VERBS = 100
     # Verbs from here on are of a plane with sockets.
 
@@ -78,3 +79,4 @@ cdef struct RouteTerms:
 
 cdef char* command_chars(Command* command) noexcept nogil
 cdef bint command_apply(State* state, Command* command) noexcept nogil
+cdef bint stages_add(State* state, Link* link, Command* command) noexcept nogil

@@ -1,12 +1,14 @@
 """Commands of the control plane, carried out between the turns of the loop."""
 
 from libc.stdint cimport int64_t, uint32_t
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from framework.dataplane.accounts._accounts cimport account_new, account_remove, client_join, client_leave
 from framework.dataplane.links._addresses cimport addresses_change
 from framework.dataplane.links._clocks cimport link_ping, route_repeat, times_set
-from framework.dataplane.links._coding cimport coding_begin
+from framework.dataplane.links._coding cimport coding_add
+from framework.dataplane.links._deflate cimport deflate_new
 from framework.dataplane.delivery._delivery cimport (
     lines_forget, link_doom, link_say, subscription_drop,
 )
@@ -22,8 +24,8 @@ from framework.dataplane.accounts._routes cimport account_carry, accounts_carry,
 from framework.dataplane.protocol._server_info cimport server_info_announce, server_info_set
 from framework.dataplane.ports._sinkbatch cimport sink_release
 from framework.dataplane._state cimport (
-    AUTHENTICATION_VIOLATION, IS_PEER, IS_USER, READ_ERROR, Account, ClosedStateC, Command, Limits, Link, LinkKindC, PermissionTable, Sink,
-    State, Times,
+    AUTHENTICATION_VIOLATION, IS_PEER, IS_USER, READ_ERROR, S2_STAGE, Account, ClosedStateC, Command, Limits, Link, LinkKindC,
+    PermissionTable, Sink, State, Times,
 )
 from framework.dataplane._slices cimport confirm, subscriptions_check
 from framework.dataplane.accounts._stream_imports cimport shadows_add
@@ -50,7 +52,7 @@ cdef void _resume(State* state, Link* link) noexcept nogil:
         return
     link.parked = 0
     link.greeted = 1
-    if link.coding != NULL:
+    if link.coding != NULL and (link.coding.block != NULL or link.left_length == 0):
         link_wake(state, link)
     elif link.first_fanout != NULL:
         link.waiting = link.left_length != 0
@@ -63,8 +65,25 @@ cdef void _resume(State* state, Link* link) noexcept nogil:
 
 
 cdef void _set_coding(State* state, Link* link, S2Level level) noexcept nogil:
-    if (link.parked or link.coding != NULL) and not coding_begin(state, link, level):
+    if (link.parked or link.coding != NULL) and not coding_add(state, link, S2_STAGE, level):
         link_doom(state, link, READ_ERROR, False, "no memory")
+
+
+cdef bint stages_add(State* state, Link* link, Command* command) noexcept nogil:
+    """Let a link's bytes pass the stages that a command holds, with what came before them behind; False: no memory."""
+    cdef uint32_t* stages = <uint32_t*> command_chars(command)
+    cdef size_t at, left = command.length - command.split
+    if left:
+        free(link.left)
+        link.left = <char*> malloc(left)
+        if link.left == NULL:
+            return False
+        memcpy(link.left, command_chars(command) + command.split, left)
+        link.left_length = <uint32_t> left
+    for at in range(command.split // (2 * sizeof(uint32_t))):
+        if not coding_add(state, link, stages[2 * at], stages[2 * at + 1]):
+            return False
+    return True
 
 
 cdef PermissionTable* _table_of(State* state, int64_t number) noexcept nogil:
@@ -303,6 +322,9 @@ cdef bint command_apply(State* state, Command* command) noexcept nogil:
         state.nonces[command.other] = command.number != 0
     elif command.verb == CHANGE_ADDRESSES:
         return addresses_change(state, command)
+    elif command.verb == SET_DEFLATE:
+        if state.coder.deflate == NULL:
+            state.coder.deflate = deflate_new(<void**> command_chars(command))
     elif command.verb == CONFIRM:
         confirm(state, command.number)
     elif command.verb == KEEP_PERMISSIONS:

@@ -54,6 +54,7 @@ cdef class Core:
     cdef void end_turn(self) noexcept nogil
     cdef void apply_shell(self, Command* command) noexcept nogil
     cdef Command* _order(self, int verb, uint64_t link, int64_t number, int64_t other, bytes data) except NULL
+    cdef Command* _stages(self, int verb, uint64_t link, stages, bytes left) except NULL
     cdef void _post(self, Command* command) noexcept nogil
     cdef bytes _terms(self, permissions, max_subscriptions, max_payload)
     cdef bytes _indexes(self, accounts)

@@ -18,9 +18,9 @@ from framework.dataplane._commands cimport (
     ADD_ACCOUNT, ANNOUNCE_INFO, CHANGE_ADDRESSES, CLOSE, CLOSE_LISTING, CONFIRM, FLAG_ACCOUNT_OMITTED, FLAG_ALL_ACCOUNTS,
     FLAG_ECHO, FLAG_HEADERS, FLAG_NO_RESPONDERS, FLAG_PEDANTIC, FLAG_TRACES, FLAG_VERBOSE, KEEP_PERMISSIONS, NEXT_ROWS, OPEN_LISTING,
     PIN_ACCOUNTS, PUBLISH, REGISTER_ROUTE, REMOVE_ACCOUNT, REPEAT_INTEREST, RESUME, RESUME_CLIENT, SEND, SET_CLIENT, SET_CLIENT_INFO,
-    SET_CODING, SET_INFO, SET_LIMITS, SET_LINK_TIMES, SET_NAMES, SET_NONCES, SET_ROUTE_PERMISSIONS, SET_SYSTEM_ACCOUNT, SET_TABLES,
-    SET_TRACE, SHELL_VERBS, SUBSCRIBE_SINK, TRACE_HEADERS_ONLY, TRACE_INTERNAL, UNSUBSCRIBE_SINK, WATCH_INTEREST, ClientTerms,
-    RouteTerms, command_apply, command_chars,
+    SET_CODING, SET_DEFLATE, SET_INFO, SET_LIMITS, SET_LINK_TIMES, SET_NAMES, SET_NONCES, SET_ROUTE_PERMISSIONS,
+    SET_SYSTEM_ACCOUNT, SET_TABLES, SET_TRACE, SHELL_VERBS, SUBSCRIBE_SINK, TRACE_HEADERS_ONLY, TRACE_INTERNAL, UNSUBSCRIBE_SINK,
+    WATCH_INTEREST, ClientTerms, RouteTerms, command_apply, command_chars, stages_add,
 )
 from framework.dataplane._slices cimport checks_settle, link_go_on
 from framework.dataplane._work cimport COMMAND_WORK, WORK_A_SLICE, WORK_A_TURN, is_work_done, ready_leave, work_begin
@@ -32,12 +32,14 @@ from framework.dataplane.links._links cimport (
     state_sweep,
 )
 from framework.dataplane.links._output cimport output_sent
+from framework.dataplane.protocol._server_info cimport link_info
 from framework.dataplane.accounts._permissions cimport permission_table_release
 from framework.dataplane.accounts._rules cimport table_made
 from framework.dataplane.ports._sinkbatch cimport atomic_add, batch_free, seen_pointer, sink_release
 from framework.dataplane._state cimport (
-    ADDRESS_TABLES_MAX, ASKS_EACH_CONNECT, ENTERS, HEARS_PEER, IS_LIMITED, IS_PEER, IS_TOLD_INTEREST, IS_USER, KINDS_MAX, MAY_BE_ANONYMOUS,
-    NODE_BYTES, PINGS_WHEN_QUIET, READ_BLOCK_BYTES, RECORD_DELIVERED, RECORD_TRACE, STALLS, STALL_PENDING_BYTES, Account, Command,
+    ADDRESS_TABLES_MAX, ASKS_EACH_CONNECT, ENTERS, HEARS_PEER, INFOS_MAX, IS_LIMITED, IS_PEER, IS_TOLD_INTEREST, IS_USER, KINDS_MAX,
+    MAY_BE_ANONYMOUS, NODE_BYTES, PINGS_WHEN_QUIET, READ_BLOCK_BYTES, RECORD_DELIVERED, RECORD_TRACE, S2_STAGE, STALLS, STALL_PENDING_BYTES,
+    WEBSOCKET_DEFLATE, WEBSOCKET_PLAIN_FRAMES, WEBSOCKET_STAGE, Account, Command,
     Farewell, KindTraits as KindTraitsC, Limits, Link, ListingTerms, Record, Segment, Sink, Tables, Times, Totals as TotalsC, Traffic,
 )
 from framework.dataplane.accounts._tables cimport tables_free, tables_made
@@ -50,7 +52,7 @@ from array import array
 from collections.abc import Collection, Mapping, Sequence
 
 from framework.dataplane.limits import PlaneLimits
-from framework.dataplane.coding import Coding
+from framework.dataplane.coding import Coding, PlaneStage, WebSocketFrames
 from framework.dataplane.kinds import KIND_TRAITS, KindTraits
 from framework.dataplane.link import LinkKind
 from framework.dataplane.permissions import Permissions
@@ -59,6 +61,8 @@ from framework.dataplane.tables import AccountTables
 from framework.dataplane.totals import AccountTraffic, KindTotals, SublistCounters, Totals
 from framework.wire.address import packed_address
 from framework.wire.closed_state import ClosedState
+from framework.wire.websocket import close_status
+from framework.dataplane.zlib_functions import zlib_functions
 
 cdef extern from "unistd.h" nogil:
     ssize_t read(int fd, void* into, size_t count)
@@ -119,6 +123,25 @@ cdef KindTraitsC _traits_made(traits):
     return made
 
 
+cdef bytes _stages_packed(stages):
+    """Return two numbers of 32 bits for each stage, its kind and its options.
+
+    Raises:
+        ValueError: Frames of WebSocket are not next to the socket.
+    """
+    made = array("I")
+    for at, stage in enumerate(stages):
+        if isinstance(stage, WebSocketFrames):
+            if at:
+                raise ValueError("frames of WebSocket stand next to the socket")
+            made.append(WEBSOCKET_STAGE)
+            made.append(WEBSOCKET_DEFLATE * stage.is_compressed + WEBSOCKET_PLAIN_FRAMES * (not stage.is_masked))
+        else:
+            made.append(S2_STAGE)
+            made.append(Coding(stage))
+    return made.tobytes()
+
+
 cdef class Core:
     """The plane without sockets: fed with bytes and a clock, it returns output and events.
 
@@ -148,6 +171,10 @@ cdef class Core:
         self.state = state_new(&made, seed)
         if self.state == NULL:
             raise MemoryError
+        for reason in ClosedState:
+            self.state.coder.close_words[<int> reason].status = close_status(reason)
+            text = reason.text.encode()
+            memcpy(self.state.coder.close_words[<int> reason].text, <const char*> text, len(text))
         for kind, traits in kinds.items():
             self.state.kinds[<int> kind] = _traits_made(traits)
 
@@ -287,20 +314,29 @@ cdef class Core:
     cdef void apply_shell(self, Command* command) noexcept nogil:
         """Apply what only a plane with sockets has."""
 
+    cdef Command* _stages(self, int verb, uint64_t link, stages, bytes left) except NULL:
+        """Return a command with stages, and what came before them."""
+        cdef bytes packed = _stages_packed(stages)
+        cdef Command* command = self._order(verb, link, 0, 0, packed + left)
+        command.split = len(packed)
+        return command
+
     # ---- commands
 
-    def set_info(self, kind: LinkKind, document: bytes, *, announce: bool = False) -> None:
-        """Set the JSON object that links of this kind are greeted with.
+    def set_info(self, listener: int, document: bytes, *, announce: bool = False) -> None:
+        """Set the JSON object that links are greeted with.
 
         Args:
-            kind: Which links.
+            listener: Number of the one that accepts them; a LinkKind: of all of that kind whose listener has no document of its own.
             document: Ends with its closing brace. A client's is sent with `client_id` and `client_ip` added, and with its own
                 `max_payload` once it has logged in; behind its first PONG with its account, too.
-            announce: Send it to every client that has logged in with protocol 1 as well.
+            announce: Send it to every such client that has logged in with protocol 1 as well.
         """
         if not document.endswith(b"}"):
             raise ValueError("an INFO document ends with its closing brace")
-        self._post(self._order(SET_INFO, 0, kind, 0, document))
+        if not 0 <= listener < INFOS_MAX:
+            raise ValueError(f"no listener {listener}")
+        self._post(self._order(SET_INFO, 0, listener, 0, document))
         if announce:
             self._post(self._order(ANNOUNCE_INFO, 0, 0, 0, b""))
 
@@ -476,6 +512,14 @@ cdef class Core:
             coding: How its output is compressed; a stream of its own for each flush.
         """
         self._post(self._order(SET_CODING, link, Coding(coding), 0, b""))
+
+    def load_deflate(self) -> bool:
+        """See to it that links can have compressed WebSocket messages; False: this Python shows nothing of its zlib."""
+        functions = zlib_functions()
+        if functions is None:
+            return False
+        self._post(self._order(SET_DEFLATE, 0, 0, 0, functions))
+        return True
 
     def close(self, link: int, reason: ClosedState, last_words: bytes = b"") -> None:
         """End a link; what waits for it and `last_words` are tried once more."""
@@ -840,16 +884,37 @@ cdef class Core:
 
     # ---- driving it without sockets
 
-    def open(self, kind: LinkKind, host: str, port: int, *, accepted: bool, token: int = 0) -> int:
-        """Begin a link and return it; 0: it was accepted from an address that is refused."""
+    def open(
+        self, kind: LinkKind, host: str, port: int, *, accepted: bool, token: int = 0, listener: int | None = None,
+        stages: Sequence[PlaneStage] = (),
+    ) -> int:
+        """Begin a link and return it; 0: it was accepted from an address that is refused.
+
+        Args:
+            listener: Number of the one that accepts it; None: its kind's own.
+            stages: As `Plane.attach` takes them.
+        """
+        cdef Command* command
+        cdef bint good
+        cdef bint informed = accepted and not stages
         cdef bytes address
         if accepted:
             address = packed_address(host)
             if is_address_refused(self.state, kind, address, host.encode(), port):
                 return 0
-        cdef Link* link = link_open(self.state, kind, accepted, accepted, host.encode(), port, token)
+        if listener is None:
+            listener = kind
+        cdef Link* link = link_open(self.state, kind, listener, accepted, informed, host.encode(), port, token)
         if link == NULL:
             raise MemoryError
+        if stages:
+            command = self._stages(0, 0, stages, b"")
+            good = stages_add(self.state, link, command)
+            free(command)
+            if not good:
+                raise MemoryError
+            if accepted:
+                link_info(self.state, link)
         return link.id
 
     def feed(self, link: int, data: bytes, now_ns: int) -> None:

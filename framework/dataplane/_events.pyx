@@ -116,7 +116,7 @@ cdef object event_made(Record* record):
     if record.type == RECORD_OPENED:
         return Opened(
             record.link, KINDS[record.kind], record.row.cid, record.row.host.decode(), record.row.port, record.number,
-            record.row.opened_ns, _text(record),
+            record.row.opened_ns, _text(record), record.other,
         )
     if record.type == RECORD_GREETING:
         return Greeting(
@@ -135,7 +135,8 @@ cdef object event_made(Record* record):
         fd = record.number
         record.number = -1
         return Detached(
-            record.link, KINDS[record.kind], fd, record.row.cid, record.row.host.decode(), record.row.port, record.flag != 0, _text(record)
+            record.link, KINDS[record.kind], fd, record.row.cid, record.row.host.decode(), record.row.port, record.flag != 0, _text(record),
+            record.other,
         )
     if record.type == RECORD_TRACE:
         return Traced(record.link, KINDS[record.kind], record.flag != 0, _text(record), record.number)

@@ -5,6 +5,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from framework.sublist._sublist cimport GroupIndex, Interest, Match, SublistState
 from framework.sublist._table cimport Key, Table
 from framework.sublist._transform cimport Transform
+from framework.dataplane.links._deflate cimport Deflate
+from framework.dataplane.links._frames cimport Frames
 from framework.wire._s2 cimport S2Encoder, S2Level
 
 
@@ -69,6 +71,9 @@ cdef enum:
 
 cdef enum:
     KINDS_MAX = 16
+    LISTENERS_MAX = 64
+    INFOS_MAX = 80
+    # Of each kind, then of listeners that have one of their own.
 
 
 cdef enum LinkKindC:
@@ -507,18 +512,64 @@ cdef struct Replies:
     Reply* last
 
 
-cdef struct Coding:
-    # Of a link whose bytes are coded: what is under way in both directions.
-    S2Level level
-    size_t coded
-    # Bytes at the head of its output that go out as they are; behind them all is plain.
-    uint8_t identified
-    # Its first chunk was the one that begins a stream.
+cdef enum StageKind:
+    S2_STAGE = 0
+    WEBSOCKET_STAGE = 1
+    STAGE_KINDS = 2
+
+
+cdef enum:
+    WEBSOCKET_DEFLATE = 1 << 0
+    WEBSOCKET_PLAIN_FRAMES = 1 << 1
+    # The peer does not mask its frames.
+
+
+cdef struct StageRow:
+    # What a kind of stage does. From the socket, its `raw` bytes are decoded towards the parser; towards the socket, output is encoded.
+    bint (*begin)(State* state, Stage* stage, uint32_t options) noexcept nogil
+    # Also when it has begun: the options change. False: no memory.
+    void (*end)(State* state, Stage* stage) noexcept nogil
+    size_t (*awaited)(Stage* stage) noexcept nogil
+    # How many raw bytes it must have to go on; 0: it has enough. It has no more than the next step needs, or a whole read.
+    int64_t (*next)(State* state, Link* link, Stage* stage, size_t room) noexcept nogil
+    # Takes the next step; returns how many bytes `decode` makes of it at most, which only a stage without choice lets be more than `room`.
+    # 0: raw bytes are missing; negative: the link is doomed.
+    int64_t (*decode)(State* state, Link* link, Stage* stage, char* into, size_t length) noexcept nogil
+    # Writes at most what `next` said; negative: the link is doomed.
+    size_t (*encodes)(Stage* stage) noexcept nogil
+    # Bytes that become one piece of output at most.
+    int64_t (*encode)(State* state, Link* link, Stage* stage, Segment** at, size_t length) noexcept nogil
+    # Puts what stands for the first `length` bytes at `at` in their place; returns how many bytes these are. Negative: no memory.
+    void (*farewell)(State* state, Link* link, Stage* stage) noexcept nogil
+    # Says the last word behind what waits; NULL: there is none.
+
+
+cdef struct Stage:
+    # One of the stages that the bytes of a link pass, in both directions.
+    const StageRow* row
+    Stage* outer
+    # Nearer to the socket; NULL: it is the outermost.
     char* raw
     # What came and is not decoded yet, from `raw_at` to `raw_end`.
     size_t raw_at
     size_t raw_end
     size_t raw_room
+    size_t step_at
+    # In `raw`: where the step begins that `next` has taken.
+    size_t step_length
+    S2Level level
+    uint8_t identified
+    # Of S2: its first chunk was the one that begins a stream.
+    Frames* frames
+    # Of WebSocket.
+
+
+cdef struct Coding:
+    # Of a link whose bytes pass stages: what is under way in both directions.
+    Stage* outermost
+    Stage* innermost
+    size_t coded
+    # Bytes at the head of its output that go out as they are; behind them all is plain.
     Block* block
     # What is decoded and not handled yet, from `at`; NULL: nothing.
     char* at
@@ -527,12 +578,26 @@ cdef struct Coding:
     char* end
 
 
+cdef struct CloseWords:
+    # What a WebSocket is told of the reason why its link ends.
+    uint16_t status
+    char text[62]
+
+
 cdef struct Coder:
     # What all links of a plane share for coding.
+    StageRow rows[STAGE_KINDS]
     S2Encoder* encoder
     char* gathered
     Block* encoded
     char* raw_spare
+    Block* heads
+    # Where heads of WebSocket frames are written, from `heads_at`.
+    size_t heads_at
+    CloseWords close_words[64]
+    # By ClosedState.
+    Deflate* deflate
+    # NULL: nobody has asked for it yet.
 
 
 cdef struct Memo:
@@ -598,6 +663,8 @@ cdef struct Link:
     uint8_t dialect
     uint16_t traits
     # Of its kind: see Trait.
+    uint8_t listener
+    # That accepted it; its kind's own has the number of the kind, also of a link that nobody accepted.
     uint8_t accepted
     uint8_t registered
     uint8_t parked
@@ -1085,7 +1152,8 @@ cdef struct State:
     # Of the records made in this turn, without those of sinks, which have bounds of their own.
     int64_t records_waiting
     # Such bytes that Python has not taken; touched by both threads, atomically.
-    ServerInfo infos[KINDS_MAX]
+    ServerInfo infos[INFOS_MAX]
+    # By number of a listener.
     uint8_t nonces[KINDS_MAX]
     # Links that are accepted get one.
     Account* system_account

@@ -29,6 +29,8 @@ class Opened(Struct, frozen=True):
     opened_ns: int
     nonce: bytes = b""
     """What its INFO asked it to sign; empty: nothing."""
+    listener: int = 0
+    """Number of the one that accepted it; the kind, where that has one, and of who was dialed."""
 
 
 class Detached(Struct, frozen=True):
@@ -45,6 +47,8 @@ class Detached(Struct, frozen=True):
     """INFO was written to the socket."""
     left: bytes = b""
     """What was read from the socket behind the greeting, and nobody has looked at."""
+    listener: int = 0
+    """As `Opened` has it."""
 
 
 class Greeting(Struct, frozen=True):

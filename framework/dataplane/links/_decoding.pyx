@@ -1,121 +1,131 @@
-"""Decompression of links: gather whole chunks, decode them for the parser.
+"""Input of coded links: gather what a stage needs for a step, decode it for the next stage, at last for the parser.
 
-A chunk is decoded into the block that all links share, behind what the one before left of a frame; one that doesn't fit, into a block of
+A step is decoded into the block that all links share, behind what the one before left of a frame; one that doesn't fit, into a block of
 its own; a large frame's next bytes, into that frame's block. A turn handles no more than its budget of plain bytes: some bytes of a bomb
 may stand for 4 MiB. What is left waits, and the socket is not read meanwhile, so no peer makes this server hold more than an incomplete
-chunk and a decoded one.
+step and a decoded one.
 """
 
 from libc.stdint cimport int64_t
-from libc.stdlib cimport free, realloc
-from libc.string cimport memcpy, memmove, strlen
+from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memcpy, memmove
 
 from framework.dataplane.delivery._delivery cimport link_doom
 from framework.dataplane.links._links cimport link_parse, link_received, link_wake, link_window
 from framework.dataplane.links._output cimport block_chars, block_drop, block_new
-from framework.dataplane._state cimport READ_BLOCK_BYTES, READ_ERROR, Block, Coder, Coding, Link, State
+from framework.dataplane._state cimport (
+    CONNECT_READ_BYTES, READ_BLOCK_BYTES, READ_ERROR, Block, Coder, Coding, Link, Stage, State,
+)
 from framework.dataplane._work cimport is_work_done
-from framework.wire._s2 cimport s2_chunk_length, s2_decode, s2_is_identifier, s2_plain_length, s2_problem
 
 cdef enum:
     RAW_BYTES = 262144
-    # Of coded input that are held, at most, unless one chunk is longer.
-    WRONG_BYTES = 64
+    # Of input that are read at a time, unless a step needs more.
+    LEFT_BYTES = 8192
+    # What is left and not more than that is kept in a piece of memory of its length.
+    INNER_BYTES = 65536
+    # That one stage decodes for another at a time, as far as it has the choice.
 
 
-# ---- chunks ------------------------------------------------------------------------------------------------------------
+# ---- raw bytes ---------------------------------------------------------------------------------------------------------
 
 
-cdef bint _raw_grow(Coder* coder, Coding* coding, size_t room) noexcept nogil:
+cdef bint _raw_grow(Coder* coder, Stage* stage, size_t room) noexcept nogil:
     cdef char* grown
-    if coding.raw == NULL and room == RAW_BYTES and coder.raw_spare != NULL:
+    cdef size_t have = stage.raw_end
+    if room == RAW_BYTES and coder.raw_spare != NULL and have <= RAW_BYTES:
         grown = coder.raw_spare
         coder.raw_spare = NULL
+        if have:
+            memcpy(grown, stage.raw, have)
+        free(stage.raw)
     else:
-        grown = <char*> realloc(coding.raw, room)
+        grown = <char*> realloc(stage.raw, room)
     if grown == NULL:
         return False
-    coding.raw = grown
-    coding.raw_room = room
+    stage.raw = grown
+    stage.raw_room = room
     return True
+
+
+cdef char* _raw_window(Coder* coder, Stage* stage, size_t wanted) noexcept nogil:
+    """Return where the next raw bytes of a stage belong, behind those it has, with room for `wanted` in all; NULL: no memory."""
+    if stage.raw_at:
+        memmove(stage.raw, stage.raw + stage.raw_at, stage.raw_end - stage.raw_at)
+        stage.raw_end -= stage.raw_at
+        stage.raw_at = 0
+    if stage.raw_room < wanted and not _raw_grow(coder, stage, wanted):
+        return NULL
+    return stage.raw + stage.raw_end
+
+
+cdef void _raw_leave(Coder* coder, Stage* stage) noexcept nogil:
+    """Hold no memory for nothing, and little for little."""
+    cdef size_t left = stage.raw_end - stage.raw_at
+    cdef char* kept = NULL
+    if stage.raw == NULL or left > LEFT_BYTES or (left and stage.raw_room < RAW_BYTES):
+        return
+    if left:
+        kept = <char*> malloc(left)
+        if kept == NULL:
+            return
+        memcpy(kept, stage.raw + stage.raw_at, left)
+    if stage.raw_room == RAW_BYTES and coder.raw_spare == NULL:
+        coder.raw_spare = stage.raw
+    else:
+        free(stage.raw)
+    stage.raw = kept
+    stage.raw_at = 0
+    stage.raw_end = stage.raw_room = left
 
 
 cdef char* coded_window(State* state, Link* link, size_t* room) noexcept nogil:
     """Return where to put what a coded link sends next, and how much fits; NULL: no memory.
 
-    There is room for the rest of the chunk that is incomplete. Sockets are read only where no whole one waits.
+    There is room for the rest of the step that is incomplete. Sockets are read only where no whole one waits.
     """
-    cdef Coding* coding = link.coding
-    cdef size_t have = coding.raw_end - coding.raw_at
-    cdef int64_t length = s2_chunk_length(coding.raw + coding.raw_at, have)
-    cdef size_t wanted = max(<size_t> RAW_BYTES, <size_t> max(length, 0))
+    cdef Stage* stage = link.coding.outermost
+    cdef size_t have = stage.raw_end - stage.raw_at
+    cdef size_t wanted = max(<size_t> RAW_BYTES, stage.row.awaited(stage))
+    cdef char* window
     if have >= wanted:
         wanted = have * 2
-    if coding.raw_at:
-        memmove(coding.raw, coding.raw + coding.raw_at, have)
-        coding.raw_at = 0
-        coding.raw_end = have
-    if coding.raw_room < wanted and not _raw_grow(&state.coder, coding, wanted):
-        return NULL
-    room[0] = coding.raw_room - have
-    return coding.raw + have
+    window = _raw_window(&state.coder, stage, wanted)
+    room[0] = stage.raw_room - have
+    return window
 
 
 cdef void coded_received(State* state, Link* link, size_t length) noexcept nogil:
     """Count the bytes that were put into the link's window."""
-    link.coding.raw_end += length
+    link.coding.outermost.raw_end += length
     link.wire_in_bytes += length
     link.received_ns = state.now_ns
 
 
-cdef void _raw_leave(Coder* coder, Coding* coding) noexcept nogil:
-    """Hold no memory for nothing."""
-    if coding.raw == NULL or coding.raw_at < coding.raw_end:
-        return
-    if coding.raw_room == RAW_BYTES and coder.raw_spare == NULL:
-        coder.raw_spare = coding.raw
-    else:
-        free(coding.raw)
-    coding.raw = NULL
-    coding.raw_at = coding.raw_end = coding.raw_room = 0
-
-
-cdef void _refuse(State* state, Link* link, const char* wrong) noexcept nogil:
-    cdef char detail[WRONG_BYTES]
-    cdef size_t length = min(strlen(wrong), <size_t> (WRONG_BYTES - 5))
-    memcpy(detail, b"S2: ", 4)
-    memcpy(detail + 4, wrong, length)
-    detail[4 + length] = 0
-    link_doom(state, link, READ_ERROR, False, detail)
-
-
-cdef char* _chunk_next(State* state, Link* link, size_t* length, size_t* plain) noexcept nogil:
-    """Return the next chunk with plain bytes, of which the link now owes the rest; NULL: it is not whole yet, or the link is doomed."""
-    cdef Coding* coding = link.coding
-    cdef char* chunk
-    cdef size_t have
-    cdef int64_t found, inside
-    while True:
-        chunk = coding.raw + coding.raw_at
-        have = coding.raw_end - coding.raw_at
-        found = s2_chunk_length(chunk, have)
-        inside = 0
-        if 0 < found <= <int64_t> have:
-            inside = s2_plain_length(chunk, found)
-        if found < 0 or inside < 0:
-            _refuse(state, link, s2_problem(chunk, have))
-            return NULL
-        if found == 0 or found > <int64_t> have:
-            return NULL
-        if not coding.identified and not s2_is_identifier(chunk, found):
-            _refuse(state, link, "no stream identifier")
-            return NULL
-        coding.identified = 1
-        coding.raw_at += found
-        if inside:
-            length[0] = found
-            plain[0] = inside
-            return chunk
+cdef bint _fill(State* state, Link* link, Stage* stage) noexcept nogil:
+    """Let the stage outside of one decode more for it; False: there is nothing more, or the link is doomed."""
+    cdef Stage* outer = stage.outer
+    cdef int64_t length
+    cdef char* window
+    if outer == NULL:
+        return False
+    while not is_work_done(state):
+        length = outer.row.next(state, link, outer, INNER_BYTES)
+        if length < 0 or (length == 0 and not _fill(state, link, outer)):
+            return False
+        if length == 0:
+            continue
+        window = _raw_window(&state.coder, stage, stage.raw_end - stage.raw_at + length)
+        if window == NULL:
+            link_doom(state, link, READ_ERROR, False, "no memory")
+            return False
+        length = outer.row.decode(state, link, outer, window, length)
+        if length < 0:
+            return False
+        stage.raw_end += length
+        if length:
+            return True
+    return False
 
 
 # ---- decoding ----------------------------------------------------------------------------------------------------------
@@ -136,36 +146,47 @@ cdef Block* _block_for(State* state, Link* link, size_t plain) noexcept nogil:
     return block
 
 
-cdef size_t _into_big(State* state, Link* link, const char* chunk, size_t length, size_t plain) noexcept nogil:
-    """Decode a chunk that is a part of a large frame to its place; return how many bytes that were."""
-    cdef const char* wrong = s2_decode(chunk, length, block_chars(link.big) + link.big_fill)
-    if wrong != NULL:
-        _refuse(state, link, wrong)
-    else:
-        link_received(state, link, plain)
-    return plain
+cdef inline size_t _room(Link* link) noexcept nogil:
+    """Return how many plain bytes are best decoded at a time."""
+    cdef size_t room
+    if link.big == NULL:
+        return READ_BLOCK_BYTES - link.left_length
+    room = link.big_need - link.big_fill
+    return min(room, <size_t> CONNECT_READ_BYTES) if link.lined else room
+
+
+cdef int64_t _plain_next(State* state, Link* link, Stage* stage) noexcept nogil:
+    """Return how many plain bytes the next step makes at most; 0: there is none, or the link is doomed."""
+    cdef int64_t plain = 0
+    while plain == 0:
+        plain = stage.row.next(state, link, stage, _room(link))
+        if plain == 0 and not _fill(state, link, stage):
+            return 0
+    return max(plain, <int64_t> 0)
 
 
 cdef size_t _decode(State* state, Link* link) noexcept nogil:
-    """Decode the next chunk; return how many plain bytes of it are handled already. No block afterwards, and 0: there was no chunk."""
+    """Do the next step; return how many plain bytes of it are handled already. No block afterwards, and 0: there was no step."""
     cdef Coding* coding = link.coding
-    cdef size_t length, plain, room, kept = link.left_length
-    cdef const char* wrong
-    cdef char* chunk = _chunk_next(state, link, &length, &plain)
+    cdef Stage* stage = coding.innermost
+    cdef size_t room, kept = link.left_length
+    cdef int64_t plain = _plain_next(state, link, stage)
     cdef Block* block
-    if chunk == NULL:
+    if plain == 0:
         return 0
-    if link.big != NULL and plain <= link.big_need - link.big_fill:
-        return _into_big(state, link, chunk, length, plain)
+    if link.big != NULL and <size_t> plain <= link.big_need - link.big_fill:
+        plain = stage.row.decode(state, link, stage, block_chars(link.big) + link.big_fill, plain)
+        if plain > 0:
+            link_received(state, link, plain)
+        return max(plain, <int64_t> 1)
     block = _block_for(state, link, plain)
     if block == NULL:
         link_doom(state, link, READ_ERROR, False, "no memory")
         return 0
-    wrong = s2_decode(chunk, length, block_chars(block) + kept)
-    if wrong != NULL:
+    plain = stage.row.decode(state, link, stage, block_chars(block) + kept, plain)
+    if plain <= 0:
         block_drop(state, block)
-        _refuse(state, link, wrong)
-        return 0
+        return 1
     free(link.left)
     link.left = NULL
     link.left_length = 0
@@ -189,6 +210,7 @@ cdef void coded_go_on(State* state, Link* link, size_t budget) noexcept nogil:
     A link that has more to do is woken, as is one that is resumed later.
     """
     cdef Coding* coding = link.coding
+    cdef Stage* stage
     cdef size_t part
     while (
         budget and not link.doomed and not link.parked and not link.paused and link.first_fanout == NULL and not is_work_done(state)
@@ -206,6 +228,10 @@ cdef void coded_go_on(State* state, Link* link, size_t budget) noexcept nogil:
         if coding.seen == coding.end and not link.parked and not link.waiting and not link.doomed:
             block_drop(state, coding.block)
             coding.block = NULL
-    if not link.doomed:
-        _raw_leave(&state.coder, coding)
-        link_wake(state, link)
+    if link.doomed:
+        return
+    stage = coding.innermost
+    while stage != NULL:
+        _raw_leave(&state.coder, stage)
+        stage = stage.outer
+    link_wake(state, link)

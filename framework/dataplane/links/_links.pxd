@@ -8,7 +8,7 @@ from framework.dataplane._state cimport Block, Limits, Link, LinkKindC, Row, Sta
 cdef State* state_new(Limits* limits, uint64_t seed) noexcept nogil
 cdef void state_free(State* state) noexcept nogil
 cdef Link* link_open(
-    State* state, LinkKindC kind, bint accepted, bint informed, const char* host, int port, int64_t token
+    State* state, LinkKindC kind, int listener, bint accepted, bint informed, const char* host, int port, int64_t token
 ) noexcept nogil
 cdef Link* link_of(State* state, uint64_t id) noexcept nogil
 cdef void link_row(Link* link, Row* row) noexcept nogil

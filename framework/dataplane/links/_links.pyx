@@ -14,7 +14,7 @@ from framework.dataplane.delivery._delivery cimport (
     deliver_rest, is_python_behind, link_cut_off, link_doom, link_is_over, link_say, random_next, record_add, record_chars,
     record_made, record_new, subscription_drop,
 )
-from framework.dataplane.links._coding cimport coder_free, coding_end, coding_flush, coding_waits
+from framework.dataplane.links._coding cimport coder_free, coder_rows, coding_end, coding_farewell, coding_flush, coding_waits
 from framework.dataplane.delivery._fanouts cimport dead_sweep, fanout_end
 from framework.dataplane.delivery._message_trace cimport traced_route, traced_subscription
 from framework.dataplane.delivery._watches cimport watch_remove
@@ -28,7 +28,7 @@ from framework.dataplane.protocol._server_info cimport link_info
 from framework.dataplane.accounts._service_imports cimport import_enter, imports_passed
 from framework.dataplane.ports._sinkbatch cimport atomic_add_users, batch_free, sink_flush, sink_is_full, sink_release
 from framework.dataplane._state cimport (
-    CLIENT_CLOSED, CONNECT_READ_BYTES, DETAIL_BYTES, FRAME_OWN_BLOCK_BYTES, IS_LIMITED, IS_PEER, IS_TOLD_INTEREST, IS_USER, KINDS_MAX,
+    CLIENT_CLOSED, CONNECT_READ_BYTES, DETAIL_BYTES, FRAME_OWN_BLOCK_BYTES, INFOS_MAX, IS_LIMITED, IS_PEER, IS_TOLD_INTEREST, IS_USER,
     MAX_CONNECTIONS_EXCEEDED, READ_BLOCK_BYTES, READ_ERROR, RECORD_CLOSED, RECORD_OPENED, STALLS, STALL_NS, SYSTEM,
     UNREGISTERED_READ_BYTES, VIOLATIONS_A_TICK, Account, Block, Confirmation, Farewell, Limits, Link, LinkKindC, Listing, Record, Row,
     Segment, Sink, State, Subscription,
@@ -59,6 +59,7 @@ cdef State* state_new(Limits* limits, uint64_t seed) noexcept nogil:
     state.seed = state.group_index.seed = seed
     state.random = hash_bytes(seed, b"queue members", 13)
     state.nonce_random = hash_bytes(seed, b"nonces", 6)
+    coder_rows(state)
     state.passages.enter = import_enter
     state.passages.passed = imports_passed
     state.passages.shadows_drop = shadows_drop
@@ -138,7 +139,7 @@ cdef void state_free(State* state) noexcept nogil:
         listing = state.listings
         state.listings = listing.next
         free(listing)
-    for at in range(KINDS_MAX):
+    for at in range(INFOS_MAX):
         free(state.infos[at].document)
     if state.system != NULL:
         free(state.system.memo)
@@ -212,7 +213,7 @@ cdef bint _slots_grow(State* state) noexcept nogil:
 
 
 cdef Link* link_open(
-    State* state, LinkKindC kind, bint accepted, bint informed, const char* host, int port, int64_t token
+    State* state, LinkKindC kind, int listener, bint accepted, bint informed, const char* host, int port, int64_t token
 ) noexcept nogil:
     """Begin a link and report it; one that is to be `informed` is sent INFO. NULL: no memory."""
     cdef Link* link
@@ -233,6 +234,7 @@ cdef Link* link_open(
     link.cid = state.next_cid
     link.fd = -1
     link.kind = kind
+    link.listener = listener
     link.traits = state.kinds[<int> kind].traits
     link.dialect = state.kinds[<int> kind].dialect
     link.accepted = accepted
@@ -258,6 +260,7 @@ cdef Link* link_open(
     if record != NULL:
         memcpy(record_chars(record), link.nonce, record.length)
         record.number = token
+        record.other = listener
         link_row(link, &record.row)
     state.totals.kinds[<int> kind].links += 1
     state.totals.kinds[<int> kind].opened += 1
@@ -421,7 +424,7 @@ cdef char* link_parse(State* state, Link* link, char* at, char* end, Block* bloc
     state.stalled_by = NULL
     state.stalled_sink = NULL
     at = parse(state, link, at, end, block, &need)
-    if link.coding != NULL and (link.parked or link.waiting):
+    if link.coding != NULL and block == link.coding.block and (link.parked or link.waiting):
         # Its block holds what is left.
         last = False
     if last and not link.doomed and not _keep(state, link, at, end - at, need):
@@ -559,6 +562,7 @@ cdef void _end(State* state, Link* link) noexcept nogil:
     if link.traits & IS_PEER:
         telling_end(link, NULL)
         accounts_leave(state, link)
+    coding_farewell(state, link)
     if state.shell.bury != NULL:
         state.shell.bury(state.shell.self, link)
     elif link.last_words and link.pending:

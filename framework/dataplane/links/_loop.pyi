@@ -1,10 +1,11 @@
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal, Self
 
 from typing_extensions import disjoint_base
 
 from framework.dataplane._core import Core
+from framework.dataplane.coding import PlaneStage
 from framework.dataplane.kinds import KIND_TRAITS as KIND_TRAITS
 from framework.dataplane.kinds import KindTraits
 from framework.dataplane.limits import PlaneLimits
@@ -27,10 +28,11 @@ class Plane(Core):
         sock: socket.socket,
         kind: LinkKind,
         *,
+        listener: int | None = None,
         tls: Literal["", "after_info", "first"] = "",
     ) -> None: ...
-    def set_tls(self, kind: LinkKind, tls: Literal["", "after_info", "first"]) -> None: ...
-    def unlisten(self, kind: LinkKind) -> None: ...
+    def set_tls(self, listener: int, tls: Literal["", "after_info", "first"]) -> None: ...
+    def unlisten(self, listener: int) -> None: ...
     def adopt(
         self,
         sock: socket.socket,
@@ -39,5 +41,13 @@ class Plane(Core):
         *,
         peer: tuple[str, int] | None = None,
     ) -> None: ...
-    def attach(self, link: LinkId, sock: socket.socket, *, detach: bool = False) -> None: ...
+    def attach(
+        self,
+        link: LinkId,
+        sock: socket.socket,
+        *,
+        detach: bool = False,
+        stages: Sequence[PlaneStage] = (),
+        left: bytes = b"",
+    ) -> None: ...
     def detach(self, link: LinkId) -> None: ...

@@ -13,12 +13,12 @@ from libc.string cimport memcpy, memset
 
 from framework.dataplane.links._addresses cimport ADDRESS_BYTES, is_address_refused
 from framework.dataplane.links._coding cimport coding_encode, coding_settle, coding_waits
-from framework.dataplane._commands cimport SHELL_VERBS, command_chars
+from framework.dataplane._commands cimport SHELL_VERBS, command_chars, stages_add
 from framework.dataplane._core cimport Core
 from framework.dataplane.links._decoding cimport coded_go_on, coded_received, coded_window
 from framework.dataplane.delivery._delivery cimport is_python_behind, link_doom, record_chars, record_new
 from framework.dataplane.links._links cimport (
-    link_hung_up, link_of, link_open, link_received, link_row, link_waits, link_window, links_bury,
+    link_hung_up, link_of, link_open, link_received, link_row, link_waits, link_wake, link_window, links_bury,
 )
 from framework.dataplane.links._output cimport output_sent
 from framework.dataplane.links._poller cimport (
@@ -26,8 +26,8 @@ from framework.dataplane.links._poller cimport (
 )
 from framework.dataplane.protocol._server_info cimport link_info
 from framework.dataplane._state cimport (
-    HEARS_PEER, IS_USER, RECORD_DETACHED, SERVER_SHUTDOWN, UNREGISTERED_READ_BYTES, WRITE_ERROR, Command, Link, LinkKindC, Record,
-    Segment, Shell, State,
+    HEARS_PEER, INFOS_MAX, IS_USER, LISTENERS_MAX, READ_ERROR, RECORD_DETACHED, SERVER_SHUTDOWN, UNREGISTERED_READ_BYTES,
+    WRITE_ERROR, Command, Link, LinkKindC, Record, Segment, Shell, State,
 )
 from framework.dataplane._slices cimport link_go_on
 from framework.dataplane._work cimport (
@@ -37,8 +37,9 @@ from framework.dataplane._work cimport (
 import os
 import socket
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from framework.dataplane.coding import PlaneStage
 from framework.dataplane.kinds import KIND_TRAITS, KindTraits
 from framework.dataplane.limits import PlaneLimits
 from framework.dataplane.link import LinkKind
@@ -176,11 +177,10 @@ cdef enum:
     TLS_FIRST = 2
     # Of TLS_MODES; 0 is plain.
     HOST_BYTES = 64
-    LISTENERS_MAX = 8
     PARTS_MAX = 64
     ACCEPTS_A_TURN = 64
     TAG_WAKE = 0xffffffff
-    TAG_LISTENERS = 0xfffffff0
+    TAG_LISTENERS = 0xffffff00
     # Slots of links stay far below.
     READ_WHOLE = 262144
     READ_SHARED = 32768
@@ -196,6 +196,7 @@ cdef enum:
 cdef struct Listener:
     int fd
     int kind
+    int number
     int tls
     int64_t rests_until_ns
 
@@ -382,6 +383,7 @@ cdef void _detach(Loop* loop, Link* link) noexcept nogil:
     link.left = NULL
     link.left_length = 0
     record.number = link.fd
+    record.other = link.listener
     record.flag = link.info_version != 0
     link_row(link, &record.row)
     if link.polled:
@@ -396,9 +398,10 @@ cdef void _detach_parked(Loop* loop, uint64_t id) noexcept nogil:
         _detach(loop, link)
 
 
-cdef void _attach(Loop* loop, uint64_t id, int fd, bint detach) noexcept nogil:
+cdef void _attach(Loop* loop, Command* command) noexcept nogil:
     """Let a link that was detached go on with a socket, after INFO if it has not had it."""
-    cdef Link* link = link_of(loop.state, id)
+    cdef Link* link = link_of(loop.state, command.link)
+    cdef int fd = <int> command.number
     if link == NULL or not link.detached:
         close(fd)
         return
@@ -407,12 +410,17 @@ cdef void _attach(Loop* loop, uint64_t id, int fd, bint detach) noexcept nogil:
     link.detached = 0
     link.parked = 0
     link.login_from_ns = loop.state.now_ns
+    if not stages_add(loop.state, link, command):
+        link_doom(loop.state, link, READ_ERROR, False, "no memory")
+        return
     if link.accepted and not link.info_version:
         link_info(loop.state, link)
-    if detach:
+    if command.other:
         _detach(loop, link)
-    else:
-        _watch(loop, link)
+        return
+    if command.length:
+        link_wake(loop.state, link)
+    _watch(loop, link)
 
 
 # ---- reading -----------------------------------------------------------------------------------------------------------
@@ -494,7 +502,7 @@ cdef void _accept(Loop* loop, Listener* listener) noexcept nogil:
         if is_address_refused(loop.state, listener.kind, <const char*> address, host, port):
             close(fd)
             continue
-        link = link_open(loop.state, <LinkKindC> listener.kind, True, listener.tls != TLS_FIRST, host, port, 0)
+        link = link_open(loop.state, <LinkKindC> listener.kind, listener.number, True, listener.tls != TLS_FIRST, host, port, 0)
         if link == NULL:
             close(fd)
             return
@@ -590,24 +598,26 @@ cdef int _wait_ms(Loop* loop) noexcept nogil:
     return TICK_WAIT_MS if loop.state.link_count else IDLE_WAIT_MS
 
 
-cdef void _listen(Loop* loop, int fd, int kind, int tls) noexcept nogil:
+cdef void _listen(Loop* loop, Command* command) noexcept nogil:
+    cdef int fd = <int> command.number
     cdef int at
     for at in range(LISTENERS_MAX):
         if loop.listeners[at].fd < 0:
             loop.listeners[at].fd = fd
-            loop.listeners[at].kind = kind
-            loop.listeners[at].tls = tls
+            loop.listeners[at].number = <int> command.other
+            loop.listeners[at].kind = <int> command.split
+            loop.listeners[at].tls = command.flags
             loop.listeners[at].rests_until_ns = 0
             poller_watch(&loop.poller, fd, TAG_LISTENERS + at, -1, POLL_READ)
             return
     close(fd)
 
 
-cdef void _unlisten(Loop* loop, int kind) noexcept nogil:
-    """Close the listeners of a kind; negative: all."""
+cdef void _unlisten(Loop* loop, int number) noexcept nogil:
+    """Close the listener with a number; negative: all."""
     cdef int at
     for at in range(LISTENERS_MAX):
-        if loop.listeners[at].fd >= 0 and (kind < 0 or loop.listeners[at].kind == kind):
+        if loop.listeners[at].fd >= 0 and (number < 0 or loop.listeners[at].number == number):
             poller_forget(&loop.poller, loop.listeners[at].fd)
             close(loop.listeners[at].fd)
             loop.listeners[at].fd = -1
@@ -626,7 +636,7 @@ cdef void _adopt(Loop* loop, Command* command) noexcept nogil:
         port = command.flags
         memcpy(host, command_chars(command), command.length)
         host[command.length] = 0
-    link = link_open(loop.state, <LinkKindC> command.other, False, False, host, port, <int64_t> command.link)
+    link = link_open(loop.state, <LinkKindC> command.other, <int> command.other, False, False, host, port, <int64_t> command.link)
     if link == NULL:
         close(fd)
         return
@@ -657,10 +667,10 @@ cdef void _close_links(Loop* loop, bint are_users) noexcept nogil:
 cdef tuple TLS_MODES = ("", "after_info", "first")
 
 
-cdef void _set_tls(Loop* loop, int kind, int tls) noexcept nogil:
+cdef void _set_tls(Loop* loop, int number, int tls) noexcept nogil:
     cdef int at
     for at in range(LISTENERS_MAX):
-        if loop.listeners[at].fd >= 0 and loop.listeners[at].kind == kind:
+        if loop.listeners[at].fd >= 0 and loop.listeners[at].number == number:
             loop.listeners[at].tls = tls
 
 
@@ -677,7 +687,7 @@ cdef class Plane(Core):
     cdef Loop loop
     cdef object thread
     cdef list listening
-    # Kinds, one for each listener.
+    # Numbers.
     cdef bint started
 
     def __cinit__(
@@ -768,35 +778,40 @@ cdef class Plane(Core):
         self.loop.kept_count = 0
         return kept
 
-    def listen(self, sock: socket.socket, kind: LinkKind, *, tls: str = "") -> None:
+    def listen(self, sock: socket.socket, kind: LinkKind, *, listener: int | None = None, tls: str = "") -> None:
         """Accept connections of a kind on a bound socket; the plane takes a copy of it.
 
         Args:
             sock: Bound.
             kind: What its links are.
+            listener: Its number, which its links have, from 16 on; None: it is the kind's own, and has the number of that.
             tls: `after_info` or `first`: each link is detached at once, after it was sent INFO or before. Empty: none is.
 
         Raises:
-            ValueError: It listens on eight sockets already.
+            ValueError: It listens on 64 sockets already.
         """
         cdef int mode = TLS_MODES.index(tls)
         if len(self.listening) == LISTENERS_MAX:
             raise ValueError(f"a data plane has at most {LISTENERS_MAX} listeners")
-        self.listening.append(kind)
+        cdef int number = kind if listener is None else listener
+        if not 0 <= number < INFOS_MAX:
+            raise ValueError(f"listeners have numbers below {INFOS_MAX}, not {listener}")
+        self.listening.append(number)
         sock.listen(socket.SOMAXCONN)
         sock.setblocking(False)
-        cdef Command* command = self._order(LISTEN, 0, os.dup(sock.fileno()), kind, b"")
+        cdef Command* command = self._order(LISTEN, 0, os.dup(sock.fileno()), number, b"")
         command.flags = mode
+        command.split = kind
         self._post(command)
 
-    def set_tls(self, kind: LinkKind, tls: str) -> None:
-        """Change what `listen` was told of TLS, for links of a kind that are accepted from now on."""
-        self._post(self._order(SET_TLS, 0, TLS_MODES.index(tls), kind, b""))
+    def set_tls(self, listener: int, tls: str) -> None:
+        """Change what `listen` was told of TLS, for links that are accepted from now on."""
+        self._post(self._order(SET_TLS, 0, TLS_MODES.index(tls), listener, b""))
 
-    def unlisten(self, kind: LinkKind) -> None:
-        """Accept no more connections of a kind; those there are stay."""
-        self.listening = [other for other in self.listening if other != kind]
-        self._post(self._order(UNLISTEN, 0, 0, kind, b""))
+    def unlisten(self, listener: int) -> None:
+        """Accept no more connections by a listener; those there are stay."""
+        self.listening = [other for other in self.listening if other != listener]
+        self._post(self._order(UNLISTEN, 0, 0, listener, b""))
 
     def adopt(self, sock: socket.socket, kind: LinkKind, token: int, *, peer: tuple[str, int] | None = None) -> None:
         """Take over a connected socket; its `Opened` event has the token. A plane that has ended closes it.
@@ -816,18 +831,29 @@ cdef class Plane(Core):
         command.flags = port
         self._post(command)
 
-    def attach(self, link: int, sock: socket.socket, *, detach: bool = False) -> None:
+    def attach(
+        self, link: int, sock: socket.socket, *, detach: bool = False, stages: Sequence[PlaneStage] = (), left: bytes = b"",
+    ) -> None:
         """Let a detached link go on with a socket, after INFO if it has not had it. The socket of one that is gone is closed.
 
         Args:
             link: Of a `Detached` event.
             sock: Its own, or one whose other end somebody serves.
             detach: Only say INFO, and detach it again.
+            stages: What its bytes pass from now on, the one next to the socket first.
+            left: What was read from the socket already, for these.
+
+        Raises:
+            ValueError: Stages in this order can't be.
         """
+        cdef Command* command
         if self.loop.stopping:
             sock.close()
             return
-        self._post(self._order(ATTACH, link, sock.detach(), bool(detach), b""))
+        command = self._stages(ATTACH, link, stages, left)
+        command.number = sock.detach()
+        command.other = bool(detach)
+        self._post(command)
 
     def detach(self, link: int) -> None:
         """Hand over the socket of a link that is parked, by `Detached`, when what was said to it is written; `attach` follows.
@@ -839,7 +865,7 @@ cdef class Plane(Core):
 
     cdef void apply_shell(self, Command* command) noexcept nogil:
         if command.verb == LISTEN:
-            _listen(&self.loop, <int> command.number, <int> command.other, command.flags)
+            _listen(&self.loop, command)
         elif command.verb == UNLISTEN:
             _unlisten(&self.loop, <int> command.other)
         elif command.verb == ADOPT:
@@ -849,7 +875,7 @@ cdef class Plane(Core):
         elif command.verb == SET_TLS:
             _set_tls(&self.loop, <int> command.other, <int> command.number)
         elif command.verb == ATTACH:
-            _attach(&self.loop, command.link, <int> command.number, command.other != 0)
+            _attach(&self.loop, command)
         else:
             self.loop.keeps_sockets = command.number != 0
             self.loop.stopping = True

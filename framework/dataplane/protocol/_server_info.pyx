@@ -22,7 +22,7 @@ cdef enum:
 
 
 cdef void server_info_set(State* state, int kind, const char* chars, size_t length) noexcept nogil:
-    """Keep the document of a kind of links."""
+    """Keep the document of a listener, or of a kind of links."""
     cdef const char* field = b"\"max_payload\":"
     cdef char* document = <char*> malloc(length + 1)
     cdef ServerInfo* info = &state.infos[kind]
@@ -46,19 +46,27 @@ cdef void server_info_set(State* state, int kind, const char* chars, size_t leng
         info.payload_end = at - document
 
 
+cdef inline ServerInfo* _info_of(State* state, Link* link) noexcept nogil:
+    """Return what links of a listener are greeted with; without a document of its own it is that of its kind."""
+    cdef ServerInfo* info = &state.infos[link.listener]
+    return info if info.document != NULL else &state.infos[link.kind]
+
+
 cdef void server_info_announce(State* state) noexcept nogil:
-    """Send the new INFO to clients that take it at any time; one that waits for its first PONG gets it behind that."""
+    """Send a new INFO to clients that take it at any time; one that waits for its first PONG gets it behind that."""
     cdef uint32_t at
     cdef Link* link
     for at in range(state.link_count):
         link = state.links[at]
-        if link.traits & IS_USER and link.ponged and link.protocol >= 1 and not link.doomed:
+        if not link.traits & IS_USER or not link.ponged or link.protocol < 1 or link.doomed:
+            continue
+        if link.info_version != _info_of(state, link).version:
             link_info(state, link)
 
 
 cdef void _append_document(State* state, Link* link) noexcept nogil:
     """Append the document without its last brace; with the client's own limit in place of everybody's."""
-    cdef ServerInfo* info = &state.infos[link.kind]
+    cdef ServerInfo* info = _info_of(state, link)
     cdef char limit[24]
     if link.max_payload < 0 or link.max_payload >= state.limits.max_payload or not info.payload_at:
         output_append(state, link, info.document, info.length - 1)
@@ -83,7 +91,7 @@ cdef void _append_client(State* state, Link* link, bint connected) noexcept nogi
     at += 13 + write_decimal(at + 13, link.cid)
     memcpy(at, b",\"client_ip\":", 13)
     at = text_put(at + 13, link.host, strlen(link.host))
-    if link.registered and state.limits.auth_required and not state.infos[link.kind].asks_login:
+    if link.registered and state.limits.auth_required and not _info_of(state, link).asks_login:
         # Who need not log in is greeted without it, and told afterwards. Source: nats-server `server.go`, `createClientEx`.
         memcpy(at, b",\"auth_required\":true", 21)
         at += 21
@@ -97,9 +105,9 @@ cdef void _append_client(State* state, Link* link, bint connected) noexcept nogi
 
 
 cdef void _send(State* state, Link* link, bint connected) noexcept nogil:
-    if state.infos[link.kind].length < 2:
+    if _info_of(state, link).length < 2:
         return
-    link.info_version = state.infos[link.kind].version
+    link.info_version = _info_of(state, link).version
     output_append(state, link, b"INFO ", 5)
     _append_document(state, link)
     if link.traits & IS_USER:

@@ -132,15 +132,15 @@ def test_a_plane_that_has_ended_closes_what_it_is_given() -> None:
 
 def test_one_listener_too_many_is_refused() -> None:
     plane = Plane(PlaneLimits())
-    listeners = [_bound()[0] for _ in range(9)]
-    for listener in listeners[:8]:
+    listeners = [_bound()[0] for _ in range(65)]
+    for listener in listeners[:64]:
         plane.listen(listener, LinkKind.CLIENT)
-    with pytest.raises(ValueError, match="at most 8"):
-        plane.listen(listeners[8], LinkKind.CLIENT)
+    with pytest.raises(ValueError, match="at most 64"):
+        plane.listen(listeners[64], LinkKind.CLIENT)
     plane.unlisten(LinkKind.CLIENT)
-    plane.listen(listeners[8], LinkKind.CLIENT)
+    plane.listen(listeners[64], LinkKind.CLIENT)
     plane.start()
-    client = socket.create_connection(listeners[8].getsockname())
+    client = socket.create_connection(listeners[64].getsockname())
 
     assert isinstance(Watched(plane).take(Opened), Opened)
     client.close()

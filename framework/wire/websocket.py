@@ -1,0 +1,48 @@
+"""WebSocket as NATS servers speak it: what a close frame says of the reason of an end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from framework.wire.closed_state import ClosedState
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+GOING_AWAY: Final = 1001
+PROTOCOL_ERROR: Final = 1002
+POLICY_VIOLATION: Final = 1008
+MESSAGE_TOO_BIG: Final = 1009
+INTERNAL_ERROR: Final = 1011
+
+_STATUS: Final[Mapping[ClosedState, int]] = {
+    ClosedState.CLIENT_CLOSED: 1000,
+    ClosedState.WRITE_ERROR: GOING_AWAY,
+    ClosedState.READ_ERROR: GOING_AWAY,
+    ClosedState.STALE_CONNECTION: GOING_AWAY,
+    ClosedState.SERVER_SHUTDOWN: GOING_AWAY,
+    ClosedState.PARSE_ERROR: PROTOCOL_ERROR,
+    ClosedState.PROTOCOL_VIOLATION: PROTOCOL_ERROR,
+    ClosedState.BAD_CLIENT_PROTOCOL_VERSION: PROTOCOL_ERROR,
+    ClosedState.AUTHENTICATION_TIMEOUT: POLICY_VIOLATION,
+    ClosedState.AUTHENTICATION_VIOLATION: POLICY_VIOLATION,
+    ClosedState.SLOW_CONSUMER_PENDING_BYTES: POLICY_VIOLATION,
+    ClosedState.SLOW_CONSUMER_WRITE_DEADLINE: POLICY_VIOLATION,
+    ClosedState.MAX_ACCOUNT_CONNECTIONS_EXCEEDED: POLICY_VIOLATION,
+    ClosedState.MAX_CONNECTIONS_EXCEEDED: POLICY_VIOLATION,
+    ClosedState.MAX_CONTROL_LINE_EXCEEDED: POLICY_VIOLATION,
+    ClosedState.MAX_SUBSCRIPTIONS_EXCEEDED: POLICY_VIOLATION,
+    ClosedState.MISSING_ACCOUNT: POLICY_VIOLATION,
+    ClosedState.AUTHENTICATION_EXPIRED: POLICY_VIOLATION,
+    ClosedState.REVOCATION: POLICY_VIOLATION,
+    ClosedState.TLS_HANDSHAKE_ERROR: 1015,
+    ClosedState.MAX_PAYLOAD_EXCEEDED: MESSAGE_TOO_BIG,
+}
+
+
+def close_status(reason: ClosedState) -> int:
+    """Return what a close frame says.
+
+    Source: nats-server `websocket.go`, `wsEnqueueCloseMessage`.
+    """
+    return _STATUS.get(reason, INTERNAL_ERROR)
