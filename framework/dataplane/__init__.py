@@ -31,6 +31,7 @@ from framework.dataplane.limits import PlaneLimits
 from framework.dataplane.link import LinkId, LinkKind, LinkRow, SubscriptionRow
 from framework.dataplane.links._loop import Plane
 from framework.dataplane.message_trace import MessageTraced, StepKind, TraceFault, TraceStep
+from framework.dataplane.peers import PeerTerms
 from framework.dataplane.ports._sinkbatch import Batch
 from framework.dataplane.sink import Overflow, SinkId, TapKind
 from framework.dataplane.totals import AccountTraffic, SublistCounters, Totals
@@ -57,6 +58,7 @@ __all__ = [
     "MessageTraced",
     "Opened",
     "Overflow",
+    "PeerTerms",
     "Plane",
     "PlaneLimits",
     "PlaneStage",

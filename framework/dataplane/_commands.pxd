@@ -10,7 +10,7 @@ cdef enum Verb:
     ANNOUNCE_INFO
     RESUME_CLIENT
     RESUME
-    REGISTER_ROUTE
+    REGISTER_PEER
     SEND
     CLOSE
     ADD_ACCOUNT
@@ -29,7 +29,7 @@ cdef enum Verb:
     SET_CLIENT_INFO
     SET_NAMES
     PIN_ACCOUNTS
-    SET_ROUTE_PERMISSIONS
+    SET_PEER_PERMISSIONS
     REPEAT_INTEREST
     SET_CODING
     SET_LINK_TIMES
@@ -68,8 +68,8 @@ cdef struct ClientTerms:
     int64_t max_payload
 
 
-cdef struct RouteTerms:
-    # What follows REGISTER_ROUTE; the numbers of its accounts follow, 32 bits each.
+cdef struct PeerTerms:
+    # What follows REGISTER_PEER; the numbers of its accounts follow, 32 bits each.
     uint32_t peer
     uint32_t pool_index
     uint32_t pool_size

@@ -20,12 +20,12 @@ from framework.dataplane._listing cimport listing_close, listing_next, listing_o
 from framework.dataplane.links._output cimport output_append
 from framework.dataplane.protocol._parser cimport parse
 from framework.dataplane.accounts._permissions cimport link_permit, permission_table_keep
-from framework.dataplane.accounts._routes cimport account_carry, accounts_carry, accounts_pin, peer_join, routes_permit
+from framework.dataplane.accounts._routes cimport account_carry, accounts_carry, accounts_pin, peer_join, peers_permit
 from framework.dataplane.protocol._server_info cimport server_info_announce, server_info_set
 from framework.dataplane.ports._sinkbatch cimport sink_release
 from framework.dataplane._state cimport (
-    AUTHENTICATION_VIOLATION, IS_PEER, IS_USER, READ_ERROR, S2_STAGE, Account, ClosedStateC, Command, Limits, Link, LinkKindC,
-    PermissionTable, Sink, State, Times,
+    ACCOUNT_NEVER, ACCOUNT_UNLESS_OMITTED, AUTHENTICATION_VIOLATION, IS_PEER, IS_USER, PROTOCOL_VIOLATION, READ_ERROR, S2_STAGE, Account,
+    ClosedStateC, Command, Limits, Link, LinkKindC, PermissionTable, Sink, State, Times,
 )
 from framework.dataplane._slices cimport confirm, subscriptions_check
 from framework.dataplane.accounts._stream_imports cimport shadows_add
@@ -140,45 +140,54 @@ cdef void _resume_client(State* state, Link* link, Command* command) noexcept no
     _resume(state, link)
 
 
-cdef void _register_route(State* state, Link* link, Command* command) noexcept nogil:
-    cdef RouteTerms* terms = <RouteTerms*> command_chars(command)
+cdef bint _peer_joins(State* state, Link* link, PeerTerms* terms) noexcept nogil:
+    """Let a link be one of those to a server, under its permissions; False: no memory."""
+    cdef PermissionTable* table = _table_of(state, terms.permissions)
+    if not peer_join(state, link, terms.peer) or (terms.permissions and table == NULL):
+        return False
+    if table != NULL:
+        link_permit(link, table)
+    return True
+
+
+cdef void _register_peer(State* state, Link* link, Command* command) noexcept nogil:
+    """Let a link to another server act, by its terms and the row of its kind."""
+    cdef PeerTerms* terms = <PeerTerms*> command_chars(command)
     cdef uint32_t* accounts = <uint32_t*> (terms + 1)
-    cdef PermissionTable* table
-    cdef size_t at
+    cdef size_t at, count = (command.length - sizeof(PeerTerms)) // sizeof(uint32_t)
     if link.registered or not link.traits & IS_PEER:
         return
-    if not peer_join(state, link, terms.peer):
+    if not _peer_joins(state, link, terms):
         link_doom(state, link, READ_ERROR, False, "no memory")
         return
-    if terms.permissions:
-        table = _table_of(state, terms.permissions)
-        if table == NULL:
-            link_doom(state, link, READ_ERROR, False, "no memory")
-            return
-        link_permit(link, table)
     link.pool_index = terms.pool_index
     link.pool_size = terms.pool_size
     link.headers = command.flags & FLAG_HEADERS != 0
-    link.account_omitted = command.flags & FLAG_ACCOUNT_OMITTED != 0
+    if link.dialect.account == ACCOUNT_UNLESS_OMITTED:
+        link.account_omitted = command.flags & FLAG_ACCOUNT_OMITTED != 0
+    elif link.dialect.account == ACCOUNT_NEVER and (command.flags & FLAG_ALL_ACCOUNTS or count != 1):
+        link_doom(state, link, PROTOCOL_VIOLATION, False, "a link of this dialect carries one account")
+        return
     link.traces = command.flags & FLAG_TRACES != 0
     link.verbose = link.pedantic = 0
     link_register(state, link)
     link_ping(state, link, SECOND_NS)
-    # At once: the peer takes a route to be there when it is asked, and how it is coded may depend on the round trip.
+    # At once: the peer takes a link to be there when it is asked, and how it is coded may depend on the round trip.
     if command.flags & FLAG_ALL_ACCOUNTS:
         accounts_carry(state, link)
-    for at in range((command.length - sizeof(RouteTerms)) // sizeof(uint32_t)):
+    for at in range(count):
         if accounts[at] < state.account_count:
             link.account = state.accounts[accounts[at]]
             account_carry(state, link.account, link)
     _resume(state, link)
 
 
-cdef void _set_route_permissions(State* state, int64_t number) noexcept nogil:
-    """Put all routes under other rules. Without memory for these the old ones stay: without any they might do everything."""
+cdef void _set_peer_permissions(State* state, int kind, int64_t number) noexcept nogil:
+    """Put all servers with links of a kind under other rules. Without memory for these the old ones stay: without any they might do
+    everything."""
     cdef PermissionTable* table = _table_of(state, number)
     if table != NULL or number == 0:
-        routes_permit(state, table)
+        peers_permit(state, kind, table)
         lines_forget(state)
 
 
@@ -310,8 +319,8 @@ cdef bint command_apply(State* state, Command* command) noexcept nogil:
         names_set(state, command_chars(command), command.split, command.length - command.split - command.number, command.number)
     elif command.verb == PIN_ACCOUNTS:
         accounts_pin(state, <uint32_t*> command_chars(command), command.length // sizeof(uint32_t))
-    elif command.verb == SET_ROUTE_PERMISSIONS:
-        _set_route_permissions(state, command.number)
+    elif command.verb == SET_PEER_PERMISSIONS:
+        _set_peer_permissions(state, <int> command.other, command.number)
     elif command.verb == WATCH_INTEREST:
         state.watch_interest = command.number != 0
     elif command.verb == SET_TRACE:
@@ -342,8 +351,8 @@ cdef bint command_apply(State* state, Command* command) noexcept nogil:
             _set_coding(state, link, <S2Level> command.number)
         elif command.verb == RESUME:
             _resume(state, link)
-        elif command.verb == REGISTER_ROUTE:
-            _register_route(state, link, command)
+        elif command.verb == REGISTER_PEER:
+            _register_peer(state, link, command)
         elif command.verb == REPEAT_INTEREST:
             route_repeat(state, link)
         elif command.verb == SET_CLIENT_INFO:

@@ -34,6 +34,8 @@ cdef class Core:
     cdef int event_write_fd
     # Written when the first event waits.
     cdef readonly int event_fd
+    cdef object kinds
+    # A set of those that have rows.
     cdef dict account_indexes
     # By name.
     cdef set removed_accounts

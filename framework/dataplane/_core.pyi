@@ -9,7 +9,11 @@ from framework.dataplane.kinds import KIND_TRAITS as KIND_TRAITS
 from framework.dataplane.kinds import KindTraits
 from framework.dataplane.limits import PlaneLimits
 from framework.dataplane.link import LinkId, LinkKind
+from framework.dataplane.peers import PeerTerms
 from framework.dataplane.permissions import Permissions
+from framework.dataplane.reserved import RESERVED_PREFIXES as RESERVED_PREFIXES
+from framework.dataplane.reserved import ReservedPrefix
+from framework.dataplane.scopes import SCOPES as SCOPES
 from framework.dataplane.sink import Overflow, SinkId, TapKind
 from framework.dataplane.tables import AccountTables
 from framework.dataplane.totals import AccountTraffic, SublistCounters, Totals
@@ -23,6 +27,7 @@ class Core:
         *,
         seed: int | None = None,
         kinds: Mapping[LinkKind, KindTraits] = ...,
+        reserved: Sequence[ReservedPrefix] = ...,
     ) -> Self: ...
     @property
     def event_fd(self) -> int: ...
@@ -55,20 +60,8 @@ class Core:
     def add_permissions(self, permissions: Permissions) -> int: ...
     def drop_permissions(self, permissions: int) -> None: ...
     def resume(self, link: LinkId) -> None: ...
-    def register_route(
-        self,
-        link: LinkId,
-        *,
-        peer: int = 0,
-        accounts: Sequence[int] | None = None,
-        pool_index: int = 0,
-        pool_size: int = 0,
-        headers: bool = True,
-        account_omitted: bool = False,
-        traces: bool = True,
-        permissions: int = 0,
-    ) -> None: ...
-    def set_route_permissions(self, permissions: int) -> None: ...
+    def register_peer(self, link: LinkId, terms: PeerTerms = ...) -> None: ...
+    def set_peer_permissions(self, kind: LinkKind, permissions: int) -> None: ...
     def repeat_interest(self, link: LinkId) -> None: ...
     def pin_accounts(self, accounts: Sequence[int]) -> None: ...
     def send(self, link: LinkId, data: bytes) -> None: ...

@@ -17,10 +17,10 @@ from framework.dataplane.links._coding cimport coding_flush, coding_waits
 from framework.dataplane._commands cimport (
     ADD_ACCOUNT, ANNOUNCE_INFO, CHANGE_ADDRESSES, CLOSE, CLOSE_LISTING, CONFIRM, FLAG_ACCOUNT_OMITTED, FLAG_ALL_ACCOUNTS,
     FLAG_ECHO, FLAG_HEADERS, FLAG_NO_RESPONDERS, FLAG_PEDANTIC, FLAG_TRACES, FLAG_VERBOSE, KEEP_PERMISSIONS, NEXT_ROWS, OPEN_LISTING,
-    PIN_ACCOUNTS, PUBLISH, REGISTER_ROUTE, REMOVE_ACCOUNT, REPEAT_INTEREST, RESUME, RESUME_CLIENT, SEND, SET_CLIENT, SET_CLIENT_INFO,
-    SET_CODING, SET_DEFLATE, SET_INFO, SET_LIMITS, SET_LINK_TIMES, SET_NAMES, SET_NONCES, SET_ROUTE_PERMISSIONS,
-    SET_SYSTEM_ACCOUNT, SET_TABLES, SET_TRACE, SHELL_VERBS, SUBSCRIBE_SINK, TRACE_HEADERS_ONLY, TRACE_INTERNAL, UNSUBSCRIBE_SINK,
-    WATCH_INTEREST, ClientTerms, RouteTerms, command_apply, command_chars, stages_add,
+    PIN_ACCOUNTS, PUBLISH, REGISTER_PEER, REMOVE_ACCOUNT, REPEAT_INTEREST, RESUME, RESUME_CLIENT, SEND, SET_CLIENT, SET_CLIENT_INFO,
+    SET_CODING, SET_DEFLATE, SET_INFO, SET_LIMITS, SET_LINK_TIMES, SET_NAMES, SET_NONCES, SET_PEER_PERMISSIONS, SET_SYSTEM_ACCOUNT,
+    SET_TABLES, SET_TRACE, SHELL_VERBS, SUBSCRIBE_SINK, TRACE_HEADERS_ONLY, TRACE_INTERNAL, UNSUBSCRIBE_SINK, WATCH_INTEREST, ClientTerms,
+    PeerTerms as PeerTermsC, command_apply, command_chars, stages_add,
 )
 from framework.dataplane._slices cimport checks_settle, link_go_on
 from framework.dataplane._work cimport COMMAND_WORK, WORK_A_SLICE, WORK_A_TURN, is_work_done, ready_leave, work_begin
@@ -38,27 +38,33 @@ from framework.dataplane.accounts._rules cimport table_made
 from framework.dataplane.ports._sinkbatch cimport atomic_add, batch_free, seen_pointer, sink_release
 from framework.dataplane._state cimport (
     ADDRESS_TABLES_MAX, ASKS_EACH_CONNECT, ENTERS, HEARS_PEER, INFOS_MAX, IS_LIMITED, IS_PEER, IS_TOLD_INTEREST, IS_USER, KINDS_MAX,
-    MAY_BE_ANONYMOUS, NODE_BYTES, PINGS_WHEN_QUIET, READ_BLOCK_BYTES, RECORD_DELIVERED, RECORD_TRACE, S2_STAGE, STALLS, STALL_PENDING_BYTES,
-    WEBSOCKET_DEFLATE, WEBSOCKET_PLAIN_FRAMES, WEBSOCKET_STAGE, Account, Command,
-    Farewell, KindTraits as KindTraitsC, Limits, Link, ListingTerms, Record, Segment, Sink, Tables, Times, Totals as TotalsC, Traffic,
+    MAY_BE_ANONYMOUS, NEEDED_BY_SERVERS, NODE_BYTES, NO_PUBLISH, NO_REPLY, PINGS_WHEN_QUIET, READ_BLOCK_BYTES, RECORD_DELIVERED,
+    RECORD_TRACE, RESERVED_BYTES_MAX, RESERVED_MAX, S2_STAGE, SCOPE_HERE, SCOPE_ROUTE, SHOWS_SUBJECT, STALLS, STALL_PENDING_BYTES, SYSTEM,
+    VERBS_MAX, WEBSOCKET_DEFLATE, WEBSOCKET_PLAIN_FRAMES, WEBSOCKET_STAGE, Account, Command, Dialect, Farewell, KindTraits as KindTraitsC,
+    Limits, Link, ListingTerms, Record, Segment, Sink, State, Tables, Times, Totals as TotalsC, Traffic,
 )
 from framework.dataplane.accounts._tables cimport tables_free, tables_made
 from framework.sublist._bytes cimport COPY_SLACK
 from framework.sublist._sublist cimport SublistState
 
 import os
+import re
 import threading
 from array import array
 from collections.abc import Collection, Mapping, Sequence
 
 from framework.dataplane.limits import PlaneLimits
 from framework.dataplane.coding import Coding, PlaneStage, WebSocketFrames
+from framework.dataplane.dialects import CLIENT_DIALECT
 from framework.dataplane.kinds import KIND_TRAITS, KindTraits
 from framework.dataplane.link import LinkKind
+from framework.dataplane.peers import PeerTerms
 from framework.dataplane.permissions import Permissions
+from framework.dataplane.reserved import RESERVED_PREFIXES, ReservedPrefix
+from framework.dataplane.scopes import SCOPES, Scope
 from framework.dataplane.sink import Overflow, TapKind
 from framework.dataplane.tables import AccountTables
-from framework.dataplane.totals import AccountTraffic, KindTotals, SublistCounters, Totals
+from framework.dataplane.totals import AccountTraffic, KindTotals, PeerTraffic, SublistCounters, Totals
 from framework.wire.address import packed_address
 from framework.wire.closed_state import ClosedState
 from framework.wire.websocket import close_status
@@ -108,19 +114,89 @@ def _check_times(*values):
         raise ValueError(f"times of links are above 0: {values}")
 
 
-cdef KindTraitsC _traits_made(traits):
-    cdef KindTraitsC made
-    memset(&made, 0, sizeof(made))
-    made.dialect = traits.dialect
+cdef void _letters_put(char* into, bytes letters):
+    memcpy(into, <const char*> letters, len(letters))
+
+
+cdef int _verbs_put(Dialect* made, verbs) except -1:
+    """Write the verbs of a dialect, sorted by their first letters."""
+    if len(verbs) > VERBS_MAX:
+        raise ValueError(f"a dialect has at most {VERBS_MAX} verbs")
+    memset(made.by_letter, len(verbs), sizeof(made.by_letter))
+    for at, (verb, operation) in enumerate(sorted(verbs.items())):
+        if not re.fullmatch(rb"[A-Z][A-Z0-9+-]{0,5}", verb):
+            raise ValueError(f"a verb is a capital letter, and up to five more, digits, + or -: {verb!r}")
+        made.verbs[at].length = len(verb)
+        made.verbs[at].operation = operation
+        _letters_put(made.verbs[at].letters, verb.lower())
+        _letters_put(<char*> &made.verbs[at].key, verb.lower())
+        _letters_put(<char*> &made.verbs[at].fold, bytes(0x20 if 64 < letter < 91 else 0 for letter in verb))
+        _letters_put(<char*> &made.verbs[at].mask, b"\xff" * len(verb))
+        made.by_letter[verb[0] & 31] = min(made.by_letter[verb[0] & 31], at)
+    return 0
+
+
+cdef int _dialect_put(Dialect* made, dialect) except -1:
+    for what, words, length in (("message", (dialect.message,), 4), ("interest", (dialect.interest, dialect.no_interest), 3)):
+        if any(len(_plain(f"the verb for {what}", word)) != length for word in words):
+            raise ValueError(f"verbs for {what} have {length} letters: {words}")
+    _verbs_put(made, dialect.verbs)
+    _letters_put(made.message, dialect.message + b" ")
+    _letters_put(made.interest, dialect.interest + b" ")
+    _letters_put(made.no_interest, dialect.no_interest + b" ")
+    made.account = dialect.account
+    made.weighs_groups = dialect.weighs_groups
+    return 0
+
+
+cdef int _traits_put(KindTraitsC* made, traits) except -1:
     made.ping_interval_max_ns = <int64_t> ((traits.ping_interval_max_s or 0) * SECOND_NS)
     made.first_ping_ns = <int64_t> (traits.first_ping_s * SECOND_NS)
+    made.scope = traits.scope
+    made.rank = traits.group_class if traits.is_peer else 0
     made.traits = (
         IS_USER * traits.is_user | IS_PEER * traits.is_peer | IS_LIMITED * traits.is_limited | MAY_BE_ANONYMOUS * traits.may_be_anonymous
         | ASKS_EACH_CONNECT * traits.asks_each_connect | HEARS_PEER * traits.hears_peer | IS_TOLD_INTEREST * traits.is_told_interest
         | STALLS * traits.stalls | PINGS_WHEN_QUIET * traits.pings_when_quiet
         | ENTERS * traits.enters
     )
-    return made
+    return _dialect_put(&made.dialect, traits.dialect)
+
+
+cdef int _kinds_put(State* state, kinds) except -1:
+    """Write the rows of all kinds, and whose interest is counted since one of them is told it."""
+    _dialect_put(&state.kinds[<int> SYSTEM].dialect, CLIENT_DIALECT)
+    for kind, traits in kinds.items():
+        if kind == SYSTEM or not 0 <= kind < KINDS_MAX:
+            raise ValueError(f"kinds of links are numbers below {KINDS_MAX}, without {<int> SYSTEM}: {kind}")
+        _traits_put(&state.kinds[<int> kind], traits)
+    scopes = {Scope.HERE, *(traits.scope for traits in kinds.values())}
+    for scope, row in SCOPES.items():
+        state.hears[<int> scope] = sum(1 << to for to in row.heard_by)
+        state.picks_groups |= row.picks_groups << scope
+        state.enters_services |= row.enters_services << scope
+    for scope in scopes - {Scope.HERE}:
+        state.counted |= state.hears[<int> scope]
+    # Who watches interest is told of that here.
+    state.counted |= 1 << SCOPE_HERE
+    return 0
+
+
+cdef int _reserved_put(State* state, reserved) except -1:
+    if len(reserved) > RESERVED_MAX:
+        raise ValueError(f"at most {RESERVED_MAX} prefixes of subjects are reserved")
+    for at, it in enumerate(reserved):
+        if not 0 < len(_plain("a reserved prefix", it.prefix)) <= RESERVED_BYTES_MAX:
+            raise ValueError(f"a reserved prefix has 1 to {RESERVED_BYTES_MAX} bytes: {it.prefix}")
+        state.reserved[<int> at].length = len(it.prefix)
+        _letters_put(state.reserved[<int> at].prefix, it.prefix)
+        state.reserved[<int> at].treatment = (
+            NO_PUBLISH * it.no_publish | NO_REPLY * it.no_reply | SHOWS_SUBJECT * it.shows_subject
+            | NEEDED_BY_SERVERS * it.needed_by_servers
+        )
+        state.reserved_first[<int> it.prefix[0]] |= state.reserved[<int> at].treatment
+    state.reserved_count = len(reserved)
+    return 0
 
 
 cdef bytes _stages_packed(stages):
@@ -151,10 +227,15 @@ cdef class Core:
         limits: What peers may do.
         seed: Fixes hashing and the choice of queue members, so that one seed gives one run; 64 bits. None: from the system.
         kinds: What links of each kind are; all that are opened must be there.
+        reserved: Prefixes of subjects that are treated apart.
+
+    Raises:
+        ValueError: A kind, a verb or a prefix that can't be; the text says which.
     """
 
     def __cinit__(
-        self, limits: PlaneLimits, *, seed: int | None = None, kinds: Mapping[LinkKind, KindTraits] = KIND_TRAITS, **_: object,
+        self, limits: PlaneLimits, *, seed: int | None = None, kinds: Mapping[LinkKind, KindTraits] = KIND_TRAITS,
+        reserved: Sequence[ReservedPrefix] = RESERVED_PREFIXES, **_: object,
     ) -> None:
         cdef Limits made = limits_made(limits)
         if seed is None:
@@ -171,12 +252,13 @@ cdef class Core:
         self.state = state_new(&made, seed)
         if self.state == NULL:
             raise MemoryError
+        self.kinds = frozenset(kinds)
+        _kinds_put(self.state, kinds)
+        _reserved_put(self.state, reserved)
         for reason in ClosedState:
             self.state.coder.close_words[<int> reason].status = close_status(reason)
             text = reason.text.encode()
             memcpy(self.state.coder.close_words[<int> reason].text, <const char*> text, len(text))
-        for kind, traits in kinds.items():
-            self.state.kinds[<int> kind] = _traits_made(traits)
 
     def __dealloc__(self) -> None:
         cdef Command* command
@@ -429,42 +511,33 @@ cdef class Core:
         """Let a parked link go on without registering it: an accepted route whose CONNECT was good."""
         self._post(self._order(RESUME, link, 0, 0, b""))
 
-    def register_route(
-        self, link: int, *, peer: int = 0, accounts: Sequence[int] | None = None, pool_index: int = 0, pool_size: int = 0,
-        headers: bool = True, account_omitted: bool = False, traces: bool = True, permissions: int = 0,
-    ) -> None:
-        """Finish a route's handshake: all local interest of its accounts is sent, then messages and interest flow.
+    def register_peer(self, link: int, terms: PeerTerms = PeerTerms()) -> None:
+        """Finish the handshake of a link to another server: all interest in its accounts that the server may hear of is sent, then
+        messages and interest flow.
 
-        The peer is pinged at once: the answer says that it has taken the route.
+        The peer is pinged at once: the answer says that it has taken the link.
 
         Args:
-            link: A route that is not registered yet; nothing happens otherwise.
-            peer: Number of the server at the other end, of 32 bits: no two connections to it get one message. 0: of no other connection.
-            accounts: Indexes of the accounts that this connection carries; others to the same peer carry them no more. None: all, or those
-                of its pool, those as well that are added later.
-            pool_index: Which connection of the pool this is, from 0.
-            pool_size: By which the peer assigns accounts; 0: all accounts, pinned ones too.
-            headers: The peer takes messages with headers.
-            account_omitted: The connection carries one account, whose name is left out of its lines.
-            traces: The peer reports what becomes of messages that ask for it.
-            permissions: As for `set_route_permissions`, of this route.
+            link: A link that is not registered yet, of a kind whose scope is not HERE; nothing happens otherwise.
+            terms: What it carries, and how.
 
         Raises:
             ValueError: There is no such account or index, or there are no such permissions.
         """
-        cdef RouteTerms terms
-        if pool_size < 0 or not 0 <= pool_index < max(pool_size, 1):
-            raise ValueError(f"no connection {pool_index} in a pool of {pool_size}")
-        if account_omitted and len(accounts or ()) != 1:
+        cdef PeerTermsC head
+        if terms.pool_size < 0 or not 0 <= terms.pool_index < max(terms.pool_size, 1):
+            raise ValueError(f"no connection {terms.pool_index} in a pool of {terms.pool_size}")
+        if terms.account_omitted and len(terms.accounts or ()) != 1:
             raise ValueError("a connection that leaves its account out carries one account")
-        self._check_permissions(permissions)
-        terms.peer, terms.pool_index, terms.pool_size, terms.permissions = peer, pool_index, pool_size, permissions
+        self._check_permissions(terms.permissions)
+        head.peer, head.permissions = terms.peer, terms.permissions
+        head.pool_index, head.pool_size = terms.pool_index, terms.pool_size
         cdef Command* command = self._order(
-            REGISTER_ROUTE, link, 0, 0, PyBytes_FromStringAndSize(<char*> &terms, sizeof(terms)) + self._indexes(accounts or ())
+            REGISTER_PEER, link, 0, 0, PyBytes_FromStringAndSize(<char*> &head, sizeof(head)) + self._indexes(terms.accounts or ())
         )
         command.flags = (
-            FLAG_HEADERS * bool(headers) + FLAG_ACCOUNT_OMITTED * bool(account_omitted) + FLAG_ALL_ACCOUNTS * (accounts is None)
-            + FLAG_TRACES * bool(traces)
+            FLAG_HEADERS * bool(terms.headers) + FLAG_ACCOUNT_OMITTED * bool(terms.account_omitted)
+            + FLAG_ALL_ACCOUNTS * (terms.accounts is None) + FLAG_TRACES * bool(terms.traces)
         )
         self._post(command)
 
@@ -485,18 +558,19 @@ cdef class Core:
         """
         self._post(self._order(PIN_ACCOUNTS, 0, 0, 0, self._indexes(accounts)))
 
-    def set_route_permissions(self, permissions: int) -> None:
-        """Change the permissions of all routes in place: what other servers are told of interest here, and theirs, follows.
+    def set_peer_permissions(self, kind: LinkKind, permissions: int) -> None:
+        """Change the permissions of all servers of a kind in place: what they are told of interest here, and theirs, follows.
 
         Args:
+            kind: Of their links.
             permissions: A number that `add_permissions` gave, which is not dropped yet; 0: everything. Rules for publishing say what
                 interest here is told (import), rules for subscribing what interest of other servers counts (export).
         """
         self._check_permissions(permissions)
-        self._post(self._order(SET_ROUTE_PERMISSIONS, 0, permissions, 0, b""))
+        self._post(self._order(SET_PEER_PERMISSIONS, 0, permissions, kind, b""))
 
     def repeat_interest(self, link: int) -> None:
-        """Tell a route all interest here once more, since its server has announced that it exports more."""
+        """Tell a server all interest that it may hear of once more, since it has announced that it lets in more."""
         self._post(self._order(REPEAT_INTEREST, link, 0, 0, b""))
 
     def send(self, link: int, data: bytes) -> None:
@@ -839,7 +913,12 @@ cdef class Core:
         if at == NULL:
             raise KeyError(account)
         traffic = at.traffic
-        return AccountTraffic(**traffic)
+        peers = {
+            scope: PeerTraffic(**traffic.peers[scope - SCOPE_ROUTE]) for scope in (Scope.ROUTE, Scope.GATEWAY, Scope.LEAF)
+        }
+        return AccountTraffic(
+            traffic.in_msgs, traffic.in_bytes, traffic.out_msgs, traffic.out_bytes, traffic.slow_consumers, peers
+        )
 
     cdef Account* _account(self, size_t number) except? NULL:
         """Return an account by its number, for who has the GIL: the loop's own table may move. NULL: there is none yet."""
@@ -893,11 +972,16 @@ cdef class Core:
         Args:
             listener: Number of the one that accepts it; None: its kind's own.
             stages: As `Plane.attach` takes them.
+
+        Raises:
+            ValueError: There is no row for the kind.
         """
         cdef Command* command
         cdef bint good
         cdef bint informed = accepted and not stages
         cdef bytes address
+        if kind not in self.kinds:
+            raise ValueError(f"there are no links of kind {kind!r} here")
         if accepted:
             address = packed_address(host)
             if is_address_refused(self.state, kind, address, host.encode(), port):

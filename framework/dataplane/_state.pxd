@@ -85,9 +85,94 @@ cdef enum LinkKindC:
     # The link that stands for what this process publishes; reported in traces alone.
 
 
-cdef enum DialectC:
-    CLIENT_DIALECT = 0
-    ROUTE_DIALECT = 1
+cdef enum ScopeC:
+    # As framework.dataplane.scopes.Scope.
+    SCOPE_HERE = 0
+    SCOPE_INNER = 1
+    SCOPE_ROUTE = 2
+    SCOPE_GATEWAY = 3
+    SCOPE_LEAF = 4
+
+
+cdef enum:
+    SCOPES_MAX = 5
+
+
+cdef enum Operation:
+    # As framework.dataplane.dialects.Operation.
+    IGNORE = 0
+    PUBLISH_MESSAGE = 1
+    PUBLISH_WITH_HEADERS = 2
+    SUBSCRIBE = 3
+    UNSUBSCRIBE = 4
+    INTEREST = 5
+    NO_INTEREST = 6
+    MESSAGE = 7
+    MESSAGE_WITH_HEADERS = 8
+    ACCOUNT_INTEREST = 9
+    NO_ACCOUNT_INTEREST = 10
+
+
+cdef enum AccountWord:
+    # As framework.dataplane.dialects.AccountWord.
+    ACCOUNT_UNLESS_OMITTED = 0
+    ACCOUNT_ALWAYS = 1
+    ACCOUNT_NEVER = 2
+
+
+cdef enum:
+    NEAREST_RANK = 3
+    # As framework.dataplane.scopes.GroupClass.NEAREST_IF_NONE.
+
+
+cdef enum:
+    VERBS_MAX = 12
+    VERB_BYTES_MAX = 6
+
+
+cdef struct Verb:
+    uint64_t key
+    # Its letters, small ones, as they lie in memory; 0 behind them.
+    uint64_t fold
+    # What makes a letter of a line a small one.
+    uint64_t mask
+    # Bytes that count.
+    char letters[VERB_BYTES_MAX]
+    uint8_t length
+    uint8_t operation
+
+
+cdef struct Dialect:
+    # The verbs of links of a kind, those that begin with one letter behind each other: see `dialects.py`.
+    uint8_t by_letter[32]
+    # Place of the first one by the low bits of the letter.
+    Verb verbs[VERBS_MAX + 1]
+    # The one behind the last has no length; where no verb begins with a letter, that one.
+    char message[5]
+    # What goes to such a link begins so, with the blank.
+    char interest[4]
+    char no_interest[4]
+    uint8_t account
+    uint8_t weighs_groups
+
+
+cdef enum:
+    RESERVED_MAX = 16
+    RESERVED_BYTES_MAX = 30
+
+
+cdef enum Treatment:
+    # Bits; as the fields of framework.dataplane.reserved.ReservedPrefix.
+    NO_PUBLISH = 1 << 0
+    NO_REPLY = 1 << 1
+    SHOWS_SUBJECT = 1 << 2
+    NEEDED_BY_SERVERS = 1 << 3
+
+
+cdef struct ReservedPrefix:
+    char prefix[RESERVED_BYTES_MAX]
+    uint8_t length
+    uint8_t treatment
 
 
 cdef enum Trait:
@@ -106,7 +191,10 @@ cdef enum Trait:
 
 cdef struct KindTraits:
     uint16_t traits
-    uint8_t dialect
+    uint8_t scope
+    uint8_t rank
+    # Of its members in queue groups: see Interest.
+    Dialect dialect
     int64_t ping_interval_max_ns
     # 0: as long as the interval says.
     int64_t first_ping_ns
@@ -159,17 +247,22 @@ cdef struct Segment:
     size_t length
 
 
-cdef struct Traffic:
-    # Of one account: messages of its clients and routes that came, and those that went out to others for them.
+cdef struct PeerTraffic:
     int64_t in_msgs
     int64_t in_bytes
     int64_t out_msgs
     int64_t out_bytes
-    int64_t in_route_msgs
-    int64_t in_route_bytes
-    int64_t out_route_msgs
-    int64_t out_route_bytes
+
+
+cdef struct Traffic:
+    # Of one account: messages of its clients and of other servers that came, and those that went out to others for them.
+    int64_t in_msgs
+    int64_t in_bytes
+    int64_t out_msgs
+    int64_t out_bytes
     int64_t slow_consumers
+    PeerTraffic peers[SCOPES_MAX - SCOPE_ROUTE]
+    # What servers of one scope have of these; the first is of routes.
 
 
 cdef struct Destination:
@@ -359,7 +452,7 @@ cdef struct Account:
     # Its number for pools: the rest by the size of a pool is the index of its connection.
     SublistState sublist
     Table interest
-    # Local interest by subject and queue: what routes were told.
+    # By subject and queue: what other servers were told.
     Traffic traffic
     Account* next
     # Made after it; set when that one is complete, so that any thread may walk along.
@@ -397,8 +490,9 @@ cdef struct LocalInterest:
     Key key
     # Subject, then a space and the queue when there is one.
     uint32_t subject_length
-    uint32_t queue_length
-    uint32_t count
+    # Less than that of the key: of a queue group.
+    uint32_t counts[SCOPES_MAX]
+    # By scope: subscriptions here, and of other servers' interest its weight.
 
 
 cdef struct Subscription:
@@ -660,9 +754,10 @@ cdef struct Link:
     uint64_t cid
     int32_t fd
     uint8_t kind
-    uint8_t dialect
+    uint8_t scope
     uint16_t traits
     # Of its kind: see Trait.
+    uint8_t rank
     uint8_t listener
     # That accepted it; its kind's own has the number of the kind, also of a link that nobody accepted.
     uint8_t accepted
@@ -726,6 +821,7 @@ cdef struct Link:
     # That answered one of these.
     uint32_t timed_ping
     # The number of the PING that was sent at `ping_sent_ns`; 0: none is timed.
+    const Dialect* dialect
     Account* account
     PermissionTable* permissions
     # NULL: it may say and hear everything.
@@ -1048,6 +1144,17 @@ cdef struct Line:
 cdef struct State:
     Limits limits
     KindTraits kinds[KINDS_MAX]
+    uint8_t hears[SCOPES_MAX]
+    # By the scope that a message comes from: a bit for each that it goes to. Read the other way round, who is told of which interest.
+    uint8_t picks_groups
+    # A bit for each scope, here and below.
+    uint8_t enters_services
+    uint8_t counted
+    # Whose interest some kind of link is told.
+    uint8_t reserved_count
+    ReservedPrefix reserved[RESERVED_MAX]
+    uint8_t reserved_first[256]
+    # Treatments of the prefixes that begin with a byte.
     Times times[KINDS_MAX]
     # By kind of link.
     Totals totals
@@ -1212,8 +1319,11 @@ cdef struct Message:
     # Of a routed message: groups that the receiver must serve.
     Hop* hops
     # Imports that it came through; NULL: none.
-    uint8_t routed
-    # It came by a route, and not through an import since.
+    uint8_t scope
+    # That it came from, unless it came through an import since.
+    const char* shown
+    # The subject that users are shown, where it reached an inbox by another one; NULL: the one above.
+    size_t shown_length
     MessageTrace* trace
     # NULL: nobody asked what becomes of it.
 

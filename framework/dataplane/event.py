@@ -52,7 +52,7 @@ class Detached(Struct, frozen=True):
 
 
 class Greeting(Struct, frozen=True):
-    """CONNECT or INFO arrived; a `parked` link waits for `resume`, `register_route` or `close`.
+    """CONNECT or INFO arrived; a `parked` link waits for `resume`, `register_peer` or `close`.
 
     A client that must log in and begins with something else is reported as if it had said
     `CONNECT {}`, where `PlaneLimits.lets_anybody_in`.

@@ -6,32 +6,27 @@ The plane asks these rows, never for a kind by its name.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import IntEnum
 from typing import Final
 
 from msgspec import Struct
 
+from framework.dataplane.dialects import CLIENT_DIALECT, ROUTE_DIALECT, Dialect
 from framework.dataplane.link import LinkKind
-
-
-class Dialect(IntEnum):
-    """Verbs of a link, beside CONNECT, INFO, PING, PONG, +OK and -ERR, which every link has."""
-
-    CLIENT = 0
-    """PUB, HPUB, SUB, UNSUB."""
-    ROUTE = 1
-    """RMSG, HMSG, RS+, RS-, A+, A-."""
+from framework.dataplane.scopes import GroupClass, Scope
 
 
 class KindTraits(Struct, frozen=True, kw_only=True):
     """What all links of one kind have in common."""
 
-    dialect: Dialect = Dialect.CLIENT
+    dialect: Dialect = CLIENT_DIALECT
+    """Its verbs."""
+    scope: Scope = Scope.HERE
+    """Where it leads: what it brings goes to the scopes that hear this one, and it is told of
+    their interest."""
+    group_class: GroupClass = GroupClass.EVENLY
+    """When members of queue groups at its end are chosen; of another server."""
     is_user: bool = False
     """Each is a user of one account, who is held to permissions, limits and mappings."""
-    is_peer: bool = False
-    """Each goes to a server of this cluster: what it brings goes to who is connected here and no
-    further, and its interest stands for that of others."""
     enters: bool = False
     """What it publishes enters the cluster here: taps see it."""
     is_limited: bool = False
@@ -53,6 +48,11 @@ class KindTraits(Struct, frozen=True, kw_only=True):
     first_ping_s: float = 1.0
     """At the latest. Source: nats-server `client.go`, `setFirstPingTimer`."""
 
+    @property
+    def is_peer(self) -> bool:
+        """Each goes to another server; its interest stands for that of others."""
+        return self.scope is not Scope.HERE
+
 
 KIND_TRAITS: Final[Mapping[LinkKind, KindTraits]] = {
     LinkKind.CLIENT: KindTraits(
@@ -68,8 +68,6 @@ KIND_TRAITS: Final[Mapping[LinkKind, KindTraits]] = {
         ping_interval_max_s=None,
         first_ping_s=2.0,
     ),
-    LinkKind.ROUTE: KindTraits(dialect=Dialect.ROUTE, is_peer=True),
-    LinkKind.GATEWAY: KindTraits(),
-    LinkKind.LEAF: KindTraits(enters=True),
+    LinkKind.ROUTE: KindTraits(dialect=ROUTE_DIALECT, scope=Scope.ROUTE),
 }
-"""The kinds that there are."""
+"""The kinds of the core; plugins add theirs."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from framework.dataplane.link import LinkKind
+from framework.dataplane.scopes import Scope
 
 
 class KindTotals(Struct, frozen=True):
@@ -59,21 +60,28 @@ class Totals(Struct, frozen=True):
         return sum(kind.stale for kind in self.kinds.values())
 
 
+class PeerTraffic(Struct, frozen=True):
+    """What passed between this server and those of one scope, for one account."""
+
+    in_msgs: int
+    in_bytes: int
+    out_msgs: int
+    out_bytes: int
+
+
 class AccountTraffic(Struct, frozen=True):
     """What passed through one account since the start; counted as in `Totals`."""
 
     in_msgs: int
-    """From its clients, and from routes."""
+    """From its clients, and from other servers."""
     in_bytes: int
     out_msgs: int
-    """To whoever received what was published in it, routes among them."""
+    """To whoever received what was published in it, other servers among them."""
     out_bytes: int
-    in_route_msgs: int
-    in_route_bytes: int
-    out_route_msgs: int
-    out_route_bytes: int
     slow_consumers: int
     """Clients of it that were closed for it."""
+    peers: Mapping[Scope, PeerTraffic]
+    """What other servers have of these: ROUTE, GATEWAY, LEAF."""
 
 
 class SublistCounters(Struct, frozen=True):

@@ -5,18 +5,23 @@ Source: nats-server `monitor.go`, `AccountStatz`; `events.go`, `statz`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from framework.dataplane.scopes import Scope
 from framework.errors import NoAnswer
 from framework.monitor.head import head
 from framework.monitor.json_stream import Batches
 from framework.monitor.limits import DOCUMENTS_A_TURN
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 
+    from framework.dataplane.totals import AccountTraffic, PeerTraffic
     from framework.monitor.options import AccountStatzOptions
     from framework.monitor.source import MonitorSource
+
+
+_NAMES: Final = {Scope.GATEWAY: "gateways", Scope.ROUTE: "routes", Scope.LEAF: "leafs"}
 
 
 async def answer_accstatz(source: MonitorSource, options: AccountStatzOptions) -> dict[str, object]:
@@ -67,24 +72,21 @@ def account_statistics(source: MonitorSource, name: str, connections: int) -> di
         "leafnodes": 0,
         "total_conns": connections,
         "num_subscriptions": source.sublist_counters(index).count,
-        "sent": _traffic(
-            (traffic.out_msgs, traffic.out_bytes),
-            (traffic.out_route_msgs, traffic.out_route_bytes),
-        ),
-        "received": _traffic(
-            (traffic.in_msgs, traffic.in_bytes), (traffic.in_route_msgs, traffic.in_route_bytes)
-        ),
+        "sent": {
+            **_messages(traffic.out_msgs, traffic.out_bytes),
+            **{name: _messages(peer.out_msgs, peer.out_bytes) for name, peer in _by_name(traffic)},
+        },
+        "received": {
+            **_messages(traffic.in_msgs, traffic.in_bytes),
+            **{name: _messages(peer.in_msgs, peer.in_bytes) for name, peer in _by_name(traffic)},
+        },
         "slow_consumers": traffic.slow_consumers,
     }
 
 
-def _traffic(everything: tuple[int, int], routes: tuple[int, int]) -> dict[str, object]:
-    return {
-        **_messages(*everything),
-        "gateways": _messages(0, 0),
-        "routes": _messages(*routes),
-        "leafs": _messages(0, 0),
-    }
+def _by_name(traffic: AccountTraffic) -> Iterator[tuple[str, PeerTraffic]]:
+    for scope, name in _NAMES.items():
+        yield name, traffic.peers[scope]
 
 
 def _messages(messages: int, size_bytes: int) -> dict[str, int]:

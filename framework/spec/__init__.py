@@ -23,6 +23,7 @@ from framework.dataplane.event import (
 )
 from framework.dataplane.link import LinkId, LinkKind, LinkRow, SubscriptionRow
 from framework.dataplane.message_trace import MessageTraced, StepKind, TraceFault, TraceStep
+from framework.dataplane.peers import PeerTerms
 from framework.dataplane.permissions import Permissions, ResponsePermission, SubjectRules
 from framework.dataplane.sink import Overflow, SinkId, TapKind
 from framework.dataplane.tables import MappedDestination, ResponseKind, SubjectMapping
@@ -130,6 +131,7 @@ __all__ = [
     "NoOptions",
     "Opened",
     "Overflow",
+    "PeerTerms",
     "Permissions",
     "PlaneControl",
     "PongReceived",

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from framework.dataplane.coding import Coding
 from framework.dataplane.link import LinkId, LinkKind
+from framework.dataplane.peers import PeerTerms
 from framework.dataplane.permissions import Permissions
 from framework.dataplane.sink import Overflow, SinkId, TapKind
 from framework.wire.closed_state import ClosedState
@@ -57,44 +58,19 @@ class PlaneControl(Protocol):
         """
         ...
 
-    def register_route(
-        self,
-        link: LinkId,
-        *,
-        peer: int = 0,
-        accounts: Sequence[int] | None = None,
-        pool_index: int = 0,
-        pool_size: int = 0,
-        headers: bool = True,
-        account_omitted: bool = False,
-        traces: bool = True,
-        permissions: int = 0,
-    ) -> None:
-        """Make a parked link a route: send local interest, and exchange messages.
+    def register_peer(self, link: LinkId, terms: PeerTerms = ...) -> None:
+        """Make a parked link one to another server: send interest, and exchange messages.
 
-        It is pinged at once: `PongReceived` says that the peer has taken it, and the round trip.
+        What the server is told, and where its messages go, follows from the scope of its kind. It
+        is pinged at once: `PongReceived` says that the peer has taken it, and the round trip.
 
         Args:
-            link: A link of kind ROUTE whose handshake is done.
-            peer: A number of 32 bits for the server at the other end. Of several links to one
-                peer, one gets a message. 0: there is no other link to it.
-            accounts: Indexes of the accounts that it carries, and other links to the same peer no
-                more; what these brought of their interest counts until the peer has moved. None:
-                all, or those of its pool, those as well that are added later.
-            pool_index: Which link of the pool it is, from 0.
-            pool_size: By which the peer assigns accounts to links: FNV-1a of the name, 32 bits,
-                modulo the size, is the index. 0: there is no pool; the link carries every account,
-                pinned ones too.
-            headers: The peer takes HMSG.
-            account_omitted: The link carries one account only, and its lines do not name it.
-            traces: The peer reports what becomes of messages that ask for it.
-            permissions: Of this route; see `set_route_permissions`.
+            link: A link whose handshake is done, of a kind whose scope is not HERE.
+            terms: What it carries, and how.
 
         Raises:
             ValueError: There is no such account, or no such index in the pool, or no such
                 permissions.
-
-        Source: nats-server `route.go`, `computeRoutePoolIdx`, `addRoute`.
         """
         ...
 
@@ -113,13 +89,14 @@ class PlaneControl(Protocol):
         """
         ...
 
-    def set_route_permissions(self, permissions: int) -> None:
-        """Change the permissions of all routes, in place.
+    def set_peer_permissions(self, kind: LinkKind, permissions: int) -> None:
+        """Change the permissions of all servers with links of a kind, in place.
 
         Other servers are told the difference, and interest of theirs that is not let in any more
         is forgotten. What is let in now they must say again.
 
         Args:
+            kind: As ROUTE.
             permissions: A number of `add_permissions`; 0: everything. Rules for publishing say
                 what interest here is told (import), rules for subscribing what interest of other
                 servers counts (export); what these deny leaves by no wildcard either. Queue groups
@@ -134,7 +111,7 @@ class PlaneControl(Protocol):
         ...
 
     def repeat_interest(self, link: LinkId) -> None:
-        """Send a route all local interest again: its server announced that it exports more.
+        """Send a server all interest that it may know of again: it announced that it lets in more.
 
         Source: nats-server `route.go`, `updateRemoteRoutePerms`.
         """

@@ -20,8 +20,11 @@ cdef struct Interest:
     uint32_t queue_length
     uint32_t queue_hash
     # The sublist's own.
-    uint8_t remote
-    # 1: of another server.
+    uint8_t rank
+    # 0: here; 1: of another server, whose members of queue groups are chosen as those here are; above: of one whose members are spare,
+    # in this order.
+    uint8_t scope
+    # Bit of `Match.scopes`; of other servers.
 
 
 cdef struct Group:
@@ -30,11 +33,12 @@ cdef struct Group:
     uint32_t hash
     # Of the name.
     uint32_t first
-    # Index of its first member in `Match.members`; local members come first.
+    # Index of its first member in `Match.members`: local ones, then remote ones, then spare ones.
     uint32_t local_count
     uint32_t remote_count
+    uint32_t spare_count
     uint64_t weight
-    # Of all members together.
+    # Of all members together, without spare ones; at least 1.
 
 
 cdef enum:
@@ -58,7 +62,7 @@ cdef struct Member:
     # A member of a group of the match that is worked out, by the place of the group.
     Interest* interest
     uint32_t group
-    uint32_t remote
+    uint32_t rank
 
 
 cdef struct Match:
@@ -70,6 +74,8 @@ cdef struct Match:
     uint64_t judge
     # Who has judged the subject itself, for whoever asks sublists; 0: nobody. The record of another subject has no judge.
     uint8_t judgement
+    uint8_t scopes
+    # Of the remotes.
     uint8_t is_watched
     uint64_t watch_serial
     # Of the rules by which it was found out whether the subject `is_watched`; 0: it was not yet.

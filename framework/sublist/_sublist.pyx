@@ -584,6 +584,7 @@ cdef void _add_remote(Match* match, Interest* interest) noexcept nogil:
             return
     match.remote[match.remote_count] = interest
     match.remote_count += 1
+    match.scopes |= 1 << interest.scope
 
 
 cdef size_t _count_members(SublistState* self, Match* match, size_t total) noexcept nogil:
@@ -605,14 +606,17 @@ cdef size_t _count_members(SublistState* self, Match* match, size_t total) noexc
                 group = _group(self, match, interest, total, &indexed)
                 member.interest = interest
                 member.group = <uint32_t> (group - match.groups)
-                member.remote = interest.remote
+                member.rank = interest.rank
                 member += 1
-                group.weight += interest.weight
-                if interest.remote:
+                if interest.rank == 0:
+                    group.weight += interest.weight
+                    group.local_count += 1
+                elif interest.rank == 1:
+                    group.weight += interest.weight
                     group.remote_count += 1
                 else:
-                    group.local_count += 1
-            elif interest.remote:
+                    group.spare_count += 1
+            elif interest.rank:
                 _add_remote(match, interest)
             else:
                 match.plain[match.plain_count] = interest
@@ -628,21 +632,27 @@ cdef void _place_members(SublistState* self, Match* match, size_t count) noexcep
     for at in range(match.group_count):
         group = &match.groups[at]
         group.first = first
-        first += group.local_count + group.remote_count
+        first += group.local_count + group.remote_count + group.spare_count
+        group.spare_count = group.local_count + group.remote_count
+        # For now: where the next spare member goes; then likewise.
         group.remote_count = group.local_count
-        # For now: where the next remote member goes.
         group.local_count = 0
     for which in range(count):
         member = &self.members[which]
         group = &match.groups[member.group]
-        if member.remote:
+        if member.rank == 0:
+            match.members[group.first + group.local_count] = member.interest
+            group.local_count += 1
+        elif member.rank == 1:
             match.members[group.first + group.remote_count] = member.interest
             group.remote_count += 1
         else:
-            match.members[group.first + group.local_count] = member.interest
-            group.local_count += 1
+            match.members[group.first + group.spare_count] = member.interest
+            group.spare_count += 1
     for at in range(match.group_count):
+        match.groups[at].spare_count -= match.groups[at].remote_count
         match.groups[at].remote_count -= match.groups[at].local_count
+        match.groups[at].weight = max(match.groups[at].weight, 1)
 
 
 cdef bint _collect(SublistState* self, const char* subject, size_t length, uint64_t hashed) noexcept nogil:
@@ -668,7 +678,7 @@ cdef bint _collect(SublistState* self, const char* subject, size_t length, uint6
 cdef bint _fill(SublistState* self, Match* match, const char* subject, size_t length) noexcept nogil:
     """Compute the match of a subject out of the lists that were collected; False: no memory."""
     cdef size_t members, total = self.total
-    match.plain_count = match.remote_count = match.group_count = 0
+    match.plain_count = match.remote_count = match.group_count = match.scopes = 0
     if not _room_for(self, match, total * (3 * sizeof(Interest*) + sizeof(Group))) or not _member_room(self, total):
         return False
     match.plain = <Interest**> match.store
@@ -752,7 +762,7 @@ cdef void _forget_others(SublistState* self, Match* kept) noexcept nogil:
         self.store_bytes -= match.store_bytes
         match.store = NULL
         match.store_bytes = 0
-        match.plain_count = match.remote_count = match.group_count = 0
+        match.plain_count = match.remote_count = match.group_count = match.scopes = 0
         match.stamp = ~<uint64_t> 0
 
 
@@ -803,7 +813,7 @@ cdef Match* sublist_match(SublistState* self, const char* subject, size_t length
         match = &self.scratch
         match.judge = match.watch_serial = 0
     if not collected or not _fill(self, match, subject, length):
-        match.plain_count = match.remote_count = match.group_count = 0
+        match.plain_count = match.remote_count = match.group_count = match.scopes = 0
         match.stamp = ~<uint64_t> 0
     if self.store_bytes > STORE_BYTES_MAX:
         _forget_others(self, match)
@@ -898,7 +908,7 @@ cdef class Sublist:
     def __len__(self) -> int:
         return self.state.count
 
-    def insert(self, subject: bytes, value: object, *, queue: bytes = b"", weight: int = 1, remote: bool = False) -> int:
+    def insert(self, subject: bytes, value: object, *, queue: bytes = b"", weight: int = 1, remote: int = 0) -> int:
         """Add a subscription; return the token that removes it.
 
         Args:
@@ -906,7 +916,8 @@ cdef class Sublist:
             value: What `match` returns for it.
             queue: Queue group, or empty.
             weight: Members that it stands for; at least 1.
-            remote: It is of another server; `value` says which one, and counts once in a match.
+            remote: 1: it is of another server; `value` says which one, and counts once in a match. Above 1: of one whose members of
+                groups stand behind the others.
         """
         cdef size_t subject_length = len(subject)
         cdef size_t queue_length = len(queue)
@@ -923,7 +934,7 @@ cdef class Sublist:
         held.interest.queue = chars + subject_length
         held.interest.queue_length = <uint32_t> queue_length
         held.interest.weight = weight
-        held.interest.remote = remote
+        held.interest.rank = held.interest.scope = remote
         held.interest.owner = <void*> value
         if not sublist_insert(&self.state, &held.interest):
             free(held)
@@ -948,7 +959,7 @@ cdef class Sublist:
             group = &match.groups[at]
             queues[group.name[:group.name_length]] = [
                 self._value(match.members[group.first + member])
-                for member in range(group.local_count + group.remote_count)
+                for member in range(group.local_count + group.remote_count + group.spare_count)
             ]
         return SublistResult(
             psubs=[self._value(match.plain[at]) for at in range(match.plain_count)],

@@ -134,7 +134,7 @@ class World:
             self._core.resume_client(link, **flags, permissions=rules, protocol=1)
         elif greeting.verb == "INFO" and link not in self._registered:
             self._registered.add(link)
-            self._core.register_route(link)
+            self._core.register_peer(link)
         else:
             self._core.resume(link)
 

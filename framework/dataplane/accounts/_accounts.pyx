@@ -182,7 +182,7 @@ cdef void _drop_local(State* state, Account* account) noexcept nogil:
         return
     count = sublist_all(&account.sublist, all_of_it)
     for at in range(count):
-        if all_of_it[at].remote:
+        if all_of_it[at].rank:
             continue
         subscription = <Subscription*> all_of_it[at]
         if subscription.sink != NULL:

@@ -1,15 +1,15 @@
-"""Subscriptions of links: add, find, check."""
+"""Subscriptions of links: add, check."""
 
 from libc.stdint cimport uint32_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
-from framework.dataplane.delivery._delivery cimport interest_add
-from framework.dataplane._state cimport IS_PEER, Account, Link, State, Subscription
+from framework.dataplane.delivery._delivery cimport interest_change
+from framework.dataplane._state cimport Account, Link, State, Subscription
 from framework.dataplane._work cimport INTEREST_WORK
 from framework.sublist._bytes cimport COPY_SLACK, hash_bytes
 from framework.sublist._sublist cimport sublist_insert, sublist_remove
-from framework.sublist._table cimport table_add, table_find
+from framework.sublist._table cimport table_add
 
 
 cdef bint is_valid_subject(const char* subject, size_t length) noexcept nogil:
@@ -46,25 +46,6 @@ cdef bint is_literal_subject(const char* subject, size_t length) noexcept nogil:
     return True
 
 
-cdef Subscription* subscription_find(State* state, Link* link, const char* sid, size_t length) noexcept nogil:
-    """Return the subscription of a link with this sid; NULL: there is none."""
-    cdef char near[256]
-    cdef char* key = near
-    cdef void* found
-    if length + 8 > sizeof(near):
-        key = <char*> malloc(length + 8)
-        if key == NULL:
-            return NULL
-    memcpy(key, &link.id, 8)
-    memcpy(key + 8, sid, length)
-    found = table_find(&state.sids, hash_bytes(state.seed, key, length + 8), key, length + 8)
-    if key != near:
-        free(key)
-    if found == NULL:
-        return NULL
-    return <Subscription*> (<char*> found - <size_t> &(<Subscription*> NULL).key)
-
-
 cdef Subscription* subscription_add(
     State* state, Link* link, Account* account, const char* sid, size_t sid_length,
     const char* subject, size_t subject_length, const char* queue, size_t queue_length, unsigned int weight,
@@ -91,7 +72,9 @@ cdef Subscription* subscription_add(
     made.interest.queue = made.interest.subject + subject_length
     made.interest.queue_length = <uint32_t> queue_length
     made.interest.weight = weight
-    made.interest.remote = link != NULL and link.traits & IS_PEER != 0
+    if link != NULL:
+        made.interest.rank = link.rank
+        made.interest.scope = link.scope
     made.interest.owner = link
     made.key.chars = chars
     made.key.length = <uint32_t> (8 + sid_length)
@@ -110,7 +93,7 @@ cdef Subscription* subscription_add(
         link.subscriptions = made
         link.subscription_count += 1
     state.work += INTEREST_WORK
-    if not made.interest.remote:
+    if made.interest.rank == 0:
         state.totals.subscriptions += 1
-        interest_add(state, account, made, 1)
+    interest_change(state, made, weight)
     return made

@@ -25,7 +25,7 @@ cdef Allowed may_publish(State* state, Link* link, const char* subject, size_t l
 cdef bint may_subscribe(Link* link, const char* subject, size_t length, const char* queue, size_t queue_length) noexcept nogil
 cdef bint may_hear(State* state, Subscription* subscription, const char* subject, size_t length) noexcept nogil
 cdef bint may_import(State* state, PermissionTable* table, const char* subject, size_t length) noexcept nogil
-cdef bint may_export(Link* route, const char* subject, size_t length) noexcept nogil
+cdef bint may_export(State* state, Link* route, const char* subject, size_t length) noexcept nogil
 cdef bint may_send(State* state, Link* route, const char* subject, size_t length) noexcept nogil
 cdef bint needs_filter(Link* link, const char* subject, size_t length) noexcept nogil
 cdef void link_permit(Link* link, PermissionTable* table) noexcept nogil

@@ -14,8 +14,9 @@ from libc.string cimport memchr, memcmp, memcpy
 
 from framework.dataplane.accounts._replies cimport reply_is_due, replies_free, replies_new
 from framework.dataplane._state cimport (
-    VERDICT_BYTES, VERDICT_SETS, Link, PermissionTable, Rule, State, Subscription, Verdict,
+    NEEDED_BY_SERVERS, VERDICT_BYTES, VERDICT_SETS, Link, PermissionTable, Rule, State, Subscription, Verdict,
 )
+from framework.dataplane.protocol._reserved cimport is_reserved
 from framework.sublist._bytes cimport COPY_SLACK, hash_bytes
 from framework.sublist._sublist cimport Group, Interest, Match, sublist_close, sublist_insert, sublist_match, sublist_open
 from framework.sublist._transform cimport is_subset
@@ -58,7 +59,7 @@ cdef bint permission_rule_add(
     rule.interest.queue = chars + length
     rule.interest.queue_length = <uint32_t> queue_length
     rule.interest.weight = 1
-    rule.interest.remote = deny
+    rule.interest.rank = deny
     if not sublist_insert(&table.publish if publish else &table.subscribe, &rule.interest):
         free(rule)
         return False
@@ -318,26 +319,21 @@ cdef bint may_hear(State* state, Subscription* subscription, const char* subject
 # ---- routes ------------------------------------------------------------------------------------------------------------
 
 
-cdef bint _is_of_mqtt(const char* subject, size_t length) noexcept nogil:
-    """Whether servers need it for MQTT: it need not be allowed, but may be denied. Source: nats-server `client.go`, `canSubscribe`."""
-    return length >= 6 and memcmp(subject, b"$MQTT.", 6) == 0
-
-
 cdef bint may_import(State* state, PermissionTable* table, const char* subject, size_t length) noexcept nogil:
     """Whether a route under these rules is told of interest in a subject, which may have wildcards: these must be allowed as such."""
     if table == NULL or not table.publish_checked:
         return True
-    if _is_of_mqtt(subject, length):
+    if is_reserved(state, NEEDED_BY_SERVERS, subject, length):
         return sublist_match(&table.publish, subject, length).remote_count == 0
     return _remembered(state, table, PUBLISH, subject, length, b"", 0)
 
 
-cdef bint may_export(Link* route, const char* subject, size_t length) noexcept nogil:
+cdef bint may_export(State* state, Link* route, const char* subject, size_t length) noexcept nogil:
     """Whether interest of a route in a subject counts here, with or without a queue group.
 
     As for clients, a rule that ends in `*` does not let `>` in; nats-server lets it.
     """
-    if route.permissions != NULL and _is_of_mqtt(subject, length):
+    if route.permissions != NULL and is_reserved(state, NEEDED_BY_SERVERS, subject, length):
         return sublist_match(&route.permissions.subscribe, subject, length).remote_count == 0
     return may_subscribe(route, subject, length, b"", 0)
 

@@ -13,4 +13,5 @@ cdef void accounts_pin(State* state, const uint32_t* pinned, size_t count) noexc
 cdef void fences_pass(State* state, Link* route) noexcept nogil
 cdef bint peer_join(State* state, Link* route, uint32_t number) noexcept nogil
 cdef void peer_leave(State* state, Link* route) noexcept nogil
-cdef void routes_permit(State* state, PermissionTable* table) noexcept nogil
+cdef void interest_forget(State* state, Account* account, Link* route) noexcept nogil
+cdef void peers_permit(State* state, int kind, PermissionTable* table) noexcept nogil

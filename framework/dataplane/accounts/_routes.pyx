@@ -63,8 +63,8 @@ cdef bint _leave(Account* account, Link* route) noexcept nogil:
     return False
 
 
-cdef void _drop_remote(State* state, Account* account, Link* route) noexcept nogil:
-    """Forget the interest in an account that came by a route. Cost: O(interest that came by it, or of the account, whatever is less)."""
+cdef void interest_forget(State* state, Account* account, Link* route) noexcept nogil:
+    """Forget the interest in an account that came by a link. Cost: O(interest that came by it, or of the account, whatever is less)."""
     cdef Subscription* subscription = route.subscriptions
     cdef Subscription* following
     cdef size_t at, count
@@ -168,7 +168,7 @@ cdef void account_carry(State* state, Account* account, Link* route) noexcept no
             if other != route and other.peer == route.peer and not other.doomed:
                 _leave(account, other)
                 if not _fence(other, account, route):
-                    _drop_remote(state, account, other)
+                    interest_forget(state, account, other)
     lines_forget(state)
     _carry(state, account, route)
 
@@ -185,7 +185,7 @@ cdef void fences_pass(State* state, Link* route) noexcept nogil:
             at = &fence.next
             continue
         at[0] = fence.next
-        _drop_remote(state, fence.account, route)
+        interest_forget(state, fence.account, route)
         free(fence)
     if route.wide or route.pongs != 1:
         return
@@ -318,7 +318,7 @@ cdef void _tell_difference(State* state, Link* route, Account* account, Permissi
             interest_tell_in_bulk(state, route, account, local, now)
 
 
-cdef void route_permit(State* state, Link* route, PermissionTable* table) noexcept nogil:
+cdef void peer_permit(State* state, Link* route, PermissionTable* table) noexcept nogil:
     """Put a route under other rules; interest follows them at once, here and at the other end."""
     cdef PermissionTable* before = route.permissions
     cdef Subscription* subscription = route.subscriptions
@@ -330,7 +330,7 @@ cdef void route_permit(State* state, Link* route, PermissionTable* table) noexce
     link_permit(route, table)
     while subscription != NULL:
         following = subscription.next
-        if not may_export(route, subscription.interest.subject, subscription.interest.subject_length):
+        if not may_export(state, route, subscription.interest.subject, subscription.interest.subject_length):
             subscription_drop(state, subscription)
         subscription = following
     for at in range(state.account_count):
@@ -342,9 +342,11 @@ cdef void route_permit(State* state, Link* route, PermissionTable* table) noexce
         permission_table_release(before)
 
 
-cdef void routes_permit(State* state, PermissionTable* table) noexcept nogil:
-    """Put all routes under other rules; NULL: they may do everything."""
+cdef void peers_permit(State* state, int kind, PermissionTable* table) noexcept nogil:
+    """Put all servers with links of a kind under other rules; NULL: they may do everything."""
     cdef uint32_t at
+    cdef Link* link
     for at in range(state.link_count):
-        if state.links[at].traits & IS_PEER and state.links[at].registered and not state.links[at].doomed:
-            route_permit(state, state.links[at], table)
+        link = state.links[at]
+        if link.kind == kind and link.traits & IS_PEER and link.registered and not link.doomed:
+            peer_permit(state, link, table)

@@ -21,7 +21,7 @@ from framework.dataplane.accounts._response_mappings cimport (
     ENDED, NOT_DELIVERED, response_mapping_end, response_mapping_find, response_mapping_new, response_mapping_touch,
 )
 from framework.dataplane._state cimport (
-    HOPS_MAX, IMPORTS_PASSED_MAX, IS_PEER, IS_USER, SERVICE_IMPORT, STREAM_IMPORT, Account, Block, Hop, Import, Message, MessageTrace,
+    HOPS_MAX, IMPORTS_PASSED_MAX, IS_USER, SCOPE_HERE, SERVICE_IMPORT, STREAM_IMPORT, Account, Block, Hop, Import, Message, MessageTrace,
     ResponseMapping, State, Subscription, Tables,
 )
 from framework.dataplane.accounts._stream_imports cimport shadow_enter
@@ -100,7 +100,7 @@ cdef bint import_enter(State* state, Subscription* subscription, Message* messag
     cdef Import** grown
     if subscription.imported.kind == STREAM_IMPORT:
         return shadow_enter(state, subscription, message)
-    if subscription.dead or (subscription.imported.kind == SERVICE_IMPORT and message.source.traits & IS_PEER != 0):
+    if subscription.dead or (subscription.imported.kind == SERVICE_IMPORT and not state.enters_services >> message.source.scope & 1):
         return False
     if state.waiting_count == state.waiting_room:
         grown = <Import**> realloc(state.waiting, (state.waiting_room * 2 + 8) * sizeof(Import*))
@@ -158,7 +158,7 @@ cdef void _begin(Passage* passage, Import* imported, Account* into, Message* mes
     passage.message = message[0]
     passage.message.account = into
     passage.message.hops = &passage.hop
-    passage.message.routed = 0
+    passage.message.scope = SCOPE_HERE
     passage.message.queue_count = 0
     passage.hop.imported = imported
     passage.hop.previous = message.hops

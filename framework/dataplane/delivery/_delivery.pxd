@@ -22,7 +22,7 @@ cdef void record_add(State* state, Record* record) noexcept nogil
 cdef Record* record_new(State* state, RecordType type, Link* link, size_t length) noexcept nogil
 cdef char* record_chars(Record* record) noexcept nogil
 cdef void subscription_drop(State* state, Subscription* subscription) noexcept nogil
-cdef void interest_add(State* state, Account* account, Subscription* subscription, int change) noexcept nogil
+cdef void interest_change(State* state, Subscription* subscription, int change) noexcept nogil
 cdef void tell_in_bulk(State* state, Link* route, Account* account, LocalInterest* local) noexcept nogil
 cdef void lines_forget(State* state) noexcept nogil
 cdef Link* link_way(Link* link, Account* account) noexcept nogil

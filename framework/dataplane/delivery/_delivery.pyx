@@ -1,13 +1,14 @@
 """Delivery of a message to clients, routes and sinks, and the interest that decides it.
 
-A message of a client goes to every plain subscription here, once to every server with plain interest, and to one member of each
-queue group, chosen evenly over all members in the cluster. A message of a route goes to plain subscriptions here and to one member
-here of each group that it names; never to another route (one hop). Source: nats-server `client.go`, `processMsgResults`.
+A message goes to every plain subscription here, once to every server with plain interest in a scope that hears the message's
+(`scopes.py`), never back to the server that it came from. One of a client goes to one member of each queue group, chosen evenly over all
+members in the cluster, else to a spare one: of a leaf node, or of another cluster. One of another server goes to one member of each group
+that it names. Source: nats-server `client.go`, `processMsgResults`.
 
 Size: what is done for each receiver of a message stands in one module, so that the C compiler can put it into the loop over receivers.
 """
 
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, strlen
 
@@ -18,12 +19,13 @@ from framework.dataplane.links._output cimport (
 )
 from framework.dataplane.accounts._permissions cimport is_allowed_to_publish, may_hear, may_import, may_send
 from framework.dataplane.accounts._replies cimport reply_owe
+from framework.dataplane.accounts._sids cimport interest_of_link
 from framework.dataplane.ports._sinkbatch cimport atomic_add, atomic_get, sink_put
 from framework.dataplane._state cimport (
-    DETAIL_BYTES, GROUPS_BYTES_MAX, IS_PEER, IS_USER, RECORDS_WAITING_BYTES, RECORD_DELIVERED, RECORD_INTEREST, RECORD_TRACE,
-    REFERENCE_BYTES, REFERENCE_PENDING_BYTES, SLOW_CONSUMER_PENDING_BYTES, STALLS, STREAM_IMPORT, SYSTEM, TRACED_LINE_BYTES_MAX,
-    TRACES_MAX, WRITE_ERROR, Account, ClosedStateC, Fanout, Fence, Link, LocalInterest, Message, Pick, Record, RecordType, State,
-    Subscription,
+    DETAIL_BYTES, GROUPS_BYTES_MAX, IS_USER, NEAREST_RANK, RECORDS_WAITING_BYTES, RECORD_DELIVERED, RECORD_INTEREST, RECORD_TRACE,
+    REFERENCE_BYTES, REFERENCE_PENDING_BYTES, SCOPES_MAX, SCOPE_HERE, SCOPE_ROUTE, SLOW_CONSUMER_PENDING_BYTES, STALLS, STREAM_IMPORT,
+    SYSTEM, TRACED_LINE_BYTES_MAX, TRACES_MAX, WRITE_ERROR, Account, ClosedStateC, Fanout, Fence, Link, LocalInterest, Message, Peer, Pick,
+    Record, RecordType, State, Subscription,
 )
 from framework.dataplane._work cimport BYTES_A_WORK, INTEREST_WORK, is_work_done
 from framework.sublist._bytes cimport copy_short, hash_bytes, write_decimal
@@ -214,9 +216,9 @@ cdef void subscription_drop(State* state, Subscription* subscription) noexcept n
         link.subscription_count -= 1
         if link.checking == subscription:
             link.checking = subscription.next
-    if not subscription.interest.remote:
+    if subscription.interest.rank == 0:
         state.totals.subscriptions -= 1
-        interest_add(state, subscription.account, subscription, -1)
+    interest_change(state, subscription, -<int> subscription.interest.weight)
     subscription.next = state.dead
     state.dead = subscription
 
@@ -224,36 +226,46 @@ cdef void subscription_drop(State* state, Subscription* subscription) noexcept n
 # ---- interest and routes -------------------------------------------------------------------------------------------------
 
 
-cdef void _interest_tell(State* state, Link* route, Account* account, LocalInterest* local, bint coming) noexcept nogil:
-    """Write RS+ or RS- of one interest to one route."""
+cdef int64_t _heard(State* state, Link* peer, Account* account, LocalInterest* local) noexcept nogil:
+    """Return how much interest there is in the scopes that hear a server, its own left out."""
+    cdef uint8_t hears = state.hears[peer.scope]
+    cdef int64_t count = 0
+    cdef int which
+    for which in range(SCOPES_MAX):
+        if hears >> which & 1:
+            count += local.counts[which]
+    if count and hears >> peer.scope & 1:
+        count -= interest_of_link(state, peer, account, local.key.chars, local.key.length)
+    return count
+
+
+cdef void _interest_tell(State* state, Link* peer, Account* account, LocalInterest* local, int64_t count) noexcept nogil:
+    """Write to one server that there is so much of one interest: RS+ or RS-, or what its dialect says."""
     cdef size_t need = local.key.length + account.name_length + 64
-    cdef char* room = output_reserve(state, route, need)
+    cdef char* room = output_reserve(state, peer, need)
     cdef char* at = room
+    cdef const char* verb = peer.dialect.interest
     if room == NULL:
-        link_doom(state, route, WRITE_ERROR, False, "no memory")
+        link_doom(state, peer, WRITE_ERROR, False, "no memory")
         return
-    memcpy(at, b"RS+ " if coming else b"RS- ", 4)
+    if count == 0:
+        verb = peer.dialect.no_interest
+    memcpy(at, verb, 4)
     at += 4
-    if not route.account_omitted:
+    if not peer.account_omitted:
         memcpy(at, account.name, account.name_length)
         at += account.name_length
         at[0] = c" "
         at += 1
     memcpy(at, local.key.chars, local.key.length)
     at += local.key.length
-    if local.queue_length and coming:
+    if local.subject_length < local.key.length and count:
         at[0] = c" "
-        at += 1 + write_decimal(at + 1, local.count)
+        at += 1 + write_decimal(at + 1, count if peer.dialect.weighs_groups else 1)
     memcpy(at, b"\r\n", 2)
-    trace(state, route, False, room, at - room)
-    if not output_commit(state, route, at + 2 - room):
-        link_doom(state, route, WRITE_ERROR, False, "no memory")
-
-
-cdef inline void _tell(State* state, Link* route, Account* account, LocalInterest* local) noexcept nogil:
-    """Tell a route of one interest as it is now, if it may know of it."""
-    if not route.doomed and may_import(state, route.permissions, local.key.chars, local.subject_length):
-        _interest_tell(state, route, account, local, local.count > 0)
+    trace(state, peer, False, room, at - room)
+    if not output_commit(state, peer, at + 2 - room):
+        link_doom(state, peer, WRITE_ERROR, False, "no memory")
 
 
 cdef LocalInterest* _local(State* state, Account* account, Interest* interest) noexcept nogil:
@@ -273,12 +285,27 @@ cdef LocalInterest* _local(State* state, Account* account, Interest* interest) n
     local.key.length = <uint32_t> length
     local.key.hash = hash_bytes(state.seed, chars, length)
     local.subject_length = interest.subject_length
-    local.queue_length = interest.queue_length
     found = <LocalInterest*> table_find(&account.interest, local.key.hash, chars, length)
     if found == NULL and table_add(&account.interest, &local.key):
         return local
     free(local)
     return found
+
+
+cdef bint _is_gone(LocalInterest* local) noexcept nogil:
+    cdef int which
+    for which in range(SCOPES_MAX):
+        if local.counts[which]:
+            return False
+    return True
+
+
+cdef void _in_bulk(Link* peer, int64_t before) noexcept nogil:
+    """Let what a server was told since `before` of `sent_bytes` wait beside what else may wait for it."""
+    if peer.sent_bytes >= peer.bulk_until:
+        peer.bulk_bytes = 0
+    peer.bulk_until = peer.sent_bytes + <int64_t> peer.pending
+    peer.bulk_bytes += peer.bulk_until - before
 
 
 cdef bint link_is_over(State* state, Link* link) noexcept nogil:
@@ -288,23 +315,23 @@ cdef bint link_is_over(State* state, Link* link) noexcept nogil:
     return <int64_t> link.pending > state.limits.max_pending + link.bulk_bytes
 
 
-cdef void interest_tell_in_bulk(State* state, Link* route, Account* account, LocalInterest* local, bint coming) noexcept nogil:
-    """Tell a route of one interest of many: it could not have read the first before the last is written.
+cdef void interest_tell_in_bulk(State* state, Link* peer, Account* account, LocalInterest* local, bint coming) noexcept nogil:
+    """Tell a server of one interest of many, if there is any: it could not have read the first before the last is written.
 
-    What waits because of it is as much as all interest here at most, and no reason to cut the route off.
+    What waits because of it is as much as all interest here at most, and no reason to cut the link off.
     """
-    cdef int64_t before = route.sent_bytes + <int64_t> route.pending
-    _interest_tell(state, route, account, local, coming)
-    if route.sent_bytes >= route.bulk_until:
-        route.bulk_bytes = 0
-    route.bulk_until = route.sent_bytes + <int64_t> route.pending
-    route.bulk_bytes += route.bulk_until - before
+    cdef int64_t before = peer.sent_bytes + <int64_t> peer.pending
+    cdef int64_t count = _heard(state, peer, account, local)
+    if count == 0:
+        return
+    _interest_tell(state, peer, account, local, count if coming else 0)
+    _in_bulk(peer, before)
 
 
-cdef void tell_in_bulk(State* state, Link* route, Account* account, LocalInterest* local) noexcept nogil:
-    """Tell a route of one interest of many, as it is now, if it may know of it."""
-    if not route.doomed and may_import(state, route.permissions, local.key.chars, local.subject_length):
-        interest_tell_in_bulk(state, route, account, local, local.count > 0)
+cdef void tell_in_bulk(State* state, Link* peer, Account* account, LocalInterest* local) noexcept nogil:
+    """Tell a server of one interest of many, if there is any, and if it may know of it."""
+    if not peer.doomed and may_import(state, peer.permissions, local.key.chars, local.subject_length):
+        interest_tell_in_bulk(state, peer, account, local, True)
 
 
 cdef void _hold_back(State* state, Link* route, Link* source) noexcept nogil:
@@ -317,42 +344,61 @@ cdef void _hold_back(State* state, Link* route, Link* source) noexcept nogil:
         state.stalled_by = route
 
 
-cdef void _tell_all(State* state, Account* account, Subscription* subscription) noexcept nogil:
-    """Tell the routes of an account what changed by one subscription."""
-    cdef uint32_t at
+cdef void _tell(State* state, Link* peer, Subscription* subscription, int change) noexcept nogil:
+    """Tell a server of what has changed by one subscription, if that changes anything for it and it may know."""
+    cdef Account* account = subscription.account
+    cdef LocalInterest* local = subscription.local
     cdef Link* source = subscription.link
-    state.work += account.route_count
-    for at in range(account.route_count):
-        if source == NULL or source.doomed:
-            tell_in_bulk(state, account.routes[at], account, subscription.local)
-        else:
-            _tell(state, account.routes[at], account, subscription.local)
-            _hold_back(state, account.routes[at], source)
+    cdef int64_t count, before
+    if not state.hears[peer.scope] >> subscription.interest.scope & 1 or peer.doomed:
+        return
+    if source != NULL and source.peer != NULL and source.peer == peer.peer:
+        # Its own.
+        return
+    count = _heard(state, peer, account, local)
+    if count and count != change and not (local.subject_length < local.key.length and peer.dialect.weighs_groups):
+        return
+    state.work += 1
+    if not may_import(state, peer.permissions, local.key.chars, local.subject_length):
+        return
+    before = peer.sent_bytes + <int64_t> peer.pending
+    _interest_tell(state, peer, account, local, count)
+    if source == NULL or source.doomed:
+        _in_bulk(peer, before)
+    else:
+        _hold_back(state, peer, source)
 
 
-cdef void interest_add(State* state, Account* account, Subscription* subscription, int change) noexcept nogil:
-    """Count one local subscription more or less, and tell the routes what follows from it, at once.
+cdef void interest_change(State* state, Subscription* subscription, int change) noexcept nogil:
+    """Count the interest of one subscription more or less, and tell other servers what follows from it, at once.
 
-    A plain interest is told when it comes and when it goes; a queue group with every change of its weight.
+    A plain interest is told when it comes and when it goes; a queue group with every change of its weight, to who weighs it.
     """
+    cdef Account* account = subscription.account
+    cdef uint8_t scope = subscription.interest.scope
     cdef LocalInterest* local
     cdef Record* record
-    if change > 0:
+    cdef uint32_t at
+    if not state.counted >> scope & 1:
+        return
+    if subscription.local == NULL and change > 0:
         subscription.local = _local(state, account, &subscription.interest)
     local = subscription.local
     if local == NULL:
         return
-    local.count += change
-    if local.queue_length or (change > 0 and local.count == 1) or local.count == 0:
-        _tell_all(state, account, subscription)
-        if state.watch_interest:
-            record = record_new(state, RECORD_INTEREST, NULL, local.key.length)
-            if record != NULL:
-                memcpy(record_chars(record), local.key.chars, local.key.length)
-                record.number = account.index
-                record.other = local.count
-                record.link = local.subject_length
-    if local.count == 0:
+    local.counts[scope] += change
+    for at in range(account.route_count):
+        _tell(state, account.routes[at], subscription, change)
+    if state.watch_interest and scope == SCOPE_HERE and (
+        local.subject_length < local.key.length or (change > 0 and local.counts[scope] == 1) or local.counts[scope] == 0
+    ):
+        record = record_new(state, RECORD_INTEREST, NULL, local.key.length)
+        if record != NULL:
+            memcpy(record_chars(record), local.key.chars, local.key.length)
+            record.number = account.index
+            record.other = local.counts[scope]
+            record.link = local.subject_length
+    if local.counts[scope] == 0 and _is_gone(local):
         table_remove(&account.interest, &local.key)
         free(local)
 
@@ -407,9 +453,9 @@ cdef void _count_out(State* state, Link* to, Message* message, size_t length) no
     state.totals.kinds[to.kind].out_bytes += length
     message.account.traffic.out_msgs += 1
     message.account.traffic.out_bytes += length
-    if to.traits & IS_PEER:
-        message.account.traffic.out_route_msgs += 1
-        message.account.traffic.out_route_bytes += length
+    if to.scope >= SCOPE_ROUTE:
+        message.account.traffic.peers[to.scope - SCOPE_ROUTE].out_msgs += 1
+        message.account.traffic.peers[to.scope - SCOPE_ROUTE].out_bytes += length
     if <int64_t> to.pending > state.limits.pending_free:
         link_fills(state, to, message.source)
 
@@ -425,6 +471,8 @@ cdef bint _to_client(State* state, Link* to, Subscription* subscription, Message
     cdef const char* body = message.body
     cdef size_t length = message.body_length
     cdef size_t header = message.header_length
+    cdef const char* subject = message.subject
+    cdef size_t subject_length = message.subject_length
     cdef char* room
     cdef char* at
     if to.doomed or subscription.dead or (to == message.source and not to.echo):
@@ -435,9 +483,12 @@ cdef bint _to_client(State* state, Link* to, Subscription* subscription, Message
         body += header
         length -= header
         header = 0
+    if message.shown != NULL:
+        subject = message.shown
+        subject_length = message.shown_length
     room = output_reserve(
         state, to,
-        message.subject_length + subscription.sid_length + message.reply_length + 64 + _copied(to, message, length),
+        subject_length + subscription.sid_length + message.reply_length + 64 + _copied(to, message, length),
     )
     if room == NULL:
         link_doom(state, to, WRITE_ERROR, False, "no memory")
@@ -448,7 +499,7 @@ cdef bint _to_client(State* state, Link* to, Subscription* subscription, Message
         at += 1
     memcpy(at, b"MSG ", 4)
     at += 4
-    at = _put(at, message.subject, message.subject_length)
+    at = _put(at, subject, subject_length)
     at[0] = c" "
     at = _put(at + 1, subscription.sid, subscription.sid_length)
     at[0] = c" "
@@ -503,7 +554,8 @@ cdef bint to_subscription(State* state, Interest* interest, Message* message) no
 
 
 cdef bint to_route(State* state, Link* to, Message* message) noexcept nogil:
-    """Write RMSG or HMSG, with the queue groups that were picked for this route; False: it can't be delivered there."""
+    """Write a message to another server, with the queue groups that were picked for it; False: it can't be delivered there."""
+    cdef size_t reply = message.reply_length + (message.shown_length + 1 if message.shown != NULL else 0)
     cdef const char* body = message.body
     cdef size_t length = message.body_length
     cdef size_t header = message.header_length
@@ -529,12 +581,15 @@ cdef bint to_route(State* state, Link* to, Message* message) noexcept nogil:
                 names += state.picks[which].queue_length + 1
     room = output_reserve(
         state, to,
-        message.account.name_length + message.subject_length + message.reply_length + names + 80 + _copied(to, message, length),
+        message.account.name_length + message.subject_length + reply + names + 80 + _copied(to, message, length),
     )
     if room == NULL:
         link_doom(state, to, WRITE_ERROR, False, "no memory")
         return False
-    memcpy(room, b"HMSG " if header else b"RMSG ", 5)
+    if header:
+        memcpy(room, b"HMSG ", 5)
+    else:
+        memcpy(room, to.dialect.message, 5)
     at = room + 5
     if not to.account_omitted:
         at = _put(at, message.account.name, message.account.name_length)
@@ -549,6 +604,9 @@ cdef bint to_route(State* state, Link* to, Message* message) noexcept nogil:
         at += 2
     if message.reply_length:
         at = _put(at, message.reply, message.reply_length)
+        if message.shown != NULL:
+            at[0] = c"@"
+            at = _put(at + 1, message.shown, message.shown_length)
         at[0] = c" "
         at += 1
     if names:
@@ -601,6 +659,14 @@ cdef bint _to_local_member(State* state, Match* match, Group* group, uint64_t st
     return False
 
 
+cdef bint _may_pick(State* state, Link* link, Message* message) noexcept nogil:
+    """Whether a server may be given a message for a member of a group."""
+    return (
+        not link.doomed and (message.scope == SCOPE_HERE or link.peer != message.source.peer)
+        and may_send(state, link, message.subject, message.subject_length)
+    )
+
+
 cdef bint _pick_remote(State* state, Match* match, Group* group, uint64_t point, Message* message) noexcept nogil:
     """Pick the remote member whose share of the weights holds `point`, or the next one that can take the message."""
     cdef uint32_t at, tried
@@ -616,12 +682,29 @@ cdef bint _pick_remote(State* state, Match* match, Group* group, uint64_t point,
         at = 0
     for tried in range(group.remote_count):
         link = <Link*> match.members[first + (at + tried) % group.remote_count].owner
-        if (
-            not link.doomed and not (message.routed and link.peer == message.source.peer)
-            and may_send(state, link, message.subject, message.subject_length)
-        ):
+        if _may_pick(state, link, message):
             return _pick_add(state, link, group)
     return False
+
+
+cdef bint _pick_spare(State* state, Match* match, Group* group, Message* message) noexcept nogil:
+    """Pick a server for a group that nobody else in the cluster can serve: the first class of them, evenly or the nearest."""
+    cdef uint32_t tried, start
+    cdef uint32_t first = group.first + group.local_count + group.remote_count
+    cdef uint8_t rank = 0
+    cdef Link* best = NULL
+    cdef Link* link
+    if group.spare_count == 0:
+        return False
+    start = <uint32_t> (random_next(state) % group.spare_count)
+    for tried in range(group.spare_count):
+        link = <Link*> match.members[first + (start + tried) % group.spare_count].owner
+        if not state.hears[message.scope] >> link.scope & 1 or not _may_pick(state, link, message):
+            continue
+        if best == NULL or link.rank < rank or (link.rank == rank == NEAREST_RANK and link.rtt_ns < best.rtt_ns):
+            best = link
+            rank = link.rank
+    return best != NULL and _pick_add(state, best, group)
 
 
 cdef inline bint _is_put_off(State* state, Message* message, Fanout* rest) noexcept nogil:
@@ -651,15 +734,17 @@ cdef int _serve_groups(State* state, Match* match, Message* message, Fanout* res
                 served += 1
             elif group.remote_count and _pick_remote(state, match, group, 0, message):
                 served += 1
+            elif group.spare_count and _pick_spare(state, match, group, message):
+                served += 1
         elif _pick_remote(state, match, group, point - group.local_count, message):
             served += 1
-        elif _to_local_member(state, match, group, point, message):
+        elif _to_local_member(state, match, group, point, message) or _pick_spare(state, match, group, message):
             served += 1
     return served
 
 
 cdef int _serve_named_group(State* state, Match* match, Group* group, Message* message, Fanout* rest) noexcept nogil:
-    """Give a route's message to one member here of a group that it names; return whether one has got it, or will."""
+    """Give a server's message to one member of a group that it names; return whether one has got it, or will."""
     cdef uint64_t point
     if group.local_count:
         point = random_next(state) % group.local_count
@@ -668,12 +753,14 @@ cdef int _serve_named_group(State* state, Match* match, Group* group, Message* m
             return 1
         if _to_local_member(state, match, group, point, message):
             return 1
-    # Its members here have just left: the one case in which a message takes a second hop.
-    return group.remote_count and _pick_remote(state, match, group, 0, message)
+    # Its members here have just left, or there were none. For a message of a route that is the one case of a second hop.
+    if state.hears[message.scope] >> SCOPE_ROUTE & 1 and group.remote_count and _pick_remote(state, match, group, 0, message):
+        return 1
+    return _pick_spare(state, match, group, message) or (group.remote_count and _pick_remote(state, match, group, 0, message))
 
 
 cdef int _serve_named_groups(State* state, Match* match, Message* message, Fanout* rest) noexcept nogil:
-    """Give a route's message to one member here of each group that it names."""
+    """Give a server's message to one member of each group that it names."""
     cdef uint32_t which
     cdef Group* group
     cdef int served = 0
@@ -695,15 +782,26 @@ cdef Link* link_way(Link* link, Account* account) noexcept nogil:
     return link
 
 
-cdef int _serve_routes(State* state, Match* match, Message* message) noexcept nogil:
-    """Give a message to every server that is to have it, once, by whichever of its connections."""
+cdef int _serve_peers(State* state, Match* match, Message* message) noexcept nogil:
+    """Give a message to every server that is to have it, once, by whichever of its links."""
     cdef uint32_t at
+    cdef uint8_t hears = state.hears[message.scope]
+    cdef Peer* origin = message.source.peer if message.scope != SCOPE_HERE else NULL
     cdef int served = 0
     cdef Link* link
-    if not message.routed:
+    if match.remote_count == 1 and state.pick_count == 0:
+        link = <Link*> match.remote[0].owner
+        if not match.scopes & hears or link.doomed or link.peer == origin:
+            return 0
+        if not may_send(state, link, message.subject, message.subject_length):
+            return 0
+        return to_route(state, link_way(link, message.account), message)
+    if match.scopes & hears:
         for at in range(match.remote_count):
             link = <Link*> match.remote[at].owner
-            if not link.peer.picked and not link.doomed and may_send(state, link, message.subject, message.subject_length):
+            if link.peer.picked or link.doomed or not hears >> link.scope & 1 or link.peer == origin:
+                continue
+            if may_send(state, link, message.subject, message.subject_length):
                 link.peer.picked = 1
                 served += to_route(state, link_way(link, message.account), message)
     for at in range(state.pick_count):
@@ -713,7 +811,7 @@ cdef int _serve_routes(State* state, Match* match, Message* message) noexcept no
             to_route(state, link_way(link, message.account), message)
     for at in range(state.pick_count):
         state.picks[at].link.peer.picked = 0
-    if not message.routed:
+    if match.scopes & hears:
         for at in range(match.remote_count):
             (<Link*> match.remote[at].owner).peer.picked = 0
     return served
@@ -788,12 +886,12 @@ cdef int deliver_matched(State* state, Match* match, Message* message) noexcept 
             served += _serve_plain(state, match.plain, match.plain_count, &at, message)
     state.pick_count = 0
     if match.group_count:
-        if not message.routed:
+        if state.picks_groups >> message.scope & 1:
             served += _serve_groups(state, match, message, rest)
         elif message.queue_count:
             served += _serve_named_groups(state, match, message, rest)
     if state.pick_count or match.remote_count:
-        served += _serve_routes(state, match, message)
+        served += _serve_peers(state, match, message)
     if state.waiting_count > waiting:
         # Behind all that needs the match: the next account may be this one.
         served += state.passages.passed(state, waiting, message)

@@ -16,9 +16,10 @@ from framework.dataplane.accounts._mappings cimport room_for
 from framework.dataplane.links._output cimport block_drop
 from framework.dataplane.accounts._permissions cimport is_allowed_to_publish, may_hear
 from framework.dataplane._state cimport (
-    IS_USER, RECORD_MESSAGE_TRACE, Account, Block, Link, Message, MessageTrace, Record, State, Subscription,
+    IS_USER, NO_PUBLISH, RECORD_MESSAGE_TRACE, Account, Block, Link, Message, MessageTrace, Record, State, Subscription,
 )
-from framework.dataplane.protocol._violations cimport PUBLISH_SUBJECT, is_reserved_subject, violation_say
+from framework.dataplane.protocol._reserved cimport is_reserved
+from framework.dataplane.protocol._violations cimport PUBLISH_SUBJECT, violation_say
 from framework.sublist._bytes cimport write_decimal
 
 
@@ -114,7 +115,7 @@ cdef Tracing _asks(State* state, Message* message, MessageTrace* made) noexcept 
         return TRACE_SKIPPED if made.only else UNTRACED
     if not _is_destination(state, made.destination, made.destination_length):
         return TRACE_SKIPPED if made.only else UNTRACED
-    if is_reserved_subject(made.destination, made.destination_length) or not is_allowed_to_publish(
+    if is_reserved(state, NO_PUBLISH, made.destination, made.destination_length) or not is_allowed_to_publish(
         state, link, made.destination, made.destination_length
     ):
         if link.traits & IS_USER:

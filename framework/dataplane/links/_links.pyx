@@ -28,8 +28,9 @@ from framework.dataplane.protocol._server_info cimport link_info
 from framework.dataplane.accounts._service_imports cimport import_enter, imports_passed
 from framework.dataplane.ports._sinkbatch cimport atomic_add_users, batch_free, sink_flush, sink_is_full, sink_release
 from framework.dataplane._state cimport (
-    CLIENT_CLOSED, CONNECT_READ_BYTES, DETAIL_BYTES, FRAME_OWN_BLOCK_BYTES, INFOS_MAX, IS_LIMITED, IS_PEER, IS_TOLD_INTEREST, IS_USER,
-    MAX_CONNECTIONS_EXCEEDED, READ_BLOCK_BYTES, READ_ERROR, RECORD_CLOSED, RECORD_OPENED, STALLS, STALL_NS, SYSTEM,
+    ACCOUNT_NEVER, CLIENT_CLOSED, CONNECT_READ_BYTES, DETAIL_BYTES, FRAME_OWN_BLOCK_BYTES, INFOS_MAX, IS_LIMITED, IS_PEER,
+    IS_TOLD_INTEREST, IS_USER, MAX_CONNECTIONS_EXCEEDED, READ_BLOCK_BYTES, READ_ERROR, RECORD_CLOSED, RECORD_OPENED, STALLS, STALL_NS,
+    SYSTEM,
     UNREGISTERED_READ_BYTES, VIOLATIONS_A_TICK, Account, Block, Confirmation, Farewell, Limits, Link, LinkKindC, Listing, Record, Row,
     Segment, Sink, State, Subscription,
 )
@@ -70,6 +71,7 @@ cdef State* state_new(Limits* limits, uint64_t seed) noexcept nogil:
         state_free(state)
         return NULL
     state.system.kind = SYSTEM
+    state.system.dialect = &state.kinds[<int> SYSTEM].dialect
     state.system.registered = 1
     state.system.headers = 1
     state.system.fd = -1
@@ -236,7 +238,10 @@ cdef Link* link_open(
     link.kind = kind
     link.listener = listener
     link.traits = state.kinds[<int> kind].traits
-    link.dialect = state.kinds[<int> kind].dialect
+    link.scope = state.kinds[<int> kind].scope
+    link.rank = state.kinds[<int> kind].rank
+    link.dialect = &state.kinds[<int> kind].dialect
+    link.account_omitted = link.dialect.account == ACCOUNT_NEVER
     link.accepted = accepted
     link.verbose = link.pedantic = link.echo = 1
     # What a client has that sends no CONNECT. Source: nats-server `client.go`, `defaultOpts`.

@@ -113,7 +113,7 @@ cdef bint _overflowed(State* state, Sink* sink, int64_t count) noexcept nogil:
 cdef inline void _row_fill(SinkMessage* row, size_t at, Message* message) noexcept nogil:
     row.link = message.source.id
     row.at = <uint32_t> at
-    row.subject_length = <uint32_t> message.subject_length
+    row.subject_length = <uint32_t> (message.subject_length if message.shown == NULL else message.shown_length)
     row.reply_length = <uint32_t> message.reply_length
     row.header_length = <uint32_t> message.header_length
     row.payload_length = <uint32_t> (message.body_length - message.header_length)
@@ -131,7 +131,9 @@ cdef inline void _batch_filled(State* state, Sink* sink, size_t length, uint32_t
 
 cdef bint sink_put(State* state, Sink* sink, Message* message) noexcept nogil:
     """Copy a message into the sink's batch; False: refused."""
-    cdef size_t need = message.subject_length + message.reply_length + message.body_length
+    cdef const char* subject = message.subject if message.shown == NULL else message.shown
+    cdef size_t subject_length = message.subject_length if message.shown == NULL else message.shown_length
+    cdef size_t need = subject_length + message.reply_length + message.body_length
     cdef SinkBatch* batch
     cdef SinkMessage* row
     cdef char* at
@@ -151,8 +153,8 @@ cdef bint sink_put(State* state, Sink* sink, Message* message) noexcept nogil:
     row = &batch.messages[batch.count]
     _row_fill(row, batch.used, message)
     at = batch.chars + batch.used
-    memcpy(at, message.subject, message.subject_length)
-    at += message.subject_length
+    memcpy(at, subject, subject_length)
+    at += subject_length
     if message.reply_length:
         memcpy(at, message.reply, message.reply_length)
         at += message.reply_length

@@ -1,30 +1,33 @@
 """Parse protocol lines, and carry out what they say at once.
 
-    client:  CONNECT {json}   PING   PONG   +OK   -ERR text   INFO (ignored)
-             PUB subject [reply] #bytes CRLF payload CRLF
+    all:     CONNECT {json}   INFO {json}   PING   PONG   +OK   -ERR text
+    client:  PUB subject [reply] #bytes CRLF payload CRLF
              HPUB subject [reply] #header #total CRLF header payload CRLF
              SUB subject [queue] sid          UNSUB sid [max]
-    route:   CONNECT {json}   INFO {json}   PING   PONG   +OK   -ERR text   A+ A- (ignored)
-             RS+ account subject [queue weight]          RS- account subject [queue]
+    route:   RS+ account subject [queue weight]          RS- account subject [queue]          A+ A- (ignored)
              RMSG account subject [reply | + reply queue... | | queue...] #bytes CRLF payload CRLF
              HMSG account subject [...] #header #total CRLF header payload CRLF
+    gateway: as a route, and A+ account, A- account
+    leaf:    LS+ LS- LMSG HMSG, as RS+ RS- RMSG HMSG without the account
 
+The verbs of a dialect are rows of a table (`dialects.py`), which say the operation; `_take` has the functions that take operations.
 Verbs are told by any case; words are parted by blanks and tabs; a line ends with LF, with or without CR. A line that is not complete is
 not looked at but for its length and whether a verb can begin so. Source: nats-server `parser.go`, `parse`; `client.go`; `route.go`.
 
-Size: one grammar with two dialects; clients and routes share the words, the payloads, the answers and the order of checks.
+Size: one grammar; all dialects share the words, the payloads, the answers and the order of checks.
 """
 
-from libc.stdint cimport int64_t, uint32_t
-from libc.stdlib cimport calloc, realloc
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memchr, memcpy
 
 from framework.dataplane.accounts._accounts cimport account_foreign, account_named, account_spare
 from framework.dataplane.links._clocks cimport link_answered
 from framework.dataplane.delivery._delivery cimport (
-    deliver, deliver_matched, link_doom, link_fills, link_say, link_way, record_chars, record_new, subscription_drop, trace, trace_body,
+    deliver, deliver_matched, interest_change, link_doom, link_fills, link_say, link_way, record_chars, record_new, subscription_drop,
+    trace, trace_body,
 )
-from framework.dataplane.accounts._interest cimport is_literal_subject, is_valid_subject, subscription_add, subscription_find
+from framework.dataplane.accounts._interest cimport is_literal_subject, is_valid_subject, subscription_add
 from framework.dataplane.accounts._mappings cimport mapping_apply
 from framework.dataplane.delivery._message_trace cimport (
     FAULT_PUBLISH, FAULT_REPLY, TRACE_SKIPPED, step_mapped, tracing_begin, tracing_end, tracing_refused,
@@ -37,24 +40,29 @@ from framework.dataplane.accounts._permissions cimport (
     ALLOWED, FORBIDDEN, Allowed, may_export, may_hear, may_publish, may_send, may_subscribe, needs_filter,
 )
 from framework.dataplane.accounts._remote_latency cimport is_tracked_reply, remote_latency_begin, remote_latency_end
-from framework.dataplane.accounts._routes cimport fences_pass
+from framework.dataplane.accounts._routes cimport fences_pass, interest_forget
+from framework.dataplane.protocol._reserved cimport is_reserved
 from framework.dataplane.protocol._server_info cimport link_info_connected
+from framework.dataplane.accounts._sids cimport subscription_find
 from framework.dataplane._state cimport (
-    ASKS_EACH_CONNECT, AUTHENTICATION_VIOLATION, CONNECT_BYTES_MAX, FRAME_OWN_BLOCK_BYTES, HEARS_PEER, IS_PEER, IS_USER, LINE_BYTES_MAX,
-    MAX_CONTROL_LINE_EXCEEDED, MAX_PAYLOAD_EXCEEDED, MAY_BE_ANONYMOUS, MEMO_HEAD_BYTES, MEMO_LINE_BYTES, PARSE_ERROR, PROTOCOL_VIOLATION,
-    RECORD_ERR, RECORD_GREETING, RECORD_PONG, REFERENCE_BYTES, ROUTE_DIALECT, SYSTEM, TRACED_LINE_BYTES_MAX, Account, Block, ClosedStateC,
-    Line, Link, Memo, Message, MessageTrace, Record, State, Subscription, Watches,
+    ACCOUNT_INTEREST, ASKS_EACH_CONNECT, AUTHENTICATION_VIOLATION, CONNECT_BYTES_MAX, FRAME_OWN_BLOCK_BYTES, HEARS_PEER, IGNORE, INTEREST,
+    IS_PEER, IS_USER, LINE_BYTES_MAX, MAX_CONTROL_LINE_EXCEEDED, MAX_PAYLOAD_EXCEEDED, MAY_BE_ANONYMOUS, MEMO_HEAD_BYTES, MEMO_LINE_BYTES,
+    MESSAGE, MESSAGE_WITH_HEADERS, NO_ACCOUNT_INTEREST, NO_INTEREST, NO_PUBLISH, NO_REPLY, PARSE_ERROR, PROTOCOL_VIOLATION,
+    PUBLISH_MESSAGE, PUBLISH_WITH_HEADERS, RECORD_ERR, RECORD_GREETING, RECORD_PONG, REFERENCE_BYTES, SCOPE_ROUTE, SHOWS_SUBJECT,
+    SUBSCRIBE, SYSTEM, TRACED_LINE_BYTES_MAX, UNSUBSCRIBE, Account, Block, ClosedStateC, Line, Link, Memo, Message, MessageTrace,
+    Operation, Record, State, Subscription, Verb, Watches,
 )
 from framework.dataplane.accounts._stream_imports cimport shadows_add
 from framework.dataplane.protocol._violations cimport (
-    PUBLISH_REPLY, PUBLISH_SUBJECT, SUBSCRIBE, SUBSCRIBE_TOKENS, ViolationC, is_reserved_group, is_reserved_reply, is_reserved_subject,
-    violation_say,
+    PUBLISH_REPLY, PUBLISH_SUBJECT, SUBSCRIBE_SUBJECT, SUBSCRIBE_TOKENS, ViolationC, is_reserved_group, violation_say,
 )
 from framework.dataplane._work cimport BYTES_A_WORK, LINE_WORK, REPEATS_A_WORK, is_work_done
 from framework.sublist._bytes cimport copy_short, same_bytes, write_decimal
 from framework.sublist._sublist cimport Match, sublist_fresh, sublist_match, sublist_touch
 
 cdef enum:
+    SHOWN_BEHIND_DOTS = 8
+    # Of a reply that an `@` may end: stream and consumer may have one, too.
     WORDS_FIRST = 64
     VERB_LONGEST = 8
     SIZE_DIGITS_MAX = 9
@@ -178,13 +186,43 @@ cdef int64_t _words_length(const char* at, const char* end) noexcept nogil:
     return end - at
 
 
+cdef const Verb* _verb_of(Link* link, const char* at, const char* end) noexcept nogil:
+    """Return the row of the verb that a line begins with, in the dialect of its link; NULL: it has none."""
+    cdef uint8_t place = link.dialect.by_letter[at[0] & 31]
+    cdef const Verb* verb = &link.dialect.verbs[place]
+    cdef uint64_t word
+    memcpy(&word, at, 8)
+    # There are bytes behind the line; those that do not count are masked.
+    while (verb.letters[0] ^ at[0]) & 31 == 0 and verb.length:
+        if (word | verb.fold) & verb.mask == verb.key:
+            return verb if at + verb.length < end and _is_blank(at[verb.length]) else NULL
+        verb += 1
+    return NULL
+
+
+cdef bint _verb_may_begin(Link* link, const char* at, const char* end) noexcept nogil:
+    """Whether an incomplete line may still become one with a verb of its link's dialect."""
+    cdef const Verb* verb = &link.dialect.verbs[0]
+    cdef size_t got = end - at
+    while verb.length:
+        if got > verb.length:
+            if _is_verb_with_words(at, end, verb.letters, verb.length) or (
+                _is_verb(at, end, verb.letters, verb.length) and at[verb.length] == c"{"
+            ):
+                return True
+        elif _is_verb(at, end, verb.letters, got):
+            return True
+        verb += 1
+    return False
+
+
 cdef bint _may_begin(Link* link, const char* at, const char* end) noexcept nogil:
     """Whether an incomplete line may still become an operation."""
-    cdef const char* verb = b"pub |hpub |sub |unsub |connect|ping|pong|info |+ok|-err|"
+    cdef const char* verb = b"connect|ping|pong|info |+ok|-err|"
     cdef const char* got
     cdef char c
-    if link.dialect == ROUTE_DIALECT:
-        verb = b"rmsg |hmsg |rs+ |rs- |a+ |a- |connect|ping|pong|info |+ok|-err|"
+    if _verb_may_begin(link, at, end):
+        return True
     while verb[0]:
         got = at
         while verb[0] != c"|" and got < end:
@@ -215,9 +253,9 @@ cdef void _count_in(State* state, Link* link, Account* account, int64_t messages
         return
     account.traffic.in_msgs += messages
     account.traffic.in_bytes += length
-    if link.traits & IS_PEER:
-        account.traffic.in_route_msgs += messages
-        account.traffic.in_route_bytes += length
+    if link.scope >= SCOPE_ROUTE:
+        account.traffic.peers[link.scope - SCOPE_ROUTE].in_msgs += messages
+        account.traffic.peers[link.scope - SCOPE_ROUTE].in_bytes += length
 
 
 cdef void _no_responders(State* state, Message* message) noexcept nogil:
@@ -309,15 +347,15 @@ cdef bint _aim_at_client(State* state, Link* link, Memo* memo, Subscription* tar
     return True
 
 
-cdef bint _aim_at_route(State* state, Memo* memo, Link* route) noexcept nogil:
-    """Prepare the RMSG line for the server of a route; `to` stays NULL when it is not to be sent there."""
+cdef bint _aim_at_peer(State* state, Link* link, Memo* memo, Link* peer) noexcept nogil:
+    """Prepare the line for another server; `to` stays NULL when it is not to be sent there."""
     cdef char* at = memo.head
-    cdef Link* to = link_way(route, memo.account)
-    if not may_send(state, route, memo.line + memo.subject_at, memo.subject_length):
+    cdef Link* to = link_way(peer, memo.account)
+    if peer.peer == link.peer or not may_send(state, peer, memo.line + memo.subject_at, memo.subject_length):
         return True
     if memo.subject_length + memo.account.name_length + 32 > MEMO_HEAD_BYTES:
         return False
-    memcpy(at, b"RMSG ", 5)
+    memcpy(at, to.dialect.message, 5)
     at += 5
     if not to.account_omitted:
         memcpy(at, memo.account.name, memo.account.name_length)
@@ -347,9 +385,11 @@ cdef void _aim(State* state, Link* link, Memo* memo) noexcept nogil:
     cdef Match* match = sublist_match(&memo.account.sublist, memo.line + memo.subject_at, memo.subject_length)
     cdef Watches* watches = watches_of(link, memo.account)
     cdef uint32_t others = 0
-    if not link.traits & IS_PEER:
-        # What a route brings goes no further, and to groups only where it names them.
-        others = match.remote_count + match.group_count
+    if match.scopes & state.hears[link.scope]:
+        others = match.remote_count
+    if state.picks_groups >> link.scope & 1:
+        # Else it goes to groups only where it names them.
+        others += match.group_count
     memo.match = match
     memo.serial = match.serial
     memo.to = NULL
@@ -362,8 +402,8 @@ cdef void _aim(State* state, Link* link, Memo* memo) noexcept nogil:
         return
     elif match.plain_count:
         memo.simple = _aim_at_client(state, link, memo, <Subscription*> match.plain[0])
-    elif match.remote_count:
-        memo.simple = _aim_at_route(state, memo, <Link*> match.remote[0].owner)
+    elif match.group_count == 0 or not state.picks_groups >> link.scope & 1:
+        memo.simple = _aim_at_peer(state, link, memo, <Link*> match.remote[0].owner)
 
 
 cdef inline bint _is_next(Memo* memo, char* at, char* end, size_t frame) noexcept nogil:
@@ -390,8 +430,8 @@ cdef void _count_repeated(State* state, Link* link, Memo* memo, int64_t count) n
     if memo.target != NULL:
         memo.target.msgs += count
     else:
-        memo.account.traffic.out_route_msgs += count
-        memo.account.traffic.out_route_bytes += length
+        memo.account.traffic.peers[to.scope - SCOPE_ROUTE].out_msgs += count
+        memo.account.traffic.peers[to.scope - SCOPE_ROUTE].out_bytes += length
 
 
 cdef char* _repeat_to_link(State* state, Link* link, Memo* memo, char* at, char* end, size_t frame) noexcept nogil:
@@ -457,7 +497,8 @@ cdef char* _repeat(State* state, Link* link, char* at, char* end, Block* block) 
     message.block = block
     message.queue_count = 0
     message.hops = NULL
-    message.routed = link.traits & IS_PEER != 0
+    message.scope = link.scope
+    message.shown = NULL
     message.trace = NULL
     if memo.simple and memo.to != NULL:
         at = _repeat_to_link(state, link, memo, at, end, frame)
@@ -512,7 +553,7 @@ cdef Allowed _check_publish(State* state, Link* link, Message* message, Match** 
         match: Set to that of the subject, when it was looked up.
     """
     cdef Allowed allowed = ALLOWED
-    if is_reserved_subject(message.subject, message.subject_length):
+    if is_reserved(state, NO_PUBLISH, message.subject, message.subject_length):
         allowed = FORBIDDEN
     elif link.permissions != NULL and link.permissions.publish_checked:
         match[0] = sublist_match(&message.account.sublist, message.subject, message.subject_length)
@@ -521,7 +562,7 @@ cdef Allowed _check_publish(State* state, Link* link, Message* message, Match** 
     if allowed == FORBIDDEN:
         violation_say(state, link, PUBLISH_SUBJECT, message.subject, message.subject_length, NULL, 0, NULL, 0)
         tracing_refused(message, FAULT_PUBLISH, message.subject, message.subject_length)
-    elif message.reply_length and is_reserved_reply(message.reply, message.reply_length):
+    elif message.reply_length and is_reserved(state, NO_REPLY, message.reply, message.reply_length):
         violation_say(state, link, PUBLISH_REPLY, message.reply, message.reply_length, NULL, 0, NULL, 0)
         tracing_refused(message, FAULT_REPLY, message.reply, message.reply_length)
         return FORBIDDEN
@@ -661,7 +702,8 @@ cdef char* _publish(
     message.block = block
     message.queue_count = 0
     message.hops = NULL
-    message.routed = 0
+    message.scope = link.scope
+    message.shown = NULL
     message.trace = NULL
     rest = _take_body(state, link, &message, line, body, end, need)
     if rest == NULL:
@@ -676,10 +718,25 @@ cdef char* _publish(
     return rest
 
 
+cdef void _show_subject(State* state, Message* message) noexcept nogil:
+    """Let users see the subject behind the `@` of a reply that shows one. Source: nats-server `client.go`, `processMsgResults`."""
+    cdef size_t at, dots = 0
+    if not is_reserved(state, SHOWS_SUBJECT, message.reply, message.reply_length):
+        return
+    for at in range(message.reply_length):
+        if message.reply[at] == c".":
+            dots += 1
+        elif message.reply[at] == c"@" and dots >= SHOWN_BEHIND_DOTS:
+            message.shown = message.reply + at + 1
+            message.shown_length = message.reply_length - at - 1
+            message.reply_length = at
+            return
+
+
 cdef char* _routed(
     State* state, Link* link, Line* words, bint headers, char* line, char* body, char* end, Block* block, size_t* need
 ) noexcept nogil:
-    """Handle RMSG and HMSG of a route; return what follows, or NULL as `_take_body`."""
+    """Handle RMSG, LMSG and HMSG of a server; return what follows, or NULL as `_take_body`."""
     cdef Message message
     cdef uint32_t sizes = 2 if headers else 1
     cdef uint32_t first = 1 if link.account_omitted else 2
@@ -710,7 +767,8 @@ cdef char* _routed(
     message.queue_lengths = NULL
     message.queue_count = 0
     message.hops = NULL
-    message.routed = 1
+    message.scope = link.scope
+    message.shown = NULL
     message.trace = NULL
     if last > first:
         if words.lengths[first] == 1 and words.words[first][0] == c"|":
@@ -729,6 +787,8 @@ cdef char* _routed(
         message.queues = &words.words[first]
         message.queue_lengths = &words.lengths[first]
         message.queue_count = last - first
+        if message.reply_length:
+            _show_subject(state, &message)
     rest = _take_body(state, link, &message, line, body, end, need)
     if rest == NULL:
         return NULL
@@ -763,7 +823,7 @@ cdef bint _check_subscribe(State* state, Link* link, Line* words) noexcept nogil
     cdef const char* queue = words.words[1]
     cdef uint32_t queue_length = words.lengths[1] if words.count == 3 else 0
     cdef int64_t most = link.max_subscriptions
-    cdef ViolationC violation = SUBSCRIBE
+    cdef ViolationC violation = SUBSCRIBE_SUBJECT
     if is_reserved_group(queue, queue_length) or not may_subscribe(link, words.words[0], words.lengths[0], queue, queue_length):
         pass
     elif state.limits.max_subscription_tokens > 0 and _tokens(words) > state.limits.max_subscription_tokens:
@@ -829,8 +889,17 @@ cdef void _unsubscribe(State* state, Link* link, Line* words) noexcept nogil:
         link_say(state, link, b"+OK\r\n")
 
 
+cdef void _weigh(State* state, Subscription* subscription, uint32_t weight) noexcept nogil:
+    """Let the interest of another server stand for so many members."""
+    cdef int change = <int> weight - <int> subscription.interest.weight
+    subscription.interest.weight = weight
+    sublist_touch(&subscription.account.sublist, &subscription.interest)
+    if change:
+        interest_change(state, subscription, change)
+
+
 cdef void _remote_interest(State* state, Link* link, Line* words, bint coming) noexcept nogil:
-    """Handle RS+ and RS-; a queue group comes again whenever its weight changes."""
+    """Handle RS+, RS-, LS+ and LS-; a queue group comes again whenever its weight changes."""
     cdef uint32_t first = 0 if link.account_omitted else 1
     cdef uint32_t count = words.count - first
     cdef Account* account
@@ -846,7 +915,7 @@ cdef void _remote_interest(State* state, Link* link, Line* words, bint coming) n
     if weight < 1 or not is_valid_subject(words.words[first], words.lengths[first]):
         _refuse(state, link, PROTOCOL_VIOLATION, b"Invalid Subject", b"bad subject or weight in RS")
         return
-    if coming and not may_export(link, words.words[first], words.lengths[first]):
+    if coming and not may_export(state, link, words.words[first], words.lengths[first]):
         return
     account = link.account if link.account_omitted else account_named(state, link, words.words[0], words.lengths[0])
     if account == NULL and coming:
@@ -862,13 +931,41 @@ cdef void _remote_interest(State* state, Link* link, Line* words, bint coming) n
             subscription_drop(state, subscription)
             account_spare(state, account)
     elif subscription != NULL:
-        subscription.interest.weight = <uint32_t> weight
-        sublist_touch(&account.sublist, &subscription.interest)
+        _weigh(state, subscription, <uint32_t> weight)
     elif subscription_add(
         state, link, account, sid, sid_length, words.words[first], words.lengths[first],
         words.words[first + 1], words.lengths[first + 1] if count == 2 else 0, <uint32_t> weight,
     ) == NULL:
         _refuse(state, link, PROTOCOL_VIOLATION, b"Insufficient Memory", NULL)
+
+
+cdef void _account_interest(State* state, Link* link, Line* words, bint coming) noexcept nogil:
+    """Handle A+, which wants all there is in an account, and A-, which ends all interest in it that came by this link."""
+    cdef uint32_t length = words.lengths[0]
+    cdef char* chars
+    cdef Account* account
+    if words.count != 1 or link.account_omitted:
+        _refuse(state, link, PROTOCOL_VIOLATION, b"Unknown Protocol Operation", b"wrong number of words in A")
+        return
+    if coming:
+        chars = <char*> malloc(length + 2)
+        if chars == NULL:
+            _refuse(state, link, PROTOCOL_VIOLATION, b"Insufficient Memory", NULL)
+            return
+        # As if it had said so itself: the words name the interest.
+        memcpy(chars, words.words[0], length)
+        memcpy(chars + length, b" >", 2)
+        words.words[0] = chars
+        words.words[1] = chars + length + 1
+        words.lengths[1] = 1
+        words.count = 2
+        _remote_interest(state, link, words, True)
+        free(chars)
+        return
+    account = account_named(state, link, words.words[0], words.lengths[0])
+    if account != NULL:
+        interest_forget(state, account, link)
+        account_spare(state, account)
 
 
 # ---- the rest ----------------------------------------------------------------------------------------------------------
@@ -974,46 +1071,41 @@ cdef bint _may_act(State* state, Link* link, const char* at) noexcept nogil:
     return (at[0] | 0x20) == c"i" or (at[0] | 0x20) == c"c" or (at[0] | 0x20) == c"p" or at[0] == c"-" or at[0] == c"+"
 
 
+cdef inline char* _take(
+    State* state, Link* link, Line* words, Operation operation, char* line, char* body, char* end, Block* block, size_t* need
+) noexcept nogil:
+    """Carry out an operation, by the function that takes it; return as `_one_line`."""
+    if operation == PUBLISH_MESSAGE or operation == PUBLISH_WITH_HEADERS:
+        return _publish(state, link, words, operation == PUBLISH_WITH_HEADERS, line, body, end, block, need)
+    if operation == MESSAGE or operation == MESSAGE_WITH_HEADERS:
+        return _routed(state, link, words, operation == MESSAGE_WITH_HEADERS, line, body, end, block, need)
+    if operation == SUBSCRIBE:
+        _subscribe(state, link, words)
+    elif operation == UNSUBSCRIBE:
+        _unsubscribe(state, link, words)
+    elif operation == INTEREST or operation == NO_INTEREST:
+        _remote_interest(state, link, words, operation == INTEREST)
+    elif operation == ACCOUNT_INTEREST or operation == NO_ACCOUNT_INTEREST:
+        _account_interest(state, link, words, operation == ACCOUNT_INTEREST)
+    return body
+
+
 cdef char* _one_line(
     State* state, Link* link, Line* words, char* at, char* end, char* eol, char* body, Block* block, size_t* need
 ) noexcept nogil:
     """Handle the line that ends at `eol`; return what follows it and its payload, or NULL as `_take_body`."""
-    cdef char first = at[0] | 0x20
-    cdef int verb = 0
-    if link.dialect != ROUTE_DIALECT:
-        if first == c"p" and _is_verb_with_words(at, eol, b"pub", 3):
-            verb = 3
-        elif first == c"h" and _is_verb_with_words(at, eol, b"hpub", 4):
-            verb = 4
-        elif first == c"s" and _is_verb_with_words(at, eol, b"sub", 3):
-            verb = 3
-        elif first == c"u" and _is_verb_with_words(at, eol, b"unsub", 5):
-            verb = 5
-    elif first == c"r" and (_is_verb_with_words(at, eol, b"rs+", 3) or _is_verb_with_words(at, eol, b"rs-", 3)):
-        verb = 3
-    elif (first == c"r" and _is_verb_with_words(at, eol, b"rmsg", 4)) or (first == c"h" and _is_verb_with_words(at, eol, b"hmsg", 4)):
-        verb = 4
-    elif _is_verb_with_words(at, eol, b"a+", 2) or _is_verb_with_words(at, eol, b"a-", 2):
-        return body
-    if verb == 0:
+    cdef const Verb* verb = _verb_of(link, at, eol)
+    if verb == NULL:
         if not _common(state, link, at, eol):
             _refuse_line(state, link, at, end)
             return NULL
         return body
-    if not _split(words, at + verb, eol):
+    if verb.operation == IGNORE:
+        return body
+    if not _split(words, at + verb.length, eol):
         _refuse(state, link, PROTOCOL_VIOLATION, b"Insufficient Memory", NULL)
         return NULL
-    if first == c"p" or (first == c"h" and link.dialect != ROUTE_DIALECT):
-        return _publish(state, link, words, first == c"h", at, body, end, block, need)
-    if verb == 4:
-        return _routed(state, link, words, first == c"h", at, body, end, block, need)
-    if first == c"r":
-        _remote_interest(state, link, words, at[2] == c"+")
-    elif first == c"s":
-        _subscribe(state, link, words)
-    else:
-        _unsubscribe(state, link, words)
-    return body
+    return _take(state, link, words, <Operation> verb.operation, at, body, end, block, need)
 
 
 cdef char* parse(State* state, Link* link, char* at, char* end, Block* block, size_t* need) noexcept nogil:

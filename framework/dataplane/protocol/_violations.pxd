@@ -9,7 +9,7 @@ cdef enum ViolationC:
     # As framework.dataplane.event.Violation; a test holds them equal.
     PUBLISH_SUBJECT = 0
     PUBLISH_REPLY = 1
-    SUBSCRIBE = 2
+    SUBSCRIBE_SUBJECT = 2
     SUBSCRIBE_TOKENS = 3
     SUBSCRIPTION_ENDED = 4
 
@@ -21,8 +21,6 @@ cdef struct ViolationRecord:
     uint32_t missed
 
 
-cdef bint is_reserved_subject(const char* subject, size_t length) noexcept nogil
-cdef bint is_reserved_reply(const char* reply, size_t length) noexcept nogil
 cdef bint is_reserved_group(const char* queue, size_t length) noexcept nogil
 cdef void violation_say(
     State* state, Link* link, ViolationC violation, const char* subject, size_t length, const char* queue, size_t queue_length,

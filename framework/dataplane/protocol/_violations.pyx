@@ -21,23 +21,6 @@ cdef enum:
 # ---- what nobody but servers may use ------------------------------------------------------------------------------------
 
 
-cdef inline bint _begins(const char* subject, size_t length, const char* prefix) noexcept nogil:
-    cdef size_t count = strlen(prefix)
-    return length > count and memcmp(subject, prefix, count) == 0
-
-
-cdef bint is_reserved_subject(const char* subject, size_t length) noexcept nogil:
-    """Whether only gateways publish there. Source: nats-server `gateway.go`, `hasGWRoutedReplyPrefix`."""
-    return (subject[0] == c"_" or subject[0] == c"$") and (_begins(subject, length, b"_GR_.") or _begins(subject, length, b"$GR."))
-
-
-cdef bint is_reserved_reply(const char* reply, size_t length) noexcept nogil:
-    """Whether only servers ask for answers there. Source: nats-server `client.go`, `isReservedReply`."""
-    return (reply[0] == c"_" or reply[0] == c"$") and (
-        _begins(reply, length, b"_R_.") or _begins(reply, length, b"$JS.ACK.") or is_reserved_subject(reply, length)
-    )
-
-
 cdef bint is_reserved_group(const char* queue, size_t length) noexcept nogil:
     """Whether only servers are members. Source: nats-server `client.go`, `sysGroup`."""
     return length == 5 and memcmp(queue, b"_sys_", 5) == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
@@ -15,12 +15,17 @@ from framework.dataplane import (
     LinkKind,
     LinkRow,
     Listed,
+    PeerTerms,
     PlaneLimits,
     SubscriptionRow,
     link_rows,
     subscription_rows,
 )
+from framework.dataplane.kinds import KIND_TRAITS, KindTraits
 from framework.wire.closed_state import ClosedState
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 E = TypeVar("E")
 SECOND_NS = 1_000_000_000
@@ -32,9 +37,10 @@ class Talk:
 
     limits: PlaneLimits = field(default_factory=PlaneLimits)
     seed: int = 7
+    kinds: Mapping[LinkKind, KindTraits] = field(default_factory=lambda: KIND_TRAITS)
 
     def __post_init__(self) -> None:
-        self.core = Core(self.limits, seed=self.seed)
+        self.core = Core(self.limits, seed=self.seed, kinds=self.kinds)
         self.now_ns = 0
         self.events: list[Event] = []
         self.greetings: list[Greeting] = []
@@ -91,7 +97,11 @@ class Talk:
 
     def route(self, *, registered: bool = True, **options: object) -> Peer:
         """Return a route that was accepted, by default one that is registered."""
-        peer = Peer(self, self.core.open(LinkKind.ROUTE, "127.0.0.1", 2, accepted=True))
+        return self.server(LinkKind.ROUTE, registered=registered, **options)
+
+    def server(self, kind: LinkKind, *, registered: bool = True, **options: object) -> Peer:
+        """Return an accepted link to another server, by default one that is registered."""
+        peer = Peer(self, self.core.open(kind, "127.0.0.1", 2, accepted=True))
         if registered:
             peer.register(**options)
         return peer
@@ -134,7 +144,7 @@ class Peer:
 
     def register(self, **options: object) -> None:
         """Finish the handshake of a route, and take the PING that begins it."""
-        self.talk.core.register_route(self.link, **options)
+        self.talk.core.register_peer(self.link, PeerTerms(**options))
         self.talk.turn()
         said = self.talk.core.take_output(self.link)
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from framework.dataplane import LinkKind, PlaneLimits
+from framework.dataplane.scopes import Scope
 from framework.tests.dataplane.conftest import Peer, Talk
 
 
@@ -17,9 +18,10 @@ def member(talk: Talk, account: int) -> Peer:
 
 def figures(talk: Talk, account: int, way: str) -> tuple[int, int, int, int]:
     traffic = talk.core.account_traffic(account)
-    names = (f"{way}_msgs", f"{way}_bytes", f"{way}_route_msgs", f"{way}_route_bytes")
-    one, two, three, four = (getattr(traffic, name) for name in names)
-    return one, two, three, four
+    routes = traffic.peers[Scope.ROUTE]
+    if way == "in":
+        return traffic.in_msgs, traffic.in_bytes, routes.in_msgs, routes.in_bytes
+    return traffic.out_msgs, traffic.out_bytes, routes.out_msgs, routes.out_bytes
 
 
 @pytest.mark.parametrize("count", [1, 2, 50])

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import pytest
 from msgspec.structs import replace
 
-from framework.dataplane import Coding, Core, LinkKind, PlaneLimits
+from framework.dataplane import Coding, Core, LinkKind, PeerTerms, PlaneLimits
 from framework.dataplane.permissions import Permissions, SubjectRules
 from framework.wire.closed_state import ClosedState
 from framework.wire.s2 import Decoder, encode
@@ -153,7 +153,7 @@ class Chaos:
         ))
         far.kind, far.omitted = "route", bool(terms.get("account_omitted"))
         peer, rules = self.random.choice((0, 1, 1, 1, 2)), self.random.choice(self.rules)
-        self.core.register_route(far.number, peer=peer, permissions=rules, **terms)
+        self.core.register_peer(far.number, PeerTerms(peer=peer, permissions=rules, **terms))
 
     def leave(self, far: Far) -> None:
         """End a link from either end."""
@@ -189,7 +189,7 @@ class Chaos:
         limits = replace(self.limits, max_pending=self.random.choice(PENDING))
         self.random.choice((
             lambda: self.core.pin_accounts(pinned),
-            lambda: self.core.set_route_permissions(self.random.choice(self.rules)),
+            lambda: self.core.set_peer_permissions(LinkKind.ROUTE, self.random.choice(self.rules)),
             lambda: self.core.remove_account(account),
             lambda: self.core.add_account(NAMES[account]),
             lambda: self.core.trace(on=self.random.random() < 0.3),

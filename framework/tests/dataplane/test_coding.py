@@ -52,7 +52,7 @@ def coded_route(
     route.say(ROUTE + behind)
     talk.core.set_coding(route.link, coding)
     if registered:
-        talk.core.register_route(route.link)
+        talk.core.register_peer(route.link)
     talk.turn()
     if registered:
         assert b"PING\r\n" in route.heard_plain()
@@ -263,7 +263,7 @@ def test_a_greeting_in_the_middle_of_a_chunk_holds_back_the_rest(talk: Talk) -> 
     assert [b'{"cluster":"c"}', b"{}"] == said[-2:]
     client.say(b"PUB a 1\r\n1\r\nPUB b 1\r\n2\r\n")
     assert b"" == route.heard_plain()
-    talk.core.register_route(route.link)
+    talk.core.register_peer(route.link)
     talk.turn()
     client.say(b"PUB a 1\r\n1\r\nPUB b 1\r\n2\r\nPUB c 1\r\n3\r\n")
 

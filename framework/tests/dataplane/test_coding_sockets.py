@@ -41,7 +41,7 @@ class Side(Watched):
     def code(self, link: int, coding: Coding) -> None:
         """Code a route and let it begin."""
         self.plane.set_coding(link, coding)
-        self.plane.register_route(link)
+        self.plane.register_peer(link)
 
     def route(self, coding: Coding) -> tuple[socket.socket, int]:
         """Return the far end of a coded route, and its number."""

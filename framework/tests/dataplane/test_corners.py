@@ -108,7 +108,7 @@ def test_a_route_that_carries_an_account_twice_carries_it_once(talk: Talk) -> No
 def test_a_client_is_not_registered_as_a_route_nor_a_route_as_a_client(talk: Talk) -> None:
     client, route = talk.client(), talk.route(registered=False)
     stranger = talk.stranger()
-    talk.core.register_route(stranger.link)
+    talk.core.register_peer(stranger.link)
     talk.core.resume_client(
         route.link,
         verbose=True,

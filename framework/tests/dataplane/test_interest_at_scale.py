@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from framework.dataplane import Closed, PlaneLimits
+from framework.dataplane import Closed, LinkKind, PlaneLimits
 from framework.dataplane.permissions import Permissions, SubjectRules
 from framework.tests.dataplane.conftest import Talk
 from framework.wire.closed_state import ClosedState
@@ -48,7 +48,7 @@ def test_interest_that_rules_let_out_at_one_go_is_no_reason_either() -> None:
         permissions=talk.core.add_permissions(Permissions(publish=SubjectRules(deny=(">",))))
     )
     before = route.heard()
-    talk.core.set_route_permissions(0)
+    talk.core.set_peer_permissions(LinkKind.ROUTE, 0)
     talk.turn()
     talk.client().say(b"SUB one.more 1\r\n")
 
@@ -76,7 +76,7 @@ def test_who_does_not_read_all_interest_is_not_told_it_again() -> None:
     talk = Talk(SMALL)
     _subscribe(talk, 2_000)
     route = talk.route(registered=False)
-    talk.core.register_route(route.link)
+    talk.core.register_peer(route.link)
     for _ in range(5):
         talk.core.repeat_interest(route.link)
         talk.turn(2)

@@ -36,7 +36,7 @@ def test_an_order_for_a_link_that_is_gone_does_nothing(talk: Talk) -> None:
     here = talk.client()
     talk.core.send(gone.link, b"PING\r\n")
     talk.core.close(gone.link, ClosedState.KICKED)
-    talk.core.register_route(gone.link)
+    talk.core.register_peer(gone.link)
 
     assert b"" == here.heard()
     assert 1 == len(talk.of(Closed))

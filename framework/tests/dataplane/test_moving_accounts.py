@@ -17,7 +17,15 @@ from itertools import chain
 
 import pytest
 
-from framework.dataplane import Coding, Core, LinkKind, Listed, PlaneLimits, subscription_rows
+from framework.dataplane import (
+    Coding,
+    Core,
+    LinkKind,
+    Listed,
+    PeerTerms,
+    PlaneLimits,
+    subscription_rows,
+)
 
 NAMES = (b"$G", b"A", b"B")
 PEER, STEPS = 1, 400
@@ -145,7 +153,7 @@ class World:
 
     def register(self, wire: Wire, side: Side, **terms: object) -> None:
         """Let one side take a connection."""
-        side.core.register_route(wire.links[side], peer=PEER, **terms)
+        side.core.register_peer(wire.links[side], PeerTerms(peer=PEER, **terms))
         wire.taken.add(side)
         self.turn()
 

@@ -201,7 +201,7 @@ def test_a_route_is_parked_at_each_step_of_its_handshake(talk: Talk) -> None:
     talk.core.resume(route.link)
     talk.turn()
     second = [(event.verb, event.parked) for event in talk.of(Greeting)]
-    talk.core.register_route(route.link)
+    talk.core.register_peer(route.link)
 
     assert [("CONNECT", True)] == first
     assert [("CONNECT", True), ("INFO", True)] == second

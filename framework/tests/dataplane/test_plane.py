@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from framework.dataplane import Closed, Confirmed, Greeting, LinkKind, Opened, Plane, PlaneLimits
+from framework.dataplane import (
+    Closed,
+    Confirmed,
+    Greeting,
+    LinkKind,
+    Opened,
+    PeerTerms,
+    Plane,
+    PlaneLimits,
+)
 from framework.tests.dataplane.watched import CURRENT, next_events
 from framework.tests.sockets import WAIT_S, exactly, line, tcp_pair
 from framework.wire.closed_state import ClosedState
@@ -147,7 +156,7 @@ def route(server: Server) -> tuple[int, socket.socket]:
     opened = sum(isinstance(event, Opened) for event in server.events)
     server.plane.adopt(ours, LinkKind.ROUTE, 42)
     link: int = server.take(Opened, opened + 1)[-1].link  # type: ignore[attr-defined]
-    server.plane.register_route(link, peer=1)
+    server.plane.register_peer(link, PeerTerms(peer=1))
     theirs.settimeout(WAIT_S)
     return link, theirs
 

@@ -8,7 +8,16 @@ import struct
 
 import pytest
 
-from framework.dataplane import Closed, ErrReceived, Greeting, LinkKind, Opened, Plane, PlaneLimits
+from framework.dataplane import (
+    Closed,
+    ErrReceived,
+    Greeting,
+    LinkKind,
+    Opened,
+    PeerTerms,
+    Plane,
+    PlaneLimits,
+)
 from framework.tests.dataplane.watched import CURRENT, Watched
 from framework.tests.sockets import WAIT_S, tcp_pair
 
@@ -61,7 +70,7 @@ def test_why_a_route_was_closed_is_heard_though_it_was_written_to_before(poller:
     peer.sendall(b"-ERR 'Authorization Violation'\r\n")
     peer.close()  # with something unread: a reset
     plane.send(link, b"INFO {}\r\n")
-    plane.register_route(link, peer=1)
+    plane.register_peer(link, PeerTerms(peer=1))
     said = watched.take(ErrReceived)
     closed = watched.take(Closed)
     plane.stop(WAIT_S)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from framework.dataplane import PongReceived
+from framework.dataplane import PeerTerms, PongReceived
 from framework.tests.dataplane.conftest import Peer
 
 if TYPE_CHECKING:
@@ -324,4 +324,4 @@ def test_an_account_that_was_removed_comes_back_on_its_connections(talk: Talk) -
 )
 def test_terms_that_make_no_sense_are_refused(talk: Talk, terms: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"connection|account"):
-        talk.core.register_route(talk.route(registered=False).link, **terms)
+        talk.core.register_peer(talk.route(registered=False).link, PeerTerms(**terms))

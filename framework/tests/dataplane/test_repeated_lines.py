@@ -6,6 +6,7 @@ import pytest
 
 from framework.dataplane import LinkKind, PlaneLimits, Traced
 from framework.dataplane.permissions import Permissions, SubjectRules
+from framework.dataplane.scopes import Scope
 from framework.tests.dataplane.conftest import Peer, Talk
 
 RUN = 5
@@ -93,7 +94,8 @@ def test_a_run_is_counted_as_single_messages_are(talk: Talk) -> None:
         figures.append((talk.core.totals(), talk.core.account_traffic(0)))
 
     assert figures[0] == figures[1]
-    assert 6 == figures[0][1].out_route_msgs == figures[0][1].in_route_msgs
+    routes = figures[0][1].peers[Scope.ROUTE]
+    assert 6 == routes.out_msgs == routes.in_msgs
 
 
 def test_the_line_of_an_account_that_is_removed_reaches_nobody(talk: Talk) -> None:
@@ -152,7 +154,7 @@ def test_a_run_obeys_the_permissions_of_its_route(talk: Talk) -> None:
     route.say(b"RS+ $G a.*\r\n")
     heard = []
     for number in (0, rules, 0):
-        talk.core.set_route_permissions(number)
+        talk.core.set_peer_permissions(LinkKind.ROUTE, number)
         talk.turn()
         client.say(said(b"PUB a.c 4"))
         heard.append(route.heard())
@@ -173,7 +175,7 @@ def test_what_this_server_repeats_obeys_new_permissions_and_is_traced(talk: Talk
 
     publish(b"a.c")
     before = route.heard()
-    talk.core.set_route_permissions(rules)
+    talk.core.set_peer_permissions(LinkKind.ROUTE, rules)
     publish(b"a.c")
     after = route.heard()
     publish(b"b")

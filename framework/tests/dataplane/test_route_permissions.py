@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from framework.dataplane import LinkKind, PeerTerms
 from framework.dataplane.permissions import Permissions, SubjectRules
 
 if TYPE_CHECKING:
@@ -92,15 +93,15 @@ def test_other_rules_are_put_in_force_in_place(talk: Talk) -> None:
     route.say(b"RS+ $G d\r\nRS+ $G e\r\n")
     route.heard()
     allow = SubjectRules(allow=("a", "c"))
-    talk.core.set_route_permissions(
-        _rules(talk, imports=allow, exports=SubjectRules(allow=("d", "f")))
+    talk.core.set_peer_permissions(
+        LinkKind.ROUTE, _rules(talk, imports=allow, exports=SubjectRules(allow=("d", "f")))
     )
     talk.turn()
     narrow = _lines(route)
     route.say(b"RS+ $G f\r\nRS+ $G e\r\n")
     client.say(b"PUB d 1\r\nx\r\nPUB e 1\r\nx\r\nPUB f 1\r\nx\r\n")
     heard = route.heard()
-    talk.core.set_route_permissions(_rules(talk, imports=SubjectRules(deny=("a",))))
+    talk.core.set_peer_permissions(LinkKind.ROUTE, _rules(talk, imports=SubjectRules(deny=("a",))))
     talk.turn()
 
     assert [b"RS- $G b", b"RS- $G b q"] == narrow
@@ -114,7 +115,7 @@ def test_no_rules_let_everything_through_again(talk: Talk) -> None:
     talk.core.drop_permissions(number)
     client.say(b"SUB b 1\r\n")
     before = route.heard()
-    talk.core.set_route_permissions(0)
+    talk.core.set_peer_permissions(LinkKind.ROUTE, 0)
     route.say(b"RS+ $G c\r\n")
     route.say(b"RS+ $G c\r\n")
     client.say(b"PUB c 1\r\nx\r\n")
@@ -134,9 +135,9 @@ def test_interest_is_told_once_more_on_demand(talk: Talk) -> None:
 
 def test_a_route_under_rules_that_nobody_made_is_refused(talk: Talk) -> None:
     with pytest.raises(ValueError, match="permissions 7"):
-        talk.core.register_route(1, permissions=7)
+        talk.core.register_peer(1, PeerTerms(permissions=7))
     with pytest.raises(ValueError, match="permissions 7"):
-        talk.core.set_route_permissions(7)
+        talk.core.set_peer_permissions(LinkKind.ROUTE, 7)
 
 
 def test_interest_of_an_unknown_account_that_is_refused_leaves_no_account(talk: Talk) -> None:

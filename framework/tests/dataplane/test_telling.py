@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from framework.dataplane import Closed, LinkKind
+from framework.dataplane import Closed, LinkKind, PeerTerms
 from framework.wire.closed_state import ClosedState
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def subscribe(peer: Peer, numbers: range) -> None:
 def joining(talk: Talk, **options: object) -> int:
     """Return a route whose registration waits for the next turn."""
     link = talk.core.open(LinkKind.ROUTE, "127.0.0.1", 2, accepted=True)
-    talk.core.register_route(link, **options)
+    talk.core.register_peer(link, PeerTerms(**options))
     return link
 
 

@@ -27,6 +27,7 @@ from framework.dataplane import (
     Greeting,
     InterestChanged,
     LinkKind,
+    PeerTerms,
     PlaneLimits,
 )
 from framework.tests.dataplane.torture_model import Got, Key, Message, Model, Party
@@ -583,14 +584,14 @@ class World:
         if self.random.random() < 0.5:
             self.core.feed(number, b"CONNECT {}\r\n", self.now_ns)
             self.code(far)
-        self.core.register_route(
-            number,
+        terms = PeerTerms(
             accounts=None if everything else far.accounts,
             pool_index=index,
             pool_size=size,
             headers=far.headers,
             account_omitted=far.omitted is not None,
         )
+        self.core.register_peer(number, terms)
         self.orders.append(partial(self.model.join, far))
         self.turn()
 

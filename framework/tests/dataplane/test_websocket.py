@@ -343,7 +343,7 @@ def test_s2_may_begin_within_frames(talk: Talk) -> None:
     said = encode(b"PING\r\n", Coding.S2_FAST)
     peer.say(frame_bytes(b'CONNECT {"cluster":"c"}\r\n' + said[:5]) + frame_bytes(said[5:]))
     talk.core.set_coding(peer.link, Coding.S2_FAST)
-    talk.core.register_route(peer.link)
+    talk.core.register_peer(peer.link)
 
     assert b"PING\r\nPONG\r\n" == Decoder().feed(peer.hear())
 

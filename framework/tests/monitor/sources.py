@@ -16,6 +16,8 @@ from framework.dataplane import (
     SublistCounters,
     SubscriptionRow,
 )
+from framework.dataplane.scopes import Scope
+from framework.dataplane.totals import PeerTraffic
 from framework.monitor import ClosedClient, Turns
 from framework.monitor.json_stream import json_whole
 from framework.spec import AccountSpec, ClientIdentity, ServiceExport, TlsPeer
@@ -188,7 +190,10 @@ class Source:
         return [ServiceExport(subject="$SYS.DEBUG.SUBSCRIBERS")] if account == "$SYS" else []
 
     def account_traffic(self, account: int) -> AccountTraffic:
-        return AccountTraffic(*(account + it for it in range(9)))
+        own = [account + it for it in (0, 1, 2, 3, 8)]
+        routes = PeerTraffic(*(account + it for it in (4, 5, 6, 7)))
+        none = PeerTraffic(0, 0, 0, 0)
+        return AccountTraffic(*own, {Scope.ROUTE: routes, Scope.GATEWAY: none, Scope.LEAF: none})
 
     def sublist_counters(self, account: int | None = None) -> SublistCounters:
         count = (

@@ -133,7 +133,7 @@ class Home:
             return
         if is_dialed:
             self.plane.send(link, SECOND_INFO)
-        self.plane.register_route(link)
+        self.plane.register_peer(link)
         self.registered.put_nowait(link)
 
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 from typing_extensions import override
 
 from framework.actors import Component
-from framework.spec import ClosedState, ErrReceived, Greeting, LinkEvents, PongReceived
+from framework.spec import ClosedState, ErrReceived, Greeting, LinkEvents, PeerTerms, PongReceived
 from framework.wire.certificates import facts_from_der
 from framework_route.effect import (
     Answered,
@@ -207,8 +207,7 @@ class PoolConnection(Component):
                 return
         elif pool_slot.is_spare:
             accounts = []
-        self._plane.register_route(
-            self._link,
+        terms = PeerTerms(
             peer=pool_slot.peer,
             accounts=accounts,
             pool_index=0 if accounts is not None else pool_slot.pool_index,
@@ -218,3 +217,4 @@ class PoolConnection(Component):
             traces=effect.traces,
             permissions=self._permissions(),
         )
+        self._plane.register_peer(self._link, terms)

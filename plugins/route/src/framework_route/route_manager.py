@@ -318,7 +318,7 @@ class RouteManager(Component):
         plane, before = self._server.plane, self._lasting.permissions
         self._lasting.permissions = permission_table(self._server, self._lasting.config)
         if self._lasting.permissions != before:
-            plane.set_route_permissions(self._lasting.permissions)
+            plane.set_peer_permissions(LinkKind.ROUTE, self._lasting.permissions)
         if before:
             plane.drop_permissions(before)
 

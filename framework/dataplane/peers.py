@@ -1,0 +1,36 @@
+"""Terms of links to other servers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+
+class PeerTerms(Struct, frozen=True, kw_only=True):
+    """How a link to another server is registered.
+
+    Source: nats-server `route.go`, `computeRoutePoolIdx`, `addRoute`.
+    """
+
+    peer: int = 0
+    """A number of 32 bits for the server at the other end. Of several links to one peer, one gets
+    a message. 0: there is no other link to it."""
+    accounts: Sequence[int] | None = None
+    """Indexes of the accounts that it carries, and other links to the same peer no more; what
+    these brought of their interest counts until the peer has moved. None: all, or those of its
+    pool, those as well that are added later."""
+    pool_index: int = 0
+    """Which link of the pool it is, from 0."""
+    pool_size: int = 0
+    """By which the peer assigns accounts to links: FNV-1a of the name, 32 bits, modulo the size,
+    is the index. 0: there is no pool; the link carries every account, pinned ones too."""
+    headers: bool = True
+    """The peer takes HMSG."""
+    account_omitted: bool = False
+    """The link carries one account only, and its lines do not name it; where the dialect leaves
+    that open."""
+    traces: bool = True
+    """The peer reports what becomes of messages that ask for it."""
+    permissions: int = 0
+    """Of this link; see `set_peer_permissions`."""
