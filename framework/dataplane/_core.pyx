@@ -39,7 +39,8 @@ from framework.dataplane.ports._sinkbatch cimport atomic_add, batch_free, seen_p
 from framework.dataplane._state cimport (
     ADDRESS_TABLES_MAX, ASKS_EACH_CONNECT, ENTERS, HEARS_PEER, INFOS_MAX, IS_LIMITED, IS_PEER, IS_TOLD_INTEREST, IS_USER, KINDS_MAX,
     MAY_BE_ANONYMOUS, NEEDED_BY_SERVERS, NODE_BYTES, NO_PUBLISH, NO_REPLY, PINGS_WHEN_QUIET, READ_BLOCK_BYTES, RECORD_DELIVERED,
-    RECORD_TRACE, RESERVED_BYTES_MAX, RESERVED_MAX, S2_STAGE, SCOPE_HERE, SCOPE_ROUTE, SHOWS_SUBJECT, STALLS, STALL_PENDING_BYTES, SYSTEM,
+    RECORD_TRACE, RESERVED_BYTES_MAX, RESERVED_MAX, S2_STAGE, SCOPE_HERE, SCOPE_ROUTE, SHOWS_SUBJECT, STALLS, STALL_PENDING_BYTES,
+    STAYS_IN_ACCOUNT, SYSTEM,
     VERBS_MAX, WEBSOCKET_DEFLATE, WEBSOCKET_PLAIN_FRAMES, WEBSOCKET_STAGE, Account, Command, Dialect, Farewell, KindTraits as KindTraitsC,
     Limits, Link, ListingTerms, Record, Segment, Sink, State, Tables, Times, Totals as TotalsC, Traffic,
 )
@@ -192,7 +193,7 @@ cdef int _reserved_put(State* state, reserved) except -1:
         _letters_put(state.reserved[<int> at].prefix, it.prefix)
         state.reserved[<int> at].treatment = (
             NO_PUBLISH * it.no_publish | NO_REPLY * it.no_reply | SHOWS_SUBJECT * it.shows_subject
-            | NEEDED_BY_SERVERS * it.needed_by_servers
+            | NEEDED_BY_SERVERS * it.needed_by_servers | STAYS_IN_ACCOUNT * it.stays_in_account
         )
         state.reserved_first[<int> it.prefix[0]] |= state.reserved[<int> at].treatment
     state.reserved_count = len(reserved)

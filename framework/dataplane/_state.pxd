@@ -167,6 +167,7 @@ cdef enum Treatment:
     NO_REPLY = 1 << 1
     SHOWS_SUBJECT = 1 << 2
     NEEDED_BY_SERVERS = 1 << 3
+    STAYS_IN_ACCOUNT = 1 << 4
 
 
 cdef struct ReservedPrefix:

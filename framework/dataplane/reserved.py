@@ -29,6 +29,9 @@ class ReservedPrefix(Struct, frozen=True, kw_only=True):
     needed_by_servers: bool = False
     """Servers tell each other of interest in it unless their permissions deny it; it need not be
     allowed."""
+    stays_in_account: bool = False
+    """Requests there do not go to the system account, whatever is imported from it: who answers
+    them is in the account itself."""
 
 
 RESERVED_PREFIXES: Final[Sequence[ReservedPrefix]] = (
@@ -37,6 +40,8 @@ RESERVED_PREFIXES: Final[Sequence[ReservedPrefix]] = (
     ReservedPrefix(prefix=b"_R_.", no_reply=True),
     ReservedPrefix(prefix=b"$JS.ACK.", no_reply=True, shows_subject=True),
     ReservedPrefix(prefix=b"$MQTT.", needed_by_servers=True),
+    ReservedPrefix(prefix=b"$JS.API.CONSUMER.MSG.NEXT.", stays_in_account=True),
+    ReservedPrefix(prefix=b"$JS.API.DIRECT.GET.", stays_in_account=True),
 )
 """Source: nats-server `gateway.go`, `hasGWRoutedReplyPrefix`; `client.go`, `isReservedReply`,
-`canSubscribe`, `processMsgResults`."""
+`canSubscribe`, `processMsgResults`, `processServiceImport`."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from framework.actors import ActorSystem, AsyncioDispatcher
+from framework.dataplane.kinds import KIND_TRAITS
 from framework.monitor import core_endpoints
 from framework.server.accounts.accounts import Accounts
 from framework.server.bridge import Bridge
@@ -175,6 +176,8 @@ class Assembly:
         self._listener_specs = self._plugins.listeners(
             self.context, (listener,), components=self._components
         )
+        if any(KIND_TRAITS[it.kind].is_peer for it in self._listener_specs):
+            self.accounts.join_cluster()
         try:
             self.listeners.bind(self._listener_specs, settings)
         except TlsError as error:

@@ -9,7 +9,6 @@ from typing_extensions import override
 
 from framework.monitor import MonitorSource, Turns
 from framework.monitor.source import PluginState
-from framework.server.accounts.system_imports import own_system_exports, system_imports
 from framework.server.usage import UsageMeter
 from framework.spec import LinkKind
 
@@ -179,18 +178,16 @@ class MonitorView(MonitorSource):
 
     @override
     def system_imports(self, account: str) -> Sequence[tuple[str, str, bool]]:
-        spec, system = self._accounts.get(account), self._accounts.system_account
-        if spec is None or not system:
+        if self._accounts.get(account) is None:
             return ()
-        imports = system_imports(spec, system, self._accounts.index(system))
+        imports = self._accounts.system_imports(account)
         return [(imported.to, imported.subject, imported.share) for imported in imports]
 
     @override
     def system_exports(self, account: str) -> Sequence[ServiceExport]:
-        spec = self._accounts.get(account)
-        if spec is None or account != self._accounts.system_account:
+        if self._accounts.get(account) is None or account != self._accounts.system_account:
             return ()
-        return own_system_exports(spec.service_exports)
+        return self._accounts.system_exports()
 
     @override
     def account_traffic(self, account: int) -> AccountTraffic:

@@ -21,10 +21,11 @@ from framework.dataplane.accounts._response_mappings cimport (
     ENDED, NOT_DELIVERED, response_mapping_end, response_mapping_find, response_mapping_new, response_mapping_touch,
 )
 from framework.dataplane._state cimport (
-    HOPS_MAX, IMPORTS_PASSED_MAX, IS_USER, SCOPE_HERE, SERVICE_IMPORT, STREAM_IMPORT, Account, Block, Hop, Import, Message, MessageTrace,
-    ResponseMapping, State, Subscription, Tables,
+    HOPS_MAX, IMPORTS_PASSED_MAX, IS_USER, SCOPE_HERE, SERVICE_IMPORT, STAYS_IN_ACCOUNT, STREAM_IMPORT, Account, Block, Hop, Import,
+    Message, MessageTrace, ResponseMapping, State, Subscription, Tables,
 )
 from framework.dataplane.accounts._stream_imports cimport shadow_enter
+from framework.dataplane.protocol._reserved cimport is_reserved
 from framework.sublist._bytes cimport COPY_SLACK
 from framework.sublist._sublist cimport sublist_insert, sublist_remove
 from framework.sublist._transform cimport transform_apply, transform_room
@@ -95,12 +96,19 @@ cdef void services_set(State* state, Account* account, Tables* before) noexcept 
 # ---- delivery's side -------------------------------------------------------------------------------------------------------
 
 
+cdef bint _may_enter(State* state, Import* imported, Message* message) noexcept nogil:
+    """Whether a message may pass the import of a service: no other server has looked at it, and it is not for its own account alone."""
+    return state.enters_services >> message.source.scope & 1 and not (
+        imported.account == state.system_account and is_reserved(state, STAYS_IN_ACCOUNT, message.subject, message.subject_length)
+    )
+
+
 cdef bint import_enter(State* state, Subscription* subscription, Message* message) noexcept nogil:
     """Deliver to what stands in for a client of another account; a service is noted for when this account is done."""
     cdef Import** grown
     if subscription.imported.kind == STREAM_IMPORT:
         return shadow_enter(state, subscription, message)
-    if subscription.dead or (subscription.imported.kind == SERVICE_IMPORT and not state.enters_services >> message.source.scope & 1):
+    if subscription.dead or (subscription.imported.kind == SERVICE_IMPORT and not _may_enter(state, subscription.imported, message)):
         return False
     if state.waiting_count == state.waiting_room:
         grown = <Import**> realloc(state.waiting, (state.waiting_room * 2 + 8) * sizeof(Import*))

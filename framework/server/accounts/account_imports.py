@@ -8,8 +8,12 @@ from msgspec import Struct
 
 from framework.dataplane.tables import AccountTables, ServiceImportRow, StreamImportRow
 from framework.server.accounts.import_cycles import is_in_cycle
-from framework.server.accounts.system_imports import own_system_exports, system_imports
-from framework.spec import ServiceExport, ServiceImport
+from framework.server.accounts.system_imports import (
+    has_jetstream,
+    own_system_exports,
+    system_imports,
+)
+from framework.spec import GLOBAL_ACCOUNT, ServiceExport, ServiceImport
 from framework.spec.exports import Exports
 
 if TYPE_CHECKING:
@@ -46,6 +50,8 @@ class AccountImports:
         self, *, index_of: Callable[[str], int], token_of: Callable[[str, str], int]
     ) -> None:
         self.system_account = ""
+        self.is_alone = True
+        """There are no other servers, whose JetStream accounts here could use."""
         self._index_of = index_of
         self._token_of = token_of
         self._specs: dict[str, AccountSpec] = {}
@@ -78,7 +84,21 @@ class AccountImports:
 
     def plain_tables(self, name: str) -> AccountTables:
         """Return what a known account does to messages when nothing but the system's counts."""
-        return AccountTables(service_imports=self._system_imports(self._specs[name]))
+        return AccountTables(service_imports=self.system_imports(name))
+
+    def system_imports(self, name: str) -> tuple[ServiceImportRow, ...]:
+        """Return what a known account imports from the system account unasked."""
+        if not self.system_account:
+            return ()
+        spec = self._specs[name]
+        index = self._index_of(self.system_account)
+        jetstream = not self.is_alone and self._uses_jetstream(spec)
+        return system_imports(spec, self.system_account, index, jetstream=jetstream)
+
+    def system_exports(self) -> tuple[ServiceExport, ...]:
+        """Return what the system account, which is known, exports unasked."""
+        configured = self._specs[self.system_account].service_exports
+        return own_system_exports(configured, jetstream=not self.is_alone)
 
     def tables(self, name: str) -> tuple[AccountTables, tuple[InvalidImport, ...]]:
         """Return the tables of an account, and its invalid imports."""
@@ -91,7 +111,7 @@ class AccountImports:
             stream_imports=tuple(imported for imported in streams if imported),
             service_imports=(
                 *(imported for imported in services if imported),
-                *self._system_imports(spec),
+                *self.system_imports(name),
             ),
             trace_destination=spec.trace_destination,
             trace_percent=spec.trace_sampling_percent,
@@ -159,15 +179,15 @@ class AccountImports:
             spec = self._specs[name]
             services = spec.service_exports
             if name == self.system_account:
-                services += own_system_exports(services)
+                services += self.system_exports()
             exports = (Exports(spec.stream_exports), Exports(services))
             self._exports[name] = exports
         return exports
 
-    def _system_imports(self, spec: AccountSpec) -> tuple[ServiceImportRow, ...]:
-        if not self.system_account:
-            return ()
-        return system_imports(spec, self.system_account, self._index_of(self.system_account))
+    def _uses_jetstream(self, spec: AccountSpec) -> bool:
+        """Return whether an account may use JetStream: as configured; else `$G`, if it is alone."""
+        alone = spec.name == GLOBAL_ACCOUNT and set(self._specs) <= {spec.name, self.system_account}
+        return alone or has_jetstream(spec.jetstream)
 
     def _services_of(self, name: str) -> Sequence[ServiceImport]:
         spec = self._specs.get(name)

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from structlog.typing import FilteringBoundLogger
 
-    from framework.spec import AccountPlan, TrustedOperator
+    from framework.dataplane.tables import ServiceImportRow
+    from framework.spec import AccountPlan, ServiceExport, TrustedOperator
 
     class AccountPlane(Protocol):
         """The commands of the data plane that concern accounts."""
@@ -98,6 +99,18 @@ class Accounts(AccountBook):
         self._change(specs.values(), sorted(gone), everybody=everybody)
         self._plane.set_system_account(self._indexes.get(system_account))
 
+    def join_cluster(self) -> None:
+        """Let accounts use what other servers of the cluster have; before the first `replace`."""
+        self._links.is_alone = False
+
+    def system_imports(self, name: str) -> Sequence[ServiceImportRow]:
+        """Return what an account imports from the system account unasked; KeyError: unknown."""
+        return self._links.system_imports(name)
+
+    def system_exports(self) -> Sequence[ServiceExport]:
+        """Return what the system account exports unasked; KeyError: there is none."""
+        return self._links.system_exports()
+
     @property
     @override
     def system_account(self) -> str:
@@ -153,6 +166,9 @@ class Accounts(AccountBook):
         removed = [name for name in gone if self._take_away(name)]
         touched = [*(spec.name for spec in changed), *removed]
         concerned = dict.fromkeys(self._links.specs if everybody else touched)
+        if touched:
+            # What it imports depends on whether there are others.
+            concerned[GLOBAL_ACCOUNT] = None
         for name in touched:
             concerned.update(dict.fromkeys(self._links.importers(name)))
         self._refresh(concerned)

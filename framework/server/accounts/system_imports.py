@@ -1,6 +1,9 @@
 """Imports from the system account that every account has without configuring them.
 
-Source: nats-server `events.go`, `addSystemAccountExports`, `registerSystemImports`.
+A server without JetStream beside others that have it lets accounts ask these by `$JS.API.>`.
+
+Source: nats-server `events.go`, `addSystemAccountExports`, `registerSystemImports`; `server.go`,
+`configureAccounts`; `jetstream.go`, `enableAllJetStreamServiceImportsAndMappings`.
 """
 
 from __future__ import annotations
@@ -30,15 +33,31 @@ _EXPORTS: Final = (
 )
 
 
-def own_system_exports(configured: Sequence[ServiceExport]) -> tuple[ServiceExport, ...]:
-    """Return what the system account exports besides what it is configured to."""
+JETSTREAM_API: Final = "$JS.API.>"
+
+
+def own_system_exports(
+    configured: Sequence[ServiceExport], *, jetstream: bool
+) -> tuple[ServiceExport, ...]:
+    """Return what the system account exports besides what it is configured to.
+
+    Args:
+        configured: What it exports anyway.
+        jetstream: Other servers may answer `$JS.API.>` in it.
+    """
+    own = (*_EXPORTS, ServiceExport(subject=JETSTREAM_API)) if jetstream else _EXPORTS
     return tuple(
-        own for own in _EXPORTS if not any(is_subset(own.subject, it.subject) for it in configured)
+        it for it in own if not any(is_subset(it.subject, other.subject) for other in configured)
     )
 
 
+def has_jetstream(block: object) -> bool:
+    """Return whether an account's `jetstream` block lets it have streams."""
+    return block not in (None, False, "disabled", "disable")
+
+
 def system_imports(
-    spec: AccountSpec, system_account: str, index: int
+    spec: AccountSpec, system_account: str, index: int, *, jetstream: bool
 ) -> tuple[ServiceImportRow, ...]:
     """Return the imports of an account to the system account; its configured imports go before.
 
@@ -46,6 +65,7 @@ def system_imports(
         spec: The system account itself has one of them.
         system_account: Its name.
         index: Its number in the data plane.
+        jetstream: The account's requests to `$JS.API.>` go there.
 
     Returns:
         None for an account whose name can't stand in a subject.
@@ -68,6 +88,8 @@ def system_imports(
                 ResponseKind.STREAM,
             ),
         ]
+    if jetstream and name != system_account:
+        wanted.append((JETSTREAM_API, JETSTREAM_API, ResponseKind.SINGLETON))
     return tuple(
         ServiceImportRow(
             account=index,

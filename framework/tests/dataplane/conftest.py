@@ -22,10 +22,11 @@ from framework.dataplane import (
     subscription_rows,
 )
 from framework.dataplane.kinds import KIND_TRAITS, KindTraits
+from framework.dataplane.reserved import RESERVED_PREFIXES, ReservedPrefix
 from framework.wire.closed_state import ClosedState
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 E = TypeVar("E")
 SECOND_NS = 1_000_000_000
@@ -38,9 +39,10 @@ class Talk:
     limits: PlaneLimits = field(default_factory=PlaneLimits)
     seed: int = 7
     kinds: Mapping[LinkKind, KindTraits] = field(default_factory=lambda: KIND_TRAITS)
+    reserved: Sequence[ReservedPrefix] = RESERVED_PREFIXES
 
     def __post_init__(self) -> None:
-        self.core = Core(self.limits, seed=self.seed, kinds=self.kinds)
+        self.core = Core(self.limits, seed=self.seed, kinds=self.kinds, reserved=self.reserved)
         self.now_ns = 0
         self.events: list[Event] = []
         self.greetings: list[Greeting] = []

@@ -285,6 +285,46 @@ def test_every_account_gets_the_services_of_the_system_account(book: Book) -> No
     }
 
 
+API = "$JS.API.>"
+
+
+def reaches_jetstream(book: Book, name: str) -> bool:
+    return API in {it.to for it in book.accounts.system_imports(name)}
+
+
+def test_without_other_servers_there_is_no_jetstream_to_reach(book: Book) -> None:
+    book.accounts.replace(None)
+    book.put(AccountSpec(name="A", jetstream="enabled"))
+
+    assert not any(reaches_jetstream(book, name) for name in ("A", GLOBAL_ACCOUNT))
+    assert API not in {it.subject for it in book.accounts.system_exports()}
+
+
+def test_accounts_that_may_use_jetstream_reach_that_of_other_servers(book: Book) -> None:
+    book.accounts.join_cluster()
+    book.accounts.replace(None)
+    blocks = {"A": "enabled", "B": {"max_mem": 1}, "C": {}, "D": "disabled", "E": None, "F": False}
+    book.put(*(AccountSpec(name=name, jetstream=block) for name, block in blocks.items()))
+
+    assert ["A", "B", "C"] == [name for name in blocks if reaches_jetstream(book, name)]
+    assert API in {it.subject for it in book.accounts.system_exports()}
+    (row,) = (it for it in book.told()["A"].service_imports if it.to == API)
+    assert (book.accounts.index(SYSTEM_ACCOUNT), API, True) == (row.account, row.subject, row.share)
+
+
+def test_the_global_account_reaches_jetstream_where_it_is_the_only_one(book: Book) -> None:
+    book.accounts.join_cluster()
+    book.accounts.replace(None)
+    before = reaches_jetstream(book, GLOBAL_ACCOUNT)
+    book.put(AccountSpec(name="A"))
+    (told,) = {it.to for it in book.told()[GLOBAL_ACCOUNT].service_imports} & {API} or {""}
+    book.accounts.remove(["A"])
+
+    assert before
+    assert "" == told
+    assert reaches_jetstream(book, GLOBAL_ACCOUNT)
+
+
 def test_the_system_account_tells_its_users_who_they_are(book: Book) -> None:
     book.accounts.replace(None)
 
