@@ -39,6 +39,8 @@ cdef enum Verb:
     SET_SYSTEM_ACCOUNT
     CHANGE_ADDRESSES
     SET_DEFLATE
+    OPEN_PORT
+    CLOSE_PORT
     SHELL_VERBS = 100
     # Verbs from here on are of a plane with sockets.
 

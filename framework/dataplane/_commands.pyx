@@ -22,6 +22,7 @@ from framework.dataplane.protocol._parser cimport parse
 from framework.dataplane.accounts._permissions cimport link_permit, permission_table_keep
 from framework.dataplane.accounts._routes cimport account_carry, accounts_carry, accounts_pin, peer_join, peers_permit
 from framework.dataplane.protocol._server_info cimport server_info_announce, server_info_set
+from framework.dataplane.ports._port cimport port_attach, port_detach, port_release
 from framework.dataplane.ports._sinkbatch cimport sink_release
 from framework.dataplane._state cimport (
     ACCOUNT_NEVER, ACCOUNT_UNLESS_OMITTED, AUTHENTICATION_VIOLATION, IS_PEER, IS_USER, PROTOCOL_VIOLATION, READ_ERROR, S2_STAGE, Account,
@@ -297,6 +298,11 @@ cdef bint command_apply(State* state, Command* command) noexcept nogil:
         _subscribe_sink(state, command)
     elif command.verb == UNSUBSCRIBE_SINK:
         _unsubscribe_sink(state, command.number)
+    elif command.verb == OPEN_PORT:
+        port_attach(state, command.port)
+    elif command.verb == CLOSE_PORT:
+        port_detach(state, command.port)
+        port_release(command.port)
     elif command.verb == PUBLISH:
         return _publish(state, command)
     elif command.verb == OPEN_LISTING:

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t, uint64_t
 
-from framework.dataplane._state cimport Account, Command, Link, Record, State
+from framework.dataplane._state cimport Account, Command, Link, Port, Record, State
 
 
 cdef extern from "pthread.h" nogil:
@@ -57,6 +57,7 @@ cdef class Core:
     cdef void apply_shell(self, Command* command) noexcept nogil
     cdef Command* _order(self, int verb, uint64_t link, int64_t number, int64_t other, bytes data) except NULL
     cdef Command* _stages(self, int verb, uint64_t link, stages, bytes left) except NULL
+    cdef int post_port(self, int verb, Port* port) except -1
     cdef void _post(self, Command* command) noexcept nogil
     cdef bytes _terms(self, permissions, max_subscriptions, max_payload)
     cdef bytes _indexes(self, accounts)

@@ -11,6 +11,7 @@ from framework.dataplane.limits import PlaneLimits
 from framework.dataplane.link import LinkId, LinkKind
 from framework.dataplane.peers import PeerTerms
 from framework.dataplane.permissions import Permissions
+from framework.dataplane.port import Port
 from framework.dataplane.reserved import RESERVED_PREFIXES as RESERVED_PREFIXES
 from framework.dataplane.reserved import ReservedPrefix
 from framework.dataplane.scopes import SCOPES as SCOPES
@@ -81,6 +82,13 @@ class Core:
         kind: TapKind = ...,
     ) -> SinkId: ...
     def unsubscribe_sink(self, sink: SinkId) -> None: ...
+    def open_port(
+        self,
+        *,
+        bytes_max: int = ...,
+        overflow: Overflow = ...,
+        said_bytes_max: int = ...,
+    ) -> Port: ...
     def publish(
         self, account: int, messages: Sequence[tuple[bytes, bytes, bytes, bytes]]
     ) -> None: ...

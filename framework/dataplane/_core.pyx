@@ -35,6 +35,7 @@ from framework.dataplane.links._output cimport output_sent
 from framework.dataplane.protocol._server_info cimport link_info
 from framework.dataplane.accounts._permissions cimport permission_table_release
 from framework.dataplane.accounts._rules cimport table_made
+from framework.dataplane.ports._port cimport port_release, ports_hear_interest, ports_listen
 from framework.dataplane.ports._sinkbatch cimport atomic_add, batch_free, seen_pointer, sink_release
 from framework.dataplane._state cimport (
     ADDRESS_TABLES_MAX, ASKS_EACH_CONNECT, ENTERS, HEARS_PEER, INFOS_MAX, IS_LIMITED, IS_PEER, IS_TOLD_INTEREST, IS_USER, KINDS_MAX,
@@ -42,7 +43,7 @@ from framework.dataplane._state cimport (
     RECORD_TRACE, RESERVED_BYTES_MAX, RESERVED_MAX, S2_STAGE, SCOPE_HERE, SCOPE_ROUTE, SHOWS_SUBJECT, STALLS, STALL_PENDING_BYTES,
     STAYS_IN_ACCOUNT, SYSTEM,
     VERBS_MAX, WEBSOCKET_DEFLATE, WEBSOCKET_PLAIN_FRAMES, WEBSOCKET_STAGE, Account, Command, Dialect, Farewell, KindTraits as KindTraitsC,
-    Limits, Link, ListingTerms, Record, Segment, Sink, State, Tables, Times, Totals as TotalsC, Traffic,
+    Limits, Link, ListingTerms, Port as PortStruct, Record, Segment, Sink, State, Tables, Times, Totals as TotalsC, Traffic,
 )
 from framework.dataplane.accounts._tables cimport tables_free, tables_made
 from framework.sublist._bytes cimport COPY_SLACK
@@ -270,6 +271,8 @@ cdef class Core:
             self.first_command = command.next
             if command.sink != NULL:
                 sink_release(command.sink)
+            if command.port != NULL:
+                port_release(command.port)
             if command.permissions != NULL:
                 permission_table_release(command.permissions)
             tables_free(command.tables)
@@ -367,6 +370,8 @@ cdef class Core:
         work_begin(self.state, WORK_A_TURN)
         while not is_work_done(self.state) and self._commands_next():
             pass
+        if self.state.ports != NULL:
+            ports_listen(self.state)
         links_unpause(self.state)
         links_tick(self.state)
         if self.state.late_at:
@@ -665,6 +670,30 @@ cdef class Core:
     def unsubscribe_sink(self, sink: int) -> None:
         """End a sink; what it holds is still delivered."""
         self._post(self._order(UNSUBSCRIBE_SINK, 0, sink, 0, b""))
+
+    def open_port(
+        self, *, bytes_max: int = SINK_BYTES_MAX, overflow: Overflow = Overflow.REFUSE, said_bytes_max: int = SINK_BYTES_MAX,
+    ) -> object:
+        """Let a thread of its own subscribe and publish, by `Port`; until `Port.close`.
+
+        Args:
+            bytes_max: Bytes of messages that it may hold, in batches that were not released; at least 1.
+            overflow: What happens to more.
+            said_bytes_max: Bytes of messages that it has published and the plane has not taken; at least 1.
+        """
+        # Few servers have one, and it stands upon this class.
+        from framework.dataplane.ports._porthandle import open_port
+        if bytes_max < 1 or said_bytes_max < 1:
+            raise ValueError(f"bytes_max {bytes_max} or said_bytes_max {said_bytes_max} below 1")
+        self.next_sink += 1
+        return open_port(self, self.next_sink, bytes_max, overflow, said_bytes_max)
+
+    cdef int post_port(self, int verb, PortStruct* port) except -1:
+        """Have the plane take a port in, or end it; the command is one of its users."""
+        cdef Command* command = self._order(verb, 0, 0, 0, b"")
+        command.port = port
+        self._post(command)
+        return 0
 
     def publish(self, account: int, messages: Sequence[tuple[bytes, bytes, bytes, bytes]]) -> None:
         """Publish from this process. Cost: one command a call; some hundred messages a call are best.
@@ -1013,6 +1042,8 @@ cdef class Core:
         cdef size_t room, part
         cdef char* window
         self.state.now_ns = now_ns
+        if self.state.ports != NULL:
+            ports_hear_interest(self.state)
         while to != NULL and left:
             if to.coding != NULL:
                 self._feed_coded(to, at, left)

@@ -15,6 +15,7 @@ from framework.dataplane._state cimport (
 )
 from framework.dataplane.accounts._telling cimport tellings_go_on
 from framework.dataplane.protocol._violations cimport SUBSCRIPTION_ENDED, violation_say
+from framework.dataplane.ports._port cimport port_go_on
 from framework.dataplane._work cimport INTEREST_WORK, is_work_done, ready_add
 from framework.sublist._sublist cimport Interest, sublist_touch
 
@@ -121,6 +122,8 @@ cdef void link_go_on(State* state, Link* link) noexcept nogil:
             link_settle(state, link, pending_before, records_before)
     if link.first_fanout != NULL or link.tellings != NULL or is_work_done(state) or link.doomed or link.parked or link.paused:
         link_wake(state, link)
+    elif link.inner != NULL:
+        port_go_on(state, link)
     elif link.coding != NULL:
         coded_go_on(state, link, READ_BLOCK_BYTES)
     elif link.waiting and link.kind != SYSTEM and link_window(state, link, &room) != NULL:

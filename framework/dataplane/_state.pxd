@@ -9,6 +9,23 @@ from framework.dataplane.links._deflate cimport Deflate
 from framework.dataplane.links._frames cimport Frames
 from framework.wire._s2 cimport S2Encoder, S2Level
 
+cdef extern from "framework_port.h":
+    ctypedef struct framework_row:
+        uint64_t link
+        int64_t tag
+        uint32_t at
+        uint32_t subject_length
+        uint32_t reply_length
+        uint32_t header_length
+        uint32_t payload_length
+        uint16_t kind
+        uint16_t word
+    ctypedef struct framework_batch:
+        uint32_t count
+        const framework_row* rows
+        const char* chars
+        void* owner
+
 
 cdef enum:
     # Sizes of the plane's buffers; reasons in docs/ARCHITECTURE.md, "Buffers".
@@ -895,6 +912,8 @@ cdef struct Link:
     int64_t stalls
     uint32_t read_bytes
     # What one slice of work was enough for, last time; 0: for all that was read.
+    Port* inner
+    # That publishes by it; NULL: none does.
     char nonce[NONCE_BYTES + 1]
     # Empty: it was given none.
     uint8_t traces
@@ -928,22 +947,16 @@ cdef struct Sink:
     uint8_t filled
     uint8_t closed
     SinkBatch* batch
+    Port* port
+    # Whose thread takes its batches; NULL: Python does, by events.
     Sink* next
     Sink* previous
     Sink* next_filled
 
 
-cdef struct SinkMessage:
-    uint64_t link
-    uint32_t at
-    uint32_t subject_length
-    uint32_t reply_length
-    uint32_t header_length
-    uint32_t payload_length
-    # Follow each other from `at` in the batch's bytes.
-
-
 cdef struct SinkBatch:
+    SinkBatch* next
+    # Of a port, which gets them newest first.
     Sink* sink
     uint32_t count
     uint32_t room
@@ -951,8 +964,81 @@ cdef struct SinkBatch:
     size_t beside
     # Bytes that it takes beside its messages.
     size_t capacity
-    SinkMessage* messages
+    framework_row* messages
     char* chars
+    framework_batch view
+    # Of the same, for who takes it from a port.
+
+
+cdef struct PortBlock:
+    # What a port says; `length` bytes of records follow.
+    PortBlock* next
+    size_t length
+    size_t at
+    # The record that comes next.
+
+
+cdef struct PortFull:
+    # A link that has much waiting, and the token of what was delivered to it last.
+    uint64_t link
+    int64_t token
+
+
+cdef struct PortWatch:
+    # A subject without wildcards whose interest a port is told of; its chars follow.
+    Key key
+    # The account's number, then the subject.
+    Port* port
+    Account* account
+    int64_t tag
+    PortWatch* same
+    # Another of this subject.
+    PortWatch* next
+    PortWatch* previous
+    # Of the same port.
+    PortWatch* next_touched
+    uint32_t subject_length
+    uint8_t touched
+    uint8_t heard
+    # What its port was told last.
+    uint8_t told
+
+
+cdef struct Port:
+    # A subscriber on a thread of its own: see `ports/_port.pyx`.
+    Sink* sink
+    # What it hears.
+    Link* link
+    # Whose messages it publishes: the plane's own, with no socket.
+    Port* next
+    Subscription* subscriptions
+    PortWatch* watches
+    PortBlock* first_said
+    # Messages that the plane has taken and not published.
+    PortBlock* last_said
+    PortFull* fulls
+    uint32_t full_count
+    uint32_t full_room
+    uint64_t key
+    # Begins the keys of its subscriptions: no link has it as its id.
+    void* heard
+    # From here on touched by both threads, atomically. Batches for it, newest first.
+    void* told
+    # Interest of its own, newest first.
+    void* said
+    # Messages of its own, newest first.
+    int64_t said_bytes
+    # That the plane has not published yet.
+    int64_t said_bytes_max
+    int32_t users
+    # The plane, and who holds it.
+    int32_t sleeps
+    # It has found nothing, and is to be woken.
+    int32_t waits
+    # Its last messages were refused: it is to be woken when there is room again.
+    int32_t ended
+    int wake_fd
+    int wake_write_fd
 
 
 cdef struct Row:
@@ -1019,6 +1105,7 @@ cdef struct Command:
     size_t length
     size_t split
     Sink* sink
+    Port* port
     PermissionTable* permissions
     Tables* tables
 
@@ -1241,6 +1328,13 @@ cdef struct State:
     # That wait for these checks, the youngest first.
     GroupIndex group_index
     # Of the last match whose groups were looked for by name.
+    Port* ports
+    Table port_watches
+    # By account and subject: the first of each.
+    PortWatch* touched
+    # Whose interest may have changed in this turn.
+    uint8_t all_touched
+    # Something with a wildcard came or went.
     Sink* sinks
     Table sinks_by_id
     Sink* filled

@@ -5,6 +5,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from framework.dataplane.delivery._delivery cimport interest_change
+from framework.dataplane.ports._port_watches cimport port_watches_touch
 from framework.dataplane._state cimport Account, Link, State, Subscription
 from framework.dataplane._work cimport INTEREST_WORK
 from framework.sublist._bytes cimport COPY_SLACK, hash_bytes
@@ -93,6 +94,8 @@ cdef Subscription* subscription_add(
         link.subscriptions = made
         link.subscription_count += 1
     state.work += INTEREST_WORK
+    if state.port_watches.count:
+        port_watches_touch(state, made)
     if made.interest.rank == 0:
         state.totals.subscriptions += 1
     interest_change(state, made, weight)

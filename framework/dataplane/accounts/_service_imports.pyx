@@ -204,6 +204,7 @@ cdef void _map(State* state, Passage* passage) noexcept nogil:
         if length:
             message.subject = passage.mapped
         message.subject_length = length
+        message.shown = NULL
 
 
 cdef void _ask_back(Passage* passage, ResponseMapping* answer) noexcept nogil:
@@ -232,6 +233,7 @@ cdef bint _rename(State* state, Passage* passage, Import* imported) noexcept nog
     elif not imported.stays:
         message.subject = imported.subject
         message.subject_length = imported.subject_length
+    message.shown = NULL
     return True
 
 
@@ -367,6 +369,7 @@ cdef int _answered(State* state, Import* imported, Message* message) noexcept no
     memcpy(passage.subject, answer.asked.key.chars, answer.asked.key.length)
     passage.message.subject = passage.subject
     passage.message.subject_length = answer.asked.key.length
+    passage.message.shown = NULL
     if message.reply_length and not is_acknowledgement(message.reply, message.reply_length):
         # An answer may ask back. In an account that imports from itself, that may end this very way, as the oldest of too many.
         back = response_mapping_new(state, answer.home, message, answer.threshold_ns, answer.response, answer.share, False)

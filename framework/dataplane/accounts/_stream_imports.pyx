@@ -170,6 +170,7 @@ cdef bint shadow_enter(State* state, Subscription* shadow, Message* message) noe
     elif not imported.stays:
         seen.subject = imported.to
         seen.subject_length = imported.to_length
+    seen.shown = NULL
     if message.trace == NULL:
         return to_subscription(state, &shadow.previous.interest, &seen)
     step_stream(message, imported.home, seen.subject, seen.subject_length)

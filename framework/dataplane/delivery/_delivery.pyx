@@ -20,6 +20,8 @@ from framework.dataplane.links._output cimport (
 from framework.dataplane.accounts._permissions cimport is_allowed_to_publish, may_hear, may_import, may_send
 from framework.dataplane.accounts._replies cimport reply_owe
 from framework.dataplane.accounts._sids cimport interest_of_link
+from framework.dataplane.ports._port cimport port_forget
+from framework.dataplane.ports._port_watches cimport port_watches_touch
 from framework.dataplane.ports._sinkbatch cimport atomic_add, atomic_get, sink_put
 from framework.dataplane._state cimport (
     DETAIL_BYTES, GROUPS_BYTES_MAX, IS_USER, NEAREST_RANK, RECORDS_WAITING_BYTES, RECORD_DELIVERED, RECORD_INTEREST, RECORD_TRACE,
@@ -201,6 +203,10 @@ cdef void subscription_drop(State* state, Subscription* subscription) noexcept n
     if subscription.shadows != NULL:
         state.passages.shadows_drop(state, subscription)
     sublist_remove(&subscription.account.sublist, &subscription.interest)
+    if state.port_watches.count:
+        port_watches_touch(state, subscription)
+    if link == NULL and subscription.sink != NULL and subscription.sink.port != NULL:
+        port_forget(state, subscription)
     if link != NULL:
         if state.listings != NULL:
             listings_pass(state, subscription)
@@ -526,6 +532,14 @@ cdef bint _to_client(State* state, Link* to, Subscription* subscription, Message
     return True
 
 
+cdef inline int64_t subscription_tag(Subscription* subscription) noexcept nogil:
+    """Return the tag of a port's subscription, which stands in place of a sid; 0: it has none."""
+    cdef int64_t tag = 0
+    if subscription.sid_length == sizeof(tag):
+        memcpy(&tag, subscription.sid, sizeof(tag))
+    return tag
+
+
 cdef inline bint _offer(State* state, Interest* interest, Message* message) noexcept nogil:
     """Deliver to one subscription here: of a client, or of this process; or leave it to the import that stands there."""
     cdef Subscription* subscription = <Subscription*> interest
@@ -535,7 +549,7 @@ cdef inline bint _offer(State* state, Interest* interest, Message* message) noex
             return state.passages.enter(state, subscription, message)
         if subscription.dead:
             return False
-        delivered = sink_put(state, subscription.sink, message)
+        delivered = sink_put(state, subscription.sink, message, subscription_tag(subscription))
     elif message.trace != NULL:
         return state.passages.traced(state, subscription, message)
     else:

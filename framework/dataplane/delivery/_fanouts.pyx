@@ -54,7 +54,8 @@ cdef Fanout* fanout_new(State* state, Message* message, Interest** rest, uint32_
     """
     cdef Link* link = message.source
     cdef size_t receivers = (<size_t> count + room) * sizeof(Interest*)
-    cdef size_t size = sizeof(Fanout) + receivers + message.subject_length + message.reply_length + COPY_SLACK
+    cdef size_t shown = message.shown_length if message.shown != NULL else 0
+    cdef size_t size = sizeof(Fanout) + receivers + message.subject_length + message.reply_length + shown + COPY_SLACK
     cdef size_t held = size + message.body_length
     cdef Fanout* made
     cdef char* chars
@@ -85,6 +86,10 @@ cdef Fanout* fanout_new(State* state, Message* message, Interest** rest, uint32_
     if message.reply_length:
         memcpy(chars, message.reply, message.reply_length)
         made.message.reply = chars
+        chars += message.reply_length
+    if shown:
+        memcpy(chars, message.shown, shown)
+        made.message.shown = chars
     if link.last_fanout != NULL:
         link.last_fanout.next = made
     else:

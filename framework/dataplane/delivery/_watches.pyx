@@ -125,7 +125,7 @@ cdef void watchers_copy(State* state, Match* watchers, Message* message) noexcep
     cdef uint32_t at
     state.work += watchers.plain_count
     for at in range(watchers.plain_count):
-        sink_put(state, (<Watch*> watchers.plain[at]).sink, message)
+        sink_put(state, (<Watch*> watchers.plain[at]).sink, message, 0)
 
 
 cdef void watchers_copy_run(

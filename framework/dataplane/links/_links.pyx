@@ -26,12 +26,14 @@ from framework.dataplane.accounts._response_mappings cimport response_mappings_g
 from framework.dataplane.accounts._routes cimport accounts_leave, peer_leave
 from framework.dataplane.protocol._server_info cimport link_info
 from framework.dataplane.accounts._service_imports cimport import_enter, imports_passed
+from framework.dataplane.ports._port cimport port_detach, port_release, port_waits
+from framework.dataplane.ports._port_watches cimport port_watches_settle
 from framework.dataplane.ports._sinkbatch cimport atomic_add_users, batch_free, sink_flush, sink_is_full, sink_release
 from framework.dataplane._state cimport (
     ACCOUNT_NEVER, CLIENT_CLOSED, CONNECT_READ_BYTES, DETAIL_BYTES, FRAME_OWN_BLOCK_BYTES, INFOS_MAX, IS_LIMITED, IS_PEER,
     IS_TOLD_INTEREST, IS_USER, MAX_CONNECTIONS_EXCEEDED, READ_BLOCK_BYTES, READ_ERROR, RECORD_CLOSED, RECORD_OPENED, STALLS, STALL_NS,
     SYSTEM,
-    UNREGISTERED_READ_BYTES, VIOLATIONS_A_TICK, Account, Block, Confirmation, Farewell, Limits, Link, LinkKindC, Listing, Record, Row,
+    UNREGISTERED_READ_BYTES, VIOLATIONS_A_TICK, Account, Block, Confirmation, Farewell, Limits, Link, LinkKindC, Listing, Port, Record, Row,
     Segment, Sink, State, Subscription,
 )
 from framework.dataplane.accounts._stream_imports cimport shadows_drop
@@ -78,9 +80,16 @@ cdef State* state_new(Limits* limits, uint64_t seed) noexcept nogil:
     return state
 
 
+cdef void _drop_batch(Sink* sink) noexcept nogil:
+    if sink.batch != NULL:
+        batch_free(sink.batch)
+        sink.batch = NULL
+
+
 cdef void state_free(State* state) noexcept nogil:
     """Free everything. Links must have been buried by the shell."""
     cdef uint32_t at
+    cdef Port* port
     cdef Sink* sink
     cdef Segment* segment
     cdef Block* block
@@ -95,13 +104,20 @@ cdef void state_free(State* state) noexcept nogil:
         ready_leave(state, state.system)
         while state.system.first_fanout != NULL:
             fanout_end(state, state.system)
-    state.filled = NULL
+    while state.ports != NULL:
+        port = state.ports
+        port_detach(state, port)
+    while state.filled != NULL:
+        sink = state.filled
+        state.filled = sink.next_filled
+        sink.filled = 0
+        if sink.port != NULL:
+            _drop_batch(sink)
+            port_release(sink.port)
     while state.sinks != NULL:
         sink = state.sinks
         state.sinks = sink.next
-        if sink.batch != NULL:
-            batch_free(sink.batch)
-            sink.batch = NULL
+        _drop_batch(sink)
         if sink.subscription != NULL:
             subscription_drop(state, sink.subscription)
         watch_remove(state, sink)
@@ -147,6 +163,7 @@ cdef void state_free(State* state) noexcept nogil:
         free(state.system.memo)
     free(state.system)
     table_clear(&state.sids)
+    table_clear(&state.port_watches)
     accounts_free(state)
     permissions_free(state)
     coder_free(state)
@@ -166,6 +183,8 @@ cdef void state_sweep(State* state) noexcept nogil:
     cdef Subscription* subscription = state.dead
     cdef Subscription* last = NULL
     cdef Sink* sink
+    if state.touched != NULL or state.all_touched:
+        port_watches_settle(state)
     while subscription != NULL:
         response_mappings_gone(state, subscription)
         last = subscription
@@ -177,7 +196,9 @@ cdef void state_sweep(State* state) noexcept nogil:
         state.filled = sink.next_filled
         sink.filled = 0
         sink_flush(state, sink)
-        if sink.closed:
+        if sink.closed and sink.port != NULL:
+            port_release(sink.port)
+        elif sink.closed:
             sink_release(sink)
 
 
@@ -469,8 +490,10 @@ cdef bint link_waits(Link* link) noexcept nogil:
         return False
     if link.first_fanout != NULL or link.checking != NULL or link.tellings != NULL:
         return True
-    if link.parked or link.paused or link.kind == SYSTEM:
-        # What this process publishes goes on with its command.
+    if link.kind == SYSTEM:
+        # What Python publishes goes on with its command.
+        return port_waits(link)
+    if link.parked or link.paused:
         return False
     return coding_waits(link) if link.coding != NULL else link.waiting
 

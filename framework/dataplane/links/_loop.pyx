@@ -24,6 +24,7 @@ from framework.dataplane.links._output cimport output_sent
 from framework.dataplane.links._poller cimport (
     POLL_READ, POLL_WRITE, Poller, poller_close, poller_forget, poller_open, poller_wait, poller_watch,
 )
+from framework.dataplane.ports._port cimport ports_end, ports_hear_interest
 from framework.dataplane.protocol._server_info cimport link_info
 from framework.dataplane._state cimport (
     HEARS_PEER, INFOS_MAX, IS_USER, LISTENERS_MAX, READ_ERROR, RECORD_DETACHED, SERVER_SHUTDOWN, UNREGISTERED_READ_BYTES,
@@ -452,6 +453,8 @@ cdef void _read_coded(Loop* loop, Link* link) noexcept nogil:
         if count <= 0:
             return
         link.hot = <size_t> count >= READ_SHARED
+        if loop.state.ports != NULL:
+            ports_hear_interest(loop.state)
         coded_received(loop.state, link, count)
     coded_go_on(loop.state, link, _budget(loop, link))
 
@@ -478,6 +481,9 @@ cdef void _read(Loop* loop, Link* link) noexcept nogil:
     count = socket_receive(link.fd, window, min(room, budget))
     if count > 0:
         link.hot = <size_t> count >= READ_SHARED
+        if loop.state.ports != NULL:
+            # What this was sent after may be interest of a port.
+            ports_hear_interest(loop.state)
         link_received(loop.state, link, count)
     elif count == 0 or count == -2:
         link_hung_up(loop.state, link, count == -2)
@@ -906,4 +912,5 @@ cdef class Plane(Core):
             count = poller_wait(&loop.poller, 0 if self.first_taken != NULL else _wait_ms(loop))
         _flush_all(loop)
         _close_all(loop)
+        ports_end(loop.state)
         self.end_turn()

@@ -6,14 +6,15 @@ its `bytes_max` until then; a full sink drops, refuses, or stalls the clients th
 
 from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.pycapsule cimport PyCapsule_New
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint16_t, uint32_t
 from libc.stdlib cimport calloc, free, realloc
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from framework.dataplane._state cimport (
-    BATCH_BYTES, BATCH_MESSAGES, RECORD_DELIVERED, STALLS, Message, Record, Sink, SinkBatch, SinkMessage, State,
+    BATCH_BYTES, BATCH_MESSAGES, RECORD_DELIVERED, STALLS, Message, Record, Sink, SinkBatch, State, framework_row,
 )
 from framework.dataplane.delivery._delivery cimport record_new
+from framework.dataplane.ports._port cimport port_hear
 from framework.sublist._bytes cimport COPY_SLACK, copy_short
 
 cdef enum:
@@ -72,10 +73,10 @@ cdef bint _batch_room(SinkBatch* batch, size_t need, uint32_t count) noexcept no
         room = batch.room * 2 if batch.room else BATCH_FIRST_MESSAGES
         while room < batch.count + count:
             room *= 2
-        grown = realloc(batch.messages, room * sizeof(SinkMessage))
+        grown = realloc(batch.messages, room * sizeof(framework_row))
         if grown == NULL:
             return False
-        batch.messages = <SinkMessage*> grown
+        batch.messages = <framework_row*> grown
         batch.room = room
     if batch.used + need > batch.capacity:
         capacity = batch.capacity * 2 if batch.capacity else BATCH_FIRST_BYTES
@@ -110,8 +111,10 @@ cdef bint _overflowed(State* state, Sink* sink, int64_t count) noexcept nogil:
     return sink.overflow != OVERFLOW_REFUSE
 
 
-cdef inline void _row_fill(SinkMessage* row, size_t at, Message* message) noexcept nogil:
+cdef inline void _row_fill(framework_row* row, size_t at, Message* message) noexcept nogil:
     row.link = message.source.id
+    row.tag = 0
+    row.kind = row.word = 0
     row.at = <uint32_t> at
     row.subject_length = <uint32_t> (message.subject_length if message.shown == NULL else message.shown_length)
     row.reply_length = <uint32_t> message.reply_length
@@ -123,19 +126,19 @@ cdef inline void _batch_filled(State* state, Sink* sink, size_t length, uint32_t
     """Count what was copied into the batch of a sink."""
     sink.batch.count += count
     sink.batch.used += length
-    sink.batch.beside += count * sizeof(SinkMessage)
+    sink.batch.beside += count * sizeof(framework_row)
     sink.given += length
-    sink.given_beside += count * sizeof(SinkMessage)
+    sink.given_beside += count * sizeof(framework_row)
     _mark_filled(state, sink)
 
 
-cdef bint sink_put(State* state, Sink* sink, Message* message) noexcept nogil:
+cdef bint sink_put(State* state, Sink* sink, Message* message, int64_t tag) noexcept nogil:
     """Copy a message into the sink's batch; False: refused."""
     cdef const char* subject = message.subject if message.shown == NULL else message.shown
     cdef size_t subject_length = message.subject_length if message.shown == NULL else message.shown_length
     cdef size_t need = subject_length + message.reply_length + message.body_length
     cdef SinkBatch* batch
-    cdef SinkMessage* row
+    cdef framework_row* row
     cdef char* at
     if sink_is_full(sink):
         if sink.overflow != OVERFLOW_STALL or not message.source.traits & STALLS:
@@ -152,6 +155,8 @@ cdef bint sink_put(State* state, Sink* sink, Message* message) noexcept nogil:
         return _overflowed(state, sink, 1)
     row = &batch.messages[batch.count]
     _row_fill(row, batch.used, message)
+    row.subject_length = <uint32_t> subject_length
+    row.tag = tag
     at = batch.chars + batch.used
     memcpy(at, subject, subject_length)
     at += subject_length
@@ -171,7 +176,7 @@ cdef void sink_put_run(State* state, Sink* sink, Message* message, const char* b
     """
     cdef size_t need = message.subject_length + message.body_length
     cdef SinkBatch* batch
-    cdef SinkMessage* row
+    cdef framework_row* row
     cdef char* at
     cdef size_t part, _
     while count:
@@ -202,6 +207,28 @@ cdef void sink_put_run(State* state, Sink* sink, Message* message, const char* b
         count -= part
 
 
+cdef void sink_say(State* state, Sink* sink, int64_t tag, uint16_t kind, uint16_t word) noexcept nogil:
+    """Add a row that is no message; one that a full sink can't take is counted as dropped."""
+    cdef framework_row* row
+    if sink_is_full(sink):
+        _overflowed(state, sink, 1)
+        return
+    if sink.batch != NULL and sink.batch.count >= BATCH_MESSAGES:
+        sink_flush(state, sink)
+    if sink.batch == NULL:
+        sink.batch = _batch_new(sink)
+    if sink.batch == NULL or not _batch_room(sink.batch, 0, 1):
+        _overflowed(state, sink, 1)
+        return
+    row = &sink.batch.messages[sink.batch.count]
+    memset(row, 0, sizeof(framework_row))
+    row.tag = tag
+    row.kind = kind
+    row.word = word
+    row.at = <uint32_t> sink.batch.used
+    _batch_filled(state, sink, 0, 1)
+
+
 cdef void _trim(SinkBatch* batch) noexcept nogil:
     """Give back the room that was left: a batch may be held for long."""
     cdef void* less
@@ -211,9 +238,9 @@ cdef void _trim(SinkBatch* batch) noexcept nogil:
             batch.chars = <char*> less
             batch.capacity = batch.used
     if batch.room > 2 * batch.count and batch.count:
-        less = realloc(batch.messages, batch.count * sizeof(SinkMessage))
+        less = realloc(batch.messages, batch.count * sizeof(framework_row))
         if less != NULL:
-            batch.messages = <SinkMessage*> less
+            batch.messages = <framework_row*> less
             batch.room = batch.count
 
 
@@ -221,6 +248,10 @@ cdef void sink_flush(State* state, Sink* sink) noexcept nogil:
     """Hand the sink's batch over as an event."""
     cdef Record* record
     if sink.batch == NULL:
+        return
+    if sink.port != NULL:
+        port_hear(sink.port, sink.batch)
+        sink.batch = NULL
         return
     _trim(sink.batch)
     record = record_new(state, RECORD_DELIVERED, NULL, 0)
@@ -240,7 +271,7 @@ cdef struct BatchView:
     # What compiled code in plugins gets; `version` grows when fields are added at the end.
     uint32_t version
     uint32_t count
-    const SinkMessage* messages
+    const framework_row* messages
     const char* chars
 
 
@@ -296,31 +327,31 @@ cdef class Batch:
     def __getbuffer__(self, Py_buffer* buffer, int flags) -> None:
         PyBuffer_FillInfo(buffer, self, self.batch.chars, self.batch.used, 1, flags)
 
-    cdef SinkMessage* _row(self, Py_ssize_t index) except NULL:
+    cdef framework_row* _row(self, Py_ssize_t index) except NULL:
         if not 0 <= index < self.batch.count:
             raise IndexError(index)
         return &self.batch.messages[index]
 
     def subject(self, index: int) -> memoryview:
         """Return the subject of message `index`; 0 <= index < len(batch)."""
-        cdef SinkMessage* row = self._row(index)
+        cdef framework_row* row = self._row(index)
         return memoryview(self)[row.at : row.at + row.subject_length]
 
     def reply(self, index: int) -> memoryview:
         """Return the reply subject of message `index`; empty when it has none."""
-        cdef SinkMessage* row = self._row(index)
+        cdef framework_row* row = self._row(index)
         cdef size_t at = row.at + row.subject_length
         return memoryview(self)[at : at + row.reply_length]
 
     def header(self, index: int) -> memoryview:
         """Return the header block of message `index` with its `NATS/1.0` line; empty when it has none."""
-        cdef SinkMessage* row = self._row(index)
+        cdef framework_row* row = self._row(index)
         cdef size_t at = row.at + row.subject_length + row.reply_length
         return memoryview(self)[at : at + row.header_length]
 
     def payload(self, index: int) -> memoryview:
         """Return the payload of message `index`."""
-        cdef SinkMessage* row = self._row(index)
+        cdef framework_row* row = self._row(index)
         cdef size_t at = row.at + row.subject_length + row.reply_length + row.header_length
         return memoryview(self)[at : at + row.payload_length]
 
@@ -328,10 +359,22 @@ cdef class Batch:
         """Return the link that message `index` came by; 0 when this process published it."""
         return self._row(index).link
 
+    def tag(self, index: int) -> int:
+        """Return the tag of the port's subscription that row `index` came for, or what an answer or a watch goes by; 0: it has none."""
+        return self._row(index).tag
+
+    def kind(self, index: int) -> int:
+        """Return what row `index` is, by a number of `RowKind`; rows of taps are all messages."""
+        return self._row(index).kind
+
+    def word(self, index: int) -> int:
+        """Return what a row says that is no message, by a number of `RowWord`; 0: it is one."""
+        return self._row(index).word
+
     def detach(self) -> list[tuple[bytes, bytes, bytes, bytes]]:
         """Return copies of all messages as (subject, reply, header block, payload); they don't count against the sink."""
         cdef list messages = []
-        cdef SinkMessage* row
+        cdef framework_row* row
         cdef const char* at
         cdef uint32_t index
         for index in range(self.batch.count):
@@ -347,12 +390,12 @@ cdef class Batch:
         return messages
 
     def capsule(self) -> object:
-        """Return a capsule named `framework.batch.1` with the C struct of the batch; valid as long as the batch."""
-        self.view.version = 1
+        """Return a capsule named `framework.batch.2` with the C struct of the batch; valid as long as the batch."""
+        self.view.version = 2
         self.view.count = self.batch.count
         self.view.messages = self.batch.messages
         self.view.chars = self.batch.chars
-        return PyCapsule_New(&self.view, b"framework.batch.1", NULL)
+        return PyCapsule_New(&self.view, b"framework.batch.2", NULL)
 
 
 cdef object batch_made(SinkBatch* batch):

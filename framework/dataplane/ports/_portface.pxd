@@ -1,0 +1,70 @@
+"""The C face of what a port's thread has of it; see `_portface.pyx`."""
+
+from libc.stdint cimport int64_t, uint32_t
+
+from framework.dataplane._state cimport Port as PortStruct, PortBlock, SinkBatch, framework_batch
+from framework.dataplane.ports._port cimport PortMessage
+
+cdef extern from "framework_port.h":
+    enum:
+        FRAMEWORK_PORT_VERSION
+        FRAMEWORK_PORT_OK
+        FRAMEWORK_PORT_FULL
+        FRAMEWORK_PORT_ENDED
+        FRAMEWORK_PORT_INVALID
+        FRAMEWORK_PORT_MEMORY
+    const char* FRAMEWORK_PORT_CAPSULE
+    ctypedef struct framework_message:
+        const char* subject
+        const char* reply
+        const char* header
+        const char* payload
+        const char* inbox
+        uint32_t subject_length
+        uint32_t reply_length
+        uint32_t header_length
+        uint32_t payload_length
+        uint32_t inbox_length
+        uint32_t account
+        uint32_t asks
+        int64_t token
+    ctypedef struct framework_port:
+        uint32_t version
+        uint32_t size
+        int wake_fd
+        void* self
+        int (*subscribe)(
+            void* self, uint32_t account, const char* subject, uint32_t subject_length, const char* queue, uint32_t queue_length,
+            int64_t tag,
+        ) noexcept nogil
+        int (*unsubscribe)(void* self, int64_t tag) noexcept nogil
+        int (*watch)(void* self, uint32_t account, const char* subject, uint32_t subject_length, int64_t tag) noexcept nogil
+        int (*unwatch)(void* self, int64_t tag) noexcept nogil
+        const framework_batch* (*take)(void* self) noexcept nogil
+        void (*release)(void* self, const framework_batch* batch) noexcept nogil
+        int (*publish)(void* self, const framework_message* messages, uint32_t count) noexcept nogil
+
+
+cdef struct Face:
+    # What a thread has of a port.
+    framework_port functions
+    PortStruct* port
+    SinkBatch* taken
+    # Batches that were taken from the port and not given to the thread yet.
+    int plane_fd
+    # Wakes the plane; -1: somebody else turns it.
+
+
+cdef Face* face_made(int64_t number, int64_t bytes_max, int overflow, int64_t said_bytes_max, int plane_fd) except NULL
+cdef void face_free(Face* face) noexcept nogil
+cdef int face_subscribe(
+    void* self, uint32_t account, const char* subject, uint32_t subject_length, const char* queue, uint32_t queue_length, int64_t tag,
+) noexcept nogil
+cdef int face_unsubscribe(void* self, int64_t tag) noexcept nogil
+cdef int face_watch(void* self, uint32_t account, const char* subject, uint32_t subject_length, int64_t tag) noexcept nogil
+cdef int face_unwatch(void* self, int64_t tag) noexcept nogil
+cdef SinkBatch* face_next(Face* face) noexcept nogil
+cdef int64_t message_size(const framework_message* message) noexcept nogil
+cdef void message_write(PortMessage* record, const framework_message* message, int64_t size) noexcept nogil
+cdef int face_say_records(Face* face, const char* records, size_t length) noexcept nogil
+cdef bint are_records(const char* at, size_t length) noexcept nogil
