@@ -37,6 +37,7 @@ from framework.spec import (
     RefusedAddresses,
     ServerContext,
     ServiceSpec,
+    StatusSection,
     StopReason,
     TapSpec,
 )
@@ -102,6 +103,15 @@ def framework_plan_topology() -> Iterable[TopologyPlanner]:
     Assembly. Called once for each file, before its servers are planned, by `framework run` and
     `framework check`. Two slots of ports with one name stop the start. What the file says itself
     is never replaced.
+    """
+
+
+@hookspec
+def framework_status_sections() -> Iterable[StatusSection]:
+    """Return what `framework run` shows of this plugin's part of its servers.
+
+    Assembly. Called once by `framework run`, in the process that supervises the servers; these
+    report by a MonitorEndpoint with `status`. Two columns with one title stop the start.
     """
 
 

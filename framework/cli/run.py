@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     choice: PluginChoice = arguments.choice
     if arguments.server is not None:
         return _run_one(arguments, choice)
-    topology, _ = load_topology(arguments.file, choice)
+    topology, registry = load_topology(arguments.file, choice)
     _name_variables(topology)
     from framework.supervise import ServerCommand, run_servers  # noqa: PLC0415
 
@@ -58,6 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
         log_folder=arguments.log_dir,
         stdout=sys.stdout,
         stderr=sys.stderr,
+        sections=registry.status_sections(),
     )
 
 

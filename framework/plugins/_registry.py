@@ -31,9 +31,11 @@ from framework.spec import (
     MonitorFields,
     RefusedAddresses,
     ServiceSpec,
+    StatusSection,
     TapSpec,
 )
 from framework.spec.addresses import ADDRESS_TABLES_MAX
+from framework.spec.status import CORE_COLUMNS
 from framework.topology.errors import TopologyError
 from framework.topology.option import ConfigSection
 from framework.topology.planner import TopologyPlanner
@@ -137,6 +139,17 @@ class PluginRegistry(PluginSet):
         claims = [(plugin, slot.name) for plugin, planner in found for slot in planner.slots]
         check_claims("port slot", [*core, *claims], loaded=self.names)
         return tuple(planner for _, planner in found)
+
+    def status_sections(self) -> tuple[StatusSection, ...]:
+        """Return what plugins show of servers in `framework run`, in the order of loading."""
+        found = self._collect("status_sections", StatusSection)
+        found.sort(key=lambda item: self.names.index(item[0]))
+        fields = [(plugin, section.field) for plugin, section in found]
+        check_claims("status section", fields, loaded=self.names)
+        columns = [(plugin, it.title) for plugin, section in found for it in section.columns]
+        core = [(CORE, title) for title in CORE_COLUMNS]
+        check_claims("status column", [*core, *columns], loaded=self.names)
+        return _items(found)
 
     def add_commands(self, group_of: Callable[[str], CommandGroup]) -> None:
         """Let plugins add subcommands.

@@ -35,6 +35,8 @@ class StatusWriter:
         self._descriptor = descriptor
         self._server = server
         self._telling: asyncio.Task[None] | None = None
+        self._fields: Mapping[str, object] = {}
+        """What plugins said last; when the server stops, they can't be asked."""
         os.set_blocking(descriptor, False)
 
     def start(self) -> None:
@@ -45,7 +47,7 @@ class StatusWriter:
         """Write a last line."""
         if self._telling:
             self._telling.cancel()
-        self._write(status_line(self._server))
+        self._write(self._line())
 
     async def _tell_on(self) -> None:
         while True:
@@ -56,10 +58,13 @@ class StatusWriter:
                     await self._server.changed.wait()
 
     async def _tell(self) -> None:
-        fields = await self._server.status_fields()
-        line = status_line(self._server, fields)
+        self._fields = await self._server.status_fields()
+        self._write(self._line())
+
+    def _line(self) -> bytes:
+        line = status_line(self._server, self._fields)
         # Plugins that say too much are not heard, rather than the server as a whole.
-        self._write(line if len(line) <= STATUS_LINE_BYTES_MAX else status_line(self._server))
+        return line if len(line) <= STATUS_LINE_BYTES_MAX else status_line(self._server)
 
     def _write(self, line: bytes) -> None:
         with contextlib.suppress(OSError):
@@ -78,7 +83,6 @@ def status_line(server: Server, fields: Mapping[str, object] | None = None) -> b
         "pid": os.getpid(),
         "ready": server.is_ready,
         "client": _joined(server.address(LinkKind.CLIENT)),
-        "cluster": _joined(server.address(LinkKind.ROUTE)),
         "http": _joined(server.http_address),
         "lame_duck": server.is_lame_duck,
     }
@@ -95,8 +99,7 @@ def status_line(server: Server, fields: Mapping[str, object] | None = None) -> b
         clients = totals.kinds[LinkKind.CLIENT]
         document |= {
             "connections": clients.links,
-            "routes": totals.kinds[LinkKind.ROUTE].links,
-            # Of clients alone: what passes a route is counted at both of its ends.
+            # Of clients alone: what passes between servers is counted at both ends.
             "in_msgs": clients.in_msgs,
             "out_msgs": clients.out_msgs,
             "in_bytes": clients.in_bytes,

@@ -72,6 +72,7 @@ from framework.spec.rows import Rows, SubscriptionRows
 from framework.spec.rules import subject_rules
 from framework.spec.server import ServerContext, StopReason
 from framework.spec.service import ServiceAnswer, ServiceReply, ServiceRequest, ServiceSpec
+from framework.spec.status import StatusColumn, StatusDetails, StatusLine, StatusSection
 from framework.spec.tap import TapSpec
 from framework.spec.tls import TlsFacts, TlsSettings, tls_settings
 from framework.wire.closed_state import ClosedState
@@ -150,6 +151,10 @@ __all__ = [
     "ServiceRequest",
     "ServiceSpec",
     "SinkId",
+    "StatusColumn",
+    "StatusDetails",
+    "StatusLine",
+    "StatusSection",
     "StepKind",
     "StopReason",
     "StreamExport",

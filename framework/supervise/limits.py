@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 STATUS_LINE_BYTES_MAX = 32 * 1_024
-"""One JSON status line; a real one has about 400 bytes, and 200 a server with routes."""
+"""One JSON status line; a real one has about 400 bytes, and plugins may add 200 a server."""
 
 STATUS_UNREAD_BYTES_MAX = 64 * 1_024
 """Read at once from one child, so that a child that floods its status cannot hold the others up."""
@@ -17,14 +17,11 @@ LOG_TAIL_BYTES_MAX = 8 * 1_024
 PROBLEM_CHARACTERS_MAX = 200
 """Shown of a log line when it explains why a server stopped."""
 
-PEERS_MAX = 64
-"""Taken of the servers that one server has routes to; a real one tells of fewer, and how many."""
-
 SILENT_AFTER_S = 5.0
 """Without a status line for this long a server is shown as silent; it writes one each second."""
 
 SETTLED_AFTER_S = 5.0
-"""From ready to when a route that is not there is told: the others have to come up, too."""
+"""From ready to when lines that wait are told: the others have to come up, too."""
 
 REQUEST_DEADLINE_S = 40.0
 """From a request to a server to what came of it; longer than a start or a stop may take."""

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Mapping  # noqa: TC003 - msgspec reads annotations
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import MsgspecError, Struct, convert
 from msgspec.json import Decoder
 from msgspec.structs import replace
 
 from framework.supervise.limits import STATUS_LINE_BYTES_MAX
-from framework.supervise.mesh import MeshReport, mesh_from_document
+from framework.supervise.sections import SectionReport, read_sections
 from framework.supervise.shown import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from framework.spec.status import StatusSection
 
 _DECODER: Final = Decoder(dict[str, Any])
 
@@ -44,12 +50,10 @@ class StatusReport(Struct, frozen=True, kw_only=True):
     ready: bool = False
     client: str | None = None
     """`host:port`, as bound."""
-    cluster: str | None = None
     http: str | None = None
     connections: int = 0
-    routes: int = 0
     in_msgs: int = 0
-    """From clients, as all that follow are of clients; routes would count it twice."""
+    """From clients, as all that follow are of clients; other servers would count it twice."""
     out_msgs: int = 0
     in_bytes: int = 0
     out_bytes: int = 0
@@ -57,20 +61,26 @@ class StatusReport(Struct, frozen=True, kw_only=True):
     lame_duck: bool = False
     reload: ReloadReport | None = None
     """None before the first."""
-    mesh: MeshReport | None = None
-    """How its routes stand; None when it has none to speak of."""
+    sections: Mapping[str, SectionReport] = {}
+    """What plugins show of it, by field of the line."""
+
+    def cell(self, title: str) -> str | int:
+        """Return what the column of a plugin has; empty: nothing."""
+        found = (it.cells[title] for it in self.sections.values() if title in it.cells)
+        return next(found, "")
 
 
-def report_from_line(line: bytes) -> StatusReport | None:
+def report_from_line(line: bytes, sections: Iterable[StatusSection] = ()) -> StatusReport | None:
     """Return the report that `line` holds, or None when it is none.
 
     Fields we do not know are left out: a newer server may say more.
-    A field of the wrong kind makes the whole line worthless, but for what it says of its routes.
+    A field of the wrong kind makes the whole line worthless, but for those that plugins read.
     """
     try:
         document = _DECODER.decode(line)
-        mesh = mesh_from_document(document.pop("mesh", None))
-        return replace(convert(document, StatusReport), mesh=mesh)
+        document.pop("sections", None)
+        read = read_sections(document, sections)
+        return replace(convert(document, StatusReport), sections=read)
     except (MsgspecError, RecursionError):
         return None
 

@@ -11,7 +11,7 @@ from framework.supervise.machine import Phase
 from framework.supervise.report import StatusReport
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 
 class ServerRow(Struct, frozen=True, kw_only=True):
@@ -39,14 +39,14 @@ class ServerRow(Struct, frozen=True, kw_only=True):
     def headline(self) -> tuple[object, ...]:
         """What is worth showing at once when it changes."""
         report = self.report
-        return (self.phase, self.pid, self.problem, report.client, report.cluster, report.http)
+        return (self.phase, self.pid, self.problem, report.client, report.http)
 
     def ready_s(self, now_ns: int) -> float:
         """Return how long it has been ready; 0 when it isn't."""
         return 0.0 if self.ready_since_ns is None else (now_ns - self.ready_since_ns) / 1e9
 
     def is_settling(self, now_ns: int) -> bool:
-        """Return whether it has become ready so lately that its routes may still come up."""
+        """Return whether it has become ready so lately that the others may still come up."""
         return self.ready_since_ns is not None and self.ready_s(now_ns) < SETTLED_AFTER_S
 
     def is_silent(self, now_ns: int) -> bool:
@@ -62,23 +62,24 @@ class Totals(Struct, frozen=True):
     servers: int
     ready: int
     connections: int
-    routes: int
     in_msgs_per_s: float
     out_msgs_per_s: float
     restarts: int
+    counts: Mapping[str, int] = {}
+    """Of the columns of plugins that are summed, by title."""
 
 
-def totals(rows: Iterable[ServerRow]) -> Totals:
-    """Return the sums over `rows`."""
+def totals(rows: Iterable[ServerRow], titles: Iterable[str] = ()) -> Totals:
+    """Return the sums over `rows`, with those of the columns of plugins that are summed."""
     shown = list(rows)
     return Totals(
         servers=len(shown),
         ready=sum(row.phase is Phase.READY for row in shown),
         connections=sum(row.report.connections for row in shown),
-        routes=sum(row.report.routes for row in shown),
         in_msgs_per_s=sum(row.in_msgs_per_s for row in shown),
         out_msgs_per_s=sum(row.out_msgs_per_s for row in shown),
         restarts=sum(row.restarts for row in shown),
+        counts={title: sum(int(row.report.cell(title) or 0) for row in shown) for title in titles},
     )
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from framework.actors import ActorRef
+    from framework.spec.status import StatusSection
     from framework.supervise.control import Question
     from framework.supervise.request import Answer
 
@@ -55,6 +56,7 @@ def run_servers(
     log_folder: Path | None,
     stdout: IO[str],
     stderr: TextIO,
+    sections: Sequence[StatusSection] = (),
     policy: RestartPolicy | None = None,
 ) -> int:
     """Supervise servers until a signal stops them or they cannot be started.
@@ -72,6 +74,7 @@ def run_servers(
         log_folder: Of the log files; made when need be. None: that of the user, in a terminal.
         stdout: Where the status goes.
         stderr: Where the logs go, unless there is a terminal, and what a bug leaves behind.
+        sections: What plugins show of the servers.
         policy: Waits and limits of restarts.
 
     Returns:
@@ -82,8 +85,10 @@ def run_servers(
     """
     logging.basicConfig(stream=stderr, format="%(message)s")  # our own actors' bugs
     policy = policy or RestartPolicy()
-    surface = partial(_surface, commands, title, log_folder, stdout=stdout, stderr=stderr)
-    return asyncio.run(_supervise(commands, policy, surface, file))
+    surface = partial(
+        _surface, commands, title, log_folder, stdout=stdout, stderr=stderr, sections=sections
+    )
+    return asyncio.run(_supervise(commands, policy, surface, file, sections))
 
 
 def is_terminal(stream: IO[str]) -> bool:
@@ -98,17 +103,18 @@ def _surface(
     *,
     stdout: IO[str],
     stderr: IO[str],
+    sections: Sequence[StatusSection],
 ) -> tuple[Logs, Status]:
     if is_terminal(stdout):
         from framework.supervise.live_status import LiveStatus  # noqa: PLC0415 -- rich takes 80 ms
 
         log_folder = log_folder or default_log_folder(title)
-        return LogFolder(log_folder), LiveStatus(title, log_folder, stdout)
+        return LogFolder(log_folder), LiveStatus(title, log_folder, stdout, sections)
     if log_folder is not None:
-        return LogFolder(log_folder), PlainStatus(stdout)
+        return LogFolder(log_folder), PlainStatus(stdout, sections)
     width = max(len(command.name) for command in commands)
     logs = LogPrefixer(asyncio.get_running_loop(), stderr, width)
-    return logs, PlainStatus(stdout)
+    return logs, PlainStatus(stdout, sections)
 
 
 async def _supervise(
@@ -116,6 +122,7 @@ async def _supervise(
     policy: RestartPolicy,
     surface: Callable[[], tuple[Logs, Status]],
     file: str,
+    sections: Sequence[StatusSection],
 ) -> int:
     loop = asyncio.get_running_loop()
     finished: asyncio.Future[int] = loop.create_future()
@@ -149,6 +156,7 @@ async def _supervise(
             policy=policy,
             status=status,
             finished=finish,
+            sections=sections,
             name="supervisor",
             supervision=FAIL_WITH_IT,
         )

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import TracebackType
 
+    from framework.spec.status import StatusSection
     from framework.supervise.machine import RestartPolicy
     from framework.supervise.process import Launcher, Process, ServerCommand
 
@@ -51,6 +52,7 @@ class ServerProcess(Component):
         launcher: Launches it.
         policy: Waits and limits.
         changed: Told how the server stands, whenever that changed; must not block.
+        sections: What plugins show.
     """
 
     class Stop(Struct, frozen=True):
@@ -90,8 +92,10 @@ class ServerProcess(Component):
         launcher: Launcher,
         policy: RestartPolicy,
         changed: Callable[[ServerRow], None],
+        sections: Sequence[StatusSection] = (),
     ) -> None:
         super().__init__()
+        self._sections = sections
         self._command = command
         self._launcher = launcher
         self._changed = changed
@@ -153,12 +157,13 @@ class ServerProcess(Component):
             self.actor_ref.tell(message)
 
     def _take_lines(self, lines: Sequence[bytes]) -> None:
-        reports = [report for line in lines if (report := report_from_line(line)) is not None]
-        if not reports:
+        found = (report_from_line(line, self._sections) for line in reversed(lines))
+        last = next((report for report in found if report is not None), None)
+        if last is None:
             return
         now_ns = self.now_ns()
         # The process may write what it likes; its pid is what the kernel said.
-        report = replace(reports[-1], pid=self._row.pid or 0)
+        report = replace(last, pid=self._row.pid or 0)
         self._meter.receive_report(report, now_ns)
         self._row = replace(self._row, report=report, heard_ns=now_ns)
         effects = self._machine.receive_ready(now_ns) if report.ready else []

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from framework.actors import ActorRef
+    from framework.spec.status import StatusSection
     from framework.supervise.machine import RestartPolicy
     from framework.supervise.process import Launcher, ServerCommand
     from framework.supervise.row import ServerRow
@@ -42,6 +43,7 @@ class Supervisor(Component):
         launcher: Launches them.
         policy: Waits and limits of each.
         status: Shows them.
+        sections: What plugins show.
         finished: Told the exit status once every server is down; must not block.
     """
 
@@ -75,6 +77,7 @@ class Supervisor(Component):
         policy: RestartPolicy,
         status: Status,
         finished: Callable[[int], None],
+        sections: Sequence[StatusSection] = (),
     ) -> None:
         super().__init__()
         assert commands
@@ -83,6 +86,7 @@ class Supervisor(Component):
         self._launcher = launcher
         self._policy = policy
         self._status = status
+        self._sections = sections
         self._finished = finished
         self._servers: dict[str, ActorRef[ServerProcess]] = {}
         self._rows: dict[str, ServerRow] = {}
@@ -99,6 +103,7 @@ class Supervisor(Component):
                 launcher=self._launcher,
                 policy=self._policy,
                 changed=self._tell_changed,
+                sections=self._sections,
                 name=command.name,
             )
         self.tell_later(TICK_S, Supervisor._TickElapsed())

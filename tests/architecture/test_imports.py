@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -147,3 +148,13 @@ def test_each_package_is_read() -> None:
     plugins = {path.name for path in ROOT.glob("plugins/*/src/*") if path.name[0] != "."}
 
     assert set(settings["root_packages"]) == {"framework", *plugins}
+
+
+def test_no_module_of_the_core_is_named_for_what_a_plugin_brings() -> None:
+    # The plane's rooms and the test kit know routes, as rows of tables and as peers; the wire room
+    # has the documents and frames of all protocols.
+    words = re.compile("route|mesh|gateway|leaf|jetstream|mqtt|websocket")
+    rooms = {"dataplane", "testing", "tests", "wire"}
+    paths = [path.relative_to(ROOT) for path in (ROOT / "framework").rglob("*.py")]
+
+    assert [it for it in paths if words.search(it.stem) and it.parts[1] not in rooms] == []

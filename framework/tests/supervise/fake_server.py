@@ -13,7 +13,8 @@ import socket
 import sys
 from pathlib import Path
 
-REPORT = {"client": "127.0.0.1:5222", "cluster": "127.0.0.1:5248", "connections": 1, "ready": True}
+MESH = {"address": "127.0.0.1:5248", "routes": 0}
+REPORT = {"client": "127.0.0.1:5222", "connections": 1, "ready": True, "mesh": MESH}
 INTERVAL_S = 0.05
 
 

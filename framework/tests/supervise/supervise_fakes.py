@@ -15,6 +15,7 @@ from pathlib import Path
 from typing_extensions import override
 
 from framework.supervise import RestartPolicy, ServerCommand, run_servers
+from framework.tests.supervise.shown_sections import MESH
 
 POLICY = RestartPolicy(delay_first_s=0.05, delay_max_s=0.1, stop_deadline_s=20)
 
@@ -51,6 +52,7 @@ def main(folder: Path, pairs: list[str]) -> int:
         log_folder=folder / "logs" if has_logs else None,
         stdout=Bug() if is_buggy else sys.stdout,
         stderr=sys.stderr,
+        sections=[MESH],
         policy=POLICY,
     )
 

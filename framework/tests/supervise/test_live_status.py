@@ -11,14 +11,12 @@ from msgspec.structs import replace
 
 from framework.supervise.live_status import LiveStatus
 from framework.supervise.machine import Phase
-from framework.supervise.mesh import MeshReport, PeerReport
 from framework.supervise.report import StatusReport
 from framework.supervise.row import ServerRow
+from framework.tests.supervise.shown_sections import MESH, mesh
 
 SECOND_NS = 1_000_000_000
-REPORT = StatusReport(
-    pid=7, ready=True, client="127.0.0.1:5222", cluster="127.0.0.1:5248", connections=3, routes=2
-)
+REPORT = StatusReport(pid=7, ready=True, client="127.0.0.1:5222", connections=3, sections=mesh(2))
 READY = ServerRow(
     name="b-1",
     phase=Phase.READY,
@@ -37,7 +35,7 @@ def shown(
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("NO_COLOR", "1")
     stream = io.StringIO()
-    status = LiveStatus("world", Path("/var/log/world"), stream)
+    status = LiveStatus("world", Path("/var/log/world"), stream, [MESH])
     status.show(rows, int(at_s * SECOND_NS))
     status.close()
     return stream.getvalue()
@@ -84,65 +82,33 @@ def test_a_narrow_terminal_does_without_some_columns(
     assert address == ("127.0.0.1:5222" if width > 30 else ":5222")
 
 
-def test_servers_with_the_same_routes_share_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    peers = [replace(PEER, name=f"b-{n}", pool=3, pool_lacks=()) for n in range(12)]
-    rows = [
-        replace(
-            READY,
-            name=f"b-{n}",
-            report=replace(REPORT, mesh=MeshReport(peers=tuple(peers[:n] + peers[n + 1 :]))),
-        )
-        for n in range(12)
-    ]
-    text = shown(monkeypatch, *rows)
-    lines = {tuple(line.split()[:5]) for line in text.splitlines() if "3/3" in line}
-    assert lines == {("all", "12", "all", "11", "3/3")}
+def with_routes(name: str, *peers: tuple[str, str, int], sought: tuple[str, ...] = ()) -> ServerRow:
+    said = mesh(peers=peers, sought=sought)
+    return replace(READY, name=name, report=replace(REPORT, sections=said))
 
-    broken = replace(rows[3].report.mesh, peers=(replace(PEER, name="b-10"), *peers[4:]))
-    rows[3] = replace(rows[3], report=replace(REPORT, mesh=broken))
+
+def test_servers_with_the_same_lines_share_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [with_routes(f"b-{n}", ("all 11", "3/3", 100_000 * n)) for n in range(1, 13)]
+    text = shown(monkeypatch, *rows)
+    lines = {" ".join(line.split()) for line in text.splitlines() if "3/3" in line}
+    assert lines == {"all 12 all 11 3/3 0.10-1.2 ms"}
+
+    rows[3] = with_routes("b-4", ("b-10", "2/3", 0))
     text = shown(monkeypatch, *rows)
     assert "all 12" not in text
-    assert any(line.split()[:2] == ["b-10", "2/3"] for line in text.splitlines())
+    assert any(line.split()[:3] == ["b-4", "b-10", "2/3"] for line in text.splitlines())
+    assert "lacks one" in text
 
 
 def test_a_server_that_has_just_started_misses_no_route(monkeypatch: pytest.MonkeyPatch) -> None:
-    row = replace(READY, report=replace(REPORT, mesh=MeshReport(peers=(), sought=("h:1",))))
-
-    assert "no route" not in shown(monkeypatch, row, at_s=4)
-    assert "no route to h:1" in shown(monkeypatch, row, at_s=5)
-
-
-PEER = PeerReport(
-    name="b-2",
-    pool=2,
-    pool_size=3,
-    pool_lacks=(1,),
-    accounts=("$SYS", "ORDERS"),
-    accounts_count=2,
-    compression=("s2_auto",),
-    rtt_ns=420_000,
-)
+    row = with_routes("b-1", sought=("h:1",))
+    assert "no route" not in shown(monkeypatch, row, at_s=1)
+    assert "no route to h:1" in shown(monkeypatch, replace(row, heard_ns=9 * SECOND_NS), at_s=9)
 
 
-@pytest.mark.parametrize("width", [80, 100, 160])
-def test_routes_have_a_table_that_says_what_is_missing(
-    monkeypatch: pytest.MonkeyPatch, width: int
-) -> None:
-    mesh = MeshReport(peers=(PEER,), sought=("127.0.0.1:6248",))
-    text = shown(
-        monkeypatch, replace(READY, report=replace(REPORT, mesh=mesh)), at_s=9, width=width
-    )
-
-    line = next(line for line in text.splitlines() if "b-2" in line)
-    words = ["b-1", "b-2", "2/3", "$SYS", "ORDERS", "s2_auto", "0.42", "ms", "lacks"]
-    assert line.split()[:9] == words
-    assert "no route to" in text
-
-
-def test_servers_without_routes_have_no_such_table(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_servers_without_lines_have_no_such_table(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "routes of" not in shown(monkeypatch, READY)
-    lonely = replace(READY, report=replace(REPORT, mesh=MeshReport(peers=())))
-    assert "routes of" not in shown(monkeypatch, lonely)
+    assert "routes of" not in shown(monkeypatch, with_routes("b-1"))
 
 
 def test_why_a_server_is_down_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:

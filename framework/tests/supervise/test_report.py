@@ -9,16 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from framework.supervise.report import LineSplitter, StatusReport, report_from_line
+from framework.tests.supervise.shown_sections import MESH
 
 
 def test_a_line_of_a_server_becomes_a_report() -> None:
     line = json.dumps(
-        {"name": "a", "pid": 7, "ready": True, "client": "127.0.0.1:4222", "cluster": None}
-        | {"connections": 3, "routes": 2, "in_msgs": 5, "in_bytes": 50, "news": [1]}
+        {"name": "a", "pid": 7, "ready": True, "client": "127.0.0.1:4222"}
+        | {"connections": 3, "in_msgs": 5, "in_bytes": 50, "news": [1]}
     )
 
     expected = StatusReport(
-        pid=7, ready=True, client="127.0.0.1:4222", connections=3, routes=2, in_msgs=5, in_bytes=50
+        pid=7, ready=True, client="127.0.0.1:4222", connections=3, in_msgs=5, in_bytes=50
     )
     assert report_from_line(line.encode()) == expected
 
@@ -39,6 +40,22 @@ def test_a_line_of_a_server_becomes_a_report() -> None:
 )
 def test_garbage_is_no_report(line: bytes) -> None:
     assert report_from_line(line) is None
+
+
+def test_sections_of_plugins_are_read_as_they_arrive() -> None:
+    said = {"address": "h:1", "routes": 2, "peers": [["\x1b[2Jb", "3/3", 7]]}
+    report = report_from_line(json.dumps({"mesh": said, "sections": 1}).encode(), [MESH])
+
+    assert report is not None
+    assert (report.cell("cluster"), report.cell("routes"), report.cell("?")) == ("h:1", 2, "")
+    assert report.sections["mesh"].lines[0].cells == (" [2Jb", "3/3")
+
+
+@pytest.mark.parametrize("said", [None, 7, {}, {"address": "h:1", "routes": "x"}])
+def test_what_a_plugin_makes_no_sense_of_is_left_out(said: object) -> None:
+    report = report_from_line(json.dumps({"ready": True, "mesh": said}).encode(), [MESH])
+
+    assert report == StatusReport(ready=True)
 
 
 @given(st.binary())

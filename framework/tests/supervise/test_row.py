@@ -5,6 +5,7 @@ from __future__ import annotations
 from framework.supervise.machine import Phase
 from framework.supervise.report import StatusReport
 from framework.supervise.row import Meter, ServerRow, Totals, totals
+from framework.tests.supervise.shown_sections import mesh
 
 SECOND_NS = 1_000_000_000
 
@@ -55,10 +56,10 @@ def test_only_a_ready_server_is_silent() -> None:
 
 
 def test_totals_are_sums() -> None:
-    report = StatusReport(connections=2, routes=1)
+    report = StatusReport(connections=2, sections=mesh(1))
     rows = [
         ServerRow(name="a", phase=Phase.READY, report=report, in_msgs_per_s=3, restarts=1),
         ServerRow(name="b", phase=Phase.WAITING, report=report, out_msgs_per_s=4),
     ]
 
-    assert totals(rows) == Totals(2, 1, 4, 2, 3, 4, 1)
+    assert totals(rows, ["routes"]) == Totals(2, 1, 4, 3, 4, 1, {"routes": 2})

@@ -9,15 +9,15 @@ import pytest
 from msgspec.structs import replace
 
 from framework.supervise.machine import Phase
-from framework.supervise.mesh import MeshReport, PeerReport
 from framework.supervise.report import StatusReport
 from framework.supervise.row import ServerRow
-from framework.supervise.status import PlainStatus, duration, headline, rate
+from framework.supervise.status import PlainStatus, duration, headline, rate, times_text
+from framework.tests.supervise.shown_sections import MESH, mesh
 
 SECOND_NS = 1_000_000_000
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 TIME = "2026/01/02 03:04:05 "
-REPORT = StatusReport(pid=7, ready=True, client="127.0.0.1:5222", cluster="127.0.0.1:5248")
+REPORT = StatusReport(pid=7, ready=True, client="127.0.0.1:5222", sections=mesh())
 READY = ServerRow(name="b-1", phase=Phase.READY, pid=7, report=REPORT, heard_ns=0)
 
 
@@ -26,7 +26,7 @@ class Watched:
 
     def __init__(self) -> None:
         self.stream = io.StringIO()
-        self.status = PlainStatus(self.stream, lambda: NOW)
+        self.status = PlainStatus(self.stream, [MESH], lambda: NOW)
 
     def show(self, *rows: ServerRow, at_s: float = 0) -> list[str]:
         before = self.stream.tell()
@@ -51,7 +51,7 @@ class Watched:
     ],
 )
 def test_headlines(row: ServerRow, text: str) -> None:
-    assert headline(row) == text
+    assert headline(row, [MESH]) == text
 
 
 def test_only_changes_are_written() -> None:
@@ -90,7 +90,7 @@ def test_a_summary_comes_once_a_minute_if_it_says_something_new() -> None:
 def test_a_summary_comes_soon_when_the_servers_have_found_each_other() -> None:
     watched = Watched()
     watched.show(READY)
-    meshed = replace(READY, report=replace(REPORT, routes=2))
+    meshed = replace(READY, report=replace(REPORT, sections=mesh(2)))
 
     assert watched.show(meshed, at_s=1) == []
     assert len(watched.show(meshed, at_s=2)) == 1
@@ -105,44 +105,57 @@ def test_silence_is_told_once_and_so_is_its_end() -> None:
     assert watched.show(replace(READY, heard_ns=11 * SECOND_NS), at_s=11) == ["b-1 reports again"]
 
 
-PEER = PeerReport(name="c", pool=3, pool_size=3, compression=("off",), rtt_ns=300_000)
+PEER = ("c", "3/3", 300_000)
 
 
-def with_routes(mesh: MeshReport, at_s: int) -> ServerRow:
-    return replace(READY, report=replace(REPORT, mesh=mesh), heard_ns=at_s * SECOND_NS)
+def with_routes(at_s: int, *peers: tuple[str, str, int], sought: tuple[str, ...] = ()) -> ServerRow:
+    said = mesh(peers=peers, sought=sought)
+    return replace(READY, report=replace(REPORT, sections=said), heard_ns=at_s * SECOND_NS)
 
 
 def test_routes_are_told_when_they_have_settled_and_when_they_change() -> None:
     watched = Watched()
     watched.show(READY)
-    whole, broken = MeshReport(peers=(PEER,)), MeshReport(peers=(), sought=("127.0.0.1:6248",))
+    seed = ("127.0.0.1:6248",)
 
-    assert watched.show(with_routes(MeshReport(peers=()), 1), at_s=1) == []
-    assert watched.show(with_routes(whole, 2), at_s=2) == []
-    assert watched.show(with_routes(whole, 2), at_s=2) == []
-    assert watched.show(with_routes(whole, 3), at_s=3) == [
-        "b-1 routes to c: pool 3/3, off, rtt 0.30 ms"
-    ]
-    slower = MeshReport(peers=(replace(PEER, rtt_ns=900_000),))
-    assert watched.show(with_routes(slower, 4), at_s=4) == []
-    assert watched.show(with_routes(slower, 5), at_s=5) == []
-    assert watched.show(with_routes(broken, 6), at_s=6) == []
-    assert watched.show(with_routes(broken, 7), at_s=7) == ["b-1 no route to 127.0.0.1:6248"]
-    assert watched.show(with_routes(MeshReport(peers=()), 8), at_s=8) == []
-    assert watched.show(with_routes(MeshReport(peers=()), 9), at_s=9) == ["b-1 has no routes"]
+    assert watched.show(with_routes(1), at_s=1) == []
+    assert watched.show(with_routes(2, PEER), at_s=2) == []
+    assert watched.show(with_routes(2, PEER), at_s=2) == []
+    assert watched.show(with_routes(3, PEER), at_s=3) == ["b-1 routes to c: pool 3/3, rtt 0.30 ms"]
+    assert watched.show(with_routes(4, ("c", "3/3", 900_000)), at_s=4) == []
+    assert watched.show(with_routes(5, ("c", "3/3", 900_000)), at_s=5) == []
+    assert watched.show(with_routes(6, sought=seed), at_s=6) == []
+    assert watched.show(with_routes(7, sought=seed), at_s=7) == ["b-1 no route to 127.0.0.1:6248"]
+    assert watched.show(with_routes(8), at_s=8) == []
+    assert watched.show(with_routes(9), at_s=9) == ["b-1 has no routes"]
 
 
 def test_routes_of_a_server_that_was_launched_again_are_told_again() -> None:
     watched = Watched()
-    whole = MeshReport(peers=(PEER,))
     for at_s in (1, 2):
-        watched.show(with_routes(whole, at_s), at_s=at_s)
+        watched.show(with_routes(at_s, PEER), at_s=at_s)
     watched.show(ServerRow(name="b-1", phase=Phase.STARTING, pid=8), at_s=3)
-    watched.show(with_routes(whole, 4), at_s=4)
+    watched.show(with_routes(4, PEER), at_s=4)
 
-    assert "b-1 routes to c: pool 3/3, off, rtt 0.30 ms" in watched.show(
-        with_routes(whole, 5), at_s=5
+    assert "b-1 routes to c: pool 3/3, rtt 0.30 ms" in watched.show(with_routes(5, PEER), at_s=5)
+
+
+def test_without_plugins_there_is_no_word_of_routes() -> None:
+    stream = io.StringIO()
+    status = PlainStatus(stream, (), lambda: NOW)
+    for at_s in (1, 2, 3):
+        status.show([with_routes(at_s, PEER)], at_s * SECOND_NS)
+
+    assert stream.getvalue() == (
+        f"{TIME}b-1 ready client 127.0.0.1:5222 pid 7\n"
+        f"{TIME}1/1 ready, connections 0, in 0 msgs/s, out 0 msgs/s, restarts 0\n"
     )
+
+
+def test_times_are_a_range() -> None:
+    assert times_text([(210_000, 210_000), None, (300_000, 1_440_000)]) == "0.21-1.4 ms"
+    assert times_text([(210_000, 210_000)]) == "0.21 ms"
+    assert times_text([None]) == ""
 
 
 @pytest.mark.parametrize(

@@ -64,5 +64,8 @@ SHOWN_NAMES_MAX = 4
 """Of accounts and addresses, in the same; how many there are is said beside them."""
 SHOWN_CHARACTERS_MAX = 64
 """Of each name in the same."""
+READ_PEERS_MAX = 64
+"""Taken by a supervisor of the servers in a status; a real one tells of fewer, and how many."""
 
+assert SHOWN_PEERS_MAX <= READ_PEERS_MAX
 assert CONNECT_DELAY_S <= CONNECT_DELAY_MAX_S

@@ -15,6 +15,7 @@ from framework.spec import InQuery, LinkKind, SubscriptionRows
 from framework.spec.formats import rtt_text, time_text, uptime_text
 from framework.spec.query import read_bool_or_details, read_details
 from framework_route.status import describe_status
+from framework_route.url import join_host_port
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,9 +66,16 @@ async def answer_routez(server: ServerContext, options: RoutezOptions) -> object
 
 async def answer_status(server: ServerContext, _options: NoOptions) -> object:
     """Return what the supervisor of a server is told of its routes; None: there can't be any."""
-    rtts_ns = {row.link: row.rtt_ns for row in await server.links(LinkKind.ROUTE)}
+    rows = await server.links(LinkKind.ROUTE)
     status = await mesh_status(server)
-    return None if status is None else describe_status(status, rtts_ns)
+    if status is None:
+        return None
+    address = server.listening_address(LinkKind.ROUTE)
+    return {
+        "address": join_host_port(*address) if address else "",
+        "routes": len(rows),
+        **describe_status(status, {row.link: row.rtt_ns for row in rows}),
+    }
 
 
 async def mesh_status(server: ServerContext) -> MeshStatus | None:

@@ -17,7 +17,13 @@ from framework_route.monitor import ROUTE_MANAGER, RoutezOptions, answer_routez,
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from framework.spec import CompressionMode, MonitorFields, ServerContext, StopReason
+    from framework.spec import (
+        CompressionMode,
+        MonitorFields,
+        ServerContext,
+        StatusSection,
+        StopReason,
+    )
     from framework.topology import ConfigDiff, ConfigSection, TopologyPlanner
     from framework_route.route_manager import RouteManager
 
@@ -42,6 +48,14 @@ def framework_plan_topology() -> Iterable[TopologyPlanner]:
     from framework_route.topology import CLUSTER_PLANNER  # noqa: PLC0415 - one server has none
 
     return [CLUSTER_PLANNER]
+
+
+@hookimpl
+def framework_status_sections() -> Iterable[StatusSection]:
+    """Show routes in `framework run`."""
+    from framework_route.screen import ROUTES_SECTION  # noqa: PLC0415 - no server needs it
+
+    return [ROUTES_SECTION]
 
 
 @hookimpl

@@ -1,11 +1,11 @@
-"""Routes of a server by its status line: which are up, which are missing."""
+"""Routes of a server by its status line, as the supervisor reads it: up, missing."""
 
 from __future__ import annotations
 
-from msgspec import Struct, ValidationError, convert
+from msgspec import Struct, convert
 from msgspec.structs import replace
 
-from framework.supervise.limits import PEERS_MAX
+from framework_route.limits import READ_PEERS_MAX
 
 
 class PeerReport(Struct, frozen=True, kw_only=True):
@@ -32,6 +32,10 @@ class PeerReport(Struct, frozen=True, kw_only=True):
 class MeshReport(Struct, frozen=True, kw_only=True):
     """The routes of one server."""
 
+    address: str = ""
+    """Where it listens for them."""
+    routes: int = 0
+    """Connections that are up."""
     peers: tuple[PeerReport, ...]
     peers_left_out: int = 0
     sought: tuple[str, ...] = ()
@@ -39,10 +43,11 @@ class MeshReport(Struct, frozen=True, kw_only=True):
     sought_left_out: int = 0
 
 
-def mesh_from_document(document: object) -> MeshReport | None:
-    """Return what a server says of its routes; None when it says nothing, or nothing of sense."""
-    try:
-        mesh = convert(document, MeshReport)
-    except ValidationError:
-        return None
-    return replace(mesh, peers=mesh.peers[:PEERS_MAX])
+def mesh_from_document(document: object) -> MeshReport:
+    """Return what a server says of its routes.
+
+    Raises:
+        ValueError: It makes no sense.
+    """
+    mesh = convert(document, MeshReport)
+    return replace(mesh, peers=mesh.peers[:READ_PEERS_MAX])
