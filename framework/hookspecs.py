@@ -29,6 +29,7 @@ from framework.spec import (
     ComponentSpec,
     CompressionMode,
     ConnectionInfo,
+    GateSpec,
     HealthCheck,
     HookOffer,
     ListenerSpec,
@@ -214,6 +215,19 @@ def framework_authenticators(server: ServerContext) -> Iterable[Authenticator]:
     those that it does not name in the order of the call; each until one accepts or refuses: who
     passes asks the next, and after the last the client is refused. Two with one name stop the
     start, and so does a name in the option that nobody has.
+
+    Args:
+        server: Its components run.
+    """
+
+
+@hookspec
+def framework_gates(server: ServerContext) -> Iterable[GateSpec]:
+    """Declare gates, which decide on what clients publish before anybody receives it.
+
+    Assembly. Called once, after all components have started; gates stand before any port opens,
+    until the last client is gone. Two gates with one name stop the start, and so do two of one
+    account with one order whose subjects overlap.
 
     Args:
         server: Its components run.

@@ -16,6 +16,7 @@ from framework.dataplane.event import (
     Detached,
     ErrReceived,
     Event,
+    GateFailed,
     Greeting,
     InterestChanged,
     LatencySampled,
@@ -27,11 +28,13 @@ from framework.dataplane.event import (
     Violated,
     Violation,
 )
+from framework.dataplane.gate import GateCounters
 from framework.dataplane.limits import PlaneLimits
 from framework.dataplane.link import LinkId, LinkKind, LinkRow, SubscriptionRow
 from framework.dataplane.links._loop import Plane
 from framework.dataplane.message_trace import MessageTraced, StepKind, TraceFault, TraceStep
 from framework.dataplane.peers import PeerTerms
+from framework.dataplane.ports._gatequeue import GateQueue
 from framework.dataplane.ports._sinkbatch import Batch
 from framework.dataplane.sink import Overflow, SinkId, TapKind
 from framework.dataplane.totals import AccountTraffic, SublistCounters, Totals
@@ -48,6 +51,9 @@ __all__ = [
     "Detached",
     "ErrReceived",
     "Event",
+    "GateCounters",
+    "GateFailed",
+    "GateQueue",
     "Greeting",
     "InterestChanged",
     "LatencySampled",

@@ -41,6 +41,9 @@ cdef enum Verb:
     SET_DEFLATE
     OPEN_PORT
     CLOSE_PORT
+    ADD_GATE
+    REMOVE_GATE
+    ANSWER_GATE
     SHELL_VERBS = 100
     # Verbs from here on are of a plane with sockets.
 

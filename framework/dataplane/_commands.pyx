@@ -12,6 +12,7 @@ from framework.dataplane.links._deflate cimport deflate_new
 from framework.dataplane.delivery._delivery cimport (
     lines_forget, link_doom, link_say, subscription_drop,
 )
+from framework.dataplane.delivery._gates cimport gate_add, gate_answer, gate_remove
 from framework.dataplane.delivery._watches cimport watch_add, watch_remove
 from framework.dataplane.protocol._info cimport info_set, names_set
 from framework.dataplane.accounts._interest cimport subscription_add
@@ -340,6 +341,13 @@ cdef bint command_apply(State* state, Command* command) noexcept nogil:
     elif command.verb == SET_DEFLATE:
         if state.coder.deflate == NULL:
             state.coder.deflate = deflate_new(<void**> command_chars(command))
+    elif command.verb == ADD_GATE:
+        gate_add(state, state.accounts[command.number], command.gate)
+        command.gate = NULL
+    elif command.verb == REMOVE_GATE:
+        gate_remove(state, command.number)
+    elif command.verb == ANSWER_GATE:
+        gate_answer(state, command)
     elif command.verb == CONFIRM:
         confirm(state, command.number)
     elif command.verb == KEEP_PERMISSIONS:

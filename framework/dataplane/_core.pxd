@@ -2,12 +2,10 @@
 
 from libc.stdint cimport int64_t, uint64_t
 
-from framework.dataplane._state cimport Account, Command, Link, Port, Record, State
+from framework.dataplane._state cimport Account, Command, Link, Port, Record, State, pthread_mutex_t
 
 
 cdef extern from "pthread.h" nogil:
-    ctypedef struct pthread_mutex_t:
-        pass
     int pthread_mutex_init(pthread_mutex_t* mutex, void* attributes) noexcept
     int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept
     int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept

@@ -12,6 +12,7 @@ from framework.dataplane.link import LinkId, LinkKind
 from framework.dataplane.peers import PeerTerms
 from framework.dataplane.permissions import Permissions
 from framework.dataplane.port import Port
+from framework.dataplane.ports._gatequeue import GateQueue
 from framework.dataplane.reserved import RESERVED_PREFIXES as RESERVED_PREFIXES
 from framework.dataplane.reserved import ReservedPrefix
 from framework.dataplane.scopes import SCOPES as SCOPES
@@ -89,6 +90,18 @@ class Core:
         overflow: Overflow = ...,
         said_bytes_max: int = ...,
     ) -> Port: ...
+    def add_gate(
+        self,
+        account: int,
+        subject: bytes,
+        *,
+        order: int = 0,
+        is_open: bool = False,
+        bytes_max: int = ...,
+        limit_s: float = 1.0,
+    ) -> GateQueue: ...
+    def remove_gate(self, gate: int) -> None: ...
+    def answer_gate(self, gate: int, batch: int, answer: bytes | None) -> None: ...
     def publish(
         self, account: int, messages: Sequence[tuple[bytes, bytes, bytes, bytes]]
     ) -> None: ...

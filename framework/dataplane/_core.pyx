@@ -15,18 +15,19 @@ from framework.dataplane.links._addresses cimport RANGE_BYTES, is_address_refuse
 from framework.dataplane.links._clocks cimport links_tick, logins_time_out
 from framework.dataplane.links._coding cimport coding_flush, coding_waits
 from framework.dataplane._commands cimport (
-    ADD_ACCOUNT, ANNOUNCE_INFO, CHANGE_ADDRESSES, CLOSE, CLOSE_LISTING, CONFIRM, FLAG_ACCOUNT_OMITTED, FLAG_ALL_ACCOUNTS,
-    FLAG_ECHO, FLAG_HEADERS, FLAG_NO_RESPONDERS, FLAG_PEDANTIC, FLAG_TRACES, FLAG_VERBOSE, KEEP_PERMISSIONS, NEXT_ROWS, OPEN_LISTING,
-    PIN_ACCOUNTS, PUBLISH, REGISTER_PEER, REMOVE_ACCOUNT, REPEAT_INTEREST, RESUME, RESUME_CLIENT, SEND, SET_CLIENT, SET_CLIENT_INFO,
-    SET_CODING, SET_DEFLATE, SET_INFO, SET_LIMITS, SET_LINK_TIMES, SET_NAMES, SET_NONCES, SET_PEER_PERMISSIONS, SET_SYSTEM_ACCOUNT,
-    SET_TABLES, SET_TRACE, SHELL_VERBS, SUBSCRIBE_SINK, TRACE_HEADERS_ONLY, TRACE_INTERNAL, UNSUBSCRIBE_SINK, WATCH_INTEREST, ClientTerms,
-    PeerTerms as PeerTermsC, command_apply, command_chars, stages_add,
+    ADD_ACCOUNT, ADD_GATE, ANNOUNCE_INFO, ANSWER_GATE, CHANGE_ADDRESSES, CLOSE, CLOSE_LISTING, CONFIRM, FLAG_ACCOUNT_OMITTED,
+    FLAG_ALL_ACCOUNTS, FLAG_ECHO, FLAG_HEADERS, FLAG_NO_RESPONDERS, FLAG_PEDANTIC, FLAG_TRACES, FLAG_VERBOSE, KEEP_PERMISSIONS, NEXT_ROWS,
+    OPEN_LISTING, PIN_ACCOUNTS, PUBLISH, REGISTER_PEER, REMOVE_ACCOUNT, REMOVE_GATE, REPEAT_INTEREST, RESUME, RESUME_CLIENT, SEND,
+    SET_CLIENT, SET_CLIENT_INFO, SET_CODING, SET_DEFLATE, SET_INFO, SET_LIMITS, SET_LINK_TIMES, SET_NAMES, SET_NONCES,
+    SET_PEER_PERMISSIONS, SET_SYSTEM_ACCOUNT, SET_TABLES, SET_TRACE, SHELL_VERBS, SUBSCRIBE_SINK, TRACE_HEADERS_ONLY, TRACE_INTERNAL,
+    UNSUBSCRIBE_SINK, WATCH_INTEREST, ClientTerms, PeerTerms as PeerTermsC, command_apply, command_chars, stages_add,
 )
 from framework.dataplane._slices cimport checks_settle, link_go_on
 from framework.dataplane._work cimport COMMAND_WORK, WORK_A_SLICE, WORK_A_TURN, is_work_done, ready_leave, work_begin
 from framework.dataplane.links._decoding cimport coded_go_on, coded_received, coded_window
 from framework.dataplane._events cimport event_made
 from framework.dataplane.accounts._interest cimport is_valid_subject
+from framework.dataplane.delivery._gates cimport gate_release, gates_tick
 from framework.dataplane.links._links cimport (
     link_hung_up, link_of, link_open, link_received, link_window, links_end, links_unpause, state_free, state_new,
     state_sweep,
@@ -35,6 +36,7 @@ from framework.dataplane.links._output cimport output_sent
 from framework.dataplane.protocol._server_info cimport link_info
 from framework.dataplane.accounts._permissions cimport permission_table_release
 from framework.dataplane.accounts._rules cimport table_made
+from framework.dataplane.ports._gatequeue cimport gate_made, gate_queue
 from framework.dataplane.ports._port cimport port_release, ports_hear_interest, ports_listen
 from framework.dataplane.ports._sinkbatch cimport atomic_add, batch_free, seen_pointer, sink_release
 from framework.dataplane._state cimport (
@@ -64,6 +66,7 @@ from framework.dataplane.peers import PeerTerms
 from framework.dataplane.permissions import Permissions
 from framework.dataplane.reserved import RESERVED_PREFIXES, ReservedPrefix
 from framework.dataplane.scopes import SCOPES, Scope
+from framework.dataplane.ports._gatequeue import GateQueue
 from framework.dataplane.sink import Overflow, TapKind
 from framework.dataplane.tables import AccountTables
 from framework.dataplane.totals import AccountTraffic, KindTotals, PeerTraffic, SublistCounters, Totals
@@ -276,6 +279,8 @@ cdef class Core:
             if command.permissions != NULL:
                 permission_table_release(command.permissions)
             tables_free(command.tables)
+            if command.gate != NULL:
+                gate_release(command.gate)
             free(command)
         while self.first_shared != NULL:
             record = self.first_shared
@@ -374,6 +379,8 @@ cdef class Core:
             ports_listen(self.state)
         links_unpause(self.state)
         links_tick(self.state)
+        if self.state.gates != NULL or self.state.first_delayed != NULL:
+            gates_tick(self.state)
         if self.state.late_at:
             logins_time_out(self.state)
 
@@ -694,6 +701,50 @@ cdef class Core:
         command.port = port
         self._post(command)
         return 0
+
+    def add_gate(
+        self, account: int, subject: bytes, *, order: int = 0, is_open: bool = False, bytes_max: int = SINK_BYTES_MAX, limit_s: float = 1.0,
+    ) -> GateQueue:
+        """Let what clients and leaf nodes publish wait for verdicts; return where to take it from, for `answer_gate`.
+
+        Args:
+            account: Index of the account.
+            subject: Valid; may have wildcards. It is that behind mappings.
+            order: Of several gates on a subject the lowest is the first; no two may have one order.
+            is_open: What it does not decide on in time passes; else it is refused.
+            bytes_max: Bytes that may wait; at least 1. Who publishes more is read no further.
+            limit_s: Seconds from a message's arrival until there must be a verdict; above 0.
+        """
+        if not 0 <= account < len(self.account_indexes) or bytes_max < 1 or limit_s <= 0:
+            raise ValueError(f"no account {account}, bytes_max {bytes_max} below 1, or limit_s {limit_s} not above 0")
+        if not is_valid_subject(_plain("a subject", subject), len(subject)):
+            raise ValueError(f"not a valid subject: {subject!r}")
+        cdef Command* command = self._order(ADD_GATE, 0, account, 0, b"")
+        self.next_sink += 1
+        try:
+            command.gate = gate_made(subject, self.next_sink, order, is_open, bytes_max, <int64_t> (limit_s * SECOND_NS))
+            queue = gate_queue(command.gate)
+        except BaseException:
+            free(command)
+            raise
+        self._post(command)
+        return queue
+
+    def remove_gate(self, gate: int) -> None:
+        """Take a gate away; what waits there is decided as if its time were over."""
+        self._post(self._order(REMOVE_GATE, 0, gate, 0, b""))
+
+    def answer_gate(self, gate: int, batch: int, answer: bytes | None) -> None:
+        """Decide on a batch; an answer that comes too late does nothing. Callable from any thread.
+
+        Args:
+            gate: `GateQueue.id`.
+            batch: The number that `GateQueue.take` returned.
+            answer: As of `encoded_verdicts`. None: there is none, since who was to decide has failed.
+        """
+        cdef Command* command = self._order(ANSWER_GATE, 0, gate, batch, answer or b"")
+        command.flags = answer is None
+        self._post(command)
 
     def publish(self, account: int, messages: Sequence[tuple[bytes, bytes, bytes, bytes]]) -> None:
         """Publish from this process. Cost: one command a call; some hundred messages a call are best.
@@ -1048,7 +1099,7 @@ cdef class Core:
             if to.coding != NULL:
                 self._feed_coded(to, at, left)
                 return
-            if to.parked:
+            if to.parked or to.held:
                 self._feed_parked(to, at, left)
                 return
             if to.ready:
@@ -1069,7 +1120,10 @@ cdef class Core:
 
     cdef object _feed_parked(self, Link* link, const char* at, size_t count):
         """Keep what a socket would keep: a parked link is not read."""
-        cdef bytes kept = link.left[: link.left_length] + at[:count]
+        cdef bytes kept
+        if link.big != NULL:
+            raise ValueError("a link with so much that waits is not read")
+        kept = link.left[: link.left_length] + at[:count]
         if len(kept) > READ_BLOCK_BYTES:
             raise ValueError("a parked link is not read: resume it first")
         free(link.left)

@@ -9,14 +9,14 @@ from framework.dataplane.delivery._message_trace cimport NO_ACCOUNT, StepRecord,
 from framework.dataplane.accounts._remote_latency cimport RemoteLatencyRecord
 from framework.dataplane.ports._sinkbatch cimport batch_made
 from framework.dataplane._state cimport (
-    RECORD_CLOSED, RECORD_CONFIRMED, RECORD_DELIVERED, RECORD_DETACHED, RECORD_ERR, RECORD_GREETING, RECORD_INTEREST, RECORD_LATENCY,
-    RECORD_MESSAGE_TRACE, RECORD_OPENED, RECORD_PONG, RECORD_REFUSED, RECORD_REMOTE_LATENCY, RECORD_TRACE, RECORD_VIOLATED,
-    Record, Row,
+    RECORD_CLOSED, RECORD_CONFIRMED, RECORD_DELIVERED, RECORD_DETACHED, RECORD_ERR, RECORD_GATE_FAILED, RECORD_GREETING, RECORD_INTEREST,
+    RECORD_LATENCY, RECORD_MESSAGE_TRACE, RECORD_OPENED, RECORD_PONG, RECORD_REFUSED, RECORD_REMOTE_LATENCY, RECORD_TRACE,
+    RECORD_VIOLATED, Record, Row,
 )
 from framework.dataplane.protocol._violations cimport ViolationRecord
 
 from framework.dataplane.event import (
-    AddressRefused, Closed, Confirmed, Delivered, Detached, ErrReceived, Greeting, InterestChanged, LatencySampled, Listed,
+    AddressRefused, Closed, Confirmed, Delivered, Detached, ErrReceived, GateFailed, Greeting, InterestChanged, LatencySampled, Listed,
     Opened, PongReceived, ResponderTimed, Traced, Violated, Violation,
 )
 from framework.dataplane.link import LinkKind, LinkRow
@@ -157,6 +157,8 @@ cdef object event_made(Record* record):
         return _violation_made(record)
     if record.type == RECORD_REFUSED:
         return AddressRefused(KINDS[record.kind], record.number, _text(record).decode(), record.row.port, record.other)
+    if record.type == RECORD_GATE_FAILED:
+        return GateFailed(record.number, _text(record).decode(), record.other)
     if record.type == RECORD_CONFIRMED:
         return Confirmed(record.number)
     return Listed(record.number, _text(record), record.other, record.flag != 0)

@@ -8,6 +8,7 @@ from libc.stdlib cimport free, malloc
 
 from framework.dataplane.links._decoding cimport coded_go_on
 from framework.dataplane.delivery._delivery cimport deliver_rest, link_doom, link_say, record_new, subscription_drop
+from framework.dataplane.delivery._gates cimport gate_go_on, gate_is_ready
 from framework.dataplane.links._links cimport link_received, link_settle, link_wake, link_window
 from framework.dataplane.accounts._permissions cimport may_subscribe, needs_filter
 from framework.dataplane._state cimport (
@@ -112,15 +113,19 @@ cdef void link_go_on(State* state, Link* link) noexcept nogil:
         _check(state, link)
     if link.tellings != NULL:
         tellings_go_on(state, link)
-    if link.first_fanout != NULL:
+    if link.first_fanout != NULL or gate_is_ready(link):
         state.stalled_by = NULL
         state.stalled_sink = NULL
         deliver_rest(state, link)
+        gate_go_on(state, link)
         if link.doomed:
             return
         if link.kind != SYSTEM:
             link_settle(state, link, pending_before, records_before)
-    if link.first_fanout != NULL or link.tellings != NULL or is_work_done(state) or link.doomed or link.parked or link.paused:
+    if (
+        link.first_fanout != NULL or link.tellings != NULL or is_work_done(state) or link.doomed or link.parked or link.paused
+        or link.held
+    ):
         link_wake(state, link)
     elif link.inner != NULL:
         port_go_on(state, link)

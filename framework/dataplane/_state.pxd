@@ -27,6 +27,13 @@ cdef extern from "framework_port.h":
         void* owner
 
 
+cdef extern from "pthread.h" nogil:
+    ctypedef struct pthread_mutex_t:
+        pass
+    ctypedef struct pthread_cond_t:
+        pass
+
+
 cdef enum:
     # Sizes of the plane's buffers; reasons in docs/ARCHITECTURE.md, "Buffers".
     READ_BLOCK_BYTES = 262144
@@ -502,6 +509,7 @@ cdef struct Watches:
     # Of these rules, and of no others ever.
     SublistState ingress
     SublistState unheard
+    SublistState gates
 
 
 cdef struct LocalInterest:
@@ -733,6 +741,8 @@ cdef struct Memo:
     # Who gets a copy; NULL: nobody.
     uint64_t watch_serial
     # Of these, as `serial`.
+    Gate* gate
+    # Where its messages go first; NULL: nobody decides on them.
     char line[MEMO_LINE_BYTES + 64]
     char head[MEMO_HEAD_BYTES + 64]
 
@@ -818,6 +828,10 @@ cdef struct Link:
     # It is among those that go on in this turn or the next.
     uint8_t waiting
     # It left whole lines: the work of a slice was done, or a message of it is still under way.
+    uint8_t held
+    # What it says next waits for verdicts of gates, or for room in one.
+    uint8_t lingers
+    # Ended, and waits for verdicts only.
     uint8_t ended
     # Doomed, and its socket is closed; its subscriptions end.
     uint16_t reason
@@ -875,6 +889,8 @@ cdef struct Link:
     Fanout* first_fanout
     # Its messages that are under way still; it is read no further.
     Fanout* last_fanout
+    AtGate* at_gate
+    # NULL: nothing of it waits at a gate, nor for one.
     Telling* tellings
     # It is told interest still; it is read no further.
     Subscription* checking
@@ -968,6 +984,8 @@ cdef struct SinkBatch:
     char* chars
     framework_batch view
     # Of the same, for who takes it from a port.
+    void (*release)(SinkBatch* batch) noexcept nogil
+    # Called by who lets go of it; NULL: it is a sink's.
 
 
 cdef struct PortBlock:
@@ -1041,6 +1059,98 @@ cdef struct Port:
     int wake_write_fd
 
 
+cdef struct Gate:
+    # What stands on the way of what clients publish: see `_gates.pyx`. Its subject follows.
+    Interest interest
+    int64_t id
+    Account* account
+    Gate* next
+    # Of all.
+    int64_t order
+    int64_t bytes_max
+    int64_t limit_ns
+    int64_t bytes
+    # That wait for verdicts.
+    uint8_t is_open
+    # What it does not decide on passes.
+    uint8_t filled
+    # `filling` is to be handed over.
+    GateBatch* filling
+    GateBatch* first_batch
+    # Without an answer, the oldest first; `filling` is the last.
+    GateBatch* last_batch
+    Link* first_waiter
+    # Links that wait for room.
+    uint64_t batch_serial
+    int64_t messages
+    int64_t passed
+    int64_t changed
+    int64_t refused
+    int64_t delayed
+    int64_t expired
+    # Not decided on in time.
+    int64_t failed
+    # Not decided on: an answer was missing or made no sense.
+    int32_t users
+    # The plane, its batches and who takes from it, atomically.
+    pthread_mutex_t lock
+    # Guards what follows; held for some instructions only.
+    pthread_cond_t filled_or_closed
+    GateBatch* first_ready
+    # That nobody has taken.
+    GateBatch* last_ready
+    uint8_t closed
+
+
+cdef struct GateBatch:
+    SinkBatch batch
+    # What the gate sees. Bodies have their CR LF behind them.
+    Gate* gate
+    GateBatch* next
+    # Of those without an answer.
+    GateBatch* next_ready
+    Gated** messages
+    # As many as in `batch`.
+    uint64_t serial
+    int64_t due_ns
+    int64_t bytes
+    uint32_t left
+    # Messages whose verdicts are not carried out yet.
+    int32_t users
+    # The plane, and who has taken it, atomically.
+    uint8_t is_ready
+    # It is among those that nobody has taken.
+    char* verdicts
+    # Its answer.
+
+
+cdef struct Gated:
+    # A message at a gate.
+    Gated* next
+    # Of the same link.
+    Link* link
+    GateBatch* batch
+    uint32_t at
+    # Of the batch.
+    uint8_t verdict
+    size_t verdict_at
+    # Where the answer says more.
+    int64_t until_ns
+
+
+cdef struct AtGate:
+    # What a link has at gates.
+    Gated* first
+    Gated* last
+    Gate* gate
+    # Where the last one went first: what goes there may follow.
+    Gate* waits_for
+    # For room.
+    Link* next_waiter
+    Link* previous_waiter
+    Link* next_delayed
+
+
 cdef struct Row:
     uint64_t link
     uint64_t cid
@@ -1078,6 +1188,7 @@ cdef enum RecordType:
     RECORD_DETACHED
     RECORD_REMOTE_LATENCY
     RECORD_REFUSED
+    RECORD_GATE_FAILED
 
 
 cdef struct Record:
@@ -1108,6 +1219,7 @@ cdef struct Command:
     Port* port
     PermissionTable* permissions
     Tables* tables
+    Gate* gate
 
 
 cdef struct Limits:
@@ -1384,6 +1496,12 @@ cdef struct State:
     RemoteLatencies remote_latencies
     uint64_t response_serial
     uint64_t watch_serial
+    Gate* gates
+    Link* first_delayed
+    # Links whose next message passes later.
+    int64_t delays_due_ns
+    # When the first may.
+    uint8_t gates_ended
     Line line
     # That is looked at.
     char* scratch

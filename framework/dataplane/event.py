@@ -231,8 +231,19 @@ class ResponderTimed(Struct, frozen=True):
     """JSON object with all that is known."""
 
 
+class GateFailed(Struct, frozen=True):
+    """A gate did not decide, or did what it may not."""
+
+    gate: int
+    problem: str
+    """Such as `has not answered in time`."""
+    count: int
+    """Messages that it concerns."""
+
+
 Event: TypeAlias = (
     AddressRefused
+    | GateFailed
     | Opened
     | Detached
     | Greeting

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from framework.plugins import CallCounters
     from framework.spec import NoOptions
     from framework.spec.addresses import RefusedAddressesRow
+    from framework.spec.gate import GateRow
     from framework.spec.tap import TapRow
 
 
@@ -32,6 +33,7 @@ def _plugin(state: PluginState) -> dict[str, object]:
         "time": duration_text(sum(it.busy_ns for it in counters)),
         "called": [_called(name, it) for name, it in state.usage.items()],
         "taps": [_tap(row) for row in state.taps],
+        "gates": [_gate(row) for row in state.gates],
         "components": [
             {"name": name, "waiting": waiting, "failures": failures}
             for name, waiting, failures in state.components
@@ -60,6 +62,26 @@ def _tap(row: TapRow) -> dict[str, object]:
         "batches": row.batches,
         "messages": row.messages,
         "dropped": row.dropped,
+    }
+
+
+def _gate(row: GateRow) -> dict[str, object]:
+    spec, counters = row.spec, row.counters
+    return {
+        "name": spec.name,
+        "account": spec.account,
+        "subject": spec.subject,
+        "order": spec.order,
+        "time_limit": duration_text(int(spec.time_limit_s * 1e9)),
+        "without_verdict": "pass" if spec.is_open else "refuse",
+        "messages": counters.messages,
+        "passed": counters.passed,
+        "delayed": counters.delayed,
+        "changed": counters.changed,
+        "refused": counters.refused,
+        "expired": counters.expired,
+        "failed": counters.failed,
+        "waiting_bytes": counters.waiting_bytes,
     }
 
 

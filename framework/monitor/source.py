@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         TrustedOperator,
     )
     from framework.spec.addresses import RefusedAddressesRow
+    from framework.spec.gate import GateRow
     from framework.spec.tap import TapRow
     from framework.wire.closed_state import ClosedState
     from framework.wire.info import ClientConnect
@@ -63,6 +64,7 @@ class PluginState(Struct, frozen=True):
     components: Sequence[tuple[str, int, int]]
     """Name, messages that wait, failures."""
     refused_addresses: Sequence[RefusedAddressesRow] = ()
+    gates: Sequence[GateRow] = ()
 
 
 class ServerFacts(Struct, frozen=True, kw_only=True):

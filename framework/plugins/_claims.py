@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from graphlib import CycleError, TopologicalSorter
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 from framework.errors import PluginError
+from framework.wire.overlap import overlaps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from framework.spec import ComponentSpec
+    from framework.spec import ComponentSpec, GateSpec
 
 CORE = "framework"
 """Stands for the core where an owner is named."""
@@ -50,6 +52,24 @@ def _two_owners(what: str, owners: list[str], loaded: Sequence[str]) -> PluginEr
         problem = f"{what} belongs to plugin {first} already, which was loaded before it"
         fix = f"leave one out: --no-plugin {first} or --no-plugin {last}"
     return PluginError(last, problem, fix=fix)
+
+
+def check_orders(owned: Sequence[tuple[str, GateSpec]]) -> None:
+    """Check that of any two gates on a subject one is the first.
+
+    Args:
+        owned: (plugin, gate).
+
+    Raises:
+        PluginError: Two gates of one account, whose subjects overlap, have one order.
+    """
+    for (owner, first), (plugin, second) in combinations(owned, 2):
+        if (first.account, first.order) == (second.account, second.order) and overlaps(
+            first.subject.encode(), second.subject.encode()
+        ):
+            problem = f"gate {second.name} and gate {first.name} of plugin {owner} are both order"
+            fix = "give one of them another order, or subjects that do not overlap"
+            raise PluginError(plugin, f"{problem} {first.order} on {second.subject}", fix=fix)
 
 
 def start_order(owned: Sequence[tuple[str, ComponentSpec]]) -> tuple[ComponentSpec, ...]:

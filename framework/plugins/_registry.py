@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec.structs import replace
 
 from framework.errors import PluginError
-from framework.plugins._claims import CORE, check_claims, start_order
+from framework.plugins._claims import CORE, check_claims, check_orders, start_order
 from framework.plugins._guarding import (
     guarded_authenticator,
     guarded_check,
@@ -25,6 +25,7 @@ from framework.spec import (
     Authenticator,
     ComponentSpec,
     CompressionMode,
+    GateSpec,
     HealthCheck,
     ListenerSpec,
     MonitorEndpoint,
@@ -227,6 +228,14 @@ class PluginRegistry(PluginSet):
         found = self._collect("taps", TapSpec, server=server)
         owned = self._claimed("tap", (), found, lambda spec: spec.name)
         return _items(self._guarded(owned, guarded_tap))
+
+    def gates(self, server: ServerContext) -> tuple[GateSpec, ...]:
+        """Return all gates."""
+        found = self._collect("gates", GateSpec, server=server)
+        owned = self._claimed("gate", (), found, lambda spec: spec.name)
+        owned.sort(key=lambda item: self.names.index(item[0]))  # the later one is blamed
+        check_orders(owned)
+        return tuple(replace(spec, plugin=plugin) for plugin, spec in owned)
 
     def refused_addresses(self, server: ServerContext) -> tuple[RefusedAddresses, ...]:
         """Return all tables of addresses that are refused."""

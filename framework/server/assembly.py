@@ -38,6 +38,7 @@ from framework.server.tls import TlsError, TlsHandshakes, placed_tls_error
 from framework.spec import (
     AddressRefused,
     ComponentSpec,
+    GateFailed,
     HealthCheck,
     LatencySampled,
     LinkKind,
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
     from framework.server.plane_port import ServerPlane
     from framework.server.settings import ServerSettings
     from framework.server.stopping import StopSteps
-    from framework.spec import Authenticator, MonitorEndpoint, TapSpec
+    from framework.spec import Authenticator, GateSpec, MonitorEndpoint, TapSpec
     from framework.topology import ServerConfig, TopologyError
 
 
@@ -205,6 +206,7 @@ class Assembly:
         traces = self.context.components[MESSAGE_TRACES]
         self._bridge.watch(MessageTraced, traces.tell)
         self._bridge.watch(AddressRefused, self.context.refusals.receive)
+        self._bridge.watch(GateFailed, self.context.gates.receive)
         system_log = self._log.bind(remote="SYSTEM")
         self._bridge.watch(Traced, partial(log_traced, system_log))
         self.tls.start()
@@ -212,6 +214,7 @@ class Assembly:
         self._coding.start()
         self._steps.push("codecs", self._stop_coding)
         self._steps.push("bridge", self._bridge.stop)
+        self._steps.push("gates", self.context.gates.stop)
         self._trace(self._settings)
         self.plane.start()
         self._bridge.start()
@@ -220,6 +223,8 @@ class Assembly:
         self.accounts.replace(self._plugins.accounts(self.context))
         self._follows_accounts = True
         check_order(self._ask_for_logins(), self._config)
+        for gate in self._plugins.gates(self.context):
+            self._add_gate(gate)
         for tap in self._plugins.taps(self.context):
             self._add_tap(tap)
         self._steps.push("taps", self._bridge.remove_taps)
@@ -268,11 +273,18 @@ class Assembly:
             raise self._plugins.blame("component", spec.name, error, part=part) from error
 
     def _add_tap(self, spec: TapSpec) -> None:
+        self._account_of("tap", spec)
+        self.context.add_tap(spec)
+
+    def _add_gate(self, spec: GateSpec) -> None:
+        self.context.gates.add(spec, account=self._account_of("gate", spec))
+
+    def _account_of(self, kind: str, spec: TapSpec | GateSpec) -> int:
         try:
-            self.context.add_tap(spec)
+            return self.accounts.index(spec.account)
         except KeyError as error:
             problem = LookupError(f"unknown account {spec.account}")
-            raise self._plugins.blame("tap", spec.name, problem) from error
+            raise self._plugins.blame(kind, spec.name, problem) from error
 
     def open(self) -> None:
         """Accept connections, and write the PID and ports files.

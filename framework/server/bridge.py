@@ -22,6 +22,7 @@ from framework.spec import (
     Confirmed,
     Delivered,
     Detached,
+    GateFailed,
     Greeting,
     InterestChanged,
     LatencySampled,
@@ -240,6 +241,7 @@ class Bridge:
                 | ResponderTimed()
                 | MessageTraced()
                 | AddressRefused()
+                | GateFailed()
             ):
                 self._watched(event)
             case _ if event.kind is None:  # a trace of what this process publishes

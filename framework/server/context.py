@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -12,6 +13,7 @@ from framework.monitor import answer_query
 from framework.monitor.answers import Answer
 from framework.monitor.json_stream import json_whole
 from framework.server.clients.client_listener import CLIENT_LISTENER, ClientListener
+from framework.server.gates import Gates
 from framework.server.interfaces import is_wildcard, unicast_addresses
 from framework.server.refused_addresses import AddressRefusals
 from framework.server.system.server_stamp import node_of
@@ -98,6 +100,8 @@ class Context(ServerContext):
         """Names of the servers at the other ends of links."""
         self.refusals = AddressRefusals(plane, log=log)
         """Addresses that plugins refuse."""
+        self.gates = Gates(plane, blame=partial(plugins.blame, "gate"), log=log)
+        """What decides on what clients publish."""
         self._identity = identity
         self._config = config
         self._plane = plane

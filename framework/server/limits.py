@@ -25,6 +25,12 @@ RELOAD_ERROR_CHARACTERS_MAX: Final = 2_000
 RELOAD_OPTIONS_MAX: Final = 32
 """Changed options that a status line names; the log names all."""
 
+GATE_TAKE_S: Final = 1.0
+"""That a gate's thread waits for a batch at a time; it is woken when one comes, or none will."""
+
+GATE_REPORT_INTERVAL_S: Final = 1.0
+"""Between two lines in the log of what one gate does wrong."""
+
 STOP_DEADLINE_S: Final = 5.0
 """For each step of a stop; what is left after it is named in the log, and left."""
 

@@ -236,6 +236,7 @@ class MonitorView(MonitorSource):
                     if owner_of("component", name) == plugin.name
                 ],
                 [row for row in refused if row.spec.plugin == plugin.name],
+                [row for row in self._context.gates.rows() if row.spec.plugin == plugin.name],
             )
             for plugin in self._plugins.plugins
         ]

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Collection, Sequence
 
+    from framework.dataplane import GateQueue
     from framework.dataplane.limits import PlaneLimits
     from framework.dataplane.tables import AccountTables
     from framework.dataplane.totals import AccountTraffic, SublistCounters, Totals
@@ -18,6 +19,23 @@ if TYPE_CHECKING:
 
 class ServerPlane(PlaneControl, Protocol):
     """A data plane with sockets and its own thread."""
+
+    def add_gate(
+        self,
+        account: int,
+        subject: bytes,
+        *,
+        order: int,
+        is_open: bool,
+        bytes_max: int,
+        limit_s: float,
+    ) -> GateQueue:
+        """Let what clients publish wait for verdicts; return where it is taken from."""
+        ...
+
+    def answer_gate(self, gate: int, batch: int, answer: bytes | None) -> None:
+        """Decide on a batch of a gate; None: who was to decide has failed. Any thread."""
+        ...
 
     @property
     def event_fd(self) -> int:

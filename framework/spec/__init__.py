@@ -10,6 +10,7 @@ from framework.dataplane.event import (
     Detached,
     ErrReceived,
     Event,
+    GateFailed,
     Greeting,
     InterestChanged,
     LatencySampled,
@@ -27,6 +28,7 @@ from framework.dataplane.peers import PeerTerms
 from framework.dataplane.permissions import Permissions, ResponsePermission, SubjectRules
 from framework.dataplane.sink import Overflow, SinkId, TapKind
 from framework.dataplane.tables import MappedDestination, ResponseKind, SubjectMapping
+from framework.dataplane.verdict import PASS, Delay, Pass, Refuse, Rewrite, Verdict
 from framework.redacted import Redacted
 from framework.spec.account import (
     GLOBAL_ACCOUNT,
@@ -54,6 +56,7 @@ from framework.spec.compression import (
     Encode,
 )
 from framework.spec.connection import ClientIdentity, ConnectionInfo
+from framework.spec.gate import GateSpec
 from framework.spec.hooks import HookOffer
 from framework.spec.listener import DialFailed, LinkEvents, ListenerSpec
 from framework.spec.login import (
@@ -81,6 +84,7 @@ from framework.wire.info import ClientConnect
 __all__ = [
     "CODEC_NAME_CHARS_MAX",
     "GLOBAL_ACCOUNT",
+    "PASS",
     "SYSTEM_ACCOUNT",
     "UNLIMITED",
     "Accepted",
@@ -104,12 +108,15 @@ __all__ = [
     "ConnectionInfo",
     "ConnectionLimits",
     "Decode",
+    "Delay",
     "Delivered",
     "Detached",
     "DialFailed",
     "Encode",
     "ErrReceived",
     "Event",
+    "GateFailed",
+    "GateSpec",
     "Greeting",
     "HealthCheck",
     "HookOffer",
@@ -132,16 +139,19 @@ __all__ = [
     "NoOptions",
     "Opened",
     "Overflow",
+    "Pass",
     "PeerTerms",
     "Permissions",
     "PlaneControl",
     "PongReceived",
     "Redacted",
+    "Refuse",
     "Refused",
     "RefusedAddresses",
     "ResponderTimed",
     "ResponseKind",
     "ResponsePermission",
+    "Rewrite",
     "Rows",
     "ServerContext",
     "ServiceAnswer",
@@ -173,6 +183,7 @@ __all__ = [
     "Traced",
     "TrustedOperator",
     "Unsigned",
+    "Verdict",
     "Violated",
     "Violation",
     "subject_rules",

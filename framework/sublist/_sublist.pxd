@@ -76,9 +76,10 @@ cdef struct Match:
     uint8_t judgement
     uint8_t scopes
     # Of the remotes.
-    uint8_t is_watched
+    uint8_t watched
+    # Bits for whoever asks sublists.
     uint64_t watch_serial
-    # Of the rules by which it was found out whether the subject `is_watched`; 0: it was not yet.
+    # Of the rules by which it was found out by whom the subject is `watched`; 0: it was not yet.
     uint32_t bucket_one
     uint32_t bucket_two
     uint8_t recent

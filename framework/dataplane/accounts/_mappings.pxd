@@ -10,6 +10,7 @@ cdef bint room_for(char** at, size_t* room, size_t need) noexcept nogil
 cdef bint mapping_select(
     State* state, Account* account, const char* subject, size_t length, char** into, size_t* room, size_t* result_length
 ) noexcept nogil
+cdef bint is_mapped(Account* account, const char* subject, size_t length) noexcept nogil
 cdef bint mapping_apply(State* state, Message* message) noexcept nogil
 
 

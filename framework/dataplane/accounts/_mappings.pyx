@@ -67,6 +67,15 @@ cdef bint mapping_select(
     return True
 
 
+cdef bint is_mapped(Account* account, const char* subject, size_t length) noexcept nogil:
+    """Whether a mapping of an account with tables has to do with a subject."""
+    cdef size_t at
+    for at in range(account.tables.mapping_count):
+        if is_subset(subject, length, account.tables.mappings[at].source, account.tables.mappings[at].source_length):
+            return True
+    return False
+
+
 cdef bint mapping_apply(State* state, Message* message) noexcept nogil:
     """Send a client's message where the mappings of its account say; False: they don't."""
     cdef size_t length

@@ -145,6 +145,24 @@ cdef void _trace_end(State* state, Subscription* subscription) noexcept nogil:
 # ---- ends of links and subscriptions -------------------------------------------------------------------------------------
 
 
+cdef bint _doomed_add(State* state, Link* link) noexcept nogil:
+    cdef Link** grown
+    if state.doomed_count == state.doomed_room:
+        grown = <Link**> realloc(state.doomed, (state.doomed_room * 2 + 16) * sizeof(Link*))
+        if grown == NULL:
+            return False
+        state.doomed = grown
+        state.doomed_room = state.doomed_room * 2 + 16
+    state.doomed[state.doomed_count] = link
+    state.doomed_count += 1
+    return True
+
+
+cdef void link_doom_again(State* state, Link* link) noexcept nogil:
+    """Let a link whose socket is closed, and that waited for something, go on with its end."""
+    _doomed_add(state, link)
+
+
 cdef void link_doom(State* state, Link* link, ClosedStateC reason, bint last_words, const char* detail) noexcept nogil:
     """Mark a link for its end at the end of this turn. Nothing is delivered to it or read from it any more.
 
@@ -152,17 +170,8 @@ cdef void link_doom(State* state, Link* link, ClosedStateC reason, bint last_wor
         last_words: What waits for it is tried once more before the socket is closed.
         detail: For the log; NULL: nothing to say.
     """
-    cdef Link** grown
-    if link.doomed or link.kind == SYSTEM:
+    if link.doomed or link.kind == SYSTEM or not _doomed_add(state, link):
         return
-    if state.doomed_count == state.doomed_room:
-        grown = <Link**> realloc(state.doomed, (state.doomed_room * 2 + 16) * sizeof(Link*))
-        if grown == NULL:
-            return
-        state.doomed = grown
-        state.doomed_room = state.doomed_room * 2 + 16
-    state.doomed[state.doomed_count] = link
-    state.doomed_count += 1
     link.doomed = 1
     link.reason = reason
     link.last_words = last_words

@@ -1,8 +1,8 @@
 """Watch what enters the cluster here, beside the match: taps that change nothing.
 
-An account has two tables of rules beside its subscriptions: who gets a copy of what is published (`ingress`), and who gets what found no
-receiver (`unheard`). Neither is interest: no other server is told of it, it draws no message here, and a request that nobody serves still
-gets its 503.
+An account has tables of rules beside its subscriptions: who gets a copy of what is published (`ingress`), and who gets what found no
+receiver (`unheard`); a third one has the gates on its way (`_gates.pyx`). None is interest: no other server is told of it, it draws no
+message here, and a request that nobody serves still gets its 503.
 
 The verdict on a subject, whether anybody watches it, is kept with the match of that subject, and with a line that repeats: what nobody
 watches costs a comparison, however many rules there are.
@@ -28,12 +28,14 @@ cdef enum:
 # ---- rules -------------------------------------------------------------------------------------------------------------
 
 
-cdef Watches* _watches_made(State* state) noexcept nogil:
+cdef Watches* watches_made(State* state) noexcept nogil:
+    """Return tables without a rule; NULL: no memory."""
     cdef Watches* watches = <Watches*> calloc(1, sizeof(Watches))
     if watches != NULL:
         sublist_open(&watches.ingress, state.seed, WATCHED_CACHE_MAX)
         sublist_open(&watches.unheard, state.seed, UNHEARD_CACHE_MAX)
-        watches.ingress.work = watches.unheard.work = &state.work
+        sublist_open(&watches.gates, state.seed, WATCHED_CACHE_MAX)
+        watches.ingress.work = watches.unheard.work = watches.gates.work = &state.work
     return watches
 
 
@@ -43,16 +45,17 @@ cdef void watches_free(Account* account) noexcept nogil:
         return
     sublist_close(&account.watches.ingress)
     sublist_close(&account.watches.unheard)
+    sublist_close(&account.watches.gates)
     free(account.watches)
     account.watches = NULL
 
 
-cdef void _changed(State* state, Account* account) noexcept nogil:
+cdef void watches_changed(State* state, Account* account) noexcept nogil:
     """Forget what was judged by the rules before."""
     state.watch_serial += 1
     account.watches.serial = state.watch_serial
     lines_forget(state)
-    if account.watches.ingress.count + account.watches.unheard.count == 0:
+    if account.watches.ingress.count + account.watches.unheard.count + account.watches.gates.count == 0:
         watches_free(account)
 
 
@@ -63,7 +66,7 @@ cdef bint watch_add(State* state, Account* account, Sink* sink, const char* subj
     if watch == NULL:
         return False
     if account.watches == NULL:
-        account.watches = _watches_made(state)
+        account.watches = watches_made(state)
     memcpy(<char*> (watch + 1), subject, length)
     watch.interest.subject = <char*> (watch + 1)
     watch.interest.subject_length = <uint32_t> length
@@ -72,7 +75,7 @@ cdef bint watch_add(State* state, Account* account, Sink* sink, const char* subj
     watch.unheard = unheard
     if account.watches != NULL:
         added = sublist_insert(&account.watches.unheard if unheard else &account.watches.ingress, &watch.interest)
-        _changed(state, account)
+        watches_changed(state, account)
     if added:
         sink.watch = watch
     else:
@@ -86,7 +89,7 @@ cdef void watch_remove(State* state, Sink* sink) noexcept nogil:
     if watch == NULL:
         return
     sublist_remove(&sink.account.watches.unheard if watch.unheard else &sink.account.watches.ingress, &watch.interest)
-    _changed(state, sink.account)
+    watches_changed(state, sink.account)
     free(watch)
     sink.watch = NULL
 
@@ -100,16 +103,18 @@ cdef Match* watch_match(Watches* watches, const char* subject, size_t length) no
     return found if found.plain_count else NULL
 
 
-cdef bint is_watched(Watches* watches, Match* match, const char* subject, size_t length) noexcept nogil:
-    """Whether anybody watches a subject. Cost: a comparison, when it was asked before.
+cdef int watched_by(Watches* watches, Match* match, const char* subject, size_t length) noexcept nogil:
+    """Return who watches a subject: taps, gates, both or nobody. Cost: a comparison, when it was asked before.
 
     Args:
         match: Of the subject in the account. It keeps the answer.
     """
     if match.watch_serial != watches.serial:
-        match.is_watched = watch_match(watches, subject, length) != NULL
+        match.watched = WATCHED_BY_TAPS if watch_match(watches, subject, length) != NULL else 0
+        if watches.gates.count and sublist_match(&watches.gates, subject, length).plain_count:
+            match.watched |= WATCHED_BY_GATES
         match.watch_serial = watches.serial
-    return match.is_watched
+    return match.watched
 
 
 cdef bint is_heard_unheard(Watches* watches, const char* subject, size_t length) noexcept nogil:

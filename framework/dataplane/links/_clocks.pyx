@@ -67,7 +67,7 @@ cdef void link_answered(State* state, Link* link) noexcept nogil:
 cdef void _tick_ping(State* state, Link* link) noexcept nogil:
     cdef int64_t interval = ping_interval_ns(state, link.kind)
     cdef int64_t most = state.times[link.kind].ping_max or state.limits.ping_max
-    if link.paused:
+    if link.paused or link.held:
         # Its PONG could not be read.
         link.ping_due_ns = state.now_ns + interval
         return

@@ -213,7 +213,8 @@ cdef void coded_go_on(State* state, Link* link, size_t budget) noexcept nogil:
     cdef Stage* stage
     cdef size_t part
     while (
-        budget and not link.doomed and not link.parked and not link.paused and link.first_fanout == NULL and not is_work_done(state)
+        budget and not link.doomed and not link.parked and not link.paused and not link.held
+        and link.first_fanout == NULL and not is_work_done(state)
     ):
         if coding.block == NULL:
             part = _decode(state, link)

@@ -17,6 +17,7 @@ from framework.dataplane.delivery._delivery cimport (
 from framework.dataplane.links._coding cimport coder_free, coder_rows, coding_end, coding_farewell, coding_flush, coding_waits
 from framework.dataplane.delivery._fanouts cimport dead_sweep, fanout_end
 from framework.dataplane.delivery._message_trace cimport traced_route, traced_subscription
+from framework.dataplane.delivery._gates cimport gate_go_on, gate_is_ready, gate_leave, gates_end, gates_hand_over
 from framework.dataplane.delivery._watches cimport watch_remove
 from framework.dataplane.links._nonces cimport nonce_give
 from framework.dataplane.links._output cimport block_chars, block_drop, block_new, output_discard
@@ -97,6 +98,7 @@ cdef void state_free(State* state) noexcept nogil:
     cdef Farewell* farewell
     cdef Confirmation* confirmation
     cdef Listing* listing
+    gates_end(state)
     while state.link_count:
         link_doom(state, state.links[0], CLIENT_CLOSED, False, NULL)
         links_bury(state)
@@ -191,6 +193,7 @@ cdef void state_sweep(State* state) noexcept nogil:
         subscription = subscription.next
     dead_sweep(state, last)
     accounts_sweep(state)
+    gates_hand_over(state)
     while state.filled != NULL:
         sink = state.filled
         state.filled = sink.next_filled
@@ -479,7 +482,7 @@ cdef void link_settle(State* state, Link* link, size_t pending_before, int64_t r
         or (state.record_bytes != records_before and is_python_behind(state))
     ):
         _pause(state, link)
-    elif link.parked and state.shell.watch != NULL:
+    elif (link.parked or link.held) and state.shell.watch != NULL:
         state.shell.watch(state.shell.self, link)
     link_wake(state, link)
 
@@ -488,12 +491,12 @@ cdef bint link_waits(Link* link) noexcept nogil:
     """Whether a link has something to do without its socket being read, and may do it."""
     if link.doomed:
         return False
-    if link.first_fanout != NULL or link.checking != NULL or link.tellings != NULL:
+    if link.first_fanout != NULL or link.checking != NULL or link.tellings != NULL or gate_is_ready(link):
         return True
     if link.kind == SYSTEM:
         # What Python publishes goes on with its command.
         return port_waits(link)
-    if link.parked or link.paused:
+    if link.parked or link.paused or link.held:
         return False
     return coding_waits(link) if link.coding != NULL else link.waiting
 
@@ -598,6 +601,7 @@ cdef void _end(State* state, Link* link) noexcept nogil:
     ready_leave(state, link)
     dirty_leave(state, link)
     paused_leave(state, link)
+    gate_leave(state, link)
     if link.stalled_sink != NULL:
         _leave_sink(link)
     output_discard(state, link)
@@ -617,7 +621,8 @@ cdef bint _has_left(State* state, Link* link) noexcept nogil:
     """Let a link's last messages arrive and its subscriptions end, as far as the slice goes; False: some are left."""
     cdef Account* account
     deliver_rest(state, link)
-    if link.first_fanout != NULL:
+    gate_go_on(state, link)
+    if link.first_fanout != NULL or link.at_gate != NULL:
         return False
     while link.subscriptions != NULL:
         if is_work_done(state):
@@ -651,7 +656,8 @@ cdef void _bury(State* state, Link* link) noexcept nogil:
 cdef void _end_new(State* state) noexcept nogil:
     """Close the sockets of the links that were doomed since the last turn."""
     while state.ended_at < state.doomed_count and not is_work_done(state):
-        _end(state, state.doomed[state.ended_at])
+        if not state.doomed[state.ended_at].ended:
+            _end(state, state.doomed[state.ended_at])
         state.ended_at += 1
 
 
@@ -670,6 +676,10 @@ cdef void _bury_ended(State* state) noexcept nogil:
             work_begin(state, WORK_A_TURN // 4)
             if _has_left(state, link):
                 _bury(state, link)
+                state.doomed[state.doomed_next] = NULL
+            elif link.at_gate != NULL and link.first_fanout == NULL and not gate_is_ready(link):
+                # It comes back with the verdict.
+                link.lingers = 1
                 state.doomed[state.doomed_next] = NULL
         state.doomed_next += 1
     while state.doomed_at < state.ended_at and state.doomed[state.doomed_at] == NULL:

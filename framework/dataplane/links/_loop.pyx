@@ -17,6 +17,7 @@ from framework.dataplane._commands cimport SHELL_VERBS, command_chars, stages_ad
 from framework.dataplane._core cimport Core
 from framework.dataplane.links._decoding cimport coded_go_on, coded_received, coded_window
 from framework.dataplane.delivery._delivery cimport is_python_behind, link_doom, record_chars, record_new
+from framework.dataplane.delivery._gates cimport gates_due_ns, gates_end
 from framework.dataplane.links._links cimport (
     link_hung_up, link_of, link_open, link_received, link_row, link_waits, link_wake, link_window, links_bury,
 )
@@ -192,6 +193,7 @@ cdef enum:
     IDLE_WAIT_MS = 1000
     TICK_WAIT_MS = 200
     PAUSE_WAIT_MS = 1
+    MS_NS = 1000000
 
 
 cdef struct Listener:
@@ -225,7 +227,7 @@ cdef void _watch(Loop* loop, Link* link) noexcept nogil:
     cdef int wanted = 0
     if link.fd < 0:
         return
-    if not link.parked and not link.paused and not link.doomed:
+    if not link.parked and not link.paused and not link.held and not link.doomed:
         wanted |= POLL_READ
     if link.pending:
         wanted |= POLL_WRITE
@@ -240,7 +242,7 @@ cdef void _watch(Loop* loop, Link* link) noexcept nogil:
 
 cdef void _watch_reading(void* self, Link* link) noexcept nogil:
     """The core parked, paused or resumed a link. Most are resumed before they say more, so `_handle` looks away only then."""
-    if not link.parked and not link.paused and not link.polled & POLL_READ:
+    if not link.parked and not link.paused and not link.held and not link.polled & POLL_READ:
         _watch(<Loop*> self, link)
 
 
@@ -465,7 +467,7 @@ cdef void _read(Loop* loop, Link* link) noexcept nogil:
     cdef size_t budget
     cdef ssize_t count
     cdef char* window
-    if link.doomed or link.parked or link.paused:
+    if link.doomed or link.parked or link.paused or link.held:
         return
     if loop.last_active != link.id:
         loop.last_active = link.id
@@ -580,7 +582,7 @@ cdef void _handle(Loop* loop, uint64_t tag, int ready) noexcept nogil:
             return
         _watch(loop, link)
     if ready & POLL_READ:
-        if link.parked or link.paused:
+        if link.parked or link.paused or link.held:
             _watch(loop, link)
         elif link.ready:
             # Its turn comes without it being read.
@@ -594,14 +596,18 @@ cdef void _handle(Loop* loop, uint64_t tag, int ready) noexcept nogil:
 
 cdef int _wait_ms(Loop* loop) noexcept nogil:
     cdef int at
+    cdef int longest = TICK_WAIT_MS if loop.state.link_count else IDLE_WAIT_MS
+    cdef int64_t due
     if loop.state.first_ready != NULL or loop.state.first_dirty != NULL or loop.state.doomed_count or loop.state.graves != NULL:
         return 0
     if loop.state.first_paused != NULL or loop.state.late_at:
         return PAUSE_WAIT_MS
     for at in range(LISTENERS_MAX):
         if loop.listeners[at].rests_until_ns:
-            return TICK_WAIT_MS // 2
-    return TICK_WAIT_MS if loop.state.link_count else IDLE_WAIT_MS
+            longest = TICK_WAIT_MS // 2
+    due = gates_due_ns(loop.state) - loop.state.now_ns
+    # A millisecond is waited too long rather than none at all, many times.
+    return longest if due > longest * <int64_t> MS_NS else <int> (max(due, 0) // MS_NS) + 1
 
 
 cdef void _listen(Loop* loop, Command* command) noexcept nogil:
@@ -654,6 +660,7 @@ cdef void _adopt(Loop* loop, Command* command) noexcept nogil:
 cdef void _close_all(Loop* loop) noexcept nogil:
     """Close listeners, then links to other servers, then clients: whose last bytes are all that came from the others."""
     _unlisten(loop, -1)
+    gates_end(loop.state)
     _close_links(loop, False)
     _flush_all(loop)
     if loop.keeps_sockets and loop.kept == NULL:

@@ -310,7 +310,11 @@ cdef class Batch:
         self.batch = &EMPTY
 
     def __dealloc__(self) -> None:
-        if self.batch != &EMPTY:
+        if self.batch == &EMPTY:
+            return
+        if self.batch.release != NULL:
+            self.batch.release(self.batch)
+        else:
             batch_free(self.batch)
 
     def __len__(self) -> int:

@@ -28,18 +28,20 @@ from framework.dataplane.delivery._delivery cimport (
     trace, trace_body,
 )
 from framework.dataplane.accounts._interest cimport is_literal_subject, is_valid_subject, subscription_add
-from framework.dataplane.accounts._mappings cimport mapping_apply
+from framework.dataplane.accounts._mappings cimport is_mapped, mapping_apply
 from framework.dataplane.delivery._message_trace cimport (
     FAULT_PUBLISH, FAULT_REPLY, TRACE_SKIPPED, step_mapped, tracing_begin, tracing_end, tracing_refused,
 )
+from framework.dataplane.delivery._entrance cimport message_enter, message_watched
+from framework.dataplane.delivery._gates cimport gate_has_room, gate_of, gate_take
 from framework.dataplane.delivery._watches cimport (
-    is_heard_unheard, is_watched, unheard_copy, watch_match, watchers_copy, watchers_copy_run, watches_of,
+    WATCHED_BY_GATES, is_heard_unheard, unheard_copy, watch_match, watched_by, watchers_copy_run, watches_of,
 )
 from framework.dataplane.links._output cimport output_commit, output_reserve
 from framework.dataplane.accounts._permissions cimport (
-    ALLOWED, FORBIDDEN, Allowed, may_export, may_hear, may_publish, may_send, may_subscribe, needs_filter,
+    ALLOWED, FORBIDDEN, Allowed, is_allowed_to_publish, may_export, may_hear, may_publish, may_send, may_subscribe, needs_filter,
 )
-from framework.dataplane.accounts._remote_latency cimport is_tracked_reply, remote_latency_begin, remote_latency_end
+from framework.dataplane.accounts._remote_latency cimport is_tracked_reply, remote_latency_begin
 from framework.dataplane.accounts._routes cimport fences_pass, interest_forget
 from framework.dataplane.protocol._reserved cimport is_reserved
 from framework.dataplane.protocol._server_info cimport link_info_connected
@@ -49,7 +51,7 @@ from framework.dataplane._state cimport (
     IS_PEER, IS_USER, LINE_BYTES_MAX, MAX_CONTROL_LINE_EXCEEDED, MAX_PAYLOAD_EXCEEDED, MAY_BE_ANONYMOUS, MEMO_HEAD_BYTES, MEMO_LINE_BYTES,
     MESSAGE, MESSAGE_WITH_HEADERS, NO_ACCOUNT_INTEREST, NO_INTEREST, NO_PUBLISH, NO_REPLY, PARSE_ERROR, PROTOCOL_VIOLATION,
     PUBLISH_MESSAGE, PUBLISH_WITH_HEADERS, RECORD_ERR, RECORD_GREETING, RECORD_PONG, REFERENCE_BYTES, SCOPE_ROUTE, SHOWS_SUBJECT,
-    SUBSCRIBE, SYSTEM, TRACED_LINE_BYTES_MAX, UNSUBSCRIBE, Account, Block, ClosedStateC, Line, Link, Memo, Message, MessageTrace,
+    SUBSCRIBE, SYSTEM, TRACED_LINE_BYTES_MAX, UNSUBSCRIBE, Account, Block, ClosedStateC, Gate, Line, Link, Memo, Message, MessageTrace,
     Operation, Record, State, Subscription, Verb, Watches,
 )
 from framework.dataplane.accounts._stream_imports cimport shadows_add
@@ -74,7 +76,10 @@ cdef enum:
 
 
 cdef void _refuse(State* state, Link* link, ClosedStateC reason, const char* text, const char* detail) noexcept nogil:
-    """Say `-ERR` and end the link."""
+    """Say `-ERR` and end the link; not before what it said earlier has been decided on."""
+    if link.at_gate != NULL:
+        link.held = 1
+        return
     link_say(state, link, b"-ERR '")
     link_say(state, link, text)
     link_say(state, link, b"'\r\n")
@@ -258,49 +263,6 @@ cdef void _count_in(State* state, Link* link, Account* account, int64_t messages
         account.traffic.peers[link.scope - SCOPE_ROUTE].in_bytes += length
 
 
-cdef void _no_responders(State* state, Message* message) noexcept nogil:
-    """Tell a client that nobody is there to answer. Source: `client.go`, `sendNoResponders`; ADR-4 for the status line."""
-    cdef Link* link = message.source
-    cdef Match* match = sublist_match(&message.account.sublist, message.reply, message.reply_length)
-    cdef Subscription* subscription
-    cdef uint32_t at
-    cdef char* room
-    cdef char* head
-    cdef size_t length = message.subject_length + 30
-    for at in range(match.plain_count):
-        subscription = <Subscription*> match.plain[at]
-        if subscription.link != link or subscription.dead:
-            continue
-        room = output_reserve(state, link, message.reply_length + subscription.sid_length + message.subject_length + 128)
-        if room == NULL:
-            return
-        head = room
-        memcpy(head, b"HMSG ", 5)
-        head += 5
-        memcpy(head, message.reply, message.reply_length)
-        head += message.reply_length
-        head[0] = c" "
-        memcpy(head + 1, subscription.sid, subscription.sid_length)
-        head += 1 + subscription.sid_length
-        length = 16 + 14 + message.subject_length + 2
-        head[0] = c" "
-        head += 1 + write_decimal(head + 1, length)
-        head[0] = c" "
-        head += 1 + write_decimal(head + 1, length)
-        memcpy(head, b"\r\nNATS/1.0 503\r\nNats-Subject: ", 30)
-        head += 30
-        memcpy(head, message.subject, message.subject_length)
-        head += message.subject_length
-        memcpy(head, b"\r\n\r\n\r\n", 6)
-        output_commit(state, link, head + 6 - room)
-        # No message of anybody: as in nats-server, counters know nothing of it, but an UNSUB does.
-        if subscription.max_msgs:
-            subscription.msgs += 1
-            if subscription.msgs >= subscription.max_msgs:
-                subscription_drop(state, subscription)
-        return
-
-
 cdef void _remember(State* state, Link* link, const char* line, size_t length, Message* message) noexcept nogil:
     """Remember a PUB or RMSG line without reply and groups, for the case that the next one is the same; see `_repeat`."""
     cdef Memo* memo = link.memo
@@ -374,6 +336,9 @@ cdef void _aim_at_watchers(Link* link, Memo* memo) noexcept nogil:
     """Find out who watches the remembered line."""
     cdef Watches* watches = watches_of(link, memo.account)
     memo.watchers = NULL
+    memo.gate = NULL
+    if watches != NULL and watches.gates.count and link.traits & IS_USER:
+        memo.gate = gate_of(watches, memo.line + memo.subject_at, memo.subject_length)
     if watches != NULL:
         memo.watchers = watch_match(watches, memo.line + memo.subject_at, memo.subject_length)
         if memo.watchers != NULL:
@@ -463,6 +428,23 @@ cdef char* _repeat_to_link(State* state, Link* link, Memo* memo, char* at, char*
     return at
 
 
+cdef char* _repeat_to_gate(State* state, Link* link, Memo* memo, Message* message, char* at, char* end, size_t frame) noexcept nogil:
+    """Let a run of messages wait at the gate that stands on the remembered line, as far as that has room; return what follows."""
+    cdef int64_t count = 0
+    while _is_next(memo, at, end, frame):
+        if not gate_has_room(state, link, memo.gate):
+            link.held = 1
+            break
+        message.body = at + memo.line_length
+        if not gate_take(state, link, message, memo.gate):
+            message_enter(state, link, message, sublist_match(&message.account.sublist, message.subject, message.subject_length))
+        at += frame
+        count += 1
+    state.work += 1 + count * <int64_t> memo.body_length // BYTES_A_WORK + count // REPEATS_A_WORK
+    _count_in(state, link, memo.account, count, count * <int64_t> memo.body_length)
+    return at
+
+
 cdef void _copy_repeated(State* state, Memo* memo, Message* message, char* at, size_t frame, size_t count) noexcept nogil:
     """Give the watchers of the remembered line a run of messages that begins at `at`."""
     if memo.watchers != NULL:
@@ -500,6 +482,11 @@ cdef char* _repeat(State* state, Link* link, char* at, char* end, Block* block) 
     message.scope = link.scope
     message.shown = NULL
     message.trace = NULL
+    if link.at_gate != NULL and memo.gate != link.at_gate.gate:
+        link.held = 1
+        return at
+    if memo.gate != NULL:
+        return _repeat_to_gate(state, link, memo, &message, at, end, frame)
     if memo.simple and memo.to != NULL:
         at = _repeat_to_link(state, link, memo, at, end, frame)
         _copy_repeated(state, memo, &message, start, frame, (at - start) // frame)
@@ -556,7 +543,8 @@ cdef Allowed _check_publish(State* state, Link* link, Message* message, Match** 
     if is_reserved(state, NO_PUBLISH, message.subject, message.subject_length):
         allowed = FORBIDDEN
     elif link.permissions != NULL and link.permissions.publish_checked:
-        match[0] = sublist_match(&message.account.sublist, message.subject, message.subject_length)
+        if match[0] == NULL:
+            match[0] = sublist_match(&message.account.sublist, message.subject, message.subject_length)
         if match[0].judge != link.permissions.serial or not match[0].judgement:
             allowed = may_publish(state, link, message.subject, message.subject_length, match[0])
     if allowed == FORBIDDEN:
@@ -583,38 +571,27 @@ cdef void _trace_mapping(State* state, Link* link, const char* came, size_t leng
     trace(state, link, True, line, at + message.subject_length - line)
 
 
-cdef inline bint _is_sent(Message* message) noexcept nogil:
-    """Whether anybody gets a message that is not traced only."""
-    return message.trace == NULL or not message.trace.only
+cdef bint _is_gated(State* state, Link* link, Watches* watches, Match* match, Message* message) noexcept nogil:
+    """Whether a message that may be sent waits at a gate now; then it is traced when it has passed."""
+    if not watched_by(watches, match, message.subject, message.subject_length) & WATCHED_BY_GATES:
+        return False
+    if not gate_take(state, link, message, gate_of(watches, message.subject, message.subject_length)):
+        return False
+    if message.trace != NULL:
+        free(message.trace.steps)
+        message.trace = NULL
+    return True
 
 
-cdef void _copy_watched(State* state, Match* match, Message* message) noexcept nogil:
-    """Give a message that is about to be delivered to those who watch its subject."""
-    cdef Watches* watches = message.account.watches
-    cdef Match* watchers
-    if is_watched(watches, match, message.subject, message.subject_length) and _is_sent(message):
-        watchers = watch_match(watches, message.subject, message.subject_length)
-        if watchers != NULL:
-            watchers_copy(state, watchers, message)
-
-
-cdef void _unserved(State* state, Message* message) noexcept nogil:
-    """Do what follows when a message has found no receiver."""
-    cdef Link* link = message.source
-    if watches_of(link, message.account) != NULL and _is_sent(message):
-        unheard_copy(state, message)
-    if message.reply_length and link.no_responders and not link.doomed:
-        _no_responders(state, message)
-
-
-cdef Allowed _send(State* state, Link* link, Message* message, bint* mapped) noexcept nogil:
-    """Map what a client publishes, look whether it may, and deliver it.
+cdef Allowed _send(State* state, Link* link, Message* message, Match* match, bint* mapped) noexcept nogil:
+    """Map what a client publishes, look whether it may, and deliver it, or let it wait at a gate.
 
     Args:
+        match: Of the subject, which no mapping has to do with; NULL: it was not looked up.
         mapped: Set when a mapping had to do with it.
     """
     cdef Allowed allowed = ALLOWED
-    cdef Match* match = NULL
+    cdef Watches* watches
     cdef const char* came = message.subject
     cdef size_t came_length = message.subject_length
     if link.traits & IS_USER:
@@ -631,32 +608,56 @@ cdef Allowed _send(State* state, Link* link, Message* message, bint* mapped) noe
             allowed = _check_publish(state, link, message, &match)
         if allowed == FORBIDDEN:
             return allowed
-        if state.remote_latencies.table.count:
-            remote_latency_end(state, message)
     elif state.trace:
         trace_body(state, link, True, message.body, message.header_length, message.body_length)
-    if link.verbose:
-        link_say(state, link, b"+OK\r\n")
     if match == NULL:
         match = sublist_match(&message.account.sublist, message.subject, message.subject_length)
-    if watches_of(link, message.account) != NULL:
-        _copy_watched(state, match, message)
-    if deliver_matched(state, match, message) == 0:
-        _unserved(state, message)
+    watches = watches_of(link, message.account)
+    if watches == NULL or not _is_gated(state, link, watches, match, message):
+        message_enter(state, link, message, match)
     return allowed
 
 
-cdef Allowed _send_traced(State* state, Link* link, Message* message) noexcept nogil:
-    """Send a message with a header block, which may ask what becomes of it."""
+cdef Allowed _send_traced(State* state, Link* link, Message* message, Match* match) noexcept nogil:
+    """Send a message with a header block, which may ask what becomes of it: behind the gates, if there are any."""
     cdef MessageTrace made
     cdef bint mapped = False
     cdef Allowed allowed = FORBIDDEN
-    if link.kind == SYSTEM:
-        return _send(state, link, message, &mapped)
+    if link.kind == SYSTEM or (
+        match != NULL and match.watched & WATCHED_BY_GATES
+        and is_allowed_to_publish(state, link, message.subject, message.subject_length)
+    ):
+        return _send(state, link, message, match, &mapped)
     if tracing_begin(state, message, &made) != TRACE_SKIPPED:
-        allowed = _send(state, link, message, &mapped)
+        allowed = _send(state, link, message, match, &mapped)
     tracing_end(state, message, &made)
     return allowed
+
+
+cdef bint _may_enter(State* state, Link* link, Message* message, Match** match) noexcept nogil:
+    """Whether a message may be handled now: it goes where those go that wait at a gate, or none do; and there is room.
+
+    Args:
+        match: Set to that of the subject, when it was looked up and no mapping has to do with it.
+    """
+    cdef Watches* watches = watches_of(link, message.account)
+    cdef Gate* gate = NULL
+    if watches == NULL or watches.gates.count == 0 or (
+        message.account.tables != NULL and is_mapped(message.account, message.subject, message.subject_length)
+    ):
+        return link.at_gate == NULL
+    match[0] = sublist_match(&message.account.sublist, message.subject, message.subject_length)
+    if watched_by(watches, match[0], message.subject, message.subject_length) & WATCHED_BY_GATES:
+        gate = gate_of(watches, message.subject, message.subject_length)
+    if link.at_gate != NULL and (
+        gate != link.at_gate.gate or link.pedantic
+        or is_reserved(state, NO_PUBLISH, message.subject, message.subject_length)
+        or (message.reply_length and is_reserved(state, NO_REPLY, message.reply, message.reply_length))
+        or not is_allowed_to_publish(state, link, message.subject, message.subject_length)
+    ):
+        # What is said of a message that is refused here would come before what is said of those that wait.
+        return False
+    return gate == NULL or gate_has_room(state, link, gate)
 
 
 cdef int _deliver_routed(State* state, Message* message) noexcept nogil:
@@ -677,6 +678,7 @@ cdef char* _publish(
     cdef uint32_t sizes = 2 if headers else 1
     cdef int64_t total, header = 0
     cdef char* rest
+    cdef Match* match = NULL
     cdef Allowed allowed
     cdef bint mapped = False
     if words.count != 1 + sizes and words.count != 2 + sizes:
@@ -708,10 +710,13 @@ cdef char* _publish(
     rest = _take_body(state, link, &message, line, body, end, need)
     if rest == NULL:
         return NULL
+    if (link.at_gate != NULL or link.account.watches != NULL) and not _may_enter(state, link, &message, &match):
+        link.held = 1
+        return NULL
     _count_in(state, link, link.account, 1, total)
     if link.pedantic and not is_literal_subject(message.subject, message.subject_length):
         _complain(state, link, b"Invalid Publish Subject")
-    allowed = _send_traced(state, link, &message) if header else _send(state, link, &message, &mapped)
+    allowed = _send_traced(state, link, &message, match) if header else _send(state, link, &message, match, &mapped)
     if (not mapped and not link.verbose and not state.trace and not headers and message.reply_length == 0 and not link.pedantic
             and body - line <= MEMO_LINE_BYTES and allowed == ALLOWED):
         _remember(state, link, line, body - line, &message)
@@ -745,6 +750,7 @@ cdef char* _routed(
     cdef int64_t total, header = 0
     cdef int served
     cdef char* rest
+    cdef Watches* watches
     if words.count < first + sizes:
         _refuse(state, link, PROTOCOL_VIOLATION, b"Unknown Protocol Operation", b"too few words in RMSG")
         return NULL
@@ -800,7 +806,12 @@ cdef char* _routed(
         return rest
     if not headers and message.reply_length == 0 and message.queue_count == 0 and not state.trace and body - line <= MEMO_LINE_BYTES:
         _remember(state, link, line, body - line, &message)
+    watches = watches_of(link, message.account)
+    if watches != NULL:
+        message_watched(state, sublist_match(&message.account.sublist, message.subject, message.subject_length), &message)
     served = _deliver_routed(state, &message) if header else deliver(state, &message)
+    if served == 0 and watches != NULL:
+        unheard_copy(state, &message)
     if served and message.reply_length and is_tracked_reply(message.reply, message.reply_length):
         remote_latency_begin(state, &message)
     return rest
@@ -1090,6 +1101,11 @@ cdef inline char* _take(
     return body
 
 
+cdef inline bint _may_follow(const char* at, const char* end) noexcept nogil:
+    """Whether a line may be a message for the gate that others wait at: PUB or HPUB, or not enough of it to tell."""
+    return (at[0] | 0x20) == c"h" or ((at[0] | 0x20) == c"p" and (end - at < 2 or (at[1] | 0x20) == c"u"))
+
+
 cdef char* _one_line(
     State* state, Link* link, Line* words, char* at, char* end, char* eol, char* body, Block* block, size_t* need
 ) noexcept nogil:
@@ -1134,14 +1150,17 @@ cdef char* parse(State* state, Link* link, char* at, char* end, Block* block, si
     need[0] = 0
     link.lined = 0
     link.waiting = 0
-    while at < end and not link.doomed and not link.parked:
+    while at < end and not link.doomed and not link.parked and not link.held:
         if at != start and ((link.first_fanout != NULL and link.kind != SYSTEM) or is_work_done(state)):
             link.waiting = 1
             break
         state.work += LINE_WORK
+        if link.at_gate != NULL and not _may_follow(at, end):
+            link.held = 1
+            break
         if link.memo != NULL and link.memo.line_length and link.memo.lines_version == state.lines_version:
             rest = _repeat(state, link, at, end, block)
-            if rest != at:
+            if rest != at or link.held:
                 at = rest
                 continue
         if not _may_act(state, link, at):
@@ -1171,7 +1190,12 @@ cdef char* parse(State* state, Link* link, char* at, char* end, Block* block, si
             link.line_traced = 0
         rest = _one_line(state, link, &state.line, at, end, line_end, eol + 1, block, need)
         if rest == NULL:
-            link.line_traced = state.trace and need[0] != 0
+            link.line_traced = state.trace and (need[0] != 0 or link.held)
             break
         at = rest
+    if link.held and not link.doomed:
+        link.waiting = 1
+        if end - at > FRAME_OWN_BLOCK_BYTES:
+            # Not behind what comes next in a common block, for which it may leave no room.
+            need[0] = end - at
     return at

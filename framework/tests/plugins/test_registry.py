@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 import structlog
 from msgspec import Struct
+from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from framework.errors import PluginError
@@ -22,6 +23,7 @@ from framework.spec import (
     ComponentSpec,
     CompressionMode,
     ConnectionInfo,
+    GateSpec,
     HealthCheck,
     LinkKind,
     ListenerSpec,
@@ -256,6 +258,21 @@ def test_services_have_names_of_their_own():
         registry_of(a=("services", lambda: [service]), b=("services", lambda: [service])).services(
             SERVER
         )
+
+
+def test_gates_on_one_subject_have_an_order():
+    def registry(*second):
+        gates = [GateSpec(name="one", subject="a.*", decide=print)], list(second)
+        return registry_of(a=("gates", lambda: gates[0]), b=("gates", lambda: gates[1]))
+
+    spec = GateSpec(name="two", subject="*.b", decide=print)
+    apart = [replace(spec, order=1), replace(spec, subject="b.*"), replace(spec, account="A")]
+    for other in apart:
+        assert [it.plugin for it in registry(other).gates(SERVER)] == ["a", "b"]
+    with pytest.raises(PluginError, match=r"gate two and gate one of plugin a are both order 0"):
+        registry(spec).gates(SERVER)
+    with pytest.raises(PluginError, match="gate one belongs to plugin a already"):
+        registry(replace(spec, name="one", order=2)).gates(SERVER)
 
 
 def test_taps_have_names_of_their_own():

@@ -4,7 +4,7 @@ import pytest
 from msgspec import Struct
 
 from framework import spec
-from framework.spec import ConnectionInfo, LinkKind, Overflow, TapKind, TapSpec
+from framework.spec import ConnectionInfo, GateSpec, LinkKind, Overflow, TapKind, TapSpec
 from framework.spec.tap import TAP_BYTES_MAX
 
 
@@ -46,3 +46,18 @@ def test_connections_are_in_the_global_account_unless_said_otherwise():
     connection = ConnectionInfo(link=1, kind=LinkKind.CLIENT, cid=1, host="h", port=1)
 
     assert connection.account == "$G"
+
+
+@pytest.mark.parametrize(
+    ("terms", "problem"),
+    [
+        ({"subject": "a..b"}, "subject: expected a subject"),
+        ({"decide": None}, "decide: expected a function"),
+        ({"bytes_max": 0}, "bytes_max: expected above 0"),
+        ({"time_limit_s": 0.0}, "time_limit_s: expected above 0 and at most 60"),
+        ({"time_limit_s": 61.0}, "time_limit_s: expected above 0 and at most 60"),
+    ],
+)
+def test_a_gate_holds_what_it_should(terms, problem):
+    with pytest.raises(ValueError, match=problem):
+        GateSpec(**{"name": "g", "subject": "a", "decide": print, **terms})

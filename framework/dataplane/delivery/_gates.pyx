@@ -1,0 +1,886 @@
+"""Gates: what clients publish waits for the verdicts of a plugin.
+
+A message that its publisher may send goes into the batch of the gate on its subject. The batch is handed over at the end of a turn, unless
+one waits already to be taken: so batches are as large as the gate is slow. Whoever decides takes it in a thread of its own and answers by
+a command, with one record for each message (`GateVerdict`).
+
+The messages of one publisher keep their order: a verdict is carried out when those before it were, in a slice of the publisher. What it
+says meanwhile waits, unless it is a message for the same gate (`Link.held`). A link that ends is buried when its last verdict is carried
+out. Where gates follow each other, by their order, the messages of one publisher take the second one by one.
+
+A batch that has no answer when its time is over, or none that makes sense, is decided by what the gate was declared to be: open, it
+passes; closed, it is refused. The bytes that wait at a gate are bounded: who has more is read no further.
+
+Size: what a message meets between its publisher and its receivers is one list of steps, and each may be the last.
+"""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memcmp, memcpy, memset, strlen
+
+from framework.dataplane.accounts._interest cimport is_literal_subject
+from framework.dataplane.accounts._permissions cimport FORBIDDEN, may_publish
+from framework.dataplane.delivery._delivery cimport deliver, link_doom_again, record_chars, record_new, trace
+from framework.dataplane.delivery._entrance cimport message_enter
+from framework.dataplane.delivery._message_trace cimport (
+    FAULT_PUBLISH, TRACE_SKIPPED, tracing_begin, tracing_end, tracing_refused,
+)
+from framework.dataplane.delivery._watches cimport watches_changed, watches_made
+from framework.dataplane.links._output cimport output_append
+from framework.dataplane.ports._sinkbatch cimport atomic_add_users
+from framework.dataplane.protocol._reserved cimport is_reserved
+from framework.dataplane.protocol._violations cimport PUBLISH_SUBJECT, violation_say
+from framework.dataplane._state cimport (
+    BATCH_BYTES, BATCH_MESSAGES, NO_PUBLISH, RECORD_GATE_FAILED, Account, AtGate, Command, Gate, GateBatch, Gated, Link, Message,
+    MessageTrace, Record, SinkBatch, framework_row, State, Watches, pthread_cond_t, pthread_mutex_t,
+)
+from framework.dataplane._work cimport is_work_done, ready_add
+from framework.sublist._bytes cimport COPY_SLACK, write_decimal
+from framework.sublist._sublist cimport Match, sublist_insert, sublist_match, sublist_remove
+
+cdef extern from "pthread.h" nogil:
+    int pthread_mutex_lock(pthread_mutex_t* mutex)
+    int pthread_mutex_unlock(pthread_mutex_t* mutex)
+    int pthread_mutex_destroy(pthread_mutex_t* mutex)
+    int pthread_cond_signal(pthread_cond_t* condition)
+    int pthread_cond_broadcast(pthread_cond_t* condition)
+    int pthread_cond_destroy(pthread_cond_t* condition)
+
+cdef enum:
+    BATCH_FIRST_MESSAGES = 16
+    BATCH_FIRST_BYTES = 4096
+    NEVER_NS = 0x7fffffffffffffff
+
+
+# ---- gates -------------------------------------------------------------------------------------------------------------
+
+
+cdef void gate_release(Gate* gate) noexcept nogil:
+    """One user less; the last one frees it. Callable from any thread."""
+    if atomic_add_users(&gate.users, -1) == 0:
+        pthread_mutex_destroy(&gate.lock)
+        pthread_cond_destroy(&gate.filled_or_closed)
+        free(gate)
+
+
+cdef void gate_add(State* state, Account* account, Gate* gate) noexcept nogil:
+    """Let a gate stand on its subject in an account; one for which there is no memory is closed at once."""
+    gate.account = account
+    if account.watches == NULL:
+        account.watches = watches_made(state)
+    if account.watches == NULL or not sublist_insert(&account.watches.gates, &gate.interest):
+        _close(gate)
+        gate_release(gate)
+        return
+    watches_changed(state, account)
+    gate.next = state.gates
+    state.gates = gate
+
+
+cdef void _close(Gate* gate) noexcept nogil:
+    """Tell who takes from a gate that nothing will come any more."""
+    pthread_mutex_lock(&gate.lock)
+    gate.closed = 1
+    pthread_cond_broadcast(&gate.filled_or_closed)
+    pthread_mutex_unlock(&gate.lock)
+
+
+cdef void _remove(State* state, Gate* gate) noexcept nogil:
+    cdef Gate** at = &state.gates
+    while at[0] != gate:
+        at = &at[0].next
+    at[0] = gate.next
+    while gate.first_batch != NULL:
+        _give_up(state, gate, gate.first_batch, NULL)
+    _let_in(state, gate)
+    sublist_remove(&gate.account.watches.gates, &gate.interest)
+    watches_changed(state, gate.account)
+    _close(gate)
+    gate_release(gate)
+
+
+cdef void gate_remove(State* state, int64_t id) noexcept nogil:
+    """Take a gate away; what waits there is decided as if its time were over."""
+    cdef Gate* gate = state.gates
+    while gate != NULL and gate.id != id:
+        gate = gate.next
+    if gate != NULL:
+        _remove(state, gate)
+
+
+cdef void gates_end(State* state) noexcept nogil:
+    """Take all gates away."""
+    while state.gates != NULL:
+        _remove(state, state.gates)
+    state.gates_ended = 1
+    _pass_delayed(state, NEVER_NS)
+
+
+cdef Gate* _gate_behind(Watches* watches, const char* subject, size_t length, Gate* before) noexcept nogil:
+    """Return the gate on a subject that comes next in order; NULL: there is none."""
+    cdef Match* found = sublist_match(&watches.gates, subject, length)
+    cdef Gate* first = NULL
+    cdef Gate* gate
+    cdef uint32_t at
+    for at in range(found.plain_count):
+        gate = <Gate*> found.plain[at]
+        if (before == NULL or gate.order > before.order) and (first == NULL or gate.order < first.order):
+            first = gate
+    return first
+
+
+cdef Gate* gate_of(Watches* watches, const char* subject, size_t length) noexcept nogil:
+    """Return the first gate on a subject; NULL: there is none."""
+    return _gate_behind(watches, subject, length, NULL)
+
+
+# ---- batches -----------------------------------------------------------------------------------------------------------
+
+
+cdef void gate_batch_release(GateBatch* batch) noexcept nogil:
+    """One user less; the last one frees it. Callable from any thread."""
+    cdef Gate* gate = batch.gate
+    if atomic_add_users(&batch.users, -1):
+        return
+    free(batch.batch.messages)
+    free(batch.batch.chars)
+    free(batch.messages)
+    free(batch.verdicts)
+    free(batch)
+    gate_release(gate)
+
+
+cdef void _release(SinkBatch* batch) noexcept nogil:
+    gate_batch_release(<GateBatch*> batch)
+
+
+cdef GateBatch* _batch_made(State* state, Gate* gate) noexcept nogil:
+    """Begin a batch; NULL: no memory."""
+    cdef GateBatch* batch = <GateBatch*> calloc(1, sizeof(GateBatch))
+    if batch == NULL:
+        return NULL
+    batch.batch.release = _release
+    batch.gate = gate
+    batch.users = 1
+    atomic_add_users(&gate.users, 1)
+    gate.batch_serial += 1
+    batch.serial = gate.batch_serial
+    batch.due_ns = state.now_ns + gate.limit_ns
+    if gate.last_batch != NULL:
+        gate.last_batch.next = batch
+    else:
+        gate.first_batch = batch
+    gate.last_batch = batch
+    gate.filling = batch
+    return batch
+
+
+cdef bint _batch_room(GateBatch* batch, size_t need) noexcept nogil:
+    """Make room for one message more; False: no memory."""
+    cdef SinkBatch* inner = &batch.batch
+    cdef size_t capacity = max(inner.capacity, <size_t> BATCH_FIRST_BYTES)
+    cdef uint32_t room = inner.room * 2 if inner.room else BATCH_FIRST_MESSAGES
+    cdef void* grown
+    if inner.count == inner.room:
+        grown = realloc(inner.messages, room * sizeof(framework_row))
+        if grown == NULL:
+            return False
+        inner.messages = <framework_row*> grown
+        grown = realloc(batch.messages, room * sizeof(Gated*))
+        if grown == NULL:
+            return False
+        batch.messages = <Gated**> grown
+        inner.room = room
+    if inner.used + need > inner.capacity:
+        while capacity < inner.used + need:
+            capacity *= 2
+        grown = realloc(inner.chars, capacity + COPY_SLACK)
+        if grown == NULL:
+            return False
+        inner.chars = <char*> grown
+        inner.capacity = capacity
+    return True
+
+
+cdef GateBatch* _batch_for(State* state, Gate* gate, size_t need) noexcept nogil:
+    """Return the batch that a message goes into, with room for it; NULL: no memory."""
+    cdef GateBatch* batch = gate.filling
+    if batch != NULL and batch.batch.count and (batch.batch.count >= BATCH_MESSAGES or batch.batch.used + need > BATCH_BYTES):
+        _hand_over(gate)
+        batch = NULL
+    if batch == NULL:
+        batch = _batch_made(state, gate)
+    return batch if batch != NULL and _batch_room(batch, need) else NULL
+
+
+cdef void _hand_over(Gate* gate) noexcept nogil:
+    """Let the batch that was filled be taken."""
+    cdef GateBatch* batch = gate.filling
+    gate.filling = NULL
+    batch.is_ready = 1
+    pthread_mutex_lock(&gate.lock)
+    if gate.last_ready != NULL:
+        gate.last_ready.next_ready = batch
+    else:
+        gate.first_ready = batch
+    gate.last_ready = batch
+    pthread_cond_signal(&gate.filled_or_closed)
+    pthread_mutex_unlock(&gate.lock)
+
+
+cdef void gates_hand_over(State* state) noexcept nogil:
+    """Hand over at the end of a turn what was filled, where nothing waits to be taken."""
+    cdef Gate* gate = state.gates
+    cdef bint is_idle
+    while gate != NULL:
+        if gate.filling != NULL and gate.filling.batch.count:
+            pthread_mutex_lock(&gate.lock)
+            is_idle = gate.first_ready == NULL
+            pthread_mutex_unlock(&gate.lock)
+            if is_idle:
+                _hand_over(gate)
+        gate = gate.next
+
+
+cdef void _take_back(Gate* gate, GateBatch* batch) noexcept nogil:
+    """Let a batch that is decided be taken no more."""
+    cdef GateBatch* before = NULL
+    cdef GateBatch* at
+    if gate.filling == batch:
+        gate.filling = NULL
+        return
+    pthread_mutex_lock(&gate.lock)
+    at = gate.first_ready
+    while at != NULL and at != batch:
+        before = at
+        at = at.next_ready
+    if at != NULL:
+        if before != NULL:
+            before.next_ready = at.next_ready
+        else:
+            gate.first_ready = at.next_ready
+        if gate.last_ready == at:
+            gate.last_ready = before
+    pthread_mutex_unlock(&gate.lock)
+
+
+cdef void _answered(Gate* gate, GateBatch* batch) noexcept nogil:
+    """Forget a batch among those without an answer."""
+    cdef GateBatch* before = NULL
+    cdef GateBatch* at = gate.first_batch
+    while at != batch:
+        before = at
+        at = at.next
+    if before != NULL:
+        before.next = batch.next
+    else:
+        gate.first_batch = batch.next
+    if gate.last_batch == batch:
+        gate.last_batch = before
+    _take_back(gate, batch)
+
+
+# ---- what waits --------------------------------------------------------------------------------------------------------
+
+
+cdef AtGate* _at_gate(Link* link) noexcept nogil:
+    if link.at_gate == NULL:
+        link.at_gate = <AtGate*> calloc(1, sizeof(AtGate))
+    return link.at_gate
+
+
+cdef bint gate_is_ready(Link* link) noexcept nogil:
+    """Whether the next verdict on what a link published is there, and due."""
+    return link.at_gate != NULL and link.at_gate.first != NULL and link.at_gate.first.verdict > DELAYED
+
+
+cdef void _wake(State* state, Link* link) noexcept nogil:
+    """Let a link go on, or its end."""
+    if link.lingers:
+        link.lingers = 0
+        link_doom_again(state, link)
+    elif not link.doomed:
+        ready_add(state, link)
+
+
+cdef void _settle(State* state, Link* link) noexcept nogil:
+    """Let a link say more, if it waits for nothing any longer."""
+    if link.at_gate.first != NULL or link.at_gate.waits_for != NULL:
+        return
+    free(link.at_gate)
+    link.at_gate = NULL
+    if link.held:
+        link.held = 0
+        _wake(state, link)
+        if state.shell.watch != NULL and not link.doomed:
+            state.shell.watch(state.shell.self, link)
+    elif link.lingers:
+        _wake(state, link)
+
+
+cdef bint gate_has_room(State* state, Link* link, Gate* gate) noexcept nogil:
+    """Whether a gate takes more; a link that it does not take more of is told when it does."""
+    cdef AtGate* at_gate
+    if gate.bytes < gate.bytes_max:
+        return True
+    at_gate = _at_gate(link)
+    if at_gate == NULL:
+        return True
+    if at_gate.waits_for == NULL:
+        at_gate.waits_for = gate
+        at_gate.previous_waiter = NULL
+        at_gate.next_waiter = gate.first_waiter
+        if gate.first_waiter != NULL:
+            gate.first_waiter.at_gate.previous_waiter = link
+        gate.first_waiter = link
+    return False
+
+
+cdef void _stop_waiting(Link* link) noexcept nogil:
+    """Wait for room no more."""
+    cdef AtGate* at_gate = link.at_gate
+    if at_gate.previous_waiter != NULL:
+        at_gate.previous_waiter.at_gate.next_waiter = at_gate.next_waiter
+    else:
+        at_gate.waits_for.first_waiter = at_gate.next_waiter
+    if at_gate.next_waiter != NULL:
+        at_gate.next_waiter.at_gate.previous_waiter = at_gate.previous_waiter
+    at_gate.waits_for = NULL
+
+
+cdef void _let_in(State* state, Gate* gate) noexcept nogil:
+    """Let the links go on that wait for room."""
+    cdef Link* link
+    while gate.first_waiter != NULL:
+        link = gate.first_waiter
+        _stop_waiting(link)
+        if link.at_gate.first == NULL:
+            _settle(state, link)
+        elif link.held:
+            link.held = 0
+            _wake(state, link)
+            if state.shell.watch != NULL:
+                state.shell.watch(state.shell.self, link)
+
+
+cdef void gate_leave(State* state, Link* link) noexcept nogil:
+    """Let a link that ends wait for its verdicts alone."""
+    link.held = 0
+    if link.at_gate == NULL:
+        return
+    if link.at_gate.waits_for != NULL:
+        _stop_waiting(link)
+    _settle(state, link)
+
+
+cdef bint _put(State* state, Link* link, Message* message, Gate* gate, bint first) noexcept nogil:
+    """Copy a message into the batch of a gate; False: no memory.
+
+    Args:
+        first: Before all others of the link: it has passed a gate that they have not.
+    """
+    cdef size_t need = message.subject_length + message.reply_length + message.body_length + 2
+    cdef GateBatch* batch = _batch_for(state, gate, need)
+    cdef Gated* gated = <Gated*> calloc(1, sizeof(Gated))
+    cdef AtGate* at_gate = _at_gate(link)
+    cdef framework_row* row
+    cdef char* at
+    if batch == NULL or gated == NULL or at_gate == NULL:
+        free(gated)
+        return False
+    row = &batch.batch.messages[batch.batch.count]
+    memset(row, 0, sizeof(framework_row))
+    row.link = link.id
+    row.at = <uint32_t> batch.batch.used
+    row.subject_length = <uint32_t> message.subject_length
+    row.reply_length = <uint32_t> message.reply_length
+    row.header_length = <uint32_t> message.header_length
+    row.payload_length = <uint32_t> (message.body_length - message.header_length)
+    at = batch.batch.chars + batch.batch.used
+    memcpy(at, message.subject, message.subject_length)
+    at += message.subject_length
+    if message.reply_length:
+        memcpy(at, message.reply, message.reply_length)
+        at += message.reply_length
+    memcpy(at, message.body, message.body_length + 2)
+    gated.link = link
+    gated.batch = batch
+    gated.at = batch.batch.count
+    batch.messages[batch.batch.count] = gated
+    batch.batch.count += 1
+    batch.batch.used += need
+    batch.left += 1
+    need += sizeof(framework_row) + sizeof(Gated)
+    batch.bytes += need
+    gate.bytes += need
+    gate.messages += 1
+    if first:
+        gated.next = at_gate.first
+        at_gate.first = gated
+        if gated.next == NULL:
+            at_gate.last = gated
+        return True
+    if at_gate.last != NULL:
+        at_gate.last.next = gated
+    else:
+        at_gate.first = gated
+    at_gate.last = gated
+    at_gate.gate = gate
+    return True
+
+
+cdef bint gate_take(State* state, Link* link, Message* message, Gate* gate) noexcept nogil:
+    """Let a message that its publisher may send wait at a gate, as long as that takes. False: no memory, and it passes.
+
+    One that a closed gate has no memory for is refused.
+    """
+    while gate != NULL:
+        if _put(state, link, message, gate, False):
+            return True
+        gate.messages += 1
+        gate.failed += 1
+        if not gate.is_open:
+            _refuse(state, link, message, gate, b"no memory", 9)
+            return True
+        gate = _gate_behind(gate.account.watches, message.subject, message.subject_length, gate)
+    return False
+
+
+# ---- verdicts ----------------------------------------------------------------------------------------------------------
+
+
+cdef bint _is_plain(const char* text, size_t length) noexcept nogil:
+    """Whether a text fits into a line: no control characters, no quote that would end it."""
+    cdef size_t at
+    if length > REFUSAL_BYTES_MAX:
+        return False
+    for at in range(length):
+        if <unsigned char> text[at] < 32 or text[at] == 127 or text[at] == c"'":
+            return False
+    return True
+
+
+cdef bint _is_header(const char* header, size_t length) noexcept nogil:
+    return length == 0 or (length >= 12 and memcmp(header, b"NATS/1.0", 8) == 0 and memcmp(header + length - 4, b"\r\n\r\n", 4) == 0)
+
+
+cdef bint _is_subject(const char* subject, size_t length) noexcept nogil:
+    cdef size_t at
+    for at in range(length):
+        if <unsigned char> subject[at] <= 32 or subject[at] == 127:
+            return False
+    return is_literal_subject(subject, length)
+
+
+cdef const char* _changed_wrong(State* state, GateVerdict* verdict, const char* texts) noexcept nogil:
+    """Return what is wrong with what is to go out in place of a message; NULL: nothing."""
+    cdef const char* header = texts + verdict.subject_length
+    cdef size_t body = <size_t> verdict.header_length + verdict.payload_length
+    if verdict.what & ~(NEW_SUBJECT | NEW_BODY) or verdict.what == 0:
+        return b"changes nothing that there is"
+    if (verdict.what & NEW_SUBJECT) != 0 and (
+        <int64_t> verdict.subject_length > state.limits.max_control_line or not _is_subject(texts, verdict.subject_length)
+    ):
+        return b"has a subject that is none"
+    if not verdict.what & NEW_SUBJECT and verdict.subject_length:
+        return b"has a subject that it does not change"
+    if not verdict.what & NEW_BODY:
+        if body:
+            return b"has a body that it does not change"
+        return NULL
+    if not _is_header(header, verdict.header_length):
+        return b"has headers that are none"
+    if <int64_t> body > state.limits.max_payload:
+        return b"is longer than max_payload"
+    if memcmp(header + body, b"\r\n", 2):
+        return b"has no end"
+    return NULL
+
+
+cdef const char* _wrong(State* state, GateVerdict* verdict, const char* texts) noexcept nogil:
+    """Return what is wrong with a record, whose texts are all there; NULL: nothing."""
+    if verdict.verdict == CHANGED:
+        return _changed_wrong(state, verdict, texts)
+    if verdict.verdict == REFUSED:
+        if verdict.payload_length or verdict.what or (verdict.status and not 100 <= verdict.status <= STATUS_MAX):
+            return b"refuses with no status that there is"
+        if not _is_plain(texts, verdict.subject_length) or not _is_plain(texts + verdict.subject_length, verdict.header_length):
+            return b"refuses with a text that is too long or does not fit into a line"
+        return NULL
+    if verdict.subject_length or verdict.header_length or verdict.payload_length or verdict.what:
+        return b"has texts that it does not need"
+    if verdict.verdict == DELAYED and not 0 < verdict.delay_ns <= DELAY_NS_MAX:
+        return b"delays for no time, or for more than a minute"
+    if verdict.verdict != DELAYED and verdict.verdict != PASSED:
+        return b"is none that there is"
+    return NULL
+
+
+cdef size_t _texts_length(GateVerdict* verdict) noexcept nogil:
+    cdef size_t length = <size_t> verdict.subject_length + verdict.header_length + verdict.payload_length
+    return length + 2 if verdict.verdict == CHANGED and verdict.what & NEW_BODY else length
+
+
+cdef const char* _answer_wrong(State* state, GateBatch* batch, const char* answer, size_t length) noexcept nogil:
+    """Look at the records of an answer, and note where each message's is; return what is wrong, NULL: nothing."""
+    cdef GateVerdict verdict
+    cdef const char* wrong
+    cdef size_t at = 0
+    cdef uint32_t index
+    for index in range(batch.batch.count):
+        if length - at < sizeof(GateVerdict):
+            return b"has too few verdicts"
+        memcpy(&verdict, answer + at, sizeof(GateVerdict))
+        if length - at - sizeof(GateVerdict) < _texts_length(&verdict):
+            return b"ends within a verdict"
+        wrong = _wrong(state, &verdict, answer + at + sizeof(GateVerdict))
+        if wrong != NULL:
+            return wrong
+        batch.messages[index].verdict_at = at
+        at += sizeof(GateVerdict) + _texts_length(&verdict)
+    if at < length:
+        return b"has too many verdicts"
+    return NULL
+
+
+cdef void _report(State* state, Gate* gate, const char* problem, int64_t count) noexcept nogil:
+    """Say in the log what a gate did wrong."""
+    cdef Record* record = record_new(state, RECORD_GATE_FAILED, NULL, strlen(problem))
+    if record != NULL:
+        memcpy(record_chars(record), problem, strlen(problem))
+        record.number = gate.id
+        record.other = count
+
+
+cdef void _give_up(State* state, Gate* gate, GateBatch* batch, const char* problem) noexcept nogil:
+    """Decide on a batch as the gate was declared to be.
+
+    Args:
+        problem: What was wrong with its answer; NULL: there was none in time.
+    """
+    cdef uint32_t index
+    if problem == NULL:
+        problem = b"has not answered in time"
+        gate.expired += batch.batch.count
+    else:
+        gate.failed += batch.batch.count
+    if batch.batch.count:
+        _report(state, gate, problem, batch.batch.count)
+    _answered(gate, batch)
+    for index in range(batch.batch.count):
+        batch.messages[index].verdict_at = 0
+        _decide(state, batch.messages[index], PASSED if gate.is_open else REFUSED)
+    if batch.batch.count == 0:
+        gate_batch_release(batch)
+
+
+cdef void _decide(State* state, Gated* gated, GateVerdictC verdict) noexcept nogil:
+    """Note a verdict; it is carried out in the publisher's slice."""
+    gated.verdict = verdict
+    if gated.link.at_gate.first == gated:
+        if verdict == DELAYED:
+            _wait_until(state, gated)
+        else:
+            _wake(state, gated.link)
+
+
+cdef void gate_answer(State* state, Command* command) noexcept nogil:
+    """Take the answer of a gate: `number` is its id, `other` the batch; one that comes too late is forgotten.
+
+    `flags` says that there is none: who decides has failed.
+    """
+    cdef Gate* gate = state.gates
+    cdef GateBatch* batch
+    cdef GateVerdict verdict
+    cdef const char* wrong = NULL
+    cdef uint32_t index
+    while gate != NULL and gate.id != command.number:
+        gate = gate.next
+    if gate == NULL:
+        return
+    batch = gate.first_batch
+    while batch != NULL and batch.serial != <uint64_t> command.other:
+        batch = batch.next
+    if batch == NULL or batch == gate.filling:
+        return
+    state.work += batch.batch.count
+    if command.flags:
+        wrong = b"has failed"
+    elif command.length:
+        batch.verdicts = <char*> realloc(batch.verdicts, command.length + COPY_SLACK)
+        if batch.verdicts != NULL:
+            memcpy(batch.verdicts, <char*> (command + 1), command.length)
+            wrong = _answer_wrong(state, batch, batch.verdicts, command.length)
+        else:
+            wrong = b"has no memory for its answer"
+    if wrong != NULL:
+        _give_up(state, gate, batch, wrong)
+        return
+    _answered(gate, batch)
+    for index in range(batch.batch.count):
+        if command.length == 0:
+            _decide(state, batch.messages[index], PASSED)
+            continue
+        memcpy(&verdict, batch.verdicts + batch.messages[index].verdict_at, sizeof(GateVerdict))
+        if verdict.verdict == DELAYED:
+            batch.messages[index].until_ns = state.now_ns + verdict.delay_ns
+        # 0 is the place of a record, too: those without one are decided by how the gate is declared.
+        batch.messages[index].verdict_at += 1
+        _decide(state, batch.messages[index], <GateVerdictC> verdict.verdict)
+
+
+# ---- time --------------------------------------------------------------------------------------------------------------
+
+
+cdef void _wait_until(State* state, Gated* gated) noexcept nogil:
+    """Let the next message of a link pass when it is time, or now when there is no more time."""
+    if state.gates_ended:
+        gated.verdict = PASSED
+        gated.verdict_at = 0
+        _wake(state, gated.link)
+        return
+    gated.link.at_gate.next_delayed = state.first_delayed
+    state.first_delayed = gated.link
+    if gated.link.at_gate.next_delayed == NULL or gated.until_ns < state.delays_due_ns:
+        state.delays_due_ns = gated.until_ns
+
+
+cdef void _pass_delayed(State* state, int64_t now_ns) noexcept nogil:
+    """Let pass what was to wait until now. Cost: O(links that wait so), when one is due."""
+    cdef Link* link = state.first_delayed
+    cdef Link* following
+    cdef Gated* gated
+    state.first_delayed = NULL
+    while link != NULL:
+        following = link.at_gate.next_delayed
+        gated = link.at_gate.first
+        if gated.until_ns <= now_ns:
+            gated.verdict = PASSED
+            gated.verdict_at = 0
+            gated.batch.gate.delayed += 1
+            _wake(state, link)
+        else:
+            _wait_until(state, gated)
+        state.work += 1
+        link = following
+
+
+cdef void gates_tick(State* state) noexcept nogil:
+    """Decide on what has waited for too long, and let in who waits for room."""
+    cdef Gate* gate = state.gates
+    while gate != NULL:
+        while gate.first_batch != NULL and state.now_ns >= gate.first_batch.due_ns and gate.first_batch.batch.count:
+            _give_up(state, gate, gate.first_batch, NULL)
+        if gate.first_waiter != NULL and gate.bytes <= gate.bytes_max // 2:
+            _let_in(state, gate)
+        gate = gate.next
+    if state.first_delayed != NULL and state.now_ns >= state.delays_due_ns:
+        _pass_delayed(state, state.now_ns)
+
+
+cdef int64_t gates_due_ns(State* state) noexcept nogil:
+    """Return when `gates_tick` has something to do; never: the largest number."""
+    cdef int64_t due = state.delays_due_ns if state.first_delayed != NULL else NEVER_NS
+    cdef Gate* gate = state.gates
+    while gate != NULL:
+        if gate.first_batch != NULL and gate.first_batch.batch.count:
+            due = min(due, gate.first_batch.due_ns)
+        if gate.first_waiter != NULL and gate.bytes <= gate.bytes_max // 2:
+            due = 0
+        gate = gate.next
+    return due
+
+
+# ---- carrying out ------------------------------------------------------------------------------------------------------
+
+
+cdef void _message_of(Gated* gated, Message* message) noexcept nogil:
+    """Set a message to what was published."""
+    cdef framework_row* row = &gated.batch.batch.messages[gated.at]
+    memset(message, 0, sizeof(Message))
+    message.source = gated.link
+    message.scope = gated.link.scope
+    message.account = gated.batch.gate.account
+    message.subject = gated.batch.batch.chars + row.at
+    message.subject_length = row.subject_length
+    message.reply = message.subject + row.subject_length
+    message.reply_length = row.reply_length
+    message.body = message.reply + row.reply_length
+    message.header_length = row.header_length
+    message.body_length = row.header_length + row.payload_length
+
+
+cdef void _say_refused(State* state, Link* link, Message* message, const char* text, size_t length) noexcept nogil:
+    """Say `-ERR`, in words that clients take for an error of one message, not of the connection."""
+    cdef char line[1024]
+    cdef char* at = line
+    cdef size_t shown = min(message.subject_length, <size_t> 512)
+    if link.doomed:
+        return
+    memcpy(at, b"-ERR 'Permissions Violation for Publish to \"", 44)
+    at += 44
+    memcpy(at, message.subject, shown)
+    at += shown
+    memcpy(at, b"\": ", 3)
+    at += 3
+    memcpy(at, text, length)
+    at += length
+    memcpy(at, b"'\r\n", 3)
+    trace(state, link, False, line, at - line)
+    output_append(state, link, line, at + 3 - line)
+
+
+cdef void _answer_status(State* state, Message* message, int status, const char* text, size_t length) noexcept nogil:
+    """Send a status to the reply subject, from this server."""
+    cdef Message answer
+    cdef char header[512]
+    cdef char* at = header
+    memcpy(at, b"NATS/1.0 ", 9)
+    at += 9
+    at += write_decimal(at, status)
+    if length:
+        at[0] = c" "
+        memcpy(at + 1, text, length)
+        at += 1 + length
+    memcpy(at, b"\r\n\r\n\r\n", 6)
+    memset(&answer, 0, sizeof(answer))
+    answer.source = state.system
+    answer.scope = state.system.scope
+    answer.account = message.account
+    answer.subject = message.reply
+    answer.subject_length = message.reply_length
+    answer.body = header
+    answer.header_length = answer.body_length = at + 4 - header
+    deliver(state, &answer)
+
+
+cdef void _trace_refused(State* state, Message* message) noexcept nogil:
+    """Report a refused message that asks what becomes of it."""
+    cdef MessageTrace made
+    if message.header_length:
+        if tracing_begin(state, message, &made) != TRACE_SKIPPED:
+            tracing_refused(message, FAULT_PUBLISH, message.subject, message.subject_length)
+        tracing_end(state, message, &made)
+
+
+cdef void _refuse(State* state, Link* link, Message* message, Gate* gate, const char* text, size_t length) noexcept nogil:
+    gate.refused += 1
+    _trace_refused(state, message)
+    if length:
+        _say_refused(state, link, message, text, length)
+
+
+cdef void _refuse_as_said(State* state, Gated* gated, Message* message) noexcept nogil:
+    """Refuse with the texts of the verdict; without one, for lack of it."""
+    cdef Gate* gate = gated.batch.gate
+    cdef const char* record = gated.batch.verdicts + gated.verdict_at - 1
+    cdef GateVerdict verdict
+    if gated.verdict_at == 0:
+        _refuse(state, gated.link, message, gate, b"undecided", 9)
+        return
+    memcpy(&verdict, record, sizeof(verdict))
+    record += sizeof(verdict)
+    _refuse(state, gated.link, message, gate, record, verdict.subject_length)
+    if verdict.status and message.reply_length:
+        _answer_status(state, message, verdict.status, record + verdict.subject_length, verdict.header_length)
+
+
+cdef bint _change(State* state, Gated* gated, Message* message) noexcept nogil:
+    """Put what the verdict says in place of a message; False: its publisher may not use that subject."""
+    cdef const char* record = gated.batch.verdicts + gated.verdict_at - 1
+    cdef GateVerdict verdict
+    cdef Link* link = gated.link
+    memcpy(&verdict, record, sizeof(verdict))
+    record += sizeof(verdict)
+    if verdict.what & NEW_BODY:
+        message.body = record + verdict.subject_length
+        message.header_length = verdict.header_length
+        message.body_length = <size_t> verdict.header_length + verdict.payload_length
+    if not verdict.what & NEW_SUBJECT:
+        return True
+    message.subject = record
+    message.subject_length = verdict.subject_length
+    if not is_reserved(state, NO_PUBLISH, message.subject, message.subject_length) and (
+        link.permissions == NULL or not link.permissions.publish_checked or may_publish(
+            state, link, message.subject, message.subject_length,
+            sublist_match(&message.account.sublist, message.subject, message.subject_length),
+        ) != FORBIDDEN
+    ):
+        return True
+    gated.batch.gate.refused += 1
+    _report(state, gated.batch.gate, b"has changed a subject to one that its publisher may not use", 1)
+    if not link.doomed:
+        violation_say(state, link, PUBLISH_SUBJECT, message.subject, message.subject_length, NULL, 0, NULL, 0)
+    return False
+
+
+cdef void _enter(State* state, Link* link, Message* message) noexcept nogil:
+    """Let a message enter that has passed all gates, with its trace if it asks for one."""
+    cdef MessageTrace made
+    cdef bint is_handled = True
+    made.block = NULL
+    if message.header_length:
+        is_handled = tracing_begin(state, message, &made) != TRACE_SKIPPED
+    if is_handled:
+        message_enter(state, link, message, sublist_match(&message.account.sublist, message.subject, message.subject_length))
+    if message.header_length:
+        tracing_end(state, message, &made)
+
+
+cdef void _pass_on(State* state, Link* link, Message* message, Gate* gate) noexcept nogil:
+    """Let a message go to the next gate, or in."""
+    cdef Watches* watches = message.account.watches
+    cdef Gate* following = NULL
+    if watches != NULL and watches.gates.count > 1:
+        following = _gate_behind(watches, message.subject, message.subject_length, gate)
+    while following != NULL:
+        if _put(state, link, message, following, True):
+            return
+        if not following.is_open:
+            _refuse(state, link, message, following, b"no memory", 9)
+            return
+        following = _gate_behind(watches, message.subject, message.subject_length, following)
+    _enter(state, link, message)
+
+
+cdef void _carry_out(State* state, Gated* gated) noexcept nogil:
+    """Do with one message what the verdict says."""
+    cdef Gate* gate = gated.batch.gate
+    cdef Message message
+    _message_of(gated, &message)
+    if not gate.account.ours:
+        return
+    if gated.verdict == REFUSED:
+        _refuse_as_said(state, gated, &message)
+        return
+    if gated.verdict == CHANGED:
+        if not _change(state, gated, &message):
+            return
+        gate.changed += 1
+    else:
+        gate.passed += 1
+    _pass_on(state, gated.link, &message, gate)
+
+
+cdef void gate_go_on(State* state, Link* link) noexcept nogil:
+    """Carry out verdicts on what a link published, in order, until the next is not there or the slice is used up."""
+    cdef Gated* gated
+    cdef GateBatch* batch
+    while gate_is_ready(link) and link.first_fanout == NULL and not is_work_done(state):
+        gated = link.at_gate.first
+        batch = gated.batch
+        link.at_gate.first = gated.next
+        if gated.next == NULL:
+            link.at_gate.last = NULL
+        state.work += 1
+        _carry_out(state, gated)
+        free(gated)
+        batch.left -= 1
+        if batch.left == 0:
+            batch.gate.bytes -= batch.bytes
+            gate_batch_release(batch)
+        gated = link.at_gate.first
+        if gated != NULL and gated.verdict == DELAYED:
+            _wait_until(state, gated)
+    if link.at_gate != NULL:
+        _settle(state, link)
