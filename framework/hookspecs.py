@@ -41,6 +41,7 @@ from framework.spec import (
     StatusSection,
     StopReason,
     TapSpec,
+    TransportSpec,
 )
 from framework.topology import (
     ConfigDiff,
@@ -163,6 +164,18 @@ def framework_listeners(server: ServerContext) -> Iterable[ListenerSpec]:
 
     Assembly. Called once, after `framework_components`; ports open when all components run.
     Two listeners of one kind, or one whose owner is no component, stop the start.
+
+    Args:
+        server: As in `framework_components`.
+    """
+
+
+@hookspec
+def framework_transports(server: ServerContext) -> Iterable[TransportSpec]:
+    """Declare ports where clients come in another way than NATS's own: WebSocket, or a protocol.
+
+    Assembly. Called once, after `framework_listeners`; ports open when all components run. Two
+    with one name, or an address that can't be listened on, stop the start.
 
     Args:
         server: As in `framework_components`.

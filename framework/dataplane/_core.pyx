@@ -73,7 +73,6 @@ from framework.dataplane.totals import AccountTraffic, KindTotals, PeerTraffic, 
 from framework.wire.address import packed_address
 from framework.wire.closed_state import ClosedState
 from framework.wire.websocket import close_status
-from framework.dataplane.zlib_functions import zlib_functions
 
 cdef extern from "unistd.h" nogil:
     ssize_t read(int fd, void* into, size_t count)
@@ -602,6 +601,8 @@ cdef class Core:
 
     def load_deflate(self) -> bool:
         """See to it that links can have compressed WebSocket messages; False: this Python shows nothing of its zlib."""
+        from framework.dataplane.zlib_functions import zlib_functions
+
         functions = zlib_functions()
         if functions is None:
             return False

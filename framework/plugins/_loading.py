@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 ENTRY_POINT_GROUP = "framework"
 
-STANDARD_PLUGINS = ("auth", "route")
+STANDARD_PLUGINS = ("auth", "route", "websocket")
 """What `pip install 'framework[standard]'` brings."""
 
 

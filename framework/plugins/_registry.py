@@ -34,6 +34,7 @@ from framework.spec import (
     ServiceSpec,
     StatusSection,
     TapSpec,
+    TransportSpec,
 )
 from framework.spec.addresses import ADDRESS_TABLES_MAX
 from framework.spec.status import CORE_COLUMNS
@@ -200,6 +201,12 @@ class PluginRegistry(PluginSet):
                     origin=self.calls.place_of("framework_listeners", plugin),
                 )
         return _items(owned)
+
+    def transports(self, server: ServerContext) -> tuple[TransportSpec, ...]:
+        """Return all transports, each with its owner."""
+        found = self._collect("transports", TransportSpec, server=server)
+        owned = self._claimed("transport", (), found, lambda spec: spec.name)
+        return tuple(replace(spec, plugin=plugin) for plugin, spec in owned)
 
     def server_key(self, config: ServerConfig) -> str | None:
         """Return the public key that a plugin has drawn for the server; None: none did."""

@@ -35,6 +35,7 @@ from framework.server.system.remote_counts import RemoteCounts
 from framework.server.system.server_stamp import ServerTraits
 from framework.server.system.service_latencies import SERVICE_LATENCIES
 from framework.server.tls import TlsError, TlsHandshakes, placed_tls_error
+from framework.server.transports import Arrivals
 from framework.spec import (
     AddressRefused,
     ComponentSpec,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from framework.dataplane.limits import PlaneLimits
     from framework.monitor import ServerFacts
     from framework.plugins import PluginRegistry
+    from framework.server.bridge import LinkTransport
     from framework.server.clients.client_info import ServerIdentity
     from framework.server.plane_port import ServerPlane
     from framework.server.settings import ServerSettings
@@ -107,10 +109,11 @@ class Assembly:
         self._failures = ComponentFailures(plugins, log=log)
         self._dispatcher = AsyncioDispatcher(report_slow=self._failures.receive_slow)
         self._system = self._actor_system(identity.name, failed)
-        self.tls = TlsHandshakes(self.plane, log=log)
-        self.listeners = Listeners(self.plane, tls=self.tls, steps=steps)
+        self._arrivals = Arrivals(self.plane, log=log)
+        self.tls = TlsHandshakes(self.plane, hand_on=self._arrivals.take, log=log)
+        self.listeners = Listeners(self.plane, tls=self.tls, arrivals=self._arrivals, steps=steps)
         self._coding = LinkCodecs(self.plane, log=log)
-        self._bridge = Bridge(self.plane, transports=(self._coding, self.tls), log=log)
+        self._bridge = Bridge(self.plane, transports=self._carriers(), log=log)
         self._dialer = Dialer(self.plane, report=self._bridge.tell_owner, tls=self.tls)
         self.client_info = _client_info(self.plane, identity, settings)
         self._follows_accounts = False
@@ -133,22 +136,14 @@ class Assembly:
             accounts=self.accounts,
             tls=self.tls,
             coding=self._coding,
+            arrivals=self._arrivals,
             log=log,
         )
         self._gate = self._make_authentication()
         self._remote_counts = RemoteCounts(self._gate.rebalance)
         self.clients = self._gate.clients
         self.facts = self._facts_now()
-        self._monitor = MonitorView(
-            self.context,
-            facts=self.facts,
-            plane=self.plane,
-            clients=self.clients,
-            accounts=self.accounts,
-            client_info=self.client_info,
-            plugins=plugins,
-            component_failures=self._failures.counts,
-        )
+        self._monitor = self._make_monitor()
         self._system_account = self._make_system_account(reload)
         self._components: Sequence[ComponentSpec] = ()
         self._listener_specs: Sequence[ListenerSpec] = ()
@@ -180,10 +175,15 @@ class Assembly:
         if any(KIND_TRAITS[it.kind].is_peer for it in self._listener_specs):
             self.accounts.join_cluster()
         try:
-            self.listeners.bind(self._listener_specs, settings)
+            transports = self._plugins.transports(self.context)
+            self.listeners.bind(self._listener_specs, transports, settings)
         except TlsError as error:
             raise placed_tls_error(error, self._config) from error
         self.context.addresses.update(self.listeners.addresses())
+        for it in self.listeners.all:
+            if it.transport:
+                self.context.listener_numbers[it.transport.name] = it.number
+                self.client_info.update_listener(it.number, it.info_fields)
         self._tell_clients(settings)
         self._show_facts()
 
@@ -209,10 +209,7 @@ class Assembly:
         self._bridge.watch(GateFailed, self.context.gates.receive)
         system_log = self._log.bind(remote="SYSTEM")
         self._bridge.watch(Traced, partial(log_traced, system_log))
-        self.tls.start()
-        self._steps.push("TLS", self._stop_tls)
-        self._coding.start()
-        self._steps.push("codecs", self._stop_coding)
+        self._start_carriers()
         self._steps.push("bridge", self._bridge.stop)
         self._steps.push("gates", self.context.gates.stop)
         self._trace(self._settings)
@@ -237,6 +234,15 @@ class Assembly:
         self.client_info.update(
             self._plugins.server_info(self.context, self.client_info.field_names)
         )
+
+    def _start_carriers(self) -> None:
+        """Let TLS, transports and codecs begin; their threads come with the first link."""
+        self.tls.start()
+        self._steps.push("TLS", self._stop_tls)
+        self._arrivals.start()
+        self._steps.push("transports", self._stop_arrivals)
+        self._coding.start()
+        self._steps.push("codecs", self._stop_coding)
 
     def _collect_monitoring(self) -> Sequence[MonitorEndpoint]:
         """Collect what plugins have for monitoring, and return all documents."""
@@ -383,6 +389,9 @@ class Assembly:
     async def _stop_tls(self) -> None:
         await self.tls.stop(STOP_DEADLINE_S * 0.9)
 
+    async def _stop_arrivals(self) -> None:
+        await self._arrivals.stop(STOP_DEADLINE_S * 0.9)
+
     async def _stop_coding(self) -> None:
         await self._coding.stop(STOP_DEADLINE_S * 0.9)
 
@@ -405,6 +414,22 @@ class Assembly:
     def _check_well(self) -> str | None:
         return None if self.is_well else "not accepting clients"
 
+    def _carriers(self) -> Sequence[LinkTransport]:
+        """Return who takes sockets of links, in the order in which they are asked."""
+        return (self._coding, self._arrivals, self.tls)
+
+    def _make_monitor(self) -> MonitorView:
+        return MonitorView(
+            self.context,
+            facts=self.facts,
+            plane=self.plane,
+            clients=self.clients,
+            accounts=self.accounts,
+            client_info=self.client_info,
+            plugins=self._plugins,
+            component_failures=self._failures.counts,
+        )
+
     def _make_authentication(self) -> Authentication:
         return Authentication(
             plane=self.plane,
@@ -414,6 +439,7 @@ class Assembly:
             settings=self._settings,
             remote_count=lambda account: self._remote_counts.total(account).clients,
             tls_peers=self.tls.peers,
+            facts=self._arrivals.facts,
             log=self._log,
         )
 

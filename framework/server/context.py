@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from framework.server.dialing import Dialer
     from framework.server.plane_port import ServerPlane
     from framework.server.tls import TlsHandshakes
+    from framework.server.transports import Arrivals
     from framework.spec import (
         AccountBook,
         ClosedState,
@@ -71,6 +72,7 @@ class Context(ServerContext):
         accounts: Its accounts.
         tls: Does TLS for it.
         coding: Encodes links.
+        arrivals: Lets clients of transports in.
         log: Its logger.
     """
 
@@ -88,14 +90,17 @@ class Context(ServerContext):
         accounts: Accounts,
         tls: TlsHandshakes,
         coding: LinkCodecs,
+        arrivals: Arrivals,
         log: FilteringBoundLogger,
     ) -> None:
         self.components: dict[str, ActorRef[Any]] = {}
         """By name of their ComponentSpec, in order of start."""
         self.endpoints: dict[str, MonitorEndpoint] = {}
         """By path."""
-        self.addresses: dict[LinkKind, tuple[str, int]] = {}
-        """Host as configured and real port, once bound."""
+        self.addresses: dict[LinkKind | str, tuple[str, int]] = {}
+        """Host as configured and real port by kind, or name of a transport, once bound."""
+        self.listener_numbers: dict[str, int] = {}
+        """By name of a transport."""
         self.peers: dict[LinkId, str] = {}
         """Names of the servers at the other ends of links."""
         self.refusals = AddressRefusals(plane, log=log)
@@ -113,6 +118,7 @@ class Context(ServerContext):
         self._accounts = accounts
         self._tls = tls
         self._coding = coding
+        self._arrivals = arrivals
         self._log = log
         self._cluster_name = ""
         self._name_plane()
@@ -235,20 +241,26 @@ class Context(ServerContext):
         return self._tls.peers.get(link)
 
     @override
-    def tls_facts(self, kind: LinkKind) -> TlsFacts | None:
-        return tls_facts(self._tls.terms(kind))
+    def tls_facts(self, listener: LinkKind | str) -> TlsFacts | None:
+        return tls_facts(self._tls.terms(self._number(listener)))
 
     @override
-    def configure_tls(self, kind: LinkKind, settings: TlsSettings | None) -> None:
-        self._tls.configure(kind, self._tls.prepare(settings))
+    def configure_tls(self, listener: LinkKind | str, settings: TlsSettings | None) -> None:
+        is_transport = isinstance(listener, str)
+        terms = self._tls.prepare(settings)
+        self._tls.configure(self._number(listener), terms, comes_first=is_transport)
+
+    def _number(self, listener: LinkKind | str) -> int:
+        """Return the number that the plane knows a listener by."""
+        return self.listener_numbers[listener] if isinstance(listener, str) else listener
 
     @override
     def encode_link(self, link: LinkId, codec: Codec) -> None:
         self._coding.encode(link, codec)
 
     @override
-    def listening_address(self, kind: LinkKind) -> tuple[str, int] | None:
-        return self.addresses.get(kind)
+    def listening_address(self, listener: LinkKind | str) -> tuple[str, int] | None:
+        return self.addresses.get(listener)
 
     @override
     def reachable_hosts(self, host: str) -> tuple[str, ...]:
@@ -257,6 +269,14 @@ class Context(ServerContext):
     @override
     def update_client_info(self, fields: Mapping[str, object | None]) -> None:
         self._client_info.update(fields)
+
+    @override
+    def update_transport_info(self, name: str, fields: Mapping[str, object | None]) -> None:
+        self._client_info.update_listener(self.listener_numbers[name], fields)
+
+    @override
+    def can_compress_frames(self) -> bool:
+        return self._arrivals.can_deflate()
 
     def report_accounts(self, names: Sequence[str]) -> None:
         """Tell plugins that accounts came, changed or went."""

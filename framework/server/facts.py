@@ -23,7 +23,7 @@ def facts_of(
     config: ServerConfig,
     settings: ServerSettings,
     *,
-    addresses: Mapping[LinkKind, tuple[str, int]],
+    addresses: Mapping[LinkKind | str, tuple[str, int]],
     http: BoundSocket | None,
     tls: TlsHandshakes,
     started_ns: int,

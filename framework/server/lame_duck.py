@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from framework.server.limits import LAME_DUCK_CLOSE_INTERVAL_S_MAX, LAME_DUCK_CLOSE_INTERVAL_S_MIN
-from framework.spec import ClosedState, LinkKind
+from framework.spec import ClosedState
 
 if TYPE_CHECKING:
     import random
@@ -52,6 +52,7 @@ class LameDuck:
 
     Args:
         plane: Does it.
+        close_to_clients: Lets nobody in any more.
         clients: Who is there.
         tell: Tells plugins and clients, once nobody is accepted any more.
         rng: Chooses who goes first, so that clients of one host do not go together.
@@ -64,6 +65,7 @@ class LameDuck:
         self,
         *,
         plane: ServerPlane,
+        close_to_clients: Callable[[], None],
         clients: Clients,
         tell: Callable[[], Awaitable[None]],
         rng: random.Random,
@@ -73,6 +75,7 @@ class LameDuck:
     ) -> None:
         assert 0 <= grace_period_s < duration_s
         self._plane = plane
+        self._close_to_clients = close_to_clients
         self._clients = clients
         self._tell = tell
         self._rng = rng
@@ -83,7 +86,7 @@ class LameDuck:
     async def run(self) -> None:
         """Run lame duck mode, and return when the clients of its beginning are gone."""
         self._log.info("Entering lame duck mode, stop accepting new clients")
-        self._plane.unlisten(LinkKind.CLIENT)
+        self._close_to_clients()
         await self._tell()
         if not len(self._clients):
             return

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from framework.dataplane.limits import PlaneLimits
     from framework.dataplane.tables import AccountTables
     from framework.dataplane.totals import AccountTraffic, SublistCounters, Totals
-    from framework.spec import Event, LinkId
+    from framework.spec import Event, LinkId, PlaneStage
 
 
 class ServerPlane(PlaneControl, Protocol):
@@ -51,20 +51,26 @@ class ServerPlane(PlaneControl, Protocol):
         ...
 
     def listen(
-        self, sock: socket.socket, kind: LinkKind, *, tls: Literal["", "after_info", "first"] = ""
+        self,
+        sock: socket.socket,
+        kind: LinkKind,
+        *,
+        listener: int | None = None,
+        tls: Literal["", "after_info", "first"] = "",
     ) -> None:
         """Accept links of `kind` on a listening socket; the plane duplicates it.
 
-        With `tls` each link is handed over by `Detached` at once, behind INFO or before it.
+        A listener without a number of its own is its kind's, and has the number of that. With
+        `tls` each link is handed over by `Detached` at once, behind INFO or before it.
         """
         ...
 
-    def set_tls(self, kind: LinkKind, tls: Literal["", "after_info", "first"]) -> None:
-        """Change the TLS mode of `listen` for new links."""
+    def set_tls(self, listener: int, tls: Literal["", "after_info", "first"]) -> None:
+        """Change the TLS mode of `listen` for new links of a listener."""
         ...
 
-    def unlisten(self, kind: LinkKind) -> None:
-        """Accept no more links of `kind`."""
+    def unlisten(self, listener: int) -> None:
+        """Accept no more links by a listener."""
         ...
 
     def adopt(
@@ -89,14 +95,31 @@ class ServerPlane(PlaneControl, Protocol):
         """Detach the socket of a parked link, by the event `Detached`; other links are ignored."""
         ...
 
-    def attach(self, link: LinkId, sock: socket.socket, *, detach: bool = False) -> None:
+    def attach(
+        self,
+        link: LinkId,
+        sock: socket.socket,
+        *,
+        detach: bool = False,
+        stages: Sequence[PlaneStage] = (),
+        left: bytes = b"",
+    ) -> None:
         """Attach a socket to a detached link, and send INFO unless it was sent.
 
         Args:
             link: Of a `Detached` event.
             sock: Its own, or one whose other end somebody serves; closed if the link is gone.
             detach: Only say INFO, and hand the socket over again.
+            stages: What its bytes pass from now on, the one next to the socket first.
+            left: What was read from the socket already, for these.
+
+        Raises:
+            ValueError: Stages in this order can't be.
         """
+        ...
+
+    def load_deflate(self) -> bool:
+        """See to it that messages of WebSocket may be compressed; False: they can't be."""
         ...
 
     def hold(self) -> None:

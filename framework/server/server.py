@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from framework.plugins import PluginRegistry
     from framework.server.logging.logs import Logs
     from framework.server.plane_port import ServerPlane
-    from framework.spec import MonitorEndpoint
+    from framework.spec import MonitorEndpoint, TransportSpec
     from framework.topology import Change, ServerConfig
 
 
@@ -162,6 +162,7 @@ class Server:
         assembly, duration_s = self._running(), self.settings.lame_duck_duration_s
         self._lame_duck = LameDuck(
             plane=assembly.plane,
+            close_to_clients=assembly.listeners.close_to_clients,
             clients=assembly.clients,
             tell=partial(assembly.tell_of_lame_duck, duration_s),
             rng=random.Random(),  # noqa: S311 - an order, no secret
@@ -299,20 +300,31 @@ class Server:
             scheme = "https" if self.settings.https else "http"
             address = assembly.listeners.http_socket.address
             info("Starting {scheme} monitor on {address}", scheme=scheme, address=address)
-        for kind, bound in assembly.listeners.sockets.items():
-            if kind is LinkKind.CLIENT:
-                info("Listening for client connections on {address}", address=bound.address)
+        for it in assembly.listeners.all:
+            if it.transport:
+                self._log_transport(it.transport, it.bound.address)
+            elif it.kind is LinkKind.CLIENT:
+                info("Listening for client connections on {address}", address=it.bound.address)
                 self._log_tls()
         info("Server is ready")
         if assembly.context.cluster_name:
             info("Cluster name is {detail}", detail=assembly.context.cluster_name)
-        for kind, bound in assembly.listeners.sockets.items():
-            if kind is not LinkKind.CLIENT:
+        for it in assembly.listeners.all:
+            if it.kind is not LinkKind.CLIENT:
                 info(
                     "Listening for {kind} connections on {address}",
-                    kind=kind.name.lower(),
-                    address=bound.address,
+                    kind=it.kind.name.lower(),
+                    address=it.bound.address,
                 )
+
+    def _log_transport(self, transport: TransportSpec, address: str) -> None:
+        """Source: nats-server `websocket.go`, `startWebsocketServer`."""
+        self.log.info(
+            "Listening for {detail} on {scheme}://{address}",
+            detail=transport.title or f"{transport.name} clients",
+            scheme=transport.url_scheme,
+            address=address,
+        )
 
 
 async def _answer(endpoint: MonitorEndpoint) -> object:

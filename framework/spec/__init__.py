@@ -1,7 +1,7 @@
 """The plugin API: what plugins hand to the core, and what the core hands to plugins."""
 
 from framework.dataplane.batch import Batch
-from framework.dataplane.coding import Coding
+from framework.dataplane.coding import Coding, PlaneStage, WebSocketFrames
 from framework.dataplane.event import (
     AddressRefused,
     Closed,
@@ -78,6 +78,17 @@ from framework.spec.service import ServiceAnswer, ServiceReply, ServiceRequest, 
 from framework.spec.status import StatusColumn, StatusDetails, StatusLine, StatusSection
 from framework.spec.tap import TapSpec
 from framework.spec.tls import TlsFacts, TlsSettings, tls_settings
+from framework.spec.transport import (
+    Admitted,
+    Arrival,
+    ChannelStage,
+    Credentials,
+    LinkChannel,
+    TransportHandshake,
+    TransportSpec,
+    TransportStage,
+    TurnedAway,
+)
 from framework.wire.closed_state import ClosedState
 from framework.wire.info import ClientConnect
 
@@ -93,8 +104,11 @@ __all__ = [
     "AccountPlan",
     "AccountSpec",
     "AddressRefused",
+    "Admitted",
+    "Arrival",
     "Authenticator",
     "Batch",
+    "ChannelStage",
     "ClientConnect",
     "ClientIdentity",
     "Closed",
@@ -107,6 +121,7 @@ __all__ = [
     "Confirmed",
     "ConnectionInfo",
     "ConnectionLimits",
+    "Credentials",
     "Decode",
     "Delay",
     "Delivered",
@@ -124,6 +139,7 @@ __all__ = [
     "InterestChanged",
     "LatencySampled",
     "LatencySampling",
+    "LinkChannel",
     "LinkEvents",
     "LinkId",
     "LinkKind",
@@ -143,6 +159,7 @@ __all__ = [
     "PeerTerms",
     "Permissions",
     "PlaneControl",
+    "PlaneStage",
     "PongReceived",
     "Redacted",
     "Refuse",
@@ -181,11 +198,16 @@ __all__ = [
     "TraceFault",
     "TraceStep",
     "Traced",
+    "TransportHandshake",
+    "TransportSpec",
+    "TransportStage",
     "TrustedOperator",
+    "TurnedAway",
     "Unsigned",
     "Verdict",
     "Violated",
     "Violation",
+    "WebSocketFrames",
     "subject_rules",
     "tls_settings",
 ]

@@ -49,6 +49,9 @@ class LoginRequest(Struct, frozen=True, kw_only=True):
     """None: a plain connection."""
     connection_type: str = "STANDARD"
     """As `allowed_connection_types` has it: `WEBSOCKET`, `LEAFNODE`, `MQTT`, `IN_PROCESS`, ..."""
+    no_auth_user: str = ""
+    """Whom a client is that says nothing of who it is, by the port that it came to; empty: as at
+    other ports."""
 
 
 class ConnectionLimits(Struct, frozen=True, kw_only=True):

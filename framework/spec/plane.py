@@ -20,12 +20,13 @@ class PlaneControl(Protocol):
     turn; one to a link that is gone does nothing.
     """
 
-    def set_info(self, kind: LinkKind, document: bytes, *, announce: bool = False) -> None:
-        """Set the INFO of accepted links of `kind`.
+    def set_info(self, listener: int, document: bytes, *, announce: bool = False) -> None:
+        """Set the INFO of accepted links.
 
         Args:
-            kind: Clients get `client_id` and `client_ip` added, and once they have logged in their
-                own `max_payload`; behind their first PONG, their account.
+            listener: A LinkKind: all links of that kind. Clients get `client_id` and `client_ip`
+                added, and once they have logged in their own `max_payload`; behind their first
+                PONG, their account.
             document: One JSON object.
             announce: Send it to the clients already logged in that take INFO at any time.
         """

@@ -175,12 +175,12 @@ class ServerContext(Protocol):
         """Return the TLS version, cipher and certificates of a link; None: it has no TLS."""
         ...
 
-    def tls_facts(self, kind: LinkKind) -> TlsFacts | None:
-        """Return the TLS that new links of `kind` speak; None: none."""
+    def tls_facts(self, listener: LinkKind | str) -> TlsFacts | None:
+        """Return the TLS of new links of a kind, or of a transport; None: none."""
         ...
 
-    def configure_tls(self, kind: LinkKind, settings: TlsSettings | None) -> None:
-        """Set the TLS settings of new links of `kind`; checked before.
+    def configure_tls(self, listener: LinkKind | str, settings: TlsSettings | None) -> None:
+        """Set the TLS settings of new links of a kind, or of a transport; checked before.
 
         None: they are plain.
         """
@@ -198,8 +198,11 @@ class ServerContext(Protocol):
         """
         ...
 
-    def listening_address(self, kind: LinkKind) -> tuple[str, int] | None:
-        """Return host and real port of the listener of `kind`; None before it accepts."""
+    def listening_address(self, listener: LinkKind | str) -> tuple[str, int] | None:
+        """Return host and real port of a listener, by kind or by the name of its transport.
+
+        None before it accepts.
+        """
         ...
 
     def reachable_hosts(self, host: str) -> tuple[str, ...]:
@@ -212,6 +215,21 @@ class ServerContext(Protocol):
 
     def update_client_info(self, fields: Mapping[str, object | None]) -> None:
         """Merge `fields` into the INFO of clients (None removes one), and send it to them."""
+        ...
+
+    def can_compress_frames(self) -> bool:
+        """Return whether `WebSocketFrames` may be compressed: this Python's zlib is found."""
+        ...
+
+    def update_transport_info(self, name: str, fields: Mapping[str, object | None]) -> None:
+        """Merge `fields` into the INFO of clients that come by a transport, and send it to them.
+
+        They have what all clients' INFO has, but for these; None leaves one out.
+
+        Args:
+            name: Of a TransportSpec of this server.
+            fields: Beside `host`, `port` and those of TLS, which follow from the spec.
+        """
         ...
 
     def report_opened(self, connection: ConnectionInfo) -> None:

@@ -1,12 +1,17 @@
-"""Frames of WebSocket as a client makes and reads them, byte by byte: slow, and easy to check."""
+"""WebSocket as a client speaks it, byte by byte: slow, and easy to check."""
 
 from __future__ import annotations
 
+import socket
+import ssl
 import zlib
 from collections.abc import Iterator
 from enum import IntEnum
+from typing import Self
 
 from msgspec import Struct
+
+from framework.testing.client import READ_TIMEOUT_S
 
 MASK = b"\x1f\x2e\x3d\x4c"
 _IN_TWO_BYTES = 126
@@ -126,3 +131,104 @@ class FrameReader:
                 said += frame.payload
         self.frames = kept
         return said
+
+
+KEY = "dGhlIHNhbXBsZSBub25jZQ=="
+"""Of the example in RFC 6455 1.3."""
+
+
+def upgrade_bytes(path: str = "/", **headers: str | None) -> bytes:
+    """Return a request for an upgrade.
+
+    Args:
+        path: Of the request.
+        headers: In place of those that it must have, or beside them, with `_` for `-`; None leaves
+            one out.
+    """
+    lines = {
+        "Host": "here",
+        "Upgrade": "websocket",
+        "Connection": "Upgrade",
+        "Sec-WebSocket-Key": KEY,
+        "Sec-WebSocket-Version": "13",
+    }
+    by_name: dict[str, str | None] = {name.lower(): value for name, value in lines.items()}
+    by_name |= {name.lower().replace("_", "-"): value for name, value in headers.items()}
+    said = [f"{name}: {value}" for name, value in by_name.items() if value is not None]
+    return "\r\n".join([f"GET {path} HTTP/1.1", *said, "", ""]).encode()
+
+
+class WebSocketClient:
+    """One connection to a WebSocket port, blocking.
+
+    Args:
+        port: On this machine.
+        context: Of TLS; None: it is plain.
+    """
+
+    def __init__(self, port: int, context: ssl.SSLContext | None = None) -> None:
+        self.sock = socket.create_connection(("127.0.0.1", port), READ_TIMEOUT_S)
+        if context:
+            self.sock = context.wrap_socket(self.sock, server_hostname="localhost")
+        self._reader = FrameReader()
+        self._plain = b""
+
+    def request(self, data: bytes) -> tuple[int, dict[str, str]]:
+        """Send a request; return status and headers of the answer, names in lower case."""
+        self.sock.sendall(data)
+        answer = b""
+        while b"\r\n\r\n" not in answer:
+            more = self.sock.recv(1)  # what follows is frames already
+            if not more:
+                return 0, {}
+            answer += more
+        first, *lines = answer.decode("latin-1").split("\r\n")[:-2]
+        pairs = (line.partition(":") for line in lines)
+        return int(first.split()[1]), {name.lower(): value.strip() for name, _, value in pairs}
+
+    def begin(self, path: str = "/", *, connect: bytes = b"", **headers: str | None) -> bytes:
+        """Do the upgrade, and read INFO; log in, unless there is nothing to say for it."""
+        status, _ = self.request(upgrade_bytes(path, **headers))
+        assert status == 101  # noqa: PLR2004 - Switching Protocols
+        info = self.expect(b"INFO ")
+        if connect:
+            self.say(connect)
+        return info
+
+    def say(self, plain: bytes) -> None:
+        """Send a message in one frame."""
+        self.sock.sendall(frame_bytes(plain))
+
+    def expect(self, begins: bytes) -> bytes:
+        """Return the next line of the protocol, which begins so."""
+        while b"\r\n" not in self._plain:
+            if not self._receive():
+                raise ConnectionError(f"it ended before {begins!r}: {self._reader.frames}")
+        line, _, self._plain = self._plain.partition(b"\r\n")
+        assert line.startswith(begins), line
+        return line
+
+    def rest(self) -> tuple[bytes, list[Frame]]:
+        """Return what comes until the end: text, and control frames."""
+        while self._receive():
+            pass
+        return self._plain, self._reader.frames
+
+    def _receive(self) -> bool:
+        try:
+            data = self.sock.recv(65_536)
+        except ConnectionError:
+            return False
+        self._reader.feed(data)
+        self._plain += self._reader.plain()
+        return bool(data)
+
+    def close(self) -> None:
+        """Hang up."""
+        self.sock.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -12,6 +12,7 @@ Size: heads, control frames, payload and output judge the same few fields of one
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t, uint8_t
+from libc.stdio cimport snprintf
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, strlen
 
@@ -33,6 +34,10 @@ cdef extern from *:
     """
     #include <stdint.h>
     #include <string.h>
+    static const char *const unknown_opcodes[16] = {
+        0, 0, 0, "unknown opcode 3", "unknown opcode 4", "unknown opcode 5", "unknown opcode 6", "unknown opcode 7", 0, 0, 0,
+        "unknown opcode 11", "unknown opcode 12", "unknown opcode 13", "unknown opcode 14", "unknown opcode 15",
+    };
     /* Write `count` bytes with the mask taken off, which stands at byte `at` of its four; `to` may be `from`. */
     static void unmask(char *to, const char *from, size_t count, const uint8_t *mask, unsigned at) {
         uint8_t key[8];
@@ -47,6 +52,7 @@ cdef extern from *:
         for (which = 0; which < count; which++) to[which] = from[which] ^ key[which];
     }
     """
+    const char* unknown_opcodes[16]
     void unmask(char* to, const char* from_, size_t count, const uint8_t* mask, unsigned int at) noexcept nogil
 
 cdef enum:
@@ -131,7 +137,7 @@ cdef const char* _problem(Frames* frames, int first, int second) noexcept nogil:
         return "mask bit missing"
     if opcode >= CLOSE:
         if opcode > PONG:
-            return "unknown opcode"
+            return unknown_opcodes[opcode]
         if second & 0x7F > CONTROL_BYTES:
             return "control frame length bigger than maximum allowed of 125 bytes"
         if not first & FINAL_BIT:
@@ -140,7 +146,7 @@ cdef const char* _problem(Frames* frames, int first, int second) noexcept nogil:
             return "control frame must not be compressed"
         return NULL
     if opcode > BINARY:
-        return "unknown opcode"
+        return unknown_opcodes[opcode]
     if opcode == CONTINUATION and (compressed or not frames.in_message):
         return "invalid continuation frame"
     if opcode != CONTINUATION and frames.in_message:
@@ -348,6 +354,7 @@ cdef bint _is_utf8(const uint8_t* at, size_t length) noexcept nogil:
 cdef int64_t _closed(State* state, Link* link, Stage* stage, const char* payload, size_t length) noexcept nogil:
     """End a link whose peer closes it, with an answer that says the same."""
     cdef Frames* frames = stage.frames
+    cdef char wrong[48]
     cdef int status
     if length == 1:
         return _violate(state, link, stage, "close frame payload cannot be 1 byte")
@@ -356,7 +363,8 @@ cdef int64_t _closed(State* state, Link* link, Stage* stage, const char* payload
     if length:
         status = (<uint8_t> payload[0]) << 8 | <uint8_t> payload[1]
         if not _is_status(status):
-            return _violate(state, link, stage, "invalid close status code")
+            snprintf(wrong, sizeof(wrong), "invalid close status code %d", status)
+            return _violate(state, link, stage, wrong)
         if _is_utf8(<const uint8_t*> payload + 2, length - 2):
             _close_as(frames, status, payload + 2, length - 2)
         else:

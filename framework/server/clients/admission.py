@@ -72,6 +72,7 @@ def identity_of(
         issuer_key=accepted.issuer if accepted else "",
         tags=accepted.tags if accepted else (),
         tls=client.tls,
+        connection_type=client.connection_type,
         permissions=admission.permissions,
         expires_s=admission.expires_s,
     )

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from framework.server.context import Context
     from framework.server.plane_port import ServerPlane
     from framework.server.settings import ServerSettings
+    from framework.server.transports import LinkFacts
     from framework.spec import Authenticator, LinkId, TlsPeer
 
 
@@ -41,6 +42,7 @@ class Authentication:
         settings: Of the start.
         remote_count: Returns the clients of an account on other servers.
         tls_peers: Of links that speak TLS.
+        facts: Of links that came by a transport.
         log: The server's logger.
     """
 
@@ -54,6 +56,7 @@ class Authentication:
         settings: ServerSettings,
         remote_count: Callable[[str], int],
         tls_peers: MutableMapping[LinkId, TlsPeer],
+        facts: MutableMapping[LinkId, LinkFacts],
         log: FilteringBoundLogger,
     ) -> None:
         self.clients = Clients(
@@ -61,6 +64,7 @@ class Authentication:
             headers=settings.headers,
             remote_count=remote_count,
             tls_peers=tls_peers,
+            facts=facts,
             closed_max=settings.closed_clients_max,
         )
         self._commands = ClientCommands(
@@ -72,6 +76,7 @@ class Authentication:
             log=log,
             describe=self._describe,
             tls_peers=tls_peers,
+            facts=facts,
         )
         self.watchers = self._commands.watchers
         """Who hears of clients inside the server."""

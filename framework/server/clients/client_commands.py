@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from framework.server.clients.client_row import Client
     from framework.server.clients.clients import Clients
     from framework.server.plane_port import ServerPlane
+    from framework.server.transports import LinkFacts
     from framework.spec import Accepted, AccountBook, Event, LinkId, TlsPeer
 
 _NONE: Final = SubjectRules(deny=(">",))
@@ -63,6 +64,7 @@ class ClientCommands:
         log: The server's logger.
         describe: What services of other accounts are told of a client.
         tls_peers: Of links that speak TLS; those of closed links are taken out.
+        facts: Of links that came by a transport, in the same way.
     """
 
     def __init__(
@@ -76,6 +78,7 @@ class ClientCommands:
         log: FilteringBoundLogger,
         describe: Callable[[Client], tuple[bytes, bytes]],
         tls_peers: MutableMapping[LinkId, TlsPeer],
+        facts: MutableMapping[LinkId, LinkFacts] | None = None,
     ) -> None:
         self.watchers: list[ClientWatcher] = []
         """Who hears of clients inside the server."""
@@ -87,6 +90,7 @@ class ClientCommands:
         self._log = log
         self._describe = describe
         self._tls_peers = tls_peers
+        self._facts = {} if facts is None else facts
         self._is_debug = False
         self._questions: list[Question] = []
         self._actions: Mapping[type, Callable[..., None]] = {
@@ -116,6 +120,7 @@ class ClientCommands:
                     actions[type(effect)](effect)
                 if type(event) is Closed:
                     self._tls_peers.pop(event.link, None)
+                    self._facts.pop(event.link, None)
         finally:
             self._plane.release()
         return self._take_questions()

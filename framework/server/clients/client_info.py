@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -88,7 +88,9 @@ class ClientInfoDocument:
         )
         self._extra: dict[str, object] = {}
         self._published = False
-        self._sent = b""
+        self._sent: dict[int, bytes] = {}
+        self._of_listeners: dict[int, dict[str, object | None]] = {}
+        """Fields that are otherwise for clients of a listener; None: they are not there."""
 
     @property
     def field_names(self) -> Sequence[str]:
@@ -154,12 +156,29 @@ class ClientInfoDocument:
                 self._extra[name] = value
         self._changed()
 
+    def update_listener(self, listener: int, fields: Mapping[str, object | None]) -> None:
+        """Merge fields into what clients of one listener are told instead; they get a change."""
+        self._of_listeners.setdefault(listener, {}).update(fields)
+        self._changed()
+
     def _changed(self) -> None:
         if self._published:
             self._send(announce=True)
 
     def _send(self, *, announce: bool) -> None:
-        document = build_document(self._core, self._extra)
-        if document != self._sent:
-            self._sent = document
-            self._plane.set_info(LinkKind.CLIENT, document, announce=announce)
+        self._send_to(LinkKind.CLIENT, self._core, self._extra, announce=announce)
+        for listener, fields in self._of_listeners.items():
+            own: dict[str, Any] = {
+                name: value for name, value in fields.items() if name in CORE_FIELDS
+            }
+            extra = {**self._extra, **{name: fields[name] for name in fields if name not in own}}
+            there = {name: value for name, value in extra.items() if value is not None}
+            self._send_to(listener, replace(self._core, **own), there, announce=announce)
+
+    def _send_to(
+        self, listener: int, core: ClientInfo, extra: Mapping[str, object], *, announce: bool
+    ) -> None:
+        document = build_document(core, extra)
+        if document != self._sent.get(listener):
+            self._sent[listener] = document
+            self._plane.set_info(listener, document, announce=announce)

@@ -12,6 +12,7 @@ from framework.server.listening import joined_address
 from framework.spec import ClientIdentity, ConnectionInfo, LinkKind, LoginRequest
 
 if TYPE_CHECKING:
+    from framework.server.transports import LinkFacts
     from framework.spec import Accepted, LinkId, TlsPeer
     from framework.wire.info import ClientConnect
 
@@ -46,6 +47,8 @@ class Client(Struct):
     """The plane was told to close it."""
     has_greeted: bool = False
     """A CONNECT came."""
+    facts: LinkFacts | None = None
+    """None: it came by NATS's own port."""
 
     @property
     def has_begun(self) -> bool:
@@ -68,15 +71,27 @@ class Client(Struct):
             connect=connect,
             nonce=self.nonce,
             tls=self.tls,
+            connection_type=self.connection_type,
+            no_auth_user=self.facts.no_auth_user if self.facts else "",
         )
 
+    @property
+    def connection_type(self) -> str:
+        """As `allowed_connection_types` has it."""
+        return self.facts.connection_type if self.facts else "STANDARD"
+
     def remote(self) -> str:
-        """Return `host:port` of its end."""
-        return joined_address(self.host, self.port)
+        """Return `host:port` of its end, behind the address for which it stands."""
+        address = joined_address(self.host, self.port)
+        stands_for = self.facts.forwarded_for if self.facts else ""
+        if not stands_for:
+            return address
+        return f"[{stands_for}]/{address}" if ":" in stands_for else f"{stands_for}/{address}"
 
     def prefix(self) -> dict[str, object]:
         """Return the fields that its log lines begin with, as nats-server has them."""
-        fields: dict[str, object] = {"remote": self.remote(), "cid": self.cid}
+        name = self.facts.connection_id if self.facts else "cid"
+        fields: dict[str, object] = {"remote": self.remote(), name: self.cid}
         if self.has_begun and self.connect:
             fields["client"] = _library(self.connect)
             if self.label:
@@ -88,7 +103,13 @@ class Client(Struct):
         connect, identity = self.connect, self.identity
         if identity is None:
             user, nkey = (connect.user, connect.nkey) if connect else ("", "")
-            identity = ClientIdentity(account="", user=user, nkey=nkey, tls=self.tls)
+            identity = ClientIdentity(
+                account="",
+                user=user,
+                nkey=nkey,
+                tls=self.tls,
+                connection_type=self.connection_type,
+            )
         connection = ConnectionInfo(
             link=self.link,
             kind=LinkKind.CLIENT,

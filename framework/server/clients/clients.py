@@ -26,7 +26,7 @@ from framework.server.clients.client_effects import (
 )
 from framework.server.clients.client_row import Client, as_claimed, label_of, without_secrets
 from framework.server.clients.client_table import ClientTable
-from framework.server.clients.connect_rules import check_connect
+from framework.server.clients.connect_rules import check_connect, with_credentials
 from framework.server.clients.logins import Logins, Question
 from framework.server.clients.refusals import FAILED
 from framework.spec import (
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from framework.server.clients.client_effects import ClientEffect
+    from framework.server.transports import LinkFacts
     from framework.spec import (
         AccountBook,
         Authenticator,
@@ -64,6 +65,7 @@ class Clients:
         headers: Whether clients may use headers.
         remote_count: Returns the clients of an account on other servers.
         tls_peers: Of links that speak TLS, from before their CONNECT to their end.
+        facts: Of links that came by a transport, in the same way.
         closed_max: How many connections that are gone are remembered.
     """
 
@@ -74,6 +76,7 @@ class Clients:
         headers: bool,
         remote_count: Callable[[str], int] = lambda _: 0,
         tls_peers: Mapping[LinkId, TlsPeer],
+        facts: Mapping[LinkId, LinkFacts] | None = None,
         closed_max: int = CLOSED_CLIENTS_MAX,
     ) -> None:
         assert closed_max > 0
@@ -83,6 +86,7 @@ class Clients:
         """The latest that are gone, oldest first."""
         self._headers = headers
         self._tls_peers = tls_peers
+        self._facts = {} if facts is None else facts
         self._table = ClientTable()
         self._logins = Logins()
         self._effects: list[ClientEffect] = []
@@ -181,9 +185,12 @@ class Clients:
             return
         client.has_greeted = True
         client.tls = self._tls_peers.get(event.link)
+        client.facts = self._facts.get(event.link)
         connect: ClientConnect | None = None
         try:
             connect = parse_document(ClientConnect, event.document)
+            if client.facts:
+                connect = with_credentials(connect, client.facts.credentials)
             check_connect(connect, headers=self._headers)
         except ProtocolError as error:
             self._note("{detail}", detail=str(error), **client.prefix())

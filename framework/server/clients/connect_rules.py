@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from framework.errors import ProtocolError
-from framework.spec import ClosedState
+from framework.spec import ClosedState, Credentials
 from framework.wire.version import CLIENT_PROTOCOL
 
 if TYPE_CHECKING:
     from framework.wire.info import ClientConnect
+
+_NONE: Final = Credentials()
+
+
+def with_credentials(connect: ClientConnect, credentials: Credentials) -> ClientConnect:
+    """Return a CONNECT with what a handshake knew, where it says nothing of that itself.
+
+    Source: nats-server `client.go`, `processConnect`.
+    """
+    if credentials == _NONE:
+        return connect
+    return replace(
+        connect,
+        user=connect.user or credentials.user,
+        password=connect.password or credentials.password,
+        auth_token=connect.auth_token or credentials.auth_token,
+        jwt=connect.jwt or credentials.jwt,
+    )
 
 
 def check_connect(connect: ClientConnect, *, headers: bool) -> None:

@@ -39,7 +39,7 @@ _NAMES: Final = {
     FATAL: "fatal",
 }
 _PLACEHOLDER: Final = r"\{(\w+)\}"
-_CONNECTION_IDS: Final = ("cid", "rid", "gid", "lid")
+_CONNECTION_IDS: Final = ("cid", "rid", "gid", "lid", "wid")
 
 TEXT_CHARS_MAX: Final = 1_024
 """Of one field: peers choose some of them."""

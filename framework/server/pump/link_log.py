@@ -19,8 +19,13 @@ _CONNECTION_IDS: Final = {
 }
 
 
-def log_of(log: FilteringBoundLogger, event: Detached) -> FilteringBoundLogger:
-    """Return a logger that names the connection."""
+def log_of(
+    log: FilteringBoundLogger, event: Detached, *, connection_id: str = ""
+) -> FilteringBoundLogger:
+    """Return a logger that names the connection; its number is called as its kind's by default."""
     host = f"[{event.host}]" if ":" in event.host else event.host
-    fields = {"remote": f"{host}:{event.port}", _CONNECTION_IDS[event.kind]: event.cid}
+    fields = {
+        "remote": f"{host}:{event.port}",
+        connection_id or _CONNECTION_IDS[event.kind]: event.cid,
+    }
     return log.bind(**fields)

@@ -64,15 +64,24 @@ class TlsHandshakes:
 
     Args:
         plane: Hands sockets over, and gets others.
+        hand_on: Takes a connection behind TLS that does not go back to the plane yet; False: none.
         log: The server's logger.
     """
 
-    def __init__(self, plane: ServerPlane, *, log: FilteringBoundLogger) -> None:
+    def __init__(
+        self,
+        plane: ServerPlane,
+        *,
+        hand_on: Callable[[Detached, socket.socket], bool] = lambda _event, _sock: False,
+        log: FilteringBoundLogger,
+    ) -> None:
+        self._hand_on = hand_on
         self.peers: dict[LinkId, TlsPeer] = {}
         """Of clients; who looks after these takes an entry away when its link has ended."""
         self._plane = plane
         self._log = log
-        self._terms: dict[LinkKind, KindTerms] = {}
+        self._terms: dict[int, KindTerms] = {}
+        """By the number of a listener; a LinkKind is that of its kind."""
         self._arrivals: dict[LinkId, _Arrival] = {}
         self._sessions: dict[LinkId, Session] = {}
         self._dialed: dict[tuple[LinkKind, int], Session] = {}
@@ -88,14 +97,23 @@ class TlsHandshakes:
         """
         return KindTerms(settings) if settings else None
 
-    def configure(self, kind: LinkKind, terms: KindTerms | None) -> None:
-        """Set the TLS terms of new connections; None: without TLS."""
-        self._plane.set_tls(kind, terms.listener_mode if terms else "")
+    def configure(
+        self, listener: int, terms: KindTerms | None, *, comes_first: bool = False
+    ) -> None:
+        """Set the TLS terms of new connections; None: without TLS.
+
+        Args:
+            listener: A LinkKind: of that kind, also of those that are dialed.
+            terms: Read already.
+            comes_first: TLS comes before INFO whatever the terms say.
+        """
+        mode = terms.listener_mode if terms else ""
+        self._plane.set_tls(listener, "first" if comes_first else mode)
         if terms is None:
-            self._terms.pop(kind, None)
+            self._terms.pop(listener, None)
             return
-        self._terms[kind] = terms
-        if terms.settings.insecure and kind is not LinkKind.CLIENT:
+        self._terms[listener] = terms
+        if terms.settings.insecure and listener in set(LinkKind) and listener != LinkKind.CLIENT:
             self._log.warning(
                 "TLS certificate chain and hostname of solicited routes will not be verified."
                 " DO NOT USE IN PRODUCTION!"
@@ -113,9 +131,9 @@ class TlsHandshakes:
                 option=f"{terms.settings.path}.curve_preferences",
             )
 
-    def terms(self, kind: LinkKind) -> KindTerms | None:
-        """Return what is in force for a kind; None: it is plain."""
-        return self._terms.get(kind)
+    def terms(self, listener: int) -> KindTerms | None:
+        """Return what is in force for a listener, or a kind; None: it is plain."""
+        return self._terms.get(listener)
 
     def monitor_context(self) -> ssl.SSLContext:
         """Return the context for monitoring; after a reload it shows the new certificates."""
@@ -152,7 +170,7 @@ class TlsHandshakes:
         """Take the socket of a link, and answer with `attach` or `close` sooner or later."""
         sock = socket.socket(fileno=event.fd)
         sock.settimeout(0)  # the descriptor is, but Python has to know it too
-        terms = self._terms.get(event.kind)
+        terms = self._terms.get(event.listener)
         if terms is None:
             self._plane.attach(event.link, sock)
             return True
@@ -163,7 +181,7 @@ class TlsHandshakes:
         settings = terms.settings
         arrival = _Arrival(event, log_of(self._log, event))
         self._arrivals[event.link] = arrival
-        if not event.informed and settings.fallback_s:
+        if event.listener == event.kind and not event.informed and settings.fallback_s:
             self._hear(arrival, sock, settings.fallback_s, self._receive_first_byte_unasked)
         elif event.informed and settings.allows_plain:
             self._hear(arrival, sock, settings.timeout_s, self._receive_first_byte)
@@ -245,7 +263,7 @@ class TlsHandshakes:
 
     def _shake(self, arrival: _Arrival, sock: socket.socket) -> None:
         event = arrival.event
-        terms = self._terms.get(event.kind)
+        terms = self._terms.get(event.listener)
         if terms is None or not terms.admits():
             with contextlib.suppress(OSError):
                 sock.send(_THROTTLED)
@@ -258,7 +276,7 @@ class TlsHandshakes:
         words = _NAMES[event.kind] + "server " if event.kind else "client connection "
         arrival.log.debug("Starting TLS {detail}handshake", detail=words)
         report = partial(self._post, self._receive_outcome, event.link)
-        is_first = not event.informed and event.kind is LinkKind.CLIENT
+        is_first = not event.informed and event.listener == LinkKind.CLIENT
         arrival.work = self._threads()[0].shake(sock, terms.for_accepted(is_first=is_first), report)
 
     def _receive_first_byte_unasked(self, link: LinkId, peeked: FirstByte) -> None:
@@ -305,7 +323,8 @@ class TlsHandshakes:
         self.peers[link] = done.peer
         session, end = self._threads()[1].add(done.channel)
         self._sessions[link] = session
-        self._plane.attach(link, end)
+        if not self._hand_on(arrival.event, end):
+            self._plane.attach(link, end)
 
     def _log_failure(self, arrival: _Arrival, outcome: HandshakeFailed | HandshakeTimedOut) -> None:
         """Write why a handshake failed; who only knocks at the clients' port is no error.

@@ -155,10 +155,10 @@ BAD = {
         b"", final=False
     )
     + frame_bytes(b"PING\r\n"),
-    "unknown opcode": frame_bytes(b"", 3),
+    "unknown opcode 3": frame_bytes(b"", 3),
     "invalid 64-bit payload length": frame_bytes(length=1 << 63),
     "close frame payload cannot be 1 byte": frame_bytes(b"1", Opcode.CLOSE),
-    "invalid close status code": frame_bytes((1005).to_bytes(2, "big"), Opcode.CLOSE),
+    "invalid close status code 1005": frame_bytes((1005).to_bytes(2, "big"), Opcode.CLOSE),
 }
 
 

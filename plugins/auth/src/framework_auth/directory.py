@@ -21,6 +21,8 @@ class Way(Enum):
     CERTIFICATE = "certificate"
     NOTHING = "nothing"
     """By saying nothing, where that is enough."""
+    PORT = "port"
+    """In the same way, at a port that has a `no_auth_user` of its own."""
 
 
 class Proof(Redacted, frozen=True):
@@ -63,6 +65,8 @@ class Directory:
             case Way.NOTHING:
                 nobody = self.users.nobody
                 return nobody if nobody and nobody.name == name else None
+            case Way.PORT:
+                return self.users.by_nkey.get(name) or self.users.by_name.get(name)
             case _:
                 return self.users.by_name.get(name)
 

@@ -47,6 +47,9 @@ class Login:
             reply.set(self._answer_nkey(request))
         elif users.maps_certificates and users.by_name and not users.is_token:
             reply.set(self._answer_certificate(request))
+        elif says_nothing and request.no_auth_user and not connect.nkey:
+            proof = Proof(Way.PORT, request.no_auth_user)
+            reply.set(self._directory.accept(proof, request.connection_type))
         elif says_nothing and users.nobody and not connect.nkey:
             proof = Proof(Way.NOTHING, users.nobody.name)
             reply.set(self._directory.accept(proof, request.connection_type))

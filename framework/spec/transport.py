@@ -1,0 +1,170 @@
+"""Transports: how clients of a port reach the server, where that is not NATS on TCP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar, Protocol, TypeAlias
+
+from msgspec import Struct
+
+from framework.dataplane.coding import PlaneStage
+from framework.dataplane.link import LinkKind
+from framework.redacted import Redacted
+from framework.spec._checks import check, check_function, check_name
+from framework.spec.tls import TlsSettings
+
+
+class Credentials(Redacted, frozen=True, kw_only=True):
+    """What a handshake knows of who connects; each counts where CONNECT says nothing of it."""
+
+    hidden: ClassVar = frozenset({"password", "auth_token", "jwt"})
+
+    user: str = ""
+    password: str = ""
+    auth_token: str = ""
+    jwt: str = ""
+
+
+class LinkChannel(Protocol):
+    """Translate between the bytes of one client and the protocol of NATS clients.
+
+    All of it is called in one thread that all links of the server share: it must not block. What
+    it raises ends the link, and is logged as the plugin's.
+    """
+
+    def from_peer(self, data: bytes) -> bytes:
+        """Take what the client has sent, at most 64 KiB; return protocol lines for the server."""
+        ...
+
+    def answer(self) -> bytes:
+        """Return what the client is to hear at once for what `from_peer` has taken."""
+        ...
+
+    def from_server(self, data: bytes) -> bytes:
+        """Take protocol lines of the server, which end anywhere; return what the client hears."""
+        ...
+
+
+class ChannelStage(Struct, frozen=True):
+    """A stage in Python, in a thread beside the data plane; a stage of one link.
+
+    Cost: some microseconds for what comes at a time, and two copies.
+    """
+
+    make: Callable[[], LinkChannel]
+    """Called for each link."""
+
+
+TransportStage: TypeAlias = PlaneStage | ChannelStage
+"""A stage compiled in the data plane, or one of a plugin."""
+
+
+class Arrival(Struct, frozen=True, kw_only=True):
+    """A connection, as a handshake is told of it."""
+
+    host: str
+    port: int
+    is_tls: bool
+    """TLS was spoken before."""
+
+
+class Admitted(Struct, frozen=True, kw_only=True):
+    """A handshake has come to its end: the link begins, and is sent INFO."""
+
+    answer: bytes = b""
+    """Sent as it is, before anything passes the stages; at most 16 KiB."""
+    stages: tuple[TransportStage, ...] | None = None
+    """The one next to the socket first; None: those of the transport."""
+    left: bytes = b""
+    """What came behind the handshake, for the stages."""
+    credentials: Credentials = Credentials()
+    forwarded_for: str = ""
+    """Address for which the client stands, if it says so; for the log."""
+
+
+class TurnedAway(Struct, frozen=True, kw_only=True):
+    """A handshake that the peer got wrong: the connection ends."""
+
+    answer: bytes = b""
+    """Sent before it is closed."""
+    problem: str
+    """For the log."""
+
+
+class TransportHandshake(Protocol):
+    """The handshake of one connection; a machine: it is told bytes, and holds few of them."""
+
+    def receive(self, data: bytes) -> Admitted | TurnedAway | None:
+        """Take what has come, at most 4 KiB; None: more has to come."""
+        ...
+
+
+class TransportSpec(Struct, frozen=True, kw_only=True):
+    """A port that clients come to in another way than NATS's own.
+
+    Its clients are clients like all others: they log in, have permissions and limits, are in
+    `/connz`, and are closed in lame duck mode.
+    """
+
+    name: str
+    """Unique among the listeners of a server; `ServerContext.listening_address` knows it."""
+    host: str
+    port: int
+    """-1 or 0: any free one."""
+    tls: TlsSettings | None = None
+    """Peers speak TLS first; None: they do not."""
+    kind: LinkKind = LinkKind.CLIENT
+    """What its links are; so far clients."""
+    stages: tuple[TransportStage, ...] = ()
+    """What the bytes of each link pass, the one next to the socket first; behind TLS. At most one
+    is Python's, and that stands next to the socket."""
+    handshake: Callable[[Arrival], TransportHandshake] | None = None
+    """Makes the handshake of a connection, which comes before its stages; None: there is none."""
+    handshake_timeout_s: float = 2.0
+    connection_type: str = "STANDARD"
+    """As in `LoginRequest`."""
+    connection_id: str = "cid"
+    """What log lines call the number of such a connection; nats-server's are `cid` and `wid`."""
+    no_auth_user: str = ""
+    """User whom clients are that say nothing of who they are, for who decides on logins."""
+    scheme: str = "nats"
+    """Of its URLs in the ports file and the log; with TLS `tls`, or an `s` behind it."""
+    title: str = ""
+    """What its clients are called in the log, such as `websocket clients`; empty: by the name."""
+    plugin: str = ""
+    """Whose it is; the core fills it in."""
+
+    def __post_init__(self) -> None:
+        check_name("transport", self.name)
+        what = f"transport {self.name}"
+        is_client = self.kind is LinkKind.CLIENT
+        check(what, "kind", self.kind, is_good=is_client, expected="LinkKind.CLIENT")
+        is_after = self.handshake_timeout_s > 0
+        expected = "above 0"
+        check(
+            what,
+            "handshake_timeout_s",
+            self.handshake_timeout_s,
+            is_good=is_after,
+            expected=expected,
+        )
+        if self.handshake is not None:
+            check_function(what, "handshake", self.handshake)
+        check_stages(what, self.stages)
+
+    @property
+    def url_scheme(self) -> str:
+        """Return the scheme of its URLs, with TLS or without."""
+        if self.tls is None:
+            return self.scheme
+        return "tls" if self.scheme == "nats" else f"{self.scheme}s"
+
+
+def check_stages(what: str, stages: tuple[TransportStage, ...]) -> None:
+    """Refuse stages in an order that can't be.
+
+    Raises:
+        ValueError: One of Python's does not stand next to the socket.
+    """
+    inner = [stage for stage in stages[1:] if isinstance(stage, ChannelStage)]
+    check(what, "stages", stages, is_good=not inner, expected="a ChannelStage next to the socket")

@@ -1,0 +1,3 @@
+"""WebSocket: a port where clients speak NATS in frames, behind an HTTP upgrade."""
+
+__version__ = "0.1.0"

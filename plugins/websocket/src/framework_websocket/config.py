@@ -1,0 +1,79 @@
+"""Settings of the block `websocket`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from framework.spec import tls_settings
+from framework.topology import ConfigSection
+from framework_websocket.options import OPTIONS, settle
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from framework.spec import TlsSettings
+    from framework_websocket.origins import Origin
+
+
+class Cookies(Struct, frozen=True):
+    """Names of the cookies that credentials are in; empty: of none."""
+
+    user: str = ""
+    password: str = ""
+    token: str = ""
+    jwt: str = ""
+
+
+class WebSocketConfig(Struct, frozen=True):
+    """The block `websocket` of a server that has the port."""
+
+    host: str
+    port: int
+    """0: any free one."""
+    advertise: str = ""
+    tls: TlsSettings | None = None
+    same_origin: bool = False
+    allowed_origins: tuple[Origin, ...] = ()
+    compresses: bool = False
+    handshake_timeout_s: float = 2.0
+    cookies: Cookies = Cookies()
+    no_auth_user: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+def websocket_section() -> ConfigSection:
+    """Return the block, which `section_as(WebSocketConfig)` returns; None without a port."""
+    return ConfigSection(
+        name="websocket",
+        aliases=("ws",),
+        plugin="websocket",
+        help="Clients that come by WebSocket, as from browsers",
+        options=OPTIONS,
+        settle=settle,
+        record=WebSocketConfig,
+        make=_config_from_values,
+    )
+
+
+def _config_from_values(value: Mapping[str, Any]) -> WebSocketConfig | None:
+    if value["port"] is None:
+        return None
+    from framework_websocket.origins import parse_origin  # noqa: PLC0415 - for who has the port
+
+    return WebSocketConfig(
+        host=value["host"],
+        port=value["port"],
+        advertise=value["advertise"],
+        tls=tls_settings(value["tls"], path="websocket.tls"),
+        same_origin=value["same_origin"],
+        allowed_origins=tuple(parse_origin(origin) for origin in value["allowed_origins"]),
+        compresses=value["compression"],
+        handshake_timeout_s=value["handshake_timeout"],
+        cookies=Cookies(
+            value["user_cookie"], value["pass_cookie"], value["token_cookie"], value["jwt_cookie"]
+        ),
+        no_auth_user=value["no_auth_user"],
+        headers=tuple(value["headers"].items()),
+    )

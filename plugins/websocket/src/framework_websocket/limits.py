@@ -1,0 +1,13 @@
+"""Limits of a handshake."""
+
+from __future__ import annotations
+
+from typing import Final
+
+KEPT_BYTES_MAX: Final = 4_096
+"""Of the lines of a request that matter, and of any one line."""
+
+HEAD_BYTES_MAX: Final = 65_536
+"""Of a whole request; what does not matter is forgotten as it comes."""
+
+assert KEPT_BYTES_MAX < HEAD_BYTES_MAX

@@ -1,0 +1,94 @@
+"""Options of the block `websocket`.
+
+Source: nats-server `opts.go`, `parseWebsocket`; `websocket.go`, `validateWebsocketOptions`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from framework.topology import Kind, Option, tls_option
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_OURS = frozenset({"host", "content-length", "connection", "upgrade", "nats-no-masking"})
+_PREFIX = "sec-websocket-"
+
+
+def _check_origins(origins: object) -> str | None:
+    from framework_websocket.origins import parse_origin  # noqa: PLC0415 - for who has origins
+
+    assert isinstance(origins, tuple)
+    for origin in origins:
+        try:
+            parse_origin(origin)
+        except ValueError as error:
+            return f"{origin}: {error}; expected such as https://example.com:8080"
+    return None
+
+
+def _check_headers(headers: object) -> str | None:
+    assert isinstance(headers, dict)
+    for name, value in headers.items():
+        if name.lower() in _OURS or name.lower().startswith(_PREFIX):
+            return f"the handshake itself says {name}"
+        if not name or not name.isascii() or any(char in " :\r\n\t" for char in name):
+            return f"{name!r} is no name of a header"
+        if any(ord(char) < ord(" ") for char in value):
+            return f"the value of {name} has control characters"
+    return None
+
+
+def settle(values: dict[str, object]) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with the block as a whole."""
+    tls = values["tls"]
+    is_tls = isinstance(tls, dict) and bool(tls["enabled"])
+    if values["port"] is not None and not is_tls and not values["no_tls"]:
+        yield "port", "websocket requires TLS configuration: add a `tls` block, or `no_tls: true`"
+
+
+OPTIONS = (
+    Option(name="listen", kind=Kind.LISTEN,
+           help="Where WebSocket clients connect: host:port or a port; sets host and port"),
+    Option(name="host", kind=Kind.STRING, default="0.0.0.0", aliases=("net",),  # noqa: S104
+           help="Address that WebSocket clients connect to"),
+    Option(name="port", kind=Kind.PORT,
+           help="Port that WebSocket clients connect to; without one there are none"),
+    Option(name="advertise", kind=Kind.STRING, default="",
+           help="host:port that WebSocket clients are told to connect to"),
+    Option(name="no_tls", kind=Kind.BOOL, default=False,
+           help="Let clients come without TLS, as behind a proxy that has it"),
+    Option(name="same_origin", kind=Kind.BOOL, default=False,
+           help="Refuse pages that come from another host than the one they connect to"),
+    Option(name="allowed_origins", kind=Kind.STRINGS, default=(), check=_check_origins,
+           aliases=("allowed_origin", "allow_origins", "allow_origin", "origins", "origin"),
+           help="Where pages may come from that connect; any, if not set"),
+    Option(name="compression", kind=Kind.BOOL, default=False, aliases=("compress",),
+           help="Compress messages for clients that can (`permessage-deflate`)"),
+    Option(name="handshake_timeout", kind=Kind.DURATION, default=2.0, minimum=0.001,
+           zero_is_default=True, help="Time for the HTTP upgrade"),
+    Option(name="jwt_cookie", kind=Kind.STRING, default="",
+           help="Cookie with the JWT of a user, for clients that show none"),
+    Option(name="user_cookie", kind=Kind.STRING, default="",
+           help="Cookie with the user, for clients that name none"),
+    Option(name="pass_cookie", kind=Kind.STRING, default="",
+           help="Cookie with the password, for clients that give none"),
+    Option(name="token_cookie", kind=Kind.STRING, default="",
+           help="Cookie with the token, for clients that give none"),
+    Option(name="no_auth_user", kind=Kind.STRING, default="",
+           help="User that WebSocket clients are who do not log in"),
+    Option(name="headers", kind=Kind.MAP, default={}, check=_check_headers,
+           help="Headers beside those of the answer to an upgrade"),
+    Option(name="authorization", kind=Kind.FREE, aliases=("authentication",),
+           help="Another login for WebSocket clients",
+           refusal="a login for WebSocket clients alone is not there yet; they log in as others"),
+    Option(name="ping_interval", kind=Kind.FREE, help="How often WebSocket clients are pinged",
+           inert="they are pinged as other clients"),
+    tls_option("TLS of WebSocket clients"),
+)  # fmt: skip
+
+
+def is_on(values: Mapping[str, object]) -> bool:
+    """Tell whether the block opens a port."""
+    return values["port"] is not None

@@ -1,0 +1,67 @@
+"""The block `websocket`."""
+
+from __future__ import annotations
+
+import pytest
+from framework_websocket.config import Cookies, WebSocketConfig, websocket_section
+from framework_websocket.origins import Origin
+
+from framework.topology import Schema, TopologyErrors, read_server_conf
+
+
+def read(tmp_path, text):
+    path = tmp_path / "server.conf"
+    path.write_text(text)
+    return read_server_conf(path, Schema([websocket_section()]))
+
+
+def config_of(tmp_path, text):
+    return read(tmp_path, text).section_as(WebSocketConfig)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "websocket {}", "websocket { port: 0 }", "ws { same_origin: true }"]
+)
+def test_without_a_port_there_is_nothing(tmp_path, text):
+    assert config_of(tmp_path, text) is None
+
+
+def test_a_whole_block_of_nats_server_is_read(tmp_path):
+    text = """
+    websocket {
+      listen: "127.0.0.1:8080", no_tls: true, advertise: "example.com:443"
+      same_origin: true, allow_origins: ["https://a.com", "http://b.com:81"]
+      compress: true, handshake_timeout: "3s"
+      jwt_cookie: j, user_cookie: u, pass_cookie: p, token_cookie: t, no_auth_user: me
+      headers { X-A: "1", Strict-Transport-Security: "max-age=1" }
+    }"""
+
+    assert config_of(tmp_path, text) == WebSocketConfig(
+        host="127.0.0.1",
+        port=8080,
+        advertise="example.com:443",
+        same_origin=True,
+        allowed_origins=(Origin("https", "a.com", 443), Origin("http", "b.com", 81)),
+        compresses=True,
+        handshake_timeout_s=3.0,
+        cookies=Cookies("u", "p", "t", "j"),
+        no_auth_user="me",
+        headers=(("X-A", "1"), ("Strict-Transport-Security", "max-age=1")),
+    )
+
+
+@pytest.mark.parametrize(
+    ("inside", "problem"),
+    [
+        ("port: 8080", "websocket requires TLS configuration"),
+        ('port: 8080, no_tls: true, allowed_origins: ["a.com"]', "absolute URL with http"),
+        ('port: 8080, no_tls: true, allowed_origins: ["http://"]', "an origin has a host"),
+        ("port: 8080, no_tls: true, headers { Upgrade: x }", "the handshake itself says Upgrade"),
+        ("port: 8080, no_tls: true, headers { Sec-WebSocket-Key: x }", "the handshake itself"),
+        ('port: 8080, no_tls: true, headers { "A:B": x }', "no name of a header"),
+        ("port: 8080, no_tls: true, authorization { token: x }", "not there yet"),
+    ],
+)
+def test_mistakes_are_named(tmp_path, inside, problem):
+    with pytest.raises(TopologyErrors, match=problem):
+        read(tmp_path, f"websocket {{ {inside} }}")
