@@ -35,6 +35,7 @@ from framework.spec import (
     ListenerSpec,
     MonitorEndpoint,
     MonitorFields,
+    PortSpec,
     RefusedAddresses,
     ServerContext,
     ServiceSpec,
@@ -253,6 +254,19 @@ def framework_taps(server: ServerContext) -> Iterable[TapSpec]:
 
     Assembly. Called once, after all components have started; taps subscribe before any port
     opens. Two taps with one name stop the start.
+
+    Args:
+        server: Its components run.
+    """
+
+
+@hookspec
+def framework_ports(server: ServerContext) -> Iterable[PortSpec]:
+    """Declare threads of this plugin that subscribe and publish by ports.
+
+    Assembly. Called once, after all components have started; `PortSpec.start` is called before any
+    address is listened on, and what the port subscribes to there is heard by the first client. Two
+    with one name stop the start, and so does one whose `start` raises.
 
     Args:
         server: Its components run.

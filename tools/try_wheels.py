@@ -21,7 +21,13 @@ from pathlib import Path
 
 from tools.wheels import ROOT, build_wheels, collect_requirements, copy_sources, outside, run
 
-EXAMPLES = ("plugin-audit", "plugin-auth-http", "plugin-compression-brotli", "plugin-metrics")
+EXAMPLES = (
+    "plugin-audit",
+    "plugin-auth-http",
+    "plugin-compression-brotli",
+    "plugin-metrics",
+    "plugin-port-c",
+)
 START_DEADLINE_S = 30
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 SinkId: TypeAlias = int
+
+PORT_BYTES_MAX: Final = 16 * 1024 * 1024
+"""What a port may hold, and what it may have said, unless it says otherwise."""
 
 
 class TapKind(IntEnum):

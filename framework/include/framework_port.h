@@ -95,6 +95,8 @@ typedef struct framework_port {
     void (*release)(void *self, const framework_batch *batch);
     /* Publish, in order. FULL, INVALID and MEMORY: none of them was. */
     int (*publish)(void *self, const framework_message *messages, uint32_t count);
+    /* Whether the server stops, or the port was closed: then nothing comes any more, and `wake_fd` stays readable. */
+    int (*has_ended)(void *self);
 } framework_port;
 
 #endif

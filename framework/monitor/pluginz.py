@@ -33,6 +33,7 @@ def _plugin(state: PluginState) -> dict[str, object]:
         "time": duration_text(sum(it.busy_ns for it in counters)),
         "called": [_called(name, it) for name, it in state.usage.items()],
         "taps": [_tap(row) for row in state.taps],
+        "ports": [{"name": row.spec.name, "dropped": row.dropped} for row in state.ports],
         "gates": [_gate(row) for row in state.gates],
         "components": [
             {"name": name, "waiting": waiting, "failures": failures}

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     )
     from framework.spec.addresses import RefusedAddressesRow
     from framework.spec.gate import GateRow
+    from framework.spec.ports import PortRow
     from framework.spec.tap import TapRow
     from framework.wire.closed_state import ClosedState
     from framework.wire.info import ClientConnect
@@ -65,6 +66,7 @@ class PluginState(Struct, frozen=True):
     """Name, messages that wait, failures."""
     refused_addresses: Sequence[RefusedAddressesRow] = ()
     gates: Sequence[GateRow] = ()
+    ports: Sequence[PortRow] = ()
 
 
 class ServerFacts(Struct, frozen=True, kw_only=True):

@@ -30,6 +30,7 @@ from framework.spec import (
     ListenerSpec,
     MonitorEndpoint,
     MonitorFields,
+    PortSpec,
     RefusedAddresses,
     ServiceSpec,
     StatusSection,
@@ -242,6 +243,12 @@ class PluginRegistry(PluginSet):
         owned = self._claimed("gate", (), found, lambda spec: spec.name)
         owned.sort(key=lambda item: self.names.index(item[0]))  # the later one is blamed
         check_orders(owned)
+        return tuple(replace(spec, plugin=plugin) for plugin, spec in owned)
+
+    def ports(self, server: ServerContext) -> tuple[PortSpec, ...]:
+        """Return all ports."""
+        found = self._collect("ports", PortSpec, server=server)
+        owned = self._claimed("port", (), found, lambda spec: spec.name)
         return tuple(replace(spec, plugin=plugin) for plugin, spec in owned)
 
     def refused_addresses(self, server: ServerContext) -> tuple[RefusedAddresses, ...]:

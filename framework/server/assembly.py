@@ -225,6 +225,7 @@ class Assembly:
         for tap in self._plugins.taps(self.context):
             self._add_tap(tap)
         self._steps.push("taps", self._bridge.remove_taps)
+        self.context.ports.open(self._plugins.ports(self.context), self._steps)
         refused = self._plugins.refused_addresses(self.context)
         self.context.refusals.install(refused)
         endpoints = self._collect_monitoring()

@@ -9,17 +9,19 @@ import msgspec
 from typing_extensions import override
 
 from framework.dataplane import subscription_rows
+from framework.dataplane.sink import PORT_BYTES_MAX
 from framework.monitor import answer_query
 from framework.monitor.answers import Answer
 from framework.monitor.json_stream import json_whole
 from framework.server.clients.client_listener import CLIENT_LISTENER, ClientListener
 from framework.server.gates import Gates
 from framework.server.interfaces import is_wildcard, unicast_addresses
+from framework.server.ports import Ports
 from framework.server.refused_addresses import AddressRefusals
 from framework.server.system.server_stamp import node_of
 from framework.server.tls import TlsError
 from framework.server.tls.terms import tls_facts
-from framework.spec import LinkKind, ServerContext
+from framework.spec import LinkKind, Overflow, ServerContext
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
         LinkRow,
         MonitorEndpoint,
         PlaneControl,
+        Port,
         SubscriptionRow,
         TapSpec,
         TlsFacts,
@@ -103,6 +106,7 @@ class Context(ServerContext):
         """By name of a transport."""
         self.peers: dict[LinkId, str] = {}
         """Names of the servers at the other ends of links."""
+        self.ports = Ports(plane, blame=partial(plugins.blame, "port"))
         self.refusals = AddressRefusals(plane, log=log)
         """Addresses that plugins refuse."""
         self.gates = Gates(plane, blame=partial(plugins.blame, "gate"), log=log)
@@ -196,6 +200,22 @@ class Context(ServerContext):
     def add_tap(self, spec: TapSpec) -> Callable[[], None]:
         account = self._accounts.index(spec.account)
         return self._bridge.add_tap(self._plugins.guard_tap(spec), account=account)
+
+    @override
+    def account_number(self, name: str) -> int:
+        return self._accounts.index(name)
+
+    @override
+    def open_port(
+        self,
+        *,
+        bytes_max: int = PORT_BYTES_MAX,
+        overflow: Overflow = Overflow.REFUSE,
+        said_bytes_max: int = PORT_BYTES_MAX,
+    ) -> Port:
+        return self._plane.open_port(
+            bytes_max=bytes_max, overflow=overflow, said_bytes_max=said_bytes_max
+        )
 
     def taps(self) -> Sequence[TapRow]:
         """Return drops and failures of all taps."""

@@ -237,6 +237,7 @@ class MonitorView(MonitorSource):
                 ],
                 [row for row in refused if row.spec.plugin == plugin.name],
                 [row for row in self._context.gates.rows() if row.spec.plugin == plugin.name],
+                [row for row in self._context.ports.rows() if row.spec.plugin == plugin.name],
             )
             for plugin in self._plugins.plugins
         ]

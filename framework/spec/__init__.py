@@ -70,6 +70,7 @@ from framework.spec.login import (
 )
 from framework.spec.monitor import HealthCheck, MonitorEndpoint, MonitorFields
 from framework.spec.plane import PlaneControl
+from framework.spec.ports import Outgoing, Port, PortSpec, RowKind, RowWord, include_folder
 from framework.spec.request_options import InQuery, NoOptions, Unsigned
 from framework.spec.rows import Rows, SubscriptionRows
 from framework.spec.rules import subject_rules
@@ -154,6 +155,7 @@ __all__ = [
     "MonitorFields",
     "NoOptions",
     "Opened",
+    "Outgoing",
     "Overflow",
     "Pass",
     "PeerTerms",
@@ -161,6 +163,8 @@ __all__ = [
     "PlaneControl",
     "PlaneStage",
     "PongReceived",
+    "Port",
+    "PortSpec",
     "Redacted",
     "Refuse",
     "Refused",
@@ -169,6 +173,8 @@ __all__ = [
     "ResponseKind",
     "ResponsePermission",
     "Rewrite",
+    "RowKind",
+    "RowWord",
     "Rows",
     "ServerContext",
     "ServiceAnswer",
@@ -208,6 +214,7 @@ __all__ = [
     "Violated",
     "Violation",
     "WebSocketFrames",
+    "include_folder",
     "subject_rules",
     "tls_settings",
 ]

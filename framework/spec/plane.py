@@ -10,6 +10,7 @@ from framework.dataplane.link import LinkId, LinkKind
 from framework.dataplane.peers import PeerTerms
 from framework.dataplane.permissions import Permissions
 from framework.dataplane.sink import Overflow, SinkId, TapKind
+from framework.spec.ports import Port
 from framework.wire.closed_state import ClosedState
 
 
@@ -169,6 +170,10 @@ class PlaneControl(Protocol):
 
     def unsubscribe_sink(self, sink: SinkId) -> None:
         """End the subscription of a sink."""
+        ...
+
+    def open_port(self, *, bytes_max: int, overflow: Overflow, said_bytes_max: int) -> Port:
+        """Open a port, as `ServerContext.open_port`."""
         ...
 
     def publish(self, account: int, messages: Sequence[tuple[bytes, bytes, bytes, bytes]]) -> None:

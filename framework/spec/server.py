@@ -9,12 +9,14 @@ from typing import Any, Protocol
 from framework.actors import ActorRef, ActorSystem
 from framework.dataplane import Listed
 from framework.dataplane.link import LinkId, LinkKind, LinkRow, SubscriptionRow
+from framework.dataplane.sink import PORT_BYTES_MAX, Overflow
 from framework.spec.account import AccountBook
 from framework.spec.compression import Codec, CompressionMode
 from framework.spec.connection import ConnectionInfo
 from framework.spec.logger import FilteringBoundLogger
 from framework.spec.login import TlsPeer
 from framework.spec.plane import PlaneControl
+from framework.spec.ports import Port
 from framework.spec.tap import TapSpec
 from framework.spec.tls import TlsFacts, TlsSettings
 from framework.topology import ServerConfig
@@ -106,6 +108,33 @@ class ServerContext(Protocol):
 
         Raises:
             KeyError: Its account is not known.
+        """
+        ...
+
+    def account_number(self, name: str) -> int:
+        """Return the number by which ports know an account; it stays the name's.
+
+        Raises:
+            KeyError: It is not known.
+        """
+        ...
+
+    def open_port(
+        self,
+        *,
+        bytes_max: int = PORT_BYTES_MAX,
+        overflow: Overflow = Overflow.REFUSE,
+        said_bytes_max: int = PORT_BYTES_MAX,
+    ) -> Port:
+        """Open a port: a thread of the plugin's own subscribes and publishes by it.
+
+        It ends with `Port.close`, or when the server stops. What it subscribes to in an account
+        that is removed ends with the account, and does not come back with it.
+
+        Args:
+            bytes_max: Bytes of messages that it may hold in batches that it has not let go of.
+            overflow: What happens to more.
+            said_bytes_max: Bytes that it may have published without the server having taken them.
         """
         ...
 

@@ -43,6 +43,7 @@ cdef extern from "framework_port.h":
         const framework_batch* (*take)(void* self) noexcept nogil
         void (*release)(void* self, const framework_batch* batch) noexcept nogil
         int (*publish)(void* self, const framework_message* messages, uint32_t count) noexcept nogil
+        int (*has_ended)(void* self) noexcept nogil
 
 
 cdef struct Face:

@@ -219,6 +219,10 @@ cdef int _publish(void* self, const framework_message* messages, uint32_t count)
     return face_say(face, block)
 
 
+cdef int _has_ended(void* self) noexcept nogil:
+    return flag_get(&(<Face*> self).port.ended)
+
+
 cdef int face_say_records(Face* face, const char* records, size_t length) noexcept nogil:
     """Publish records that were written, or checked, before."""
     cdef PortBlock* block
@@ -322,6 +326,7 @@ cdef Face* face_made(int64_t number, int64_t bytes_max, int overflow, int64_t sa
     functions.take = _take
     functions.release = _release
     functions.publish = _publish
+    functions.has_ended = _has_ended
     return made
 
 

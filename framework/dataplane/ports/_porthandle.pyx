@@ -10,7 +10,7 @@ from libc.string cimport memset
 from framework.dataplane._commands cimport CLOSE_PORT, OPEN_PORT
 from framework.dataplane._core cimport Core
 from framework.dataplane._state cimport SinkBatch
-from framework.dataplane.ports._port cimport PortMessage
+from framework.dataplane.ports._port cimport PortMessage, flag_get
 from framework.dataplane.ports._portface cimport (
     FRAMEWORK_PORT_CAPSULE, FRAMEWORK_PORT_ENDED, FRAMEWORK_PORT_FULL, FRAMEWORK_PORT_INVALID, FRAMEWORK_PORT_MEMORY, Face, are_records,
     face_free, face_made, face_next, face_say_records, face_subscribe, face_unsubscribe, face_unwatch, face_watch, framework_message,
@@ -125,6 +125,16 @@ cdef class Port:
         """Return a descriptor that is readable when something has come since `take` found nothing."""
         return self.face.port.wake_fd
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the server stops, or it was closed: nothing comes any more."""
+        return flag_get(&self.face.port.ended) != 0
+
+    @property
+    def dropped(self) -> int:
+        """How many rows it has lost because it held `bytes_max` already."""
+        return self.face.port.sink.dropped
+
     def capsule(self) -> object:
         """Return the port as a capsule `framework.port.1` with a `framework_port`, for compiled code; it keeps the port."""
         capsule = PyCapsule_New(&self.face.functions, FRAMEWORK_PORT_CAPSULE, _capsule_ends)
@@ -159,6 +169,10 @@ cdef class Port:
         """Return the next batch; None: nothing waits. Its bytes count until the batch and all views into it are gone."""
         cdef SinkBatch* batch = face_next(self.face)
         return batch_made(batch) if batch != NULL else None
+
+    def outgoing(self) -> Outgoing:
+        """Return an empty list of messages to publish."""
+        return Outgoing()
 
     def publish(self, messages: Outgoing) -> bool:
         """Publish messages; False: too much waits already, nothing was done, and `fileno()` tells when there is room."""

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from framework.dataplane import Greeting, LinkKind, Overflow, Plane, PlaneLimits
-from framework.dataplane.port import Outgoing, Port, RowKind, RowWord
+from framework.dataplane.port import Outgoing, Port
+from framework.spec import RowKind, RowWord
 from framework.tests.dataplane.watched import CURRENT, Watched
 from framework.tests.sockets import WAIT_S, tcp_pair
 

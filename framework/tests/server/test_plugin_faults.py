@@ -73,6 +73,25 @@ def framework_taps(server):  # HERE -1
 """,
         "tap t failed: LookupError: unknown account NO",
     ),
+    "a port that takes nothing": (
+        """
+@hookimpl
+def framework_ports(server):
+    return [PortSpec(name="p", start=print, stop=print, bytes_max=0)]  # HERE
+""",
+        "framework_ports failed: ValueError: port p: bytes_max: expected above 0, found 0",
+    ),
+    "a port whose thread can't start": (
+        """
+def start(port):
+    port.subscribe(0, b"a b", tag=1)  # HERE
+
+@hookimpl
+def framework_ports(server):
+    return [PortSpec(name="p", start=start, stop=print)]
+""",
+        "port p failed: ValueError: a subject, a reply, a queue group or an inbox that can't stand",
+    ),
     "a factory that raises": (
         """
 def factory(server):

@@ -1,0 +1,1 @@
+"""A service in C on a thread of its own."""

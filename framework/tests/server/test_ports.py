@@ -1,0 +1,75 @@
+"""Ports of plugins, in whole servers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from framework.testing.pytest_plugin import StartServer
+    from framework.testing.server_process import ServerProcess
+
+ECHO = """
+import select
+import threading
+from framework.hookspecs import hookimpl
+from framework.spec import *
+
+threads = []
+
+def serve(port, account):
+    while not port.has_ended:
+        select.select([port], [], [])
+        answers = port.outgoing()
+        while batch := port.take():
+            for at in range(len(batch)):
+                reply, payload = bytes(batch.reply(at)), bytes(batch.payload(at))
+                answers.add(account, reply, b"%d:%b" % (batch.tag(at), payload))
+        if len(answers) and not port.has_ended:
+            port.publish(answers)
+
+@hookimpl
+def framework_ports(server):
+    account = server.account_number(GLOBAL_ACCOUNT)
+
+    def start(port):
+        port.subscribe(account, b"echo.>", b"echoes", tag=7)
+        port.subscribe(account, b"other", tag=8)
+        threads.append(threading.Thread(target=serve, args=(port, account)))
+        threads[0].start()
+
+    def stop():
+        threads[0].join()
+
+    yield PortSpec(name="echo", start=start, stop=stop)
+"""
+
+
+@pytest.fixture
+def server(start_server: StartServer, tmp_path: Path) -> ServerProcess:
+    plugins = tmp_path / "plugins"
+    plugins.mkdir(mode=0o700)
+    (plugins / "echo.py").write_text(ECHO)
+    return start_server("--plugins-dir", str(plugins), "-m", "-1")
+
+
+def test_the_first_request_is_answered_already(server: ServerProcess) -> None:
+    with server.client() as client:
+        client.log_in(headers=True, no_responders=True)
+        client.send(b"SUB inbox 1\r\nPUB echo.a inbox 2\r\nhi\r\nPUB other inbox 2\r\nho\r\n")
+        answers = [it.body for it in client.read_until(b"MSG") if it.body]
+        while len(answers) < 2:
+            answers += [it.body for it in client.read_until(b"MSG") if it.body]
+
+    assert answers == [b"7:hi", b"8:ho"]
+
+
+def test_a_server_stops_its_ports_and_shows_them(server: ServerProcess) -> None:
+    (found,) = [it for it in server.document("/pluginz")["plugins"] if it["name"] == "echo"]
+
+    assert found["ports"] == [{"name": "echo", "dropped": 0}]
+    server.stop()
+    assert "did not stop" not in server.log()
