@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 HOOKSPECS = ROOT / "framework" / "hookspecs.py"
+OFFERED = {
+    "route": ROOT / "plugins" / "route" / "src" / "framework_route" / "hookspecs.py",
+}
+"""Hooks that first-party plugins offer to others."""
 REFERENCE = ROOT / "docs" / "HOOKS.md"
 
 ROOMS = {
@@ -51,7 +55,8 @@ _SECTION = re.compile(r"^# -{70,}\n# (.+)\n# -{70,}$", re.MULTILINE)
 
 def reference() -> str:
     """Return the whole text of docs/HOOKS.md."""
-    return "\n".join([INTRODUCTION, *_hooks(HOOKSPECS.read_text()), *_rooms()])
+    offered = (line for plugin in OFFERED for line in _offered(plugin))
+    return "\n".join([INTRODUCTION, *_hooks(HOOKSPECS.read_text()), *offered, *_rooms()])
 
 
 def _hooks(source: str) -> Iterator[str]:
@@ -66,6 +71,21 @@ def _hooks(source: str) -> Iterator[str]:
         yield f"### {function.name}\n"
         yield _signature(function)
         yield _prose(_docstring(function))
+
+
+def _offered(plugin: str) -> Iterator[str]:
+    module = ast.parse(OFFERED[plugin].read_text())
+    yield f"## Offered by the {plugin} plugin\n"
+    yield _prose(_docstring(module))
+    for function in _functions(module):
+        yield f"### {function.name}\n"
+        yield _signature(function)
+        yield _prose(_docstring(function))
+    for item in module.body:
+        if isinstance(item, ast.ClassDef):
+            yield f"### {item.name}\n"
+            yield _prose(_docstring(item))
+            yield from _fields(item)
 
 
 def _rooms() -> Iterator[str]:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         Codec,
         CompressionMode,
         ConnectionInfo,
+        HookOffer,
         LinkId,
         LinkRow,
         MonitorEndpoint,
@@ -166,6 +167,11 @@ class Context(ServerContext):
     @override
     def compression_modes(self) -> Mapping[str, CompressionMode]:
         return self._plugins.compression_modes
+
+    @property
+    @override
+    def hooks(self) -> HookOffer:
+        return self._plugins.calls
 
     @property
     @override

@@ -13,6 +13,7 @@ from framework.dataplane.sink import PORT_BYTES_MAX, Overflow
 from framework.spec.account import AccountBook
 from framework.spec.compression import Codec, CompressionMode
 from framework.spec.connection import ConnectionInfo
+from framework.spec.hooks import HookOffer
 from framework.spec.logger import FilteringBoundLogger
 from framework.spec.login import TlsPeer
 from framework.spec.plane import PlaneControl
@@ -70,6 +71,11 @@ class ServerContext(Protocol):
     @property
     def compression_modes(self) -> Mapping[str, CompressionMode]:
         """The modes of all plugins by name, as `framework_config_sections` was told them."""
+        ...
+
+    @property
+    def hooks(self) -> HookOffer:
+        """Calls hooks on the plugins of this server: also those that plugins offer each other."""
         ...
 
     @property

@@ -41,6 +41,9 @@ class Named(Struct, frozen=True):
 _ALWAYS = "always"
 Always = Annotated[T, _ALWAYS]
 """Marks a field that is written even when it is false, 0 or empty."""
+_OTHERS = "others"
+Others = Annotated[T, _OTHERS]
+"""Marks the field of type `Mapping[str, object]` that takes the members which the class has not."""
 _HIDDEN = "hidden"
 Secret = Annotated[T, _HIDDEN]
 """Marks a field that no log and no traceback may show."""
@@ -49,7 +52,8 @@ Secret = Annotated[T, _HIDDEN]
 class Document(Struct, frozen=True, kw_only=True):
     """Base of the document classes.
 
-    Their fields are of bool, int, str, `tuple[str, ...]`, or such a class | None.
+    Their fields are of bool, int, str, `tuple[str, ...]`, or such a class | None; one may be
+    marked as `Others`.
     """
 
     @override
@@ -69,6 +73,7 @@ class _Member(Struct, frozen=True):
     name: str
     always: bool
     secret: bool
+    others: bool
     read: _Reader
 
 
@@ -129,11 +134,14 @@ def _read_object(cls: type[D], name: str, value: object) -> D:
     if not isinstance(value, dict):
         _refuse(f"{name} is {_json_type(value)} and not an object")
     members = _members_by_name(cls)
-    return cls(**{
+    found = {
         members[key].attribute: members[key].read(key, item)
         for key, item in value.items()
         if key in members and item is not None
-    })
+    }
+    if others := _others(cls):
+        found[others] = {key: item for key, item in value.items() if key not in members}
+    return cls(**found)
 
 
 def _list_members(cls: type[Any]) -> tuple[_Member, ...]:
@@ -146,17 +154,24 @@ def _list_members(cls: type[Any]) -> tuple[_Member, ...]:
 
 
 def _index_members(cls: type[Any]) -> Mapping[str, _Member]:
-    return {member.name: member for member in _members(cls)}
+    return {member.name: member for member in _members(cls) if not member.others}
 
 
 _members: Callable[[type[Any]], tuple[_Member, ...]] = cache(_list_members)  # type: ignore[assignment]  # mypy#11470
 _members_by_name: Callable[[type[Any]], Mapping[str, _Member]] = cache(_index_members)  # type: ignore[assignment]  # mypy#11470
 
 
+@cache
+def _others(cls: type[Any]) -> str:
+    """Return the attribute that takes members which the class has not; empty: none does."""
+    return next((member.attribute for member in _list_members(cls) if member.others), "")
+
+
 def _member(attribute: str, hint: Any, marks: Sequence[object]) -> _Member:
     names = [mark.name for mark in marks if isinstance(mark, Named)]
     name = (names or [attribute])[0]
-    return _Member(attribute, name, _ALWAYS in marks, _HIDDEN in marks, _reader(hint))
+    read = _reader(str if _OTHERS in marks else hint)
+    return _Member(attribute, name, _ALWAYS in marks, _HIDDEN in marks, _OTHERS in marks, read)
 
 
 def _reader(hint: Any) -> _Reader:
@@ -209,11 +224,14 @@ def _json_type(value: object) -> str:
 
 def _values(document: Document) -> dict[str, object]:
     values: dict[str, object] = {}
+    others: Mapping[str, object] = {}
     for member in _members(type(document)):
         value = getattr(document, member.attribute)
-        if value or member.always:
+        if member.others:
+            others = value
+        elif value or member.always:
             values[member.name] = _values(value) if isinstance(value, Document) else value
-    return values
+    return {**others, **values} if others else values
 
 
 def _refuse(detail: str) -> NoReturn:

@@ -6,9 +6,12 @@ Source: nats-server `server.go` `Info`, `client.go` `ClientOpts`, `route.go` `co
 
 from __future__ import annotations
 
+from collections.abc import Mapping  # noqa: TC003 - documents read their annotations
 from typing import Annotated
 
-from framework.wire.document import Always, Document, Named, Secret
+from msgspec import field
+
+from framework.wire.document import Always, Document, Named, Others, Secret
 from framework.wire.version import CLIENT_PROTOCOL, NATS_VERSION, ROUTE_PROTOCOL
 
 
@@ -160,6 +163,8 @@ class RouteInfo(Document, frozen=True, kw_only=True):
     gateway_url: str = ""
     leafnode_urls: tuple[str, ...] = ()
     xkey: str = ""
+    others: Others[Mapping[str, object]] = field(default_factory=dict)
+    """Members of others than routes, such as plugins."""
 
 
 def info_line(document: bytes) -> bytes:

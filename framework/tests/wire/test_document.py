@@ -6,10 +6,12 @@ from typing import Annotated
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from framework.errors import ProtocolError
 from framework.wire.closed_state import ClosedState
 from framework.wire.document import Always, Document, Named, Secret, build_document, parse_document
+from framework.wire.info import RouteInfo
 from framework.wire.limits import DOCUMENT_BYTES_MAX, INT64_MAX, INT64_MIN
 
 
@@ -146,3 +148,11 @@ def test_no_secret_is_shown():
         password: Annotated[Secret[str], Named("pass")] = ""
 
     assert repr(Login(user="u", password="p")) == "Login(user='u')"
+
+
+def test_members_that_a_class_has_not_are_kept_where_it_wants_them():
+    info = parse_document(RouteInfo, b'{"server_id":"N","shelf":{"a":[1]},"others":2,"ldm":null}')
+
+    assert info.others == {"shelf": {"a": [1]}, "others": 2}
+    document = json.loads(build_document(replace(info, others={"shelf": 1, "server_id": "X"})))
+    assert (document["shelf"], document["server_id"]) == (1, "N")

@@ -256,6 +256,12 @@ class LocalChanged(Struct, frozen=True):
     local: RouteInfo
 
 
+class FieldsTold(Struct, frozen=True):
+    """A server has told fields of INFO that are not those of routes; they may be none any more."""
+
+    info: RouteInfo
+
+
 MeshEffect: TypeAlias = (
     Noted
     | NotedOf
@@ -272,4 +278,5 @@ MeshEffect: TypeAlias = (
     | ClientUrlsChanged
     | ClusterNameChanged
     | LocalChanged
+    | FieldsTold
 )

@@ -6,6 +6,8 @@ import random
 import string
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from framework.spec import LinkKind, Permissions
 from framework.wire.document import build_document
 from framework.wire.info import RouteInfo
@@ -25,13 +27,20 @@ _NAME_LENGTH = 22
 """Of a cluster name that is made up; as long as a nuid, nats-server's own choice."""
 
 
-def introduce(server: ServerContext, config: RouteConfig) -> RouteInfo:
+def introduce(
+    server: ServerContext, config: RouteConfig, others: Mapping[str, object] | None = None
+) -> RouteInfo:
     """Name the cluster, and greet other servers with INFO from now on.
 
     Clients are told where servers are when there is a second one. Source: nats-server `server.go`,
     `updateServerINFOAndSendINFOToClients`.
 
     To be called when addresses are bound, and before anything is accepted.
+
+    Args:
+        server: This one.
+        config: Of its routes.
+        others: Fields of INFO that plugins have.
     """
     name = config.name or server.cluster_name
     if not name:
@@ -40,7 +49,7 @@ def introduce(server: ServerContext, config: RouteConfig) -> RouteInfo:
         )
         server.log.warning("Cluster name was dynamically generated, consider setting one")
     server.set_cluster_name(name, dynamic=not config.name)
-    local = route_info(server, config)
+    local = replace(route_info(server, config), others=others or {})
     server.plane.set_info(LinkKind.ROUTE, build_document(local))
     return local
 

@@ -38,6 +38,7 @@ from framework_route.effect import (
     ClientUrlsChanged,
     ClusterNameChanged,
     Dismiss,
+    FieldsTold,
     Gossip,
     Greet,
     Level,
@@ -64,7 +65,7 @@ from framework_route.status import MeshStatus
 from framework_route.url import join_host_port
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Sequence
+    from collections.abc import Container, Iterator, Mapping, Sequence
 
     from framework.spec import LinkId
     from framework.wire.info import RouteInfo
@@ -264,7 +265,7 @@ class Mesh:
         """Take what has changed at the server of a route."""
         peer = self._registry.peer(connection.remote_id)
         assert peer is not None
-        effects: list[MeshEffect] = []
+        effects: list[MeshEffect] = list(_fields_told(peer, info))
         if info.export != peer.info.export or info.import_ != peer.info.import_:
             peer.info = replace(peer.info, import_=info.import_, export=info.export)
             for each in peer.connections.values():
@@ -342,6 +343,15 @@ class Mesh:
         due = self._dialer.find(token)
         return [] if due is None else self._seeker.dial_due(due)
 
+    def receive_fields(self, fields: Mapping[str, object]) -> Sequence[MeshEffect]:
+        """Tell other servers what plugins have in INFO from now on."""
+        self._local = replace(self._local, others=fields)
+        return [LocalChanged(self._local), *self._tell_routes()]
+
+    def _tell_routes(self) -> Sequence[MeshEffect]:
+        line = info_line(build_document(self._local))
+        return [Gossip(route.link, line) for route in self._registry.routes]
+
     def receive_reload(
         self, settings: MeshSettings, local: RouteInfo, pinned: tuple[str, ...]
     ) -> Sequence[MeshEffect]:
@@ -357,8 +367,7 @@ class Mesh:
         self._seeker.configure(settings)
         effects: list[MeshEffect] = [LocalChanged(local)]
         if (told.import_, told.export) != (local.import_, local.export):
-            line = info_line(build_document(local))
-            effects += [Gossip(route.link, line) for route in self._registry.routes]
+            effects += self._tell_routes()
         effects += self._drop_routes([url for url in before.routes if url not in settings.routes])
         if settings.pool_size != before.pool_size:
             effects += self._renew([c for peer in self._registry.peers for c in peer.pool()])
@@ -469,7 +478,9 @@ class Mesh:
         if known is not None and not slot.account and known.terms != place.terms:
             # It has been reloaded: what it still has by the old terms, it is about to close.
             effects += self._renew(tuple(known.pool()))
+        others, info = info, replace(info, others={})
         peer = self._registry.take(connection, slot, info, place.terms)
+        effects += _fields_told(peer, others)
         if not slot.account:
             peer.info, peer.terms = info, place.terms
         if len(peer.connections) == 1:
@@ -556,6 +567,14 @@ def _duplicate(connection: Connection, remote_id: str) -> Sequence[MeshEffect]:
         NotedOf(connection.link, Level.DEBUG, event, {"remote_id": remote_id}),
         Dismiss(connection.link, ClosedState.DUPLICATE_ROUTE),
     ]
+
+
+def _fields_told(peer: Peer, info: RouteInfo) -> Sequence[MeshEffect]:
+    """Report the fields of others than routes, if a server has changed them."""
+    if info.others == peer.others:
+        return []
+    peer.others = info.others
+    return [FieldsTold(info)]
 
 
 def _closed(connection: Connection, reason: ClosedState) -> MeshEffect:

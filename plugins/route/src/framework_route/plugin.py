@@ -9,6 +9,7 @@ from framework.actors import Supervision
 from framework.hookspecs import hookimpl
 from framework.spec import ComponentSpec, HealthCheck, LinkKind, ListenerSpec, MonitorEndpoint
 from framework.topology import TopologyError
+from framework_route import hookspecs
 from framework_route.config import RouteConfig, cluster_section
 from framework_route.introduction import introduce, route_info
 from framework_route.modes import MODES
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from framework.spec import (
         CompressionMode,
+        HookOffer,
         MonitorFields,
         ServerContext,
         StatusSection,
@@ -26,6 +28,12 @@ if TYPE_CHECKING:
     )
     from framework.topology import ConfigDiff, ConfigSection, TopologyPlanner
     from framework_route.route_manager import RouteManager
+
+
+@hookimpl
+def framework_addhooks(hooks: HookOffer) -> None:
+    """Offer hooks for fields of the INFO that servers of a cluster exchange."""
+    hooks.add_hookspecs(hookspecs)
 
 
 @hookimpl
@@ -78,9 +86,14 @@ def framework_components(server: ServerContext) -> Iterable[ComponentSpec]:
 def _route_manager(
     server: ServerContext, *, config: RouteConfig
 ) -> tuple[type[RouteManager], Mapping[str, object]]:
-    from framework_route.route_manager import Lasting  # noqa: PLC0415 - as in `_manager`
+    from framework_route.info_fields import collect_fields  # noqa: PLC0415 - as in `_manager`
+    from framework_route.route_manager import Lasting  # noqa: PLC0415 - the same
 
-    lasting = Lasting(config, introduce(server, config))
+    def change(changes: Mapping[str, object | None]) -> None:
+        server.component(ROUTE_MANAGER).tell(_manager().ChangeFields(changes))
+
+    fields = collect_fields(server, change)
+    lasting = Lasting(config, introduce(server, config, fields))
     return _manager(), {"server": server, "lasting": lasting}
 
 

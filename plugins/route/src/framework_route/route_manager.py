@@ -38,6 +38,7 @@ from framework_route.effect import (
     Dial,
     Dismiss,
     FetchAccount,
+    FieldsTold,
     Gossip,
     Greet,
     Introduce,
@@ -57,6 +58,7 @@ from framework_route.effective import (
     set_times,
 )
 from framework_route.hashing import matches
+from framework_route.info_fields import changed_fields, report_fields
 from framework_route.limits import DIAL_TIMEOUT_S
 from framework_route.links import Links
 from framework_route.log import write_note
@@ -66,7 +68,7 @@ from framework_route.password_queue import PasswordQueue
 from framework_route.pool_connection import PoolConnection
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from types import TracebackType
 
     from framework.actors import ActorRef
@@ -131,6 +133,11 @@ class RouteManager(Component):
         config: RouteConfig
         local: RouteInfo
         """How the server introduces itself by it; the name of the cluster is that of before."""
+
+    class ChangeFields(Struct, frozen=True):
+        """A plugin has changed its fields of INFO; None removes one."""
+
+        changes: Mapping[str, object | None]
 
     class Stop(Struct, frozen=True):
         """The server is about to stop: connections that end are not missed any more."""
@@ -215,6 +222,7 @@ class RouteManager(Component):
                 RouteManager.Start()
                 | RouteManager.BeginLameDuck()
                 | RouteManager.Reload()
+                | RouteManager.ChangeFields()
                 | RouteManager.Stop()
             ):
                 self._follow(message)
@@ -222,7 +230,7 @@ class RouteManager(Component):
                 super().on_receive(message)
         return None
 
-    def _follow(self, order: Start | BeginLameDuck | Reload | Stop) -> None:
+    def _follow(self, order: Start | BeginLameDuck | Reload | ChangeFields | Stop) -> None:
         """Do what the life of the server asks for."""
         match order:
             case RouteManager.Start():
@@ -232,6 +240,9 @@ class RouteManager(Component):
                 self._perform(self._mesh.begin_lame_duck())
             case RouteManager.Reload(config, local):
                 self._reload(config, local)
+            case RouteManager.ChangeFields(changes):
+                fields = changed_fields(self._mesh.local.others, changes)
+                self._perform(self._mesh.receive_fields(fields))
             case RouteManager.Stop():
                 self._lasting.is_dialing = False
                 self._mesh.stop()
@@ -304,7 +315,11 @@ class RouteManager(Component):
         set_times(self._server, config)
         cluster = self._mesh.local
         local = replace(
-            local, cluster=cluster.cluster, cluster_dynamic=cluster.cluster_dynamic, ldm=cluster.ldm
+            local,
+            cluster=cluster.cluster,
+            cluster_dynamic=cluster.cluster_dynamic,
+            ldm=cluster.ldm,
+            others=cluster.others,
         )
         pinned = pinned_accounts(self._server, config)
         self._perform(self._mesh.receive_reload(config.mesh, local, pinned))
@@ -336,15 +351,22 @@ class RouteManager(Component):
                     self.tell_later(delay_s, RouteManager._WaitOver(token))
                 case ClientUrlsChanged(urls):
                     self._server.update_client_info({"connect_urls": list(urls) or None})
-                case ClusterNameChanged(local):
-                    self._server.set_cluster_name(local.cluster, dynamic=local.cluster_dynamic)
-                    self._set_info(local)
-                case LocalChanged(local):
-                    self._set_info(local)
+                case ClusterNameChanged() | LocalChanged() | FieldsTold():
+                    self._follow_info(effect)
                 case FetchAccount() | Pin():
                     self._follow_pins(effect)
                 case _:
                     self._perform_on_link(effect)
+
+    def _follow_info(self, effect: ClusterNameChanged | LocalChanged | FieldsTold) -> None:
+        match effect:
+            case ClusterNameChanged(local):
+                self._server.set_cluster_name(local.cluster, dynamic=local.cluster_dynamic)
+                self._set_info(local)
+            case LocalChanged(local):
+                self._set_info(local)
+            case FieldsTold():
+                report_fields(self._server, effect)
 
     def _follow_pins(self, effect: FetchAccount | Pin) -> None:
         match effect:

@@ -1,0 +1,62 @@
+"""Fields that plugins have in the INFO of routes; see `framework_route.hookspecs`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from framework.errors import PluginError
+from framework.wire.info import RouteInfo
+from framework_route.hookspecs import RoutePeer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from framework.spec import ServerContext
+    from framework_route.effect import FieldsTold
+
+_FIELDS = "framework_route_info_fields"
+_RECEIVED = "framework_route_info_received"
+_OWN = {field.name.rstrip("_") for field in msgspec.structs.fields(RouteInfo)}
+
+
+def collect_fields(
+    server: ServerContext, change: Callable[[Mapping[str, object | None]], None]
+) -> Mapping[str, object]:
+    """Return the fields of all plugins.
+
+    Args:
+        server: Whose plugins are asked.
+        change: What they may change them with.
+
+    Raises:
+        PluginError: One failed, or wants a field that is another's.
+    """
+    owners: dict[str, str] = {}
+    merged: dict[str, object] = {}
+    for plugin, fields in server.hooks.describe(_FIELDS, server=server, change=change):
+        if not isinstance(fields, Mapping):
+            raise PluginError(plugin, f"{_FIELDS} must return a mapping, not {fields!r:.80}")
+        for name, value in fields.items():
+            owner = "the protocol of routes" if name in _OWN else owners.setdefault(name, plugin)
+            if owner != plugin:
+                raise PluginError(plugin, f"field {name} of INFO belongs to {owner} already")
+            merged[name] = value
+    return merged
+
+
+def changed_fields(
+    fields: Mapping[str, object], changes: Mapping[str, object | None]
+) -> Mapping[str, object]:
+    """Return fields with changes merged into them; None removes one."""
+    merged = {**fields, **changes}
+    return {name: it for name, it in merged.items() if it is not None and name not in _OWN}
+
+
+def report_fields(server: ServerContext, told: FieldsTold) -> None:
+    """Tell the plugins what another server has told."""
+    peer = RoutePeer(told.info.server_id, told.info.server_name, told.info.version)
+    fields = told.info.others
+    server.hooks.notify(server.log, _RECEIVED, server=server, peer=peer, fields=fields)
