@@ -32,6 +32,7 @@ from framework.spec import (
     GateSpec,
     HealthCheck,
     HookOffer,
+    LinkKindSpec,
     ListenerSpec,
     MonitorEndpoint,
     MonitorFields,
@@ -144,6 +145,18 @@ def framework_check_topology(topology: Topology) -> Iterable[TopologyError]:
 
     Args:
         topology: With every server in it, also those that run in other processes.
+    """
+
+
+@hookspec
+def framework_link_kinds(config: ServerConfig) -> Iterable[LinkKindSpec]:
+    """Declare kinds of links: what they may say, where they lead, how they stay alive.
+
+    Assembly. Called once, before the data plane is made. Two plugins with a row for one kind stop
+    the start, and so does a row that the data plane can't have.
+
+    Args:
+        config: Of the server.
     """
 
 

@@ -114,7 +114,7 @@ class Core:
         listing: int,
         *,
         links: bool = False,
-        kinds: Sequence[LinkKind] = ...,
+        kinds: Sequence[LinkKind] | None = ...,
         link: LinkId | None = None,
         account: int | None = None,
         subject: bytes = b"",

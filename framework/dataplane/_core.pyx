@@ -40,7 +40,7 @@ from framework.dataplane.ports._gatequeue cimport gate_made, gate_queue
 from framework.dataplane.ports._port cimport port_release, ports_hear_interest, ports_listen
 from framework.dataplane.ports._sinkbatch cimport atomic_add, batch_free, seen_pointer, sink_release
 from framework.dataplane._state cimport (
-    ADDRESS_TABLES_MAX, ASKS_EACH_CONNECT, ENTERS, HEARS_PEER, INFOS_MAX, IS_LIMITED, IS_PEER, IS_TOLD_INTEREST, IS_USER, KINDS_MAX,
+    ADDRESS_TABLES_MAX, ASKS_EACH_CONNECT, ENTERS, HEARS_PEER, INFOS_MAX, IS_LIMITED, IS_PEER, IS_TOLD_INTEREST, IS_USER, KINDS_MAX, LEAF,
     MAY_BE_ANONYMOUS, NEEDED_BY_SERVERS, NODE_BYTES, NO_PUBLISH, NO_REPLY, PINGS_WHEN_QUIET, READ_BLOCK_BYTES, RECORD_DELIVERED,
     RECORD_TRACE, RESERVED_BYTES_MAX, RESERVED_MAX, S2_STAGE, SCOPE_HERE, SCOPE_ROUTE, SHOWS_SUBJECT, STALLS, STALL_PENDING_BYTES,
     STAYS_IN_ACCOUNT, SYSTEM,
@@ -835,7 +835,7 @@ cdef class Core:
         self._post(command)
 
     def open_listing(
-        self, listing: int, *, links: bool = False, kinds: Sequence[LinkKind] = tuple(LinkKind), link: int | None = None,
+        self, listing: int, *, links: bool = False, kinds: Sequence[LinkKind] | None = None, link: int | None = None,
         account: int | None = None, subject: bytes = b"", once: bool = False, offset: int = 0, limit: int | None = None,
     ) -> None:
         """Begin to list links or subscriptions; their rows come by `next_rows`.
@@ -843,7 +843,7 @@ cdef class Core:
         Args:
             listing: A number that no other listing has now, of the caller's choice.
             links: List links; otherwise what they subscribe to.
-            kinds: Of links.
+            kinds: Of links; None: all.
             link: This one alone; None: all.
             account: Only clients and subscriptions of the account with this number; None: of all.
             subject: Only subscriptions that can get the same message as this one; empty: all.
@@ -859,7 +859,7 @@ cdef class Core:
         terms.limit = UINT64_MAX if limit is None else limit
         terms.links = bool(links)
         terms.once = bool(once)
-        for kind in kinds:
+        for kind in LinkKind.all() if kinds is None else kinds:
             terms.kinds |= 1 << <int> kind
         self._post(self._order(OPEN_LISTING, 0, listing, 0, PyBytes_FromStringAndSize(<char*> &terms, sizeof(terms)) + subject))
 
@@ -976,8 +976,9 @@ cdef class Core:
         """Return the counters of all links together, as they stand."""
         cdef TotalsC totals = self.state.totals
         sums = [KindTotals(**totals.kinds[at]) for at in range(KINDS_MAX)]
+        kinds = {kind: sums[kind] for kind in LinkKind.all() if kind in self.kinds or kind <= <int> LEAF}
         return Totals(
-            {kind: sums[kind] for kind in LinkKind}, sum(it.in_msgs for it in sums), sum(it.in_bytes for it in sums),
+            kinds, sum(it.in_msgs for it in sums), sum(it.in_bytes for it in sums),
             sum(it.out_msgs for it in sums), sum(it.out_bytes for it in sums), totals.subscriptions, totals.dropped,
             totals.answers_dropped, totals.circles,
         )

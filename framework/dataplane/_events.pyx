@@ -19,11 +19,10 @@ from framework.dataplane.event import (
     AddressRefused, Closed, Confirmed, Delivered, Detached, ErrReceived, GateFailed, Greeting, InterestChanged, LatencySampled, Listed,
     Opened, PongReceived, ResponderTimed, Traced, Violated, Violation,
 )
-from framework.dataplane.link import LinkKind, LinkRow
+from framework.dataplane.link import KINDS, LinkRow
 from framework.dataplane.message_trace import MessageTraced, StepKind, TraceFault, TraceStep
 from framework.wire.closed_state import ClosedState
 
-KINDS = (*LinkKind, None)
 VIOLATIONS = tuple(Violation)
 STEPS = tuple(StepKind)
 FAULTS = tuple(TraceFault)

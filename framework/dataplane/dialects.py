@@ -16,7 +16,7 @@ VERBS_MAX: Final = 12
 VERB_BYTES_MAX: Final = 6
 
 
-class Operation(IntEnum):
+class VerbOperation(IntEnum):
     """What the plane does with a line; words in brackets may be absent."""
 
     IGNORE = 0
@@ -56,7 +56,7 @@ class AccountWord(IntEnum):
 class Dialect(Struct, frozen=True, kw_only=True):
     """The verbs of one kind of link, in both directions."""
 
-    verbs: Mapping[bytes, Operation]
+    verbs: Mapping[bytes, VerbOperation]
     """At most 12 of at most 6 letters, in capitals; `+` and `-` may follow the first letter."""
     message: bytes = b"RMSG"
     """Four letters: what a message to another server begins with; one with headers is `HMSG`."""
@@ -70,34 +70,34 @@ class Dialect(Struct, frozen=True, kw_only=True):
 
 CLIENT_DIALECT: Final = Dialect(
     verbs={
-        b"PUB": Operation.PUBLISH,
-        b"HPUB": Operation.PUBLISH_WITH_HEADERS,
-        b"SUB": Operation.SUBSCRIBE,
-        b"UNSUB": Operation.UNSUBSCRIBE,
+        b"PUB": VerbOperation.PUBLISH,
+        b"HPUB": VerbOperation.PUBLISH_WITH_HEADERS,
+        b"SUB": VerbOperation.SUBSCRIBE,
+        b"UNSUB": VerbOperation.UNSUBSCRIBE,
     }
 )
 """Source: nats-server `parser.go`, `parse`."""
 
 ROUTE_DIALECT: Final = Dialect(
     verbs={
-        b"RMSG": Operation.MESSAGE,
-        b"HMSG": Operation.MESSAGE_WITH_HEADERS,
-        b"RS+": Operation.INTEREST,
-        b"RS-": Operation.NO_INTEREST,
-        b"A+": Operation.IGNORE,
-        b"A-": Operation.IGNORE,
+        b"RMSG": VerbOperation.MESSAGE,
+        b"HMSG": VerbOperation.MESSAGE_WITH_HEADERS,
+        b"RS+": VerbOperation.INTEREST,
+        b"RS-": VerbOperation.NO_INTEREST,
+        b"A+": VerbOperation.IGNORE,
+        b"A-": VerbOperation.IGNORE,
     }
 )
 """Source: nats-server `route.go`."""
 
 GATEWAY_DIALECT: Final = Dialect(
     verbs={
-        b"RMSG": Operation.MESSAGE,
-        b"HMSG": Operation.MESSAGE_WITH_HEADERS,
-        b"RS+": Operation.INTEREST,
-        b"RS-": Operation.NO_INTEREST,
-        b"A+": Operation.ACCOUNT_INTEREST,
-        b"A-": Operation.NO_ACCOUNT_INTEREST,
+        b"RMSG": VerbOperation.MESSAGE,
+        b"HMSG": VerbOperation.MESSAGE_WITH_HEADERS,
+        b"RS+": VerbOperation.INTEREST,
+        b"RS-": VerbOperation.NO_INTEREST,
+        b"A+": VerbOperation.ACCOUNT_INTEREST,
+        b"A-": VerbOperation.NO_ACCOUNT_INTEREST,
     },
     account=AccountWord.ALWAYS,
     weighs_groups=False,
@@ -106,10 +106,10 @@ GATEWAY_DIALECT: Final = Dialect(
 
 LEAF_DIALECT: Final = Dialect(
     verbs={
-        b"LMSG": Operation.MESSAGE,
-        b"HMSG": Operation.MESSAGE_WITH_HEADERS,
-        b"LS+": Operation.INTEREST,
-        b"LS-": Operation.NO_INTEREST,
+        b"LMSG": VerbOperation.MESSAGE,
+        b"HMSG": VerbOperation.MESSAGE_WITH_HEADERS,
+        b"LS+": VerbOperation.INTEREST,
+        b"LS-": VerbOperation.NO_INTEREST,
     },
     message=b"LMSG",
     interest=b"LS+",

@@ -35,6 +35,7 @@ class Totals(Struct, frozen=True):
     """
 
     kinds: Mapping[LinkKind, KindTotals]
+    """Of nats-server's kinds, and of those that this server has."""
     in_msgs: int
     """Of links of all kinds, and of this process itself."""
     in_bytes: int

@@ -84,7 +84,7 @@ def _figures(source: MonitorSource, connection: Connection, now_ns: int) -> dict
     until_ns = closed.closed_ns if closed else now_ns
     document: dict[str, object] = {
         "cid": row.cid,
-        "kind": "Client",
+        "kind": row.kind.names.title,
         "type": _TYPES.get(identity.connection_type, "nats") if identity else "nats",
         "ip": row.host,
         "port": row.port,

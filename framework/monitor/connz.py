@@ -17,7 +17,6 @@ from framework.monitor.head import head
 from framework.monitor.json_stream import Batches
 from framework.monitor.limits import CONNECTIONS_LISTED, DOCUMENTS_A_TURN
 from framework.monitor.options import ALL, CLOSED, OPEN
-from framework.spec import LinkKind
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
@@ -113,10 +112,12 @@ async def _choose(source: MonitorSource, options: ConnzOptions) -> tuple[list[Co
     """Return the connections asked for, and how many there are before users are told apart."""
     found: list[Connection] = []
     if options.state in {OPEN, ALL}:
-        rows = await source.links(LinkKind.CLIENT, account=_account_index(source, options.account))
-        found += [
-            Connection(row, source.client_connect(row), source.client_identity(row)) for row in rows
-        ]
+        account = _account_index(source, options.account)
+        for kind in source.user_kinds:
+            found += [
+                Connection(row, source.client_connect(row), source.client_identity(row))
+                for row in await source.links(kind, account=account)
+            ]
     if options.state in {CLOSED, ALL}:
         found += [Connection(it.row, it.connect, it.identity, it) for it in source.closed_clients()]
     if options.account:

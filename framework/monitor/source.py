@@ -120,10 +120,15 @@ class MonitorSource(Protocol):
         """Return nanoseconds since 1970 for a monotonic time."""
         ...
 
+    @property
+    def user_kinds(self) -> Sequence[LinkKind]:
+        """Kinds of links whose links are users: clients, and those of plugins' protocols."""
+        ...
+
     async def links(
         self, kind: LinkKind | None, *, account: int | None = None
     ) -> Sequence[LinkRow]:
-        """Return the open links of a kind, or of clients in an account; None: of all."""
+        """Return the open links of a kind, of all accounts or of one; kind None: of all."""
         ...
 
     @property

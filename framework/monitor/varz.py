@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal
 
-from framework.spec import LinkKind
 from framework.spec.formats import (
     short_number,
     time_text,
@@ -27,15 +26,6 @@ if TYPE_CHECKING:
     from framework.spec import NoOptions
 
 _NS_PER_S: Final = 1_000_000_000
-_KINDS: Final = {
-    "clients": LinkKind.CLIENT,
-    "routes": LinkKind.ROUTE,
-    "gateways": LinkKind.GATEWAY,
-    "leafs": LinkKind.LEAF,
-}
-"""By the name that counters of each kind have."""
-
-
 _BLOCKS: Final = ("cluster", "gateway", "leaf", "mqtt", "websocket", "jetstream")
 _EMPTY: Final[Mapping[str, object]] = {name: {} for name in _BLOCKS}
 _NONE: Final[Mapping[str, object]] = {"routes": 0, "remotes": 0, "leafnodes": 0}
@@ -49,7 +39,7 @@ async def answer_varz(source: MonitorSource, _options: NoOptions) -> object:
         **_identity(source),
         **_configuration(source.facts),
         **_runtime(source, source.facts),
-        **_counters(totals),
+        **_counters(source, totals),
         "subscriptions": source.sublist_counters().count,
         **_rest(source, source.facts, totals),
     }
@@ -110,29 +100,29 @@ def _runtime(source: MonitorSource, facts: ServerFacts) -> dict[str, object]:
     }
 
 
-def _counters(totals: Totals) -> dict[str, object]:
-    clients = totals.kinds[LinkKind.CLIENT]
+def _counters(source: MonitorSource, totals: Totals) -> dict[str, object]:
+    users = [totals.kinds[kind] for kind in source.user_kinds]
     return {
-        "connections": clients.links,
-        "total_connections": clients.opened,
+        "connections": sum(it.links for it in users),
+        "total_connections": sum(it.opened for it in users),
         **_NONE,
         "in_msgs": totals.in_msgs,
         "in_bytes": totals.in_bytes,
-        "in_client_msgs": clients.in_msgs,
-        "in_client_bytes": clients.in_bytes,
+        "in_client_msgs": sum(it.in_msgs for it in users),
+        "in_client_bytes": sum(it.in_bytes for it in users),
         "out_msgs": totals.out_msgs,
         "out_bytes": totals.out_bytes,
-        "out_client_msgs": clients.out_msgs,
-        "out_client_bytes": clients.out_bytes,
+        "out_client_msgs": sum(it.out_msgs for it in users),
+        "out_client_bytes": sum(it.out_bytes for it in users),
         "slow_consumers": totals.slow,
         "stale_connections": totals.stale,
-        "stalled_clients": clients.stalled,
+        "stalled_clients": sum(it.stalled for it in users),
     }
 
 
 def kind_stats(totals: Totals, counter: Literal["slow", "stale"]) -> dict[str, int]:
     """Return a counter for each kind of connection."""
-    return {name: getattr(totals.kinds[kind], counter) for name, kind in _KINDS.items()}
+    return {kind.names.counters: getattr(it, counter) for kind, it in totals.kinds.items()}
 
 
 def _rest(source: MonitorSource, facts: ServerFacts, totals: Totals) -> dict[str, object]:

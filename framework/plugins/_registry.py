@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
+from framework.dataplane import Core, PlaneLimits
+from framework.dataplane.kinds import KIND_TRAITS
 from framework.errors import PluginError
 from framework.plugins._claims import CORE, check_claims, check_orders, start_order
 from framework.plugins._guarding import (
@@ -27,6 +29,7 @@ from framework.spec import (
     CompressionMode,
     GateSpec,
     HealthCheck,
+    LinkKindSpec,
     ListenerSpec,
     MonitorEndpoint,
     MonitorFields,
@@ -168,6 +171,20 @@ class PluginRegistry(PluginSet):
         """Return what the plugins find wrong."""
         found = self._collect("check_topology", TopologyError, topology=topology)
         return tuple(error for _, error in found)
+
+    def link_kinds(self, config: ServerConfig) -> tuple[LinkKindSpec, ...]:
+        """Return the kinds of links that plugins add."""
+        found = self._collect("link_kinds", LinkKindSpec, config=config)
+        own = [LinkKindSpec(kind=kind, traits=traits) for kind, traits in KIND_TRAITS.items()]
+        owned = self._claimed("link kind", own, found, lambda spec: spec.kind.name)
+        for plugin, spec in found:
+            try:
+                Core(PlaneLimits(), kinds={spec.kind: spec.traits}, reserved=spec.reserved)
+            except ValueError as error:
+                origin = self.calls.place_of("framework_link_kinds", plugin)
+                problem = f"link kind {spec.kind.name}: {error}"
+                raise PluginError(plugin, problem, origin=origin) from error
+        return tuple(spec for plugin, spec in owned if plugin != CORE)
 
     def components(
         self, server: ServerContext, core: Sequence[ComponentSpec] = ()

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from framework.actors import ActorSystem, AsyncioDispatcher
-from framework.dataplane.kinds import KIND_TRAITS
 from framework.monitor import core_endpoints
 from framework.server.accounts.accounts import Accounts
 from framework.server.bridge import Bridge
@@ -24,6 +23,7 @@ from framework.server.context import Context
 from framework.server.dialing import Dialer
 from framework.server.facts import facts_of
 from framework.server.limits import STOP_DEADLINE_S
+from framework.server.link_kinds import LinkKinds
 from framework.server.listeners import Listeners
 from framework.server.monitor_view import MonitorView
 from framework.server.monitoring import start_monitor
@@ -56,12 +56,11 @@ if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
 
     from framework.actors import ActorRef
-    from framework.dataplane.limits import PlaneLimits
     from framework.monitor import ServerFacts
     from framework.plugins import PluginRegistry
     from framework.server.bridge import LinkTransport
     from framework.server.clients.client_info import ServerIdentity
-    from framework.server.plane_port import ServerPlane
+    from framework.server.plane_port import MakePlane, ServerPlane
     from framework.server.settings import ServerSettings
     from framework.server.stopping import StopSteps
     from framework.spec import Authenticator, GateSpec, MonitorEndpoint, TapSpec
@@ -83,6 +82,9 @@ class Assembly:
         reload: Reads the configuration anew, for an operator, and puts it in force.
     """
 
+    _components: Sequence[ComponentSpec] = ()
+    _listener_specs: Sequence[ListenerSpec] = ()
+
     def __init__(
         self,
         *,
@@ -91,7 +93,7 @@ class Assembly:
         identity: ServerIdentity,
         plugins: PluginRegistry,
         log: FilteringBoundLogger,
-        make_plane: Callable[[PlaneLimits], ServerPlane],
+        make_plane: MakePlane,
         steps: StopSteps,
         failed: Callable[[BaseException], None],
         reload: Callable[[], Awaitable[object]],
@@ -105,7 +107,10 @@ class Assembly:
         self._plugins = plugins
         self._log = log
         self._steps = steps
-        self.plane = make_plane(settings.limits)
+        self._kinds = LinkKinds.with_those(plugins.link_kinds(config))
+        self.plane = make_plane(
+            settings.limits, kinds=self._kinds.rows, reserved=self._kinds.reserved
+        )
         self._failures = ComponentFailures(plugins, log=log)
         self._dispatcher = AsyncioDispatcher(report_slow=self._failures.receive_slow)
         self._system = self._actor_system(identity.name, failed)
@@ -145,8 +150,6 @@ class Assembly:
         self.facts = self._facts_now()
         self._monitor = self._make_monitor()
         self._system_account = self._make_system_account(reload)
-        self._components: Sequence[ComponentSpec] = ()
-        self._listener_specs: Sequence[ListenerSpec] = ()
         self.status_fields: Mapping[str, MonitorEndpoint] = {}
         """What plugins say in the status line."""
 
@@ -172,7 +175,7 @@ class Assembly:
         self._listener_specs = self._plugins.listeners(
             self.context, (listener,), components=self._components
         )
-        if any(KIND_TRAITS[it.kind].is_peer for it in self._listener_specs):
+        if self._kinds.has_peer([it.kind for it in self._listener_specs]):
             self.accounts.join_cluster()
         try:
             transports = self._plugins.transports(self.context)
@@ -427,6 +430,7 @@ class Assembly:
             clients=self.clients,
             accounts=self.accounts,
             client_info=self.client_info,
+            user_kinds=self._kinds.users,
             plugins=self._plugins,
             component_failures=self._failures.counts,
         )

@@ -165,7 +165,7 @@ class Bridge:
     ) -> Sequence[LinkRow]:
         """Return the state of all links, or of one kind, or of clients in one account."""
         rows: list[LinkRow] = []
-        kinds = tuple(LinkKind) if kind is None else (kind,)
+        kinds = None if kind is None else (kind,)
         async for listed in self.list_rows(links=True, kinds=kinds, account=account):
             rows += link_rows(listed.data)
         return rows

@@ -341,7 +341,7 @@ class Context(ServerContext):
     def list_subscriptions(
         self,
         *,
-        kinds: Sequence[LinkKind] = tuple(LinkKind),
+        kinds: Sequence[LinkKind] | None = None,
         link: LinkId | None = None,
         account: int | None = None,
         subject: str = "",
@@ -359,6 +359,6 @@ class Context(ServerContext):
             limit=limit,
         )
 
-    async def client_links(self, account: int | None) -> Sequence[LinkRow]:
-        """Return the open clients of an account; None: of all."""
-        return await self._bridge.ask_links(LinkKind.CLIENT, account=account)
+    async def links_of(self, kind: LinkKind | None, account: int | None) -> Sequence[LinkRow]:
+        """Return the open links of a kind in an account; None: of all."""
+        return await self._bridge.ask_links(kind, account=account)

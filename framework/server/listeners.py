@@ -19,13 +19,6 @@ if TYPE_CHECKING:
     from framework.server.transports import Arrivals
     from framework.spec import ListenerSpec, TransportSpec
 
-_PURPOSES: Final = {
-    LinkKind.CLIENT: "client connections",
-    LinkKind.ROUTE: "route connections",
-    LinkKind.GATEWAY: "gateway connections",
-    LinkKind.LEAF: "leafnode connections",
-}
-
 _OWN_NUMBERS: Final = 16
 """Listeners that are not their kind's have numbers from here on."""
 
@@ -97,7 +90,7 @@ class Listeners:
         """
         for spec in listeners:
             self._tls.configure(spec.kind, self._tls.prepare(spec.tls))
-            bound = self._bind(spec.host, spec.port, _PURPOSES[spec.kind])
+            bound = self._bind(spec.host, spec.port, f"{spec.kind.names.noun} connections")
             self.all.append(Listener(spec.kind, spec.kind, bound))
         for number, transport in enumerate(transports, _OWN_NUMBERS):
             self._tls.configure(number, self._tls.prepare(transport.tls), comes_first=True)

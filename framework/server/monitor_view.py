@@ -10,7 +10,6 @@ from typing_extensions import override
 from framework.monitor import MonitorSource, Turns
 from framework.monitor.source import PluginState
 from framework.server.usage import UsageMeter
-from framework.spec import LinkKind
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
         ClientIdentity,
         HealthCheck,
         LinkId,
+        LinkKind,
         LinkRow,
         MonitorFields,
         ServiceExport,
@@ -62,6 +62,7 @@ class MonitorView(MonitorSource):
         clients: Clients,
         accounts: Accounts,
         client_info: ClientInfoDocument,
+        user_kinds: Sequence[LinkKind],
     ) -> None:
         self.health_checks: Sequence[HealthCheck] = ()
         self.fields: Sequence[MonitorFields] = ()
@@ -73,6 +74,7 @@ class MonitorView(MonitorSource):
         self._clients = clients
         self._accounts = accounts
         self._client_info = client_info
+        self._user_kinds = user_kinds
         self._plugins = plugins
         self._component_failures = component_failures
         self._usage = UsageMeter()
@@ -109,9 +111,12 @@ class MonitorView(MonitorSource):
     async def links(
         self, kind: LinkKind | None, *, account: int | None = None
     ) -> Sequence[LinkRow]:
-        if account is not None:
-            return await self._context.client_links(account)
-        return await self._context.links(kind)
+        return await self._context.links_of(kind, account)
+
+    @property
+    @override
+    def user_kinds(self) -> Sequence[LinkKind]:
+        return self._user_kinds
 
     @override
     def list_subscriptions(
@@ -125,7 +130,7 @@ class MonitorView(MonitorSource):
         limit: int | None = None,
     ) -> AsyncGenerator[Listed, None]:
         return self._context.list_subscriptions(
-            kinds=(LinkKind.CLIENT,),
+            kinds=self._user_kinds,
             link=link,
             account=account,
             subject=subject,

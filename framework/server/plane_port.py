@@ -8,13 +8,29 @@ from framework.spec import LinkKind, PlaneControl
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from framework.dataplane import GateQueue
+    from framework.dataplane.kinds import KindTraits
     from framework.dataplane.limits import PlaneLimits
+    from framework.dataplane.reserved import ReservedPrefix
     from framework.dataplane.tables import AccountTables
     from framework.dataplane.totals import AccountTraffic, SublistCounters, Totals
     from framework.spec import Event, LinkId, PlaneStage
+
+
+class MakePlane(Protocol):
+    """Makes the data plane of a server."""
+
+    def __call__(
+        self,
+        limits: PlaneLimits,
+        *,
+        kinds: Mapping[LinkKind, KindTraits],
+        reserved: Sequence[ReservedPrefix],
+    ) -> ServerPlane:
+        """Return a plane with these limits, kinds of links and reserved prefixes."""
+        ...
 
 
 class ServerPlane(PlaneControl, Protocol):
@@ -237,7 +253,7 @@ class ServerPlane(PlaneControl, Protocol):
         listing: int,
         *,
         links: bool = False,
-        kinds: Sequence[LinkKind] = tuple(LinkKind),
+        kinds: Sequence[LinkKind] | None = None,
         link: LinkId | None = None,
         account: int | None = None,
         subject: bytes = b"",

@@ -24,10 +24,13 @@ from framework.signals import release_signals
 from framework.spec import StopReason
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
     from pathlib import Path
 
+    from framework.dataplane.kinds import KindTraits
     from framework.dataplane.limits import PlaneLimits
+    from framework.dataplane.link import LinkKind
+    from framework.dataplane.reserved import ReservedPrefix
     from framework.plugins import PluginRegistry
     from framework.topology import ServerConfig
 
@@ -162,8 +165,14 @@ class _Run:
         for socket_fd in self._plane.kept_sockets if self._plane else ():
             os.close(socket_fd)
 
-    def _make_plane(self, limits: PlaneLimits) -> _ProcessPlane:
-        self._plane = _ProcessPlane(limits)
+    def _make_plane(
+        self,
+        limits: PlaneLimits,
+        *,
+        kinds: Mapping[LinkKind, KindTraits],
+        reserved: Sequence[ReservedPrefix],
+    ) -> _ProcessPlane:
+        self._plane = _ProcessPlane(limits, kinds=kinds, reserved=reserved)
         return self._plane
 
     def _report_error(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -27,11 +27,10 @@ from framework.wire.version import NATS_VERSION
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from framework.dataplane.limits import PlaneLimits
     from framework.dataplane.totals import Totals
     from framework.plugins import PluginRegistry
     from framework.server.logging.logs import Logs
-    from framework.server.plane_port import ServerPlane
+    from framework.server.plane_port import MakePlane
     from framework.spec import MonitorEndpoint, TransportSpec
     from framework.topology import Change, ServerConfig
 
@@ -52,7 +51,7 @@ class Server:
         plugins: PluginRegistry,
         *,
         logs: Logs,
-        make_plane: Callable[[PlaneLimits], ServerPlane] = Plane,
+        make_plane: MakePlane = Plane,
     ) -> None:
         self.settings = settings_from_config(config)
         self.is_ready = False

@@ -2,6 +2,15 @@
 
 from framework.dataplane.batch import Batch
 from framework.dataplane.coding import Coding, PlaneStage, WebSocketFrames
+from framework.dataplane.dialects import (
+    CLIENT_DIALECT,
+    GATEWAY_DIALECT,
+    LEAF_DIALECT,
+    ROUTE_DIALECT,
+    AccountWord,
+    Dialect,
+    VerbOperation,
+)
 from framework.dataplane.event import (
     AddressRefused,
     Closed,
@@ -22,10 +31,13 @@ from framework.dataplane.event import (
     Violated,
     Violation,
 )
-from framework.dataplane.link import LinkId, LinkKind, LinkRow, SubscriptionRow
+from framework.dataplane.kinds import KindTraits
+from framework.dataplane.link import KindNames, LinkId, LinkKind, LinkRow, SubscriptionRow
 from framework.dataplane.message_trace import MessageTraced, StepKind, TraceFault, TraceStep
 from framework.dataplane.peers import PeerTerms
 from framework.dataplane.permissions import Permissions, ResponsePermission, SubjectRules
+from framework.dataplane.reserved import ReservedPrefix
+from framework.dataplane.scopes import GroupClass, Scope
 from framework.dataplane.sink import Overflow, SinkId, TapKind
 from framework.dataplane.tables import MappedDestination, ResponseKind, SubjectMapping
 from framework.dataplane.verdict import PASS, Delay, Pass, Refuse, Rewrite, Verdict
@@ -58,6 +70,7 @@ from framework.spec.compression import (
 from framework.spec.connection import ClientIdentity, ConnectionInfo
 from framework.spec.gate import GateSpec
 from framework.spec.hooks import HookOffer
+from framework.spec.link_kind import LinkKindSpec
 from framework.spec.listener import DialFailed, LinkEvents, ListenerSpec
 from framework.spec.login import (
     Accepted,
@@ -94,9 +107,13 @@ from framework.wire.closed_state import ClosedState
 from framework.wire.info import ClientConnect
 
 __all__ = [
+    "CLIENT_DIALECT",
     "CODEC_NAME_CHARS_MAX",
+    "GATEWAY_DIALECT",
     "GLOBAL_ACCOUNT",
+    "LEAF_DIALECT",
     "PASS",
+    "ROUTE_DIALECT",
     "SYSTEM_ACCOUNT",
     "UNLIMITED",
     "Accepted",
@@ -104,6 +121,7 @@ __all__ = [
     "AccountLimits",
     "AccountPlan",
     "AccountSpec",
+    "AccountWord",
     "AddressRefused",
     "Admitted",
     "Arrival",
@@ -128,22 +146,27 @@ __all__ = [
     "Delivered",
     "Detached",
     "DialFailed",
+    "Dialect",
     "Encode",
     "ErrReceived",
     "Event",
     "GateFailed",
     "GateSpec",
     "Greeting",
+    "GroupClass",
     "HealthCheck",
     "HookOffer",
     "InQuery",
     "InterestChanged",
+    "KindNames",
+    "KindTraits",
     "LatencySampled",
     "LatencySampling",
     "LinkChannel",
     "LinkEvents",
     "LinkId",
     "LinkKind",
+    "LinkKindSpec",
     "LinkRow",
     "Listed",
     "ListenerSpec",
@@ -169,6 +192,7 @@ __all__ = [
     "Refuse",
     "Refused",
     "RefusedAddresses",
+    "ReservedPrefix",
     "ResponderTimed",
     "ResponseKind",
     "ResponsePermission",
@@ -176,6 +200,7 @@ __all__ = [
     "RowKind",
     "RowWord",
     "Rows",
+    "Scope",
     "ServerContext",
     "ServiceAnswer",
     "ServiceExport",
@@ -210,6 +235,7 @@ __all__ = [
     "TrustedOperator",
     "TurnedAway",
     "Unsigned",
+    "VerbOperation",
     "Verdict",
     "Violated",
     "Violation",

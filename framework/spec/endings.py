@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from framework.dataplane.event import Closed
-from framework.dataplane.link import LinkKind
 from framework.spec.logger import FilteringBoundLogger
 from framework.wire.closed_state import ClosedState
 
@@ -32,7 +31,6 @@ _QUIET: Final = frozenset({
     ClosedState.SERVER_SHUTDOWN,
 })
 """Ends that are nobody's fault, or the network's."""
-_KINDS: Final = {LinkKind.CLIENT: "Client", LinkKind.ROUTE: "Router"}
 
 
 def log_ending(log: FilteringBoundLogger, closed: Closed) -> None:
@@ -44,7 +42,7 @@ def log_ending(log: FilteringBoundLogger, closed: Closed) -> None:
 
     Source: nats-server `client.go`, `readLoop`, `markConnAsClosed`; `parser.go`, `parse`.
     """
-    reason, kind = closed.reason, _KINDS[closed.kind]
+    reason, kind = closed.reason, closed.kind.names.title
     if reason in _DEBUG:
         log.debug(_DEBUG[reason])
     elif reason in _INFO:

@@ -304,7 +304,7 @@ class ServerContext(Protocol):
     def list_subscriptions(
         self,
         *,
-        kinds: Sequence[LinkKind] = tuple(LinkKind),
+        kinds: Sequence[LinkKind] | None = None,
         link: LinkId | None = None,
         account: int | None = None,
         subject: str = "",
@@ -317,7 +317,7 @@ class ServerContext(Protocol):
         What comes or goes meanwhile may be missing. `SubscriptionRows` makes a document of them.
 
         Args:
-            kinds: Of links.
+            kinds: Of links; None: all.
             link: Of this one alone; None: of all.
             account: Only those of the account with this number; None: of all.
             subject: Only those that can get the same message as this one; empty: all.

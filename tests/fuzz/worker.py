@@ -33,7 +33,7 @@ def run_of(kind: str) -> Run:
     """Return what takes the inputs of one kind."""
     if kind == "s2":
         return s2_target.run
-    return functools.partial(target.run, LinkKind[kind.upper()])
+    return functools.partial(target.run, getattr(LinkKind, kind.upper()))
 
 
 def differences(run: Run, data: bytes, cuts: Iterable[int]) -> str:

@@ -10,6 +10,8 @@ from framework.dataplane.kinds import KIND_TRAITS as KIND_TRAITS
 from framework.dataplane.kinds import KindTraits
 from framework.dataplane.limits import PlaneLimits
 from framework.dataplane.link import LinkId, LinkKind
+from framework.dataplane.reserved import RESERVED_PREFIXES as RESERVED_PREFIXES
+from framework.dataplane.reserved import ReservedPrefix
 
 @disjoint_base
 class Plane(Core):
@@ -20,6 +22,7 @@ class Plane(Core):
         poller: Literal["epoll", "poll"] = "epoll",
         seed: int | None = None,
         kinds: Mapping[LinkKind, KindTraits] = ...,
+        reserved: Sequence[ReservedPrefix] = ...,
     ) -> Self: ...
     def start(self) -> None: ...
     def stop(self, deadline_s: float, *, keep_sockets: bool = False) -> list[int]: ...

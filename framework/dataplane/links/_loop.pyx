@@ -45,6 +45,7 @@ from framework.dataplane.coding import PlaneStage
 from framework.dataplane.kinds import KIND_TRAITS, KindTraits
 from framework.dataplane.limits import PlaneLimits
 from framework.dataplane.link import LinkKind
+from framework.dataplane.reserved import RESERVED_PREFIXES, ReservedPrefix
 
 
 cdef extern from *:
@@ -695,6 +696,7 @@ cdef class Plane(Core):
         poller: `epoll`, or `poll` where there is none.
         seed: Fixes hashing and the choice of queue members; None: random.
         kinds: What links of each kind are.
+        reserved: Prefixes of subjects that are treated apart.
     """
 
     cdef Loop loop
@@ -705,6 +707,7 @@ cdef class Plane(Core):
 
     def __cinit__(
         self, limits: PlaneLimits, *, poller: str = "epoll", seed: int | None = None, kinds: Mapping[LinkKind, KindTraits] = KIND_TRAITS,
+        reserved: Sequence[ReservedPrefix] = RESERVED_PREFIXES,
     ) -> None:
         cdef int at
         if poller not in ("epoll", "poll"):

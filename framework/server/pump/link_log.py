@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-from framework.spec import LinkKind
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
 
     from framework.spec import Detached
-
-_CONNECTION_IDS: Final = {
-    LinkKind.CLIENT: "cid",
-    LinkKind.ROUTE: "rid",
-    LinkKind.GATEWAY: "gid",
-    LinkKind.LEAF: "lid",
-}
 
 
 def log_of(
@@ -26,6 +17,6 @@ def log_of(
     host = f"[{event.host}]" if ":" in event.host else event.host
     fields = {
         "remote": f"{host}:{event.port}",
-        connection_id or _CONNECTION_IDS[event.kind]: event.cid,
+        connection_id or event.kind.names.connection_id: event.cid,
     }
     return log.bind(**fields)

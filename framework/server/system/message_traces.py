@@ -14,7 +14,7 @@ from typing_extensions import override
 from framework.actors import Component, WhenFull
 from framework.server.system.encoding import encode_answer
 from framework.server.system.outbox import json_bytes
-from framework.spec import LinkKind, MessageTraced, StepKind, TraceFault
+from framework.spec import MessageTraced, StepKind, TraceFault
 from framework.spec.formats import time_text
 
 if TYPE_CHECKING:
@@ -22,18 +22,10 @@ if TYPE_CHECKING:
 
     from framework.server.system.outbox import Outbox
     from framework.server.system.server_stamp import ServerStamp
-    from framework.spec import LinkId, TraceStep
+    from framework.spec import LinkId, LinkKind, TraceStep
 
 MESSAGE_TRACES: Final = "message_traces"
 """Name of its ComponentSpec."""
-
-_KINDS: Final = {
-    LinkKind.CLIENT: 0,
-    LinkKind.ROUTE: 1,
-    LinkKind.GATEWAY: 2,
-    LinkKind.LEAF: 4,
-}
-"""Numbers of nats-server's `client.go`."""
 
 _FAULTS: Final = {
     TraceFault.NO_ECHO: "Not delivered because of no echo",
@@ -112,7 +104,7 @@ class MessageTraces(Component):
             {
                 "type": "in",
                 "ts": when,
-                "kind": _KINDS[traced.kind],
+                "kind": traced.kind.names.trace_number,
                 "cid": traced.cid,
                 "name": self._link_name(traced.link, traced.kind),
                 "acc": self._account_name(traced.account),
@@ -138,7 +130,7 @@ class MessageTraces(Component):
                     {
                         "type": "eg",
                         "ts": when,
-                        "kind": _KINDS[step.link_kind],
+                        "kind": step.link_kind.names.trace_number,
                         "cid": step.cid,
                         "name": self._link_name(step.link, step.link_kind),
                         "hop": _text(step.hop),

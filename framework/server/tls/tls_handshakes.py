@@ -43,12 +43,10 @@ _HANDSHAKE_BYTE: Final = b"\x16"
 
 _THROTTLED: Final = b"-ERR 'Connection throttling is active. Please try again later.'\r\n"
 _REPORT_INTERVAL_S: Final = 1.0
-_NAMES: Final = {
-    LinkKind.CLIENT: "",
-    LinkKind.ROUTE: "route ",
-    LinkKind.GATEWAY: "gateway ",
-    LinkKind.LEAF: "leafnode ",
-}
+
+
+def _name(kind: LinkKind) -> str:
+    return "" if kind is LinkKind.CLIENT else f"{kind.names.noun} "
 
 
 class _Arrival(Struct):
@@ -113,7 +111,11 @@ class TlsHandshakes:
             self._terms.pop(listener, None)
             return
         self._terms[listener] = terms
-        if terms.settings.insecure and listener in set(LinkKind) and listener != LinkKind.CLIENT:
+        if (
+            terms.settings.insecure
+            and listener in set(LinkKind.all())
+            and listener != LinkKind.CLIENT
+        ):
             self._log.warning(
                 "TLS certificate chain and hostname of solicited routes will not be verified."
                 " DO NOT USE IN PRODUCTION!"
@@ -247,9 +249,9 @@ class TlsHandshakes:
                 self._dialed[kind, token] = session
                 return end
             case HandshakeFailed(problem):
-                raise OSError(f"TLS {_NAMES[kind]}handshake error: {problem}")
+                raise OSError(f"TLS {_name(kind)}handshake error: {problem}")
             case HandshakeTimedOut():
-                raise OSError(f"TLS {_NAMES[kind]}handshake timeout")
+                raise OSError(f"TLS {_name(kind)}handshake timeout")
 
     def _hear(
         self,
@@ -273,7 +275,7 @@ class TlsHandshakes:
             if terms and terms.blocked == 1 and self._loop:
                 self._loop.call_later(_REPORT_INTERVAL_S, self._report_blocked, terms)
             return
-        words = _NAMES[event.kind] + "server " if event.kind else "client connection "
+        words = _name(event.kind) + "server " if event.kind else "client connection "
         arrival.log.debug("Starting TLS {detail}handshake", detail=words)
         report = partial(self._post, self._receive_outcome, event.link)
         is_first = not event.informed and event.listener == LinkKind.CLIENT
@@ -338,7 +340,7 @@ class TlsHandshakes:
             write("TLS handshake timeout")
             return
         write = arrival.log.debug if is_client and outcome.is_probe else arrival.log.error
-        write("TLS {detail}handshake error: {error}", detail=_NAMES[kind], error=outcome.problem)
+        write("TLS {detail}handshake error: {error}", detail=_name(kind), error=outcome.problem)
 
     def _report_blocked(self, terms: KindTerms) -> None:
         count, terms.blocked = terms.blocked, 0

@@ -10,7 +10,7 @@ from framework.dataplane.dialects import (
     GATEWAY_DIALECT,
     LEAF_DIALECT,
     Dialect,
-    Operation,
+    VerbOperation,
 )
 from framework.dataplane.kinds import KIND_TRAITS, KindTraits
 from framework.dataplane.scopes import GroupClass, Scope
@@ -114,7 +114,7 @@ def test_verbs_of_other_dialects_are_refused(talk: Talk, kind: LinkKind, line: b
 
 
 def test_a_third_dialect_is_a_row() -> None:
-    spoken = Dialect(verbs={b"SEND": Operation.PUBLISH, b"WANT+": Operation.SUBSCRIBE})
+    spoken = Dialect(verbs={b"SEND": VerbOperation.PUBLISH, b"WANT+": VerbOperation.SUBSCRIBE})
     kind = KindTraits(dialect=spoken, is_user=True, may_be_anonymous=True)
     talk = Talk(kinds={**KIND_TRAITS, LinkKind.LEAF: kind})
     far = talk.core.open(LinkKind.LEAF, "127.0.0.1", 1, accepted=True)
@@ -127,9 +127,9 @@ def test_a_third_dialect_is_a_row() -> None:
 @pytest.mark.parametrize(
     ("changed", "why"),
     [
-        ({"verbs": {b"TOOLONGX": Operation.PUBLISH}}, "up to five more"),
-        ({"verbs": {b"+A": Operation.PUBLISH}}, "capital letter"),
-        ({"verbs": {b"V%d" % it: Operation.IGNORE for it in range(13)}}, "at most 12 verbs"),
+        ({"verbs": {b"TOOLONGX": VerbOperation.PUBLISH}}, "up to five more"),
+        ({"verbs": {b"+A": VerbOperation.PUBLISH}}, "capital letter"),
+        ({"verbs": {b"V%d" % it: VerbOperation.IGNORE for it in range(13)}}, "at most 12 verbs"),
         ({"verbs": {}, "message": b"MESSAGE"}, "4 letters"),
         ({"verbs": {}, "no_interest": b"R-"}, "3 letters"),
     ],

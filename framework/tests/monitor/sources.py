@@ -69,6 +69,7 @@ class Source:
     """Three open clients, and two that are gone."""
 
     server_id, name = "N1", "n1"
+    user_kinds = (LinkKind.CLIENT,)
     problems: tuple[str, ...] = ()
     facts = Facts()
 

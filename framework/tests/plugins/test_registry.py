@@ -25,10 +25,14 @@ from framework.spec import (
     ConnectionInfo,
     GateSpec,
     HealthCheck,
+    KindNames,
+    KindTraits,
     LinkKind,
+    LinkKindSpec,
     ListenerSpec,
     MonitorEndpoint,
     RefusedAddresses,
+    ReservedPrefix,
     ServiceSpec,
     StopReason,
     TapSpec,
@@ -38,6 +42,7 @@ from framework.topology.option import ConfigSection
 from framework.topology.place import Place
 from framework.topology.planner import PortSlot, TopologyPlanner
 
+CONFIG = SimpleNamespace()
 SERVER = SimpleNamespace(log=structlog.get_logger())
 CONNECTION = ConnectionInfo(link=1, kind=LinkKind.CLIENT, cid=1, host="127.0.0.1", port=5)
 
@@ -281,6 +286,26 @@ def test_taps_have_names_of_their_own():
     assert registry_of(a=("taps", lambda: [tap])).taps(SERVER)[0].name == "t"
     with pytest.raises(PluginError, match="plugin b: tap t belongs to plugin a already"):
         registry_of(a=("taps", lambda: [tap]), b=("taps", lambda: [tap])).taps(SERVER)
+
+
+def test_link_kinds_have_one_row_each_that_can_be():
+    kind = LinkKind.add("TELEX", KindNames(noun="telex", counters="telexes", title="Telex"))
+    spec = LinkKindSpec(kind=kind, traits=KindTraits())
+    bad = LinkKindSpec(kind=kind, traits=KindTraits(), reserved=(ReservedPrefix(prefix=b""),))
+    core = LinkKindSpec(kind=LinkKind.ROUTE, traits=KindTraits())
+
+    assert registry_of(a=("link_kinds", lambda: [spec])).link_kinds(CONFIG) == (spec,)
+    for others, refused, problem in (
+        ([spec], spec, "link kind TELEX belongs to plugin a"),
+        ([], core, "link kind ROUTE belongs to the core"),
+        ([], bad, "1 to 30 bytes"),
+    ):
+        registry = registry_of(
+            a=("link_kinds", lambda found=others: found),
+            b=("link_kinds", lambda found=refused: [found]),
+        )
+        with pytest.raises(PluginError, match=f"plugin b.*{problem}"):
+            registry.link_kinds(CONFIG)
 
 
 def test_refused_addresses_have_names_of_their_own_and_their_plugins():

@@ -71,7 +71,7 @@ def bridge_of(plane: Any, **owners: Any) -> tuple[Bridge, CapturingLogger]:
     log = CapturingLogger()
     bridge = Bridge(plane, log=log)
     for name, owner in owners.items():
-        bridge.set_owner(LinkKind[name], owner)
+        bridge.set_owner(getattr(LinkKind, name), owner)
     return bridge, log
 
 

@@ -88,7 +88,9 @@ def test_the_supervisor_takes_lines_as_long_as_a_server_writes() -> None:
 def test_only_messages_of_clients_are_counted() -> None:
     """What passes a route is counted by both of its servers."""
     none = KindTotals(**dict.fromkeys(KindTotals.__struct_fields__, 0))
-    kinds = dict.fromkeys(LinkKind, none) | {LinkKind.CLIENT: replace(none, in_msgs=3, out_msgs=4)}
+    kinds = dict.fromkeys(LinkKind.all(), none) | {
+        LinkKind.CLIENT: replace(none, in_msgs=3, out_msgs=4)
+    }
     fields = dict.fromkeys(Totals.__struct_fields__, 0) | {"in_msgs": 7, "out_msgs": 9}
     server = SimpleNamespace(
         identity=SimpleNamespace(name="a"),
