@@ -108,9 +108,8 @@ class Assembly:
         self._log = log
         self._steps = steps
         self._kinds = LinkKinds.with_those(plugins.link_kinds(config))
-        self.plane = make_plane(
-            settings.limits, kinds=self._kinds.rows, reserved=self._kinds.reserved
-        )
+        rows, reserved = self._kinds.rows, self._kinds.reserved
+        self.plane = make_plane(settings.limits, kinds=rows, reserved=reserved)
         self._failures = ComponentFailures(plugins, log=log)
         self._dispatcher = AsyncioDispatcher(report_slow=self._failures.receive_slow)
         self._system = self._actor_system(identity.name, failed)
