@@ -25,6 +25,7 @@ EXAMPLES = (
     "plugin-audit",
     "plugin-auth-http",
     "plugin-compression-brotli",
+    "plugin-lines",
     "plugin-metrics",
     "plugin-port-c",
 )

@@ -25,23 +25,29 @@ class Credentials(Redacted, frozen=True, kw_only=True):
     jwt: str = ""
 
 
+class Translated(Struct, frozen=True, kw_only=True):
+    """What some bytes come to."""
+
+    to_server: bytes = b""
+    """Lines of the protocol of NATS clients."""
+    to_peer: bytes = b""
+    """What the client hears."""
+
+
 class LinkChannel(Protocol):
     """Translate between the bytes of one client and the protocol of NATS clients.
 
-    All of it is called in one thread that all links of the server share: it must not block. What
-    it raises ends the link, and is logged as the plugin's.
+    It begins with INFO from the server, and says CONNECT for its client; it answers PING. All of it
+    is called in one thread that all such links of a server share: it must not block. What it raises
+    ends the link, and is logged as the plugin's. What it holds of a client it should bound.
     """
 
-    def from_peer(self, data: bytes) -> bytes:
-        """Take what the client has sent, at most 64 KiB; return protocol lines for the server."""
+    def receive_from_peer(self, data: bytes) -> Translated:
+        """Take what the client has sent, some at a time; it ends anywhere."""
         ...
 
-    def answer(self) -> bytes:
-        """Return what the client is to hear at once for what `from_peer` has taken."""
-        ...
-
-    def from_server(self, data: bytes) -> bytes:
-        """Take protocol lines of the server, which end anywhere; return what the client hears."""
+    def receive_from_server(self, data: bytes) -> Translated:
+        """Take what the server has sent, some at a time; it ends anywhere."""
         ...
 
 

@@ -43,6 +43,11 @@ class Channel(Protocol):
         """
         ...
 
+    @property
+    def owes_plane(self) -> bool:
+        """Whether `write` has left something that `read` gives, without a byte of the peer."""
+        return False
+
     def answer(self) -> bytes:
         """Return what the peer is to be told that the plane has not said."""
         ...

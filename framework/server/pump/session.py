@@ -156,6 +156,9 @@ class Session:
                 self._send_to_peer(self._channel.write(buffer[:count]))
             except ChannelError as error:
                 self._refuse(error)
+            else:
+                if self._channel.owes_plane and not self._to_plane:
+                    self._hand_on()
 
     def _send_to_peer(self, data: bytes) -> None:
         try:

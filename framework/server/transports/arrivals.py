@@ -159,6 +159,7 @@ class Arrivals:
             is_lost = event.reason in {
                 ClosedState.SLOW_CONSUMER_PENDING_BYTES,
                 ClosedState.SLOW_CONSUMER_WRITE_DEADLINE,
+                ClosedState.READ_ERROR,  # the channel has failed
             }
             self._pump.close(session, at_once=is_lost)
 
