@@ -36,6 +36,7 @@ ROOMS = {
     "framework.sublist": "Matching",
     "framework.testing": "The test kit",
     "framework.testing.contract": "Contracts, as tests to inherit",
+    "framework.testing.simulation": "Links in virtual time",
 }
 """The rooms that plugins may import, in the order in which an author meets them."""
 

@@ -99,7 +99,7 @@ def disturb(network, servers, kind, first, second, duration_s):  # noqa: PLR0917
     if kind == "crash":
         servers[a].crash()
         network.dispatcher.run_for(duration_s)
-        servers[a] = servers[a].restarted().subscribe()
+        servers[a] = servers[a].restarted().listening()
     elif kind == "cut" and a != b:
         network.cut(servers[a].host, servers[b].host)
         network.dispatcher.run_for(duration_s)
@@ -131,7 +131,7 @@ def run_mesh(network, count, shape, starts_s, *, faults=(), clusters=None, pools
         cluster = clusters[number - 1] if clusters else "c1"
         pool_size = pools[number % len(pools)]
         server = network.add(number, routes_of(shape, number, count), cluster, pool_size)
-        servers.append(server.subscribe())
+        servers.append(server.listening())
         network.dispatcher.run_for(starts_s[number - 1])
     for kind, first, second, duration_s in faults:
         if kind in {"pool", "pins", "fail"}:
@@ -205,7 +205,7 @@ def test_who_breaks_down_and_is_back_is_a_member_soon(make_network, shape, away_
         servers = run_mesh(network, 3, shape, [0.0] * 9)
         servers[seed].crash()
         network.dispatcher.run_for(away_s)
-        servers[seed] = servers[seed].restarted().subscribe()
+        servers[seed] = servers[seed].restarted().listening()
         network.dispatcher.run_for(HEALING_S)
 
         check_full_mesh(servers)

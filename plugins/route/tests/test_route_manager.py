@@ -48,7 +48,7 @@ class RawPeer:
 
     @property
     def is_open(self) -> bool:
-        return self.link in self.server.open_links()
+        return self.link in self.server.open_links(LinkKind.ROUTE)
 
 
 def connect(**fields) -> bytes:
@@ -213,7 +213,7 @@ def test_connections_that_say_nothing_are_bounded(server):
     assert all(peer.is_open for peer in peers)
 
     peers[0].run(2.5)
-    assert not server.open_links()
+    assert not server.open_links(LinkKind.ROUTE)
     assert RawPeer(server).send(connect() + info()) is not None
     assert len(server.described()) == 1
 
@@ -304,7 +304,7 @@ def test_what_an_earlier_life_of_the_manager_dialed_is_not_taken_for_something_e
     server.pump()
     server.network.dispatcher.run_for(1.0)
 
-    assert link not in server.open_links()
+    assert link not in server.open_links(LinkKind.ROUTE)
 
 
 def test_passwords_are_checked_one_at_a_time_and_not_for_those_who_have_left():
