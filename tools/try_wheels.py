@@ -25,9 +25,12 @@ EXAMPLES = (
     "plugin-audit",
     "plugin-auth-http",
     "plugin-compression-brotli",
+    "plugin-dead-letter",
     "plugin-lines",
     "plugin-metrics",
     "plugin-port-c",
+    "plugin-redact",
+    "plugin-schema",
 )
 START_DEADLINE_S = 30
 

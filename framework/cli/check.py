@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from framework.cli.errors import EXIT_OK, EXIT_REFUSED
+from framework.cli.policies import differing_policies
 from framework.cli.topologies import check_start_files, load_topology
 from framework.errors import FrameworkError
 from framework.topology import (
@@ -45,25 +46,24 @@ def run(arguments: argparse.Namespace) -> int:
     """
     if arguments.json:
         return _write_document(arguments)
-    topology = _read(arguments)
+    topology, warnings = _read(arguments)
     sys.stdout.write(explain_topology(topology))
-    for warning in _warnings(topology):
+    for warning in warnings:
         sys.stderr.write(f"warning: {warning}\n")
     return EXIT_OK
 
 
-def _read(arguments: argparse.Namespace) -> Topology:
-    topology, _ = load_topology(arguments.file, arguments.choice)
+def _read(arguments: argparse.Namespace) -> tuple[Topology, list[TopologyError]]:
+    topology, registry = load_topology(arguments.file, arguments.choice)
     check_start_files([plan.config for plan in topology.servers])
-    return topology
+    return topology, [*_read_variables(topology), *differing_policies(topology, registry.plugins)]
 
 
 def _write_document(arguments: argparse.Namespace) -> int:
     exit_status = EXIT_OK
     try:
-        topology = _read(arguments)
-        warnings = _rows(_warnings(topology))
-        document = {"valid": True, **topology_document(topology), "warnings": warnings}
+        topology, warnings = _read(arguments)
+        document = {"valid": True, **topology_document(topology), "warnings": _rows(warnings)}
     except FrameworkError as error:
         document = {"valid": False, "errors": _error_rows(error)}
         exit_status = EXIT_REFUSED
@@ -71,7 +71,7 @@ def _write_document(arguments: argparse.Namespace) -> int:
     return exit_status
 
 
-def _warnings(topology: Topology) -> list[TopologyError]:
+def _read_variables(topology: Topology) -> list[TopologyError]:
     """Return what is right, and may be meant otherwise: a text that was one in old files."""
     return [
         TopologyError(

@@ -1,0 +1,1 @@
+"""Publish what nobody received once more, where it is kept."""

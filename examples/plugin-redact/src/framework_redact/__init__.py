@@ -1,0 +1,1 @@
+"""Take what nobody should read out of messages."""

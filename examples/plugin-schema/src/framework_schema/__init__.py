@@ -1,0 +1,1 @@
+"""Refuse messages that do not fit a JSON schema."""
