@@ -44,6 +44,9 @@ cdef enum Verb:
     ADD_GATE
     REMOVE_GATE
     ANSWER_GATE
+    CHANGE_QUOTA
+    DROP_QUOTA
+    GIVE_QUOTAS
     SHELL_VERBS = 100
     # Verbs from here on are of a plane with sockets.
 

@@ -13,6 +13,7 @@ from framework.dataplane.delivery._delivery cimport (
     lines_forget, link_doom, link_say, subscription_drop,
 )
 from framework.dataplane.delivery._gates cimport gate_add, gate_answer, gate_remove
+from framework.dataplane.delivery._quotas cimport QuotaTerms, quota_release, quota_set, quotas_give
 from framework.dataplane.delivery._watches cimport watch_add, watch_remove
 from framework.dataplane.protocol._info cimport info_set, names_set
 from framework.dataplane.accounts._interest cimport subscription_add
@@ -346,6 +347,12 @@ cdef bint command_apply(State* state, Command* command) noexcept nogil:
         command.gate = NULL
     elif command.verb == REMOVE_GATE:
         gate_remove(state, command.number)
+    elif command.verb == CHANGE_QUOTA:
+        quota_set(command.quota, <QuotaTerms*> command_chars(command))
+    elif command.verb == DROP_QUOTA:
+        quota_release(command.quota)
+    elif command.verb == GIVE_QUOTAS:
+        quotas_give(state, command)
     elif command.verb == ANSWER_GATE:
         gate_answer(state, command)
     elif command.verb == CONFIRM:

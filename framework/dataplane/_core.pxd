@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t, uint64_t
 
-from framework.dataplane._state cimport Account, Command, Link, Port, Record, State, pthread_mutex_t
+from framework.dataplane._state cimport Account, Command, Link, Port, Quota, Record, State, pthread_mutex_t
 
 
 cdef extern from "pthread.h" nogil:
@@ -45,6 +45,10 @@ cdef class Core:
     cdef uint64_t next_permissions
     # Tables made so far: a table is never taken for another one.
     cdef int64_t next_sink
+    cdef dict quotas
+    # Where each is, by number.
+    cdef int64_t next_quota
+    cdef Quota* first_quota
     cdef Account** seen
     # Accounts by number, as far as somebody asked for them.
     cdef size_t seen_count

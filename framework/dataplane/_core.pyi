@@ -1,4 +1,4 @@
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Self
 
 from typing_extensions import disjoint_base
@@ -102,6 +102,29 @@ class Core:
     ) -> GateQueue: ...
     def remove_gate(self, gate: int) -> None: ...
     def answer_gate(self, gate: int, batch: int, answer: bytes | None) -> None: ...
+    def add_quota(
+        self,
+        *,
+        messages_per_s: float = 0.0,
+        bytes_per_s: float = 0.0,
+        burst_messages: float = 0.0,
+        burst_bytes: float = 0.0,
+        subject: bytes = b"",
+        refuses: bool = False,
+    ) -> int: ...
+    def change_quota(
+        self,
+        quota: int,
+        *,
+        messages_per_s: float = 0.0,
+        bytes_per_s: float = 0.0,
+        burst_messages: float = 0.0,
+        burst_bytes: float = 0.0,
+        refuses: bool = False,
+    ) -> None: ...
+    def drop_quota(self, quota: int) -> None: ...
+    def give_quotas(self, rows: Iterable[tuple[LinkId, Sequence[int]]]) -> None: ...
+    def quota_counters(self, quota: int) -> tuple[int, int, int]: ...
     def publish(
         self, account: int, messages: Sequence[tuple[bytes, bytes, bytes, bytes]]
     ) -> None: ...

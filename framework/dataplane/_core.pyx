@@ -15,11 +15,12 @@ from framework.dataplane.links._addresses cimport RANGE_BYTES, is_address_refuse
 from framework.dataplane.links._clocks cimport links_tick, logins_time_out
 from framework.dataplane.links._coding cimport coding_flush, coding_waits
 from framework.dataplane._commands cimport (
-    ADD_ACCOUNT, ADD_GATE, ANNOUNCE_INFO, ANSWER_GATE, CHANGE_ADDRESSES, CLOSE, CLOSE_LISTING, CONFIRM, FLAG_ACCOUNT_OMITTED,
-    FLAG_ALL_ACCOUNTS, FLAG_ECHO, FLAG_HEADERS, FLAG_NO_RESPONDERS, FLAG_PEDANTIC, FLAG_TRACES, FLAG_VERBOSE, KEEP_PERMISSIONS, NEXT_ROWS,
-    OPEN_LISTING, PIN_ACCOUNTS, PUBLISH, REGISTER_PEER, REMOVE_ACCOUNT, REMOVE_GATE, REPEAT_INTEREST, RESUME, RESUME_CLIENT, SEND,
-    SET_CLIENT, SET_CLIENT_INFO, SET_CODING, SET_DEFLATE, SET_INFO, SET_LIMITS, SET_LINK_TIMES, SET_NAMES, SET_NONCES,
-    SET_PEER_PERMISSIONS, SET_SYSTEM_ACCOUNT, SET_TABLES, SET_TRACE, SHELL_VERBS, SUBSCRIBE_SINK, TRACE_HEADERS_ONLY, TRACE_INTERNAL,
+    ADD_ACCOUNT, ADD_GATE, ANNOUNCE_INFO, ANSWER_GATE, CHANGE_ADDRESSES, CHANGE_QUOTA, CLOSE, CLOSE_LISTING, CONFIRM, DROP_QUOTA,
+    FLAG_ACCOUNT_OMITTED, FLAG_ALL_ACCOUNTS, FLAG_ECHO, FLAG_HEADERS, FLAG_NO_RESPONDERS, FLAG_PEDANTIC, FLAG_TRACES, FLAG_VERBOSE,
+    GIVE_QUOTAS, KEEP_PERMISSIONS, NEXT_ROWS, OPEN_LISTING, PIN_ACCOUNTS, PUBLISH, REGISTER_PEER, REMOVE_ACCOUNT, REMOVE_GATE,
+    REPEAT_INTEREST, RESUME, RESUME_CLIENT, SEND, SET_CLIENT, SET_CLIENT_INFO, SET_CODING, SET_DEFLATE, SET_INFO, SET_LIMITS,
+    SET_LINK_TIMES, SET_NAMES, SET_NONCES, SET_PEER_PERMISSIONS, SET_SYSTEM_ACCOUNT, SET_TABLES, SET_TRACE, SHELL_VERBS, SUBSCRIBE_SINK,
+    TRACE_HEADERS_ONLY, TRACE_INTERNAL,
     UNSUBSCRIBE_SINK, WATCH_INTEREST, ClientTerms, PeerTerms as PeerTermsC, command_apply, command_chars, stages_add,
 )
 from framework.dataplane._slices cimport checks_settle, link_go_on
@@ -28,6 +29,7 @@ from framework.dataplane.links._decoding cimport coded_go_on, coded_received, co
 from framework.dataplane._events cimport event_made
 from framework.dataplane.accounts._interest cimport is_valid_subject
 from framework.dataplane.delivery._gates cimport gate_release, gates_tick
+from framework.dataplane.delivery._quotas cimport QuotaTerms, quota_release, quota_set, quotas_tick
 from framework.dataplane.links._links cimport (
     link_hung_up, link_of, link_open, link_received, link_window, links_end, links_unpause, state_free, state_new,
     state_sweep,
@@ -45,7 +47,7 @@ from framework.dataplane._state cimport (
     RECORD_TRACE, RESERVED_BYTES_MAX, RESERVED_MAX, S2_STAGE, SCOPE_HERE, SCOPE_ROUTE, SHOWS_SUBJECT, STALLS, STALL_PENDING_BYTES,
     STAYS_IN_ACCOUNT, SYSTEM,
     VERBS_MAX, WEBSOCKET_DEFLATE, WEBSOCKET_PLAIN_FRAMES, WEBSOCKET_STAGE, Account, Command, Dialect, Farewell, KindTraits as KindTraitsC,
-    Limits, Link, ListingTerms, Port as PortStruct, Record, Segment, Sink, State, Tables, Times, Totals as TotalsC, Traffic,
+    Limits, Link, ListingTerms, Port as PortStruct, Quota, Record, Segment, Sink, State, Tables, Times, Totals as TotalsC, Traffic,
 )
 from framework.dataplane.accounts._tables cimport tables_free, tables_made
 from framework.sublist._bytes cimport COPY_SLACK
@@ -55,7 +57,7 @@ import os
 import re
 import threading
 from array import array
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from framework.dataplane.limits import PlaneLimits
 from framework.dataplane.coding import Coding, PlaneStage, WebSocketFrames
@@ -81,6 +83,10 @@ cdef extern from "unistd.h" nogil:
 cdef enum:
     SECOND_NS = 1000000000
     SINK_BYTES_MAX = 16777216
+    QUOTAS_MAX = 8
+    # Of a link: its `Memo` has a bit for each.
+    QUOTA_ROWS = 256
+    # Of links, in one command.
     HELD_MAX = 64
     MESSAGE_BYTES_END = 1000000000
     # Sizes have nine digits.
@@ -222,6 +228,21 @@ cdef bytes _stages_packed(stages):
     return made.tobytes()
 
 
+cdef QuotaTerms _quota_terms(double messages_per_s, double bytes_per_s, double burst_messages, double burst_bytes, bint refuses) except *:
+    """Return the terms of a quota.
+
+    Raises:
+        ValueError: A number is negative, or none.
+    """
+    cdef QuotaTerms terms
+    if not (messages_per_s >= 0 and bytes_per_s >= 0 and burst_messages >= 0 and burst_bytes >= 0):
+        raise ValueError("a quota has no negative rate or burst")
+    terms.messages_per_s, terms.bytes_per_s = messages_per_s, bytes_per_s
+    terms.burst_messages, terms.burst_bytes = burst_messages, burst_bytes
+    terms.refuses = refuses
+    return terms
+
+
 cdef class Core:
     """The plane without sockets: fed with bytes and a clock, it returns output and events.
 
@@ -253,6 +274,7 @@ cdef class Core:
         self.free_permissions = []
         self.permissions_lock = threading.Lock()
         self.next_sink = 0
+        self.quotas = {}
         self.state = state_new(&made, seed)
         if self.state == NULL:
             raise MemoryError
@@ -267,6 +289,7 @@ cdef class Core:
     def __dealloc__(self) -> None:
         cdef Command* command
         cdef Record* record
+        cdef Quota* quota
         self._give_back()
         while self.first_command != NULL:
             command = self.first_command
@@ -275,6 +298,8 @@ cdef class Core:
                 sink_release(command.sink)
             if command.port != NULL:
                 port_release(command.port)
+            if command.verb == DROP_QUOTA:
+                quota_release(command.quota)
             if command.permissions != NULL:
                 permission_table_release(command.permissions)
             tables_free(command.tables)
@@ -290,6 +315,10 @@ cdef class Core:
         free(self.seen)
         if self.state != NULL:
             state_free(self.state)
+        while self.first_quota != NULL:
+            quota = self.first_quota
+            self.first_quota = quota.next
+            quota_release(quota)
         pthread_mutex_destroy(&self.lock)
 
     # ---- posting and applying
@@ -380,6 +409,8 @@ cdef class Core:
         links_tick(self.state)
         if self.state.gates != NULL or self.state.first_delayed != NULL:
             gates_tick(self.state)
+        if self.state.paced_count:
+            quotas_tick(self.state)
         if self.state.late_at:
             logins_time_out(self.state)
 
@@ -746,6 +777,93 @@ cdef class Core:
         cdef Command* command = self._order(ANSWER_GATE, 0, gate, batch, answer or b"")
         command.flags = answer is None
         self._post(command)
+
+    def add_quota(
+        self, *, messages_per_s: float = 0.0, bytes_per_s: float = 0.0, burst_messages: float = 0.0, burst_bytes: float = 0.0,
+        subject: bytes = b"", refuses: bool = False,
+    ) -> int:
+        """Return the number of a limit on what clients publish, for `give_quotas`; it stands until `drop_quota`.
+
+        Args:
+            messages_per_s: 0: no limit.
+            bytes_per_s: Of header and payload; 0: no limit. A message that is larger than what is left passes, and is paid for later.
+            burst_messages: That may come at once; at least 1.
+            burst_bytes: That may come at once; at least 1.
+            subject: As clients publish it, with wildcards; empty: all.
+            refuses: What is over it is dropped, and the client told once a second; else the client is read no further for a while.
+        """
+        cdef QuotaTerms terms = _quota_terms(messages_per_s, bytes_per_s, burst_messages, burst_bytes, refuses)
+        if subject and not is_valid_subject(_plain("a subject", subject), len(subject)):
+            raise ValueError(f"not a valid subject: {subject!r}")
+        cdef Quota* quota = <Quota*> calloc(1, sizeof(Quota) + len(subject))
+        if quota == NULL:
+            raise MemoryError
+        memcpy(quota + 1, <const char*> subject, len(subject))
+        quota.subject_length = <uint32_t> len(subject)
+        quota.users = 1
+        quota_set(quota, &terms)
+        with self.permissions_lock:
+            self.next_quota += 1
+            self.quotas[self.next_quota] = <size_t> quota
+            quota.next = self.first_quota
+            if quota.next != NULL:
+                quota.next.previous = quota
+            self.first_quota = quota
+            return self.next_quota
+
+    def change_quota(
+        self, quota: int, *, messages_per_s: float = 0.0, bytes_per_s: float = 0.0, burst_messages: float = 0.0, burst_bytes: float = 0.0,
+        refuses: bool = False,
+    ) -> None:
+        """Change a limit for all who are under it; see `add_quota`. Its subject stays."""
+        cdef QuotaTerms terms = _quota_terms(messages_per_s, bytes_per_s, burst_messages, burst_bytes, refuses)
+        cdef size_t pointer
+        cdef Command* command
+        with self.permissions_lock:
+            pointer = self.quotas[quota]
+            command = self._order(CHANGE_QUOTA, 0, 0, 0, PyBytes_FromStringAndSize(<char*> &terms, sizeof(terms)))
+            command.quota = <Quota*> pointer
+            self._post(command)
+
+    def drop_quota(self, quota: int) -> None:
+        """Let go of what `add_quota` gave. Clients that are under it stay so until they are given others."""
+        cdef size_t pointer
+        cdef Quota* found
+        cdef Command* command = self._order(DROP_QUOTA, 0, 0, 0, b"")
+        with self.permissions_lock:
+            pointer = self.quotas.pop(quota)
+            found = command.quota = <Quota*> pointer
+            if found.next != NULL:
+                found.next.previous = found.previous
+            if found.previous != NULL:
+                found.previous.next = found.next
+            else:
+                self.first_quota = found.next
+            self._post(command)
+
+    def give_quotas(self, rows: Iterable[tuple[int, Sequence[int]]]) -> None:
+        """Put clients under quotas, instead of those that they are under. Who waits for one asks again.
+
+        Args:
+            rows: (link, at most 8 numbers of quotas) each; a command takes 256 of them.
+        """
+        packed = array("Q")
+        with self.permissions_lock:
+            for at, (link, numbers) in enumerate(rows, 1):
+                if len(numbers) > QUOTAS_MAX:
+                    raise ValueError(f"{len(numbers)} quotas are more than {QUOTAS_MAX}")
+                packed.extend((link, len(numbers), *(self.quotas[number] for number in numbers)))
+                if at % QUOTA_ROWS == 0:
+                    self._post(self._order(GIVE_QUOTAS, 0, 0, 0, packed.tobytes()))
+                    del packed[:]
+            if packed:
+                self._post(self._order(GIVE_QUOTAS, 0, 0, 0, packed.tobytes()))
+
+    def quota_counters(self, quota: int) -> tuple[int, int, int]:
+        """Return messages that passed, times that a client had to wait, and messages that were refused; callable from any thread."""
+        cdef size_t pointer = self.quotas[quota]
+        cdef Quota* found = <Quota*> pointer
+        return found.messages, found.waits, found.refused
 
     def publish(self, account: int, messages: Sequence[tuple[bytes, bytes, bytes, bytes]]) -> None:
         """Publish from this process. Cost: one command a call; some hundred messages a call are best.

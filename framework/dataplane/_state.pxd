@@ -743,6 +743,8 @@ cdef struct Memo:
     # Of these, as `serial`.
     Gate* gate
     # Where its messages go first; NULL: nobody decides on them.
+    uint8_t quotas
+    # That count for its subject, a bit each.
     char line[MEMO_LINE_BYTES + 64]
     char head[MEMO_HEAD_BYTES + 64]
 
@@ -926,6 +928,13 @@ cdef struct Link:
     int64_t wire_out_bytes
     # Of everything, coded as it was.
     int64_t stalls
+    Quota** quotas
+    # Of what it publishes; NULL: none.
+    int64_t paced_until_ns
+    int64_t quota_told_ns
+    uint32_t paced_at
+    # From 1 in the heap of those that wait for a quota; 0: it does not.
+    uint8_t quota_count
     uint32_t read_bytes
     # What one slice of work was enough for, last time; 0: for all that was read.
     Port* inner
@@ -1057,6 +1066,29 @@ cdef struct Port:
     int32_t ended
     int wake_fd
     int wake_write_fd
+
+
+cdef struct Quota:
+    # A limit on what is published, which links may share: see `_quotas.pyx`. Its subject follows.
+    double message_ns
+    # From one message to the next; 0: no limit.
+    double byte_ns
+    double burst_messages_ns
+    double burst_bytes_ns
+    double messages_due_ns
+    # When what was published is paid for.
+    double bytes_due_ns
+    int64_t messages
+    int64_t waits
+    int64_t refused
+    uint32_t users
+    # Links, and 1 until it is dropped.
+    Quota* next
+    # Of those that are not dropped; touched by who commands the plane.
+    Quota* previous
+    uint32_t subject_length
+    # 0: it is on all subjects.
+    uint8_t refuses
 
 
 cdef struct Gate:
@@ -1220,6 +1252,7 @@ cdef struct Command:
     PermissionTable* permissions
     Tables* tables
     Gate* gate
+    Quota* quota
 
 
 cdef struct Limits:
@@ -1417,6 +1450,10 @@ cdef struct State:
     Link* first_ready
     Link* last_ready
     Link* first_paused
+    Link** paced
+    # A heap of those that wait for a quota, by time.
+    uint32_t paced_count
+    uint32_t paced_room
     Coder coder
     Link** doomed
     uint32_t doomed_at

@@ -17,6 +17,7 @@ from framework.dataplane.delivery._delivery cimport (
 from framework.dataplane.links._coding cimport coder_free, coder_rows, coding_end, coding_farewell, coding_flush, coding_waits
 from framework.dataplane.delivery._fanouts cimport dead_sweep, fanout_end
 from framework.dataplane.delivery._message_trace cimport traced_route, traced_subscription
+from framework.dataplane.delivery._quotas cimport quotas_leave
 from framework.dataplane.delivery._gates cimport gate_go_on, gate_is_ready, gate_leave, gates_end, gates_hand_over
 from framework.dataplane.delivery._watches cimport watch_remove
 from framework.dataplane.links._nonces cimport nonce_give
@@ -126,6 +127,7 @@ cdef void state_free(State* state) noexcept nogil:
         sink_release(sink)
     tables_end(state)
     addresses_free(state)
+    free(state.paced)
     state_sweep(state)
     while state.graves != NULL:
         state_sweep(state)
@@ -601,6 +603,7 @@ cdef void _end(State* state, Link* link) noexcept nogil:
     ready_leave(state, link)
     dirty_leave(state, link)
     paused_leave(state, link)
+    quotas_leave(state, link)
     gate_leave(state, link)
     if link.stalled_sink != NULL:
         _leave_sink(link)

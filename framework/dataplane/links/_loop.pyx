@@ -18,6 +18,7 @@ from framework.dataplane._core cimport Core
 from framework.dataplane.links._decoding cimport coded_go_on, coded_received, coded_window
 from framework.dataplane.delivery._delivery cimport is_python_behind, link_doom, record_chars, record_new
 from framework.dataplane.delivery._gates cimport gates_due_ns, gates_end
+from framework.dataplane.delivery._quotas cimport quotas_due_ns
 from framework.dataplane.links._links cimport (
     link_hung_up, link_of, link_open, link_received, link_row, link_waits, link_wake, link_window, links_bury,
 )
@@ -606,7 +607,7 @@ cdef int _wait_ms(Loop* loop) noexcept nogil:
     for at in range(LISTENERS_MAX):
         if loop.listeners[at].rests_until_ns:
             longest = TICK_WAIT_MS // 2
-    due = gates_due_ns(loop.state) - loop.state.now_ns
+    due = min(gates_due_ns(loop.state), quotas_due_ns(loop.state)) - loop.state.now_ns
     # A millisecond is waited too long rather than none at all, many times.
     return longest if due > longest * <int64_t> MS_NS else <int> (max(due, 0) // MS_NS) + 1
 

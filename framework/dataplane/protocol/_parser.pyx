@@ -34,6 +34,9 @@ from framework.dataplane.delivery._message_trace cimport (
 )
 from framework.dataplane.delivery._entrance cimport message_enter, message_watched
 from framework.dataplane.delivery._gates cimport gate_has_room, gate_of, gate_take
+from framework.dataplane.delivery._quotas cimport (
+    QUOTA_LETS, QUOTA_REFUSES, QuotaAnswer, quotas_ask, quotas_charge, quotas_on, quotas_room,
+)
 from framework.dataplane.delivery._watches cimport (
     WATCHED_BY_GATES, is_heard_unheard, unheard_copy, watch_match, watched_by, watchers_copy_run, watches_of,
 )
@@ -278,6 +281,8 @@ cdef void _remember(State* state, Link* link, const char* line, size_t length, M
     memo.subject_at = <uint32_t> (message.subject - line)
     memo.subject_length = <uint32_t> message.subject_length
     memo.serial = 0
+    if link.quotas != NULL:
+        memo.quotas = quotas_on(link, message.subject, message.subject_length)
 
 
 cdef void _aim_head(Memo* memo, char* at) noexcept nogil:
@@ -515,6 +520,25 @@ cdef char* _repeat(State* state, Link* link, char* at, char* end, Block* block) 
     return at
 
 
+cdef char* _repeat_within(State* state, Link* link, char* at, char* end, Block* block) noexcept nogil:
+    """As `_repeat`, of a link that has quotas: as far as they have room. What follows is for `_publish`, which says what comes of it."""
+    cdef Memo* memo = link.memo
+    cdef size_t frame = memo.line_length + memo.body_length + 2
+    cdef int64_t room
+    cdef char* rest
+    if not _is_next(memo, at, end, frame):
+        return at
+    room = quotas_room(state, link, memo.quotas, memo.body_length)
+    if room == 0:
+        return at
+    if room * <int64_t> frame < end - at:
+        end = at + room * <int64_t> frame
+    rest = _repeat(state, link, at, end, block)
+    room = (rest - at) // <int64_t> frame
+    quotas_charge(state, link, memo.quotas, room, room * <int64_t> memo.body_length)
+    return rest
+
+
 cdef char* _take_body(State* state, Link* link, Message* message, char* line, char* body, char* end, size_t* need) noexcept nogil:
     """Return what follows the body; NULL when it is not complete (`need` says how long the frame is) or was refused."""
     cdef size_t length = message.body_length
@@ -680,6 +704,7 @@ cdef char* _publish(
     cdef char* rest
     cdef Match* match = NULL
     cdef Allowed allowed
+    cdef QuotaAnswer asked
     cdef bint mapped = False
     if words.count != 1 + sizes and words.count != 2 + sizes:
         _refuse(state, link, PROTOCOL_VIOLATION, b"Unknown Protocol Operation", b"wrong number of words in PUB")
@@ -713,6 +738,10 @@ cdef char* _publish(
     if (link.at_gate != NULL or link.account.watches != NULL) and not _may_enter(state, link, &message, &match):
         link.held = 1
         return NULL
+    if link.quotas != NULL:
+        asked = quotas_ask(state, link, &message)
+        if asked != QUOTA_LETS:
+            return rest if asked == QUOTA_REFUSES else NULL
     _count_in(state, link, link.account, 1, total)
     if link.pedantic and not is_literal_subject(message.subject, message.subject_length):
         _complain(state, link, b"Invalid Publish Subject")
@@ -1159,7 +1188,7 @@ cdef char* parse(State* state, Link* link, char* at, char* end, Block* block, si
             link.held = 1
             break
         if link.memo != NULL and link.memo.line_length and link.memo.lines_version == state.lines_version:
-            rest = _repeat(state, link, at, end, block)
+            rest = _repeat(state, link, at, end, block) if link.quotas == NULL else _repeat_within(state, link, at, end, block)
             if rest != at or link.held:
                 at = rest
                 continue

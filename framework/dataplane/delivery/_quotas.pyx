@@ -1,0 +1,290 @@
+"""Quotas: how many messages and bytes a second clients may publish.
+
+A quota is a pair of token buckets, one of messages and one of bytes, filled by the time of the turn. It is kept as the time at which what
+was published is paid for: a burst may run ahead of now. A message needs a whole token, or any byte left: so a message that is larger than
+a burst passes, and is paid for afterwards. Several links may share a quota, such as those of one user, and a link may have several, each
+on all subjects or on one; a message passes if it has room in each.
+
+Who is over one that waits is read no further until it has room: it is held, in a heap by time, and costs nothing until then. Where a quota
+refuses, the message is dropped, and the client is told once a second at most. A run of messages with a remembered line is looked at once.
+
+Source: the generic cell rate algorithm, ITU-T I.371.
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memcpy
+
+from framework.dataplane.delivery._delivery cimport link_say
+from framework.dataplane.links._links cimport link_of, link_wake
+from framework.dataplane.links._output cimport output_append
+from framework.dataplane._state cimport Command, Link, Message, Quota, State
+from framework.sublist._transform cimport subjects_overlap
+
+cdef extern from "math.h" nogil:
+    double ceil(double number)
+
+cdef double HAIR = 1e-3
+# Of a message: a burst of whole messages is not one less for the rounding.
+
+cdef enum:
+    SECOND_NS = 1000000000
+    HELD_BY_QUOTA = 2
+    NEVER_NS = 0x7fffffffffffffff
+    MANY = 0x7fffffff
+    HEAP_FIRST = 16
+
+
+# ---- what there is of each ---------------------------------------------------------------------------------------------
+
+
+cdef void quota_set(Quota* quota, QuotaTerms* terms) noexcept nogil:
+    """Put other terms in force; what was published under the old ones is paid for as it was."""
+    quota.message_ns = SECOND_NS / terms.messages_per_s if terms.messages_per_s > 0 else 0
+    quota.byte_ns = SECOND_NS / terms.bytes_per_s if terms.bytes_per_s > 0 else 0
+    quota.burst_messages_ns = max(terms.burst_messages, 1.0) * quota.message_ns
+    quota.burst_bytes_ns = max(terms.burst_bytes, 1.0) * quota.byte_ns
+    quota.refuses = terms.refuses
+
+
+cdef void quota_release(Quota* quota) noexcept nogil:
+    """One user less; the last one frees it."""
+    quota.users -= 1
+    if quota.users == 0:
+        free(quota)
+
+
+cdef inline int64_t _room(Quota* quota, double now, size_t length) noexcept nogil:
+    """Return how many messages of a length pass now."""
+    cdef double left
+    cdef int64_t room = MANY
+    if quota.message_ns > 0:
+        left = (quota.burst_messages_ns - max(quota.messages_due_ns - now, 0.0)) / quota.message_ns
+        room = <int64_t> min(max(left + HAIR, 0.0), <double> MANY)
+    if quota.byte_ns > 0:
+        left = (quota.burst_bytes_ns - max(quota.bytes_due_ns - now, 0.0)) / quota.byte_ns
+        if left <= 0:
+            return 0
+        if length:
+            room = min(room, <int64_t> min(left / length + 1, <double> MANY))
+    return room
+
+
+cdef inline bint _lets(Quota* quota, double now) noexcept nogil:
+    """Whether a message passes now, as `_room` says it, without a division."""
+    return (
+        quota.messages_due_ns - now <= quota.burst_messages_ns - quota.message_ns * (1 - HAIR)
+        and (quota.byte_ns == 0 or quota.bytes_due_ns - now < quota.burst_bytes_ns)
+    )
+
+
+cdef inline int64_t _passes_at(Quota* quota) noexcept nogil:
+    """Return when a message passes a quota that is full."""
+    cdef double due = 0
+    if quota.message_ns > 0:
+        due = quota.messages_due_ns + quota.message_ns - quota.burst_messages_ns
+    if quota.byte_ns > 0:
+        due = max(due, quota.bytes_due_ns + quota.byte_ns - quota.burst_bytes_ns)
+    return <int64_t> ceil(due)
+
+
+cdef inline void _charge(Quota* quota, double now, int64_t messages, int64_t length) noexcept nogil:
+    if quota.message_ns > 0:
+        quota.messages_due_ns = max(quota.messages_due_ns, now) + messages * quota.message_ns
+    if quota.byte_ns > 0:
+        quota.bytes_due_ns = max(quota.bytes_due_ns, now) + length * quota.byte_ns
+    quota.messages += messages
+
+
+# ---- those of a link ---------------------------------------------------------------------------------------------------
+
+
+cdef uint8_t quotas_on(Link* link, const char* subject, size_t length) noexcept nogil:
+    """Return which of a link's quotas count for a subject, a bit each."""
+    cdef uint8_t which = 0
+    cdef uint32_t at
+    cdef Quota* quota
+    for at in range(link.quota_count):
+        quota = link.quotas[at]
+        if quota.subject_length == 0 or subjects_overlap(<char*> (quota + 1), quota.subject_length, subject, length):
+            which |= 1 << at
+    return which
+
+
+cdef int64_t quotas_room(State* state, Link* link, uint8_t which, size_t length) noexcept nogil:
+    """Return how many messages of a length a link may publish now."""
+    cdef int64_t room = MANY
+    cdef uint32_t at
+    for at in range(link.quota_count):
+        if which >> at & 1:
+            room = min(room, _room(link.quotas[at], <double> state.now_ns, length))
+    return room
+
+
+cdef void quotas_charge(State* state, Link* link, uint8_t which, int64_t messages, int64_t length) noexcept nogil:
+    """Take what a link has published from its quotas."""
+    cdef uint32_t at
+    for at in range(link.quota_count):
+        if which >> at & 1:
+            _charge(link.quotas[at], <double> state.now_ns, messages, length)
+
+
+cdef void _tell(State* state, Link* link, Message* message) noexcept nogil:
+    """Say that a message was refused, in words that clients take for no reason to leave; not for each of a flood."""
+    if link.quota_told_ns and state.now_ns - link.quota_told_ns < SECOND_NS:
+        return
+    link.quota_told_ns = max(state.now_ns, 1)
+    link_say(state, link, b"-ERR 'Permissions Violation for Publish to \"")
+    output_append(state, link, message.subject, message.subject_length)
+    link_say(state, link, b"\": quota exceeded'\r\n")
+
+
+cdef QuotaAnswer quotas_ask(State* state, Link* link, Message* message) noexcept nogil:
+    """Whether a client may publish a message now, which is charged if so; else its link is held, or it is told."""
+    cdef uint8_t which = quotas_on(link, message.subject, message.subject_length)
+    cdef int64_t until = 0
+    cdef uint32_t at
+    cdef Quota* quota
+    for at in range(link.quota_count):
+        quota = link.quotas[at]
+        if not which >> at & 1 or _lets(quota, <double> state.now_ns):
+            continue
+        if quota.refuses:
+            quota.refused += 1
+            _tell(state, link, message)
+            return QUOTA_REFUSES
+        quota.waits += 1
+        until = max(until, _passes_at(quota))
+    if until and _hold(state, link, until):
+        return QUOTA_HOLDS
+    quotas_charge(state, link, which, 1, message.body_length)
+    return QUOTA_LETS
+
+
+cdef void _drop(Link* link) noexcept nogil:
+    cdef uint32_t at
+    for at in range(link.quota_count):
+        quota_release(link.quotas[at])
+    free(link.quotas)
+    link.quotas = NULL
+    link.quota_count = 0
+
+
+cdef void _give(State* state, Link* link, Quota** quotas, uint32_t count) noexcept nogil:
+    """Put a link under quotas, instead of those that it had; one that is held asks again. Without memory it keeps the old ones."""
+    cdef Quota** made = NULL
+    cdef uint32_t at
+    if count:
+        made = <Quota**> malloc(count * sizeof(Quota*))
+        if made == NULL:
+            return
+        memcpy(made, quotas, count * sizeof(Quota*))
+    for at in range(count):
+        made[at].users += 1
+    _drop(link)
+    link.quotas = made
+    link.quota_count = <uint8_t> count
+    if link.memo != NULL:
+        link.memo.line_length = 0
+    _let_go(state, link)
+
+
+cdef void quotas_give(State* state, Command* command) noexcept nogil:
+    """Put links under quotas, as rows of a command say: link, number of quotas, these."""
+    cdef int64_t* at = <int64_t*> (command + 1)
+    cdef int64_t* end = at + command.length // sizeof(int64_t)
+    cdef Link* link
+    while at < end:
+        link = link_of(state, at[0])
+        if link != NULL and not link.doomed:
+            _give(state, link, <Quota**> (at + 2), <uint32_t> at[1])
+        at += 2 + at[1]
+
+
+cdef void quotas_leave(State* state, Link* link) noexcept nogil:
+    """A link ends: it waits no more, and has no quotas."""
+    _unpace(state, link)
+    _drop(link)
+
+
+# ---- those that wait ---------------------------------------------------------------------------------------------------
+
+
+cdef inline void _put(State* state, uint32_t at, Link* link) noexcept nogil:
+    state.paced[at] = link
+    link.paced_at = at + 1
+
+
+cdef void _sift(State* state, uint32_t at) noexcept nogil:
+    """Restore the order of the heap around a place."""
+    cdef Link* link = state.paced[at]
+    cdef uint32_t next
+    while at and state.paced[(at - 1) // 2].paced_until_ns > link.paced_until_ns:
+        _put(state, at, state.paced[(at - 1) // 2])
+        at = (at - 1) // 2
+    while 2 * at + 1 < state.paced_count:
+        next = 2 * at + 1
+        if next + 1 < state.paced_count and state.paced[next + 1].paced_until_ns < state.paced[next].paced_until_ns:
+            next += 1
+        if state.paced[next].paced_until_ns >= link.paced_until_ns:
+            break
+        _put(state, at, state.paced[next])
+        at = next
+    _put(state, at, link)
+
+
+cdef void _unpace(State* state, Link* link) noexcept nogil:
+    cdef uint32_t at
+    if link.paced_at == 0:
+        return
+    at = link.paced_at - 1
+    link.paced_at = 0
+    state.paced_count -= 1
+    if at < state.paced_count:
+        _put(state, at, state.paced[state.paced_count])
+        _sift(state, at)
+
+
+cdef bint _hold(State* state, Link* link, int64_t until) noexcept nogil:
+    """Read a link no further until a time; False: there is no memory for that."""
+    cdef void* grown
+    cdef uint32_t room = state.paced_room * 2 if state.paced_room else HEAP_FIRST
+    if link.paced_at == 0:
+        if state.paced_count == state.paced_room:
+            grown = realloc(state.paced, room * sizeof(Link*))
+            if grown == NULL:
+                return False
+            state.paced = <Link**> grown
+            state.paced_room = room
+        _put(state, state.paced_count, link)
+        state.paced_count += 1
+        link.stalls += 1
+        state.totals.kinds[link.kind].stalled += 1
+    link.paced_until_ns = until
+    _sift(state, link.paced_at - 1)
+    link.held = HELD_BY_QUOTA
+    return True
+
+
+cdef void _let_go(State* state, Link* link) noexcept nogil:
+    """Let a link ask again, if it waits for a quota."""
+    if link.paced_at == 0:
+        return
+    _unpace(state, link)
+    if link.held != HELD_BY_QUOTA:
+        return
+    link.held = 0
+    link_wake(state, link)
+    if state.shell.watch != NULL:
+        state.shell.watch(state.shell.self, link)
+
+
+cdef void quotas_tick(State* state) noexcept nogil:
+    """Let links go on whose time has come."""
+    while state.paced_count and state.paced[0].paced_until_ns <= state.now_ns:
+        _let_go(state, state.paced[0])
+
+
+cdef int64_t quotas_due_ns(State* state) noexcept nogil:
+    """Return when `quotas_tick` has something to do; never: the largest number."""
+    return state.paced[0].paced_until_ns if state.paced_count else NEVER_NS
