@@ -42,12 +42,12 @@ from framework.dataplane.ports._gatequeue cimport gate_made, gate_queue
 from framework.dataplane.ports._port cimport port_release, ports_hear_interest, ports_listen
 from framework.dataplane.ports._sinkbatch cimport atomic_add, batch_free, seen_pointer, sink_release
 from framework.dataplane._state cimport (
-    ADDRESS_TABLES_MAX, ASKS_EACH_CONNECT, ENTERS, HEARS_PEER, INFOS_MAX, IS_LIMITED, IS_PEER, IS_TOLD_INTEREST, IS_USER, KINDS_MAX, LEAF,
-    MAY_BE_ANONYMOUS, NEEDED_BY_SERVERS, NODE_BYTES, NO_PUBLISH, NO_REPLY, PINGS_WHEN_QUIET, READ_BLOCK_BYTES, RECORD_DELIVERED,
-    RECORD_TRACE, RESERVED_BYTES_MAX, RESERVED_MAX, S2_STAGE, SCOPE_HERE, SCOPE_ROUTE, SHOWS_SUBJECT, STALLS, STALL_PENDING_BYTES,
-    STAYS_IN_ACCOUNT, SYSTEM,
-    VERBS_MAX, WEBSOCKET_DEFLATE, WEBSOCKET_PLAIN_FRAMES, WEBSOCKET_STAGE, Account, Command, Dialect, Farewell, KindTraits as KindTraitsC,
-    Limits, Link, ListingTerms, Port as PortStruct, Quota, Record, Segment, Sink, State, Tables, Times, Totals as TotalsC, Traffic,
+    ADDRESS_TABLES_MAX, ASKS_EACH_CONNECT, ENTERS, HEARS_PEER, INFOS_MAX, IS_LIMITED, IS_PEER, IS_TOLD_INTEREST, IS_USER, KEEPS_REPLY,
+    KINDS_MAX, LEAF, MAY_BE_ANONYMOUS, NEEDED_BY_SERVERS, NODE_BYTES, NO_PUBLISH, NO_REPLY, PINGS_WHEN_QUIET, READ_BLOCK_BYTES,
+    RECORD_DELIVERED, RECORD_TRACE, RESERVED_BYTES_MAX, RESERVED_MAX, S2_STAGE, SCOPE_HERE, SCOPE_ROUTE, SHOWS_SUBJECT, STALLS,
+    STALL_PENDING_BYTES, STAYS_IN_ACCOUNT, SYSTEM, VERBS_MAX, WEBSOCKET_DEFLATE, WEBSOCKET_PLAIN_FRAMES, WEBSOCKET_STAGE, Account,
+    Command, Dialect, Farewell, KindTraits as KindTraitsC, Limits, Link, ListingTerms, Port as PortStruct, Quota, Record, Segment, Sink,
+    State, Tables, Times, Totals as TotalsC, Traffic,
 )
 from framework.dataplane.accounts._tables cimport tables_free, tables_made
 from framework.sublist._bytes cimport COPY_SLACK
@@ -203,6 +203,7 @@ cdef int _reserved_put(State* state, reserved) except -1:
         state.reserved[<int> at].treatment = (
             NO_PUBLISH * it.no_publish | NO_REPLY * it.no_reply | SHOWS_SUBJECT * it.shows_subject
             | NEEDED_BY_SERVERS * it.needed_by_servers | STAYS_IN_ACCOUNT * it.stays_in_account
+            | KEEPS_REPLY * it.keeps_reply
         )
         state.reserved_first[<int> it.prefix[0]] |= state.reserved[<int> at].treatment
     state.reserved_count = len(reserved)

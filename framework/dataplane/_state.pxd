@@ -192,6 +192,7 @@ cdef enum Treatment:
     SHOWS_SUBJECT = 1 << 2
     NEEDED_BY_SERVERS = 1 << 3
     STAYS_IN_ACCOUNT = 1 << 4
+    KEEPS_REPLY = 1 << 5
 
 
 cdef struct ReservedPrefix:

@@ -29,6 +29,9 @@ class ReservedPrefix(Struct, frozen=True, kw_only=True):
     needed_by_servers: bool = False
     """Servers tell each other of interest in it unless their permissions deny it; it need not be
     allowed."""
+    keeps_reply: bool = False
+    """As a reply it stays as it is where a message passes an import: answers do not come back by
+    the import."""
     stays_in_account: bool = False
     """Requests there do not go to the system account, whatever is imported from it: who answers
     them is in the account itself."""
@@ -38,7 +41,7 @@ RESERVED_PREFIXES: Final[Sequence[ReservedPrefix]] = (
     ReservedPrefix(prefix=b"_GR_.", no_publish=True, no_reply=True),
     ReservedPrefix(prefix=b"$GR.", no_publish=True, no_reply=True),
     ReservedPrefix(prefix=b"_R_.", no_reply=True),
-    ReservedPrefix(prefix=b"$JS.ACK.", no_reply=True, shows_subject=True),
+    ReservedPrefix(prefix=b"$JS.ACK.", no_reply=True, shows_subject=True, keeps_reply=True),
     ReservedPrefix(prefix=b"$MQTT.", needed_by_servers=True),
     ReservedPrefix(prefix=b"$JS.API.CONSUMER.MSG.NEXT.", stays_in_account=True),
     ReservedPrefix(prefix=b"$JS.API.DIRECT.GET.", stays_in_account=True),

@@ -1,4 +1,4 @@
-"""Fuzzes the compiled code with bytes of clients, routes and S2 streams, guided by its coverage.
+"""Fuzzes the compiled code with bytes of links of all dialects and S2 streams, by its coverage.
 
 And the mesh of the route plugin, with whatever servers may say and do.
 
@@ -29,7 +29,7 @@ from tests.fuzz.targets import CompiledTarget, MeshTarget, replay
 if TYPE_CHECKING:
     from tests.fuzz.judging import Target
 
-KINDS = ("client", "route", "s2")
+KINDS = ("client", "route", "gateway", "leaf", "s2")
 SECONDS = 12.0
 """Of each kind, with a factor of 1."""
 

@@ -19,9 +19,13 @@ from framework.dataplane import (
     LinkKind,
     Opened,
     Overflow,
+    PeerTerms,
     PlaneLimits,
 )
+from framework.dataplane.dialects import GATEWAY_DIALECT, LEAF_DIALECT
+from framework.dataplane.kinds import KIND_TRAITS, KindTraits
 from framework.dataplane.permissions import Permissions, ResponsePermission, SubjectRules
+from framework.dataplane.scopes import GroupClass, Scope
 from framework.wire.closed_state import ClosedState
 
 if TYPE_CHECKING:
@@ -48,11 +52,22 @@ _PEER = (
 )
 
 
+KINDS = {
+    **KIND_TRAITS,
+    LinkKind.GATEWAY: KindTraits(
+        dialect=GATEWAY_DIALECT, scope=Scope.GATEWAY, group_class=GroupClass.NEAREST_IF_NONE
+    ),
+    LinkKind.LEAF: KindTraits(
+        dialect=LEAF_DIALECT, scope=Scope.LEAF, group_class=GroupClass.IF_NONE
+    ),
+}
+
+
 class World:
     """A core with a client, a route, a sink, and the connection whose bytes are fuzzed."""
 
     def __init__(self, kind: LinkKind) -> None:
-        self._core = Core(LIMITS, seed=1)
+        self._core = Core(LIMITS, seed=1, kinds=KINDS)
         self._registered: set[int] = set()
         self._events: list[Event] = []
         self._delivered: list[tuple[Any, ...]] = []
@@ -134,7 +149,8 @@ class World:
             self._core.resume_client(link, **flags, permissions=rules, protocol=1)
         elif greeting.verb == "INFO" and link not in self._registered:
             self._registered.add(link)
-            self._core.register_peer(link)
+            accounts = [0] if greeting.kind == LinkKind.LEAF else None
+            self._core.register_peer(link, PeerTerms(accounts=accounts))
         else:
             self._core.resume(link)
 

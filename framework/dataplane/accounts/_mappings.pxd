@@ -12,11 +12,3 @@ cdef bint mapping_select(
 ) noexcept nogil
 cdef bint is_mapped(Account* account, const char* subject, size_t length) noexcept nogil
 cdef bint mapping_apply(State* state, Message* message) noexcept nogil
-
-
-cdef inline bint is_acknowledgement(const char* reply, size_t length) noexcept nogil:
-    """Whether it is a subject on which JetStream waits for acknowledgements."""
-    return (
-        length > 8 and reply[0] == c"$" and reply[1] == c"J" and reply[2] == c"S" and reply[3] == c"." and reply[4] == c"A"
-        and reply[5] == c"C" and reply[6] == c"K" and reply[7] == c"."
-    )

@@ -14,15 +14,15 @@ from framework.dataplane.delivery._delivery cimport deliver
 from framework.dataplane.protocol._headers cimport header_set
 from framework.dataplane.protocol._info cimport info_put, info_room
 from framework.dataplane.accounts._latency cimport sample_answered, sample_begin, sample_refused, sample_wanted
-from framework.dataplane.accounts._mappings cimport is_acknowledgement, mapping_select, room_for
+from framework.dataplane.accounts._mappings cimport mapping_select, room_for
 from framework.dataplane.delivery._message_trace cimport step_service
 from framework.dataplane.links._output cimport block_drop
 from framework.dataplane.accounts._response_mappings cimport (
     ENDED, NOT_DELIVERED, response_mapping_end, response_mapping_find, response_mapping_new, response_mapping_touch,
 )
 from framework.dataplane._state cimport (
-    HOPS_MAX, IMPORTS_PASSED_MAX, IS_USER, SCOPE_HERE, SERVICE_IMPORT, STAYS_IN_ACCOUNT, STREAM_IMPORT, Account, Block, Hop, Import,
-    Message, MessageTrace, ResponseMapping, State, Subscription, Tables,
+    HOPS_MAX, IMPORTS_PASSED_MAX, IS_USER, KEEPS_REPLY, SCOPE_HERE, SERVICE_IMPORT, STAYS_IN_ACCOUNT, STREAM_IMPORT, Account, Block,
+    Hop, Import, Message, MessageTrace, ResponseMapping, State, Subscription, Tables,
 )
 from framework.dataplane.accounts._stream_imports cimport shadow_enter
 from framework.dataplane.protocol._reserved cimport is_reserved
@@ -328,7 +328,7 @@ cdef int _request(State* state, Import* imported, Message* message) noexcept nog
         return 0
     wanted = sample_wanted(state, imported, message)
     _begin(&passage, imported, imported.account, message)
-    if message.reply_length and not is_acknowledgement(message.reply, message.reply_length):
+    if message.reply_length and not is_reserved(state, KEEPS_REPLY, message.reply, message.reply_length):
         tracked = wanted and imported.response == 0
         answer = response_mapping_new(state, imported.account, message, imported.threshold_ns, imported.response, imported.share, tracked)
         if answer == NULL:
@@ -370,7 +370,7 @@ cdef int _answered(State* state, Import* imported, Message* message) noexcept no
     passage.message.subject = passage.subject
     passage.message.subject_length = answer.asked.key.length
     passage.message.shown = NULL
-    if message.reply_length and not is_acknowledgement(message.reply, message.reply_length):
+    if message.reply_length and not is_reserved(state, KEEPS_REPLY, message.reply, message.reply_length):
         # An answer may ask back. In an account that imports from itself, that may end this very way, as the oldest of too many.
         back = response_mapping_new(state, answer.home, message, answer.threshold_ns, answer.response, answer.share, False)
         if back != NULL:
