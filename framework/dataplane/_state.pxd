@@ -504,6 +504,10 @@ cdef struct Watch:
     uint8_t unheard
 
 
+cdef enum:
+    FIRST_TOKENS = 256
+
+
 cdef struct Watches:
     # Who watches what is published in an account: see `_watches.pyx`.
     uint64_t serial
@@ -511,6 +515,8 @@ cdef struct Watches:
     SublistState ingress
     SublistState unheard
     SublistState gates
+    uint32_t first_tokens[FIRST_TOKENS]
+    # Rules of `ingress` and `gates` by the hash of their first token; of those that begin with a wildcard, all.
 
 
 cdef struct LocalInterest:
@@ -1175,6 +1181,10 @@ cdef struct AtGate:
     # What a link has at gates.
     Gated* first
     Gated* last
+    Gated* front
+    # The first that has not gone on to another gate, nor was found to have none before it.
+    uint8_t is_front_ready
+    # It may go on now.
     Gate* gate
     # Where the last one went first: what goes there may follow.
     Gate* waits_for

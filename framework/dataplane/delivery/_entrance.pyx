@@ -90,11 +90,13 @@ cdef void message_enter(State* state, Link* link, Message* message, Match* match
     Args:
         match: Of the subject, fresh.
     """
+    cdef Watches* watches
     if link.traits & IS_USER and state.remote_latencies.table.count:
         remote_latency_end(state, message)
     if link.verbose and not link.doomed:
         link_say(state, link, b"+OK\r\n")
-    if watches_of(link, message.account) != NULL:
+    watches = watches_of(link, message.account)
+    if watches != NULL and watched_by(watches, match, message.subject, message.subject_length) & WATCHED_BY_TAPS:
         message_watched(state, match, message)
     if deliver_matched(state, match, message) == 0:
         _unserved(state, message)

@@ -25,7 +25,7 @@ from framework.dataplane.delivery._entrance cimport message_enter
 from framework.dataplane.delivery._message_trace cimport (
     FAULT_PUBLISH, TRACE_SKIPPED, tracing_begin, tracing_end, tracing_refused,
 )
-from framework.dataplane.delivery._watches cimport watches_changed, watches_made
+from framework.dataplane.delivery._watches cimport watches_changed, watches_count, watches_made
 from framework.dataplane.links._output cimport output_append
 from framework.dataplane.ports._sinkbatch cimport atomic_add_users
 from framework.dataplane.protocol._reserved cimport is_reserved
@@ -72,6 +72,7 @@ cdef void gate_add(State* state, Account* account, Gate* gate) noexcept nogil:
         _close(gate)
         gate_release(gate)
         return
+    watches_count(account.watches, &gate.interest, 1)
     watches_changed(state, account)
     gate.next = state.gates
     state.gates = gate
@@ -94,6 +95,7 @@ cdef void _remove(State* state, Gate* gate) noexcept nogil:
         _give_up(state, gate, gate.first_batch, NULL)
     _let_in(state, gate)
     sublist_remove(&gate.account.watches.gates, &gate.interest)
+    watches_count(gate.account.watches, &gate.interest, -1)
     watches_changed(state, gate.account)
     _close(gate)
     gate_release(gate)
@@ -289,9 +291,14 @@ cdef AtGate* _at_gate(Link* link) noexcept nogil:
     return link.at_gate
 
 
-cdef bint gate_is_ready(Link* link) noexcept nogil:
+cdef inline bint _is_first_decided(Link* link) noexcept nogil:
     """Whether the next verdict on what a link published is there, and due."""
     return link.at_gate != NULL and link.at_gate.first != NULL and link.at_gate.first.verdict > DELAYED
+
+
+cdef bint gate_is_ready(Link* link) noexcept nogil:
+    """Whether something that a link published may go on."""
+    return _is_first_decided(link) or (link.at_gate != NULL and link.at_gate.is_front_ready != 0)
 
 
 cdef void _wake(State* state, Link* link) noexcept nogil:
@@ -373,24 +380,17 @@ cdef void gate_leave(State* state, Link* link) noexcept nogil:
     _settle(state, link)
 
 
-cdef bint _put(State* state, Link* link, Message* message, Gate* gate, bint first) noexcept nogil:
-    """Copy a message into the batch of a gate; False: no memory.
-
-    Args:
-        first: Before all others of the link: it has passed a gate that they have not.
-    """
+cdef bint _copy(State* state, Gated* gated, Message* message, Gate* gate) noexcept nogil:
+    """Copy a message into the batch of a gate, where it awaits its verdict; False: no memory."""
     cdef size_t need = message.subject_length + message.reply_length + message.body_length + 2
     cdef GateBatch* batch = _batch_for(state, gate, need)
-    cdef Gated* gated = <Gated*> calloc(1, sizeof(Gated))
-    cdef AtGate* at_gate = _at_gate(link)
     cdef framework_row* row
     cdef char* at
-    if batch == NULL or gated == NULL or at_gate == NULL:
-        free(gated)
+    if batch == NULL:
         return False
     row = &batch.batch.messages[batch.batch.count]
     memset(row, 0, sizeof(framework_row))
-    row.link = link.id
+    row.link = gated.link.id
     row.at = <uint32_t> batch.batch.used
     row.subject_length = <uint32_t> message.subject_length
     row.reply_length = <uint32_t> message.reply_length
@@ -403,9 +403,10 @@ cdef bint _put(State* state, Link* link, Message* message, Gate* gate, bint firs
         memcpy(at, message.reply, message.reply_length)
         at += message.reply_length
     memcpy(at, message.body, message.body_length + 2)
-    gated.link = link
     gated.batch = batch
     gated.at = batch.batch.count
+    gated.verdict = AWAITED
+    gated.verdict_at = 0
     batch.messages[batch.batch.count] = gated
     batch.batch.count += 1
     batch.batch.used += need
@@ -414,16 +415,43 @@ cdef bint _put(State* state, Link* link, Message* message, Gate* gate, bint firs
     batch.bytes += need
     gate.bytes += need
     gate.messages += 1
-    if first:
-        gated.next = at_gate.first
-        at_gate.first = gated
-        if gated.next == NULL:
-            at_gate.last = gated
-        return True
+    return True
+
+
+cdef void _leave(GateBatch* batch) noexcept nogil:
+    """One message less of a batch is on its way; behind the last one it is let go of."""
+    batch.left -= 1
+    if batch.left == 0:
+        batch.gate.bytes -= batch.bytes
+        gate_batch_release(batch)
+
+
+cdef bint _move(State* state, Gated* gated, Message* message, Gate* gate) noexcept nogil:
+    """Let a message that has passed a gate wait at the next one; its place among those of its publisher stays. False: no memory."""
+    cdef GateBatch* left = gated.batch
+    if not _copy(state, gated, message, gate):
+        return False
+    _leave(left)
+    return True
+
+
+cdef bint _put(State* state, Link* link, Message* message, Gate* gate) noexcept nogil:
+    """Let a message wait at a gate, behind all others of its publisher; False: no memory."""
+    cdef Gated* gated = <Gated*> calloc(1, sizeof(Gated))
+    cdef AtGate* at_gate = _at_gate(link)
+    if gated == NULL or at_gate == NULL:
+        free(gated)
+        return False
+    gated.link = link
+    if not _copy(state, gated, message, gate):
+        free(gated)
+        return False
     if at_gate.last != NULL:
         at_gate.last.next = gated
     else:
         at_gate.first = gated
+    if at_gate.front == NULL:
+        at_gate.front = gated
     at_gate.last = gated
     at_gate.gate = gate
     return True
@@ -435,7 +463,7 @@ cdef bint gate_take(State* state, Link* link, Message* message, Gate* gate) noex
     One that a closed gate has no memory for is refused.
     """
     while gate != NULL:
-        if _put(state, link, message, gate, False):
+        if _put(state, link, message, gate):
             return True
         gate.messages += 1
         gate.failed += 1
@@ -576,12 +604,16 @@ cdef void _give_up(State* state, Gate* gate, GateBatch* batch, const char* probl
 
 cdef void _decide(State* state, Gated* gated, GateVerdictC verdict) noexcept nogil:
     """Note a verdict; it is carried out in the publisher's slice."""
+    cdef AtGate* at_gate = gated.link.at_gate
     gated.verdict = verdict
-    if gated.link.at_gate.first == gated:
+    if at_gate.first == gated:
         if verdict == DELAYED:
             _wait_until(state, gated)
         else:
             _wake(state, gated.link)
+    elif at_gate.front == gated and verdict > DELAYED:
+        at_gate.is_front_ready = 1
+        _wake(state, gated.link)
 
 
 cdef void gate_answer(State* state, Command* command) noexcept nogil:
@@ -827,60 +859,103 @@ cdef void _enter(State* state, Link* link, Message* message) noexcept nogil:
         tracing_end(state, message, &made)
 
 
-cdef void _pass_on(State* state, Link* link, Message* message, Gate* gate) noexcept nogil:
-    """Let a message go to the next gate, or in."""
+cdef Gate* _next_gate(Message* message, Gate* gate) noexcept nogil:
+    """Return the gate behind one that a message has passed; NULL: there is none."""
     cdef Watches* watches = message.account.watches
-    cdef Gate* following = NULL
-    if watches != NULL and watches.gates.count > 1:
-        following = _gate_behind(watches, message.subject, message.subject_length, gate)
+    if watches == NULL or watches.gates.count < (1 if gate.closed else 2):
+        return NULL
+    return _gate_behind(watches, message.subject, message.subject_length, gate)
+
+
+cdef bint _pass_on(State* state, Gated* gated, Message* message) noexcept nogil:
+    """Let a message go to the next gate, or in; return whether it waits at a gate now."""
+    cdef Gate* following = _next_gate(message, gated.batch.gate)
     while following != NULL:
-        if _put(state, link, message, following, True):
-            return
+        if _move(state, gated, message, following):
+            return True
         if not following.is_open:
-            _refuse(state, link, message, following, b"no memory", 9)
-            return
-        following = _gate_behind(watches, message.subject, message.subject_length, following)
-    _enter(state, link, message)
+            _refuse(state, gated.link, message, following, b"no memory", 9)
+            return False
+        following = _next_gate(message, following)
+    _enter(state, gated.link, message)
+    return False
 
 
-cdef void _carry_out(State* state, Gated* gated) noexcept nogil:
-    """Do with one message what the verdict says."""
+cdef bint _carry_out(State* state, Gated* gated) noexcept nogil:
+    """Do with the first message of a link what the verdict says; return whether it waits at another gate now."""
     cdef Gate* gate = gated.batch.gate
     cdef Message message
     _message_of(gated, &message)
     if not gate.account.ours:
-        return
+        return False
     if gated.verdict == REFUSED:
         _refuse_as_said(state, gated, &message)
-        return
+        return False
     if gated.verdict == CHANGED:
         if not _change(state, gated, &message):
-            return
+            return False
         gate.changed += 1
     else:
         gate.passed += 1
-    _pass_on(state, gated.link, &message, gate)
+    return _pass_on(state, gated, &message)
+
+
+cdef bint _go_ahead(State* state, Gated* gated) noexcept nogil:
+    """Let a message that others are before wait at its next gate already; False: it stays where it is until it is the first.
+
+    What is said of a subject that its publisher may not use must wait for what is said of those before.
+    """
+    cdef Gate* gate = gated.batch.gate
+    cdef Gate* following
+    cdef GateVerdict verdict
+    cdef Message message
+    if gated.verdict == REFUSED:
+        return True
+    _message_of(gated, &message)
+    if gated.verdict == CHANGED:
+        memcpy(&verdict, gated.batch.verdicts + gated.verdict_at - 1, sizeof(verdict))
+        if verdict.what & NEW_SUBJECT or not _change(state, gated, &message):
+            return False
+    following = _next_gate(&message, gate)
+    if following == NULL:
+        return True
+    gate.changed += gated.verdict == CHANGED
+    gate.passed += gated.verdict == PASSED
+    return _move(state, gated, &message, following)
+
+
+cdef void _advance(State* state, Link* link) noexcept nogil:
+    """Let messages that have passed a gate go to the next one while those before them wait there: they are decided on together."""
+    cdef AtGate* at_gate = link.at_gate
+    at_gate.is_front_ready = 0
+    while at_gate.front != NULL and at_gate.front.verdict > DELAYED:
+        if is_work_done(state):
+            at_gate.is_front_ready = 1
+            return
+        state.work += 1
+        if not _go_ahead(state, at_gate.front):
+            return
+        at_gate.front = at_gate.front.next
 
 
 cdef void gate_go_on(State* state, Link* link) noexcept nogil:
     """Carry out verdicts on what a link published, in order, until the next is not there or the slice is used up."""
     cdef Gated* gated
-    cdef GateBatch* batch
-    while gate_is_ready(link) and link.first_fanout == NULL and not is_work_done(state):
+    while _is_first_decided(link) and link.first_fanout == NULL and not is_work_done(state):
         gated = link.at_gate.first
-        batch = gated.batch
+        state.work += 1
+        if link.at_gate.front == gated:
+            link.at_gate.front = gated.next
+        if _carry_out(state, gated):
+            break
         link.at_gate.first = gated.next
         if gated.next == NULL:
             link.at_gate.last = NULL
-        state.work += 1
-        _carry_out(state, gated)
+        _leave(gated.batch)
         free(gated)
-        batch.left -= 1
-        if batch.left == 0:
-            batch.gate.bytes -= batch.bytes
-            gate_batch_release(batch)
         gated = link.at_gate.first
         if gated != NULL and gated.verdict == DELAYED:
             _wait_until(state, gated)
     if link.at_gate != NULL:
+        _advance(state, link)
         _settle(state, link)

@@ -10,14 +10,14 @@ watches costs a comparison, however many rules there are.
 
 from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy
+from libc.string cimport memchr, memcpy
 
 from framework.dataplane.delivery._delivery cimport lines_forget
 from framework.dataplane.ports._sinkbatch cimport sink_put, sink_put_run
-from framework.dataplane._state cimport Account, Message, Sink, State, Watch, Watches
+from framework.dataplane._state cimport FIRST_TOKENS, Account, Message, Sink, State, Watch, Watches
 from framework.dataplane._work cimport REPEATS_A_WORK
-from framework.sublist._bytes cimport COPY_SLACK
-from framework.sublist._sublist cimport Match, sublist_close, sublist_insert, sublist_match, sublist_open, sublist_remove
+from framework.sublist._bytes cimport COPY_SLACK, hash_bytes
+from framework.sublist._sublist cimport Interest, Match, sublist_close, sublist_insert, sublist_match, sublist_open, sublist_remove
 
 cdef enum:
     WATCHED_CACHE_MAX = 65536
@@ -59,6 +59,24 @@ cdef void watches_changed(State* state, Account* account) noexcept nogil:
         watches_free(account)
 
 
+cdef uint32_t _first_token(const char* subject, size_t length) noexcept nogil:
+    """Return the place of the rules that begin as a subject does."""
+    cdef const char* dot = <const char*> memchr(subject, c".", length)
+    return hash_bytes(0, subject, length if dot == NULL else <size_t> (dot - subject)) % FIRST_TOKENS
+
+
+cdef void watches_count(Watches* watches, Interest* rule, int change) noexcept nogil:
+    """Count a rule of `ingress` or `gates` that comes or goes, by its first token."""
+    cdef const char* subject = rule.subject
+    cdef size_t at
+    cdef bint is_token = rule.subject_length == 1 or subject[1] == c"."
+    if not (is_token and (subject[0] == c"*" or subject[0] == c">")):
+        watches.first_tokens[_first_token(subject, rule.subject_length)] += change
+        return
+    for at in range(FIRST_TOKENS):
+        watches.first_tokens[at] += change
+
+
 cdef bint watch_add(State* state, Account* account, Sink* sink, const char* subject, size_t length, bint unheard) noexcept nogil:
     """Let a sink watch a valid subject of its account; False: no memory."""
     cdef Watch* watch = <Watch*> calloc(1, sizeof(Watch) + length + COPY_SLACK)
@@ -75,6 +93,8 @@ cdef bint watch_add(State* state, Account* account, Sink* sink, const char* subj
     watch.unheard = unheard
     if account.watches != NULL:
         added = sublist_insert(&account.watches.unheard if unheard else &account.watches.ingress, &watch.interest)
+        if added and not unheard:
+            watches_count(account.watches, &watch.interest, 1)
         watches_changed(state, account)
     if added:
         sink.watch = watch
@@ -89,6 +109,8 @@ cdef void watch_remove(State* state, Sink* sink) noexcept nogil:
     if watch == NULL:
         return
     sublist_remove(&sink.account.watches.unheard if watch.unheard else &sink.account.watches.ingress, &watch.interest)
+    if not watch.unheard:
+        watches_count(sink.account.watches, &watch.interest, -1)
     watches_changed(state, sink.account)
     free(watch)
     sink.watch = NULL
@@ -103,18 +125,16 @@ cdef Match* watch_match(Watches* watches, const char* subject, size_t length) no
     return found if found.plain_count else NULL
 
 
-cdef int watched_by(Watches* watches, Match* match, const char* subject, size_t length) noexcept nogil:
-    """Return who watches a subject: taps, gates, both or nobody. Cost: a comparison, when it was asked before.
-
-    Args:
-        match: Of the subject in the account. It keeps the answer.
-    """
-    if match.watch_serial != watches.serial:
-        match.watched = WATCHED_BY_TAPS if watch_match(watches, subject, length) != NULL else 0
-        if watches.gates.count and sublist_match(&watches.gates, subject, length).plain_count:
-            match.watched |= WATCHED_BY_GATES
-        match.watch_serial = watches.serial
-    return match.watched
+cdef void watched_find(Watches* watches, Match* match, const char* subject, size_t length) noexcept nogil:
+    """Find out who watches a subject, for `watched_by`. Cost: a hash of its first token, where no rule has that."""
+    match.watched = 0
+    match.watch_serial = watches.serial
+    if watches.first_tokens[_first_token(subject, length)] == 0:
+        return
+    if watches.ingress.count and watch_match(watches, subject, length) != NULL:
+        match.watched = WATCHED_BY_TAPS
+    if watches.gates.count and sublist_match(&watches.gates, subject, length).plain_count:
+        match.watched |= WATCHED_BY_GATES
 
 
 cdef bint is_heard_unheard(Watches* watches, const char* subject, size_t length) noexcept nogil:

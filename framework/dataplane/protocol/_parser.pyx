@@ -595,10 +595,8 @@ cdef void _trace_mapping(State* state, Link* link, const char* came, size_t leng
     trace(state, link, True, line, at + message.subject_length - line)
 
 
-cdef bint _is_gated(State* state, Link* link, Watches* watches, Match* match, Message* message) noexcept nogil:
-    """Whether a message that may be sent waits at a gate now; then it is traced when it has passed."""
-    if not watched_by(watches, match, message.subject, message.subject_length) & WATCHED_BY_GATES:
-        return False
+cdef bint _is_gated(State* state, Link* link, Watches* watches, Message* message) noexcept nogil:
+    """Whether a message on a gate's subject that may be sent waits there now; then it is traced when it has passed."""
     if not gate_take(state, link, message, gate_of(watches, message.subject, message.subject_length)):
         return False
     if message.trace != NULL:
@@ -637,7 +635,10 @@ cdef Allowed _send(State* state, Link* link, Message* message, Match* match, bin
     if match == NULL:
         match = sublist_match(&message.account.sublist, message.subject, message.subject_length)
     watches = watches_of(link, message.account)
-    if watches == NULL or not _is_gated(state, link, watches, match, message):
+    if (
+        watches == NULL or not watched_by(watches, match, message.subject, message.subject_length) & WATCHED_BY_GATES
+        or not _is_gated(state, link, watches, message)
+    ):
         message_enter(state, link, message, match)
     return allowed
 
@@ -735,7 +736,9 @@ cdef char* _publish(
     rest = _take_body(state, link, &message, line, body, end, need)
     if rest == NULL:
         return NULL
-    if (link.at_gate != NULL or link.account.watches != NULL) and not _may_enter(state, link, &message, &match):
+    if (
+        link.at_gate != NULL or (link.account.watches != NULL and link.account.watches.gates.count)
+    ) and not _may_enter(state, link, &message, &match):
         link.held = 1
         return NULL
     if link.quotas != NULL:
