@@ -37,6 +37,7 @@ from framework.spec import (
     MonitorEndpoint,
     MonitorFields,
     PortSpec,
+    Quota,
     RefusedAddresses,
     ServerContext,
     ServiceSpec,
@@ -283,6 +284,21 @@ def framework_ports(server: ServerContext) -> Iterable[PortSpec]:
 
     Args:
         server: Its components run.
+    """
+
+
+@hookspec
+def framework_quotas(server: ServerContext, client: ConnectionInfo) -> Iterable[Quota]:
+    """Return how much a client may publish, beside what its authenticator has said.
+
+    Assembly. Called once for each client when it has logged in, and again after each reload; what
+    is returned becomes a table in the data plane. An error is logged, and the client is under
+    none of these quotas; more than 8 for one client are cut off, those of its authenticator first
+    of all.
+
+    Args:
+        server: Its components run.
+        client: Who it is.
     """
 
 

@@ -29,6 +29,7 @@ EXAMPLES = (
     "plugin-lines",
     "plugin-metrics",
     "plugin-port-c",
+    "plugin-quota",
     "plugin-redact",
     "plugin-schema",
 )

@@ -20,6 +20,7 @@ from framework.monitor.options import (
     SubszOptions,
 )
 from framework.monitor.pluginz import answer_pluginz
+from framework.monitor.quotaz import QuotazOptions, answer_quotaz
 from framework.monitor.subsz import answer_account_subsz, answer_subsz
 from framework.monitor.varz import answer_varz
 from framework.spec import MonitorEndpoint
@@ -51,6 +52,12 @@ def core_endpoints(source: MonitorSource) -> Sequence[MonitorEndpoint]:
         *_accounts(source),
         *_subscriptions(source),
         *_health(source),
+        MonitorEndpoint(
+            path="/quotaz",
+            answer=partial(answer_quotaz, source),
+            options=QuotazOptions,
+            help="Quotas",
+        ),
         MonitorEndpoint(path="/pluginz", answer=partial(answer_pluginz, source), help="Plugins"),
         *absent_endpoints(source),
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct, field
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Collection, Iterator, Mapping, Sequence
 
     from framework.dataplane import Listed
     from framework.dataplane.limits import PlaneLimits
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from framework.spec.addresses import RefusedAddressesRow
     from framework.spec.gate import GateRow
     from framework.spec.ports import PortRow
+    from framework.spec.quota import QuotaRow
     from framework.spec.tap import TapRow
     from framework.wire.closed_state import ClosedState
     from framework.wire.info import ClientConnect
@@ -227,6 +228,10 @@ class MonitorSource(Protocol):
 
     def plugins(self) -> Sequence[PluginState]:
         """Return the plugins in the order of loading, and how they do."""
+        ...
+
+    def quotas(self) -> Iterator[QuotaRow]:
+        """Yield the quotas that clients are under."""
         ...
 
     def mailboxes(self) -> Mapping[str, int]:

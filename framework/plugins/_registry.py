@@ -41,6 +41,7 @@ from framework.spec import (
     TransportSpec,
 )
 from framework.spec.addresses import ADDRESS_TABLES_MAX
+from framework.spec.quota import Quota
 from framework.spec.status import CORE_COLUMNS
 from framework.topology.errors import TopologyError
 from framework.topology.option import ConfigSection
@@ -247,6 +248,24 @@ class PluginRegistry(PluginSet):
         found = self._collect("authenticators", Authenticator, server=server)
         owned = self._claimed("authenticator", (), found, lambda spec: spec.name)
         return _items(self._guarded(owned, guarded_authenticator))
+
+    def quotas_of(
+        self, server: ServerContext
+    ) -> Callable[[ConnectionInfo], Iterable[Quota]] | None:
+        """Return what asks the plugins how much a client may publish; None: no plugin says it."""
+        hook = "framework_quotas"
+        if not self.calls.implementations(hook):
+            return None
+
+        def ask(client: ConnectionInfo) -> Iterable[Quota]:
+            try:
+                found = self._collect("quotas", Quota, server=server, client=client)
+            except PluginError as error:
+                self.calls.guard.report(hook, error)
+                return ()
+            return [quota for _, quota in found]
+
+        return ask
 
     def taps(self, server: ServerContext) -> tuple[TapSpec, ...]:
         """Return all taps."""

@@ -1,4 +1,7 @@
-"""Wire the parts of one server; start them in order, and stop them in reverse."""
+"""Wire the parts of one server; start them in order, and stop them in reverse.
+
+Size: the order of a start is one list, and each part is handed what came before it.
+"""
 
 from __future__ import annotations
 
@@ -362,6 +365,7 @@ class Assembly:
         """Return when a reload is in force for all clients, confirmed by the data plane."""
         self._ask_for_logins()
         await self._gate.recheck_all()
+        self._gate.follow_quotas()
         await self._bridge.confirm()
 
     def _ask_for_logins(self) -> Sequence[Authenticator]:
@@ -430,6 +434,7 @@ class Assembly:
             accounts=self.accounts,
             client_info=self.client_info,
             user_kinds=self._kinds.users,
+            quotas=self._gate.quotas,
             plugins=self._plugins,
             component_failures=self._failures.counts,
         )
@@ -444,6 +449,7 @@ class Assembly:
             remote_count=lambda account: self._remote_counts.total(account).clients,
             tls_peers=self.tls.peers,
             facts=self._arrivals.facts,
+            ask_quotas=self._plugins.quotas_of(self.context),
             log=self._log,
         )
 

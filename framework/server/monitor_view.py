@@ -12,7 +12,14 @@ from framework.monitor.source import PluginState
 from framework.server.usage import UsageMeter
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+    from collections.abc import (
+        AsyncGenerator,
+        Callable,
+        Collection,
+        Iterator,
+        Mapping,
+        Sequence,
+    )
 
     from framework.dataplane import Listed
     from framework.dataplane.totals import AccountTraffic, SublistCounters, Totals
@@ -34,6 +41,7 @@ if TYPE_CHECKING:
         ServiceExport,
         TrustedOperator,
     )
+    from framework.spec.quota import QuotaRow
     from framework.wire.info import ClientConnect
 
 
@@ -63,7 +71,9 @@ class MonitorView(MonitorSource):
         accounts: Accounts,
         client_info: ClientInfoDocument,
         user_kinds: Sequence[LinkKind],
+        quotas: Callable[[], Iterator[QuotaRow]],
     ) -> None:
+        self._quotas = quotas
         self.health_checks: Sequence[HealthCheck] = ()
         self.fields: Sequence[MonitorFields] = ()
         self.requests: Mapping[str, int] = {}
@@ -246,6 +256,10 @@ class MonitorView(MonitorSource):
             )
             for plugin in self._plugins.plugins
         ]
+
+    @override
+    def quotas(self) -> Iterator[QuotaRow]:
+        return self._quotas()
 
     @override
     def mailboxes(self) -> Mapping[str, int]:

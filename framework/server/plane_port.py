@@ -8,7 +8,7 @@ from framework.spec import LinkKind, PlaneControl
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from framework.dataplane import GateQueue
     from framework.dataplane.kinds import KindTraits
@@ -203,6 +203,44 @@ class ServerPlane(PlaneControl, Protocol):
         Raises:
             ValueError: There is no such account.
         """
+        ...
+
+    def add_quota(
+        self,
+        *,
+        messages_per_s: float = 0.0,
+        bytes_per_s: float = 0.0,
+        burst_messages: float = 0.0,
+        burst_bytes: float = 0.0,
+        subject: bytes = b"",
+        refuses: bool = False,
+    ) -> int:
+        """Return the number of a limit on what clients publish; answered by one `drop_quota`."""
+        ...
+
+    def change_quota(
+        self,
+        quota: int,
+        *,
+        messages_per_s: float = 0.0,
+        bytes_per_s: float = 0.0,
+        burst_messages: float = 0.0,
+        burst_bytes: float = 0.0,
+        refuses: bool = False,
+    ) -> None:
+        """Change a limit for all who are under it."""
+        ...
+
+    def drop_quota(self, quota: int) -> None:
+        """Let go of what `add_quota` gave."""
+        ...
+
+    def give_quotas(self, rows: Iterable[tuple[LinkId, Sequence[int]]]) -> None:
+        """Put clients under at most 8 quotas each, instead of those that they are under."""
+        ...
+
+    def quota_counters(self, quota: int) -> tuple[int, int, int]:
+        """Return messages that passed, how often a client had to wait, and messages refused."""
         ...
 
     def set_client_info(self, link: LinkId, brief: bytes, full: bytes) -> None:

@@ -84,6 +84,7 @@ from framework.spec.login import (
 from framework.spec.monitor import HealthCheck, MonitorEndpoint, MonitorFields
 from framework.spec.plane import PlaneControl
 from framework.spec.ports import Outgoing, Port, PortSpec, RowKind, RowWord, include_folder
+from framework.spec.quota import Quota
 from framework.spec.request_options import InQuery, NoOptions, Unsigned
 from framework.spec.rows import Rows, SubscriptionRows
 from framework.spec.rules import subject_rules
@@ -189,6 +190,7 @@ __all__ = [
     "PongReceived",
     "Port",
     "PortSpec",
+    "Quota",
     "Redacted",
     "Refuse",
     "Refused",

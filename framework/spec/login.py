@@ -12,6 +12,7 @@ from framework.dataplane.link import LinkId, LinkKind
 from framework.dataplane.permissions import Permissions
 from framework.spec._checks import check, check_function, check_name
 from framework.spec.account import GLOBAL_ACCOUNT
+from framework.spec.quota import Quota
 from framework.wire.closed_state import ClosedState
 from framework.wire.info import ClientConnect
 
@@ -80,6 +81,8 @@ class Accepted(Struct, frozen=True):
     jwt: str = ""
     """The user's claim, for `/connz`; it holds no secret, but the core shows it only on request."""
     tags: tuple[str, ...] = ()
+    quotas: tuple[Quota, ...] = ()
+    """How much it may publish; a recheck may change them."""
     proof: object = None
     """For `Authenticator.recheck`; whatever tells whether the answer would still be the same."""
 

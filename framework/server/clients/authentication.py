@@ -15,7 +15,7 @@ from framework.server.clients.clients import Clients
 from framework.spec import ComponentSpec, LinkKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, MutableMapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 
     from structlog.typing import FilteringBoundLogger
 
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from framework.server.plane_port import ServerPlane
     from framework.server.settings import ServerSettings
     from framework.server.transports import LinkFacts
-    from framework.spec import Authenticator, LinkId, TlsPeer
+    from framework.spec import Authenticator, ConnectionInfo, LinkId, Quota, TlsPeer
+    from framework.spec.quota import QuotaRow
 
 
 class Authentication:
@@ -43,6 +44,7 @@ class Authentication:
         remote_count: Returns the clients of an account on other servers.
         tls_peers: Of links that speak TLS.
         facts: Of links that came by a transport.
+        ask_quotas: What plugins say that a client may publish; None: no plugin says anything.
         log: The server's logger.
     """
 
@@ -57,6 +59,7 @@ class Authentication:
         remote_count: Callable[[str], int],
         tls_peers: MutableMapping[LinkId, TlsPeer],
         facts: MutableMapping[LinkId, LinkFacts],
+        ask_quotas: Callable[[ConnectionInfo], Iterable[Quota]] | None,
         log: FilteringBoundLogger,
     ) -> None:
         self.clients = Clients(
@@ -77,7 +80,9 @@ class Authentication:
             describe=self._describe,
             tls_peers=tls_peers,
             facts=facts,
+            ask_quotas=ask_quotas,
         )
+        self._asks_quotas = ask_quotas is not None
         self.watchers = self._commands.watchers
         """Who hears of clients inside the server."""
         self._plane = plane
@@ -134,6 +139,16 @@ class Authentication:
         done: Reply[None] = Reply()
         self._listener().tell(ClientListener.Recheck(None, done))
         await done
+
+    def quotas(self) -> Iterator[QuotaRow]:
+        """Yield the quotas that clients are under."""
+        return self._commands.quotas.rows()
+
+    def follow_quotas(self) -> None:
+        """Ask plugins again how much clients may publish."""
+        for client in self.clients.rows() if self._asks_quotas else ():
+            if client.has_begun and not client.is_closing:
+                self._commands.quotas.follow(client)
 
     def _listener(self) -> ActorRef[Any]:
         return self._context.component(CLIENT_LISTENER)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from framework.server.clients.client_row import Client
     from framework.server.clients.client_table import ClientTable
     from framework.server.clients.logins import Logins
-    from framework.spec import AccountBook, AccountSpec
+    from framework.spec import AccountBook, AccountSpec, Quota
     from framework.wire.info import ClientConnect
 
 _WORDS: Final = {
@@ -271,10 +271,10 @@ class ClientChanges:
         self, client: Client, accepted: Accepted | None, account: str, admission: Admission
     ) -> None:
         """Take note of who a client is, and let the plane know it."""
-        before = client.identity
+        before = client.identity, _quotas_of(client.accepted)
         client.accepted = accepted
         client.identity = identity_of(client, accepted, account, admission)
-        if client.identity != before:
+        if (client.identity, _quotas_of(accepted)) != before:
             self._effects.append(Identify(client))
 
     def _has_room(self, spec: AccountSpec) -> bool:
@@ -284,6 +284,10 @@ class ClientChanges:
     def _room(self, spec: AccountSpec) -> int | None:
         """Return how many clients an account may have; None: any number."""
         return spec.limits.max_connections if spec.limits.max_connections >= 0 else None
+
+
+def _quotas_of(accepted: Accepted | None) -> tuple[Quota, ...]:
+    return accepted.quotas if accepted else ()
 
 
 def _adopt(client: Client, admission: Admission) -> Rights:

@@ -17,6 +17,7 @@ from framework.server.clients.client_effects import (
     Resume,
     Update,
 )
+from framework.server.clients.client_quotas import ClientQuotas
 from framework.server.clients.logins import Question
 from framework.server.clients.refusals import FAILED, log_refusal, problem_of
 from framework.server.clients.violations import log_violated
@@ -46,7 +47,15 @@ if TYPE_CHECKING:
     from framework.server.clients.clients import Clients
     from framework.server.plane_port import ServerPlane
     from framework.server.transports import LinkFacts
-    from framework.spec import Accepted, AccountBook, Event, LinkId, TlsPeer
+    from framework.spec import (
+        Accepted,
+        AccountBook,
+        ConnectionInfo,
+        Event,
+        LinkId,
+        Quota,
+        TlsPeer,
+    )
 
 _NONE: Final = SubjectRules(deny=(">",))
 _NOTHING: Final = Permissions(publish=_NONE, subscribe=_NONE)
@@ -65,6 +74,7 @@ class ClientCommands:
         describe: What services of other accounts are told of a client.
         tls_peers: Of links that speak TLS; those of closed links are taken out.
         facts: Of links that came by a transport, in the same way.
+        ask_quotas: What plugins say that a client may publish; None: no plugin says anything.
     """
 
     def __init__(
@@ -79,7 +89,10 @@ class ClientCommands:
         describe: Callable[[Client], tuple[bytes, bytes]],
         tls_peers: MutableMapping[LinkId, TlsPeer],
         facts: MutableMapping[LinkId, LinkFacts] | None = None,
+        ask_quotas: Callable[[ConnectionInfo], Iterable[Quota]] | None = None,
     ) -> None:
+        self.quotas = ClientQuotas(plane, ask_quotas, log=log)
+        """How much clients may publish."""
         self.watchers: list[ClientWatcher] = []
         """Who hears of clients inside the server."""
         self._plane = plane
@@ -149,6 +162,7 @@ class ClientCommands:
 
     def _identify(self, effect: Identify) -> None:
         self._plane.set_client_info(effect.client.link, *self._describe(effect.client))
+        self.quotas.follow(effect.client)
 
     def _resume(self, effect: Resume) -> None:
         client, connect = effect.client, effect.connect
@@ -207,6 +221,7 @@ class ClientCommands:
 
     def _end(self, effect: Ended) -> None:
         client, closed = effect.client, effect.closed
+        self.quotas.leave(client)
         if client.permissions:
             self._plane.drop_permissions(client.permissions)
             client.permissions = 0

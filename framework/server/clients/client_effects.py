@@ -40,7 +40,7 @@ class Close(Struct, frozen=True, gc=False):
 
 
 class Identify(Struct, frozen=True, gc=False):
-    """Tell the plane who a client is, for services of other accounts."""
+    """Tell the plane who a client is, for services of other accounts, and put it under quotas."""
 
     client: Client
 

@@ -112,6 +112,10 @@ class Clients:
         """Return how many are open."""
         return len(self._table)
 
+    def rows(self) -> Sequence[Client]:
+        """Return the clients that are open, oldest first."""
+        return tuple(self._table)
+
     def links(self) -> Sequence[LinkId]:
         """Return the links that are open, oldest first."""
         return self._table.links()

@@ -63,8 +63,8 @@ def test_servers_that_differ_in_gates(checked) -> None:
     said = checked("mine.level = 1", "")
 
     assert said == (
-        "warning: 4:14: `mine` differs between a and b: its plugin has gates, and what one server "
-        "refuses or changes another lets in; put it where all servers have it\n"
+        "warning: 4:14: `mine` differs between a and b: its plugin has gates or quotas, and what "
+        "one server refuses or changes another lets in; put it where all servers have it\n"
     )
     assert "differs between a and b" in checked("mine.level = 1", "mine.level = 2")
     assert "differs between a and b" in checked("", "mine.level = 2")
