@@ -864,6 +864,10 @@ cdef struct Link:
     # The number of the PING that was sent at `ping_sent_ns`; 0: none is timed.
     const Dialect* dialect
     Account* account
+    Quota** quotas
+    # Of what it publishes; NULL: none.
+    AtGate* at_gate
+    # NULL: nothing of it waits at a gate, nor for one.
     PermissionTable* permissions
     # NULL: it may say and hear everything.
     Replies* replies
@@ -898,8 +902,6 @@ cdef struct Link:
     Fanout* first_fanout
     # Its messages that are under way still; it is read no further.
     Fanout* last_fanout
-    AtGate* at_gate
-    # NULL: nothing of it waits at a gate, nor for one.
     Telling* tellings
     # It is told interest still; it is read no further.
     Subscription* checking
@@ -935,8 +937,6 @@ cdef struct Link:
     int64_t wire_out_bytes
     # Of everything, coded as it was.
     int64_t stalls
-    Quota** quotas
-    # Of what it publishes; NULL: none.
     int64_t paced_until_ns
     int64_t quota_told_ns
     uint32_t paced_at

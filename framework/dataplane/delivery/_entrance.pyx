@@ -6,13 +6,12 @@ Who asked for an answer and has no receiver is told so. Source: nats-server `cli
 from libc.stdint cimport uint32_t
 from libc.string cimport memcpy
 
-from framework.dataplane.accounts._remote_latency cimport remote_latency_end
-from framework.dataplane.delivery._delivery cimport deliver_matched, link_say, subscription_drop
+from framework.dataplane.delivery._delivery cimport subscription_drop
 from framework.dataplane.delivery._watches cimport (
     WATCHED_BY_TAPS, unheard_copy, watch_match, watched_by, watchers_copy, watches_of,
 )
 from framework.dataplane.links._output cimport output_commit, output_reserve
-from framework.dataplane._state cimport IS_USER, Link, Message, State, Subscription, Watches
+from framework.dataplane._state cimport Link, Message, State, Subscription, Watches
 from framework.sublist._bytes cimport write_decimal
 from framework.sublist._sublist cimport Match, sublist_match
 
@@ -75,28 +74,10 @@ cdef void message_watched(State* state, Match* match, Message* message) noexcept
             watchers_copy(state, watchers, message)
 
 
-cdef void _unserved(State* state, Message* message) noexcept nogil:
+cdef void message_unserved(State* state, Message* message) noexcept nogil:
     """Do what follows when a message has found no receiver."""
     cdef Link* link = message.source
     if watches_of(link, message.account) != NULL and _is_sent(message):
         unheard_copy(state, message)
     if message.reply_length and link.no_responders and not link.doomed:
         _no_responders(state, message)
-
-
-cdef void message_enter(State* state, Link* link, Message* message, Match* match) noexcept nogil:
-    """Deliver what a link publishes.
-
-    Args:
-        match: Of the subject, fresh.
-    """
-    cdef Watches* watches
-    if link.traits & IS_USER and state.remote_latencies.table.count:
-        remote_latency_end(state, message)
-    if link.verbose and not link.doomed:
-        link_say(state, link, b"+OK\r\n")
-    watches = watches_of(link, message.account)
-    if watches != NULL and watched_by(watches, match, message.subject, message.subject_length) & WATCHED_BY_TAPS:
-        message_watched(state, match, message)
-    if deliver_matched(state, match, message) == 0:
-        _unserved(state, message)

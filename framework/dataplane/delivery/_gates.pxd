@@ -3,6 +3,7 @@
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
 
 from framework.dataplane._state cimport Account, Command, Gate, GateBatch, Link, Message, State, Watches
+from framework.sublist._sublist cimport Match
 
 
 cdef enum GateVerdictC:
@@ -56,6 +57,8 @@ cdef int64_t gates_due_ns(State* state) noexcept nogil
 cdef Gate* gate_of(Watches* watches, const char* subject, size_t length) noexcept nogil
 cdef bint gate_has_room(State* state, Link* link, Gate* gate) noexcept nogil
 cdef bint gate_take(State* state, Link* link, Message* message, Gate* gate) noexcept nogil
+cdef bint gate_holds(State* state, Link* link, Watches* watches, Message* message) noexcept nogil
+cdef bint gate_lets_in(State* state, Link* link, Message* message, Match** match) noexcept nogil
 cdef void gate_go_on(State* state, Link* link) noexcept nogil
 cdef bint gate_is_ready(Link* link) noexcept nogil
 cdef void gate_leave(State* state, Link* link) noexcept nogil

@@ -19,19 +19,22 @@ from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcmp, memcpy, memset, strlen
 
 from framework.dataplane.accounts._interest cimport is_literal_subject
-from framework.dataplane.accounts._permissions cimport FORBIDDEN, may_publish
+from framework.dataplane.accounts._mappings cimport is_mapped
+from framework.dataplane.accounts._permissions cimport FORBIDDEN, is_allowed_to_publish, may_publish
 from framework.dataplane.delivery._delivery cimport deliver, link_doom_again, record_chars, record_new, trace
 from framework.dataplane.delivery._entrance cimport message_enter
 from framework.dataplane.delivery._message_trace cimport (
     FAULT_PUBLISH, TRACE_SKIPPED, tracing_begin, tracing_end, tracing_refused,
 )
-from framework.dataplane.delivery._watches cimport watches_changed, watches_count, watches_made
+from framework.dataplane.delivery._watches cimport (
+    WATCHED_BY_GATES, watched_by, watches_changed, watches_count, watches_made, watches_of,
+)
 from framework.dataplane.links._output cimport output_append
 from framework.dataplane.ports._sinkbatch cimport atomic_add_users
 from framework.dataplane.protocol._reserved cimport is_reserved
 from framework.dataplane.protocol._violations cimport PUBLISH_SUBJECT, violation_say
 from framework.dataplane._state cimport (
-    BATCH_BYTES, BATCH_MESSAGES, NO_PUBLISH, RECORD_GATE_FAILED, Account, AtGate, Command, Gate, GateBatch, Gated, Link, Message,
+    BATCH_BYTES, BATCH_MESSAGES, NO_PUBLISH, NO_REPLY, RECORD_GATE_FAILED, Account, AtGate, Command, Gate, GateBatch, Gated, Link, Message,
     MessageTrace, Record, SinkBatch, framework_row, State, Watches, pthread_cond_t, pthread_mutex_t,
 )
 from framework.dataplane._work cimport is_work_done, ready_add
@@ -959,3 +962,42 @@ cdef void gate_go_on(State* state, Link* link) noexcept nogil:
     if link.at_gate != NULL:
         _advance(state, link)
         _settle(state, link)
+
+
+# ---- what a link publishes -------------------------------------------------------------------------------------------------
+
+
+cdef bint gate_holds(State* state, Link* link, Watches* watches, Message* message) noexcept nogil:
+    """Whether a message on a gate's subject that may be sent waits there now; then it is traced when it has passed."""
+    if not gate_take(state, link, message, gate_of(watches, message.subject, message.subject_length)):
+        return False
+    if message.trace != NULL:
+        free(message.trace.steps)
+        message.trace = NULL
+    return True
+
+
+cdef bint gate_lets_in(State* state, Link* link, Message* message, Match** match) noexcept nogil:
+    """Whether a message may be handled now: it goes where those go that wait at a gate, or none do; and there is room.
+
+    Args:
+        match: Set to that of the subject, when it was looked up and no mapping has to do with it.
+    """
+    cdef Watches* watches = watches_of(link, message.account)
+    cdef Gate* gate = NULL
+    if watches == NULL or watches.gates.count == 0 or (
+        message.account.tables != NULL and is_mapped(message.account, message.subject, message.subject_length)
+    ):
+        return link.at_gate == NULL
+    match[0] = sublist_match(&message.account.sublist, message.subject, message.subject_length)
+    if watched_by(watches, match[0], message.subject, message.subject_length) & WATCHED_BY_GATES:
+        gate = gate_of(watches, message.subject, message.subject_length)
+    if link.at_gate != NULL and (
+        gate != link.at_gate.gate or link.pedantic
+        or is_reserved(state, NO_PUBLISH, message.subject, message.subject_length)
+        or (message.reply_length and is_reserved(state, NO_REPLY, message.reply, message.reply_length))
+        or not is_allowed_to_publish(state, link, message.subject, message.subject_length)
+    ):
+        # What is said of a message that is refused here would come before what is said of those that wait.
+        return False
+    return gate == NULL or gate_has_room(state, link, gate)

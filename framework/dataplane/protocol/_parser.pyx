@@ -28,12 +28,12 @@ from framework.dataplane.delivery._delivery cimport (
     trace, trace_body,
 )
 from framework.dataplane.accounts._interest cimport is_literal_subject, is_valid_subject, subscription_add
-from framework.dataplane.accounts._mappings cimport is_mapped, mapping_apply
+from framework.dataplane.accounts._mappings cimport mapping_apply
 from framework.dataplane.delivery._message_trace cimport (
     FAULT_PUBLISH, FAULT_REPLY, TRACE_SKIPPED, step_mapped, tracing_begin, tracing_end, tracing_refused,
 )
 from framework.dataplane.delivery._entrance cimport message_enter, message_watched
-from framework.dataplane.delivery._gates cimport gate_has_room, gate_of, gate_take
+from framework.dataplane.delivery._gates cimport gate_has_room, gate_holds, gate_lets_in, gate_of, gate_take
 from framework.dataplane.delivery._quotas cimport (
     QUOTA_LETS, QUOTA_REFUSES, QuotaAnswer, quotas_ask, quotas_charge, quotas_on, quotas_room,
 )
@@ -54,7 +54,7 @@ from framework.dataplane._state cimport (
     IS_PEER, IS_USER, LINE_BYTES_MAX, MAX_CONTROL_LINE_EXCEEDED, MAX_PAYLOAD_EXCEEDED, MAY_BE_ANONYMOUS, MEMO_HEAD_BYTES, MEMO_LINE_BYTES,
     MESSAGE, MESSAGE_WITH_HEADERS, NO_ACCOUNT_INTEREST, NO_INTEREST, NO_PUBLISH, NO_REPLY, PARSE_ERROR, PROTOCOL_VIOLATION,
     PUBLISH_MESSAGE, PUBLISH_WITH_HEADERS, RECORD_ERR, RECORD_GREETING, RECORD_PONG, REFERENCE_BYTES, SCOPE_ROUTE, SHOWS_SUBJECT,
-    SUBSCRIBE, SYSTEM, TRACED_LINE_BYTES_MAX, UNSUBSCRIBE, Account, Block, ClosedStateC, Gate, Line, Link, Memo, Message, MessageTrace,
+    SUBSCRIBE, SYSTEM, TRACED_LINE_BYTES_MAX, UNSUBSCRIBE, Account, Block, ClosedStateC, Line, Link, Memo, Message, MessageTrace,
     Operation, Record, State, Subscription, Verb, Watches,
 )
 from framework.dataplane.accounts._stream_imports cimport shadows_add
@@ -595,16 +595,6 @@ cdef void _trace_mapping(State* state, Link* link, const char* came, size_t leng
     trace(state, link, True, line, at + message.subject_length - line)
 
 
-cdef bint _is_gated(State* state, Link* link, Watches* watches, Message* message) noexcept nogil:
-    """Whether a message on a gate's subject that may be sent waits there now; then it is traced when it has passed."""
-    if not gate_take(state, link, message, gate_of(watches, message.subject, message.subject_length)):
-        return False
-    if message.trace != NULL:
-        free(message.trace.steps)
-        message.trace = NULL
-    return True
-
-
 cdef Allowed _send(State* state, Link* link, Message* message, Match* match, bint* mapped) noexcept nogil:
     """Map what a client publishes, look whether it may, and deliver it, or let it wait at a gate.
 
@@ -637,7 +627,7 @@ cdef Allowed _send(State* state, Link* link, Message* message, Match* match, bin
     watches = watches_of(link, message.account)
     if (
         watches == NULL or not watched_by(watches, match, message.subject, message.subject_length) & WATCHED_BY_GATES
-        or not _is_gated(state, link, watches, message)
+        or not gate_holds(state, link, watches, message)
     ):
         message_enter(state, link, message, match)
     return allowed
@@ -657,32 +647,6 @@ cdef Allowed _send_traced(State* state, Link* link, Message* message, Match* mat
         allowed = _send(state, link, message, match, &mapped)
     tracing_end(state, message, &made)
     return allowed
-
-
-cdef bint _may_enter(State* state, Link* link, Message* message, Match** match) noexcept nogil:
-    """Whether a message may be handled now: it goes where those go that wait at a gate, or none do; and there is room.
-
-    Args:
-        match: Set to that of the subject, when it was looked up and no mapping has to do with it.
-    """
-    cdef Watches* watches = watches_of(link, message.account)
-    cdef Gate* gate = NULL
-    if watches == NULL or watches.gates.count == 0 or (
-        message.account.tables != NULL and is_mapped(message.account, message.subject, message.subject_length)
-    ):
-        return link.at_gate == NULL
-    match[0] = sublist_match(&message.account.sublist, message.subject, message.subject_length)
-    if watched_by(watches, match[0], message.subject, message.subject_length) & WATCHED_BY_GATES:
-        gate = gate_of(watches, message.subject, message.subject_length)
-    if link.at_gate != NULL and (
-        gate != link.at_gate.gate or link.pedantic
-        or is_reserved(state, NO_PUBLISH, message.subject, message.subject_length)
-        or (message.reply_length and is_reserved(state, NO_REPLY, message.reply, message.reply_length))
-        or not is_allowed_to_publish(state, link, message.subject, message.subject_length)
-    ):
-        # What is said of a message that is refused here would come before what is said of those that wait.
-        return False
-    return gate == NULL or gate_has_room(state, link, gate)
 
 
 cdef int _deliver_routed(State* state, Message* message) noexcept nogil:
@@ -738,7 +702,7 @@ cdef char* _publish(
         return NULL
     if (
         link.at_gate != NULL or (link.account.watches != NULL and link.account.watches.gates.count)
-    ) and not _may_enter(state, link, &message, &match):
+    ) and not gate_lets_in(state, link, &message, &match):
         link.held = 1
         return NULL
     if link.quotas != NULL:
