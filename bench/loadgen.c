@@ -16,6 +16,7 @@
  *            verify=0          1: every message is parsed, and its order and content are checked
  *            payloads=         file that payloads are taken from, `size` bytes each; not with wild or verify
  *            window=0          messages that one publisher may be ahead of one subscriber; 0: it does not look
+ *            ws=0              port for WebSocket: all come by that, and each send is one frame; not with verify
  *   rtt    Request and reply over two connections, one after the other. `relay_p50_us` is what the same exchange
  *          takes through a process that only hands bytes on: what the machine itself costs at this time.
  *            size=16 count=10000 subport=port (of the responder)
@@ -47,6 +48,7 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -173,18 +175,82 @@ static void send_all(int fd, const char *data, size_t count) {
     }
 }
 
+static int ws_port; /* 0: nobody speaks WebSocket */
+
+/* Send text; by WebSocket as one frame, with a mask of zeros: the server takes it off all the same. */
+static void say(int fd, const char *data, size_t count) {
+    unsigned char head[14] = {0x82};
+    size_t n = 2;
+    if (!ws_port) {
+        send_all(fd, data, count);
+        return;
+    }
+    if (count < 126) head[1] = count;
+    else if (count < 65536) head[1] = 126, head[2] = count >> 8, head[3] = count, n = 4;
+    else {
+        head[1] = 127;
+        for (int i = 0; i < 8; i++) head[2 + i] = (uint64_t)count >> (56 - 8 * i);
+        n = 10;
+    }
+    head[1] |= 128;
+    struct iovec parts[] = {{head, n + 4}, {(void *)data, count}};
+    ssize_t sent = writev(fd, parts, 2);
+    if (sent < (ssize_t)n + 4) fail("send");
+    send_all(fd, data + (sent - n - 4), count - (sent - n - 4));
+}
+
+static void upgrade(int fd) {
+    static const char request[] = "GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                                  "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n";
+    char answer[4096];
+    size_t have = 0;
+    send_all(fd, request, sizeof request - 1);
+    while (have < 4 || memcmp(answer + have - 4, "\r\n\r\n", 4)) {
+        if (have == sizeof answer || recv(fd, answer + have, 1, 0) != 1) fail("closed within the upgrade");
+        have++;
+    }
+    if (strncmp(answer, "HTTP/1.1 101 ", 13)) fail("no upgrade: %.*s", 40, answer);
+}
+
 static int dial(int port) {
     int fd = socket(AF_INET, SOCK_STREAM, 0), on = 1;
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     if (fd < 0) fail("socket");
+    if (ws_port) address.sin_port = htons(ws_port);
     if (connect(fd, (struct sockaddr *)&address, sizeof address) < 0) fail("connect to port %d", port);
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (ws_port) upgrade(fd);
     return fd;
+}
+
+/* Read frames up to one with a line that begins with `start`. */
+static void await_frame(int fd, const char *start) {
+    for (;;) {
+        unsigned char head[4];
+        char text[65536], *at;
+        size_t count, have = 0;
+        if (recv(fd, head, 2, MSG_WAITALL) != 2) fail("closed while waiting for a frame");
+        count = head[1];
+        if (count == 127) fail("a frame is too long for an answer");
+        if (count == 126) {
+            if (recv(fd, head + 2, 2, MSG_WAITALL) != 2) fail("closed while waiting for a frame");
+            count = head[2] << 8 | head[3];
+        }
+        for (ssize_t n; have < count; have += n)
+            if ((n = recv(fd, text + have, count - have, 0)) <= 0) fail("closed while waiting for a frame");
+        text[count < sizeof text ? count : sizeof text - 1] = 0;
+        at = strstr(text, start);
+        if (at && (at == text || at[-1] == '\n')) return;
+    }
 }
 
 /* Read up to a line that begins with `start`, and nothing of what follows it: look first, then take whole lines. */
 static void await_line(int fd, const char *start) {
     char text[4096];
+    if (ws_port) {
+        await_frame(fd, start);
+        return;
+    }
     for (;;) {
         ssize_t n = recv(fd, text, sizeof text, MSG_PEEK);
         if (n <= 0) fail("closed while waiting for a line");
@@ -214,7 +280,7 @@ static void take_probe(int fd) {
 static int log_in(int port, const char *more) {
     char text[sizeof connect_line + 512];
     int fd = dial(port), n = snprintf(text, sizeof text, "%s%sPING\r\n", connect_line, more);
-    send_all(fd, text, n);
+    say(fd, text, n);
     await_pong(fd);
     return fd;
 }
@@ -320,11 +386,11 @@ static void *publish(void *argument) {
         }
         if (p->verify)
             for (size_t i = 0; i < n; i++) fill_payload(frames + (at + i) * frame_bytes + payload_at, p->size, p->sent + i);
-        send_all(p->fd, frames + at * frame_bytes, n * frame_bytes);
+        say(p->fd, frames + at * frame_bytes, n * frame_bytes);
         p->sent += n;
         at = (at + n) % count;
     }
-    send_all(p->fd, "PING\r\n", 6);
+    say(p->fd, "PING\r\n", 6);
     await_pong(p->fd);
     free(frames);
     return NULL;
@@ -340,6 +406,9 @@ struct subscriber {
     int ordered; /* gets all messages of one publisher */
     char *buffer;
     size_t have;
+    unsigned char head[10]; /* of a WebSocket frame, as far as it is there */
+    size_t head_bytes;
+    uint64_t frame_left;
 };
 
 static void check_payload(struct subscriber *s, const char *payload) {
@@ -383,6 +452,27 @@ static void parse(struct subscriber *s) {
     s->have -= at;
 }
 
+/* Count the payload in what has come by WebSocket. */
+static void count_frames(struct subscriber *s, const unsigned char *at, size_t n) {
+    while (n) {
+        if (s->frame_left) {
+            size_t part = s->frame_left < n ? s->frame_left : n;
+            s->bytes += part;
+            s->frame_left -= part;
+            at += part;
+            n -= part;
+            continue;
+        }
+        s->head[s->head_bytes++] = *at++;
+        n--;
+        size_t need = s->head_bytes < 2 ? 2 : s->head[1] == 126 ? 4 : s->head[1] == 127 ? 10 : 2;
+        if (s->head_bytes < need) continue;
+        s->frame_left = need == 2 ? s->head[1] : 0;
+        for (size_t i = 2; i < need; i++) s->frame_left = s->frame_left << 8 | s->head[i];
+        s->head_bytes = 0;
+    }
+}
+
 /* Read what is there; tell whether anything was. */
 static int receive(struct subscriber *s) {
     static char nowhere[1];
@@ -393,6 +483,11 @@ static int receive(struct subscriber *s) {
         if (n == 0) fail("a subscriber was closed by the server");
         if (n < 0) break;
         any = 1;
+        if (ws_port) {
+            count_frames(s, (unsigned char *)s->buffer, n);
+            if (n < 65536) break;
+            continue;
+        }
         s->bytes += n;
         s->have += s->buffer ? n : 0;
         if (s->buffer) parse(s);
@@ -407,7 +502,7 @@ static void subscribe(struct subscriber *s, int port, const char *subject, const
     snprintf(line, sizeof line, "SUB %s %s 1\r\n", subject, group);
     s->size = size;
     s->fd = log_in(port, line);
-    s->buffer = verify ? malloc(RECV_BYTES) : NULL;
+    s->buffer = verify || ws_port ? malloc(RECV_BYTES) : NULL;
     setsockopt(s->fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
     fcntl(s->fd, F_SETFL, O_NONBLOCK);
 }
@@ -734,7 +829,7 @@ static int idle(int port, int conns, double settle_s) {
         for (int i = first; i < first + n; i++) {
             char text[sizeof connect_line + 64];
             fds[i] = dial(port);
-            send_all(fds[i], text, snprintf(text, sizeof text, "%sSUB idle.%d 1\r\nPING\r\n", connect_line, i));
+            say(fds[i], text, snprintf(text, sizeof text, "%sSUB idle.%d 1\r\nPING\r\n", connect_line, i));
         }
         for (int i = first; i < first + n; i++) await_pong(fds[i]);
     }
@@ -759,6 +854,7 @@ int main(int argc, char **argv) {
     options = argv + 2;
     read_pids();
     write_connect(connect_line, sizeof connect_line, "false");
+    ws_port = number_option("ws", 0);
     int port = number_option("port", 4222), subport = number_option("subport", port), size = number_option("size", 128);
     if (!strcmp(argv[1], "core")) {
         const char *subjects = text_option("subjects", "own");

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 import tempfile
 import time
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent
 ONE_CPU = 0
+WEBSOCKET = 'websocket { listen: "127.0.0.1:-1", no_tls: true }'
 ROUNDS_MIN = 3
 
 
@@ -37,6 +39,10 @@ def measure(
         stay_on_one_cpu(servers)
     before = ("taskset", "-c", str(ONE_CPU)) if workload.one_cpu else ()
     options = (f"seconds={seconds}", *workload.options)
+    if workload.websocket:
+        found = re.search(r"websocket clients on ws://\S*:(\d+)", servers[0].log())
+        assert found, servers[0].log()
+        options = (*options, f"ws={found[1]}")
     return run_loadgen(loadgen, workload.mode, servers, *options, before=before)
 
 
@@ -51,7 +57,7 @@ def start(fleet: Fleet, kind: str, workload: Workload) -> list[ServerProcess]:
     """Start what a workload needs: one server, or two with a route."""
     if workload.cluster:
         return fleet.start_cluster(kind, kind)
-    return [fleet.start(kind=kind)]
+    return [fleet.start(kind=kind, config=WEBSOCKET if workload.websocket else None)]
 
 
 def measure_start(_loadgen: Path, fleet: Fleet, kind: str, _seconds: float) -> dict[str, float]:

@@ -26,6 +26,8 @@ class Workload:
     """Two servers with a route; publishers on the first, subscribers on the second."""
     one_cpu: bool = False
     """Servers and load generator share one CPU, so that none has to wake another."""
+    websocket: bool = False
+    """All connections come by WebSocket; each send of the load generator is one frame."""
 
 
 def _core(
@@ -34,8 +36,11 @@ def _core(
     floor: float | None = None,
     goal: float | None = None,
     cluster: bool = False,
+    websocket: bool = False,
 ) -> Workload:
-    return Workload(name, "core", options, floor=floor, goal=goal, cluster=cluster)
+    return Workload(
+        name, "core", options, floor=floor, goal=goal, cluster=cluster, websocket=websocket
+    )
 
 
 def _rtt(
@@ -51,8 +56,18 @@ def _rtt(
     )
 
 
-def _at_most(limit: float, mode: str, key: str, unit: str, name: str, *options: str) -> Workload:
-    return Workload(name, mode, options, key, unit, limit=limit, more_is_better=False)
+def _at_most(
+    limit: float,
+    mode: str,
+    key: str,
+    unit: str,
+    name: str,
+    *options: str,
+    websocket: bool = False,
+) -> Workload:
+    return Workload(
+        name, mode, options, key, unit, limit=limit, more_is_better=False, websocket=websocket
+    )
 
 
 WORKLOADS = (
@@ -70,6 +85,8 @@ WORKLOADS = (
     _core("wildcard, 100,000 subjects, 128 B", "subjects=wild", "wild=100000", "size=128"),
     _core("queue group of 4, 128 B", "subjects=shared", "subs=4", "queue=1", "size=128"),
     _core("1 to 1, 128 B, 100,000/s", "size=128", "rate=100000"),
+    _core("1 to 1 by WebSocket, 128 B", "size=128", floor=2, websocket=True),
+    _core("1 to 1 by WebSocket, 1 KiB", "size=1024", websocket=True),
     _core("1 to 1 by a route, 128 B", "size=128", cluster=True),
     _core("1 to 1 by a route, 1 KiB", "size=1024", cluster=True),
     _rtt("round trip 16 B", "size=16", floor=0.6, goal=0.4),
@@ -82,6 +99,10 @@ WORKLOADS = (
     _rtt("round trip 16 B beside a flat-out pair", "size=16", "bgrate=0"),
     Workload("5,000 connections", "idle", ("conns=5000",), "connect_rate", "conns/s", 1.5),
     _at_most(3, "idle", "kib_per_conn", "KiB", "memory of an idle connection", "conns=5000"),
+    _at_most(
+        *(4, "idle", "kib_per_conn", "KiB", "memory of an idle WebSocket", "conns=5000"),
+        websocket=True,
+    ),
     _at_most(1, "start", "ready_s", "s", "start to ready"),
     _at_most(40, "start", "rss_mib", "MiB", "memory of an idle server"),
     _at_most(4, "users", "ready_s", "s", "start with 50,000 users"),

@@ -102,6 +102,14 @@ cdef void coded_received(State* state, Link* link, size_t length) noexcept nogil
     link.received_ns = state.now_ns
 
 
+cdef void coded_rest(State* state, Link* link) noexcept nogil:
+    """Let go of windows that nothing came for."""
+    cdef Stage* stage = link.coding.innermost
+    while stage != NULL:
+        _raw_leave(&state.coder, stage)
+        stage = stage.outer
+
+
 cdef bint _fill(State* state, Link* link, Stage* stage) noexcept nogil:
     """Let the stage outside of one decode more for it; False: there is nothing more, or the link is doomed."""
     cdef Stage* outer = stage.outer
@@ -204,13 +212,32 @@ cdef size_t _decode(State* state, Link* link) noexcept nogil:
     return room
 
 
+cdef void _block_shrink(State* state, Coding* coding) noexcept nogil:
+    """Let a link that waits hold what is left of its block, and not the one that all links share."""
+    cdef size_t left = coding.end - coding.at
+    cdef size_t seen = coding.seen - coding.at
+    cdef Block* own = NULL
+    if left > coding.block.capacity // 2:
+        return
+    if left:
+        own = block_new(left)
+        if own == NULL:
+            return
+        memcpy(block_chars(own), coding.at, left)
+    block_drop(state, coding.block)
+    coding.block = own
+    if own != NULL:
+        coding.at = block_chars(own)
+        coding.seen = coding.at + seen
+        coding.end = coding.at + left
+
+
 cdef void coded_go_on(State* state, Link* link, size_t budget) noexcept nogil:
     """Handle what a coded link has sent, about `budget` plain bytes of it; the rest waits for the next turn.
 
     A link that has more to do is woken, as is one that is resumed later.
     """
     cdef Coding* coding = link.coding
-    cdef Stage* stage
     cdef size_t part
     while (
         budget and not link.doomed and not link.parked and not link.paused and not link.held
@@ -231,8 +258,7 @@ cdef void coded_go_on(State* state, Link* link, size_t budget) noexcept nogil:
             coding.block = NULL
     if link.doomed:
         return
-    stage = coding.innermost
-    while stage != NULL:
-        _raw_leave(&state.coder, stage)
-        stage = stage.outer
+    if coding.block != NULL:
+        _block_shrink(state, coding)
+    coded_rest(state, link)
     link_wake(state, link)

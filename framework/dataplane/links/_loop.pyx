@@ -15,7 +15,7 @@ from framework.dataplane.links._addresses cimport ADDRESS_BYTES, is_address_refu
 from framework.dataplane.links._coding cimport coding_encode, coding_settle, coding_waits
 from framework.dataplane._commands cimport SHELL_VERBS, command_chars, stages_add
 from framework.dataplane._core cimport Core
-from framework.dataplane.links._decoding cimport coded_go_on, coded_received, coded_window
+from framework.dataplane.links._decoding cimport coded_go_on, coded_received, coded_rest, coded_window
 from framework.dataplane.delivery._delivery cimport is_python_behind, link_doom, record_chars, record_new
 from framework.dataplane.delivery._gates cimport gates_due_ns, gates_end
 from framework.dataplane.delivery._quotas cimport quotas_due_ns
@@ -452,9 +452,10 @@ cdef void _read_coded(Loop* loop, Link* link) noexcept nogil:
             link_hung_up(loop.state, link, 1)
             return
         count = socket_receive(link.fd, window, min(room, _budget(loop, link)))
-        if count == 0 or count == -2:
-            link_hung_up(loop.state, link, count == -2)
         if count <= 0:
+            coded_rest(loop.state, link)
+            if count != -1:
+                link_hung_up(loop.state, link, count == -2)
             return
         link.hot = <size_t> count >= READ_SHARED
         if loop.state.ports != NULL:

@@ -69,8 +69,11 @@ class Arrivals:
         self._plane = plane
         self._log = log
         self._transports: dict[int, TransportSpec] = {}
+        self._plain_facts: dict[str, LinkFacts] = {}
+        """Of links of whom nothing else is known, by transport."""
         self._shaking: dict[LinkId, Handshake] = {}
         self._events: dict[LinkId, Detached] = {}
+        """Of links whose handshake is under way."""
         self._sessions: dict[LinkId, Session] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: HandshakeThread | None = None
@@ -149,8 +152,9 @@ class Arrivals:
 
     def receive(self, event: Opened | Closed) -> None:
         """Let go of links that have ended."""
-        if not isinstance(event, Closed) or self._events.pop(event.link, None) is None:
+        if not isinstance(event, Closed):
             return
+        self._events.pop(event.link, None)
         handshake = self._shaking.pop(event.link, None)
         if handshake is not None:
             handshake.give_up()
@@ -185,13 +189,8 @@ class Arrivals:
         self, event: Detached, transport: TransportSpec, sock: socket.socket, admitted: Admitted
     ) -> None:
         """Let a link begin, with its stages."""
-        self.facts[event.link] = LinkFacts(
-            transport.connection_type,
-            transport.connection_id,
-            admitted.credentials,
-            admitted.forwarded_for,
-            transport.no_auth_user,
-        )
+        self._events.pop(event.link, None)
+        self.facts[event.link] = self._facts_of(transport, admitted)
         stages = transport.stages if admitted.stages is None else admitted.stages
         left = admitted.left
         try:
@@ -205,6 +204,19 @@ class Arrivals:
         except Exception as error:  # noqa: BLE001 - a plugin's code, or what it has handed over
             sock.close()
             self._blame(event, transport, f"{type(error).__name__}: {error}")
+
+    def _facts_of(self, transport: TransportSpec, admitted: Admitted) -> LinkFacts:
+        """Return what is known of a link; equal ones are one object, of thousands of links."""
+        facts = LinkFacts(
+            transport.connection_type,
+            transport.connection_id,
+            admitted.credentials,
+            admitted.forwarded_for,
+            transport.no_auth_user,
+        )
+        if admitted.credentials != Credentials() or admitted.forwarded_for:
+            return facts
+        return self._plain_facts.setdefault(transport.name, facts)
 
     def _translate(
         self,

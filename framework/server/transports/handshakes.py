@@ -44,6 +44,8 @@ class HandshakeThread(SelectorThread):
     def __init__(self, *, failed: Callable[[BaseException], None]) -> None:
         super().__init__("handshakes", failed=failed)
         self.under_way: set[Handshake] = set()
+        self.buffer = memoryview(bytearray(RECEIVE_BYTES))
+        """Of every handshake in turn; nothing stays in it."""
 
     def shake(
         self,
@@ -109,11 +111,13 @@ class Handshake:
 
     def _receive(self) -> None:
         try:
-            data = self._sock.recv(RECEIVE_BYTES)
+            # Not `recv`: what that makes is as large at first, and leaves holes as it shrinks.
+            count = self._sock.recv_into(self._thread.buffer)
         except BlockingIOError:
             return
         except OSError:
-            data = b""
+            count = 0
+        data = bytes(self._thread.buffer[:count])
         if not data:
             self._fail(Outcome(""))
             return
