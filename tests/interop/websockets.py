@@ -29,16 +29,16 @@ class Port:
     def __init__(self, server: ServerProcess, context=None) -> None:
         self.server = server
         self.number = websocket_port(server)
-        self._context = context
+        self.context = context
 
     @property
     def url(self) -> str:
         """Return where clients connect."""
-        return f"{'wss' if self._context else 'ws'}://localhost:{self.number}"
+        return f"{'wss' if self.context else 'ws'}://localhost:{self.number}"
 
     def client(self) -> WebSocketClient:
         """Return a connection that has said nothing."""
-        return WebSocketClient(self.number, self._context)
+        return WebSocketClient(self.number, self.context)
 
     def logged_in(self, **headers: str | None) -> WebSocketClient:
         """Return a client that has logged in."""

@@ -14,5 +14,6 @@ from framework.testing.peers._catalogue import (
     peers_folder,
     version_text,
 )
+from framework.testing.peers._npm import node
 
-__all__ = ["PEERS", "Peer", "bring", "find", "peers_folder", "version_text"]
+__all__ = ["PEERS", "Peer", "bring", "find", "node", "peers_folder", "version_text"]

@@ -14,6 +14,7 @@ from msgspec import Struct
 from framework.testing.errors import PeerMissingError
 from framework.testing.peers._debian import unpack
 from framework.testing.peers._go import build
+from framework.testing.peers._npm import install
 from framework.testing.peers._run import run
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ class Peer(Struct, frozen=True):
     package: str
     """Import path of its Go package; empty: it comes from Debian."""
     linker_flags: str = ""
+    npm: str = ""
+    """Package of npm, with its version; then the peer is a folder. Empty: it is a program."""
 
 
 PEERS = {
@@ -52,6 +55,7 @@ PEERS = {
             "-X main.version=0.4.0",
         ),
         Peer("s2", "s2-1.20.3", "v1.20.3", "framework.test/peers/s2"),
+        Peer("nats.js", "nats.js-3.4.0", "3.4.0", "", npm="@nats-io/nats-core@3.4.0"),
     )
 }
 """By name. 2.9.10 stands for all servers before 2.10: one route connection per pair."""
@@ -67,8 +71,8 @@ def find(name: str) -> Path:
     """Return the program of a peer that is there already.
 
     Args:
-        name: `2.15.2`, `2.9.10` (servers), `nats` (the command line tool) or `s2` (streams
-            of compressed routes, by the library of nats-server).
+        name: `2.15.2`, `2.9.10` (servers), `nats` (the command line tool), `s2` (streams
+            of compressed routes, by the library of nats-server) or `nats.js` (a folder of npm).
 
     Raises:
         PeerMissingError: It was never brought here.
@@ -96,13 +100,19 @@ def bring(name: str) -> Path:
 
 
 def version_text(name: str, path: Path) -> str:
-    """Return what a program says its version is."""
+    """Return what a program says its version is; a folder of npm says nothing."""
+    if PEERS[name].npm:
+        return PEERS[name].version
     return run(name, [path, "--version"], folder=path.parent).strip()
 
 
 def _install(peer: Peer, path: Path) -> None:
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".new-") as folder:
         new = Path(folder) / peer.binary
+        if peer.npm:
+            install(peer.name, peer.npm, new)
+            new.replace(path)
+            return
         if peer.package:
             build(peer.name, peer.package, peer.linker_flags, new)
         else:
