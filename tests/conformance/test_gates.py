@@ -1,4 +1,4 @@
-"""What gates do, as client libraries and the nats CLI see it: errors of a message, not of a link."""
+"""What gates do, as client libraries and the nats CLI see it: errors of a message alone."""
 
 from __future__ import annotations
 

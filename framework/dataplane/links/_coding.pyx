@@ -133,7 +133,7 @@ cdef bint coding_waits(Link* link) noexcept nogil:
     """Whether there is something to do for a coded link without reading its socket: something to decode, or the rest of what was."""
     cdef Coding* coding = link.coding
     cdef Stage* stage = coding.innermost
-    if coding.block != NULL:
+    if coding.block != NULL or (link.big != NULL and link.big_fill >= link.big_need):
         return True
     while stage != NULL:
         if stage.row.awaited(stage) == 0:

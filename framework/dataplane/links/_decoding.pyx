@@ -239,6 +239,9 @@ cdef void coded_go_on(State* state, Link* link, size_t budget) noexcept nogil:
     """
     cdef Coding* coding = link.coding
     cdef size_t part
+    if link.big != NULL and link.big_fill >= link.big_need and not link.parked and not link.paused and not link.held:
+        # It was held back as a whole; what else there is came behind it.
+        link_received(state, link, 0)
     while (
         budget and not link.doomed and not link.parked and not link.paused and not link.held
         and link.first_fanout == NULL and not is_work_done(state)

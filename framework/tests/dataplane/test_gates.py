@@ -6,17 +6,26 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from framework.dataplane import Closed, GateFailed, GateQueue, LinkKind, MessageTraced, TapKind
+from framework.dataplane import (
+    Closed,
+    GateFailed,
+    GateQueue,
+    LinkKind,
+    MessageTraced,
+    TapKind,
+    WebSocketFrames,
+)
 from framework.dataplane.permissions import Permissions, SubjectRules
 from framework.dataplane.tables import AccountTables, MappedDestination, SubjectMapping
 from framework.dataplane.verdict import PASS, Delay, Refuse, Rewrite, encoded_verdicts
+from framework.testing.websocket import FrameReader, frame_bytes
+from framework.tests.dataplane.conftest import Peer, Talk
 from framework.wire.closed_state import ClosedState
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from framework.dataplane.verdict import Verdict
-    from framework.tests.dataplane.conftest import Peer, Talk
 
 
 def gate(talk: Talk, subject: bytes, **terms: object) -> GateQueue:
@@ -364,3 +373,70 @@ def test_a_large_message_that_must_wait(talk: Talk) -> None:
     assert [(b"a", large)] == decide(talk, queue)
     assert [large] == payloads(hears)
     assert b"PONG\r\n" == client.heard()
+
+
+@pytest.mark.parametrize("count", [2, 70_000, 300_000])
+def test_a_client_behind_a_stage_waits_as_others_do(talk: Talk, count: int) -> None:
+    queue, hears, large = gate(talk, b"a"), listener(talk), b"x" * count
+    link = talk.core.open(LinkKind.CLIENT, "::1", 9, accepted=True, stages=(WebSocketFrames(),))
+    client, reader = Peer(talk, link), FrameReader()
+    client.say(frame_bytes(b'CONNECT {"verbose":false,"pedantic":false}\r\n'))
+    client.heard()
+    said = published(b"a", b"1") + published(b"b", large) + b"PING\r\n" + published(b"a", large)
+    for at in range(0, len(said), 50_000):
+        client.say(frame_bytes(said[at : at + 50_000]))
+
+    assert [] == payloads(hears)
+    assert [(b"a", b"1")] == decide(talk, queue)
+    talk.turn()
+    reader.feed(client.heard())
+    assert b"PONG\r\n" == reader.plain()
+    assert [b"1", large] == payloads(hears)
+    assert [(b"a", large)] == decide(talk, queue)
+    assert [large] == payloads(hears)
+
+
+def test_a_client_that_is_given_other_permissions_while_it_waits(talk: Talk) -> None:
+    queue, hears, client = gate(talk, b"a"), listener(talk), talk.client()
+    client.say(published(b"a", b"1"))
+    number = talk.core.add_permissions(Permissions(publish=SubjectRules(deny=("a",))))
+    talk.core.set_client(client.link, permissions=number)
+    talk.turn()
+    client.say(published(b"a", b"2") + published(b"b", b"3"))
+
+    assert b"" == client.heard()
+    assert [(b"a", b"1")] == decide(talk, queue)
+    assert [b"1", b"3"] == payloads(hears)
+    assert b"Permissions Violation" in client.heard()
+
+
+def test_an_account_that_is_removed_while_its_messages_wait(talk: Talk) -> None:
+    other = talk.core.add_account(b"OTHER")
+    queue = talk.core.add_gate(other, b"a")
+    client = talk.client(account=other)
+    client.say(published(b"a", b"1"))
+    talk.core.close(client.link, ClosedState.AUTHENTICATION_EXPIRED)
+    talk.core.remove_account(other)
+    talk.turn()
+    decide(talk, queue)
+
+    assert [client.link] == [event.link for event in talk.of(Closed)]
+    assert 0 == queue.counters().waiting_bytes
+
+
+def test_a_core_that_ends_with_messages_at_its_gates() -> None:
+    talk = Talk()
+    queue = gate(talk, b"a")
+    clients = [talk.client() for _ in range(3)]
+    for client in clients:
+        client.say(published(b"a", b"1", b"2") + published(b"b", b"3"))
+    talk.core.hang_up(clients[0].link)
+    talk.turn()
+    decide(talk, queue, lambda *_: Delay(30.0))
+    _, batch = queue.take() or (0, None)
+    del talk, client, clients
+
+    assert queue.is_closed
+    assert queue.take() is None
+    assert batch is not None
+    assert {b"1", b"2"} == {bytes(batch.payload(index)) for index in range(len(batch))}
