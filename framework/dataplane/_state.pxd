@@ -942,6 +942,8 @@ cdef struct Link:
     uint32_t paced_at
     # From 1 in the heap of those that wait for a quota; 0: it does not.
     uint8_t quota_count
+    uint8_t quotas_asked
+    # That count for the subject of its last message, a bit each.
     uint32_t read_bytes
     # What one slice of work was enough for, last time; 0: for all that was read.
     Port* inner

@@ -25,7 +25,6 @@ cdef void quota_set(Quota* quota, QuotaTerms* terms) noexcept nogil
 cdef void quota_release(Quota* quota) noexcept nogil
 cdef void quotas_give(State* state, Command* command) noexcept nogil
 cdef void quotas_leave(State* state, Link* link) noexcept nogil
-cdef uint8_t quotas_on(Link* link, const char* subject, size_t length) noexcept nogil
 cdef int64_t quotas_room(State* state, Link* link, uint8_t which, size_t length) noexcept nogil
 cdef void quotas_charge(State* state, Link* link, uint8_t which, int64_t messages, int64_t length) noexcept nogil
 cdef QuotaAnswer quotas_ask(State* state, Link* link, Message* message) noexcept nogil

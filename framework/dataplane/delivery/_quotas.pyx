@@ -99,14 +99,22 @@ cdef inline void _charge(Quota* quota, double now, int64_t messages, int64_t len
 # ---- those of a link ---------------------------------------------------------------------------------------------------
 
 
-cdef uint8_t quotas_on(Link* link, const char* subject, size_t length) noexcept nogil:
+cdef inline bint _is_on(Quota* quota, const char* subject, size_t length) noexcept nogil:
+    """Whether a quota counts for a subject; mostly its first character tells that it does not."""
+    cdef const char* own = <const char*> (quota + 1)
+    if quota.subject_length == 0:
+        return True
+    if own[0] != subject[0] and own[0] != c"*" and own[0] != c">":
+        return False
+    return subjects_overlap(own, quota.subject_length, subject, length)
+
+
+cdef inline uint8_t _quotas_on(Link* link, const char* subject, size_t length) noexcept nogil:
     """Return which of a link's quotas count for a subject, a bit each."""
     cdef uint8_t which = 0
     cdef uint32_t at
-    cdef Quota* quota
     for at in range(link.quota_count):
-        quota = link.quotas[at]
-        if quota.subject_length == 0 or subjects_overlap(<char*> (quota + 1), quota.subject_length, subject, length):
+        if _is_on(link.quotas[at], subject, length):
             which |= 1 << at
     return which
 
@@ -141,10 +149,11 @@ cdef void _tell(State* state, Link* link, Message* message) noexcept nogil:
 
 cdef QuotaAnswer quotas_ask(State* state, Link* link, Message* message) noexcept nogil:
     """Whether a client may publish a message now, which is charged if so; else its link is held, or it is told."""
-    cdef uint8_t which = quotas_on(link, message.subject, message.subject_length)
+    cdef uint8_t which = _quotas_on(link, message.subject, message.subject_length)
     cdef int64_t until = 0
     cdef uint32_t at
     cdef Quota* quota
+    link.quotas_asked = which
     for at in range(link.quota_count):
         quota = link.quotas[at]
         if not which >> at & 1 or _lets(quota, <double> state.now_ns):

@@ -35,7 +35,7 @@ from framework.dataplane.delivery._message_trace cimport (
 from framework.dataplane.delivery._entrance cimport message_enter, message_watched
 from framework.dataplane.delivery._gates cimport gate_has_room, gate_holds, gate_lets_in, gate_of, gate_take
 from framework.dataplane.delivery._quotas cimport (
-    QUOTA_LETS, QUOTA_REFUSES, QuotaAnswer, quotas_ask, quotas_charge, quotas_on, quotas_room,
+    QUOTA_LETS, QUOTA_REFUSES, QuotaAnswer, quotas_ask, quotas_charge, quotas_room,
 )
 from framework.dataplane.delivery._watches cimport (
     WATCHED_BY_GATES, is_heard_unheard, unheard_copy, watch_match, watched_by, watchers_copy_run, watches_of,
@@ -281,8 +281,7 @@ cdef void _remember(State* state, Link* link, const char* line, size_t length, M
     memo.subject_at = <uint32_t> (message.subject - line)
     memo.subject_length = <uint32_t> message.subject_length
     memo.serial = 0
-    if link.quotas != NULL:
-        memo.quotas = quotas_on(link, message.subject, message.subject_length)
+    memo.quotas = link.quotas_asked
 
 
 cdef void _aim_head(Memo* memo, char* at) noexcept nogil:
