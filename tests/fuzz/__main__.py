@@ -29,7 +29,7 @@ from tests.fuzz.targets import CompiledTarget, MeshTarget, replay
 if TYPE_CHECKING:
     from tests.fuzz.judging import Target
 
-KINDS = ("client", "route", "gateway", "leaf", "s2")
+KINDS = ("client", "route", "gateway", "leaf", "s2", "websocket")
 SECONDS = 12.0
 """Of each kind, with a factor of 1."""
 

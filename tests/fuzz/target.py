@@ -29,7 +29,9 @@ from framework.dataplane.scopes import GroupClass, Scope
 from framework.wire.closed_state import ClosedState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+
+    from framework.dataplane import PlaneStage
 
 LIMITS = PlaneLimits(max_payload=300, max_control_line=200, max_subscriptions=12)
 """Small, so that inputs of a few hundred bytes run into them."""
@@ -66,7 +68,7 @@ KINDS = {
 class World:
     """A core with a client, a route, a sink, and the connection whose bytes are fuzzed."""
 
-    def __init__(self, kind: LinkKind) -> None:
+    def __init__(self, kind: LinkKind, stages: Sequence[PlaneStage] = ()) -> None:
         self._core = Core(LIMITS, seed=1, kinds=KINDS)
         self._registered: set[int] = set()
         self._events: list[Event] = []
@@ -77,7 +79,8 @@ class World:
         self._rules = self._core.add_permissions(RULES)
         self._core.subscribe_sink(0, b"s.>", bytes_max=4096, overflow=Overflow.DROP)
         self._turn(NOW_NS)
-        self._links = [self._open(of) for of in (LinkKind.CLIENT, LinkKind.ROUTE, kind)]
+        others = [self._open(of) for of in (LinkKind.CLIENT, LinkKind.ROUTE)]
+        self._links = [*others, self._open(kind, stages)]
         self._outputs = {link: bytearray() for link in self._links}
         self._feed(self._links[0], _BYSTANDER)
         self._feed(self._links[1], _PEER)
@@ -97,11 +100,18 @@ class World:
 
     def outcome(self) -> list[Any]:
         """Return what was sent to each connection, what was reported, and the counters."""
-        outputs = [bytes(self._outputs[link]) for link in self._links]
+        outputs = [self.output(link) for link in self._links]
         return [*outputs, *self._events, *self._delivered, asdict(self._core.totals())]
 
-    def _open(self, kind: LinkKind) -> int:
-        link = self._core.open(kind, "127.0.0.1", 1, accepted=True)
+    def output(self, link: int) -> bytes:
+        """Return what was sent to a connection."""
+        return bytes(self._outputs[link])
+
+    def _open(self, kind: LinkKind, stages: Sequence[PlaneStage] = ()) -> int:
+        if stages:
+            assert self._core.load_deflate()
+            self._turn(NOW_NS)
+        link = self._core.open(kind, "127.0.0.1", 1, accepted=True, stages=stages)
         self._turn(NOW_NS)
         return link
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from framework.dataplane import LinkKind
-from tests.fuzz import s2_target, target
+from tests.fuzz import s2_target, target, websocket_target
 from tests.fuzz.mutation import mutate
 
 _HANG_S = 20
@@ -33,6 +33,8 @@ def run_of(kind: str) -> Run:
     """Return what takes the inputs of one kind."""
     if kind == "s2":
         return s2_target.run
+    if kind == "websocket":
+        return websocket_target.run
     return functools.partial(target.run, getattr(LinkKind, kind.upper()))
 
 

@@ -39,6 +39,8 @@ cdef struct Frames:
     # There may be more that is inflated already.
     uint8_t tail
     # Bytes of the end of a compressed message that were told.
+    uint8_t wrong
+    # What is found of the compressed message, for when all before it is handled: see `_websocket.pyx`.
     uint8_t pongs
     # That wait.
     uint8_t closes

@@ -85,6 +85,8 @@ cdef enum:
     INVALID_PAYLOAD = 1007
     INTERNAL_ERROR = 1011
     FIRST_WORD_LIMIT = 64
+    CORRUPT = 1
+    TOO_LARGE = 2
     FRAME_WORK = 1
     PONG_WORK = 8
 
@@ -172,7 +174,7 @@ cdef size_t _awaited(Stage* stage) noexcept nogil:
     cdef size_t have = stage.raw_end - stage.raw_at
     cdef const uint8_t* head = <const uint8_t*> stage.raw + stage.raw_at
     cdef size_t need
-    if frames.more:
+    if frames.more or frames.wrong:
         return 0
     if frames.left:
         need = frames.left if frames.whole else 1
@@ -227,6 +229,9 @@ cdef int64_t _head_take(State* state, Link* link, Stage* stage, bint quiet) noex
         return 0 if quiet else _violate(state, link, stage, wrong)
     bytes = _head_bytes(head)
     if have < bytes or (quiet and head[0] & 0x0F == CLOSE):
+        return 0
+    if quiet and head[0] & COMPRESSED_BIT and not link.registered:
+        # What comes before it may be the login.
         return 0
     state.work += FRAME_WORK
     length = head[1] & 0x7F
@@ -397,6 +402,10 @@ cdef int64_t _next(State* state, Link* link, Stage* stage, size_t room) noexcept
     cdef int64_t taken
     while True:
         have = stage.raw_end - stage.raw_at
+        if frames.wrong:
+            return _violate(
+                state, link, stage, "corrupt compressed message" if frames.wrong == CORRUPT else "maximum payload exceeded"
+            )
         if frames.in_message and frames.compressed and (frames.left or frames.final):
             if frames.whole and (not frames.final or frames.left > EARLY_BYTES):
                 return _violate(state, link, stage, "compressed message too large before login")
@@ -452,23 +461,27 @@ cdef int64_t _inflate(State* state, Link* link, Stage* stage, char* into, size_t
     frames.bare = part
     made = inflate_some(state.coder.deflate, frames.inflater, &at, part, into, length)
     if made < 0:
-        return _violate(state, link, stage, "corrupt compressed message")
+        frames.wrong = CORRUPT
+        made = length - frames.inflater.avail_out
     part = at - raw
     stage.raw_at += part
     frames.left -= part
     frames.bare -= part
-    if frames.left == 0 and frames.final and <size_t> made < length:
+    if frames.left == 0 and frames.final and <size_t> made < length and not frames.wrong:
         at = TAIL + frames.tail
         more = inflate_some(state.coder.deflate, frames.inflater, &at, TAIL_BYTES - frames.tail, into + made, length - made)
         if more < 0:
-            return _violate(state, link, stage, "corrupt compressed message")
+            frames.wrong = CORRUPT
+            more = length - made - frames.inflater.avail_out
         frames.tail = <uint8_t> (at - TAIL)
         made += more
     frames.more = <size_t> made == length
     frames.message_plain += made
     state.work += part // BYTES_A_WORK + 1
     if frames.message_plain > state.limits.max_payload:
-        return _violate(state, link, stage, "maximum payload exceeded")
+        # What came before is handled, however it came.
+        frames.wrong = TOO_LARGE
+        return made - (frames.message_plain - state.limits.max_payload)
     if frames.left == 0 and frames.final and not frames.more and frames.tail == TAIL_BYTES:
         frames.in_message = frames.compressed = 0
         inflater_give(state.coder.deflate, frames.inflater)

@@ -306,6 +306,16 @@ def test_before_the_login_a_compressed_message_is_small(deflating: Talk, said: b
     assert (1002, b"compressed message too large before login") == peer.closed()
 
 
+def test_behind_the_login_it_may_be_large(deflating: Talk) -> None:
+    """Also when both come at once."""
+    peer = stranger(deflating, COMPRESSED)
+    body = random.Random(1).randbytes(20_000)
+    said = deflated(b"SUB a 1\r\nPUB a 20000\r\n%b\r\n" % body)
+    peer.say(frame_bytes(CONNECT) + frame_bytes(said, reserved=4))
+
+    assert b"MSG a 1 20000\r\n%b\r\n" % body == peer.hear()
+
+
 def test_who_waits_with_its_message_before_the_login_holds_nobody_up(deflating: Talk) -> None:
     peer, said = stranger(deflating, COMPRESSED), frame_bytes(deflated(CONNECT), reserved=4)
     peer.say(said[:-1])
