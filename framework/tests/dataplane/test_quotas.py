@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from framework.tests.dataplane.conftest import Talk
-
-if TYPE_CHECKING:
-    from framework.tests.dataplane.conftest import Peer
+from framework.dataplane import LinkKind, WebSocketFrames
+from framework.testing.websocket import frame_bytes
+from framework.tests.dataplane.conftest import Peer, Talk
 
 REFUSED = b"-ERR 'Permissions Violation for Publish to \"%b\": quota exceeded'\r\n"
 
@@ -222,3 +220,41 @@ def test_it_equals_a_naive_bucket(
         expected += model.step(0, lengths)
 
         assert got == expected
+
+
+@pytest.mark.parametrize("length", [1, 5_000, 200_000])
+@pytest.mark.parametrize("cut", [10**9, 1_000])
+def test_a_link_behind_stages_waits_and_goes_on(talk: Talk, length: int, cut: int) -> None:
+    hears = listener(talk)
+    link = talk.core.open(LinkKind.CLIENT, "::1", 9, accepted=True, stages=(WebSocketFrames(),))
+    client = Peer(talk, link)
+    client.say(frame_bytes(b'CONNECT {"verbose":false,"pedantic":false}\r\n'))
+    under(talk, client, messages_per_s=1, burst_messages=2)
+    data = b"".join(published(b"a.%d" % number, 1, length) for number in range(5))
+    frames = frame_bytes(data + b"PING\r\n")
+    for at in range(0, len(frames), cut):
+        client.say(frames[at : at + cut])
+
+    assert count(hears) == 2
+    for _ in range(3):
+        client.heard()
+        talk.turn(1)
+        assert count(hears) == 1
+    assert b"PONG" in client.heard()
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+def test_a_client_may_wait_for_a_gate_and_for_a_quota(talk: Talk, is_open: bool) -> None:  # noqa: FBT001
+    queue = talk.core.add_gate(0, b"gated", is_open=is_open, limit_s=0.5)
+    hears, client = listener(talk), talk.client()
+    under(talk, client, messages_per_s=1, burst_messages=2)
+    client.say(published(b"gated", 3) + published(b"a", 2) + b"PING\r\n")
+    heard = b""
+    for _ in range(10):
+        talk.turn(0.5)
+        heard += hears.heard()
+
+    assert queue is not None
+    assert heard.count(b"MSG a ") == 2
+    assert heard.count(b"MSG gated ") == (3 if is_open else 0)
+    assert client.heard().endswith(b"PONG\r\n")
