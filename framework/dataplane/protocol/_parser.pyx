@@ -456,7 +456,7 @@ cdef void _copy_repeated(State* state, Memo* memo, Message* message, char* at, s
 
 
 cdef char* _repeat(State* state, Link* link, char* at, char* end, Block* block) noexcept nogil:
-    """Handle the messages that begin with the remembered line, one after the other; return what follows.
+    """Handle the messages that begin with the remembered line, of which one comes next, one after the other; return what follows.
 
     This is what a publisher of one subject costs: a comparison of its line, and one copy for each receiver.
     """
@@ -466,8 +466,6 @@ cdef char* _repeat(State* state, Link* link, char* at, char* end, Block* block) 
     cdef int64_t count = 0
     cdef char* start = at
     cdef Message message
-    if not _is_next(memo, at, end, frame):
-        return at
     if memo.serial == 0 or memo.match.serial != memo.serial or not sublist_fresh(&memo.account.sublist, memo.match):
         _aim(state, link, memo)
     elif memo.watchers != NULL and memo.watchers.serial != memo.watch_serial:
@@ -525,8 +523,6 @@ cdef char* _repeat_within(State* state, Link* link, char* at, char* end, Block* 
     cdef size_t frame = memo.line_length + memo.body_length + 2
     cdef int64_t room
     cdef char* rest
-    if not _is_next(memo, at, end, frame):
-        return at
     room = quotas_room(state, link, memo.quotas, memo.body_length)
     if room == 0:
         return at
@@ -1153,7 +1149,10 @@ cdef char* parse(State* state, Link* link, char* at, char* end, Block* block, si
         if link.at_gate != NULL and not _may_follow(at, end):
             link.held = 1
             break
-        if link.memo != NULL and link.memo.line_length and link.memo.lines_version == state.lines_version:
+        if (
+            link.memo != NULL and link.memo.line_length and link.memo.lines_version == state.lines_version
+            and _is_next(link.memo, at, end, link.memo.line_length + link.memo.body_length + 2)
+        ):
             rest = _repeat(state, link, at, end, block) if link.quotas == NULL else _repeat_within(state, link, at, end, block)
             if rest != at or link.held:
                 at = rest
