@@ -15,6 +15,7 @@ from framework.dataplane.delivery._delivery cimport (
 from framework.dataplane.delivery._gates cimport gate_add, gate_answer, gate_remove
 from framework.dataplane.delivery._quotas cimport QuotaTerms, quota_release, quota_set, quotas_give
 from framework.dataplane.delivery._watches cimport watch_add, watch_remove
+from framework.dataplane.delivery._forwards cimport forward_remove, forward_set
 from framework.dataplane.protocol._info cimport info_set, names_set
 from framework.dataplane.accounts._interest cimport subscription_add
 from framework.dataplane.links._links cimport link_of, link_received, link_register, link_wake, link_window
@@ -337,6 +338,12 @@ cdef bint command_apply(State* state, Command* command) noexcept nogil:
         state.trace_internal = command.other & TRACE_INTERNAL != 0
     elif command.verb == SET_NONCES:
         state.nonces[command.other] = command.number != 0
+    elif command.verb == SET_FORWARD:
+        if command.number:
+            forward_set(state, command_chars(command), command.length, command.link)
+        else:
+            forward_remove(state, command_chars(command), command.length)
+        lines_forget(state)
     elif command.verb == CHANGE_ADDRESSES:
         return addresses_change(state, command)
     elif command.verb == SET_DEFLATE:

@@ -18,7 +18,7 @@ from framework.dataplane._commands cimport (
     ADD_ACCOUNT, ADD_GATE, ANNOUNCE_INFO, ANSWER_GATE, CHANGE_ADDRESSES, CHANGE_QUOTA, CLOSE, CLOSE_LISTING, CONFIRM, DROP_QUOTA,
     FLAG_ACCOUNT_OMITTED, FLAG_ALL_ACCOUNTS, FLAG_ECHO, FLAG_HEADERS, FLAG_NO_RESPONDERS, FLAG_PEDANTIC, FLAG_TRACES, FLAG_VERBOSE,
     GIVE_QUOTAS, KEEP_PERMISSIONS, NEXT_ROWS, OPEN_LISTING, PIN_ACCOUNTS, PUBLISH, REGISTER_PEER, REMOVE_ACCOUNT, REMOVE_GATE,
-    REPEAT_INTEREST, RESUME, RESUME_CLIENT, SEND, SET_CLIENT, SET_CLIENT_INFO, SET_CODING, SET_DEFLATE, SET_INFO, SET_LIMITS,
+    REPEAT_INTEREST, RESUME, RESUME_CLIENT, SEND, SET_CLIENT, SET_CLIENT_INFO, SET_CODING, SET_FORWARD, SET_DEFLATE, SET_INFO, SET_LIMITS,
     SET_LINK_TIMES, SET_NAMES, SET_NONCES, SET_PEER_PERMISSIONS, SET_SYSTEM_ACCOUNT, SET_TABLES, SET_TRACE, SHELL_VERBS, SUBSCRIBE_SINK,
     TRACE_HEADERS_ONLY, TRACE_INTERNAL,
     UNSUBSCRIBE_SINK, WATCH_INTEREST, ClientTerms, PeerTerms as PeerTermsC, command_apply, command_chars, stages_add,
@@ -612,6 +612,21 @@ cdef class Core:
         """
         self._check_permissions(permissions)
         self._post(self._order(SET_PEER_PERMISSIONS, 0, permissions, kind, b""))
+
+    def set_forward(self, prefix: bytes, link: int | None = None) -> None:
+        """Let messages of servers and of this process whose subjects begin with a prefix go to a link, whoever is interested.
+
+        Args:
+            prefix: Longer ones go before; at most 256.
+            link: To another server; what is sent to one that is gone is lost. None: here, as what follows the prefix.
+        """
+        if not _plain("a prefix", prefix):
+            raise ValueError("a prefix has at least one byte")
+        self._post(self._order(SET_FORWARD, link or 0, 1, 0, prefix))
+
+    def remove_forward(self, prefix: bytes) -> None:
+        """Match subjects with a prefix as all others again."""
+        self._post(self._order(SET_FORWARD, 0, 0, 0, prefix))
 
     def repeat_interest(self, link: int) -> None:
         """Tell a server all interest that it may hear of once more, since it has announced that it lets in more."""

@@ -193,6 +193,22 @@ cdef enum Treatment:
     NEEDED_BY_SERVERS = 1 << 3
     STAYS_IN_ACCOUNT = 1 << 4
     KEEPS_REPLY = 1 << 5
+    FORWARDED = 1 << 7
+    # Of a first byte alone: see `_forwards.pyx`.
+
+
+cdef enum:
+    FORWARDS_MAX = 256
+
+
+cdef struct Forward:
+    # Where subjects with a prefix go, which follows the struct.
+    Forward* next
+    # No longer than this one.
+    const char* prefix
+    size_t length
+    uint64_t link
+    # 0: here, without the prefix.
 
 
 cdef struct ReservedPrefix:
@@ -1401,6 +1417,9 @@ cdef struct State:
     ReservedPrefix reserved[RESERVED_MAX]
     uint8_t reserved_first[256]
     # Treatments of the prefixes that begin with a byte.
+    Forward* forwards
+    # The longest first.
+    uint32_t forward_count
     Times times[KINDS_MAX]
     # By kind of link.
     Totals totals

@@ -112,6 +112,26 @@ class PlaneControl(Protocol):
         """
         ...
 
+    def set_forward(self, prefix: bytes, link: LinkId | None = None) -> None:
+        """Let messages whose subjects begin with a prefix go to a link, whoever is interested.
+
+        Messages of servers, and of this process; what users publish is matched all the same. A
+        plugin that keeps a prefix for such subjects reserves it: `LinkKindSpec.reserved`.
+
+        Args:
+            prefix: Longer ones go before shorter ones; the plane has room for 256.
+            link: Registered by `register_peer`; what is sent to one that is gone is lost. None:
+                the message is for this server, on what follows the prefix.
+
+        Raises:
+            ValueError: The prefix is empty, or has blanks.
+        """
+        ...
+
+    def remove_forward(self, prefix: bytes) -> None:
+        """Match subjects with a prefix as all others again."""
+        ...
+
     def repeat_interest(self, link: LinkId) -> None:
         """Send a server all interest that it may know of again: it announced that it lets in more.
 

@@ -15,6 +15,7 @@ from framework.dataplane.delivery._delivery cimport (
     record_made, record_new, subscription_drop,
 )
 from framework.dataplane.links._coding cimport coder_free, coder_rows, coding_end, coding_farewell, coding_flush, coding_waits
+from framework.dataplane.delivery._forwards cimport forwards_free
 from framework.dataplane.delivery._fanouts cimport dead_sweep, fanout_end
 from framework.dataplane.delivery._message_trace cimport traced_route, traced_subscription
 from framework.dataplane.delivery._quotas cimport quotas_leave
@@ -136,6 +137,7 @@ cdef void state_free(State* state) noexcept nogil:
         state.confirmations = confirmation.next
         free(confirmation)
     table_clear(&state.sinks_by_id)
+    forwards_free(state)
     free(state.group_index.slots)
     while state.segments != NULL:
         segment = state.segments

@@ -29,6 +29,7 @@ from framework.dataplane.delivery._delivery cimport (
 )
 from framework.dataplane.accounts._interest cimport is_literal_subject, is_valid_subject, subscription_add
 from framework.dataplane.accounts._mappings cimport mapping_apply
+from framework.dataplane.delivery._forwards cimport is_forwarded
 from framework.dataplane.delivery._message_trace cimport (
     FAULT_PUBLISH, FAULT_REPLY, TRACE_SKIPPED, step_mapped, tracing_begin, tracing_end, tracing_refused,
 )
@@ -598,6 +599,7 @@ cdef Allowed _send(State* state, Link* link, Message* message, Match* match, bin
         mapped: Set when a mapping had to do with it.
     """
     cdef Allowed allowed = ALLOWED
+    cdef int served = 0
     cdef Watches* watches
     cdef const char* came = message.subject
     cdef size_t came_length = message.subject_length
@@ -617,6 +619,10 @@ cdef Allowed _send(State* state, Link* link, Message* message, Match* match, bin
             return allowed
     elif state.trace:
         trace_body(state, link, True, message.body, message.header_length, message.body_length)
+    if not link.traits & IS_USER and is_forwarded(state, message, &served):
+        # Users are held to permissions for what they say, not for what would be left of it.
+        mapped[0] = True
+        return allowed
     if match == NULL:
         match = sublist_match(&message.account.sublist, message.subject, message.subject_length)
     watches = watches_of(link, message.account)
@@ -793,7 +799,7 @@ cdef char* _routed(
     _count_in(state, link, message.account, 1, total)
     if state.trace:
         trace_body(state, link, True, message.body, header, total)
-    if message.account == NULL or not message.account.ours:
+    if message.account == NULL or not message.account.ours or is_forwarded(state, &message, &served):
         return rest
     if not headers and message.reply_length == 0 and message.queue_count == 0 and not state.trace and body - line <= MEMO_LINE_BYTES:
         _remember(state, link, line, body - line, &message)
