@@ -19,7 +19,7 @@ GATE_TIME_LIMIT_S_MAX: Final = 60.0
 
 
 class GateSpec(Struct, frozen=True, kw_only=True):
-    """Decides on each message that clients and leaf nodes of this server publish on a subject.
+    """Decides on each message that clients of this server publish on a subject.
 
     What is published waits for its verdict, and what its publisher says behind it does, too, but
     for messages to the same gate. What other servers bring has passed their gates.
