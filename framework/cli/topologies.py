@@ -27,7 +27,7 @@ def load_topology(file: str, choice: PluginChoice) -> tuple[Topology, PluginRegi
     registry = choice.registry(opened.plugins)
     with registry.attributing():
         schema = Schema(registry.config_sections())
-        topology = opened.plan(schema, registry.topology_planners())
+        topology = opened.plan(schema, registry.plan_topology())
         check_topology(topology, registry)
     return topology, registry
 

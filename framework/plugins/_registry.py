@@ -136,7 +136,7 @@ class PluginRegistry(PluginSet):
         found.sort(key=lambda item: self.names.index(item[0]))
         return tuple(replace(section, plugin=plugin) for plugin, section in found)
 
-    def topology_planners(self) -> tuple[TopologyPlanner, ...]:
+    def plan_topology(self) -> tuple[TopologyPlanner, ...]:
         """Return what the plugins need of the servers of a topology, in the order of loading."""
         from framework.topology.ports import all_slots  # noqa: PLC0415 - one server has none
 
@@ -249,23 +249,19 @@ class PluginRegistry(PluginSet):
         owned = self._claimed("authenticator", (), found, lambda spec: spec.name)
         return _items(self._guarded(owned, guarded_authenticator))
 
-    def quotas_of(
-        self, server: ServerContext
-    ) -> Callable[[ConnectionInfo], Iterable[Quota]] | None:
-        """Return what asks the plugins how much a client may publish; None: no plugin says it."""
-        hook = "framework_quotas"
-        if not self.calls.implementations(hook):
-            return None
+    @property
+    def has_quotas(self) -> bool:
+        """Whether a plugin says how much clients may publish."""
+        return bool(self.calls.implementations("framework_quotas"))
 
-        def ask(client: ConnectionInfo) -> Iterable[Quota]:
-            try:
-                found = self._collect("quotas", Quota, server=server, client=client)
-            except PluginError as error:
-                self.calls.guard.report(hook, error)
-                return ()
-            return [quota for _, quota in found]
-
-        return ask
+    def quotas(self, server: ServerContext, client: ConnectionInfo) -> Sequence[Quota]:
+        """Return what plugins say of how much a client may publish; nothing when one fails."""
+        try:
+            found = self._collect("quotas", Quota, server=server, client=client)
+        except PluginError as error:
+            self.calls.guard.report("framework_quotas", error)
+            return ()
+        return _items(found)
 
     def taps(self, server: ServerContext) -> tuple[TapSpec, ...]:
         """Return all taps."""

@@ -449,7 +449,9 @@ class Assembly:
             remote_count=lambda account: self._remote_counts.total(account).clients,
             tls_peers=self.tls.peers,
             facts=self._arrivals.facts,
-            ask_quotas=self._plugins.quotas_of(self.context),
+            ask_quotas=partial(self._plugins.quotas, self.context)
+            if self._plugins.has_quotas
+            else None,
             log=self._log,
         )
 

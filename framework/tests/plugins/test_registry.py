@@ -31,11 +31,17 @@ from framework.spec import (
     LinkKindSpec,
     ListenerSpec,
     MonitorEndpoint,
+    MonitorFields,
+    PortSpec,
+    Quota,
     RefusedAddresses,
     ReservedPrefix,
     ServiceSpec,
+    StatusColumn,
+    StatusSection,
     StopReason,
     TapSpec,
+    TransportSpec,
 )
 from framework.topology.errors import TopologyError
 from framework.topology.option import ConfigSection
@@ -144,7 +150,7 @@ def test_config_sections_are_told_which_modes_of_compression_there_are():
     assert told == ["tight"]
 
 
-def test_planners_of_topologies_have_slots_of_their_own():
+def test_plan_topology_gives_planners_with_slots_of_their_own():
     def planning(name):
         return [TopologyPlanner(slots=(PortSlot(name=name, base=1883),))]
 
@@ -152,7 +158,7 @@ def test_planners_of_topologies_have_slots_of_their_own():
         a=("plan_topology", lambda: planning("mqtt")),
         b=("plan_topology", lambda: planning("lines")),
     )
-    slots = [slot.name for planner in registry.topology_planners() for slot in planner.slots]
+    slots = [slot.name for planner in registry.plan_topology() for slot in planner.slots]
     both = registry_of(
         a=("plan_topology", lambda: planning("mqtt")), b=("plan_topology", lambda: planning("mqtt"))
     )
@@ -160,9 +166,9 @@ def test_planners_of_topologies_have_slots_of_their_own():
 
     assert slots == ["mqtt", "lines"]
     with pytest.raises(PluginError, match="b: port slot mqtt belongs to plugin a already"):
-        both.topology_planners()
+        both.plan_topology()
     with pytest.raises(PluginError, match="a: port slot client belongs to the core"):
-        ours.topology_planners()
+        ours.plan_topology()
 
 
 def test_config_sections_learn_their_owner():
@@ -286,6 +292,67 @@ def test_taps_have_names_of_their_own():
     assert registry_of(a=("taps", lambda: [tap])).taps(SERVER)[0].name == "t"
     with pytest.raises(PluginError, match="plugin b: tap t belongs to plugin a already"):
         registry_of(a=("taps", lambda: [tap]), b=("taps", lambda: [tap])).taps(SERVER)
+
+
+def test_ports_have_names_of_their_own_and_their_plugins():
+    port = PortSpec(name="p", start=print, stop=print)
+
+    assert registry_of(a=("ports", lambda: port)).ports(SERVER) == (replace(port, plugin="a"),)
+    with pytest.raises(PluginError, match="port p belongs to plugin a already"):
+        registry_of(a=("ports", lambda: port), b=("ports", lambda: port)).ports(SERVER)
+
+
+def test_transports_have_names_of_their_own_and_their_plugins():
+    transport = TransportSpec(name="t", host="127.0.0.1", port=-1)
+    registry = registry_of(a=("transports", lambda: transport))
+
+    assert registry.transports(SERVER) == (replace(transport, plugin="a"),)
+    registry = registry_of(a=("transports", lambda: transport), b=("transports", lambda: transport))
+    with pytest.raises(PluginError, match="transport t belongs to plugin a already"):
+        registry.transports(SERVER)
+
+
+def test_quotas_of_a_client_come_from_all_plugins_and_none_when_one_fails():
+    quotas = [Quota(name="q", messages=1.0), Quota(name="r", bytes=2.0)]
+    registry = registry_of(
+        a=("quotas", lambda client: quotas[0] if client.cid == 1 else ()),
+        b=("quotas", lambda: quotas[1]),
+    )
+
+    assert registry.has_quotas
+    assert sorted(names(registry.quotas(SERVER, CONNECTION))) == ["q", "r"]
+    registry = registry_of(a=("quotas", lambda: {}["none"]), b=("quotas", lambda: quotas))
+    with capture_logs():
+        assert registry.quotas(SERVER, CONNECTION) == ()
+    assert not registry_of().has_quotas
+
+
+def test_status_sections_have_fields_and_columns_of_their_own():
+    section = StatusSection(
+        field="f", read=print, columns=(StatusColumn(title="c", cell=str, priority=1),)
+    )
+    registry = registry_of(a=("status_sections", lambda: section))
+
+    assert registry.status_sections() == (section,)
+    registry = registry_of(
+        a=("status_sections", lambda: section),
+        b=("status_sections", lambda: replace(section, field="other")),
+    )
+    with pytest.raises(PluginError, match="status column c belongs to plugin a already"):
+        registry.status_sections()
+
+
+def test_monitor_fields_have_one_owner_each():
+    async def make(): ...
+
+    fields = MonitorFields(document="/varz", names=("mine",), make=make)
+
+    assert registry_of(a=("monitor_fields", lambda: fields)).monitor_fields(SERVER)
+    registry = registry_of(
+        a=("monitor_fields", lambda: fields), b=("monitor_fields", lambda: fields)
+    )
+    with pytest.raises(PluginError, match="field /varz mine belongs to plugin a already"):
+        registry.monitor_fields(SERVER)
 
 
 def test_link_kinds_have_one_row_each_that_can_be():
