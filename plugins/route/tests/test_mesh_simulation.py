@@ -211,6 +211,16 @@ def test_who_breaks_down_and_is_back_is_a_member_soon(make_network, shape, away_
         check_full_mesh(servers)
 
 
+@pytest.mark.parametrize("seed", [18, 37, 58])
+def test_an_account_that_is_pinned_no_more_at_once_is_heard_everywhere(make_network, seed):
+    network = make_network(seed)
+    faults = [("pins", 0, 1, 10.0), ("crash", 1, 0, 0.01), ("pins", 0, 0, 0.1)]
+    servers = run_mesh(network, 3, "seed", [0.0] * 9, faults=faults)
+
+    check_full_mesh(servers)
+    check_messages(network, servers)
+
+
 def test_one_seed_one_history(make_network):
     def history(seed: int) -> list[list[str]]:
         faults = [("crash", 1, 0, 1.0), ("cut", 0, 2, 10.0)]

@@ -294,6 +294,18 @@ class Mesh:
         repeated = [RepeatInterest(each.link) for each in peer.connections.values()]
         return [*repeated, Wait(peer.repeating, REPEAT_INTERVAL_S)]
 
+    def _repeat_later(self, peer: Peer) -> Sequence[MeshEffect]:
+        """Tell a peer all interest once more when an account has left a connection of its own.
+
+        What we said by the others before the peer knew of that connection, it has forgotten since,
+        if the account came back to them that soon; and it cannot ask.
+        """
+        peer.is_repeat_due = True
+        if peer.repeating:
+            return []
+        peer.repeating = self._dialer.next_token()
+        return [Wait(peer.repeating, REPEAT_INTERVAL_S)]
+
     def _receive_repeated(self, peer: Peer) -> Sequence[MeshEffect]:
         """Go on after the pause that follows each repetition."""
         is_due, peer.repeating, peer.is_repeat_due = peer.is_repeat_due, 0, False
@@ -313,6 +325,9 @@ class Mesh:
             return effects
         if slot is not None and slot.account and not connection.targets:
             effects += self._seeker.keep_pinned(slot)
+        peer = self._registry.peer(connection.remote_id) if slot is not None else None
+        if slot is not None and slot.account and peer is not None and peer.connections:
+            effects += self._repeat_later(peer)
         if connection.is_retried and not connection.targets and connection.info is not None:
             self._seeker.add_target(connection)
         for target in connection.targets:
