@@ -6,6 +6,7 @@ Loaded through pytest's entry point. A test that needs a real peer fails where t
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Protocol
 
 import pytest
@@ -96,10 +97,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         name for item in session.items for mark in item.iter_markers("peer") for name in mark.args
     }
     for name in sorted(needed):
-        try:
+        # Each test that needs one that can't be had fails, and says why.
+        with contextlib.suppress(PeerMissingError):
             peers.bring(name)
-        except PeerMissingError as error:
-            session.config.issue_config_time_warning(pytest.PytestWarning(str(error)), stacklevel=2)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import ssl
 from pathlib import Path
 
 from framework.testing.errors import PeerMissingError
@@ -37,5 +39,13 @@ def install(name: str, package: str, folder: Path) -> None:
     program = node()
     npm = program.parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
     folder.mkdir(exist_ok=True)
+    # Node alone has authorities of its own; it is to believe whom the system believes.
+    trusted = ssl.get_default_verify_paths().cafile
+    environment = {"NODE_EXTRA_CA_CERTS": trusted} if trusted else {}
     quiet = ("--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error")
-    run(name, [program, npm, "install", "--prefix", folder, *quiet, package], folder=folder)
+    run(
+        name,
+        [program, npm, "install", "--prefix", folder, *quiet, package],
+        folder=folder,
+        environment=environment | os.environ,
+    )
