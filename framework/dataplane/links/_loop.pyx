@@ -56,6 +56,9 @@ cdef extern from *:
     #include <arpa/inet.h>
     #include <errno.h>
     #include <fcntl.h>
+    #if defined(__linux__)
+    #include <malloc.h>
+    #endif
     #include <netinet/in.h>
     #include <netinet/tcp.h>
     #include <stdint.h>
@@ -75,6 +78,14 @@ cdef extern from *:
     static int64_t clock_ns(void) {
         struct timespec now; clock_gettime(CLOCK_MONOTONIC, &now);
         return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    }
+
+    /* glibc keeps small freed pieces aside, and joins all of them at once when a large one comes or goes: 50 ms for those of a million
+       subscriptions. Joined as they are freed, they cost nobody a stall. */
+    static void memory_prepare(void) {
+    #ifdef __GLIBC__
+        mallopt(M_MXFAST, 0);
+    #endif
     }
 
     static void socket_no_delay(int fd) {
@@ -157,6 +168,7 @@ cdef extern from *:
         void* iov_base
         size_t iov_len
     int64_t clock_ns() noexcept nogil
+    void memory_prepare() noexcept nogil
     int getentropy(void* into, size_t count) noexcept nogil
     void socket_prepare(int fd) noexcept nogil
     int socket_accept(int listener) noexcept nogil
@@ -769,6 +781,7 @@ cdef class Plane(Core):
         if self.started:
             raise RuntimeError("the data plane was started before")
         self.started = True
+        memory_prepare()
         self.thread = threading.Thread(target=self._run, name="dataplane", daemon=True)
         self.thread.start()
 
