@@ -255,7 +255,7 @@ cdef bint are_records(const char* at, size_t length) noexcept nogil:
         message.reply_length = record.reply_length
         message.header_length = record.header_length
         message.payload_length = record.payload_length
-        if <uint64_t> record.inbox_length + record.subject_length + record.reply_length > record.size:
+        if <uint64_t> record.inbox_length + record.subject_length + record.reply_length > record.size - sizeof(PortMessage):
             return False
         message.inbox = at + sizeof(PortMessage)
         message.subject = message.inbox + record.inbox_length
