@@ -11,8 +11,11 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def main() -> int:
     """Return stubtest's exit code; a compiled module that Python imports must have a `.pyi`."""
-    stubs = sorted(ROOT.glob("framework/**/*.pyi"))
-    modules = [".".join(stub.relative_to(ROOT).with_suffix("").parts) for stub in stubs]
+    modules = [
+        ".".join(stub.relative_to(folder).with_suffix("").parts)
+        for folder in (ROOT, *sorted(ROOT.glob("plugins/*/src")))
+        for stub in sorted(folder.glob("framework*/**/*.pyi"))
+    ]
     command = [sys.executable, "-m", "mypy.stubtest", "--concise"]
     command += ["--allowlist", "tools/stubtest_allowed.txt", "--ignore-unused-allowlist"]
     command += ["--mypy-config-file", "pyproject.toml", *modules]

@@ -39,7 +39,8 @@ def build_wheels(folder: Path) -> None:
         for project in [ROOT, *plugins]:
             source = copy_sources(project, Path(name) / project.name)
             options = ["--no-build-isolation", "--no-deps", "--wheel-dir", str(folder)]
-            run([sys.executable, "-m", "pip", "wheel", "--quiet", *options, str(source)])
+            command = [sys.executable, "-m", "pip", "wheel", "--quiet", *options, str(source)]
+            run(command, PYTHONPATH=str(ROOT))  # compiled plugins look for our header
 
 
 def collect_requirements(folder: Path) -> None:
@@ -69,10 +70,10 @@ def copy_sources(project: Path, target: Path) -> Path:
     return target
 
 
-def run(command: list[str], cwd: Path = ROOT) -> None:
+def run(command: list[str], cwd: Path = ROOT, **environment: str) -> None:
     """Run a command outside the tree's own import path, and show it."""
     print("+", *command, flush=True)
-    subprocess.run(command, cwd=cwd, env=outside(), check=True)
+    subprocess.run(command, cwd=cwd, env={**outside(), **environment}, check=True)
 
 
 def outside() -> dict[str, str]:

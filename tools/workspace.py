@@ -116,24 +116,28 @@ def _install_workspace(environment: Path) -> None:
     """Install this tree's distributions in place, and compile what has changed."""
     projects = [ROOT / "pyproject.toml", *sorted(ROOT.glob("plugins/*/pyproject.toml"))]
     packages = ROOT.glob("framework/**/__init__.py")  # a new one is a new folder to install
-    sources = (path for path in ROOT.glob("framework/**/*") if path.suffix in SOURCE_SUFFIXES)
+    folders = (ROOT / "framework", *ROOT.glob("plugins/*/src"))
+    files = (path for folder in folders for path in folder.glob("**/*"))
+    sources = (path for path in files if path.suffix in SOURCE_SUFFIXES)
     stamp = environment / ".workspace"
     digest = _digest([*projects, *sorted(sources)], names=sorted(packages))
-    if _is_current(stamp, digest) and all(path.exists() for path in _extensions()):
+    if _is_current(stamp, digest) and all(path.exists() for path in _extensions(projects)):
         return
     _check_system()
     _say("building the extensions")
-    folders = [option for project in projects for option in ("-e", str(project.parent))]
-    _pip(environment, "--no-build-isolation", "--no-deps", *folders)
+    options = [option for project in projects for option in ("-e", str(project.parent))]
+    _pip(environment, "--no-build-isolation", "--no-deps", *options)
     stamp.write_text(digest)
 
 
-def _extensions() -> Iterator[Path]:
-    """Yield where each compiled module of `pyproject.toml` stands once it is built."""
+def _extensions(projects: Iterable[Path]) -> Iterator[Path]:
+    """Yield where each compiled module of these `pyproject.toml` stands once it is built."""
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    for extension in project["tool"]["setuptools"]["ext-modules"]:
-        yield ROOT / (extension["name"].replace(".", "/") + suffix)
+    for project in projects:
+        tools = tomllib.loads(project.read_text())["tool"]
+        folder = project.parent if project.parent == ROOT else project.parent / "src"
+        for extension in tools.get("setuptools", {}).get("ext-modules", ()):
+            yield folder / (extension["name"].replace(".", "/") + suffix)
 
 
 def _pip(environment: Path, *arguments: str) -> None:
@@ -141,6 +145,7 @@ def _pip(environment: Path, *arguments: str) -> None:
     done = subprocess.run(
         [*command, "--disable-pip-version-check", *arguments],
         check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},  # compiled plugins look for our header
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+JETSTREAM = "plugins/jetstream/src/framework_jetstream"
 AUTH = "plugins/auth/src/framework_auth"
 ROUTE = "plugins/route/src/framework_route"
 
@@ -64,6 +65,11 @@ VIOLATIONS = {
         "auth",
         {f"{AUTH}/passwords.py": "import framework_auth.password_checker"},
         "framework_auth.passwords is not allowed to import framework_auth.password_checker",
+    ),
+    "a log that knows its plugin": Violation(
+        "jetstream",
+        {f"{JETSTREAM}/log/__init__.py": "import framework_jetstream.plugin"},
+        "framework_jetstream.log is not allowed to import framework_jetstream.plugin",
     ),
     "a machine that knows its actor": Violation(
         "route",
@@ -145,7 +151,7 @@ def test_each_contract_is_planted() -> None:
 
 def test_each_package_is_read() -> None:
     settings = tomllib.loads((ROOT / "importlinter.toml").read_text())["tool"]["importlinter"]
-    plugins = {path.name for path in ROOT.glob("plugins/*/src/*") if path.name[0] != "."}
+    plugins = {path.name for path in ROOT.glob("plugins/*/src/*") if "." not in path.name}
 
     assert set(settings["root_packages"]) == {"framework", *plugins}
 

@@ -18,7 +18,16 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PLUGINS = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
-EXTENSIONS = [extension["name"] for extension in PROJECT["tool"]["setuptools"]["ext-modules"]]
+UNFINISHED = {"jetstream"}
+"""Plugins that are not loaded by themselves yet, so without an entry point."""
+
+
+def extensions(folder: Path) -> list[str]:
+    tools = tomllib.loads((folder / "pyproject.toml").read_text())["tool"]
+    return [each["name"] for each in tools.get("setuptools", {}).get("ext-modules", ())]
+
+
+EXTENSIONS = [name for folder in (ROOT, *PLUGINS) for name in extensions(folder)]
 
 
 def name_of(requirement: str) -> str:
@@ -36,13 +45,15 @@ def test_asserts_are_enabled() -> None:
     assert __debug__
 
 
-def test_each_pyx_is_built() -> None:
+@pytest.mark.parametrize("folder", [ROOT, *PLUGINS], ids=["core", *(p.name for p in PLUGINS)])
+def test_each_pyx_is_built(folder: Path) -> None:
+    packages = folder if folder == ROOT else folder / "src"
     sources = {
-        ".".join(path.relative_to(ROOT).with_suffix("").parts)
-        for path in ROOT.glob("framework/**/*.pyx")
+        ".".join(path.relative_to(packages).with_suffix("").parts)
+        for path in packages.glob("framework*/**/*.pyx")
     }
 
-    assert sources == set(EXTENSIONS)
+    assert sources == set(extensions(folder))
 
 
 @pytest.mark.parametrize("name", EXTENSIONS)
@@ -125,14 +136,19 @@ def test_plugin_is_packaged_as_a_third_party_would(folder: Path) -> None:
     noun = folder.name
 
     assert project["project"]["name"] == f"framework-{noun}"
-    assert project["project"]["entry-points"] == {"framework": {noun: f"framework_{noun}.plugin"}}
+    if noun not in UNFINISHED:
+        entry_points = {"framework": {noun: f"framework_{noun}.plugin"}}
+        assert project["project"]["entry-points"] == entry_points
     assert any(name_of(each) == "framework" for each in project["project"]["dependencies"])
     assert set(project) <= {"build-system", "project", "tool"}
-    assert set(project["tool"]) == {"hatch"}
+    compiled = {"distutils", "setuptools"}
+    assert set(project["tool"]) == (compiled if extensions(folder) else {"hatch"})
     assert (folder / "src" / f"framework_{noun}" / "py.typed").exists()
 
 
-@pytest.mark.parametrize("folder", PLUGINS, ids=lambda folder: folder.name)
+@pytest.mark.parametrize(
+    "folder", [p for p in PLUGINS if p.name not in UNFINISHED], ids=lambda folder: folder.name
+)
 def test_plugin_is_found(folder: Path) -> None:
     [point] = entry_points(group="framework", name=folder.name)
 

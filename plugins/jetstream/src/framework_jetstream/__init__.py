@@ -1,0 +1,1 @@
+"""JetStream: streams and consumers of one server, on a log that survives power loss."""

@@ -1,0 +1,43 @@
+"""The checksum, against the definition of CRC-32C by one bit at a time."""
+
+from __future__ import annotations
+
+import pytest
+from framework_jetstream.log._crc32c import checksum, checksum_by_tables
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+def naive(data: bytes) -> int:
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+@pytest.mark.parametrize(
+    ("data", "crc"),
+    [
+        (b"", 0),
+        (b"123456789", 0xE3069283),
+        (bytes(32), 0x8A9136AA),  # RFC 3720, B.4
+        (b"\xff" * 32, 0x62A8AB43),
+    ],
+)
+def test_published_sums(data: bytes, crc: int) -> None:
+    assert (checksum(data), checksum_by_tables(data)) == (crc, crc)
+
+
+@given(st.binary(max_size=40), st.integers(0, 7000), st.integers(0, 9))
+def test_sums_are_those_of_the_definition(block: bytes, length: int, skipped: int) -> None:
+    data = (block * (length // max(len(block), 1) + 1))[skipped:length]
+    expected = naive(data)
+
+    assert (checksum(data), checksum_by_tables(data)) == (expected, expected)
+
+
+@given(st.binary(), st.binary())
+def test_a_sum_goes_on(first: bytes, second: bytes) -> None:
+    assert checksum(second, checksum(first)) == checksum(first + second)
