@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from framework.compiled import import_compiled
+
 if TYPE_CHECKING:
     from framework.hookspecs import hookimpl, hookspec
     from framework.server import Server
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["Server", "Topology", "__version__", "hookimpl", "hookspec"]
 
 __version__ = "0.1.0"
+
+import_compiled(__name__)
 
 # Imported on first use: a room that needs none of them pays for none of them.
 _HOMES = {

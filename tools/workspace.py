@@ -120,8 +120,9 @@ def _install_workspace(environment: Path) -> None:
     files = (path for folder in folders for path in folder.glob("**/*"))
     sources = (path for path in files if path.suffix in SOURCE_SUFFIXES)
     stamp = environment / ".workspace"
-    digest = _digest([*projects, *sorted(sources)], names=sorted(packages))
-    if _is_current(stamp, digest) and all(path.exists() for path in _extensions(projects)):
+    builder = ROOT / "framework" / "building.py"
+    digest = _digest([*projects, builder, *sorted(sources)], names=sorted(packages))
+    if _is_current(stamp, digest) and all(path.exists() for path in _libraries(projects)):
         return
     _check_system()
     _say("building the extensions")
@@ -130,14 +131,17 @@ def _install_workspace(environment: Path) -> None:
     stamp.write_text(digest)
 
 
-def _extensions(projects: Iterable[Path]) -> Iterator[Path]:
-    """Yield where each compiled module of these `pyproject.toml` stands once it is built."""
+def _libraries(projects: Iterable[Path]) -> Iterator[Path]:
+    """Yield where the compiled modules of these `pyproject.toml` stand once they are built."""
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
     for project in projects:
-        tools = tomllib.loads(project.read_text())["tool"]
+        settings = tomllib.loads(project.read_text())["tool"].get("setuptools", {})
         folder = project.parent if project.parent == ROOT else project.parent / "src"
-        for extension in tools.get("setuptools", {}).get("ext-modules", ()):
-            yield folder / (extension["name"].replace(".", "/") + suffix)
+        names = [extension["name"] for extension in settings.get("ext-modules", ())]
+        if "cmdclass" in settings:  # `framework.building` links all of them into one
+            names = [f"{names[0].partition('.')[0]}._compiled"]
+        for name in names:
+            yield folder / (name.replace(".", "/") + suffix)
 
 
 def _pip(environment: Path, *arguments: str) -> None:

@@ -1,0 +1,3 @@
+from collections.abc import Iterable
+
+def newer_group(sources: Iterable[str], target: str) -> bool: ...
