@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from framework.monitor.endpoints import core_endpoints
 from framework.monitor.request_options import answer_query, answer_request, members_of_payload
-from framework.monitor.root_page import root_page
 from framework.monitor.source import (
     ClosedClient,
     MonitorSource,
@@ -23,5 +22,4 @@ __all__ = [
     "answer_request",
     "core_endpoints",
     "members_of_payload",
-    "root_page",
 ]

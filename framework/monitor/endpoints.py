@@ -1,32 +1,24 @@
-"""Monitoring endpoints of the core."""
+"""Monitoring endpoints of the core; the modules that answer are imported when they are asked."""
 
 from __future__ import annotations
 
-from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from framework.monitor.absent import absent_endpoints
-from framework.monitor.accountz import answer_account_info, answer_accountz
-from framework.monitor.accstatz import answer_accstatz, answer_accstatz_request
-from framework.monitor.connz import answer_connz, answer_connz_request
-from framework.monitor.healthz import answer_health_request, answer_healthz
-from framework.monitor.internals import answer_ipqueuesz, answer_stacksz
 from framework.monitor.options import (
     AccountStatzOptions,
     AccountzOptions,
     ConnzOptions,
     HealthzOptions,
     IpqueueszOptions,
+    QuotazOptions,
     SubszOptions,
 )
-from framework.monitor.pluginz import answer_pluginz
-from framework.monitor.quotaz import QuotazOptions, answer_quotaz
-from framework.monitor.subsz import answer_account_subsz, answer_subsz
-from framework.monitor.varz import answer_varz
 from framework.spec import MonitorEndpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from framework.monitor.source import MonitorSource
 
@@ -35,16 +27,16 @@ def core_endpoints(source: MonitorSource) -> Sequence[MonitorEndpoint]:
     """Return the endpoints of the core, over one server, in the order of the index page."""
     return (
         MonitorEndpoint(
-            path="/varz", answer=partial(answer_varz, source), help="General", request="VARZ"
+            path="/varz", answer=_answer(source, "varz.answer_varz"), help="General", request="VARZ"
         ),
         MonitorEndpoint(
             path="/connz",
-            answer=partial(answer_connz, source),
+            answer=_answer(source, "connz.answer_connz"),
             options=ConnzOptions,
             help="Connections",
         ),
         MonitorEndpoint(
-            answer=partial(answer_connz_request, source),
+            answer=_answer(source, "connz.answer_connz_request"),
             options=ConnzOptions,
             request="CONNZ",
             account_request="CONNZ",
@@ -54,11 +46,13 @@ def core_endpoints(source: MonitorSource) -> Sequence[MonitorEndpoint]:
         *_health(source),
         MonitorEndpoint(
             path="/quotaz",
-            answer=partial(answer_quotaz, source),
+            answer=_answer(source, "quotaz.answer_quotaz"),
             options=QuotazOptions,
             help="Quotas",
         ),
-        MonitorEndpoint(path="/pluginz", answer=partial(answer_pluginz, source), help="Plugins"),
+        MonitorEndpoint(
+            path="/pluginz", answer=_answer(source, "pluginz.answer_pluginz"), help="Plugins"
+        ),
         *absent_endpoints(source),
     )
 
@@ -67,24 +61,24 @@ def _accounts(source: MonitorSource) -> Sequence[MonitorEndpoint]:
     return (
         MonitorEndpoint(
             path="/accountz",
-            answer=partial(answer_accountz, source),
+            answer=_answer(source, "accountz.answer_accountz"),
             options=AccountzOptions,
             help="Accounts",
             request="ACCOUNTZ",
         ),
         MonitorEndpoint(
-            answer=partial(answer_account_info, source),
+            answer=_answer(source, "accountz.answer_account_info"),
             options=AccountzOptions,
             account_request="INFO",
         ),
         MonitorEndpoint(
             path="/accstatz",
-            answer=partial(answer_accstatz, source),
+            answer=_answer(source, "accstatz.answer_accstatz"),
             options=AccountStatzOptions,
             help="Account Stats",
         ),
         MonitorEndpoint(
-            answer=partial(answer_accstatz_request, source),
+            answer=_answer(source, "accstatz.answer_accstatz_request"),
             options=AccountStatzOptions,
             account_request="STATZ",
         ),
@@ -95,27 +89,27 @@ def _health(source: MonitorSource) -> Sequence[MonitorEndpoint]:
     return (
         MonitorEndpoint(
             path="/healthz",
-            answer=partial(answer_healthz, source),
+            answer=_answer(source, "healthz.answer_healthz"),
             options=HealthzOptions,
             help="Health Probe",
         ),
         MonitorEndpoint(
-            answer=partial(answer_health_request, source),
+            answer=_answer(source, "healthz.answer_health_request"),
             options=HealthzOptions,
             request="HEALTHZ",
         ),
         MonitorEndpoint(
             path="/ipqueuesz",
-            answer=partial(answer_ipqueuesz, source),
+            answer=_answer(source, "internals.answer_ipqueuesz"),
             options=IpqueueszOptions,
             request="IPQUEUESZ",
         ),
-        MonitorEndpoint(path="/stacksz", answer=answer_stacksz),
+        MonitorEndpoint(path="/stacksz", answer=_answer(source, "internals.answer_stacksz")),
     )
 
 
 def _subscriptions(source: MonitorSource) -> Sequence[MonitorEndpoint]:
-    answer = partial(answer_subsz, source)
+    answer = _answer(source, "subsz.answer_subsz")
     return (
         MonitorEndpoint(
             path="/subsz",
@@ -128,8 +122,19 @@ def _subscriptions(source: MonitorSource) -> Sequence[MonitorEndpoint]:
             path="/subscriptionsz", answer=answer, options=SubszOptions, help="Subscriptions"
         ),
         MonitorEndpoint(
-            answer=partial(answer_account_subsz, source),
+            answer=_answer(source, "subsz.answer_account_subsz"),
             options=SubszOptions,
             account_request="SUBSZ",
         ),
     )
+
+
+def _answer(source: MonitorSource, name: str) -> Callable[[object], Awaitable[object]]:
+    """Return what calls a function of a module of this room with `source` and the options."""
+    module, _, function = name.partition(".")
+
+    async def answer(options: object) -> object:
+        home = import_module(f"framework.monitor.{module}")
+        return await getattr(home, function)(source, options)
+
+    return answer

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from framework.spec import NoOptions
 
 
-async def answer_stacksz(_options: NoOptions) -> object:
+async def answer_stacksz(_source: MonitorSource, _options: NoOptions) -> object:
     """Return where each thread of Python stands; the threads of the data plane run none."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     parts = []

@@ -40,6 +40,9 @@ CONNECTIONS_LISTED: Final = 1_024
 SUBSCRIPTIONS_LISTED: Final = 1_024
 """Default page of `/subsz`. Source: nats-server `monitor.go`, `DefaultSubListSize`."""
 
+QUOTAS_LISTED: Final = 1_024
+"""Longest page of `/quotaz`."""
+
 CLOSED_CLIENTS_MAX: Final = 10_000
 """Closed connections that are remembered. Source: nats-server `const.go`,
 `DEFAULT_MAX_CLOSED_CLIENTS`."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from msgspec import Struct, field
 
 from framework.errors import BadQuery
+from framework.monitor.limits import QUOTAS_LISTED
 from framework.spec.query import read_bool_or_details, read_details
 from framework.spec.request_options import InQuery, Unsigned
 
@@ -121,6 +122,13 @@ class IpqueueszOptions(Struct, frozen=True, kw_only=True):
 
     all: bool = False
     filter: Annotated[str, InQuery("queues")] = ""
+
+
+class QuotazOptions(Struct, frozen=True):
+    """Options of `/quotaz`."""
+
+    offset: int = 0
+    limit: int = QUOTAS_LISTED
 
 
 class RaftzOptions(Struct, frozen=True, kw_only=True):

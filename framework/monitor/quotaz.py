@@ -5,28 +5,19 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
 from framework.monitor.head import head
+from framework.monitor.limits import QUOTAS_LISTED
 from framework.spec.formats import short_number
 
 if TYPE_CHECKING:
+    from framework.monitor.options import QuotazOptions
     from framework.monitor.source import MonitorSource
     from framework.spec.quota import QuotaRow
-
-_LIMIT = 1_024
-
-
-class QuotazOptions(Struct, frozen=True):
-    """Options of `/quotaz`."""
-
-    offset: int = 0
-    limit: int = _LIMIT
 
 
 async def answer_quotaz(source: MonitorSource, options: QuotazOptions) -> object:
     """Return quotas in the order in which they came to be in use, at most 1,024 at a time."""
-    first, most = max(options.offset, 0), min(options.limit, _LIMIT)
+    first, most = max(options.offset, 0), min(options.limit, QUOTAS_LISTED)
     rows = list(islice(source.quotas(), first, first + max(most, 0)))
     return {
         **head(source),

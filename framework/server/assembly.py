@@ -29,7 +29,6 @@ from framework.server.limits import STOP_DEADLINE_S
 from framework.server.link_kinds import LinkKinds
 from framework.server.listeners import Listeners
 from framework.server.monitor_view import MonitorView
-from framework.server.monitoring import start_monitor
 from framework.server.run_files import RunFiles
 from framework.server.stopping import call_in_thread
 from framework.server.system import SystemAccount
@@ -379,6 +378,8 @@ class Assembly:
         bound, settings = self.listeners.http_socket, self._settings
         if bound is None:
             return
+        from framework.server.monitoring import start_monitor  # noqa: PLC0415 -- few have the port
+
         server = await start_monitor(
             endpoints,
             bound.sock,

@@ -11,8 +11,6 @@ from typing_extensions import override
 from framework.dataplane import subscription_rows
 from framework.dataplane.sink import PORT_BYTES_MAX
 from framework.monitor import answer_query
-from framework.monitor.answers import Answer
-from framework.monitor.json_stream import json_whole
 from framework.server.clients.client_listener import CLIENT_LISTENER, ClientListener
 from framework.server.gates import Gates
 from framework.server.interfaces import is_wildcard, unicast_addresses
@@ -321,6 +319,9 @@ class Context(ServerContext):
 
     @override
     async def monitor_document(self, path: str, query: Mapping[str, str] | None = None) -> object:
+        from framework.monitor.answers import Answer  # noqa: PLC0415 -- when first asked
+        from framework.monitor.json_stream import json_whole  # noqa: PLC0415
+
         answer = await answer_query(self.endpoints[path], query or {})
         document = answer.document if isinstance(answer, Answer) else answer
         # Long lists are made some at a time, as they are written.

@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from framework.monitor import answer_query, root_page
+from framework.monitor import answer_query
 from framework.monitor.answers import Body
+from framework.monitor.root_page import root_page
 from framework.spec.monitor import JSON
 from framework.wire.version import NATS_VERSION
 

@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from framework.errors import BadOptions, BadQuery, NoAnswer
-from framework.monitor.json_stream import json_whole
 from framework.monitor.request_options import (
     answer_request,
     members_of_payload,
@@ -63,6 +62,8 @@ async def answer_enveloped(
         return _refusal(stamp, _BAD_REQUEST, str(error))
     except BadQuery as error:
         return _refusal(stamp, _INTERNAL_ERROR, str(error), **({"data": None} if has_data else {}))
+    from framework.monitor.json_stream import json_whole  # noqa: PLC0415 -- when first asked
+
     envelope: dict[str, object] = {"server": stamp.make()}
     if has_data:
         envelope["data"] = data

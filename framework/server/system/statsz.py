@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from framework.monitor.varz import kind_stats
 from framework.spec import LinkKind
 from framework.spec.formats import short_number, time_text, traffic_document
 
@@ -69,6 +68,8 @@ class Statsz:
 
 def _troubles(totals: Totals) -> dict[str, object]:
     """Return what went wrong; but for slow consumers, only what did."""
+    from framework.monitor.varz import kind_stats  # noqa: PLC0415 -- STATSZ is rarely asked for
+
     document: dict[str, object] = {"slow_consumers": totals.slow}
     if document["slow_consumers"]:
         document["slow_consumer_stats"] = kind_stats(totals, "slow")

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from framework.errors import BadQuery, NoAnswer
-from framework.monitor import answer_query, answer_request, core_endpoints, root_page
+from framework.monitor import answer_query, answer_request, core_endpoints
 from framework.monitor.http_server import Text
+from framework.monitor.root_page import root_page
 from framework.tests.monitor.sources import Source
 
 SERVER_REQUESTS = {
