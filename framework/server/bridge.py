@@ -97,6 +97,7 @@ class Bridge:
         self._plane = plane
         self._log = log
         self._owners: dict[LinkKind, ActorRef[Any]] = {}
+        self._witnesses: dict[LinkKind, Callable[[Closed], None]] = {}
         self._taps: dict[SinkId, _Tap] = {}
         self._watchers: dict[type, Callable[[Any], None]] = {}
         self._questions: dict[int, asyncio.Future[Any]] = {}
@@ -135,6 +136,11 @@ class Bridge:
         owner = self._owners.get(kind)
         if owner is not None:
             self._tell(owner, message)
+
+    def watch_ends(self, kind: LinkKind, receive: Callable[[Closed], None]) -> None:
+        """Pass the ends of links of a kind to `receive`, besides its owner."""
+        assert kind not in self._witnesses
+        self._witnesses[kind] = receive
 
     def watch(self, kind: type, receive: Callable[[Any], None]) -> None:
         """Pass all events of a class, such as `LatencySampled`, to `receive`."""
@@ -210,8 +216,7 @@ class Bridge:
         batches: defaultdict[LinkKind, list[Event]] = defaultdict(list)
         for event in self._plane.take_events():
             if isinstance(event, Opened | Closed):
-                for transport in self._transports:
-                    transport.receive(event)
+                self._witness(event)
                 batches[event.kind].append(event)
             elif isinstance(event, Greeting):
                 batches[event.kind].append(event)
@@ -223,6 +228,13 @@ class Bridge:
                 self._tell(owner, LinkEvents(tuple(events)))
             else:
                 self._refuse(events)
+
+    def _witness(self, event: Opened | Closed) -> None:
+        """Tell who wants to know of links that come and go, before their owners."""
+        for transport in self._transports:
+            transport.receive(event)
+        if self._witnesses and isinstance(event, Closed) and event.kind in self._witnesses:
+            self._witnesses[event.kind](event)
 
     def _sort(self, event: Event, batches: Mapping[LinkKind, list[Event]]) -> None:
         """Handle what comes seldom, or put it to its kind."""

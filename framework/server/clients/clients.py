@@ -128,6 +128,10 @@ class Clients:
         """Return how many clients are in each account that has any."""
         return self._table.counts()
 
+    def remember_closed(self, event: Closed) -> None:
+        """Remember a user of another kind than clients, of whom its owner knows the rest."""
+        self.closed.append(ClosedClient(event.row, None, event.reason, event.closed_ns, None))
+
     def connect_of(self, link: LinkId) -> ClientConnect | None:
         """Return the CONNECT of a client."""
         client = self._table.get(link)
@@ -202,8 +206,9 @@ class Clients:
                 client.connect = as_claimed(connect)
             self.changes.close(client, error.reason, error.text)
             return
-        if self._logins.are_required:
-            self._effects.append(self._logins.begin(event.link, client.request(connect)))
+        if self._logins.are_required(client.transport):
+            request = client.request(connect)
+            self._effects.append(self._logins.begin(event.link, request, client.transport))
         else:
             self._admit(client, connect, None, now_s)
 

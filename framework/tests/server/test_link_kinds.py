@@ -90,6 +90,22 @@ def test_its_links_meet_clients_and_are_shown_by_their_kind(tmp_path: Path) -> N
     ]
 
 
+def test_its_links_are_remembered_when_they_are_closed(tmp_path: Path) -> None:
+    async def run() -> Any:
+        async with embedded_server(tmp_path, HTTP, plugins=(PLUGIN,)) as server:
+            async with connected(server, LINES, b"HEAR b 1\r\n") as lines:
+                await lines.ask(PING, PONG)
+            while not (closed := await document(server, "/connz?state=closed"))["connections"]:
+                pass
+            return closed
+
+    (row,) = asyncio.run(run())["connections"]
+
+    assert ("Lines", "$G", 0) == (row["kind"], row.get("account", "$G"), row["out_msgs"])
+    assert row["reason"] == "Client Closed"
+    assert row["stop"]
+
+
 def test_a_server_of_a_plugins_kind_is_told_interest_and_sent_messages(tmp_path: Path) -> None:
     async def run() -> tuple[bytes, bytes, Any]:
         async with (
