@@ -29,7 +29,7 @@ from framework.dataplane.ports._port cimport port_attach, port_detach, port_rele
 from framework.dataplane.ports._sinkbatch cimport sink_release
 from framework.dataplane._state cimport (
     ACCOUNT_NEVER, ACCOUNT_UNLESS_OMITTED, AUTHENTICATION_VIOLATION, IS_PEER, IS_USER, PROTOCOL_VIOLATION, READ_ERROR, S2_STAGE, Account,
-    ClosedStateC, Command, Limits, Link, LinkKindC, PermissionTable, Sink, State, Times,
+    ClosedStateC, Command, Limits, Link, LoginTerms, PermissionTable, Sink, State, Times,
 )
 from framework.dataplane._slices cimport confirm, subscriptions_check
 from framework.dataplane.accounts._stream_imports cimport shadows_add
@@ -317,7 +317,9 @@ cdef bint command_apply(State* state, Command* command) noexcept nogil:
     elif command.verb == SET_LIMITS:
         _set_limits(state, command)
     elif command.verb == SET_LINK_TIMES:
-        times_set(state, <LinkKindC> command.number, <Times*> command_chars(command))
+        times_set(state, <int> command.number, <Times*> command_chars(command))
+    elif command.verb == SET_LOGIN_TERMS:
+        state.logins[command.number] = (<LoginTerms*> command_chars(command))[0]
     elif command.verb == SET_TABLES:
         tables_set(state, state.accounts[command.number], command.tables)
         command.tables = NULL

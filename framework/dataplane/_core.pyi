@@ -152,12 +152,15 @@ class Core:
     def set_limits(self, limits: PlaneLimits) -> None: ...
     def set_link_times(
         self,
-        kind: LinkKind,
+        listener: int,
         *,
         ping_interval_s: float | None = None,
         ping_max: int | None = None,
         write_deadline_s: float | None = None,
         closes_slow: bool = False,
+    ) -> None: ...
+    def set_login_terms(
+        self, listener: int, *, required: bool, lets_anybody_in: bool = False, timeout_s: float
     ) -> None: ...
     def refuse_addresses(
         self,

@@ -19,9 +19,9 @@ from framework.dataplane._commands cimport (
     FLAG_ACCOUNT_OMITTED, FLAG_ALL_ACCOUNTS, FLAG_ECHO, FLAG_HEADERS, FLAG_NO_RESPONDERS, FLAG_PEDANTIC, FLAG_TRACES, FLAG_VERBOSE,
     GIVE_QUOTAS, KEEP_PERMISSIONS, NEXT_ROWS, OPEN_LISTING, PIN_ACCOUNTS, PUBLISH, REGISTER_PEER, REMOVE_ACCOUNT, REMOVE_GATE,
     REPEAT_INTEREST, RESUME, RESUME_CLIENT, SEND, SET_CLIENT, SET_CLIENT_INFO, SET_CODING, SET_FORWARD, SET_DEFLATE, SET_INFO, SET_LIMITS,
-    SET_LINK_TIMES, SET_NAMES, SET_NONCES, SET_PEER_PERMISSIONS, SET_SYSTEM_ACCOUNT, SET_TABLES, SET_TRACE, SHELL_VERBS, SUBSCRIBE_SINK,
-    TRACE_HEADERS_ONLY, TRACE_INTERNAL,
-    UNSUBSCRIBE_SINK, WATCH_INTEREST, ClientTerms, PeerTerms as PeerTermsC, command_apply, command_chars, stages_add,
+    SET_LINK_TIMES, SET_LOGIN_TERMS, SET_NAMES, SET_NONCES, SET_PEER_PERMISSIONS, SET_SYSTEM_ACCOUNT, SET_TABLES, SET_TRACE,
+    SHELL_VERBS, SUBSCRIBE_SINK, TRACE_HEADERS_ONLY, TRACE_INTERNAL, UNSUBSCRIBE_SINK, WATCH_INTEREST, ClientTerms,
+    PeerTerms as PeerTermsC, command_apply, command_chars, stages_add,
 )
 from framework.dataplane._slices cimport checks_settle, link_go_on
 from framework.dataplane._work cimport COMMAND_WORK, WORK_A_SLICE, WORK_A_TURN, is_work_done, ready_leave, work_begin
@@ -46,8 +46,8 @@ from framework.dataplane._state cimport (
     KINDS_MAX, LEAF, MAY_BE_ANONYMOUS, NEEDED_BY_SERVERS, NODE_BYTES, NO_PUBLISH, NO_REPLY, PINGS_WHEN_QUIET, READ_BLOCK_BYTES,
     RECORD_DELIVERED, RECORD_TRACE, RESERVED_BYTES_MAX, RESERVED_MAX, S2_STAGE, SCOPE_HERE, SCOPE_ROUTE, SHOWS_SUBJECT, STALLS,
     STALL_PENDING_BYTES, STAYS_IN_ACCOUNT, SYSTEM, VERBS_MAX, WEBSOCKET_DEFLATE, WEBSOCKET_PLAIN_FRAMES, WEBSOCKET_STAGE, Account,
-    Command, Dialect, Farewell, KindTraits as KindTraitsC, Limits, Link, ListingTerms, Port as PortStruct, Quota, Record, Segment, Sink,
-    State, Tables, Times, Totals as TotalsC, Traffic,
+    Command, Dialect, Farewell, KindTraits as KindTraitsC, Limits, Link, ListingTerms, LoginTerms, Port as PortStruct, Quota, Record,
+    Segment, Sink, State, Tables, Times, Totals as TotalsC, Traffic,
 )
 from framework.dataplane.accounts._tables cimport tables_free, tables_made
 from framework.sublist._bytes cimport COPY_SLACK
@@ -103,9 +103,10 @@ cdef Limits limits_made(limits: PlaneLimits):
     made.ping_interval_ns = <int64_t> (limits.ping_interval_s * SECOND_NS)
     made.ping_max = limits.ping_max
     made.write_deadline_ns = <int64_t> (limits.write_deadline_s * SECOND_NS)
-    made.auth_timeout_ns = <int64_t> (limits.auth_timeout_s * SECOND_NS)
-    made.auth_required = limits.auth_required
-    made.lets_anybody_in = limits.lets_anybody_in
+    made.login.timeout_ns = <int64_t> (limits.auth_timeout_s * SECOND_NS)
+    made.login.is_own = False
+    made.login.required = limits.auth_required
+    made.login.lets_anybody_in = limits.lets_anybody_in
     made.max_subscription_tokens = limits.max_subscription_tokens
     made.max_traced_bytes = limits.max_traced_bytes
     made.fast_producer_stall = limits.fast_producer_stall
@@ -117,6 +118,11 @@ cdef bytes _plain(what, value):
     if not isinstance(value, bytes) or any(byte <= 32 or byte == 127 for byte in value):
         raise ValueError(f"{what} must be bytes without blanks and control characters: {value!r}")
     return value
+
+
+def _check_listener(listener):
+    if not 0 <= listener < INFOS_MAX:
+        raise ValueError(f"no listener {listener}")
 
 
 def _check_times(*values):
@@ -460,8 +466,7 @@ cdef class Core:
         """
         if not document.endswith(b"}"):
             raise ValueError("an INFO document ends with its closing brace")
-        if not 0 <= listener < INFOS_MAX:
-            raise ValueError(f"no listener {listener}")
+        _check_listener(listener)
         self._post(self._order(SET_INFO, 0, listener, 0, document))
         if announce:
             self._post(self._order(ANNOUNCE_INFO, 0, 0, 0, b""))
@@ -1011,13 +1016,13 @@ cdef class Core:
         self._post(self._order(SET_LIMITS, 0, 0, 0, PyBytes_FromStringAndSize(<char*> &made, sizeof(made))))
 
     def set_link_times(
-        self, kind: LinkKind, *, ping_interval_s: float | None = None, ping_max: int | None = None, write_deadline_s: float | None = None,
-        closes_slow: bool = False,
+        self, listener: int, *, ping_interval_s: float | None = None, ping_max: int | None = None,
+        write_deadline_s: float | None = None, closes_slow: bool = False,
     ) -> None:
-        """Change the times of links of a kind, of those as well that are there; None: as the limits say, later ones too.
+        """Change the times of links of a listener, of those as well that are there; None: as their kind's, or as the limits say.
 
         Args:
-            kind: Which links.
+            listener: Number of the one that accepts them; a LinkKind: all of that kind whose listener has no such time of its own.
             ping_interval_s: Between PINGs; of links that are no clients' at most 30 s.
             ping_max: PINGs that may be without an answer.
             write_deadline_s: A link that takes no byte for so long ends.
@@ -1027,12 +1032,34 @@ cdef class Core:
             ValueError: One of them is not above 0.
         """
         cdef Times times
+        _check_listener(listener)
         _check_times(ping_interval_s, ping_max, write_deadline_s)
         times.ping_interval_ns = <int64_t> ((ping_interval_s or 0) * SECOND_NS)
         times.ping_max = ping_max or 0
         times.write_deadline_ns = <int64_t> ((write_deadline_s or 0) * SECOND_NS)
         times.closes_slow = bool(closes_slow)
-        self._post(self._order(SET_LINK_TIMES, 0, kind, 0, PyBytes_FromStringAndSize(<char*> &times, sizeof(times))))
+        self._post(self._order(SET_LINK_TIMES, 0, listener, 0, PyBytes_FromStringAndSize(<char*> &times, sizeof(times))))
+
+    def set_login_terms(self, listener: int, *, required: bool, lets_anybody_in: bool = False, timeout_s: float) -> None:
+        """Change what links of a listener must do before anything else, in place of what the limits say.
+
+        Args:
+            listener: Number of the one that accepts them.
+            required: They may do nothing before their CONNECT was accepted.
+            lets_anybody_in: One that begins without CONNECT is asked about instead of refused.
+            timeout_s: They have this long for it.
+
+        Raises:
+            ValueError: There can be no such listener, or the time is not above 0.
+        """
+        cdef LoginTerms terms
+        _check_listener(listener)
+        _check_times(timeout_s)
+        terms.timeout_ns = <int64_t> (timeout_s * SECOND_NS)
+        terms.is_own = True
+        terms.required = required
+        terms.lets_anybody_in = lets_anybody_in
+        self._post(self._order(SET_LOGIN_TERMS, 0, listener, 0, PyBytes_FromStringAndSize(<char*> &terms, sizeof(terms))))
 
     def refuse_addresses(
         self, table: int, kinds: Sequence[LinkKind], *, add: Collection[bytes] = (), remove: Collection[bytes] = (),

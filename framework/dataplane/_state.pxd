@@ -1284,6 +1284,15 @@ cdef struct Command:
     Quota* quota
 
 
+cdef struct LoginTerms:
+    # What who may be anonymous must do before anything else.
+    int64_t timeout_ns
+    uint8_t is_own
+    # Of a listener: others have what the limits say.
+    uint8_t required
+    uint8_t lets_anybody_in
+
+
 cdef struct Limits:
     int64_t max_payload
     int64_t max_control_line
@@ -1295,16 +1304,14 @@ cdef struct Limits:
     int64_t ping_interval_ns
     int64_t ping_max
     int64_t write_deadline_ns
-    int64_t auth_timeout_ns
     int64_t max_subscription_tokens
     int64_t max_traced_bytes
-    uint8_t auth_required
-    uint8_t lets_anybody_in
+    LoginTerms login
     uint8_t fast_producer_stall
 
 
 cdef struct Times:
-    # Of links of one kind; 0: as the limits say.
+    # Of links of one listener; 0: as those of its kind, or as the limits say.
     int64_t ping_interval_ns
     int64_t ping_max
     int64_t write_deadline_ns
@@ -1420,8 +1427,9 @@ cdef struct State:
     Forward* forwards
     # The longest first.
     uint32_t forward_count
-    Times times[KINDS_MAX]
-    # By kind of link.
+    Times times[INFOS_MAX]
+    LoginTerms logins[INFOS_MAX]
+    # By number of a listener, which is a kind as well.
     Totals totals
     int64_t limited_count
     # Links of this moment that `max_connections` counts.

@@ -17,7 +17,7 @@ from framework.monitor import core_endpoints
 from framework.server.accounts.accounts import Accounts
 from framework.server.bridge import Bridge
 from framework.server.clients.authentication import Authentication
-from framework.server.clients.authenticator_order import check_order, in_order
+from framework.server.clients.authenticator_order import check_order, check_transports, in_order
 from framework.server.clients.client_info import ClientInfoDocument
 from framework.server.clients.client_listener import CLIENT_LISTENER
 from framework.server.component_failures import ComponentFailures
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from framework.server.plane_port import MakePlane, ServerPlane
     from framework.server.settings import ServerSettings
     from framework.server.stopping import StopSteps
-    from framework.spec import Authenticator, GateSpec, MonitorEndpoint, TapSpec
+    from framework.spec import Authenticator, GateSpec, MonitorEndpoint, TapSpec, TransportSpec
     from framework.topology import ServerConfig, TopologyError
 
 
@@ -188,8 +188,17 @@ class Assembly:
             if it.transport:
                 self.context.listener_numbers[it.transport.name] = it.number
                 self.client_info.update_listener(it.number, it.info_fields)
+                self._follow_transport(it.transport, it.number)
         self._tell_clients(settings)
         self._show_facts()
+
+    def _follow_transport(self, spec: TransportSpec, number: int) -> None:
+        """Put in force what the clients of a transport have of their own."""
+        if spec.login is not None:
+            self.context.logins_of_transports[spec.name] = spec.login
+        if spec.ping_interval_s is not None:
+            self.plane.set_link_times(number, ping_interval_s=spec.ping_interval_s)
+        self._gate.add_transport(spec, number)
 
     async def run(self) -> None:
         """Run the actors and the plane.
@@ -204,15 +213,7 @@ class Assembly:
         self._failures.refuse_start()
         for listener in self._listener_specs:
             self._bridge.set_owner(listener.kind, self.context.components[listener.owner])
-        latencies = self.context.components[SERVICE_LATENCIES]
-        self._bridge.watch(LatencySampled, latencies.tell)
-        self._bridge.watch(ResponderTimed, latencies.tell)
-        traces = self.context.components[MESSAGE_TRACES]
-        self._bridge.watch(MessageTraced, traces.tell)
-        self._bridge.watch(AddressRefused, self.context.refusals.receive)
-        self._bridge.watch(GateFailed, self.context.gates.receive)
-        system_log = self._log.bind(remote="SYSTEM")
-        self._bridge.watch(Traced, partial(log_traced, system_log))
+        self._watch()
         self._start_carriers()
         self._steps.push("bridge", self._bridge.stop)
         self._steps.push("gates", self.context.gates.stop)
@@ -223,7 +224,9 @@ class Assembly:
         self._steps.push("dials", self._dialer.stop)
         self.accounts.replace(self._plugins.accounts(self.context))
         self._follows_accounts = True
-        check_order(self._ask_for_logins(), self._config)
+        authenticators = self._ask_for_logins()
+        check_order(authenticators, self._config)
+        check_transports(authenticators, self.context.transport_logins)
         for gate in self._plugins.gates(self.context):
             self._add_gate(gate)
         for tap in self._plugins.taps(self.context):
@@ -239,6 +242,21 @@ class Assembly:
         self.client_info.update(
             self._plugins.server_info(self.context, self.client_info.field_names)
         )
+
+    def _watch(self) -> None:
+        """Pass on the events that no owner of links gets, or not it alone."""
+        latencies = self.context.components[SERVICE_LATENCIES]
+        self._bridge.watch(LatencySampled, latencies.tell)
+        self._bridge.watch(ResponderTimed, latencies.tell)
+        traces = self.context.components[MESSAGE_TRACES]
+        self._bridge.watch(MessageTraced, traces.tell)
+        self._bridge.watch(AddressRefused, self.context.refusals.receive)
+        self._bridge.watch(GateFailed, self.context.gates.receive)
+        for kind in self._kinds.users:
+            if kind is not LinkKind.CLIENT:  # clients remember their own, with who they were
+                self._bridge.watch_ends(kind, self.clients.remember_closed)
+        system_log = self._log.bind(remote="SYSTEM")
+        self._bridge.watch(Traced, partial(log_traced, system_log))
 
     def _start_carriers(self) -> None:
         """Let TLS, transports and codecs begin; their threads come with the first link."""

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         TlsFacts,
         TlsPeer,
         TlsSettings,
+        TransportLogin,
     )
     from framework.spec.tap import TapRow
     from framework.topology import ServerConfig
@@ -103,6 +104,8 @@ class Context(ServerContext):
         """Host as configured and real port by kind, or name of a transport, once bound."""
         self.listener_numbers: dict[str, int] = {}
         """By name of a transport."""
+        self.logins_of_transports: dict[str, TransportLogin] = {}
+        """By name of those that have one."""
         self.peers: dict[LinkId, str] = {}
         """Names of the servers at the other ends of links."""
         self.ports = Ports(plane, blame=partial(plugins.blame, "port"))
@@ -293,6 +296,11 @@ class Context(ServerContext):
     @override
     def update_client_info(self, fields: Mapping[str, object | None]) -> None:
         self._client_info.update(fields)
+
+    @property
+    @override
+    def transport_logins(self) -> Mapping[str, TransportLogin]:
+        return self.logins_of_transports
 
     @override
     def update_transport_info(self, name: str, fields: Mapping[str, object | None]) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from typing_extensions import override
+
 from framework.spec import LinkKind, PlaneControl
 
 if TYPE_CHECKING:
@@ -79,6 +81,25 @@ class ServerPlane(PlaneControl, Protocol):
         A listener without a number of its own is its kind's, and has the number of that. With
         `tls` each link is handed over by `Detached` at once, behind INFO or before it.
         """
+        ...
+
+    @override
+    def set_link_times(
+        self,
+        listener: int,
+        *,
+        ping_interval_s: float | None = None,
+        ping_max: int | None = None,
+        write_deadline_s: float | None = None,
+        closes_slow: bool = False,
+    ) -> None:
+        """Change the times of links of a kind, or of a listener by its number."""
+        ...
+
+    def set_login_terms(
+        self, listener: int, *, required: bool, lets_anybody_in: bool = False, timeout_s: float
+    ) -> None:
+        """Set what clients of a listener must do first, in place of what the limits say."""
         ...
 
     def set_tls(self, listener: int, tls: Literal["", "after_info", "first"]) -> None:

@@ -129,6 +129,9 @@ class Authenticator(Struct, frozen=True, kw_only=True):
     """Clients need not log in, but may: who begins without CONNECT is asked about all the same."""
     asks_anyway: bool = False
     """INFO asks for a login although clients need none."""
+    transport: str = ""
+    """Name of a transport: it decides on clients of that one alone, who are asked about at no
+    other then. Empty: on all others."""
     plugin: str = ""
     """Whose it is; the core fills it in."""
 

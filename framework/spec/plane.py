@@ -35,7 +35,7 @@ class PlaneControl(Protocol):
 
     def set_link_times(
         self,
-        kind: LinkKind,
+        listener: LinkKind,
         *,
         ping_interval_s: float | None = None,
         ping_max: int | None = None,
@@ -45,7 +45,7 @@ class PlaneControl(Protocol):
         """Change ping interval and deadlines of links of a kind, existing ones too.
 
         Args:
-            kind: Which links.
+            listener: Which links.
             ping_interval_s: Between PINGs, above 0; of links that are no clients' at most 30 s.
                 None, here and below: as the server's limits say.
             ping_max: PINGs that may be without an answer; at least 1.

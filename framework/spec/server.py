@@ -20,6 +20,7 @@ from framework.spec.plane import PlaneControl
 from framework.spec.ports import Port
 from framework.spec.tap import TapSpec
 from framework.spec.tls import TlsFacts, TlsSettings
+from framework.spec.transport import TransportLogin
 from framework.topology import ServerConfig
 from framework.wire.closed_state import ClosedState
 
@@ -254,6 +255,11 @@ class ServerContext(Protocol):
 
     def can_compress_frames(self) -> bool:
         """Return whether `WebSocketFrames` may be compressed: this Python's zlib is found."""
+        ...
+
+    @property
+    def transport_logins(self) -> Mapping[str, TransportLogin]:
+        """Return the logins that transports have of their own, by their names."""
         ...
 
     def update_transport_info(self, name: str, fields: Mapping[str, object | None]) -> None:

@@ -25,6 +25,19 @@ class Credentials(Redacted, frozen=True, kw_only=True):
     jwt: str = ""
 
 
+class TransportLogin(Redacted, frozen=True, kw_only=True):
+    """One login for all clients of a transport, in place of those of other ports."""
+
+    hidden: ClassVar = frozenset({"password", "token"})
+
+    user: str = ""
+    """Empty: there is a token."""
+    password: str = ""
+    """Or its bcrypt hash."""
+    token: str = ""
+    """Or its bcrypt hash; clients that give it need no user."""
+
+
 class Translated(Struct, frozen=True, kw_only=True):
     """What some bytes come to."""
 
@@ -133,6 +146,13 @@ class TransportSpec(Struct, frozen=True, kw_only=True):
     """What log lines call the number of such a connection; nats-server's are `cid` and `wid`."""
     no_auth_user: str = ""
     """User whom clients are that say nothing of who they are, for who decides on logins."""
+    login: TransportLogin | None = None
+    """What its clients give; an `Authenticator` with its name in `transport` decides on them, and
+    without any the server does not start. None: they log in as at other ports."""
+    auth_timeout_s: float | None = None
+    """Time for the login; None: as its authenticators say."""
+    ping_interval_s: float | None = None
+    """Between PINGs; None: as at other ports."""
     scheme: str = "nats"
     """Of its URLs in the ports file and the log; with TLS `tls`, or an `s` behind it."""
     title: str = ""
@@ -145,15 +165,9 @@ class TransportSpec(Struct, frozen=True, kw_only=True):
         what = f"transport {self.name}"
         is_client = self.kind is LinkKind.CLIENT
         check(what, "kind", self.kind, is_good=is_client, expected="LinkKind.CLIENT")
-        is_after = self.handshake_timeout_s > 0
-        expected = "above 0"
-        check(
-            what,
-            "handshake_timeout_s",
-            self.handshake_timeout_s,
-            is_good=is_after,
-            expected=expected,
-        )
+        for name in ("handshake_timeout_s", "auth_timeout_s", "ping_interval_s"):
+            time_s = getattr(self, name)
+            check(what, name, time_s, is_good=time_s is None or time_s > 0, expected="above 0")
         if self.handshake is not None:
             check_function(what, "handshake", self.handshake)
         check_stages(what, self.stages)

@@ -192,7 +192,7 @@ cdef void fences_pass(State* state, Link* route) noexcept nogil:
     for which in range(state.link_count):
         other = state.links[which]
         if other.peer == route.peer and not other.doomed and _has_waiting(other, route):
-            link_ping(state, other, ping_interval_ns(state, other.kind))
+            link_ping(state, other, ping_interval_ns(state, other))
             fence = other.fences
             while fence != NULL:
                 if fence.to == route:

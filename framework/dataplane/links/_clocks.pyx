@@ -12,7 +12,7 @@ from framework.dataplane.accounts._response_mappings cimport response_mappings_t
 from framework.dataplane.ports._sinkbatch cimport atomic_get
 from framework.dataplane._state cimport (
     AUTHENTICATION_TIMEOUT, MAY_BE_ANONYMOUS, PINGS_WHEN_QUIET, REFUSALS_A_TICK, SLOW_CONSUMER_WRITE_DEADLINE, STALE_CONNECTION,
-    VIOLATIONS_A_TICK, Link, LinkKindC, State, Times,
+    VIOLATIONS_A_TICK, Link, LoginTerms, State, Times,
 )
 from framework.dataplane.accounts._telling cimport interest_send, telling_end
 
@@ -26,22 +26,29 @@ cdef enum:
     # Of what Python has not taken yet.
 
 
-cdef int64_t ping_interval_ns(State* state, int kind) noexcept nogil:
-    """Return the time between two PINGs to links of a kind."""
-    cdef int64_t interval = state.times[kind].ping_interval_ns or state.limits.ping_interval_ns
-    cdef int64_t most = state.kinds[kind].ping_interval_max_ns
+cdef int64_t ping_interval_ns(State* state, const Link* link) noexcept nogil:
+    """Return the time between two PINGs to a link."""
+    cdef int64_t own = state.times[link.listener].ping_interval_ns or state.times[link.kind].ping_interval_ns
+    cdef int64_t interval = own or state.limits.ping_interval_ns
+    cdef int64_t most = state.kinds[link.kind].ping_interval_max_ns
     return min(interval, most) if most else interval
 
 
-cdef void times_set(State* state, LinkKindC kind, const Times* times) noexcept nogil:
-    """Change the times of links of a kind, of those as well that are there."""
+cdef void times_set(State* state, int listener, const Times* times) noexcept nogil:
+    """Change the times of links of a listener, or of a kind; of those as well that are there."""
     cdef uint32_t at
-    cdef int64_t due
-    state.times[<int> kind] = times[0]
-    due = state.now_ns + ping_interval_ns(state, kind)
+    cdef Link* link
+    state.times[listener] = times[0]
     for at in range(state.link_count):
-        if state.links[at].kind == kind:
-            state.links[at].ping_due_ns = min(state.links[at].ping_due_ns, due)
+        link = state.links[at]
+        if listener == link.listener or listener == link.kind:
+            link.ping_due_ns = min(link.ping_due_ns, state.now_ns + ping_interval_ns(state, link))
+
+
+cdef LoginTerms* login_terms(State* state, const Link* link) noexcept nogil:
+    """Return what a link must do before anything else, if its kind leaves that open."""
+    cdef LoginTerms* own = &state.logins[link.listener]
+    return own if own.is_own else &state.limits.login
 
 
 cdef void link_ping(State* state, Link* link, int64_t next_ns) noexcept nogil:
@@ -51,7 +58,7 @@ cdef void link_ping(State* state, Link* link, int64_t next_ns) noexcept nogil:
     if link.timed_ping == 0:
         link.timed_ping = link.pings_sent
         link.ping_sent_ns = state.now_ns
-    link.ping_due_ns = state.now_ns + min(next_ns, ping_interval_ns(state, link.kind))
+    link.ping_due_ns = state.now_ns + min(next_ns, ping_interval_ns(state, link))
     link_say(state, link, b"PING\r\n")
 
 
@@ -65,8 +72,9 @@ cdef void link_answered(State* state, Link* link) noexcept nogil:
 
 
 cdef void _tick_ping(State* state, Link* link) noexcept nogil:
-    cdef int64_t interval = ping_interval_ns(state, link.kind)
-    cdef int64_t most = state.times[link.kind].ping_max or state.limits.ping_max
+    cdef int64_t interval = ping_interval_ns(state, link)
+    cdef int64_t own = state.times[link.listener].ping_max or state.times[link.kind].ping_max
+    cdef int64_t most = own or state.limits.ping_max
     if link.paused or link.held:
         # Its PONG could not be read.
         link.ping_due_ns = state.now_ns + interval
@@ -87,7 +95,8 @@ cdef void _tick_ping(State* state, Link* link) noexcept nogil:
 cdef bint _is_too_slow(State* state, Link* link) noexcept nogil:
     """Whether a link must end since what waits for it goes too slowly. One that recovers is counted again when it is slow again."""
     cdef Times* times = &state.times[link.kind]
-    cdef int64_t deadline = times.write_deadline_ns or state.limits.write_deadline_ns
+    cdef Times* own = &state.times[link.listener]
+    cdef int64_t deadline = own.write_deadline_ns or times.write_deadline_ns or state.limits.write_deadline_ns
     if link.pending == 0:
         link.slow = 0
         link.goal_bytes = link.sent_bytes
@@ -105,7 +114,7 @@ cdef bint _is_too_slow(State* state, Link* link) noexcept nogil:
         return False
     link_count_slow(state, link)
     link.slow = 1
-    return times.closes_slow
+    return times.closes_slow or own.closes_slow
 
 
 cdef void _tick_repeat(State* state, Link* route) noexcept nogil:
@@ -132,12 +141,12 @@ cdef void route_repeat(State* state, Link* route) noexcept nogil:
 
 
 cdef inline bint _must_log_in(State* state, Link* link) noexcept nogil:
-    return not link.registered and (not link.traits & MAY_BE_ANONYMOUS or state.limits.auth_required)
+    return not link.registered and (not link.traits & MAY_BE_ANONYMOUS or login_terms(state, link).required)
 
 
 cdef inline bint _is_late(State* state, Link* link) noexcept nogil:
     """Whether the time for a link's login is over."""
-    return state.now_ns - link.login_from_ns >= state.limits.auth_timeout_ns
+    return state.now_ns - link.login_from_ns >= login_terms(state, link).timeout_ns
 
 
 cdef void logins_time_out(State* state) noexcept nogil:

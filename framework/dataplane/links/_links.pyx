@@ -279,7 +279,7 @@ cdef Link* link_open(
         link.account = state.accounts[0]
     link.max_payload = link.max_subscriptions = -1
     link.opened_ns = link.login_from_ns = link.received_ns = state.now_ns
-    first = min(ping_interval_ns(state, kind), state.kinds[<int> kind].first_ping_ns)
+    first = min(ping_interval_ns(state, link), state.kinds[<int> kind].first_ping_ns)
     # At random by up to a fifth. Source: nats-server `client.go`, `setFirstPingTimer`.
     link.ping_due_ns = state.now_ns + first + <int64_t> (random_next(state) % <uint64_t> max(1, first // 5))
     link.port = port

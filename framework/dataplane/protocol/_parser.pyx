@@ -22,7 +22,7 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memchr, memcpy
 
 from framework.dataplane.accounts._accounts cimport account_foreign, account_named, account_spare
-from framework.dataplane.links._clocks cimport link_answered
+from framework.dataplane.links._clocks cimport link_answered, login_terms
 from framework.dataplane.delivery._delivery cimport (
     deliver, deliver_matched, interest_change, link_doom, link_fills, link_say, link_way, record_chars, record_new, subscription_drop,
     trace, trace_body,
@@ -1073,7 +1073,7 @@ cdef bint _may_act(State* state, Link* link, const char* at) noexcept nogil:
     if link.registered:
         return True
     if link.traits & MAY_BE_ANONYMOUS:
-        return not state.limits.auth_required or (at[0] | 0x20) == c"c"
+        return not login_terms(state, link).required or (at[0] | 0x20) == c"c"
     if link.accepted and not link.greeted:
         return (at[0] | 0x20) == c"c"
     return (at[0] | 0x20) == c"i" or (at[0] | 0x20) == c"c" or (at[0] | 0x20) == c"p" or at[0] == c"-" or at[0] == c"+"
@@ -1164,7 +1164,7 @@ cdef char* parse(State* state, Link* link, char* at, char* end, Block* block, si
                 at = rest
                 continue
         if not _may_act(state, link, at):
-            if link.traits & MAY_BE_ANONYMOUS and state.limits.lets_anybody_in:
+            if link.traits & MAY_BE_ANONYMOUS and login_terms(state, link).lets_anybody_in:
                 _greet_for(state, link)
                 break
             _refuse(state, link, AUTHENTICATION_VIOLATION, b"Authorization Violation", NULL)

@@ -9,6 +9,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, strlen
 
 from framework.dataplane.protocol._info cimport text_put
+from framework.dataplane.links._clocks cimport login_terms
 from framework.dataplane.links._output cimport output_append, output_commit, output_reserve
 from framework.dataplane._state cimport IS_USER, Account, Link, ServerInfo, State
 from framework.sublist._bytes cimport write_decimal
@@ -91,7 +92,7 @@ cdef void _append_client(State* state, Link* link, bint connected) noexcept nogi
     at += 13 + write_decimal(at + 13, link.cid)
     memcpy(at, b",\"client_ip\":", 13)
     at = text_put(at + 13, link.host, strlen(link.host))
-    if link.registered and state.limits.auth_required and not _info_of(state, link).asks_login:
+    if link.registered and login_terms(state, link).required and not _info_of(state, link).asks_login:
         # Who need not log in is greeted without it, and told afterwards. Source: nats-server `server.go`, `createClientEx`.
         memcpy(at, b",\"auth_required\":true", 21)
         at += 21

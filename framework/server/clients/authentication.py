@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from framework.server.plane_port import ServerPlane
     from framework.server.settings import ServerSettings
     from framework.server.transports import LinkFacts
-    from framework.spec import Authenticator, ConnectionInfo, LinkId, Quota, TlsPeer
+    from framework.spec import Authenticator, ConnectionInfo, LinkId, Quota, TlsPeer, TransportSpec
     from framework.spec.quota import QuotaRow
 
 
@@ -89,6 +89,12 @@ class Authentication:
         self._context = context
         self._client_info = client_info
         self._authenticators: Sequence[Authenticator] = ()
+        self._transports: dict[int, TransportSpec] = {}
+        """By number of the listener."""
+
+    def add_transport(self, transport: TransportSpec, listener: int) -> None:
+        """Let clients of a transport log in as it says, from the next `set` on."""
+        self._transports[listener] = transport
 
     def component(self) -> ComponentSpec:
         """Return the actor that answers for clients."""
@@ -114,25 +120,37 @@ class Authentication:
             authenticators: In the order in which they are asked; none: everybody may begin.
             settings: With the limits that are configured.
         """
-        self._authenticators = authenticators
+        self._authenticators = [it for it in authenticators if not it.transport]
         limits = self.limits(settings.limits)
         self._plane.set_limits(limits)
         self._plane.set_nonces(LinkKind.CLIENT, any(it.wants_nonce for it in authenticators))
         pending_max = settings.pending_logins_max
         self._listener().tell(ClientListener.Authenticate(authenticators, pending_max))
-        needs_none = any(it.lets_anybody_in and not it.asks_anyway for it in authenticators)
-        self._client_info.set_auth_required(limits.auth_required and not needs_none)
+        self._client_info.set_auth_required(_asks(self._authenticators))
+        for listener, transport in self._transports.items():
+            own = [it for it in authenticators if it.transport == transport.name]
+            self._follow(listener, transport, own or self._authenticators, limits)
+
+    def _follow(
+        self,
+        listener: int,
+        transport: TransportSpec,
+        chain: Sequence[Authenticator],
+        limits: PlaneLimits,
+    ) -> None:
+        """Let clients of a transport log in by its authenticators."""
+        limits = _with_logins(limits, chain)
+        self._plane.set_login_terms(
+            listener,
+            required=limits.auth_required,
+            lets_anybody_in=limits.lets_anybody_in,
+            timeout_s=transport.auth_timeout_s or limits.auth_timeout_s,
+        )
+        self._client_info.update_listener(listener, {"auth_required": _asks(chain)})
 
     def limits(self, limits: PlaneLimits) -> PlaneLimits:
         """Return configured limits with what authenticators make of them."""
-        if not self._authenticators:
-            return limits
-        return replace(
-            limits,
-            auth_required=True,
-            lets_anybody_in=any(it.lets_anybody_in for it in self._authenticators),
-            auth_timeout_s=max(it.timeout_s for it in self._authenticators),
-        )
+        return _with_logins(limits, self._authenticators)
 
     async def recheck_all(self) -> None:
         """Authenticate all logged-in clients again; return when that is done."""
@@ -161,6 +179,22 @@ class Authentication:
             cluster=self._context.cluster_name,
             started_ns=time.time_ns() - time.monotonic_ns() + client.opened_ns,
         )
+
+
+def _with_logins(limits: PlaneLimits, chain: Sequence[Authenticator]) -> PlaneLimits:
+    if not chain:
+        return limits
+    return replace(
+        limits,
+        auth_required=True,
+        lets_anybody_in=any(it.lets_anybody_in for it in chain),
+        auth_timeout_s=max(it.timeout_s for it in chain),
+    )
+
+
+def _asks(chain: Sequence[Authenticator]) -> bool:
+    """Return whether INFO asks for a login."""
+    return bool(chain) and not any(it.lets_anybody_in and not it.asks_anyway for it in chain)
 
 
 def _wall_s() -> float:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from framework.errors import PluginError
 from framework.topology import TopologyError, TopologyErrors
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from framework.spec import Authenticator
     from framework.topology import ServerConfig
@@ -36,6 +37,25 @@ def check_order(authenticators: Sequence[Authenticator], config: ServerConfig) -
         problem = f"`authenticators`: there is no {', no '.join(missing)}"
         place = config.source("authenticators")
         raise TopologyErrors([TopologyError(place, problem, there)])
+
+
+def check_transports(authenticators: Sequence[Authenticator], named: Collection[str]) -> None:
+    """Refuse a login of a transport that nobody would ask for.
+
+    Args:
+        authenticators: All.
+        named: The transports that have a login.
+
+    Raises:
+        PluginError: Nobody decides on clients of one.
+    """
+    for transport in named:
+        if not any(it.transport in {"", transport} for it in authenticators):
+            raise PluginError(
+                transport,
+                "its clients are to log in, and no plugin decides on logins",
+                fix="load the plugin `auth`",
+            )
 
 
 def _names(config: ServerConfig) -> Sequence[str]:

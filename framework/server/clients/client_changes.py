@@ -193,7 +193,7 @@ class ClientChanges:
         """Ask the authenticator of a client about it, if it is logged in."""
         if client.is_closing or not client.has_begun:
             return
-        chain = self._logins.by_name
+        chain = self._logins.by_name(client.transport)
         assert client.connect
         if not chain:
             client.authenticator = ""

@@ -76,6 +76,11 @@ class Client(Struct):
         )
 
     @property
+    def transport(self) -> str:
+        """Name of the transport that it came by; empty: by NATS's own port."""
+        return self.facts.transport if self.facts else ""
+
+    @property
     def connection_type(self) -> str:
         """As `allowed_connection_types` has it."""
         return self.facts.connection_type if self.facts else "STANDARD"

@@ -35,6 +35,7 @@ Step: TypeAlias = Question | Accepted | Refused
 class _Login(Struct):
     request: LoginRequest
     chain: tuple[Authenticator, ...]
+    transport: str
     asked: Authenticator
     following: Iterator[Authenticator]
 
@@ -56,18 +57,25 @@ class Logins:
     """Pending logins: clients without CONNECT, and those whose CONNECT is being decided on."""
 
     def __init__(self) -> None:
-        self._authenticators: tuple[Authenticator, ...] = ()
-        self.by_name: Mapping[str, Authenticator] = {}
-        """Those in force, in the order in which they are asked."""
+        self._chains: Mapping[str, tuple[Authenticator, ...]] = {"": ()}
+        """In the order in which they are asked, by the transport on whose clients they decide;
+        empty: on those of all that have none of their own."""
         self._waiting_max = 0
         self._waiting: set[LinkId] = set()
         self._silent = SilentClients()
         self._pending: dict[LinkId, _Login] = {}
 
-    @property
-    def are_required(self) -> bool:
-        """Whether somebody decides who may begin."""
-        return bool(self._authenticators)
+    def chain(self, transport: str) -> tuple[Authenticator, ...]:
+        """Return who decides on clients that come by a transport, in the order of asking."""
+        return self._chains.get(transport) or self._chains[""]
+
+    def by_name(self, transport: str) -> Mapping[str, Authenticator]:
+        """Return them by name."""
+        return {it.name: it for it in self.chain(transport)}
+
+    def are_required(self, transport: str) -> bool:
+        """Return whether somebody decides who may begin that comes by a transport."""
+        return bool(self.chain(transport))
 
     def replace(self, authenticators: Sequence[Authenticator], *, waiting_max: int) -> None:
         """Replace the authenticators; pending logins are decided by those that were asked.
@@ -76,8 +84,10 @@ class Logins:
             authenticators: Asked in order until one decides; none: everybody may begin.
             waiting_max: Clients that may be there without having logged in.
         """
-        self._authenticators = tuple(authenticators)
-        self.by_name = {it.name: it for it in authenticators}
+        chains: dict[str, tuple[Authenticator, ...]] = {"": ()}
+        for it in authenticators:
+            chains[it.transport] = (*chains.get(it.transport, ()), it)
+        self._chains = chains
         self._waiting_max = waiting_max
 
     def admit(self, link: LinkId, host: str) -> LinkId | None:
@@ -87,7 +97,7 @@ class Logins:
         one itself, when all others wait for a decision.
         """
         evicted = None
-        if self._authenticators and len(self._waiting) >= self._waiting_max:
+        if any(self._chains.values()) and len(self._waiting) >= self._waiting_max:
             evicted = self._silent.oldest(host, share=max(1, self._waiting_max // 2))
             if evicted is None:
                 return link
@@ -96,12 +106,13 @@ class Logins:
         self._silent.add(link, host)
         return evicted
 
-    def begin(self, link: LinkId, request: LoginRequest) -> Question:
+    def begin(self, link: LinkId, request: LoginRequest, transport: str = "") -> Question:
         """Begin a login; the client's next CONNECT comes only after the decision."""
         assert link not in self._pending
         self._silent.discard(link)
-        first, *others = self._authenticators
-        self._pending[link] = _Login(request, self._authenticators, first, iter(others))
+        chain = self.chain(transport)
+        first, *others = chain
+        self._pending[link] = _Login(request, chain, transport, first, iter(others))
         return Question(link, first, request)
 
     def settle(self, link: LinkId) -> None:
@@ -118,7 +129,7 @@ class Logins:
         step, problem = self._step(link, login, outcome)
         if not isinstance(step, Question):
             del self._pending[link]
-        is_current = login.chain is self._authenticators
+        is_current = login.chain is self.chain(login.transport)
         return Decision(login.request, step, asked, is_current, problem)
 
     def forget(self, link: LinkId) -> None:

@@ -48,6 +48,8 @@ HANDSHAKES_MAX: Final = 16_384
 class LinkFacts(Struct, frozen=True):
     """What is known of a link by its transport."""
 
+    transport: str
+    """Its name."""
     connection_type: str
     connection_id: str
     credentials: Credentials
@@ -208,6 +210,7 @@ class Arrivals:
     def _facts_of(self, transport: TransportSpec, admitted: Admitted) -> LinkFacts:
         """Return what is known of a link; equal ones are one object, of thousands of links."""
         facts = LinkFacts(
+            transport.name,
             transport.connection_type,
             transport.connection_id,
             admitted.credentials,

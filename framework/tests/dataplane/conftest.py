@@ -93,9 +93,10 @@ class Talk:
         peer.heard()
         return peer
 
-    def stranger(self) -> Peer:
-        """Return a client that has said nothing yet."""
-        return Peer(self, self.core.open(LinkKind.CLIENT, "127.0.0.1", 1, accepted=True))
+    def stranger(self, listener: int | None = None) -> Peer:
+        """Return a client that has said nothing yet, of a listener or of NATS's own."""
+        link = self.core.open(LinkKind.CLIENT, "127.0.0.1", 1, accepted=True, listener=listener)
+        return Peer(self, link)
 
     def route(self, *, registered: bool = True, **options: object) -> Peer:
         """Return a route that was accepted, by default one that is registered."""

@@ -41,9 +41,7 @@ class World:
         self.system = ActorSystem(self.dispatcher, name="test")
         self.computed = []
         self.directory = Directory(users_of(secrets), key=b"k" * 32)
-        self.checker = self.system.spawn(
-            PasswordChecker, directory=self.directory, matches=self.matches
-        )
+        self.checker = self.system.spawn(PasswordChecker, matches=self.matches)
 
     def matches(self, given, expected, decoy):
         assert decoy is not None
@@ -54,7 +52,7 @@ class World:
 
     def ask(self, user, given):
         reply = Reply()
-        self.checker.tell(PasswordChecker.Check(user, given, "STANDARD", reply))
+        self.checker.tell(PasswordChecker.Check(self.directory, user, given, "STANDARD", reply))
         return reply
 
     def answer(self, user, given):
@@ -159,7 +157,8 @@ def test_who_waits_when_the_server_stops_is_refused():
 
 
 def test_a_message_does_not_show_its_secret():
-    check = PasswordChecker.Check("a", b"hidden", "STANDARD", Reply())
+    directory = Directory(users_of({"a": "x"}), key=b"k" * 32)
+    check = PasswordChecker.Check(directory, "a", b"hidden", "STANDARD", Reply())
 
     assert "hidden" not in repr(check)
 

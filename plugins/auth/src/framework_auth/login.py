@@ -5,7 +5,7 @@ Source: nats-server `auth.go`, `processClientOrLeafAuthentication`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from framework.actors import Reply
 from framework.spec import Refused
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from framework.spec import Accepted, LoginAnswer, LoginRequest
     from framework_auth.directory import Directory
+
+    CheckSecret: TypeAlias = Callable[[str, bytes, str, Reply[LoginAnswer]], None]
 
 
 class Login:
@@ -33,7 +35,7 @@ class Login:
         self,
         directory: Directory,
         *,
-        check_secret: Callable[[str, bytes, str, Reply[LoginAnswer]], None],
+        check_secret: CheckSecret,
     ) -> None:
         self._directory = directory
         self._check_secret = check_secret

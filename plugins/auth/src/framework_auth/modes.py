@@ -93,6 +93,11 @@ def with_callout(server: ServerContext, inner: Authenticator | None) -> Authenti
     return replace(shell, authenticate=gate.authenticate, recheck=gate.recheck, wants_nonce=True)
 
 
+def asks_service(server: ServerContext) -> bool:
+    """Tell whether a service decides on the logins of this server."""
+    return callout_settings(server.config.section("authorization")) is not None
+
+
 def _ask_service(
     server: ServerContext, request: LoginRequest, needed: NeedsCallout, reply: Reply[LoginAnswer]
 ) -> None:

@@ -32,7 +32,6 @@ class PasswordChecker(Component):
     """Compare passwords of logins, in order unless a hash must be computed.
 
     Args:
-        directory: The users in force; it learns what was found right.
         matches: Computes a hash, see `hashing`.
     """
 
@@ -41,6 +40,8 @@ class PasswordChecker(Component):
 
         hidden: ClassVar = frozenset({"given"})
 
+        directory: Directory
+        """The users in force; it learns what was found right."""
         user: str
         given: bytes
         connection_type: str
@@ -55,11 +56,9 @@ class PasswordChecker(Component):
     def __init__(
         self,
         *,
-        directory: Directory,
         matches: Callable[[bytes, BcryptHash | None, BcryptHash], bool],
     ) -> None:
         super().__init__()
-        self._directory = directory
         self._matches = matches
         self._waiting: deque[tuple[PasswordChecker.Check, int]] = deque()
         self._running_count = 0
@@ -81,9 +80,10 @@ class PasswordChecker(Component):
             check.reply.set(Refused("the server stops"))
 
     def _receive_check(self, check: Check) -> None:
-        if self._directory.passwords.is_known(check.user, check.given):
+        passwords = check.directory.passwords
+        if passwords.is_known(check.user, check.given):
             self._accept(check)
-        elif self._directory.passwords.decoy is None:
+        elif passwords.decoy is None:
             self._refuse(check)
         elif len(self._waiting) >= CHECKS_WAITING_MAX:
             check.reply.set(Refused("too many logins at once"))
@@ -93,7 +93,7 @@ class PasswordChecker(Component):
 
     def _receive_checked(self, message: _Checked) -> None:
         self._running_count -= 1
-        check, passwords = message.check, self._directory.passwords
+        check, passwords = message.check, message.check.directory.passwords
         match message.outcome:
             case True if passwords.hash_of(check.user) == message.expected:
                 passwords.learn(check.user, check.given)
@@ -107,29 +107,28 @@ class PasswordChecker(Component):
         self._start_checks()
 
     def _accept(self, check: Check) -> None:
-        digest = self._directory.passwords.digest(check.given)
+        digest = check.directory.passwords.digest(check.given)
         proof = Proof(Way.SECRET, check.user, digest)
-        check.reply.set(self._directory.accept(proof, check.connection_type))
+        check.reply.set(check.directory.accept(proof, check.connection_type))
 
     def _refuse(self, check: Check) -> None:
         """Refuse who is known here; who is not may be known to the next authenticator."""
-        is_known = self._directory.find(Way.SECRET, check.user) is not None
+        is_known = check.directory.find(Way.SECRET, check.user) is not None
         check.reply.set(Refused() if is_known else None)
 
     def _start_checks(self) -> None:
-        timeout_ns = int(self._directory.users.timeout_s * _NS_PER_S)
         while self._waiting and self._running_count < CHECKS_AT_ONCE:
             check, since_ns = self._waiting.popleft()
-            if self.now_ns() - since_ns > timeout_ns:
+            if self.now_ns() - since_ns > check.directory.users.timeout_s * _NS_PER_S:
                 # Its client is gone by now.
                 check.reply.set(Refused("the check took too long"))
-            elif self._directory.passwords.is_known(check.user, check.given):
+            elif check.directory.passwords.is_known(check.user, check.given):
                 self._accept(check)
             else:
                 self._start_check(check)
 
     def _start_check(self, check: Check) -> None:
-        passwords = self._directory.passwords
+        passwords = check.directory.passwords
         if passwords.decoy is None:
             self._refuse(check)
             return

@@ -20,7 +20,7 @@ from framework_auth.config import AUTHORIZATION_SECTION
 from framework_auth.directory import Directory
 from framework_auth.limits import DIGEST_KEY_BYTES
 from framework_auth.login import Login
-from framework_auth.modes import callout_components, operator_mode, with_callout
+from framework_auth.modes import asks_service, callout_components, operator_mode, with_callout
 from framework_auth.password_checker import PASSWORD_CHECKER, PasswordChecker
 from framework_auth.server_key import draw_server_keys, forget_server_keys, keys_of
 from framework_auth.users import users_from
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     )
     from framework.topology import ConfigDiff, ConfigSection
     from framework_auth.bcrypt_hash import BcryptHash
+    from framework_auth.login import CheckSecret
 
 _OURS: Final = frozenset({"authorization", "accounts", "no_auth_user", "mappings", "tls"})
 """Options on which users and accounts depend."""
@@ -124,7 +125,15 @@ def framework_authenticators(server: ServerContext) -> Iterable[Authenticator]:
     if mode:
         return [mode.authenticator()]
     authenticator = with_callout(server, _configured(server))
-    return [authenticator] if authenticator else []
+    found = [authenticator] if authenticator else []
+    if server.transport_logins and not asks_service(server):
+        from framework_auth.transport_logins import (  # noqa: PLC0415 - for who has one
+            transport_authenticators,
+        )
+
+        check_secrets = partial(_check_secrets, server)
+        found += transport_authenticators(server, check_secrets=check_secrets)
+    return found
 
 
 @hookimpl
@@ -151,7 +160,8 @@ def _configured(server: ServerContext) -> Authenticator | None:
     users = _directory(server).users
     if users.is_empty:
         return None
-    login = Login(_directory(server), check_secret=partial(_check_secret, server))
+    directory = _directory(server)
+    login = Login(directory, check_secret=_check_secrets(server, directory))
     return Authenticator(
         name="authorization",
         authenticate=login.authenticate,
@@ -165,7 +175,7 @@ def _configured(server: ServerContext) -> Authenticator | None:
 
 def _checker(server: ServerContext) -> tuple[type[PasswordChecker], Mapping[str, object]]:
     _warn(server)
-    return PasswordChecker, {"directory": _directory(server), "matches": _matches}
+    return PasswordChecker, {"matches": _matches}
 
 
 def _matches(given: bytes, expected: BcryptHash | None, decoy: BcryptHash) -> bool:
@@ -183,15 +193,14 @@ def _directory(server: ServerContext) -> Directory:
     return directory
 
 
-def _check_secret(
-    server: ServerContext,
-    user: str,
-    secret: bytes,
-    connection_type: str,
-    reply: Reply[LoginAnswer],
-) -> None:
-    check = PasswordChecker.Check(user, secret, connection_type, reply)
-    server.component(PASSWORD_CHECKER).tell(check)
+def _check_secrets(server: ServerContext, directory: Directory) -> CheckSecret:
+    """Return what finds out whether a user of a directory has a secret."""
+
+    def check(user: str, secret: bytes, connection_type: str, reply: Reply[LoginAnswer]) -> None:
+        checked = PasswordChecker.Check(directory, user, secret, connection_type, reply)
+        server.component(PASSWORD_CHECKER).tell(checked)
+
+    return check
 
 
 def _warn(server: ServerContext) -> None:
