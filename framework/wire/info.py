@@ -130,7 +130,6 @@ class RouteInfo(Document, frozen=True, kw_only=True):
     cluster_dynamic: bool = False
     domain: str = ""
     connect_urls: tuple[str, ...] = ()
-    ws_connect_urls: tuple[str, ...] = ()
     ldm: bool = False
     compression: str = ""
     """Compression wanted or chosen, in nats-server's own words; empty: the peer has none."""

@@ -26,6 +26,8 @@ class RoutePeer(Struct, frozen=True):
     """Public key that stands for this run of it."""
     name: str
     version: str
+    is_lame_duck: bool = False
+    """It will stop soon, and wants no more clients."""
 
 
 @hookspec
@@ -50,11 +52,12 @@ def framework_route_info_received(
 ) -> None:
     """Hear fields that another server has sent in INFO, and that the protocol does not have.
 
-    Notice. Called when a server has logged in by its first route, and whenever its fields have
-    changed; not for those that send none. What they hold is the peer's: check it.
+    Notice. Called when a server has logged in by its first route, whenever its fields have
+    changed or it begins to be a lame duck, and when its last route has ended; not for those that
+    send none. What they hold is the peer's: check it.
 
     Args:
         server: Where it happened.
-        peer: Who says so; `framework_connection_closed` tells of the end of each of its routes.
-        fields: As JSON has them, at most 1 MiB; empty: they are gone.
+        peer: Who says so.
+        fields: As JSON has them, at most 1 MiB; empty: they are gone, perhaps with the server.
     """

@@ -57,6 +57,7 @@ def changed_fields(
 
 def report_fields(server: ServerContext, told: FieldsTold) -> None:
     """Tell the plugins what another server has told."""
-    peer = RoutePeer(told.info.server_id, told.info.server_name, told.info.version)
-    fields = told.info.others
+    info = told.info
+    peer = RoutePeer(info.server_id, info.server_name, info.version, info.ldm)
+    fields = info.others
     server.hooks.notify(server.log, _RECEIVED, server=server, peer=peer, fields=fields)

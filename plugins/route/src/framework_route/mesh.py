@@ -38,7 +38,6 @@ from framework_route.effect import (
     ClientUrlsChanged,
     ClusterNameChanged,
     Dismiss,
-    FieldsTold,
     Gossip,
     Greet,
     Level,
@@ -62,6 +61,7 @@ from framework_route.pins import Pins
 from framework_route.registry import Registry
 from framework_route.seeker import Seeker
 from framework_route.status import MeshStatus
+from framework_route.told_fields import ToldFields
 from framework_route.url import join_host_port
 
 if TYPE_CHECKING:
@@ -87,6 +87,7 @@ class Mesh:
         settings: See there.
         accounts: The names of those that are known here, at the moment of asking.
         tokens: Numbers that nobody has had yet, so that no late answer is taken for another.
+        told: What plugins have heard of other servers before; None: nothing.
     """
 
     def __init__(
@@ -96,6 +97,7 @@ class Mesh:
         settings: MeshSettings,
         accounts: Container[str],
         tokens: Iterator[int],
+        told: ToldFields | None = None,
     ) -> None:
         self._local = local
         self._settings = settings
@@ -123,6 +125,7 @@ class Mesh:
             seeker=self._seeker,
         )
         self._client_urls = local.connect_urls
+        self._told = told or ToldFields()
         self._is_stopping = False
 
     # -- what may be asked ------------------------------------------------------------------------
@@ -265,7 +268,7 @@ class Mesh:
         """Take what has changed at the server of a route."""
         peer = self._registry.peer(connection.remote_id)
         assert peer is not None
-        effects: list[MeshEffect] = list(_fields_told(peer, info))
+        effects: list[MeshEffect] = list(self._told.learn(info))
         if info.export != peer.info.export or info.import_ != peer.info.import_:
             peer.info = replace(peer.info, import_=info.import_, export=info.export)
             for each in peer.connections.values():
@@ -495,7 +498,7 @@ class Mesh:
             effects += self._renew(tuple(known.pool()))
         others, info = info, replace(info, others={})
         peer = self._registry.take(connection, slot, info, place.terms)
-        effects += _fields_told(peer, others)
+        effects += self._told.learn(others)
         if not slot.account:
             peer.info, peer.terms = info, place.terms
         if len(peer.connections) == 1:
@@ -560,17 +563,21 @@ class Mesh:
     # -- clients ----------------------------------------------------------------------------------
 
     def _announce(self) -> Sequence[MeshEffect]:
-        """Tell clients where the servers are, if that has changed: this one first."""
+        """Tell clients where the servers are, if that has changed: this one first.
+
+        Plugins hear which servers are gone that have told them something.
+        """
         if self._is_stopping:
             return []
-        urls = dict.fromkeys(self._local.connect_urls)
+        urls, peers = dict.fromkeys(self._local.connect_urls), self._registry.peers
         if self._settings.is_advertised:
-            for peer in self._registry.peers:
+            for peer in peers:
                 urls |= dict.fromkeys(peer.connect_urls)
+        gone = self._told.forget_all_but({peer.info.server_id for peer in peers})
         if tuple(urls) == self._client_urls:
-            return []
+            return gone
         self._client_urls = tuple(urls)
-        return [ClientUrlsChanged(self._client_urls)]
+        return [*gone, ClientUrlsChanged(self._client_urls)]
 
 
 def _duplicate(connection: Connection, remote_id: str) -> Sequence[MeshEffect]:
@@ -582,14 +589,6 @@ def _duplicate(connection: Connection, remote_id: str) -> Sequence[MeshEffect]:
         NotedOf(connection.link, Level.DEBUG, event, {"remote_id": remote_id}),
         Dismiss(connection.link, ClosedState.DUPLICATE_ROUTE),
     ]
-
-
-def _fields_told(peer: Peer, info: RouteInfo) -> Sequence[MeshEffect]:
-    """Report the fields of others than routes, if a server has changed them."""
-    if info.others == peer.others:
-        return []
-    peer.others = info.others
-    return [FieldsTold(info)]
 
 
 def _closed(connection: Connection, reason: ClosedState) -> MeshEffect:

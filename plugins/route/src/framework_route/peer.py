@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from framework_route.pool import PoolTerms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from framework.spec import LinkId
     from framework.wire.info import RouteInfo
@@ -106,8 +106,6 @@ class Peer(Struct):
     info: RouteInfo
     terms: PoolTerms = field(default_factory=PoolTerms)
     connections: dict[Slot, Connection] = {}
-    others: Mapping[str, object] = {}
-    """What it said last in fields of its INFO that are not those of routes."""
     connect_urls: tuple[str, ...] = ()
     """Where clients reach it, as long as they may be sent there."""
     repeating: int = 0

@@ -66,6 +66,7 @@ from framework_route.machine import ConnectionMachine
 from framework_route.mesh import Mesh
 from framework_route.password_queue import PasswordQueue
 from framework_route.pool_connection import PoolConnection
+from framework_route.told_fields import ToldFields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -92,6 +93,7 @@ class Lasting(Struct):
     """Number of the table that says which subjects cross routes; 0: all."""
     tokens: Iterator[int] = field(default_factory=partial(count, 1))
     """Numbers of dials: what an earlier life has begun is not taken for something else."""
+    told: ToldFields = field(default_factory=ToldFields)
 
 
 class _Known:
@@ -165,6 +167,7 @@ class RouteManager(Component):
             settings=lasting.config.mesh,
             accounts=_Known(server),
             tokens=lasting.tokens,
+            told=lasting.told,
         )
         self._compression = compression_of(server, lasting.config)
         self._passwords = PasswordQueue()
@@ -176,6 +179,7 @@ class RouteManager(Component):
         self._follow_permissions()
         if self._lasting.is_dialing:
             self._perform([ClientUrlsChanged(self._lasting.local.connect_urls)])
+            self._perform(self._lasting.told.forget_all_but(()))
             self._start_mesh()
 
     @override
