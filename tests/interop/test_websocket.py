@@ -165,67 +165,6 @@ def test_a_client_is_one_like_others(open_port):
     assert (block["port"], block["no_tls"]) == (port.number, True)
 
 
-def test_cookies_log_in_who_gives_nothing_else(open_port):
-    port = open_port(
-        'user_cookie: "u", pass_cookie: "p"',
-        top="authorization { users: [{user: ann, password: secret}, {user: joe, password: x}] }",
-    )
-    with port.logged_in(cookie='theme=dark; u=ann; p="secret"'):
-        pass
-    with port.client() as client:
-        client.begin(cookie="u=ann; p=wrong", connect=CONNECT)
-        said, frames = client.rest()
-
-    assert b"-ERR 'Authorization Violation'\r\n" == said
-    assert [(Opcode.CLOSE, 1008)] == [(it.opcode, it.close_status) for it in frames]
-    with port.client() as client:
-        client.begin(
-            cookie="u=ann; p=wrong", connect=CONNECT.replace(b"{", b'{"user":"joe","pass":"x",')
-        )
-        client.expect(b"PONG")
-
-
-def test_a_token_comes_in_a_cookie(open_port):
-    port = open_port("token_cookie: t", top="authorization { token: abc }")
-    with port.logged_in(cookie="t=abc"):
-        pass
-
-
-def test_who_says_nothing_is_the_no_auth_user_of_the_port(open_port):
-    users = "[{user: page, password: x, permissions: {publish: a}}, {user: ann, password: y}]"
-    port = open_port("no_auth_user: page", top=f"authorization {{ users: {users} }}")
-    with port.logged_in() as client:
-        client.say(b"PUB b 0\r\n\r\n")
-
-        client.expect(b"-ERR 'Permissions Violation for Publish")
-    with RawClient(port.server.port) as other:
-        other.expect(b"INFO")
-        other.send(CONNECT)
-
-        other.expect(b"-ERR 'Authorization Violation'")
-
-
-@pytest.mark.parametrize(
-    ("types", "websocket", "standard"),
-    [
-        ("[WEBSOCKET]", True, False),
-        ("[STANDARD]", False, True),
-        ("[STANDARD, WEBSOCKET]", True, True),
-    ],
-)
-def test_users_come_by_the_ways_they_may(open_port, types, websocket, standard):
-    user = f"{{user: ann, password: x, allowed_connection_types: {types}}}"
-    port = open_port(top=f"authorization {{ users: [{user}] }}")
-    said = CONNECT.replace(b"{", b'{"user":"ann","pass":"x",')
-    with port.client() as client:
-        client.begin(connect=said)
-        client.expect(b"PONG" if websocket else b"-ERR 'Authorization Violation'")
-    with RawClient(port.server.port) as other:
-        other.expect(b"INFO")
-        other.send(said)
-        other.expect(b"PONG" if standard else b"-ERR 'Authorization Violation'")
-
-
 def test_tls_comes_before_the_handshake(open_port, tmp_path):
     authority = Authority(tmp_path)
     issued = authority.issue("server")

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from framework.spec import tls_settings
+from framework.spec import TransportLogin, tls_settings
 from framework.topology import ConfigSection
 from framework_websocket.options import OPTIONS, settle
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from framework.spec import TlsSettings
     from framework_websocket.origins import Origin
@@ -41,6 +41,10 @@ class WebSocketConfig(Struct, frozen=True):
     cookies: Cookies = Cookies()
     no_auth_user: str = ""
     headers: tuple[tuple[str, str], ...] = ()
+    login: TransportLogin | None = None
+    auth_timeout_s: float | None = None
+    """None: as for other clients; so `ping_interval_s`."""
+    ping_interval_s: float | None = None
 
 
 def websocket_section() -> ConfigSection:
@@ -52,9 +56,18 @@ def websocket_section() -> ConfigSection:
         help="Clients that come by WebSocket, as from browsers",
         options=OPTIONS,
         settle=settle,
+        settle_all=_settle_all,
         record=WebSocketConfig,
         make=_config_from_values,
     )
+
+
+def _settle_all(values: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    block = values["websocket"]
+    if block and block["port"] is not None:
+        from framework_websocket.others import check_beside_others  # noqa: PLC0415 - for who has one
+
+        yield from check_beside_others(block, values)
 
 
 def _config_from_values(value: Mapping[str, Any]) -> WebSocketConfig | None:
@@ -76,4 +89,15 @@ def _config_from_values(value: Mapping[str, Any]) -> WebSocketConfig | None:
         ),
         no_auth_user=value["no_auth_user"],
         headers=tuple(value["headers"].items()),
+        login=_login(value["authorization"] or {}),
+        auth_timeout_s=(value["authorization"] or {}).get("timeout"),
+        ping_interval_s=value["ping_interval"],
+    )
+
+
+def _login(block: Mapping[str, Any]) -> TransportLogin | None:
+    if not block.get("user") and not block.get("token"):
+        return None
+    return TransportLogin(
+        user=block["user"] or "", password=block["password"] or "", token=block["token"] or ""
     )

@@ -11,3 +11,9 @@ HEAD_BYTES_MAX: Final = 65_536
 """Of a whole request; what does not matter is forgotten as it comes."""
 
 assert KEPT_BYTES_MAX < HEAD_BYTES_MAX
+
+CONNECT_URLS_MAX: Final = 128
+"""Of one other server, that clients are told."""
+
+CONNECT_URL_LENGTH_MAX: Final = 255
+"""Characters."""

@@ -28,6 +28,10 @@ def _check_origins(origins: object) -> str | None:
     return None
 
 
+def _check_given(value: object) -> str | None:
+    return None if value else "cannot be empty"
+
+
 def _check_headers(headers: object) -> str | None:
     assert isinstance(headers, dict)
     for name, value in headers.items():
@@ -46,6 +50,25 @@ def settle(values: dict[str, object]) -> Iterator[tuple[str, str]]:
     is_tls = isinstance(tls, dict) and bool(tls["enabled"])
     if values["port"] is not None and not is_tls and not values["no_tls"]:
         yield "port", "websocket requires TLS configuration: add a `tls` block, or `no_tls: true`"
+
+
+def _settle_login(values: dict[str, object]) -> Iterator[tuple[str, str]]:
+    user, password, token = (values[name] for name in ("user", "password", "token"))
+    if token is None and (user is None) is not (password is None):
+        missing, there = ("password", "user") if password is None else ("user", "password")
+        yield there, f"needs a {missing}, or everybody could log in; add `{missing}`"
+
+
+_LOGIN = (
+    Option(name="user", kind=Kind.STRING, aliases=("username",), check=_check_given,
+           help="Name that WebSocket clients log in with"),
+    Option(name="password", kind=Kind.STRING, aliases=("pass",), check=_check_given, secret=True,
+           help="Password of the user, or its bcrypt hash"),
+    Option(name="token", kind=Kind.STRING, check=_check_given, secret=True,
+           help="Token that WebSocket clients log in with, or its bcrypt hash; before the user"),
+    Option(name="timeout", kind=Kind.DURATION, minimum=0.001, zero_is_default=True,
+           help="Time for the login of a WebSocket client, also where others decide on it"),
+)  # fmt: skip
 
 
 OPTIONS = (
@@ -80,11 +103,11 @@ OPTIONS = (
            help="User that WebSocket clients are who do not log in"),
     Option(name="headers", kind=Kind.MAP, default={}, check=_check_headers,
            help="Headers beside those of the answer to an upgrade"),
-    Option(name="authorization", kind=Kind.FREE, aliases=("authentication",),
-           help="Another login for WebSocket clients",
-           refusal="a login for WebSocket clients alone is not there yet; they log in as others"),
-    Option(name="ping_interval", kind=Kind.FREE, help="How often WebSocket clients are pinged",
-           inert="they are pinged as other clients"),
+    Option(name="ping_interval", kind=Kind.DURATION, minimum=0.001, zero_is_default=True,
+           help="Time between PINGs to a WebSocket client; that of other clients, if not set"),
+    Option(name="authorization", kind=Kind.BLOCK, aliases=("authentication",),
+           options=_LOGIN, settle=_settle_login,
+           help="What WebSocket clients log in with, in place of what others do"),
     tls_option("TLS of WebSocket clients"),
 )  # fmt: skip
 

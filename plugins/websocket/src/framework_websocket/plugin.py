@@ -11,10 +11,11 @@ from framework.topology import TopologyError
 from framework_websocket.config import WebSocketConfig, websocket_section
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from framework.spec import Arrival, ServerContext, TransportHandshake
     from framework.topology import ConfigDiff, ConfigSection
+    from framework_websocket.gossip import Gossip, Peer
 
 NAME: Final = "websocket"
 
@@ -53,6 +54,9 @@ def framework_transports(server: ServerContext) -> Iterable[TransportSpec]:
             scheme="ws",
             title="websocket clients",
             no_auth_user=config.no_auth_user,
+            login=config.login,
+            auth_timeout_s=config.auth_timeout_s,
+            ping_interval_s=config.ping_interval_s,
         )
     ]
 
@@ -95,6 +99,34 @@ def framework_health_checks(server: ServerContext) -> Iterable[HealthCheck]:
     return [HealthCheck(name=NAME, check=partial(_listener_problem, server))]
 
 
+@hookimpl(optionalhook=True)
+def framework_route_info_fields(
+    server: ServerContext, change: Callable[[Mapping[str, object | None]], None]
+) -> Mapping[str, object]:
+    """Tell the other servers of the cluster where WebSocket clients reach this one."""
+    if server.config.section_as(WebSocketConfig) is None:
+        return {}
+    from framework_websocket import gossip  # noqa: PLC0415 - for who has port and cluster
+
+    return gossip.begin(server, change).fields()
+
+
+@hookimpl(optionalhook=True)
+def framework_route_info_received(
+    server: ServerContext, peer: Peer, fields: Mapping[str, object]
+) -> None:
+    """Tell clients of this port where they reach another server."""
+    if found := _gossip(server):
+        found.receive(peer, fields)
+
+
+@hookimpl
+def framework_lame_duck(server: ServerContext) -> None:
+    """Send clients to other servers."""
+    if found := _gossip(server):
+        found.begin_lame_duck()
+
+
 @hookimpl
 def framework_check_reload(server: ServerContext, diff: ConfigDiff) -> Iterable[TopologyError]:
     """Refuse certificates that clients could not be shown."""
@@ -107,10 +139,20 @@ def framework_check_reload(server: ServerContext, diff: ConfigDiff) -> Iterable[
 
 @hookimpl
 def framework_reloaded(server: ServerContext) -> None:
-    """Show new certificates to new clients."""
+    """Show new certificates to new clients, and follow `no_advertise` of the cluster."""
     config = server.config.section_as(WebSocketConfig)
     if config is not None:
         server.configure_tls(NAME, config.tls)
+    if found := _gossip(server):
+        found.follow_reload()
+
+
+def _gossip(server: ServerContext) -> Gossip | None:
+    if server.config.section_as(WebSocketConfig) is None:
+        return None
+    from framework_websocket import gossip  # noqa: PLC0415 - for who has port and cluster
+
+    return gossip.find(server)
 
 
 def _listener_problem(server: ServerContext) -> str | None:
