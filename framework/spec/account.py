@@ -176,6 +176,14 @@ class AccountBook(Protocol):
         """
         ...
 
+    def offer_jetstream(self) -> None:
+        """Let accounts reach `$JS.API.>` in the system account: this server answers there.
+
+        Those that may have streams: with a `jetstream` block, or `$G` where it is the only one.
+        From `framework_components`, before the accounts are chosen.
+        """
+        ...
+
     def put(self, specs: Sequence[AccountSpec]) -> None:
         """Add or replace accounts, all at once.
 

@@ -185,6 +185,8 @@ class ConfigSection(Struct, frozen=True, kw_only=True):
     """What follows from the values of the block together."""
     reload: Reload = Reload.RESTART
     """Of a FREE block, and of a block that comes or goes; options have their own."""
+    normalize: Callable[[Node], Node] | None = None
+    """Turns other forms of the block, such as `jetstream: enabled`, into one; as of an Option."""
     top: tuple[Option, ...] = ()
     """Options of the same owner that stand at the top level, such as `store_dir`."""
     settle_all: Settle | None = None
@@ -212,4 +214,5 @@ class ConfigSection(Struct, frozen=True, kw_only=True):
             options=self.options,
             settle=self.settle,
             reload=self.reload,
+            normalize=self.normalize,
         )

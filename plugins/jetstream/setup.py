@@ -11,4 +11,11 @@ assert framework is not None, "framework, which has framework_port.h, is not ins
 assert framework.submodule_search_locations is not None
 include = Path(framework.submodule_search_locations[0], "include")
 
-setup(options={"build_ext": {"include_dirs": str(include)}})
+setup(
+    options={
+        "build_ext": {
+            "include_dirs": str(include),
+            "cython_include_dirs": str(include.parent.parent),
+        }
+    }
+)

@@ -51,7 +51,7 @@ class AccountImports:
     ) -> None:
         self.system_account = ""
         self.is_alone = True
-        """There are no other servers, whose JetStream accounts here could use."""
+        """Nobody answers `$JS.API.>`: no JetStream here, and no other servers."""
         self._index_of = index_of
         self._token_of = token_of
         self._specs: dict[str, AccountSpec] = {}

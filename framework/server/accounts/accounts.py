@@ -103,6 +103,10 @@ class Accounts(AccountBook):
         """Let accounts use what other servers of the cluster have; before the first `replace`."""
         self._links.is_alone = False
 
+    @override
+    def offer_jetstream(self) -> None:
+        self._links.is_alone = False
+
     def system_imports(self, name: str) -> Sequence[ServiceImportRow]:
         """Return what an account imports from the system account unasked; KeyError: unknown."""
         return self._links.system_imports(name)

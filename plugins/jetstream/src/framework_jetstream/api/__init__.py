@@ -1,0 +1,1 @@
+"""The JetStream API: its records, requests, answers and errors."""

@@ -1,0 +1,52 @@
+"""Answers of the JetStream API: their types, pages and errors.
+
+Source: nats-server `jetstream_api.go`, response types.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from framework_jetstream.api.records import encode, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from framework_jetstream.api.errors import ApiError
+
+NAMES_MAX: Final = 1024
+LIST_MAX: Final = 256
+SUBJECTS_MAX: Final = 100_000
+
+_ALSO: Final[dict[str, dict[str, Any]]] = {
+    "stream_info": {"total": 0, "offset": 0, "limit": 0},
+    "stream_purge": {"purged": 0},
+    "stream_names": {"total": 0, "offset": 0, "limit": 0, "streams": None},
+    "stream_list": {"total": 0, "offset": 0, "limit": 0, "streams": None},
+    "consumer_names": {"total": 0, "offset": 0, "limit": 0, "consumers": None},
+    "consumer_list": {"total": 0, "offset": 0, "limit": 0, "consumers": None},
+}
+"""What errors of an answer show beside the error."""
+
+
+def answer(kind: str, fields: dict[str, Any]) -> bytes:
+    """Return an answer.
+
+    Args:
+        kind: Such as `stream_info`.
+        fields: Behind its type.
+    """
+    return encode({"type": f"io.nats.jetstream.api.v1.{kind}_response", **fields})
+
+
+def refused(kind: str, error: ApiError) -> bytes:
+    """Return the answer of a request that can't be carried out."""
+    shown = {"code": error.code, "err_code": error.err_code, "description": error.description}
+    return answer(kind, {"error": shown, **_ALSO.get(kind, {})})
+
+
+def page(items: Sequence[Any], offset: int, limit: int, name: str) -> dict[str, Any]:
+    """Return a page of a list: `offset` at most the end of it."""
+    begin = min(max(offset, 0), len(items))
+    shown = [plain(item) for item in items[begin : begin + limit]]
+    return {"total": len(items), "offset": begin, "limit": limit, name: shown or None}

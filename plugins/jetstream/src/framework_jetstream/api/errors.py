@@ -1,0 +1,103 @@
+"""Errors of the JetStream API: nats-server's codes and texts, from one table.
+
+Source: nats-server `errors.json`.
+"""
+
+from __future__ import annotations
+
+import json
+from enum import IntEnum
+from functools import cache
+from importlib import resources
+from typing import Final
+
+from msgspec import Struct
+
+from framework.errors import FrameworkError
+
+
+class ErrCode(IntEnum):
+    """The errors that this server answers, by what nats-server's table calls them."""
+
+    ACCOUNT_RESOURCES_EXCEEDED = 10002
+    BAD_REQUEST = 10003
+    GENERIC = 10005
+    INVALID_JSON = 10025
+    CONSUMER_NAME_EXISTS = 10013
+    CONSUMER_NOT_FOUND = 10014
+    MAXIMUM_CONSUMERS_REACHED = 10026
+    MAXIMUM_STREAMS_REACHED = 10027
+    MEMORY_RESOURCES_EXCEEDED = 10028
+    MESSAGE_NOT_FOUND = 10037
+    NOT_EMPTY_REQUEST = 10038
+    NOT_ENABLED_FOR_ACCOUNT = 10039
+    SEQUENCE_NOT_FOUND = 10043
+    STORAGE_RESOURCES_EXCEEDED = 10047
+    STREAM_CREATE = 10049
+    STREAM_DELETE = 10050
+    STREAM_INVALID_CONFIG = 10052
+    MESSAGE_TOO_LARGE = 10054
+    STREAM_MISMATCH = 10056
+    MSG_DELETE_FAILED = 10057
+    STREAM_NAME_EXISTS = 10058
+    STREAM_NOT_FOUND = 10059
+    STREAM_NOT_MATCH = 10060
+    WRONG_LAST_MSG_ID = 10070
+    WRONG_LAST_SEQUENCE = 10071
+    STREAM_SUBJECTS_OVERLAP = 10065
+    REPLICAS_NOT_SUPPORTED = 10074
+    NOT_ENABLED = 10076
+    STORE_FAILED = 10077
+    HEADER_EXCEEDS_MAXIMUM = 10097
+    STREAM_SEALED = 10109
+    STREAM_PURGE_FAILED = 10110
+    ROLLUP_FAILED = 10111
+    STREAM_NAME_CONTAINS_PATH_SEPARATORS = 10128
+    REPLICAS_CANNOT_BE_NEGATIVE = 10133
+    PEDANTIC = 10157
+    WRONG_LAST_SEQUENCE_CONSTANT = 10164
+    MESSAGE_TTL_INVALID = 10165
+    MESSAGE_TTL_DISABLED = 10166
+    COUNTER_DISABLED = 10168
+    ATOMIC_PUBLISH_DISABLED = 10174
+    REQUIRED_API_LEVEL = 10185
+    SCHEDULES_DISABLED = 10188
+    EXPECTED_LAST_SEQUENCE_MISSING = 10193
+    STREAM_SOURCE_HEADER_NOT_ALLOWED = 10227
+
+
+class ApiError(Struct, frozen=True):
+    """An error as answers carry it."""
+
+    code: int
+    """As HTTP's."""
+    err_code: int
+    description: str
+
+
+class ApiFailure(FrameworkError):  # noqa: N818 - the error is what it carries
+    """A request can't be carried out; its answer is the error."""
+
+    def __init__(self, error: ApiError) -> None:
+        super().__init__(error.description)
+        self.error: Final = error
+
+
+@cache
+def _table() -> dict[int, ApiError]:
+    text = resources.files("framework_jetstream.api").joinpath("errors.json").read_text("utf-8")
+    return {row["err_code"]: ApiError(**row) for row in json.loads(text)}
+
+
+def api_error(code: ErrCode, **shown: object) -> ApiError:
+    """Return an error, with what its text shows in place of `{...}`."""
+    error = _table()[code]
+    description = error.description
+    for name, value in shown.items():
+        description = description.replace(f"{{{name}}}", str(value))
+    return ApiError(error.code, error.err_code, description)
+
+
+def failure(code: ErrCode, **shown: object) -> ApiFailure:
+    """Return what to raise for an error."""
+    return ApiFailure(api_error(code, **shown))

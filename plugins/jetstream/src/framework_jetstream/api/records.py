@@ -1,0 +1,280 @@
+"""The records of the JetStream API, with nats-server's names and order of fields.
+
+`omitempty` names the fields of a record that are left out when they are empty.
+
+Source: nats-server `stream.go`, `StreamConfig`; `store.go`, `StreamState`; `jetstream_api.go`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+import msgspec
+from msgspec import Meta, Struct, field
+
+Retention = Literal["limits", "interest", "workqueue"]
+Discard = Literal["old", "new"]
+Storage = Literal["file", "memory"]
+Compression = Literal["none", "s2"]
+
+
+Signed = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+Unsigned = Annotated[int, Meta(ge=0)]
+
+
+class Record(Struct, kw_only=True, forbid_unknown_fields=True):
+    """What the API reads and writes as one JSON object."""
+
+    omitempty: ClassVar[frozenset[str]] = frozenset()
+
+
+def _fields(names: str) -> frozenset[str]:
+    return frozenset(names.split())
+
+
+class Placement(Record):
+    """Where a stream is to live."""
+
+    omitempty: ClassVar = _fields("cluster tags preferred")
+
+    cluster: str = ""
+    tags: list[str] | None = None
+    preferred: str = ""
+
+
+class SubjectTransform(Record):
+    """Subjects, and what they become."""
+
+    src: str = ""
+    dest: str = ""
+
+
+class RePublish(Record):
+    """What is published again when it was stored."""
+
+    omitempty: ClassVar = _fields("src headers_only")
+
+    src: str = ""
+    dest: str = ""
+    headers_only: bool = False
+
+
+class ConsumerLimits(Record):
+    """What consumers of a stream may have at most, and have if they say nothing."""
+
+    omitempty: ClassVar = _fields("inactive_threshold max_ack_pending")
+
+    inactive_threshold: Signed = 0
+    max_ack_pending: Signed = 0
+
+
+class StreamConfig(Record):
+    """What users set of a stream; times are nanoseconds, and -1 is no limit."""
+
+    omitempty: ClassVar = _fields(
+        "description subjects no_ack duplicate_window placement mirror sources first_seq"
+        " subject_transform republish discard_new_per_subject subject_delete_marker_ttl"
+        " allow_msg_counter allow_atomic allow_msg_schedules persist_mode allow_batched metadata"
+    )
+
+    name: str = ""
+    description: str = ""
+    subjects: list[str] | None = None
+    retention: Retention = "limits"
+    max_consumers: Signed = 0
+    max_msgs: Signed = 0
+    max_bytes: Signed = 0
+    max_age: Signed = 0
+    max_msgs_per_subject: Signed = 0
+    max_msg_size: Signed = 0
+    discard: Discard = "old"
+    storage: Storage = "file"
+    num_replicas: Signed = 0
+    no_ack: bool = False
+    duplicate_window: Signed = 0
+    placement: Placement | None = None
+    mirror: dict[str, Any] | None = None
+    sources: list[dict[str, Any]] | None = None
+    compression: Compression = "none"
+    first_seq: Unsigned = 0
+    subject_transform: SubjectTransform | None = None
+    republish: RePublish | None = None
+    allow_direct: bool = False
+    mirror_direct: bool = False
+    discard_new_per_subject: bool = False
+    sealed: bool = False
+    deny_delete: bool = False
+    deny_purge: bool = False
+    allow_rollup_hdrs: bool = False
+    consumer_limits: ConsumerLimits = field(default_factory=ConsumerLimits)
+    allow_msg_ttl: bool = False
+    subject_delete_marker_ttl: Signed = 0
+    allow_msg_counter: bool = False
+    allow_atomic: bool = False
+    allow_msg_schedules: bool = False
+    persist_mode: Literal["", "default", "async"] = ""
+    allow_batched: bool = False
+    metadata: dict[str, str] | None = None
+
+
+class StreamConfigRequest(StreamConfig):
+    """A configuration as a request brings it."""
+
+    pedantic: bool = False
+
+
+class StreamState(Record):
+    """What a stream holds; times as text."""
+
+    omitempty: ClassVar = _fields("num_subjects subjects num_deleted deleted")
+
+    messages: int = 0
+    bytes: int = 0
+    first_seq: int = 0
+    first_ts: str = ""
+    last_seq: int = 0
+    last_ts: str = ""
+    num_subjects: int = 0
+    subjects: dict[str, int] | None = None
+    num_deleted: int = 0
+    deleted: list[int] | None = None
+    consumer_count: int = 0
+
+
+class ClusterInfo(Record):
+    """Who leads."""
+
+    omitempty: ClassVar = _fields("name leader")
+
+    name: str = ""
+    leader: str = ""
+
+
+class StreamInfo(Record, kw_only=True):
+    """A stream as the API shows it."""
+
+    omitempty: ClassVar = _fields("domain cluster")
+
+    config: StreamConfig
+    created: str
+    state: StreamState
+    domain: str = ""
+    cluster: ClusterInfo | None = None
+    ts: str
+
+
+class StoredMessage(Record, kw_only=True):
+    """A message as it was stored; header and payload in base64."""
+
+    omitempty: ClassVar = _fields("hdrs data")
+
+    subject: str
+    seq: int
+    hdrs: bytes = b""
+    data: bytes = b""
+    time: str
+
+
+class PagedRequest(Record):
+    """Where a page begins."""
+
+    offset: Signed = 0
+
+
+class StreamInfoRequest(PagedRequest):
+    """What more is told of a stream."""
+
+    deleted_details: bool = False
+    subjects_filter: str = ""
+
+
+class StreamNamesRequest(PagedRequest):
+    """Which streams are named."""
+
+    subject: str = ""
+
+
+class PurgeRequest(Record):
+    """What is purged."""
+
+    seq: Unsigned = 0
+    filter: str = ""
+    keep: Unsigned = 0
+
+
+class MessageDeleteRequest(Record):
+    """Which message is deleted."""
+
+    seq: Unsigned = 0
+    no_erase: bool = False
+
+
+class MessageGetRequest(Record):
+    """Which message is asked for."""
+
+    seq: Unsigned = 0
+    last_by_subj: str = ""
+    next_by_subj: str = ""
+    batch: Signed = 0
+    max_bytes: Signed = 0
+    start_time: str | None = None
+    multi_last: list[str] | None = None
+    up_to_seq: Unsigned = 0
+    up_to_time: str | None = None
+    no_hdr: bool = False
+
+
+class AccountLimits(Record):
+    """What an account may store."""
+
+    max_memory: int = -1
+    max_storage: int = -1
+    max_streams: int = -1
+    max_consumers: int = -1
+    max_ack_pending: int = -1
+    memory_max_stream_bytes: int = -1
+    storage_max_stream_bytes: int = -1
+    max_bytes_required: bool = False
+
+
+class ApiStats(Record):
+    """Requests so far."""
+
+    level: int
+    total: int
+    errors: int
+
+
+class AccountStats(Record, kw_only=True):
+    """What an account stores."""
+
+    omitempty: ClassVar = _fields("domain")
+
+    memory: int
+    storage: int
+    reserved_memory: int
+    reserved_storage: int
+    streams: int
+    consumers: int
+    limits: AccountLimits
+    domain: str = ""
+    api: ApiStats
+
+
+def plain(value: object) -> Any:
+    """Return a record as JSON has it: its empty fields of `omitempty` left out."""
+    if isinstance(value, Record):
+        omitted = value.omitempty
+        return {
+            name: plain(inner)
+            for name in value.__struct_fields__
+            if (inner := getattr(value, name)) or name not in omitted
+        }
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    return value
+
+
+def encode(document: object) -> bytes:
+    """Return JSON."""
+    return msgspec.json.encode(document)

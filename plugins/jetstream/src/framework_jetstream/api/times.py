@@ -1,0 +1,40 @@
+"""Times of the JetStream API: RFC 3339 with nanoseconds, UTC, as Go writes them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Final
+
+ZERO: Final = "0001-01-01T00:00:00Z"
+"""No time. Source: Go, `time.Time{}`."""
+
+_SECOND_NS: Final = 1_000_000_000
+
+
+def text_from_ns(unix_ns: int) -> str:
+    """Return a Unix time as text; 0: no time."""
+    if not unix_ns:
+        return ZERO
+    seconds, rest = divmod(unix_ns, _SECOND_NS)
+    day = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    fraction = f".{rest:09}".rstrip("0") if rest else ""
+    return f"{day}{fraction}Z"
+
+
+def ns_from_text(text: str) -> int:
+    """Return the Unix time of a text with any offset; 0: it says no time.
+
+    Raises:
+        ValueError: It is no time.
+    """
+    whole, dot, rest = text.partition(".")
+    digits = ""
+    if dot:
+        digits = rest[: len(rest) - len(rest.lstrip("0123456789"))]
+        whole += rest[len(digits) :]
+    moment = datetime.fromisoformat(whole)
+    if moment.tzinfo is None:
+        raise ValueError(f"{text}: a time without an offset")
+    if moment.year == 1:
+        return 0
+    return round(moment.timestamp()) * _SECOND_NS + int(digits.ljust(9, "0")[:9] or 0)

@@ -1,0 +1,1 @@
+"""Consumers: what is delivered, to whom, and what was acknowledged."""

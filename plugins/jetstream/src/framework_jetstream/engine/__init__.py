@@ -1,0 +1,1 @@
+"""The engine: messages, consumers and time on a thread that needs no interpreter."""

@@ -1,0 +1,282 @@
+"""The engine: messages for streams, commands, and time, in turns that need no interpreter.
+
+A turn takes the commands that are there, then the messages, and carries the commands out behind them: who asks for a purge behind what it
+has published finds that purged. It has no clock and no thread of its own; `run` is the thread that drives it in a server, and a test or
+the simulator calls `turn`.
+"""
+
+cimport cython
+from cpython.pycapsule cimport PyCapsule_GetPointer
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy
+
+from framework_jetstream.engine._answers cimport answers_hand_over, answers_take
+from framework_jetstream.engine._chains cimport chain_push, chain_take
+from framework_jetstream.engine._outbox cimport outbox_flush, outbox_free
+from framework_jetstream.engine._port cimport (
+    FRAMEWORK_PORT_CAPSULE, FRAMEWORK_ROW_MESSAGE, framework_batch, framework_port, framework_row,
+)
+from framework_jetstream.engine._publishing cimport publish_row
+from framework_jetstream.engine._state cimport (
+    TAG_KIND_SHIFT, TAG_NUMBER_SHIFT, TAG_PUBLISH, Command, Engine as State, Slot, slot_of,
+)
+from framework_jetstream.engine._stream_commands cimport slot_close, slot_expire, stream_command
+from framework_jetstream.engine._wakes cimport FAR_NS, wake_at_unix
+from framework_jetstream.stream._machine cimport REFUSALS, limits_made
+
+import os
+
+cdef extern from "poll.h" nogil:
+    struct pollfd:
+        int fd
+        short events
+        short revents
+    enum:
+        POLLIN
+    int poll(pollfd* waits, unsigned long count, int timeout_ms)
+
+cdef extern from "time.h" nogil:
+    struct timespec:
+        long tv_sec
+        long tv_nsec
+    enum:
+        CLOCK_MONOTONIC
+        CLOCK_REALTIME
+    int clock_gettime(int which, timespec* to)
+
+cdef extern from "unistd.h" nogil:
+    ssize_t read(int fd, void* into, size_t count)
+    ssize_t write(int fd, const void* source, size_t count)
+
+cdef enum:
+    BATCHES_MAX = 16
+    # Taken in one turn: then what they led to is said.
+    SECOND_NS = 1000000000
+
+
+cdef int64_t _clock(int which) noexcept nogil:
+    cdef timespec now
+    clock_gettime(which, &now)
+    return <int64_t> now.tv_sec * SECOND_NS + now.tv_nsec
+
+
+# ---- a turn --------------------------------------------------------------------------------------------------------------
+
+
+cdef void _take_row(State* state, const framework_batch* batch, const framework_row* row) noexcept nogil:
+    cdef uint64_t number = <uint32_t> (row.tag >> TAG_NUMBER_SHIFT)
+    cdef int64_t kind = row.tag >> TAG_KIND_SHIFT
+    cdef Slot* slot
+    if row.kind != FRAMEWORK_ROW_MESSAGE:
+        return
+    if kind == TAG_PUBLISH:
+        slot = slot_of(state, number)
+        if slot != NULL:
+            publish_row(state, slot, batch, row)
+
+
+cdef Command* _oldest_first(Command* commands) noexcept nogil:
+    cdef Command* first = NULL
+    cdef Command* following
+    while commands != NULL:
+        following = commands.next
+        commands.next = first
+        first = commands
+        commands = following
+    return first
+
+
+cdef void _expire(State* state) noexcept nogil:
+    """Do what the time says, and find out when it says something again."""
+    cdef uint32_t at
+    state.wakes_ns = state.now_ns + FAR_NS
+    for at in range(state.slot_count):
+        if state.slots[at] != NULL:
+            if state.slots[at].expires_ns <= state.unix_ns:
+                slot_expire(state, state.slots[at])
+            else:
+                wake_at_unix(state, state.slots[at].expires_ns)
+
+
+cdef bint engine_turn(State* state, int64_t now_ns, int64_t unix_ns) noexcept nogil:
+    """Take what there is, and say what follows; True: there may be more at once."""
+    cdef Command* command
+    cdef Command* following
+    cdef const framework_batch* batch = NULL
+    cdef uint32_t at, taken = 0
+    state.now_ns = now_ns
+    state.unix_ns = max(state.unix_ns, unix_ns)
+    if state.outbox.is_blocked and not outbox_flush(&state.outbox):
+        return False
+    command = <Command*> chain_take(<void**> &state.commands)
+    while taken < BATCHES_MAX:
+        batch = state.port.take(state.port.self)
+        if batch == NULL:
+            break
+        for at in range(batch.count):
+            _take_row(state, batch, &batch.rows[at])
+        state.port.release(state.port.self, batch)
+        taken += 1
+    command = _oldest_first(command)
+    while command != NULL:
+        following = command.next
+        stream_command(state, command)
+        free(command)
+        command = following
+    if state.now_ns >= state.wakes_ns:
+        _expire(state)
+    outbox_flush(&state.outbox)
+    return batch != NULL
+
+
+# ---- as Python has it ----------------------------------------------------------------------------------------------------
+
+
+@cython.final
+cdef class Engine:
+    """Commands to the engine from the control plane, its answers, and what drives it.
+
+    `command` is called in one thread, `turn` or `run` in one other; `answers` by whom `fileno` has told that there are some.
+
+    Args:
+        refusals: What publishers are told, in the order of `Refusal`: JSON up to where a sequence or an id stands, and behind it.
+        seed: Secret, of hashes.
+    """
+
+    cdef State state
+    cdef object capsule
+    cdef list texts
+    cdef int answers_fd
+    cdef int answers_write_fd
+    cdef int commands_fd
+    cdef int commands_write_fd
+    cdef int64_t last_id
+
+    def __cinit__(self, refusals: list[tuple[bytes, bytes]], seed: int) -> None:
+        cdef int at
+        self.texts = [text for pair in refusals for text in pair]
+        if len(refusals) != REFUSALS:
+            raise ValueError(f"{len(refusals)} refusals: there are {REFUSALS}")
+        for at in range(REFUSALS):
+            self.state.refusals[at].chars, self.state.refusals[at].length = self.texts[2 * at], <uint32_t> len(self.texts[2 * at])
+            self.state.refusal_ends[at].chars = self.texts[2 * at + 1]
+            self.state.refusal_ends[at].length = <uint32_t> len(self.texts[2 * at + 1])
+        self.state.seed = seed
+        self.answers_fd, self.answers_write_fd = os.pipe()
+        self.commands_fd, self.commands_write_fd = os.pipe()
+        for fd in (self.answers_fd, self.answers_write_fd, self.commands_fd, self.commands_write_fd):
+            os.set_blocking(fd, False)
+
+    def __dealloc__(self) -> None:
+        cdef Command* command = <Command*> chain_take(<void**> &self.state.commands)
+        cdef Command* gone
+        cdef uint32_t at
+        while command != NULL:
+            gone = command
+            command = command.next
+            free(gone)
+        if self.state.port != NULL:
+            for at in range(self.state.slot_count):
+                if self.state.slots[at] != NULL:
+                    slot_close(&self.state, self.state.slots[at])
+        free(self.state.slots)
+        outbox_free(&self.state.outbox)
+        answers_hand_over(&self.state)
+        answers_take(&self.state)
+        for fd in (self.answers_fd, self.answers_write_fd, self.commands_fd, self.commands_write_fd):
+            if fd:
+                os.close(fd)
+
+    def open(self, capsule: object) -> None:
+        """Use a port, by its capsule; once, before any turn."""
+        self.state.port = <const framework_port*> PyCapsule_GetPointer(capsule, FRAMEWORK_PORT_CAPSULE)
+        self.state.outbox.port = self.state.port
+        self.capsule = capsule
+
+    def command(
+        self, verb: int, number: int, *, numbers: tuple[int, ...] = (), limits: dict[str, int] | None = None, first: bytes = b"",
+        second: bytes = b"",
+    ) -> int:
+        """Ask something of the engine, as `engine.py` says it; return the id of the answer.
+
+        Args:
+            verb: A `Verb`.
+            number: Of the stream or consumer.
+            numbers: At most 16.
+            limits: Of a stream.
+            first: The first text.
+            second: The second text.
+        """
+        cdef Command* made = <Command*> calloc(1, sizeof(Command) + len(first) + len(second))
+        cdef char byte = 0
+        if made == NULL:
+            raise MemoryError
+        self.last_id += 1
+        made.id = self.last_id
+        made.verb = verb
+        made.number = number
+        for at, value in enumerate(numbers):
+            made.numbers[at] = <int64_t> (<uint64_t> (value & 0xFFFFFFFFFFFFFFFF))
+        if limits is not None:
+            made.limits = limits_made(limits)
+        made.lengths[0] = len(first)
+        made.lengths[1] = len(second)
+        memcpy(<char*> (made + 1), <const char*> first, len(first))
+        memcpy(<char*> (made + 1) + len(first), <const char*> second, len(second))
+        if chain_push(<void**> &self.state.commands, made, made):
+            write(self.commands_write_fd, &byte, 1)
+        return self.last_id
+
+    def fileno(self) -> int:
+        """Return a descriptor that is readable when there are answers."""
+        return self.answers_fd
+
+    def answers(self) -> list[tuple[int, int, tuple[int, ...], bytes]]:
+        """Return (id, status, numbers, bytes) of each answer since the last call, in order."""
+        cdef char drained[64]
+        while read(self.answers_fd, drained, sizeof(drained)) == sizeof(drained):
+            pass
+        return answers_take(&self.state)
+
+    def turn(self, now_ns: int, unix_ns: int) -> bool:
+        """Take one turn; return whether there may be more to do at once.
+
+        Args:
+            now_ns: Of a clock that never goes back.
+            unix_ns: Time of day, which messages get.
+        """
+        cdef bint goes_on = engine_turn(&self.state, now_ns, unix_ns)
+        self._hand_over()
+        return goes_on
+
+    @property
+    def wakes_ns(self) -> int:
+        """When it has to turn at the latest, in the clock of `now_ns`."""
+        return self.state.wakes_ns
+
+    cdef void _hand_over(self) noexcept nogil:
+        cdef char byte = 0
+        if answers_hand_over(&self.state):
+            write(self.answers_write_fd, &byte, 1)
+
+    def run(self) -> None:
+        """Turn until the port has ended; the interpreter is not held meanwhile."""
+        cdef pollfd waits[2]
+        cdef char drained[64]
+        cdef bint goes_on
+        cdef int64_t left
+        waits[0].fd = self.state.port.wake_fd
+        waits[1].fd = self.commands_fd
+        waits[0].events = waits[1].events = POLLIN
+        with nogil:
+            while not self.state.port.has_ended(self.state.port.self):
+                goes_on = engine_turn(&self.state, _clock(CLOCK_MONOTONIC), _clock(CLOCK_REALTIME))
+                self._hand_over()
+                if goes_on:
+                    continue
+                left = (self.state.wakes_ns - _clock(CLOCK_MONOTONIC)) // 1000000 + 1
+                poll(waits, 2, <int> max(min(left, <int64_t> 3600000), <int64_t> 0))
+                if waits[1].revents:
+                    while read(self.commands_fd, drained, sizeof(drained)) == sizeof(drained):
+                        pass

@@ -1,0 +1,334 @@
+"""What Python asks of a stream: to open, change and end it, to say how it is, to purge, get and delete."""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memchr, memcmp, memcpy
+
+from framework_jetstream.engine._answers cimport answer_bytes, answer_made
+from framework_jetstream.engine._state cimport (
+    CLOSE_STREAM, DELETE_MESSAGE, GET_MESSAGE, LIST_DELETED, LIST_SUBJECTS, OPEN_STREAM, PURGE, STREAM_STATE, TAG_DIRECT_GET,
+    TAG_KIND_SHIFT, TAG_NUMBER_SHIFT, TAG_PUBLISH, UPDATE_STREAM, Answer, StreamSubject, command_text, slot_of,
+)
+from framework_jetstream.engine._wakes cimport wake_at_unix
+from framework_jetstream.stream._headers cimport Text
+from framework_jetstream.stream._machine cimport (
+    stream_begin, stream_delete, stream_expire, stream_free, stream_last_seq_of, stream_purge, stream_set_limits,
+)
+from framework_jetstream.stream._messages cimport (
+    Messages, Record, Subject, messages_first, messages_get, messages_mark, messages_next, record_header, record_payload,
+)
+
+cdef enum:
+    DELETED_MAX = 1000000
+    # Sequences in one answer.
+    NOT_THERE = 1
+    NO_ROOM = 2
+
+cdef int64_t NEVER = <int64_t> 0x7fffffffffffffff
+
+
+# ---- opening and ending ------------------------------------------------------------------------------------------------
+
+
+cdef Text _copied(const char* chars, size_t length) noexcept nogil:
+    cdef Text made
+    cdef char* room = <char*> malloc(length + 1)
+    made.chars = room
+    made.length = <uint32_t> length if room != NULL else 0
+    if room != NULL:
+        memcpy(room, chars, length)
+    return made
+
+
+cdef int64_t _tag(int64_t kind, Slot* slot, uint32_t place) noexcept nogil:
+    return kind << TAG_KIND_SHIFT | <int64_t> slot.number << TAG_NUMBER_SHIFT | place
+
+
+cdef bint _follow_subjects(Engine* engine, Slot* slot, const char* chars, size_t length) noexcept nogil:
+    """Subscribe to subjects, one a line, and to no others; False: no memory."""
+    cdef const char* end = chars + length
+    cdef const char* line_end
+    cdef uint32_t at, kept = 0
+    cdef StreamSubject* subjects = NULL
+    cdef StreamSubject* made
+    cdef uint32_t count = 0
+    while chars < end:
+        line_end = <const char*> memchr(chars, c"\n", end - chars)
+        if line_end == NULL:
+            line_end = end
+        made = <StreamSubject*> realloc(subjects, (count + 1) * sizeof(StreamSubject))
+        if made == NULL:
+            return False
+        subjects = made
+        made = &subjects[count]
+        count += 1
+        made.length = <uint32_t> (line_end - chars)
+        made.chars = NULL
+        for at in range(slot.subject_count):
+            if slot.subjects[at].chars != NULL and slot.subjects[at].length == made.length and memcmp(
+                slot.subjects[at].chars, chars, made.length
+            ) == 0:
+                made[0] = slot.subjects[at]
+                slot.subjects[at].chars = NULL
+                break
+        if made.chars == NULL:
+            made.chars = <char*> _copied(chars, made.length).chars
+            made.place = slot.places
+            slot.places += 1
+            if made.chars != NULL:
+                engine.port.subscribe(
+                    engine.port.self, slot.account, made.chars, made.length, NULL, 0, _tag(TAG_PUBLISH, slot, made.place)
+                )
+        chars = line_end + 1
+    for kept in range(slot.subject_count):
+        if slot.subjects[kept].chars != NULL:
+            engine.port.unsubscribe(engine.port.self, _tag(TAG_PUBLISH, slot, slot.subjects[kept].place))
+            free(slot.subjects[kept].chars)
+    free(slot.subjects)
+    slot.subjects = subjects
+    slot.subject_count = count
+    return True
+
+
+cdef void _follow_direct(Engine* engine, Slot* slot, bint wanted) noexcept nogil:
+    """Serve direct gets, or no more."""
+    cdef char subject[320]
+    cdef uint32_t length = 19
+    if not wanted:
+        engine.port.unsubscribe(engine.port.self, _tag(TAG_DIRECT_GET, slot, 0))
+        engine.port.unsubscribe(engine.port.self, _tag(TAG_DIRECT_GET, slot, 1))
+        return
+    memcpy(subject, b"$JS.API.DIRECT.GET.", 19)
+    memcpy(subject + length, slot.name.chars, slot.name.length)
+    length += slot.name.length
+    engine.port.subscribe(engine.port.self, slot.account, subject, length, b"_sys_", 5, _tag(TAG_DIRECT_GET, slot, 0))
+    memcpy(subject + length, b".>", 2)
+    engine.port.subscribe(engine.port.self, slot.account, subject, length + 2, b"_sys_", 5, _tag(TAG_DIRECT_GET, slot, 1))
+
+
+cdef void _open(Engine* engine, Command* command) noexcept nogil:
+    """Open a stream: texts are its name and its subjects; numbers are account, whether it is a file's, and its first sequence."""
+    cdef Slot* slot
+    cdef void* grown
+    cdef uint32_t room = max(command.number + 1, engine.slot_count * 2)
+    if command.number >= engine.slot_count:
+        grown = realloc(engine.slots, room * sizeof(Slot*))
+        if grown == NULL:
+            answer_made(engine, command.id, NO_ROOM, 0)
+            return
+        engine.slots = <Slot**> grown
+        while engine.slot_count < room:
+            engine.slots[engine.slot_count] = NULL
+            engine.slot_count += 1
+    slot = <Slot*> calloc(1, sizeof(Slot))
+    if slot == NULL:
+        answer_made(engine, command.id, NO_ROOM, 0)
+        return
+    slot.number = command.number
+    slot.account = <uint32_t> command.numbers[0]
+    slot.name = _copied(command_text(command, 0), command.lengths[0])
+    stream_begin(
+        &slot.stream, &command.limits, slot.name.chars, slot.name.length, engine.seed, command.numbers[1] != 0,
+        <uint64_t> command.numbers[2],
+    )
+    slot.stream.owner = slot
+    slot.expires_ns = NEVER
+    _write_ack_parts(slot)
+    engine.slots[slot.number] = slot
+    _follow_subjects(engine, slot, command_text(command, 1), command.lengths[1])
+    if slot.stream.limits.allow_direct:
+        _follow_direct(engine, slot, True)
+    slot_expire(engine, slot)
+    answer_made(engine, command.id, 0, 0)
+
+
+cdef void _write_ack_parts(Slot* slot) noexcept nogil:
+    """Write what PubAcks of a stream have in common; names have nothing that JSON would escape."""
+    cdef char* room = <char*> malloc(slot.name.length + 64)
+    cdef char* refused = <char*> malloc(slot.name.length + 64)
+    if room == NULL or refused == NULL:
+        free(room)
+        free(refused)
+        return
+    memcpy(room, b"{\"stream\":\"", 11)
+    memcpy(room + 11, slot.name.chars, slot.name.length)
+    memcpy(room + 11 + slot.name.length, b"\",\"seq\":", 8)
+    slot.ack.chars = room
+    slot.ack.length = slot.name.length + 19
+    memcpy(refused, b",\"stream\":\"", 11)
+    memcpy(refused + 11, slot.name.chars, slot.name.length)
+    memcpy(refused + 11 + slot.name.length, b"\",\"seq\":0}", 10)
+    slot.ack_refused.chars = refused
+    slot.ack_refused.length = slot.name.length + 21
+
+
+cdef void slot_close(Engine* engine, Slot* slot) noexcept nogil:
+    """End a stream, and forget its messages."""
+    _follow_subjects(engine, slot, NULL, 0)
+    if slot.stream.limits.allow_direct:
+        _follow_direct(engine, slot, False)
+    engine.slots[slot.number] = NULL
+    slot.stream.removing = NULL
+    stream_free(&slot.stream)
+    free(<void*> slot.ack.chars)
+    free(<void*> slot.ack_refused.chars)
+    free(<void*> slot.name.chars)
+    free(slot)
+
+
+cdef void slot_expire(Engine* engine, Slot* slot) noexcept nogil:
+    """Remove what is too old, and wake up for what will be."""
+    slot.expires_ns = stream_expire(&slot.stream, engine.unix_ns)
+    wake_at_unix(engine, slot.expires_ns)
+
+
+cdef void _update(Engine* engine, Slot* slot, Command* command) noexcept nogil:
+    """Change limits, and follow other subjects, which are the first text."""
+    cdef bint was_direct = slot.stream.limits.allow_direct
+    stream_set_limits(&slot.stream, &command.limits, engine.unix_ns)
+    _follow_subjects(engine, slot, command_text(command, 0), command.lengths[0])
+    if was_direct != slot.stream.limits.allow_direct:
+        _follow_direct(engine, slot, not was_direct)
+    slot_expire(engine, slot)
+
+
+# ---- saying how it is --------------------------------------------------------------------------------------------------
+
+
+cdef void _say_state(Engine* engine, Slot* slot, int64_t id) noexcept nogil:
+    """Answer messages, bytes, first sequence and time, last ones, subjects, deleted messages; a time of 0 is none."""
+    cdef Answer* answer = answer_made(engine, id, 0, 0)
+    cdef Messages* messages = &slot.stream.messages
+    cdef Record* first = messages_first(messages)
+    if answer == NULL:
+        return
+    answer.numbers[0] = <int64_t> messages.count
+    answer.numbers[1] = <int64_t> messages.bytes
+    answer.numbers[2] = <int64_t> messages.first_seq
+    answer.numbers[3] = first.time_ns if first != NULL else 0
+    answer.numbers[4] = <int64_t> messages.last_seq
+    answer.numbers[5] = messages.last_time_ns
+    answer.numbers[6] = <int64_t> messages.subjects.count
+    if messages.count:
+        answer.numbers[7] = <int64_t> (messages.last_seq - messages.first_seq + 1 - messages.count)
+
+
+cdef void _say_subjects(Engine* engine, Slot* slot, int64_t id, const char* pattern, size_t length) noexcept nogil:
+    """Answer subjects that a pattern holds: count (8 bytes), length (4 bytes) and text of each, in no order."""
+    cdef Messages* messages = &slot.stream.messages
+    cdef uint64_t mark = messages_mark(messages, pattern, length)
+    cdef size_t size = 0, at, places = messages.subjects.mask + 1 if messages.subjects.slots != NULL else 0
+    cdef Subject* subject
+    cdef Answer* answer
+    cdef char* to
+    for at in range(places):
+        subject = <Subject*> messages.subjects.slots[at].key
+        if subject != NULL and subject.mark == mark:
+            size += 12 + subject.key.length
+    answer = answer_made(engine, id, 0, size)
+    if answer == NULL:
+        return
+    to = answer_bytes(answer)
+    for at in range(places):
+        subject = <Subject*> messages.subjects.slots[at].key
+        if subject != NULL and subject.mark == mark:
+            memcpy(to, &subject.count, 8)
+            memcpy(to + 8, &subject.key.length, 4)
+            memcpy(to + 12, subject.key.chars, subject.key.length)
+            to += 12 + subject.key.length
+
+
+cdef void _say_deleted(Engine* engine, Slot* slot, int64_t id) noexcept nogil:
+    """Answer the sequences between the first and the last message that have none, 8 bytes each."""
+    cdef Messages* messages = &slot.stream.messages
+    cdef uint64_t seq = messages.first_seq, count = 0
+    cdef Answer* answer
+    cdef char* to
+    if messages.count:
+        count = min(messages.last_seq - messages.first_seq + 1 - messages.count, <uint64_t> DELETED_MAX)
+    answer = answer_made(engine, id, 0, count * 8)
+    if answer == NULL:
+        return
+    to = answer_bytes(answer)
+    while count:
+        if messages_get(messages, seq) == NULL:
+            memcpy(to, &seq, 8)
+            to += 8
+            count -= 1
+        seq += 1
+
+
+cdef void _say_message(Engine* engine, Slot* slot, int64_t id, Record* record) noexcept nogil:
+    """Answer a message: sequence, time, lengths of subject and header; then subject, header and payload."""
+    cdef Answer* answer
+    cdef char* to
+    if record == NULL:
+        answer_made(engine, id, NOT_THERE, 0)
+        return
+    answer = answer_made(engine, id, 0, record.subject.key.length + record.header_length + record.payload_length)
+    if answer == NULL:
+        return
+    answer.numbers[0] = <int64_t> record.seq
+    answer.numbers[1] = record.time_ns
+    answer.numbers[2] = record.subject.key.length
+    answer.numbers[3] = record.header_length
+    to = answer_bytes(answer)
+    memcpy(to, record.subject.key.chars, record.subject.key.length)
+    to += record.subject.key.length
+    memcpy(to, record_header(record), record.header_length)
+    memcpy(to + record.header_length, record_payload(record), record.payload_length)
+
+
+cdef Record* _wanted(Slot* slot, Command* command) noexcept nogil:
+    """Return a message: by sequence, the last of a subject, or the next of one from a sequence on."""
+    cdef Messages* messages = &slot.stream.messages
+    cdef uint64_t seq = <uint64_t> command.numbers[0], mark
+    cdef Record* record
+    if command.lengths[0] == 0:
+        return messages_get(messages, seq)
+    if command.numbers[1]:
+        return messages_get(messages, stream_last_seq_of(&slot.stream, command_text(command, 0), command.lengths[0]))
+    mark = messages_mark(messages, command_text(command, 0), command.lengths[0])
+    record = messages_next(messages, seq)
+    while record != NULL and record.subject.mark != mark:
+        record = messages_next(messages, record.seq + 1)
+    return record
+
+
+# ---- all of them -------------------------------------------------------------------------------------------------------
+
+
+cdef void stream_command(Engine* engine, Command* command) noexcept nogil:
+    """Carry out a command to a stream, and answer it; status 1: what it is about is not there."""
+    cdef Slot* slot
+    cdef Answer* answer
+    cdef uint64_t purged
+    if command.verb == OPEN_STREAM:
+        _open(engine, command)
+        return
+    slot = slot_of(engine, command.number)
+    if slot == NULL:
+        answer_made(engine, command.id, NOT_THERE, 0)
+    elif command.verb == UPDATE_STREAM:
+        _update(engine, slot, command)
+        answer_made(engine, command.id, 0, 0)
+    elif command.verb == CLOSE_STREAM:
+        slot_close(engine, slot)
+        answer_made(engine, command.id, 0, 0)
+    elif command.verb == STREAM_STATE:
+        _say_state(engine, slot, command.id)
+    elif command.verb == LIST_SUBJECTS:
+        _say_subjects(engine, slot, command.id, command_text(command, 0), command.lengths[0])
+    elif command.verb == LIST_DELETED:
+        _say_deleted(engine, slot, command.id)
+    elif command.verb == PURGE:
+        purged = stream_purge(
+            &slot.stream, command_text(command, 0), command.lengths[0], <uint64_t> command.numbers[0], <uint64_t> command.numbers[1]
+        )
+        answer = answer_made(engine, command.id, 0, 0)
+        if answer != NULL:
+            answer.numbers[0] = <int64_t> purged
+    elif command.verb == GET_MESSAGE:
+        _say_message(engine, slot, command.id, _wanted(slot, command))
+    elif command.verb == DELETE_MESSAGE:
+        answer_made(engine, command.id, 0 if stream_delete(&slot.stream, <uint64_t> command.numbers[0]) else NOT_THERE, 0)

@@ -1,0 +1,20 @@
+"""When the engine has to do something without being told."""
+
+from libc.stdint cimport int64_t
+
+from framework_jetstream.engine._state cimport Engine
+
+cdef enum:
+    FAR_NS = 3600000000000
+    # Nobody sleeps longer: a clock of the day may be set.
+
+
+cdef inline void wake_at(Engine* engine, int64_t when_ns) noexcept nogil:
+    """Wake up at a time of the clock that never goes back."""
+    if when_ns < engine.wakes_ns:
+        engine.wakes_ns = when_ns
+
+
+cdef inline void wake_at_unix(Engine* engine, int64_t when_ns) noexcept nogil:
+    """Wake up at a time of day."""
+    wake_at(engine, engine.now_ns + min(when_ns - engine.unix_ns, <int64_t> FAR_NS))

@@ -1,0 +1,107 @@
+"""The way between actors and the engine: commands one way, answers in batches the other."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import threading
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
+
+from framework_jetstream.engine._engine import Engine
+from framework_jetstream.engine.refusals import refusal_texts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from framework.actors import ActorRef
+    from framework.spec import Port
+    from framework_jetstream.engine.verbs import Verb
+
+THREAD: Final = "jetstream-engine"
+
+
+class EngineAnswer(Struct, frozen=True):
+    """What the engine says to a command."""
+
+    status: int
+    """0: it was done; 1: what it is about is not there; 2: there is no memory."""
+    numbers: tuple[int, ...]
+    data: bytes
+    then: Callable[[EngineAnswer], object]
+    """What who asked does with it, in its own turn."""
+
+
+class EngineAnswers(Struct, frozen=True):
+    """Answers for one actor, in order."""
+
+    answers: list[EngineAnswer]
+
+    def use(self) -> None:
+        """Do what was to be done with each; called in the turn of the actor that asked."""
+        for answer in self.answers:
+            answer.then(answer)
+
+
+class EngineLink:
+    """One engine of a server, its thread, and who waits for its answers.
+
+    All but the thread runs in the control loop.
+    """
+
+    def __init__(self) -> None:
+        self._engine = Engine(refusal_texts(), secrets.randbits(63))
+        self._waiting: dict[int, tuple[ActorRef[Any], Callable[[EngineAnswer], object]]] = {}
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def start(self, port: Port) -> None:
+        """Let the engine use a port, on a thread of its own."""
+        self._engine.open(port.capsule())
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(self._engine.fileno(), self._take)
+        self._thread = threading.Thread(target=self._engine.run, name=THREAD, daemon=True)
+        self._thread.start()
+
+    def join(self) -> None:
+        """Wait until the thread has ended; its port was closed. Callable from any thread."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def close(self) -> None:
+        """Listen to answers no more."""
+        if self._loop is not None:
+            self._loop.remove_reader(self._engine.fileno())
+            self._loop = None
+
+    def ask(
+        self,
+        owner: ActorRef[Any],
+        verb: Verb,
+        number: int,
+        *,
+        then: Callable[[EngineAnswer], object],
+        numbers: tuple[int, ...] = (),
+        limits: Mapping[str, int] | None = None,
+        first: bytes = b"",
+        second: bytes = b"",
+    ) -> None:
+        """Ask the engine; `then` gets its answer in a turn of `owner`."""
+        asked = self._engine.command(
+            verb,
+            number,
+            numbers=numbers,
+            limits=dict(limits) if limits is not None else None,
+            first=first,
+            second=second,
+        )
+        self._waiting[asked] = (owner, then)
+
+    def _take(self) -> None:
+        batches: dict[ActorRef[Any], list[EngineAnswer]] = {}
+        for asked, status, numbers, data in self._engine.answers():
+            owner, then = self._waiting.pop(asked)
+            batches.setdefault(owner, []).append(EngineAnswer(status, numbers, data, then))
+        for owner, answers in batches.items():
+            owner.tell(EngineAnswers(answers))

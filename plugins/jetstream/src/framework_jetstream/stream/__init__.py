@@ -1,0 +1,1 @@
+"""Streams: the machine that keeps messages, and the actor that owns a configuration."""

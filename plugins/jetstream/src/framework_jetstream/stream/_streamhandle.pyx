@@ -1,0 +1,94 @@
+"""One stream by itself, for tests and tools: what the engine does to it, one call each."""
+
+cimport cython
+from libc.stdint cimport uint32_t
+
+from framework_jetstream.stream._machine cimport (
+    Limits, Outcome, Publish, Stream, limits_made, stream_begin, stream_delete, stream_expire, stream_free, stream_publish,
+    stream_purge, stream_set_limits,
+)
+from framework_jetstream.stream._messages cimport (
+    Messages, Record, Subject, messages_next, messages_subject, pattern_matches, record_header, record_payload,
+)
+
+
+@cython.final
+cdef class StreamMachine:
+    """One stream by itself: what tests and tools drive.
+
+    Args:
+        name: Of the stream.
+        limits: Fields of `Limits` by name; others are 0.
+        first_seq: Of the first message; 0: 1.
+    """
+
+    cdef Stream stream
+    cdef bytes name
+
+    def __cinit__(self, name: bytes, limits: dict[str, int], first_seq: int = 0) -> None:
+        cdef Limits wanted = limits_made(limits)
+        self.name = name
+        stream_begin(&self.stream, &wanted, self.name, <uint32_t> len(name), 7, False, first_seq)
+
+    def __dealloc__(self) -> None:
+        stream_free(&self.stream)
+
+    def publish(self, subject: bytes, header: bytes, payload: bytes, now_ns: int) -> tuple[int, bool, int, bytes]:
+        """Return (refusal, whether it is a duplicate, sequence, shown text)."""
+        cdef Publish publish
+        cdef Outcome outcome
+        publish.subject.chars, publish.subject.length = subject, <uint32_t> len(subject)
+        publish.header.chars, publish.header.length = header, <uint32_t> len(header)
+        publish.payload.chars, publish.payload.length = payload, <uint32_t> len(payload)
+        stream_publish(&self.stream, &publish, now_ns, &outcome)
+        shown = outcome.shown.chars[:outcome.shown.length] if outcome.shown.chars != NULL else b""
+        return outcome.refusal, bool(outcome.is_duplicate), outcome.seq, shown
+
+    def set_limits(self, limits: dict[str, int], now_ns: int) -> None:
+        """Change the limits."""
+        cdef Limits wanted = limits_made(limits)
+        stream_set_limits(&self.stream, &wanted, now_ns)
+
+    def expire(self, now_ns: int) -> None:
+        """Remove what is too old."""
+        stream_expire(&self.stream, now_ns)
+
+    def purge(self, pattern: bytes, seq: int, keep: int) -> int:
+        """Remove messages; return how many."""
+        return stream_purge(&self.stream, pattern, len(pattern), seq, keep)
+
+    def delete(self, seq: int) -> bool:
+        """Remove one message; False: there is none with this sequence."""
+        return stream_delete(&self.stream, seq)
+
+    def state(self) -> tuple[int, int, int, int, int]:
+        """Return (messages, bytes, first sequence, last sequence, subjects)."""
+        cdef Messages* messages = &self.stream.messages
+        return messages.count, messages.bytes, messages.first_seq, messages.last_seq, messages.subjects.count
+
+    def records(self) -> list[tuple[int, bytes, bytes, bytes, int]]:
+        """Return (sequence, subject, header, payload, time) of all messages, in order."""
+        cdef Record* record = messages_next(&self.stream.messages, 0)
+        rows = []
+        while record != NULL:
+            rows.append((
+                record.seq, record.subject.key.chars[:record.subject.key.length], record_header(record)[:record.header_length],
+                record_payload(record)[:record.payload_length], record.time_ns,
+            ))
+            record = messages_next(&self.stream.messages, record.seq + 1)
+        return rows
+
+    def subject_seqs(self, subject: bytes) -> list[int]:
+        """Return the sequences of one subject's messages, in order."""
+        cdef Subject* found = messages_subject(&self.stream.messages, subject, len(subject))
+        cdef Record* record = found.first if found != NULL else NULL
+        seqs = []
+        while record != NULL:
+            seqs.append(record.seq)
+            record = record.next
+        return seqs
+
+
+def matches(pattern: bytes, subject: bytes) -> bool:
+    """Whether a valid subject with wildcards holds one without."""
+    return pattern_matches(pattern, len(pattern), subject, len(subject))

@@ -1,0 +1,90 @@
+"""The streams of a server by account and name: what one may know of the others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
+
+from framework_jetstream.api.errors import ErrCode, failure
+from framework_jetstream.stream.rules import find_overlap, holds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from framework.actors import ActorRef
+    from framework_jetstream.api.records import StreamConfig
+
+
+class StreamEntry(Struct, kw_only=True):
+    """A stream, as others see it."""
+
+    number: int
+    """By which the engine knows it; never another one's."""
+    account: str
+    config: StreamConfig
+    created_ns: int
+    stream: ActorRef[Any] | None = None
+    consumer_count: int = 0
+
+
+class StreamBook:
+    """All streams."""
+
+    def __init__(self) -> None:
+        self._accounts: Final[dict[str, dict[str, StreamEntry]]] = {}
+        self._number = 0
+
+    def next_number(self) -> int:
+        """Return a number that no stream has had."""
+        self._number += 1
+        return self._number
+
+    def find(self, account: str, name: str) -> StreamEntry:
+        """Return a stream.
+
+        Raises:
+            ApiFailure: There is none.
+        """
+        entry = self._accounts.get(account, {}).get(name)
+        if entry is None:
+            raise failure(ErrCode.STREAM_NOT_FOUND)
+        return entry
+
+    def get(self, account: str, name: str) -> StreamEntry | None:
+        """Return a stream, or None."""
+        return self._accounts.get(account, {}).get(name)
+
+    def put(self, entry: StreamEntry) -> None:
+        """Add a stream."""
+        self._accounts.setdefault(entry.account, {})[entry.config.name] = entry
+
+    def remove(self, entry: StreamEntry) -> None:
+        """Forget a stream."""
+        streams = self._accounts.get(entry.account, {})
+        if streams.get(entry.config.name) is entry:
+            del streams[entry.config.name]
+        if not streams:
+            self._accounts.pop(entry.account, None)
+
+    def streams(self, account: str, subject: str = "") -> Sequence[StreamEntry]:
+        """Return an account's streams by name; where there is a subject, those that hold it."""
+        found = sorted(self._accounts.get(account, {}).values(), key=lambda it: it.config.name)
+        return [it for it in found if not subject or holds(it.config, subject)]
+
+    def all(self) -> Iterator[StreamEntry]:
+        """Yield the streams of all accounts."""
+        for streams in self._accounts.values():
+            yield from streams.values()
+
+    def accounts(self) -> Sequence[str]:
+        """Return the accounts that have streams."""
+        return sorted(self._accounts)
+
+    def check_subjects(self, account: str, config: StreamConfig) -> None:
+        """Raise ApiFailure where another stream of the account has subjects of this one."""
+        for other in self._accounts.get(account, {}).values():
+            if other.config.name != config.name and find_overlap(
+                config.subjects or (), other.config.subjects or ()
+            ):
+                raise failure(ErrCode.STREAM_SUBJECTS_OVERLAP)

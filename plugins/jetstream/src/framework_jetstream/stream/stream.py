@@ -1,0 +1,313 @@
+"""`Stream`: one stream's configuration, and what its API answers; the engine has its messages."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from msgspec import Struct
+from typing_extensions import override
+
+from framework.actors import Component, Reply
+from framework.wire.version import JETSTREAM_API_LEVEL, NATS_VERSION
+from framework_jetstream.api.answers import SUBJECTS_MAX, answer, refused
+from framework_jetstream.api.errors import ApiFailure, ErrCode, failure
+from framework_jetstream.api.records import (
+    ClusterInfo,
+    MessageDeleteRequest,
+    MessageGetRequest,
+    PurgeRequest,
+    StoredMessage,
+    StreamConfigRequest,
+    StreamInfo,
+    StreamInfoRequest,
+    StreamState,
+    plain,
+)
+from framework_jetstream.api.requests import is_empty, read
+from framework_jetstream.api.times import text_from_ns
+from framework_jetstream.engine.link import EngineAnswers
+from framework_jetstream.engine.verbs import Verb
+from framework_jetstream.stream.rules import limits_of, updated
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from framework_jetstream.api.records import StreamConfig
+    from framework_jetstream.engine.link import EngineAnswer, EngineLink
+    from framework_jetstream.stream.book import StreamBook, StreamEntry
+
+_SUBJECT: Final = struct.Struct("=QI")
+
+
+class Stream(Component):
+    """Own one stream: answer the requests about it, and command the engine.
+
+    Args:
+        entry: What others know of it; its configuration is changed here.
+        book: All streams, whose subjects it may not take.
+        link: The way to the engine.
+        server: Name of the server, which leads it.
+        clock: Returns the Unix time in nanoseconds.
+    """
+
+    class Request(Struct, frozen=True):
+        """A request of the API about this stream."""
+
+        kind: str
+        """As its answer is called, such as `stream_purge`."""
+        payload: bytes
+        reply: Reply[bytes | None]
+
+    class Open(Struct, frozen=True):
+        """Make it in the engine."""
+
+        account_number: int
+        reply: Reply[bytes | None]
+
+    def __init__(
+        self,
+        *,
+        entry: StreamEntry,
+        book: StreamBook,
+        link: EngineLink,
+        server: str,
+        clock: Callable[[], int],
+    ) -> None:
+        super().__init__()
+        self._entry = entry
+        self._book = book
+        self._link = link
+        self._server = server
+        self._clock = clock
+        self._handlers = {
+            "stream_create": self._repeat_create,
+            "stream_info": self._info,
+            "stream_update": self._update,
+            "stream_delete": self._delete,
+            "stream_purge": self._purge,
+            "stream_msg_get": self._get_message,
+            "stream_msg_delete": self._delete_message,
+        }
+
+    @override
+    def on_receive(self, message: object) -> object:
+        match message:
+            case EngineAnswers():
+                message.use()
+            case Stream.Request():
+                try:
+                    self._handlers[message.kind](message)
+                except ApiFailure as refusal:
+                    message.reply.set(refused(message.kind, refusal.error))
+            case Stream.Open():
+                self._open(message)
+            case _:
+                super().on_receive(message)
+        return None
+
+    def _ask(self, verb: Verb, then: Callable[[EngineAnswer], object], **more: Any) -> None:
+        self._link.ask(self.actor_ref, verb, self._entry.number, then=then, **more)
+
+    # -- opening, changing and ending ------------------------------------------------------------
+
+    def _open(self, request: Stream.Open) -> None:
+        config = self._entry.config
+        self._ask(
+            Verb.OPEN_STREAM,
+            lambda _: self._answer_info("stream_create", request.reply, did_create=True),
+            numbers=(request.account_number, config.storage == "file", config.first_seq),
+            limits=limits_of(config),
+            first=config.name.encode(),
+            second="\n".join(config.subjects or ()).encode(),
+        )
+
+    def _repeat_create(self, request: Stream.Request) -> None:
+        self._answer_info("stream_create", request.reply, did_create=True)
+
+    def _update(self, request: Stream.Request) -> None:
+        wanted = read(StreamConfigRequest, request.payload)
+        if wanted.name != self._entry.config.name:
+            raise failure(ErrCode.STREAM_MISMATCH)
+        config = updated(self._entry.config, wanted)
+        self._book.check_subjects(self._entry.account, config)
+        self._entry.config = config
+        self._ask(
+            Verb.UPDATE_STREAM,
+            lambda _: self._answer_info("stream_update", request.reply),
+            limits=limits_of(config),
+            first="\n".join(config.subjects or ()).encode(),
+        )
+
+    def _delete(self, request: Stream.Request) -> None:
+        if not is_empty(request.payload) or request.payload.strip():
+            raise failure(ErrCode.NOT_EMPTY_REQUEST)
+        self._book.remove(self._entry)
+
+        def end(_: EngineAnswer) -> None:
+            request.reply.set(answer("stream_delete", {"success": True}))
+            self.stop()
+
+        self._ask(Verb.CLOSE_STREAM, end)
+
+    # -- saying how it is ------------------------------------------------------------------------
+
+    def _info(self, request: Stream.Request) -> None:
+        wanted = read(StreamInfoRequest, request.payload)
+        found: dict[str, Any] = {}
+
+        def deleted(told: EngineAnswer) -> None:
+            found["deleted"] = [seq for (seq,) in struct.iter_unpack("=Q", told.data)]
+
+        def subjects(told: EngineAnswer) -> None:
+            found["subjects"] = _subjects_from_bytes(told.data)
+
+        if wanted.deleted_details:
+            self._ask(Verb.LIST_DELETED, deleted)
+        if wanted.subjects_filter:
+            self._ask(Verb.LIST_SUBJECTS, subjects, first=wanted.subjects_filter.encode())
+
+        def finish(told: EngineAnswer) -> None:
+            state = state_from_numbers(told.numbers, self._entry.consumer_count)
+            state.deleted = found.get("deleted")
+            paged = {"total": 0, "offset": 0, "limit": 0}
+            if "subjects" in found:
+                rows = found["subjects"]
+                offset = min(max(wanted.offset, 0), len(rows))
+                state.subjects = dict(rows[offset : offset + SUBJECTS_MAX])
+                if rows:
+                    paged = {"total": len(rows), "offset": offset, "limit": SUBJECTS_MAX}
+            info = plain(self.info_of(state, leader=True))
+            request.reply.set(answer("stream_info", {**paged, **info}))
+
+        self._ask(Verb.STREAM_STATE, finish)
+
+    def _answer_info(
+        self, kind: str, reply: Reply[bytes | None], *, did_create: bool = False
+    ) -> None:
+        def finish(told: EngineAnswer) -> None:
+            state = state_from_numbers(told.numbers, self._entry.consumer_count)
+            fields = plain(self.info_of(state))
+            reply.set(answer(kind, {**fields, "did_create": True} if did_create else fields))
+
+        self._ask(Verb.STREAM_STATE, finish)
+
+    def info_of(self, state: StreamState, *, leader: bool = False) -> StreamInfo:
+        """Return the stream as answers about it alone show it."""
+        return StreamInfo(
+            config=_with_levels(self._entry.config),
+            created=text_from_ns(self._entry.created_ns),
+            state=state,
+            cluster=ClusterInfo(leader=self._server) if leader else None,
+            ts=text_from_ns(self._clock()),
+        )
+
+    # -- its messages ----------------------------------------------------------------------------
+
+    def _purge(self, request: Stream.Request) -> None:
+        wanted = read(PurgeRequest, request.payload)
+        config = self._entry.config
+        if config.sealed:
+            raise failure(ErrCode.STREAM_SEALED)
+        if config.deny_purge:
+            raise failure(ErrCode.STREAM_PURGE_FAILED, err="stream purge not permitted")
+        if wanted.seq and wanted.keep:
+            raise failure(ErrCode.BAD_REQUEST)
+
+        def finish(told: EngineAnswer) -> None:
+            fields = {"success": True, "purged": told.numbers[0]}
+            request.reply.set(answer("stream_purge", fields))
+
+        numbers = (wanted.seq, wanted.keep)
+        self._ask(Verb.PURGE, finish, numbers=numbers, first=wanted.filter.encode())
+
+    def _get_message(self, request: Stream.Request) -> None:
+        if is_empty(request.payload):
+            raise failure(ErrCode.BAD_REQUEST)
+        wanted = read(MessageGetRequest, request.payload)
+        is_by_seq = wanted.seq > 0 and not wanted.last_by_subj and not wanted.next_by_subj
+        is_last = bool(wanted.last_by_subj) and not wanted.seq and not wanted.next_by_subj
+        is_next = bool(wanted.next_by_subj) and not wanted.last_by_subj
+        if not (is_by_seq or is_last or is_next) or wanted.batch or wanted.multi_last:
+            raise failure(ErrCode.BAD_REQUEST)
+
+        def finish(told: EngineAnswer) -> None:
+            if told.status:
+                missing = failure(ErrCode.MESSAGE_NOT_FOUND).error
+                request.reply.set(refused("stream_msg_get", missing))
+            else:
+                message = _message_from_answer(told)
+                request.reply.set(answer("stream_msg_get", {"message": plain(message)}))
+
+        pattern = (wanted.last_by_subj or wanted.next_by_subj).encode()
+        self._ask(Verb.GET_MESSAGE, finish, numbers=(wanted.seq, is_last), first=pattern)
+
+    def _delete_message(self, request: Stream.Request) -> None:
+        if is_empty(request.payload):
+            raise failure(ErrCode.BAD_REQUEST)
+        wanted = read(MessageDeleteRequest, request.payload)
+        config = self._entry.config
+        if config.sealed:
+            raise failure(ErrCode.STREAM_SEALED)
+        if config.deny_delete:
+            raise failure(ErrCode.MSG_DELETE_FAILED, err="message delete not permitted")
+
+        def finish(told: EngineAnswer) -> None:
+            if told.status:
+                missing = failure(ErrCode.SEQUENCE_NOT_FOUND, seq=wanted.seq).error
+                request.reply.set(refused("stream_msg_delete", missing))
+            else:
+                request.reply.set(answer("stream_msg_delete", {"success": True}))
+
+        self._ask(Verb.DELETE_MESSAGE, finish, numbers=(wanted.seq,))
+
+
+def state_from_numbers(numbers: tuple[int, ...], consumer_count: int) -> StreamState:
+    """Return what the engine says of a stream."""
+    messages, size, first_seq, first_ns, last_seq, last_ns, subjects, deleted = numbers[:8]
+    return StreamState(
+        messages=messages,
+        bytes=size,
+        first_seq=first_seq,
+        first_ts=text_from_ns(first_ns),
+        last_seq=last_seq,
+        last_ts=text_from_ns(last_ns),
+        num_subjects=subjects,
+        num_deleted=deleted,
+        consumer_count=consumer_count,
+    )
+
+
+def _with_levels(config: StreamConfig) -> StreamConfig:
+    """Return a configuration as answers show it: with what this server is."""
+    metadata = {
+        **(config.metadata or {}),
+        "_nats.level": str(JETSTREAM_API_LEVEL),
+        "_nats.ver": NATS_VERSION,
+    }
+    return msgspec.structs.replace(config, metadata=dict(sorted(metadata.items())))
+
+
+def _subjects_from_bytes(data: bytes) -> list[tuple[str, int]]:
+    """Return (subject, messages), by subject."""
+    rows = []
+    at = 0
+    while at < len(data):
+        count, length = _SUBJECT.unpack_from(data, at)
+        at += _SUBJECT.size
+        rows.append((data[at : at + length].decode("utf-8", "replace"), count))
+        at += length
+    return sorted(rows)
+
+
+def _message_from_answer(told: EngineAnswer) -> StoredMessage:
+    seq, time_ns, subject_length, header_length = told.numbers[:4]
+    body = subject_length + header_length
+    return StoredMessage(
+        subject=told.data[:subject_length].decode("utf-8", "replace"),
+        seq=seq,
+        hdrs=told.data[subject_length:body],
+        data=told.data[body:],
+        time=text_from_ns(time_ns),
+    )

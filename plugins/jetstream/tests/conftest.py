@@ -1,0 +1,75 @@
+"""Servers with JetStream: ours, and the real one beside it."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+PLUGIN = ("-plugin", "framework_jetstream.plugin")
+_TIME = re.compile(r'"\d{4}-\d\d-\d\dT[\d:.]+Z"')
+
+
+class Requests:
+    """A client of one server that asks one thing at a time."""
+
+    def __init__(self, client):
+        self._client = client
+        self._count = 0
+        client.log_in()
+        client.send(b"SUB _INBOX.ask.* 1\r\n")
+
+    def ask(self, subject, payload=b"", headers=()):
+        """Return (header block, payload) of the first answer."""
+        return self.ask_many(subject, payload, headers, 1)[0]
+
+    def ask_many(self, subject, payload=b"", headers=(), count=1):
+        """Return (header block, payload) of `count` answers."""
+        self._count += 1
+        reply = f"_INBOX.ask.{self._count}"
+        if isinstance(payload, (dict, list)):
+            payload = json.dumps(payload).encode()
+        self._client.send(published(subject, reply, payload, headers))
+        return [self._answer(reply) for _ in range(count)]
+
+    def api(self, what, payload=b"", headers=()):
+        """Return the JSON of an answer of the API."""
+        return json.loads(self.ask(f"$JS.API.{what}", payload, headers)[1])
+
+    def _answer(self, reply):
+        while True:
+            operation = self._client.read()
+            if operation.verb in {b"MSG", b"HMSG"} and operation.subject == reply.encode():
+                words = operation.line.split()
+                size = int(words[-2]) if operation.verb == b"HMSG" else 0
+                return operation.body[:size], operation.body[size:]
+
+
+@pytest.fixture
+def pair(fleet, tmp_path):
+    """Return clients of a server of ours and of a real one, both with JetStream."""
+    ours = fleet.start("-js", "-sd", str(tmp_path / "ours"), *PLUGIN)
+    real = fleet.start("-js", "-sd", str(tmp_path / "real"), kind="2.15.2")
+    with ours.client() as mine, real.client() as theirs:
+        yield Requests(mine), Requests(theirs)
+
+
+def published(subject, reply, payload, headers):
+    """Return the protocol line of a message."""
+    if not headers:
+        head = f"PUB {subject} {reply} {len(payload)}\r\n".encode()
+        return head + payload + b"\r\n"
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers)
+    block = f"NATS/1.0\r\n{lines}\r\n".encode()
+    head = f"HPUB {subject} {reply} {len(block)} {len(block) + len(payload)}\r\n".encode()
+    return head + block + payload + b"\r\n"
+
+
+def without_times(document):
+    """Return an answer with what differs between any two servers taken out."""
+    text = _TIME.sub('"time"', json.dumps(document))
+    found = json.loads(text)
+    if isinstance(found, dict):
+        found.pop("cluster", None)
+    return found
