@@ -64,6 +64,7 @@ cdef class Core:
     cdef bytes _terms(self, permissions, max_subscriptions, max_payload)
     cdef bytes _indexes(self, accounts)
     cdef object _check_permissions(self, permissions)
+    cdef object _parse_fed(self, uint64_t link, bytes data)
     cdef object _feed_parked(self, Link* link, const char* at, size_t count)
     cdef object _feed_coded(self, Link* link, const char* at, size_t count)
     cdef void _give_back(self) noexcept nogil

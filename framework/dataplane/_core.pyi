@@ -5,6 +5,7 @@ from typing_extensions import disjoint_base
 
 from framework.dataplane.coding import Coding, PlaneStage
 from framework.dataplane.event import Event
+from framework.dataplane.inner.plant import Plant
 from framework.dataplane.kinds import KIND_TRAITS as KIND_TRAITS
 from framework.dataplane.kinds import KindTraits
 from framework.dataplane.limits import PlaneLimits
@@ -179,6 +180,9 @@ class Core:
     def refused_count(self, table: int) -> int: ...
     def account_traffic(self, account: int) -> AccountTraffic: ...
     def sublist_counters(self, account: int | None = None) -> SublistCounters: ...
+    @staticmethod
+    def join(cores: Sequence[Core], *, plant: Plant = ...) -> None: ...
+    def look(self, messages_max: int | None = None) -> None: ...
     def open(
         self,
         kind: LinkKind,

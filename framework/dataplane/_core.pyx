@@ -27,6 +27,9 @@ from framework.dataplane._slices cimport checks_settle, link_go_on
 from framework.dataplane._work cimport COMMAND_WORK, WORK_A_SLICE, WORK_A_TURN, is_work_done, ready_leave, work_begin
 from framework.dataplane.links._decoding cimport coded_go_on, coded_received, coded_window
 from framework.dataplane._events cimport event_made
+from framework.dataplane.inner._inner_interest cimport inner_received
+from framework.dataplane.inner._inner_messages cimport ALL_RECORDS, inner_is_busy, inner_listen, inner_look, inner_show
+from framework.dataplane.inner._joining cimport CORES_MAX, cores_join
 from framework.dataplane.accounts._interest cimport is_valid_subject
 from framework.dataplane.delivery._gates cimport gate_release, gates_tick
 from framework.dataplane.delivery._quotas cimport QuotaTerms, quota_release, quota_set, quotas_tick
@@ -59,6 +62,7 @@ import threading
 from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from framework.dataplane.inner.plant import Plant
 from framework.dataplane.limits import PlaneLimits
 from framework.dataplane.coding import Coding, PlaneStage, WebSocketFrames
 from framework.dataplane.dialects import CLIENT_DIALECT
@@ -412,6 +416,8 @@ cdef class Core:
             pass
         if self.state.ports != NULL:
             ports_listen(self.state)
+        if self.state.inner != NULL:
+            inner_listen(self.state)
         links_unpause(self.state)
         links_tick(self.state)
         if self.state.gates != NULL or self.state.first_delayed != NULL:
@@ -427,6 +433,8 @@ cdef class Core:
         links_end(self.state)
         checks_settle(self.state)
         state_sweep(self.state)
+        if self.state.inner != NULL:
+            inner_show(self.state)
         if self.state.first_record == NULL:
             return
         atomic_add(&self.state.records_waiting, self.state.record_bytes)
@@ -1205,6 +1213,44 @@ cdef class Core:
             at = <Account*> seen_pointer(<void**> &at.next)
         return SublistCounters(count, inserts, removes, hits, misses, cached, fanout, fanout_max)
 
+    # ---- joined with others
+
+    @staticmethod
+    def join(cores: Sequence[Core], *, plant: Plant = Plant.NOTHING) -> None:
+        """Let cores be one server: what a client says to one of them, those of all hear.
+
+        Each has its own links, and all have the same accounts, added in the same order, and the same tables.
+
+        Args:
+            cores: 2 to 32, none of which has had a link, each with a seed of its own; who turns them takes care that they live as long.
+            plant: A mistake, for tests of tests.
+
+        Raises:
+            ValueError: They can't be joined.
+        """
+        cdef State* states[CORES_MAX]
+        cdef Core core
+        if not 2 <= len(cores) <= CORES_MAX or len({id(it) for it in cores}) != len(cores):
+            raise ValueError(f"2 to {CORES_MAX} cores can be joined, each once")
+        if len({(<Core> it).state.seed for it in cores}) != len(cores):
+            raise ValueError("joined cores have seeds of their own: subjects for answers come from them")
+        for at, core in enumerate(cores):
+            if core.state.inner != NULL or core.state.next_cid:
+                raise ValueError("a core that is joined already, or has had links, can't be joined")
+            states[<int> at] = core.state
+        if not cores_join(states, len(cores), plant):
+            raise MemoryError
+
+    def look(self, messages_max: int | None = None) -> None:
+        """Begin a turn that another core may come between: see which messages of other cores are there. `turn` takes these.
+
+        Args:
+            messages_max: Of each core see no more new ones; None: all that are there.
+        """
+        if self.state.inner == NULL:
+            raise ValueError("this core is not joined with others")
+        inner_look(self.state, ALL_RECORDS if messages_max is None else messages_max)
+
     # ---- driving it without sockets
 
     def open(
@@ -1250,14 +1296,21 @@ cdef class Core:
 
         A slice of work is done of what it sent last; the rest, and what goes out for it, comes with the turns that follow.
         """
+        self.state.now_ns = now_ns
+        if self.state.ports != NULL:
+            ports_hear_interest(self.state)
+        if self.state.inner != NULL:
+            inner_received(self.state)
+        self._parse_fed(link, data)
+        if self.state.inner != NULL:
+            inner_show(self.state)
+
+    cdef object _parse_fed(self, uint64_t link, bytes data):
         cdef Link* to = link_of(self.state, link)
         cdef const char* at = data
         cdef size_t left = len(data)
         cdef size_t room, part
         cdef char* window
-        self.state.now_ns = now_ns
-        if self.state.ports != NULL:
-            ports_hear_interest(self.state)
         while to != NULL and left:
             if to.coding != NULL:
                 self._feed_coded(to, at, left)
@@ -1347,6 +1400,8 @@ cdef class Core:
     @property
     def is_busy(self) -> bool:
         """Whether another turn has something to do that needs no input: messages under way, lines that wait, commands, ends of links."""
+        if self.state.inner != NULL and inner_is_busy(self.state):
+            return True
         return self.first_taken != NULL or self.state.first_ready != NULL or self.state.doomed_count > 0 or self.state.late_at > 0
 
     def take_output(self, link: int) -> bytes:

@@ -9,6 +9,7 @@ from libc.stdlib cimport free, malloc
 from framework.dataplane.links._decoding cimport coded_go_on
 from framework.dataplane.delivery._delivery cimport deliver_rest, link_doom, link_say, record_new, subscription_drop
 from framework.dataplane.delivery._gates cimport gate_go_on, gate_is_ready
+from framework.dataplane.inner._inner_messages cimport inner_go_on
 from framework.dataplane.links._links cimport link_received, link_settle, link_wake, link_window
 from framework.dataplane.accounts._permissions cimport may_subscribe, needs_filter
 from framework.dataplane._state cimport (
@@ -116,6 +117,8 @@ cdef void link_go_on(State* state, Link* link) noexcept nogil:
     if link.first_fanout != NULL or gate_is_ready(link):
         state.stalled_by = NULL
         state.stalled_sink = NULL
+        if state.inner != NULL:
+            state.inner.is_filled = 0
         deliver_rest(state, link)
         gate_go_on(state, link)
         if link.doomed:
@@ -129,6 +132,8 @@ cdef void link_go_on(State* state, Link* link) noexcept nogil:
         link_wake(state, link)
     elif link.inner != NULL:
         port_go_on(state, link)
+    elif link.joined != NULL:
+        inner_go_on(state, link)
     elif link.coding != NULL:
         coded_go_on(state, link, READ_BLOCK_BYTES)
     elif link.waiting and link.kind != SYSTEM and link_window(state, link, &room) != NULL:

@@ -5,6 +5,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from framework.sublist._sublist cimport GroupIndex, Interest, Match, SublistState
 from framework.sublist._table cimport Key, Table
 from framework.sublist._transform cimport Transform
+from framework.dataplane.inner._fifo cimport Fifo
 from framework.dataplane.links._deflate cimport Deflate
 from framework.dataplane.links._frames cimport Frames
 from framework.wire._s2 cimport S2Encoder, S2Level
@@ -778,8 +779,62 @@ cdef struct Peer:
     # 0: nothing is known of it but this route.
     uint32_t users
     uint8_t picked
-    # The message under way has been given to it.
+    # The message under way has been given to it: PICKED_PLAINLY, or PICKED_FOR_GROUPS alone.
+    uint8_t is_core
+    # Another core of this server.
     Peer* next
+
+
+cdef enum:
+    PICKED_PLAINLY = 1
+    PICKED_FOR_GROUPS = 2
+
+
+cdef struct InnerPeer:
+    # Another core of this server: see `inner/`.
+    Peer peer
+    uint32_t number
+    Link* faces[SCOPES_MAX]
+    # What stands for it in sublists, by scope of the interest; that of HERE is NULL. Messages come from that of INNER.
+    Fifo* told
+    # Interest for it; NULL: this is the core itself, which has none of these.
+    Fifo* said
+    # Messages for it.
+    Fifo* heard
+    # Interest of its own.
+    Fifo* hears
+    # Messages of its own.
+    uint64_t head
+    # So far messages of it are there, when they were looked for last.
+    uint64_t stalled
+    # Of its links the one that was last told to wait, since `stalled_ns`.
+    int64_t stalled_ns
+
+
+cdef struct Inner:
+    # What a core has of those that it is joined with.
+    uint32_t number
+    uint32_t count
+    InnerPeer* peers
+    # By number.
+    uint8_t plant
+    uint8_t has_looked
+    # The next turn goes on with what `inner_look` has found.
+    uint8_t is_filled
+    # A queue has more than may wait since this was last reset.
+    uint8_t unshown
+    # Records were written that are not shown.
+    uint32_t sent
+    # Cores that the message under way went to.
+    uint32_t served
+    # Plainly, or groups of those.
+    void* last_sent
+    # Its last record.
+    void* current
+    # The record of another core that is carried out; NULL: none is.
+    const char** names
+    uint32_t* name_lengths
+    uint32_t name_room
 
 
 cdef struct Fence:
@@ -964,6 +1019,8 @@ cdef struct Link:
     # What one slice of work was enough for, last time; 0: for all that was read.
     Port* inner
     # That publishes by it; NULL: none does.
+    InnerPeer* joined
+    # The core that it stands for; NULL: none.
     char nonce[NONCE_BYTES + 1]
     # Empty: it was given none.
     uint8_t traces
@@ -1439,6 +1496,11 @@ cdef struct State:
     uint64_t nonce_random
     # Of nonces without a shell; apart, so that they change nothing else.
     uint64_t next_cid
+    uint64_t cid_step
+    # Joined cores count in turn.
+    uint64_t id_bits
+    # Of its links' ids: the number of the core.
+    uint32_t generations_mask
     int64_t now_ns
     int64_t tick_due_ns
     uint32_t late_at
@@ -1573,6 +1635,8 @@ cdef struct State:
     RemoteLatencies remote_latencies
     uint64_t response_serial
     uint64_t watch_serial
+    Inner* inner
+    # NULL: this is the only core.
     Gate* gates
     Link* first_delayed
     # Links whose next message passes later.

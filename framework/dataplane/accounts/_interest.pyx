@@ -9,7 +9,7 @@ from framework.dataplane.ports._port_watches cimport port_watches_touch
 from framework.dataplane._state cimport Account, Link, State, Subscription
 from framework.dataplane._work cimport INTEREST_WORK
 from framework.sublist._bytes cimport COPY_SLACK, hash_bytes
-from framework.sublist._sublist cimport sublist_insert, sublist_remove
+from framework.sublist._sublist cimport sublist_insert, sublist_remove, sublist_touch
 from framework.sublist._table cimport table_add
 
 
@@ -100,3 +100,12 @@ cdef Subscription* subscription_add(
         state.totals.subscriptions += 1
     interest_change(state, made, weight)
     return made
+
+
+cdef void interest_weigh(State* state, Subscription* subscription, unsigned int weight) noexcept nogil:
+    """Let the interest of another server stand for so many members."""
+    cdef int change = <int> weight - <int> subscription.interest.weight
+    subscription.interest.weight = weight
+    sublist_touch(&subscription.account.sublist, &subscription.interest)
+    if change:
+        interest_change(state, subscription, change)

@@ -13,6 +13,7 @@ cdef void deliver_rest(State* state, Link* link) noexcept nogil
 cdef bint to_subscription(State* state, Interest* interest, Message* message) noexcept nogil
 cdef bint to_route(State* state, Link* to, Message* message) noexcept nogil
 cdef int deliver(State* state, Message* message) noexcept nogil
+cdef int deliver_to_groups(State* state, Message* message) noexcept nogil
 cdef void link_doom_again(State* state, Link* link) noexcept nogil
 cdef void link_doom(State* state, Link* link, ClosedStateC reason, bint last_words, const char* detail) noexcept nogil
 cdef void link_fills(State* state, Link* to, Link* source) noexcept nogil

@@ -13,6 +13,8 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, strlen
 
 from framework.dataplane.delivery._fanouts cimport fanout_add, fanout_end, fanout_interest, fanout_new
+from framework.dataplane.inner._inner_interest cimport inner_tell
+from framework.dataplane.inner._inner_messages cimport inner_may_pass, inner_send
 from framework.dataplane._listing cimport listings_pass
 from framework.dataplane.links._output cimport (
     output_append, output_commit, output_mark, output_reserve, output_segment,
@@ -24,8 +26,9 @@ from framework.dataplane.ports._port cimport port_forget
 from framework.dataplane.ports._port_watches cimport port_watches_touch
 from framework.dataplane.ports._sinkbatch cimport atomic_add, atomic_get, sink_put
 from framework.dataplane._state cimport (
-    DETAIL_BYTES, GROUPS_BYTES_MAX, IS_USER, NEAREST_RANK, RECORDS_WAITING_BYTES, RECORD_DELIVERED, RECORD_INTEREST, RECORD_TRACE,
-    REFERENCE_BYTES, REFERENCE_PENDING_BYTES, SCOPES_MAX, SCOPE_HERE, SCOPE_ROUTE, SLOW_CONSUMER_PENDING_BYTES, STALLS, STREAM_IMPORT,
+    DETAIL_BYTES, GROUPS_BYTES_MAX, IS_USER, NEAREST_RANK, PICKED_FOR_GROUPS, PICKED_PLAINLY, RECORDS_WAITING_BYTES,
+    RECORD_DELIVERED, RECORD_INTEREST, RECORD_TRACE, REFERENCE_BYTES, REFERENCE_PENDING_BYTES, SCOPES_MAX, SCOPE_HERE, SCOPE_INNER,
+    SCOPE_ROUTE, SLOW_CONSUMER_PENDING_BYTES, STALLS, STREAM_IMPORT,
     SYSTEM, TRACED_LINE_BYTES_MAX, TRACES_MAX, WRITE_ERROR, Account, ClosedStateC, Fanout, Fence, Link, LocalInterest, Message, Peer, Pick,
     Record, RecordType, State, Subscription,
 )
@@ -404,6 +407,8 @@ cdef void interest_change(State* state, Subscription* subscription, int change) 
     local.counts[scope] += change
     for at in range(account.route_count):
         _tell(state, account.routes[at], subscription, change)
+    if state.inner != NULL:
+        inner_tell(state, subscription, change)
     if state.watch_interest and scope == SCOPE_HERE and (
         local.subject_length < local.key.length or (change > 0 and local.counts[scope] == 1) or local.counts[scope] == 0
     ):
@@ -586,6 +591,8 @@ cdef bint to_route(State* state, Link* to, Message* message) noexcept nogil:
     cdef uint32_t which
     cdef char* room
     cdef char* at
+    if to.joined != NULL:
+        return inner_send(state, to, message)
     if message.trace != NULL:
         return state.passages.traced_route(state, to, message)
     if to.doomed:
@@ -766,9 +773,72 @@ cdef int _serve_groups(State* state, Match* match, Message* message, Fanout* res
     return served
 
 
+cdef bint _is_eligible(State* state, Link* link, Message* message) noexcept nogil:
+    """Whether a message that names a group may go to another server or core for it: what comes from a core has been to all cores."""
+    if message.source.joined != NULL and link.joined != NULL:
+        return False
+    return state.hears[message.scope] >> link.scope & 1 and _may_pick(state, link, message)
+
+
+cdef bint _pick_eligible(State* state, Match* match, Group* group, uint64_t point, Message* message) noexcept nogil:
+    """Pick the eligible member whose share of their weights holds `point`, or the last one."""
+    cdef uint32_t at
+    cdef uint32_t first = group.first + group.local_count
+    cdef Interest* member
+    cdef Link* last = NULL
+    for at in range(group.remote_count):
+        member = match.members[first + at]
+        if _is_eligible(state, <Link*> member.owner, message):
+            last = <Link*> member.owner
+            if point < member.weight:
+                break
+            point -= member.weight
+    return last != NULL and _pick_add(state, last, group)
+
+
+cdef bint _pick_core(State* state, Match* match, Group* group, Message* message) noexcept nogil:
+    """Pick a core with members of a group, be it where the message came from: those of this one have just left."""
+    cdef uint32_t at, start
+    cdef uint32_t first = group.first + group.local_count
+    cdef Link* link
+    if message.source.joined == NULL or group.remote_count == 0 or not inner_may_pass(state):
+        return False
+    start = <uint32_t> (random_next(state) % group.remote_count)
+    for at in range(group.remote_count):
+        link = <Link*> match.members[first + (start + at) % group.remote_count].owner
+        if link.joined != NULL and (link.scope == SCOPE_INNER or state.hears[message.scope] >> link.scope & 1):
+            return _pick_add(state, link, group)
+    return False
+
+
+cdef int _serve_group_of_cores(State* state, Match* match, Group* group, Message* message, Fanout* rest) noexcept nogil:
+    """As `_serve_named_group`, where members may be at other cores: evenly among all that the message may go to."""
+    cdef uint64_t point, weight = 0
+    cdef uint32_t at
+    cdef Interest* member
+    for at in range(group.remote_count):
+        member = match.members[group.first + group.local_count + at]
+        if _is_eligible(state, <Link*> member.owner, message):
+            weight += member.weight
+    if group.local_count + weight:
+        point = random_next(state) % (group.local_count + weight)
+        if point < group.local_count and _is_put_off(state, message, rest):
+            fanout_add(rest, match.members[group.first + point])
+            return 1
+        if point >= group.local_count and _pick_eligible(state, match, group, point - group.local_count, message):
+            return 1
+        if _to_local_member(state, match, group, point, message) or _pick_eligible(state, match, group, 0, message):
+            return 1
+    if _pick_spare(state, match, group, message) or _pick_core(state, match, group, message):
+        return 1
+    return message.source.joined == NULL and group.remote_count and _pick_remote(state, match, group, 0, message)
+
+
 cdef int _serve_named_group(State* state, Match* match, Group* group, Message* message, Fanout* rest) noexcept nogil:
     """Give a server's message to one member of a group that it names; return whether one has got it, or will."""
     cdef uint64_t point
+    if state.inner != NULL:
+        return _serve_group_of_cores(state, match, group, message, rest)
     if group.local_count:
         point = random_next(state) % group.local_count
         if _is_put_off(state, message, rest):
@@ -805,6 +875,11 @@ cdef Link* link_way(Link* link, Account* account) noexcept nogil:
     return link
 
 
+cdef inline bint _is_from(Peer* origin, Link* link) noexcept nogil:
+    """Whether a message comes from the server that a link leads to; what comes from a core has been to all cores."""
+    return link.peer == origin or (origin != NULL and origin.is_core and link.peer.is_core)
+
+
 cdef int _serve_peers(State* state, Match* match, Message* message) noexcept nogil:
     """Give a message to every server that is to have it, once, by whichever of its links."""
     cdef uint32_t at
@@ -814,7 +889,7 @@ cdef int _serve_peers(State* state, Match* match, Message* message) noexcept nog
     cdef Link* link
     if match.remote_count == 1 and state.pick_count == 0:
         link = <Link*> match.remote[0].owner
-        if not match.scopes & hears or link.doomed or link.peer == origin:
+        if not match.scopes & hears or link.doomed or _is_from(origin, link):
             return 0
         if not may_send(state, link, message.subject, message.subject_length):
             return 0
@@ -822,15 +897,15 @@ cdef int _serve_peers(State* state, Match* match, Message* message) noexcept nog
     if match.scopes & hears:
         for at in range(match.remote_count):
             link = <Link*> match.remote[at].owner
-            if link.peer.picked or link.doomed or not hears >> link.scope & 1 or link.peer == origin:
+            if link.peer.picked or link.doomed or not hears >> link.scope & 1 or _is_from(origin, link):
                 continue
             if may_send(state, link, message.subject, message.subject_length):
-                link.peer.picked = 1
+                link.peer.picked = PICKED_PLAINLY
                 served += to_route(state, link_way(link, message.account), message)
     for at in range(state.pick_count):
         link = state.picks[at].link
         if not link.peer.picked and not link.doomed:
-            link.peer.picked = 1
+            link.peer.picked = PICKED_FOR_GROUPS
             to_route(state, link_way(link, message.account), message)
     for at in range(state.pick_count):
         state.picks[at].link.peer.picked = 0
@@ -918,6 +993,22 @@ cdef int deliver_matched(State* state, Match* match, Message* message) noexcept 
     if state.waiting_count > waiting:
         # Behind all that needs the match: the next account may be this one.
         served += state.passages.passed(state, waiting, message)
+    return served
+
+
+cdef int deliver_to_groups(State* state, Message* message) noexcept nogil:
+    """Deliver a message to the groups alone that it names; return how many have got it, or will."""
+    cdef Match* match = sublist_match(&message.account.sublist, message.subject, message.subject_length)
+    cdef int served
+    cdef uint32_t at
+    state.pick_count = 0
+    served = _serve_named_groups(state, match, message, NULL)
+    for at in range(state.pick_count):
+        if not state.picks[at].link.peer.picked and not state.picks[at].link.doomed:
+            state.picks[at].link.peer.picked = PICKED_FOR_GROUPS
+            to_route(state, state.picks[at].link, message)
+    for at in range(state.pick_count):
+        state.picks[at].link.peer.picked = 0
     return served
 
 

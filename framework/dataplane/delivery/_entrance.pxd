@@ -3,12 +3,14 @@
 from framework.dataplane.accounts._remote_latency cimport remote_latency_end
 from framework.dataplane.delivery._delivery cimport deliver_matched, link_say
 from framework.dataplane.delivery._watches cimport WATCHED_BY_TAPS, watched_by, watches_of
+from framework.dataplane.inner._inner_messages cimport inner_enter
 from framework.dataplane._state cimport IS_USER, Link, Message, State, Watches
 from framework.sublist._sublist cimport Match
 
 
 cdef void message_watched(State* state, Match* match, Message* message) noexcept nogil
 cdef void message_unserved(State* state, Message* message) noexcept nogil
+cdef void tell_no_responders(State* state, Message* message) noexcept nogil
 
 
 cdef inline void message_enter(State* state, Link* link, Message* message, Match* match) noexcept nogil:
@@ -25,5 +27,7 @@ cdef inline void message_enter(State* state, Link* link, Message* message, Match
     watches = watches_of(link, message.account)
     if watches != NULL and watched_by(watches, match, message.subject, message.subject_length) & WATCHED_BY_TAPS:
         message_watched(state, match, message)
-    if deliver_matched(state, match, message) == 0:
+    if state.inner != NULL:
+        inner_enter(state, match, message)
+    elif deliver_matched(state, match, message) == 0:
         message_unserved(state, message)

@@ -16,7 +16,7 @@ from framework.sublist._bytes cimport write_decimal
 from framework.sublist._sublist cimport Match, sublist_match
 
 
-cdef void _no_responders(State* state, Message* message) noexcept nogil:
+cdef void tell_no_responders(State* state, Message* message) noexcept nogil:
     """Tell a client that nobody is there to answer. Source: `client.go`, `sendNoResponders`; ADR-4 for the status line."""
     cdef Link* link = message.source
     cdef Match* match = sublist_match(&message.account.sublist, message.reply, message.reply_length)
@@ -80,4 +80,4 @@ cdef void message_unserved(State* state, Message* message) noexcept nogil:
     if watches_of(link, message.account) != NULL and _is_sent(message):
         unheard_copy(state, message)
     if message.reply_length and link.no_responders and not link.doomed:
-        _no_responders(state, message)
+        tell_no_responders(state, message)

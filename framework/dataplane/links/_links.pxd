@@ -17,6 +17,7 @@ cdef void link_received(State* state, Link* link, size_t length) noexcept nogil
 cdef char* link_parse(State* state, Link* link, char* at, char* end, Block* block, size_t length, bint last) noexcept nogil
 cdef void link_settle(State* state, Link* link, size_t pending_before, int64_t records_before) noexcept nogil
 cdef bint link_waits(Link* link) noexcept nogil
+cdef void link_stall(State* state, Link* link) noexcept nogil
 cdef void link_wake(State* state, Link* link) noexcept nogil
 cdef void link_hung_up(State* state, Link* link, int error) noexcept nogil
 cdef void link_register(State* state, Link* link) noexcept nogil

@@ -8,6 +8,8 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memchr, memcpy, memmove, strlen
 
 from framework.dataplane.accounts._accounts cimport account_new, account_spare, accounts_free, accounts_sweep, client_join, client_leave
+from framework.dataplane.inner._inner_messages cimport inner_holds, inner_waits
+from framework.dataplane.inner._joining cimport FACE_BIT, STALLED_NUMBER, inner_free
 from framework.dataplane.links._addresses cimport addresses_free
 from framework.dataplane.links._clocks cimport ping_interval_ns
 from framework.dataplane.delivery._delivery cimport (
@@ -63,6 +65,8 @@ cdef State* state_new(Limits* limits, uint64_t seed) noexcept nogil:
     state.limits = limits[0]
     state.violations_left = VIOLATIONS_A_TICK
     state.seed = state.group_index.seed = seed
+    state.cid_step = 1
+    state.generations_mask = ~<uint32_t> 0
     state.random = hash_bytes(seed, b"queue members", 13)
     state.nonce_random = hash_bytes(seed, b"nonces", 6)
     coder_rows(state)
@@ -111,6 +115,7 @@ cdef void state_free(State* state) noexcept nogil:
     while state.ports != NULL:
         port = state.ports
         port_detach(state, port)
+    inner_free(state)
     while state.filled != NULL:
         sink = state.filled
         state.filled = sink.next_filled
@@ -259,8 +264,8 @@ cdef Link* link_open(
     slot = state.free_slots[state.free_count]
     state.generations[slot] += 1
     state.slots[slot] = link
-    link.id = (<uint64_t> state.generations[slot] << 32) | slot
-    state.next_cid += 1
+    link.id = state.id_bits | (<uint64_t> (state.generations[slot] & state.generations_mask) << 32) | slot
+    state.next_cid += state.cid_step
     link.cid = state.next_cid
     link.fd = -1
     link.kind = kind
@@ -411,6 +416,16 @@ cdef void _pause(State* state, Link* link) noexcept nogil:
         state.shell.watch(state.shell.self, link)
 
 
+cdef void link_stall(State* state, Link* link) noexcept nogil:
+    """Read a link no further for a while: a receiver of its messages at another core is behind."""
+    if link.paused:
+        return
+    state.stalled_by = NULL
+    state.stalled_sink = NULL
+    _pause(state, link)
+    link.stalled_by = (<uint64_t> 1 << FACE_BIT) | <uint64_t> STALLED_NUMBER << 8
+
+
 cdef inline bint _has_line(Link* link, size_t length) noexcept nogil:
     """Whether the last bytes of a link end a line that is read into a block of its own."""
     return link.lined and memchr(block_chars(link.big) + link.big_fill - length, c"\n", length) != NULL
@@ -456,6 +471,8 @@ cdef char* link_parse(State* state, Link* link, char* at, char* end, Block* bloc
     cdef char* start = at
     state.stalled_by = NULL
     state.stalled_sink = NULL
+    if state.inner != NULL:
+        state.inner.is_filled = 0
     at = parse(state, link, at, end, block, &need)
     if link.coding != NULL and block == link.coding.block and (link.parked or link.waiting):
         # Its block holds what is left.
@@ -484,6 +501,7 @@ cdef void link_settle(State* state, Link* link, size_t pending_before, int64_t r
     elif not link.paused and (
         (link.traits & STALLS and (state.stalled_by != NULL or state.stalled_sink != NULL))
         or (state.record_bytes != records_before and is_python_behind(state))
+        or (state.inner != NULL and state.inner.is_filled)
     ):
         _pause(state, link)
     elif (link.parked or link.held) and state.shell.watch != NULL:
@@ -499,7 +517,7 @@ cdef bint link_waits(Link* link) noexcept nogil:
         return True
     if link.kind == SYSTEM:
         # What Python publishes goes on with its command.
-        return port_waits(link)
+        return port_waits(link) or inner_waits(link)
     if link.parked or link.paused or link.held:
         return False
     return coding_waits(link) if link.coding != NULL else link.waiting
@@ -538,6 +556,8 @@ cdef void links_unpause(State* state) noexcept nogil:
             if not link.stalled_sink.closed and sink_is_full(link.stalled_sink):
                 continue
             _leave_sink(link)
+        if link.stalled_by >> FACE_BIT == 1 and inner_holds(state, link):
+            continue
         if link.stalled_by and state.now_ns < link.stalled_until_ns:
             slow = link_of(state, link.stalled_by)
             if slow != NULL and <int64_t> slow.pending > state.limits.pending_free // 2:

@@ -26,6 +26,7 @@ from framework.dataplane.links._output cimport output_sent
 from framework.dataplane.links._poller cimport (
     POLL_READ, POLL_WRITE, Poller, poller_close, poller_forget, poller_open, poller_wait, poller_watch,
 )
+from framework.dataplane.inner._inner_interest cimport inner_received
 from framework.dataplane.ports._port cimport ports_end, ports_hear_interest
 from framework.dataplane.protocol._server_info cimport link_info
 from framework.dataplane._state cimport (
@@ -453,6 +454,14 @@ cdef size_t _budget(Loop* loop, Link* link) noexcept nogil:
     return min(budget, <size_t> link.read_bytes) if link.read_bytes else budget
 
 
+cdef inline void _hear_interest(State* state) noexcept nogil:
+    """Take interest that what was just read may have been sent after: of ports, and of other cores."""
+    if state.ports != NULL:
+        ports_hear_interest(state)
+    if state.inner != NULL:
+        inner_received(state)
+
+
 cdef void _read_coded(Loop* loop, Link* link) noexcept nogil:
     """Let the core go on with what a coded link has sent; only when it has nothing there, read once before."""
     cdef size_t room
@@ -470,8 +479,7 @@ cdef void _read_coded(Loop* loop, Link* link) noexcept nogil:
                 link_hung_up(loop.state, link, count == -2)
             return
         link.hot = <size_t> count >= READ_SHARED
-        if loop.state.ports != NULL:
-            ports_hear_interest(loop.state)
+        _hear_interest(loop.state)
         coded_received(loop.state, link, count)
     coded_go_on(loop.state, link, _budget(loop, link))
 
@@ -498,9 +506,7 @@ cdef void _read(Loop* loop, Link* link) noexcept nogil:
     count = socket_receive(link.fd, window, min(room, budget))
     if count > 0:
         link.hot = <size_t> count >= READ_SHARED
-        if loop.state.ports != NULL:
-            # What this was sent after may be interest of a port.
-            ports_hear_interest(loop.state)
+        _hear_interest(loop.state)
         link_received(loop.state, link, count)
     elif count == 0 or count == -2:
         link_hung_up(loop.state, link, count == -2)

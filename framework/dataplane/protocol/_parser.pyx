@@ -24,10 +24,10 @@ from libc.string cimport memchr, memcpy
 from framework.dataplane.accounts._accounts cimport account_foreign, account_named, account_spare
 from framework.dataplane.links._clocks cimport link_answered, login_terms
 from framework.dataplane.delivery._delivery cimport (
-    deliver, deliver_matched, interest_change, link_doom, link_fills, link_say, link_way, record_chars, record_new, subscription_drop,
+    deliver, deliver_matched, link_doom, link_fills, link_say, link_way, record_chars, record_new, subscription_drop,
     trace, trace_body,
 )
-from framework.dataplane.accounts._interest cimport is_literal_subject, is_valid_subject, subscription_add
+from framework.dataplane.accounts._interest cimport interest_weigh, is_literal_subject, is_valid_subject, subscription_add
 from framework.dataplane.accounts._mappings cimport mapping_apply
 from framework.dataplane.delivery._forwards cimport is_forwarded
 from framework.dataplane.delivery._message_trace cimport (
@@ -320,7 +320,7 @@ cdef bint _aim_at_peer(State* state, Link* link, Memo* memo, Link* peer) noexcep
     cdef Link* to = link_way(peer, memo.account)
     if peer.peer == link.peer or not may_send(state, peer, memo.line + memo.subject_at, memo.subject_length):
         return True
-    if memo.subject_length + memo.account.name_length + 32 > MEMO_HEAD_BYTES:
+    if peer.joined != NULL or memo.subject_length + memo.account.name_length + 32 > MEMO_HEAD_BYTES:
         return False
     memcpy(at, to.dialect.message, 5)
     at += 5
@@ -897,15 +897,6 @@ cdef void _unsubscribe(State* state, Link* link, Line* words) noexcept nogil:
         link_say(state, link, b"+OK\r\n")
 
 
-cdef void _weigh(State* state, Subscription* subscription, uint32_t weight) noexcept nogil:
-    """Let the interest of another server stand for so many members."""
-    cdef int change = <int> weight - <int> subscription.interest.weight
-    subscription.interest.weight = weight
-    sublist_touch(&subscription.account.sublist, &subscription.interest)
-    if change:
-        interest_change(state, subscription, change)
-
-
 cdef void _remote_interest(State* state, Link* link, Line* words, bint coming) noexcept nogil:
     """Handle RS+, RS-, LS+ and LS-; a queue group comes again whenever its weight changes."""
     cdef uint32_t first = 0 if link.account_omitted else 1
@@ -939,7 +930,7 @@ cdef void _remote_interest(State* state, Link* link, Line* words, bint coming) n
             subscription_drop(state, subscription)
             account_spare(state, account)
     elif subscription != NULL:
-        _weigh(state, subscription, <uint32_t> weight)
+        interest_weigh(state, subscription, <uint32_t> weight)
     elif subscription_add(
         state, link, account, sid, sid_length, words.words[first], words.lengths[first],
         words.words[first + 1], words.lengths[first + 1] if count == 2 else 0, <uint32_t> weight,
