@@ -14,7 +14,7 @@ from libc.string cimport memcpy, strlen
 
 from framework.dataplane.delivery._fanouts cimport fanout_add, fanout_end, fanout_interest, fanout_new
 from framework.dataplane.inner._inner_interest cimport inner_tell
-from framework.dataplane.inner._inner_messages cimport inner_may_pass, inner_send
+from framework.dataplane.inner._inner_messages cimport inner_is_first, inner_may_pass, inner_send
 from framework.dataplane._listing cimport listings_pass
 from framework.dataplane.links._output cimport (
     output_append, output_commit, output_mark, output_reserve, output_segment,
@@ -692,7 +692,7 @@ cdef bint _to_local_member(State* state, Match* match, Group* group, uint64_t st
 cdef bint _may_pick(State* state, Link* link, Message* message) noexcept nogil:
     """Whether a server may be given a message for a member of a group."""
     return (
-        not link.doomed and (message.scope == SCOPE_HERE or link.peer != message.source.peer)
+        not link.doomed and not link.peer.picked and (message.scope == SCOPE_HERE or link.peer != message.source.peer)
         and may_send(state, link, message.subject, message.subject_length)
     )
 
@@ -811,6 +811,18 @@ cdef bint _pick_core(State* state, Match* match, Group* group, Message* message)
     return False
 
 
+cdef bint _pick_last(State* state, Match* match, Group* group, Message* message) noexcept nogil:
+    """Pick a server for a message that another core has sent here for want of anybody else: the one case of a second hop."""
+    cdef uint32_t at
+    cdef uint32_t first = group.first + group.local_count
+    cdef Link* link
+    for at in range(group.remote_count if inner_is_first(state) else 0):
+        link = <Link*> match.members[first + at].owner
+        if link.joined == NULL and _may_pick(state, link, message):
+            return _pick_add(state, link, group)
+    return False
+
+
 cdef int _serve_group_of_cores(State* state, Match* match, Group* group, Message* message, Fanout* rest) noexcept nogil:
     """As `_serve_named_group`, where members may be at other cores: evenly among all that the message may go to."""
     cdef uint64_t point, weight = 0
@@ -831,7 +843,9 @@ cdef int _serve_group_of_cores(State* state, Match* match, Group* group, Message
             return 1
     if _pick_spare(state, match, group, message) or _pick_core(state, match, group, message):
         return 1
-    return message.source.joined == NULL and group.remote_count and _pick_remote(state, match, group, 0, message)
+    if group.remote_count == 0:
+        return 0
+    return _pick_remote(state, match, group, 0, message) if message.source.joined == NULL else _pick_last(state, match, group, message)
 
 
 cdef int _serve_named_group(State* state, Match* match, Group* group, Message* message, Fanout* rest) noexcept nogil:
@@ -997,12 +1011,19 @@ cdef int deliver_matched(State* state, Match* match, Message* message) noexcept 
 
 
 cdef int deliver_to_groups(State* state, Message* message) noexcept nogil:
-    """Deliver a message to the groups alone that it names; return how many have got it, or will."""
+    """Deliver a message to the groups alone that it names; return how many have got it, or will.
+
+    Servers with plain interest have it already, and can't be told that it comes for a group: they are left out.
+    """
     cdef Match* match = sublist_match(&message.account.sublist, message.subject, message.subject_length)
     cdef int served
     cdef uint32_t at
     state.pick_count = 0
+    for at in range(match.remote_count):
+        (<Link*> match.remote[at].owner).peer.picked = not (<Link*> match.remote[at].owner).peer.is_core
     served = _serve_named_groups(state, match, message, NULL)
+    for at in range(match.remote_count):
+        (<Link*> match.remote[at].owner).peer.picked = 0
     for at in range(state.pick_count):
         if not state.picks[at].link.peer.picked and not state.picks[at].link.doomed:
             state.picks[at].link.peer.picked = PICKED_FOR_GROUPS

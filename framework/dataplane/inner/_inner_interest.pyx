@@ -14,7 +14,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy
 
 from framework.dataplane._state cimport (
-    SCOPES_MAX, SCOPE_HERE, SCOPE_INNER, Account, Inner, InnerPeer, Interest, Link, LocalInterest, State, Subscription,
+    SCOPE_HERE, SCOPE_INNER, Account, Inner, InnerPeer, Link, LocalInterest, State, Subscription,
 )
 from framework.dataplane._work cimport COMMAND_WORK
 from framework.dataplane.accounts._accounts cimport account_foreign, account_named, account_spare

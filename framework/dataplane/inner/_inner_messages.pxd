@@ -11,6 +11,7 @@ cdef enum:
 
 
 cdef bint inner_send(State* state, Link* to, Message* message) noexcept nogil
+cdef bint inner_is_first(State* state) noexcept nogil
 cdef bint inner_may_pass(State* state) noexcept nogil
 cdef void inner_enter(State* state, Match* match, Message* message) noexcept nogil
 cdef void inner_show(State* state) noexcept nogil

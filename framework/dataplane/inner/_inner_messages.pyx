@@ -188,6 +188,12 @@ cdef void inner_show(State* state) noexcept nogil:
     full_fence()
 
 
+cdef bint inner_is_first(State* state) noexcept nogil:
+    """Whether the message of another core comes from the core that has read it."""
+    cdef InnerMessage* came = <InnerMessage*> state.inner.current
+    return came != NULL and came.passed == 0
+
+
 cdef bint inner_may_pass(State* state) noexcept nogil:
     """Whether the message of another core may be passed on once more."""
     cdef InnerMessage* came = <InnerMessage*> state.inner.current
