@@ -5,7 +5,6 @@ from typing_extensions import disjoint_base
 
 from framework.dataplane.coding import Coding, PlaneStage
 from framework.dataplane.event import Event
-from framework.dataplane.inner.plant import Plant
 from framework.dataplane.kinds import KIND_TRAITS as KIND_TRAITS
 from framework.dataplane.kinds import KindTraits
 from framework.dataplane.limits import PlaneLimits
@@ -181,7 +180,7 @@ class Core:
     def account_traffic(self, account: int) -> AccountTraffic: ...
     def sublist_counters(self, account: int | None = None) -> SublistCounters: ...
     @staticmethod
-    def join(cores: Sequence[Core], *, plant: Plant = ...) -> None: ...
+    def join(cores: Sequence[Core], *, plant: int = 0) -> None: ...
     def look(self, messages_max: int | None = None) -> None: ...
     def open(
         self,

@@ -62,7 +62,6 @@ import threading
 from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from framework.dataplane.inner.plant import Plant
 from framework.dataplane.limits import PlaneLimits
 from framework.dataplane.coding import Coding, PlaneStage, WebSocketFrames
 from framework.dataplane.dialects import CLIENT_DIALECT
@@ -1216,14 +1215,14 @@ cdef class Core:
     # ---- joined with others
 
     @staticmethod
-    def join(cores: Sequence[Core], *, plant: Plant = Plant.NOTHING) -> None:
+    def join(cores: Sequence[Core], *, plant: int = 0) -> None:
         """Let cores be one server: what a client says to one of them, those of all hear.
 
         Each has its own links, and all have the same accounts, added in the same order, and the same tables.
 
         Args:
             cores: 2 to 32, none of which has had a link, each with a seed of its own; who turns them takes care that they live as long.
-            plant: A mistake, for tests of tests.
+            plant: A mistake, for tests of tests: `Plant`.
 
         Raises:
             ValueError: They can't be joined.
