@@ -1,4 +1,4 @@
-"""Clients of others by WebSocket, on ours and on the real server: nats-py and nats.js."""
+"""Clients of others by WebSocket, on ours and on the real server: nats-py, nats.js, a browser."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 
 from framework.testing import peers
 from framework.testing.certificates import Authority
+from tests.interop.browser import Page
 from tests.interop.websockets import open_port
 
 __all__ = ["open_port"]
@@ -27,26 +28,68 @@ def port(request, open_port, tmp_path):
     compression = f"compression: {str(request.param == 'compressed').lower()}"
     if request.param != "wss":
         return open_port(compression)
-    authority = Authority(tmp_path)
-    issued = authority.issue("server")
-    tls = f'tls {{ cert_file: "{issued.cert_file}", key_file: "{issued.key_file}" }}'
+    tls, authority = issue(tmp_path)
     port = open_port(compression, tls=tls, context=authority.client_context(None))
     port.ca_file = authority.ca_file
     return port
 
 
-@pytest.mark.peer("nats.js")
-def test_nats_js_does_what_it_does_by_tcp(port):
+def issue(folder):
+    """Return a block `tls` with a certificate, and who has issued it."""
+    authority = Authority(folder)
+    issued = authority.issue("server")
+    return f'tls {{ cert_file: "{issued.cert_file}", key_file: "{issued.key_file}" }}', authority
+
+
+PLATFORMS = {
+    "Node": (lambda: [peers.node()], "NODE_EXTRA_CA_CERTS"),
+    "Deno": (lambda: [peers.deno(), "run", "--no-lock", "--allow-all"], "DENO_CERT"),
+}
+"""What runs a script, and where it is told whom to trust."""
+
+
+@pytest.mark.peer("nats.js", "deno")
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_nats_js_does_what_it_does_by_tcp(port, platform):
+    program, trusts = PLATFORMS[platform]
     environment = dict(os.environ)
     if hasattr(port, "ca_file"):
-        environment["NODE_EXTRA_CA_CERTS"] = str(port.ca_file)
-    command = [peers.node(), SCRIPT, peers.find("nats.js"), port.url]
+        environment[trusts] = str(port.ca_file)
+    command = [*program(), SCRIPT, peers.find("nats.js"), port.url]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=40, env=environment
     )
 
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == {
+    assert json.loads(done.stdout) == talked(port)
+
+
+@pytest.mark.peer("nats.js", "chromium")
+def test_a_page_in_a_browser_does_too(open_port, tmp_path):
+    with Page(tmp_path, folder=peers.find("nats.js")) as page:
+        allowed = open_port(
+            f'compression: true, user_cookie: u, pass_cookie: p, allowed_origins: "{page.origin}"',
+            top="authorization { user: ann, password: secret }",
+        )
+        same = open_port("same_origin: true")
+        tls = open_port(tls=issue(tmp_path)[0])
+        steps = {
+            "allowed": {"cookies": ["u=ann", "p=secret"], "servers": allowed.url},
+            "stranger": {"cookies": ["u=ann", "p=wrong"], "servers": allowed.url},
+            "tls": {"servers": tls.url.replace("ws:", "wss:")},
+            "another origin": {"servers": same.url},
+        }
+        found = page.run(steps)
+
+    assert (found["allowed"], found["tls"]) == (talked(allowed), talked(tls))
+    assert found["stranger"] == {"error": "Authorization Violation"}
+    assert "error" in found["another origin"]
+    same.server.wait_log("origin not allowed: not same origin")
+
+
+def talked(port):
+    """Return what a client that has done it all says."""
+    return {
         "heard": [[f"size.{size}", size, str(size), True] for size in SIZES],
         "answer": "are you there?",
         "refused": "NoResponders",

@@ -1,28 +1,7 @@
-// nats.js with the WebSocket of the platform: subscribes, publishes, asks, in one connection.
 // Arguments: the folder of @nats-io/nats-core, the URL, options of the connection as JSON.
+import { createRequire } from "node:module";
+import process from "node:process";
+import { talk } from "./websocket_talk.mjs";
 const [folder, servers, options] = process.argv.slice(2);
-const { wsconnect, headers } = await import(`${folder}/node_modules/@nats-io/nats-core/lib/mod.js`);
-const nc = await wsconnect({ servers, ...JSON.parse(options ?? "{}") });
-const sizes = [0, 1, 125, 126, 65_535, 65_536, 300_000];
-const heard = [];
-const sub = nc.subscribe("size.*", { max: sizes.length });
-for (const size of sizes) {
-  const fields = headers();
-  fields.set("Size", String(size));
-  nc.publish(`size.${size}`, new Uint8Array(size).fill(65), { headers: fields });
-}
-for await (const message of sub) {
-  const good = message.data.every((byte) => byte === 65);
-  heard.push([message.subject, message.data.length, message.headers.get("Size"), good]);
-}
-nc.subscribe("echo", { callback: (_, message) => message.respond(message.data) });
-const answer = (await nc.request("echo", "are you there?")).string();
-let refused = "";
-try {
-  await nc.request("nobody", "");
-} catch (error) {
-  refused = error.cause?.name ?? error.name;
-}
-const { port } = nc.info;
-await nc.drain();
-console.log(JSON.stringify({ heard, answer, refused, port }));
+const core = createRequire(`${folder}/`)("@nats-io/nats-core");
+console.log(JSON.stringify(await talk(core, { servers, ...JSON.parse(options ?? "{}") })));

@@ -10,10 +10,22 @@ from framework.testing.peers._catalogue import (
     PEERS,
     Peer,
     bring,
+    browser,
+    deno,
     find,
     peers_folder,
     version_text,
 )
 from framework.testing.peers._npm import node
 
-__all__ = ["PEERS", "Peer", "bring", "find", "node", "peers_folder", "version_text"]
+__all__ = [
+    "PEERS",
+    "Peer",
+    "bring",
+    "browser",
+    "deno",
+    "find",
+    "node",
+    "peers_folder",
+    "version_text",
+]

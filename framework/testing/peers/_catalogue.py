@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from framework.testing.errors import PeerMissingError
+from framework.testing.peers._browser import unpack_browser
 from framework.testing.peers._debian import unpack
 from framework.testing.peers._go import build
 from framework.testing.peers._npm import install
 from framework.testing.peers._run import run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 class Peer(Struct, frozen=True):
@@ -35,6 +36,8 @@ class Peer(Struct, frozen=True):
     linker_flags: str = ""
     npm: str = ""
     """Package of npm, with its version; then the peer is a folder. Empty: it is a program."""
+    finish: Callable[[str, Path], None] | None = None
+    """What such a folder needs besides: told the name of the peer, and where it is."""
 
 
 PEERS = {
@@ -56,6 +59,15 @@ PEERS = {
         ),
         Peer("s2", "s2-1.20.3", "v1.20.3", "framework.test/peers/s2"),
         Peer("nats.js", "nats.js-3.4.0", "3.4.0", "", npm="@nats-io/nats-core@3.4.0"),
+        Peer("deno", "deno-2.9.6", "2.9.6", "", npm="deno@2.9.6"),
+        Peer(
+            "chromium",
+            "chromium-153.0.0",
+            "153.0.0",
+            "",
+            npm="@sparticuz/chromium@153.0.0",
+            finish=unpack_browser,
+        ),
     )
 }
 """By name. 2.9.10 stands for all servers before 2.10: one route connection per pair."""
@@ -72,7 +84,8 @@ def find(name: str) -> Path:
 
     Args:
         name: `2.15.2`, `2.9.10` (servers), `nats` (the command line tool), `s2` (streams
-            of compressed routes, by the library of nats-server) or `nats.js` (a folder of npm).
+            of compressed routes, by the library of nats-server), or folders: `nats.js`, `deno`
+            and `chromium`.
 
     Raises:
         PeerMissingError: It was never brought here.
@@ -106,11 +119,38 @@ def version_text(name: str, path: Path) -> str:
     return run(name, [path, "--version"], folder=path.parent).strip()
 
 
+def deno() -> Path:
+    """Return Deno's program.
+
+    Raises:
+        PeerMissingError: It was never brought here.
+    """
+    return _inside("deno", "node_modules/@deno/*/deno")
+
+
+def browser() -> Path:
+    """Return Chromium's program; its libraries are in `lib` beside it, its fonts around that.
+
+    Raises:
+        PeerMissingError: It was never brought here.
+    """
+    return _inside("chromium", "chromium")
+
+
+def _inside(name: str, pattern: str) -> Path:
+    program = next(find(name).glob(pattern), None)
+    if program is None:
+        raise PeerMissingError(name, "it has no program for this machine", "")
+    return program
+
+
 def _install(peer: Peer, path: Path) -> None:
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".new-") as folder:
         new = Path(folder) / peer.binary
         if peer.npm:
             install(peer.name, peer.npm, new)
+            if peer.finish:
+                peer.finish(peer.name, new)
             new.replace(path)
             return
         if peer.package:
