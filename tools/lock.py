@@ -23,6 +23,8 @@ SOURCES = {
     "test": "test.in",
     "lint": "lint.in",
     "tox": "tox.in",
+    "spark": "spark.in",
+    "java": "java.in",
 }
 OPTIONS = [
     "--quiet",

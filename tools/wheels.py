@@ -35,8 +35,8 @@ def main() -> None:
 def build_wheels(folder: Path) -> None:
     """Build the wheels of this tree, each from a copy of its sources."""
     with tempfile.TemporaryDirectory(prefix="framework-wheels-") as name:
-        plugins = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
-        for project in [ROOT, *plugins]:
+        members = [*ROOT.glob("plugins/*/pyproject.toml"), *ROOT.glob("spark/*/pyproject.toml")]
+        for project in [ROOT, *sorted(path.parent for path in members)]:
             source = copy_sources(project, Path(name) / project.name)
             options = ["--no-build-isolation", "--no-deps", "--wheel-dir", str(folder)]
             command = [sys.executable, "-m", "pip", "wheel", "--quiet", *options, str(source)]

@@ -29,7 +29,11 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE_SUFFIXES = {".pyx", ".pxd", ".pxi", ".h"}
 EXIT_INTERRUPTED = 130
-PURPOSES = {"run": ("build", "run"), "test": ("build", "run", "test", "lint", "tox")}
+PURPOSES = {
+    "run": ("build", "run"),
+    "test": ("build", "run", "test", "lint", "tox"),
+    "spark": ("build", "run", "test", "lint", "tox", "spark"),
+}
 
 
 def main() -> None:
@@ -44,7 +48,10 @@ def main() -> None:
     )
     arguments = parser.parse_args()
     try:
-        prepare(arguments.environment, PURPOSES.get(arguments.purpose, ()))
+        requirements = PURPOSES.get(arguments.purpose, ())
+        if arguments.purpose == "spark" and not _has_java():
+            requirements = (*requirements, "java")
+        prepare(arguments.environment, requirements)
     except KeyboardInterrupt:
         raise SystemExit(EXIT_INTERRUPTED) from None
     except OSError as error:
@@ -114,7 +121,8 @@ def _install_requirements(environment: Path, names: tuple[str, ...]) -> None:
 
 def _install_workspace(environment: Path) -> None:
     """Install this tree's distributions in place, and compile what has changed."""
-    projects = [ROOT / "pyproject.toml", *sorted(ROOT.glob("plugins/*/pyproject.toml"))]
+    members = sorted([*ROOT.glob("plugins/*/pyproject.toml"), *ROOT.glob("spark/*/pyproject.toml")])
+    projects = [ROOT / "pyproject.toml", *members]
     packages = ROOT.glob("framework/**/__init__.py")  # a new one is a new folder to install
     folders = (ROOT / "framework", *ROOT.glob("plugins/*/src"))
     files = (path for folder in folders for path in folder.glob("**/*"))
@@ -129,6 +137,12 @@ def _install_workspace(environment: Path) -> None:
     options = [option for project in projects for option in ("-e", str(project.parent))]
     _pip(environment, "--no-build-isolation", "--no-deps", *options)
     stamp.write_text(digest)
+
+
+def _has_java() -> bool:
+    """Whether Spark will find a Java; one that is too old is named by the tests."""
+    home = os.environ.get("JAVA_HOME")
+    return bool(shutil.which("java", path=f"{home}/bin") if home else shutil.which("java"))
 
 
 def _libraries(projects: Iterable[Path]) -> Iterator[Path]:

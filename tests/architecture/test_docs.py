@@ -13,7 +13,14 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
     path
-    for pattern in ("*.md", "docs/**/*.md", "plugins/*/*.md", "examples/**/*.md", "bench/*.md")
+    for pattern in (
+        "*.md",
+        "docs/**/*.md",
+        "plugins/*/*.md",
+        "spark/*/*.md",
+        "examples/**/*.md",
+        "bench/*.md",
+    )
     for path in ROOT.glob(pattern)
 )
 GENERATORS = {

@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 JETSTREAM = "plugins/jetstream/src/framework_jetstream"
 AUTH = "plugins/auth/src/framework_auth"
 ROUTE = "plugins/route/src/framework_route"
+SPARK = "spark/pyspark_nats/src/pyspark_nats"
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -76,6 +77,14 @@ VIOLATIONS = {
         {f"{ROUTE}/machine.py": "import framework_route.pool_connection"},
         "framework_route.machine is not allowed to import framework_route.pool_connection",
     ),
+    "a data source that knows the server": Violation(
+        "spark-apart", {f"{SPARK}/jetstream.py": "import framework.wire"}, "framework"
+    ),
+    "bytes that know their connection": Violation(
+        "spark",
+        {f"{SPARK}/frames.py": "import pyspark_nats.connection"},
+        "pyspark_nats.frames is not allowed to import pyspark_nats.connection",
+    ),
     "a private module": Violation(
         "private",
         {"framework/wire/_secret.py": "", f"{ROUTE}/config.py": "import framework.wire._secret"},
@@ -94,7 +103,7 @@ VIOLATIONS = {
 
 def lint_imports(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """Run import-linter on the packages that stand in `folder`."""
-    places = [folder, *folder.glob("plugins/*/src")]
+    places = [folder, *folder.glob("plugins/*/src"), *folder.glob("spark/*/src")]
     return subprocess.run(
         [Path(sys.executable).parent / "lint-imports", "--config", "importlinter.toml", *options],
         cwd=folder,
@@ -108,7 +117,7 @@ def lint_imports(folder: Path, *options: str) -> subprocess.CompletedProcess[str
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tree")
-    for place in ("framework", "plugins", "tools"):
+    for place in ("framework", "plugins", "spark", "tools"):
         unread = shutil.ignore_patterns("__pycache__", "tests", "*.so", "*.c", "*.pyx", "*.pxd")
         shutil.copytree(ROOT / place, folder / place, ignore=unread)
     shutil.copy2(ROOT / "importlinter.toml", folder)
@@ -151,9 +160,10 @@ def test_each_contract_is_planted() -> None:
 
 def test_each_package_is_read() -> None:
     settings = tomllib.loads((ROOT / "importlinter.toml").read_text())["tool"]["importlinter"]
-    plugins = {path.name for path in ROOT.glob("plugins/*/src/*") if "." not in path.name}
+    folders = [*ROOT.glob("plugins/*/src/*"), *ROOT.glob("spark/*/src/*")]
+    members = {path.name for path in folders if "." not in path.name}
 
-    assert set(settings["root_packages"]) == {"framework", *plugins}
+    assert set(settings["root_packages"]) == {"framework", *members}
 
 
 def test_no_module_of_the_core_is_named_for_what_a_plugin_brings() -> None:

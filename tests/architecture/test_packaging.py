@@ -18,6 +18,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PLUGINS = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
+SPARK = sorted(path.parent for path in ROOT.glob("spark/*/pyproject.toml"))
 UNFINISHED = {"jetstream"}
 """Plugins that are not loaded by themselves yet, so without an entry point."""
 
@@ -82,7 +83,11 @@ def test_dependencies_are_pinned() -> None:
     assert building <= pinned("build.txt")
 
 
-@pytest.mark.parametrize("folder", [ROOT, *PLUGINS], ids=["core", *(p.name for p in PLUGINS)])
+@pytest.mark.parametrize(
+    "folder",
+    [ROOT, *PLUGINS, *SPARK],
+    ids=["core", *(p.name for p in (*PLUGINS, *SPARK))],
+)
 def test_what_is_imported_is_declared(folder: Path) -> None:
     project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
     extras = project.get("optional-dependencies", {}).values()
@@ -96,6 +101,16 @@ def test_what_is_imported_is_declared(folder: Path) -> None:
     }
 
     assert used - {project["name"]} <= declared
+
+
+@pytest.mark.parametrize("folder", SPARK, ids=lambda folder: folder.name)
+def test_what_spark_brings_is_packaged_as_a_third_party_would(folder: Path) -> None:
+    document: dict[str, Any] = tomllib.loads((folder / "pyproject.toml").read_text())
+
+    assert document["project"]["name"] == folder.name.replace("_", "-")
+    assert set(document) == {"build-system", "project", "tool"}
+    assert set(document["tool"]) == {"hatch"}
+    assert (folder / "src" / folder.name / "py.typed").exists()
 
 
 def imported(path: Path) -> set[str]:

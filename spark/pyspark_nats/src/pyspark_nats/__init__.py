@@ -1,0 +1,33 @@
+"""NATS streams as Spark tables: `spark.read.format("nats")`.
+
+Spark imports every package whose name begins with `pyspark_` when a format is looked up first, and
+takes its `DefaultSource`: so nothing is imported here before it is asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark_nats.session import local_session
+    from pyspark_nats.source import NatsDataSource
+    from pyspark_nats.source import NatsDataSource as DefaultSource
+
+__all__ = ["DefaultSource", "NatsDataSource", "local_session"]
+
+
+def __getattr__(name: str) -> Any:
+    """Return a public name, imported now.
+
+    Raises:
+        AttributeError: There is none of this name.
+    """
+    if name in {"DefaultSource", "NatsDataSource"}:
+        from pyspark_nats.source import NatsDataSource  # noqa: PLC0415 - see the module
+
+        return NatsDataSource
+    if name == "local_session":
+        from pyspark_nats.session import local_session  # noqa: PLC0415 - as above
+
+        return local_session
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

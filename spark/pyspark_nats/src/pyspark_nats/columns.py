@@ -1,0 +1,76 @@
+"""Rows to Arrow batches, exactly as Spark expects the columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyspark_nats.frames import header_pairs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from pyspark_nats.rows import Rows
+
+NANOSECONDS = 1000
+"""A microsecond, which is what Spark's timestamps count."""
+
+
+class BatchMaker:
+    """Makes Arrow batches of one stream's rows.
+
+    Args:
+        stream: For the column of that name.
+        schema: Columns that are wanted, as `to_arrow_schema` says them.
+        batch_rows: Rows of a batch, at most.
+    """
+
+    def __init__(self, stream: str, schema: pa.Schema, batch_rows: int) -> None:
+        self._stream = stream
+        self._schema = schema
+        self._batch_rows = batch_rows
+
+    def batches(self, parts: Iterable[Rows]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows as batches that are as large as they came, up to `batch_rows`."""
+        for rows in parts:
+            for at in range(0, len(rows.sequence), self._batch_rows):
+                yield self.batch(rows.cut(at, at + self._batch_rows))
+
+    def batch(self, rows: Rows) -> pa.RecordBatch:
+        """Return one batch of all `rows`."""
+        arrays = [self._column(field, rows) for field in self._schema]
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+    def _column(self, field: pa.Field, rows: Rows) -> pa.Array:
+        if field.name == "stream":
+            return pa.repeat(pa.scalar(self._stream, pa.string()), len(rows.sequence))
+        return _COLUMNS[field.name](rows, field.type)
+
+
+def _maps(rows: Rows, kind: pa.DataType) -> pa.Array:
+    """Return a map of name to values for each row; null where a message has no headers."""
+    if rows.headers is None:
+        return pa.nulls(len(rows.sequence), kind)
+    return pa.array([_map(each) for each in rows.headers.to_pylist()], kind)
+
+
+def _map(headers: bytes | None) -> list[tuple[str, list[str]]] | None:
+    if headers is None:
+        return None
+    values: dict[str, list[str]] = {}
+    for name, value in header_pairs(headers):
+        values.setdefault(name, []).append(value)
+    return list(values.items())
+
+
+_COLUMNS: dict[str, Callable[[Rows, pa.DataType], pa.Array]] = {
+    "subject": lambda rows, kind: rows.subject.cast(kind),
+    "sequence": lambda rows, _: rows.sequence,
+    "timestamp": lambda rows, kind: pc.divide(rows.timestamp_ns, NANOSECONDS).cast(kind),
+    "timestamp_ns": lambda rows, _: rows.timestamp_ns,
+    "data": lambda rows, _: rows.data,
+    "size": lambda rows, _: pc.binary_length(rows.data),
+    "headers": _maps,
+}

@@ -1,0 +1,188 @@
+"""What is asked of the JetStream API: streams, consumers, single messages."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyspark_nats.errors import ApiError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark_nats.connection import Connection
+
+NOT_FOUND = 404
+STREAM_NOT_FOUND = 10059
+CONSUMER_NOT_FOUND = 10014
+MESSAGE_NOT_FOUND = 10037
+INACTIVE_THRESHOLD_S = 30
+"""After this time without a reader the server drops a consumer that nobody deleted."""
+PROBE_THRESHOLD_S = 5
+
+
+@dataclass(frozen=True, slots=True)
+class StreamState:
+    """A stream as its leader sees it."""
+
+    name: str
+    id: str
+    """When it was created: a stream of the same name that is made anew has another."""
+    first_seq: int
+    """Of the first message; `last_seq` + 1 when there is none."""
+    last_seq: int
+    messages: int
+    size_bytes: int
+    retention: str
+    """`limits`, `interest` or `workqueue`"""
+    allow_direct: bool
+    duplicate_window_s: float
+
+    @property
+    def end(self) -> int:
+        """The sequence that the next message will have."""
+        return self.last_seq + 1
+
+
+class JetStream:
+    """The API of one domain over one connection.
+
+    Args:
+        connection: Blocking; used by one thread.
+        domain: Empty: the server's own.
+    """
+
+    def __init__(self, connection: Connection, domain: str = "") -> None:
+        self.connection = connection
+        self._prefix = f"$JS.{domain}.API" if domain else "$JS.API"
+
+    def stream(self, name: str) -> StreamState:
+        """Return the state of a stream.
+
+        Raises:
+            ApiError: There is none; its `err_code` is `STREAM_NOT_FOUND`.
+        """
+        document = self.connection.request(f"{self._prefix}.STREAM.INFO.{name}")
+        config, state = document["config"], document["state"]
+        last_seq = state["last_seq"]
+        first_seq = state["first_seq"] if state["messages"] else last_seq + 1
+        return StreamState(
+            name,
+            document["created"],
+            max(first_seq, 1),
+            last_seq,
+            state["messages"],
+            state["bytes"],
+            config.get("retention", "limits"),
+            config.get("allow_direct", False),
+            config.get("duplicate_window", 0) / 1e9,
+        )
+
+    def stream_names(self, subject: str = "") -> list[str]:
+        """Return the names of all streams, or of those that store `subject`; sorted."""
+        names: list[str] = []
+        while True:
+            body: dict[str, Any] = {"offset": len(names)}
+            if subject:
+                body["subject"] = subject
+            document = self.connection.request(f"{self._prefix}.STREAM.NAMES", body)
+            page = document.get("streams") or []
+            names += page
+            if not page or len(names) >= document.get("total", 0):
+                return sorted(set(names))
+
+    def create_stream(self, config: dict[str, Any]) -> None:
+        """Create a stream, or leave one of the same configuration as it is."""
+        self.connection.request(f"{self._prefix}.STREAM.CREATE.{config['name']}", config)
+
+    def create_consumer(
+        self,
+        stream: str,
+        deliver: dict[str, Any],
+        subjects: Sequence[str],
+        *,
+        threshold_s: int = INACTIVE_THRESHOLD_S,
+        headers_only: bool = False,
+    ) -> dict[str, Any]:
+        """Create a pull consumer that acknowledges nothing; return what the server says of it.
+
+        Args:
+            stream: Its stream.
+            deliver: Where it begins: `deliver_policy` and what belongs to that.
+            subjects: Wildcard filters; none: all messages.
+            threshold_s: Seconds without a request after which the server drops it.
+            headers_only: Leave payloads on the server.
+        """
+        name = f"spark-{uuid.uuid4().hex[:16]}"
+        config = {
+            "name": name,
+            "ack_policy": "none",
+            "replay_policy": "instant",
+            "mem_storage": True,
+            "num_replicas": 1,
+            "inactive_threshold": threshold_s * 1_000_000_000,
+            **deliver,
+        }
+        if headers_only:
+            config["headers_only"] = True
+        if len(subjects) == 1:
+            config["filter_subject"] = subjects[0]
+        elif subjects:
+            config["filter_subjects"] = list(subjects)
+        body = {"stream_name": stream, "config": config, "action": "create"}
+        return self.connection.request(f"{self._prefix}.CONSUMER.CREATE.{stream}.{name}", body)
+
+    def delete_consumer(self, stream: str, name: str) -> None:
+        """Delete a consumer; one that is gone is no error."""
+        try:
+            self.connection.request(f"{self._prefix}.CONSUMER.DELETE.{stream}.{name}")
+        except ApiError as error:
+            if error.err_code != CONSUMER_NOT_FOUND:
+                raise
+
+    def next_subject(self, stream: str, consumer: str) -> str:
+        """Return where messages of a pull consumer are asked for."""
+        return f"{self._prefix}.CONSUMER.MSG.NEXT.{stream}.{consumer}"
+
+    def pending(self, stream: str, seq: int, subjects: Sequence[str]) -> int:
+        """Return how many messages with these subjects have this sequence or a higher one."""
+        return self._probe(stream, start_at(seq), subjects)["num_pending"]
+
+    def seq_at(self, stream: str, time_rfc3339: str) -> int:
+        """Return the sequence of the first message at or after a time; the next one if none is."""
+        deliver = {"deliver_policy": "by_start_time", "opt_start_time": time_rfc3339}
+        return self._probe(stream, deliver, ())["delivered"]["stream_seq"] + 1
+
+    def _probe(
+        self, stream: str, deliver: dict[str, Any], subjects: Sequence[str]
+    ) -> dict[str, Any]:
+        made = self.create_consumer(stream, deliver, subjects, threshold_s=PROBE_THRESHOLD_S)
+        self.delete_consumer(stream, made["name"])
+        return made
+
+    def seq_of_next(self, stream: str, seq: int, subjects: Sequence[str]) -> int | None:
+        """Ask the leader for the first message from `seq` on; None when there is none.
+
+        Args:
+            stream: Its stream.
+            seq: The lowest sequence.
+            subjects: Wildcard filters; none: any message.
+        """
+        found = [self._seq_of_next(stream, seq, subject) for subject in subjects or (">",)]
+        return min((it for it in found if it is not None), default=None)
+
+    def _seq_of_next(self, stream: str, seq: int, subject: str) -> int | None:
+        body = {"seq": seq, "next_by_subj": subject}
+        try:
+            document = self.connection.request(f"{self._prefix}.STREAM.MSG.GET.{stream}", body)
+        except ApiError as error:
+            if error.code == NOT_FOUND and error.err_code != STREAM_NOT_FOUND:
+                return None
+            raise
+        return int(document["message"]["seq"])
+
+
+def start_at(seq: int) -> dict[str, Any]:
+    """Return the fields of a consumer that begins with a sequence."""
+    return {"deliver_policy": "by_start_sequence", "opt_start_seq": max(seq, 1)}

@@ -1,0 +1,115 @@
+"""Which streams a read is of, where it begins and ends there, and its parts."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from pyspark_nats.errors import ApiError, OptionError
+from pyspark_nats.jetstream import STREAM_NOT_FOUND
+from pyspark_nats.options import EARLIEST, LATEST
+from pyspark_nats.pull import Range
+from pyspark_nats.ranges import cut_by_count, cut_even, part_count
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark_nats.jetstream import JetStream, StreamState
+    from pyspark_nats.options import Bounds, ReadOptions, Streams
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+SPARSE = 2
+"""Parts are cut by count when less than one message in so many matches the subjects."""
+
+
+def stream_states(api: JetStream, streams: Streams) -> dict[str, StreamState]:
+    """Return the streams that a read is of, by name.
+
+    Raises:
+        OptionError: There is none.
+    """
+    found = streams.names
+    if streams.pattern:
+        matches = re.compile(streams.pattern).fullmatch
+        found = tuple(name for name in api.stream_names() if matches(name))
+    elif streams.subject:
+        found = tuple(api.stream_names(streams.subject))
+    if not found:
+        option = "streamPattern" if streams.pattern else "subscribe"
+        value = streams.pattern or streams.subject
+        there = ", ".join(api.stream_names()) or "none, in this account"
+        raise OptionError(option, f"no stream for {value!r}", f"for the streams {there}")
+    return {name: _state(api, name) for name in found}
+
+
+def _state(api: JetStream, name: str) -> StreamState:
+    try:
+        return api.stream(name)
+    except ApiError as error:
+        if error.err_code != STREAM_NOT_FOUND:
+            raise
+        there = ", ".join(api.stream_names()) or "none, in this account"
+        raise OptionError("stream", f"there is no stream {name!r}", there) from None
+
+
+def sequence_at(api: JetStream, state: StreamState, bounds: Bounds, option: str) -> int:
+    """Return the sequence that `bounds` means in a stream; one that lies outside stays as it is."""
+    if bounds.timestamp_ms is not None:
+        moment = _EPOCH + timedelta(milliseconds=bounds.timestamp_ms)
+        return min(api.seq_at(state.name, moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")), state.end)
+    value = bounds.sequences.get(state.name, bounds.word)
+    if value == EARLIEST:
+        return state.first_seq
+    if value == LATEST:
+        return state.end
+    assert isinstance(value, int)
+    if value > state.end:
+        raise OptionError(
+            option,
+            f"{value} is beyond the end of stream {state.name!r}",
+            f"{state.first_seq} to {state.end}",
+        )
+    return value
+
+
+def check_names(bounds: Bounds | None, names: Mapping[str, object], option: str) -> None:
+    """Refuse offsets of streams that are not read."""
+    for name in bounds.sequences if bounds else ():
+        if name not in names:
+            raise OptionError(option, f"stream {name!r} is not read", ", ".join(names))
+
+
+def batch_parts(
+    api: JetStream, options: ReadOptions, state: StreamState, start: int, end: int
+) -> list[Range]:
+    """Cut what a batch reads of one stream; by counts where few messages match."""
+    width = end - start
+    if width <= 0:
+        return []
+    pairs = cut_even(
+        start, end, part_count(width, options.partitions_min, options.partition_rows_max)
+    )
+    if options.subjects:
+        matching = api.pending(state.name, start, options.subjects) - api.pending(
+            state.name, end, options.subjects
+        )
+        if matching * SPARSE < width:
+            parts = part_count(matching, options.partitions_min, options.partition_rows_max)
+            pairs = _cut_sparse(api, options, state, (start, end), parts)
+    return ranges_of(state.name, state.id, pairs, options.subjects)
+
+
+def _cut_sparse(
+    api: JetStream, options: ReadOptions, state: StreamState, whole: tuple[int, int], parts: int
+) -> list[tuple[int, int]]:
+    if parts <= 1:
+        return [whole] if parts else []
+    return cut_by_count(*whole, parts, lambda seq: api.pending(state.name, seq, options.subjects))
+
+
+def ranges_of(
+    stream: str, id_: str, pairs: list[tuple[int, int]], subjects: tuple[str, ...]
+) -> list[Range]:
+    """Return the ranges of these (first, behind the last) sequences."""
+    return [Range(stream, id_, low, high, subjects) for low, high in pairs]

@@ -1,0 +1,56 @@
+"""A Spark on this machine, with what it trips over out of the way."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
+
+from pyspark_nats.java import java_home
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""A third of the processor time of a short job, and half the start (measured with Java 17)."""
+_SETTINGS = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.sql.python.filterPushdown.enabled": "true",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+def local_session(
+    settings: Mapping[str, str] | None = None, *, cores: int = 2, memory: str = "1g"
+) -> SparkSession:
+    """Return a session that listens on loopback alone; `stop()` ends it.
+
+    Args:
+        settings: Spark's own, before those of here.
+        cores: Tasks at once.
+        memory: Heap of the one Java process, as Spark writes it.
+
+    Raises:
+        NatsSourceError: There is no Java for Spark.
+    """
+    if (home := java_home()) is not None:
+        os.environ["JAVA_HOME"] = str(home)
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # or workers take the system's python
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    builder = SparkSession.builder.master(f"local[{cores}]")
+    options = {
+        **_SETTINGS,
+        "spark.driver.memory": memory,
+        "spark.driver.extraJavaOptions": _JAVA_OPTIONS,
+        **(settings or {}),
+    }
+    for name, value in options.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session

@@ -1,0 +1,55 @@
+"""The format `nats` as Spark sees it. What it needs is imported when it is used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader
+    from pyspark.sql.types import StructType
+
+    from pyspark_nats.options import ReadOptions
+
+
+class NatsDataSource(DataSource):
+    """Reads streams of any NATS server with JetStream, and writes to them.
+
+    Options are in the package's README; a wrong one is refused by name, with what is valid.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the word after `format`."""
+        return "nats"
+
+    def schema(self) -> StructType:
+        """Return the columns of a read."""
+        from pyspark_nats.schema import columns_of, schema_of  # noqa: PLC0415 - see the module
+
+        options = self._read_options()
+        return schema_of(columns_of(options.columns, include_headers=options.include_headers))
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Return what plans a batch read."""
+        from pyspark_nats.reader import NatsReader, PushdownNatsReader  # noqa: PLC0415 - as above
+        from pyspark_nats.schema import check_schema  # noqa: PLC0415 - as above
+
+        options = self._read_options()
+        check_schema(schema)
+        return (PushdownNatsReader if options.filter_pushdown else NatsReader)(options, schema)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+        """Return what plans the batches of a streaming read."""
+        from pyspark_nats.schema import check_schema  # noqa: PLC0415 - as above
+        from pyspark_nats.stream_reader import NatsStreamReader  # noqa: PLC0415 - as above
+
+        options = self._read_options()
+        check_schema(schema)
+        return NatsStreamReader(options, schema)
+
+    def _read_options(self) -> ReadOptions:
+        from pyspark_nats.options import read_options  # noqa: PLC0415 - as above
+
+        return read_options(self.options)

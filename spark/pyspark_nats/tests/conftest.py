@@ -1,0 +1,168 @@
+"""Real Spark and real servers; what needs them is left out, with the reason, where they are not."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+import uuid
+from pathlib import Path
+
+import pytest
+from pyspark_nats.connection import Address, Connection, Target
+from pyspark_nats.credentials import Credentials
+from pyspark_nats.errors import NatsSourceError
+from pyspark_nats.jetstream import JetStream
+
+from framework.testing import Fleet
+
+REAL = "2.15.2"
+SERVERS = [pytest.param(REAL, marks=pytest.mark.peer(REAL))]
+"""Kinds that store streams; each test that needs one runs with each of them."""
+NEEDS_ARROW = "needs pyspark, pyarrow and numpy: ./dev test -e spark"
+
+
+def pytest_collection_modifyitems(items):
+    here = Path(__file__).parent
+    for item in items:
+        if here not in item.path.parents:
+            continue
+        # Spark's own sockets and deprecations are not ours.
+        item.add_marker(pytest.mark.filterwarnings("ignore"), append=False)
+        if "session" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.spark)
+            item.add_marker(pytest.mark.timeout(240))
+
+
+@pytest.fixture(scope="session")
+def spark_settings(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("spark")
+    return {
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.local.dir": str(folder / "local"),
+        "spark.task.maxFailures": "1",
+        "spark.python.worker.reuse": "true",
+    }
+
+
+@pytest.fixture(scope="session")
+def session(spark_settings):
+    """One Spark for all tests: its start takes longer than any of them."""
+    pytest.importorskip("pyspark", reason=NEEDS_ARROW)
+    from pyspark_nats.session import local_session  # noqa: PLC0415 - needs Spark
+
+    before = dict(os.environ)
+    try:
+        found = local_session(spark_settings, memory="512m")
+    except NatsSourceError as error:
+        pytest.skip(str(error))
+    yield found
+    found.stop()
+    for name in os.environ.keys() - before.keys():
+        del os.environ[name]
+    os.environ.update(before)
+
+
+@pytest.fixture(scope="session", params=SERVERS)
+def kind(request):
+    return request.param
+
+
+def streams_config(folder, more=""):
+    return f'jetstream {{ store_dir: "{folder}" }}\n{more}'
+
+
+@pytest.fixture(scope="session")
+def store(kind, tmp_path_factory):
+    """A server with JetStream that tests share; each takes stream names of its own."""
+    folder = tmp_path_factory.mktemp("store")
+    fleet = Fleet(folder)
+    server = fleet.start(kind=kind, config=streams_config(folder))
+    yield Store(server)
+    fleet.stop()
+
+
+@pytest.fixture
+def own_store(kind, fleet, tmp_path):
+    """Give a function that starts a server with JetStream, which the test may stop or restart."""
+
+    def start(more="", user="", password=""):
+        server = fleet.start(kind=kind, config=streams_config(tmp_path / "js", more))
+        return Store(server, fleet, user=user, password=password)
+
+    return start
+
+
+class Store:
+    """A server with streams, and a connection that fills them."""
+
+    def __init__(self, server, fleet=None, *, user="", password=""):
+        self.server, self.fleet = server, fleet
+        self.login = (user, password)
+
+    @property
+    def url(self):
+        return f"nats://127.0.0.1:{self.server.port}"
+
+    @contextlib.contextmanager
+    def api(self):
+        address = Address("127.0.0.1", self.server.port)
+        with contextlib.closing(Connection(Target((address,), Credentials(*self.login)))) as it:
+            yield JetStream(it)
+
+    def ask(self, request, body=None):
+        with self.api() as api:
+            return api.connection.request(f"$JS.API.{request}", body)
+
+    def stream(self, count=0, *, name="", subjects=None, **config):
+        """Make a stream and fill it; return its name."""
+        name = name or f"S{uuid.uuid4().hex[:10]}"
+        with self.api() as api:
+            api.create_stream({"name": name, "subjects": subjects or [f"{name}.*"], **config})
+        if count:
+            self.fill(name, range(1, count + 1))
+        return name
+
+    def fill(self, name, numbers, *, subjects=10, payload=b"message %d", headers=None):
+        """Publish one message a number, and wait until all are stored."""
+        lines = []
+        with self.api() as api:
+            connection = api.connection
+            reply = f"{connection.inbox}.stored".encode()
+            connection.subscribe(reply.decode())
+            for number in numbers:
+                body = payload % number if b"%d" in payload else payload
+                subject = f"{name}.{number % subjects}".encode()
+                if headers and (head := headers(number)):
+                    sizes = (len(head), len(head) + len(body))
+                    lines.append(b"HPUB %b %b %d %d\r\n" % (subject, reply, *sizes) + head + body)
+                else:
+                    lines.append(b"PUB %b %b %d\r\n" % (subject, reply, len(body)) + body)
+                lines.append(b"\r\n")
+            for at in range(0, len(lines), 2000):
+                connection.send(b"".join(lines[at : at + 2000]))
+                for _ in lines[at : at + 2000 : 2]:
+                    assert b"error" not in connection.next_message(20).payload
+
+    def delete(self, name, *sequences):
+        for seq in sequences:
+            self.ask(f"STREAM.MSG.DELETE.{name}", {"seq": seq, "no_erase": True})
+
+    def purge(self, name, before):
+        self.ask(f"STREAM.PURGE.{name}", {"seq": before})
+
+    def remake(self, name, count):
+        self.ask(f"STREAM.DELETE.{name}")
+        self.stream(count, name=name)
+
+    def restart(self):
+        self.server.stop()
+        self.server = self.fleet.restart(self.server)
+
+
+def wait_until(what, seconds=60):
+    """Return what is true at last; a test that waits in vain is ended by its own time."""
+    deadline = time.monotonic() + seconds  # noqa: TID251 - real processes
+    while not (found := what()):
+        assert time.monotonic() < deadline  # noqa: TID251 - as above
+    return found
