@@ -254,8 +254,10 @@ def framework_gates(server: ServerContext) -> Iterable[GateSpec]:
     """Declare gates, which decide on what clients publish before anybody receives it.
 
     Assembly. Called once, after all components have started; gates stand before any port opens,
-    until the last client is gone. Two gates with one name stop the start, and so do two of one
-    account with one order whose subjects overlap.
+    until the last client is gone. Called again after each reload: gates are added, changed and
+    taken away, and what waits at one that goes is decided by it. Two gates with one name stop the
+    start, and so do two of one account with one order whose subjects overlap, and one whose port
+    its plugin does not have; after a reload they are logged, and all gates are what they were.
 
     Args:
         server: Its components run.
@@ -267,7 +269,9 @@ def framework_taps(server: ServerContext) -> Iterable[TapSpec]:
     """Declare subscribers in this process, which get messages in batches.
 
     Assembly. Called once, after all components have started; taps subscribe before any port
-    opens. Two taps with one name stop the start.
+    opens. Called again after each reload: taps are added, changed and taken away, and one that
+    stays gets each message once. Two taps with one name stop the start; after a reload they are
+    logged, and all taps are what they were.
 
     Args:
         server: Its components run.

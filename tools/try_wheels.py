@@ -26,6 +26,7 @@ EXAMPLES = (
     "plugin-auth-http",
     "plugin-compression-brotli",
     "plugin-dead-letter",
+    "plugin-gate-c",
     "plugin-lines",
     "plugin-metrics",
     "plugin-port-c",

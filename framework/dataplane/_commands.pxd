@@ -45,6 +45,7 @@ cdef enum Verb:
     CLOSE_PORT
     ADD_GATE
     REMOVE_GATE
+    CHANGE_GATE
     ANSWER_GATE
     CHANGE_QUOTA
     DROP_QUOTA

@@ -12,7 +12,7 @@ from framework.dataplane.links._deflate cimport deflate_new
 from framework.dataplane.delivery._delivery cimport (
     lines_forget, link_doom, link_say, subscription_drop,
 )
-from framework.dataplane.delivery._gates cimport gate_add, gate_answer, gate_remove
+from framework.dataplane.delivery._gates cimport gate_add, gate_answer, gate_change, gate_remove
 from framework.dataplane.delivery._quotas cimport QuotaTerms, quota_release, quota_set, quotas_give
 from framework.dataplane.delivery._watches cimport watch_add, watch_remove
 from framework.dataplane.delivery._forwards cimport forward_remove, forward_set
@@ -29,7 +29,7 @@ from framework.dataplane.ports._port cimport port_attach, port_detach, port_rele
 from framework.dataplane.ports._sinkbatch cimport sink_release
 from framework.dataplane._state cimport (
     ACCOUNT_NEVER, ACCOUNT_UNLESS_OMITTED, AUTHENTICATION_VIOLATION, IS_PEER, IS_USER, PROTOCOL_VIOLATION, READ_ERROR, S2_STAGE, Account,
-    ClosedStateC, Command, Limits, Link, LoginTerms, PermissionTable, Sink, State, Times,
+    ClosedStateC, Command, GateTerms, Limits, Link, LoginTerms, PermissionTable, Sink, State, Times,
 )
 from framework.dataplane._slices cimport confirm, subscriptions_check
 from framework.dataplane.accounts._stream_imports cimport shadows_add
@@ -237,6 +237,8 @@ cdef void _subscribe_sink(State* state, Command* command) noexcept nogil:
     if sink.next != NULL:
         sink.next.previous = sink
     state.sinks = sink
+    if command.other:
+        _unsubscribe_sink(state, command.other)
 
 
 cdef void _unsubscribe_sink(State* state, int64_t id) noexcept nogil:
@@ -352,10 +354,12 @@ cdef bint command_apply(State* state, Command* command) noexcept nogil:
         if state.coder.deflate == NULL:
             state.coder.deflate = deflate_new(<void**> command_chars(command))
     elif command.verb == ADD_GATE:
-        gate_add(state, state.accounts[command.number], command.gate)
+        gate_add(state, state.accounts[command.number], command.gate, command.other)
         command.gate = NULL
     elif command.verb == REMOVE_GATE:
         gate_remove(state, command.number)
+    elif command.verb == CHANGE_GATE:
+        gate_change(state, command.number, <GateTerms*> command_chars(command))
     elif command.verb == CHANGE_QUOTA:
         quota_set(command.quota, <QuotaTerms*> command_chars(command))
     elif command.verb == DROP_QUOTA:

@@ -83,6 +83,7 @@ class Core:
         bytes_max: int = ...,
         overflow: Overflow = ...,
         kind: TapKind = ...,
+        replaces: SinkId | int = 0,
     ) -> SinkId: ...
     def unsubscribe_sink(self, sink: SinkId) -> None: ...
     def open_port(
@@ -101,8 +102,12 @@ class Core:
         is_open: bool = False,
         bytes_max: int = ...,
         limit_s: float = 1.0,
+        port: object = None,
+        tag: int = 0,
+        replaces: int = 0,
     ) -> GateQueue: ...
     def remove_gate(self, gate: int) -> None: ...
+    def change_gate(self, gate: int, *, is_open: bool, bytes_max: int, limit_s: float) -> None: ...
     def answer_gate(self, gate: int, batch: int, answer: bytes | None) -> None: ...
     def add_quota(
         self,

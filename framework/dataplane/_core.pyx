@@ -7,6 +7,7 @@ Size: all that a plane can be told stands in one class, each command in some lin
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.stdint cimport UINT64_MAX, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
@@ -15,7 +16,8 @@ from framework.dataplane.links._addresses cimport RANGE_BYTES, is_address_refuse
 from framework.dataplane.links._clocks cimport links_tick, logins_time_out
 from framework.dataplane.links._coding cimport coding_flush, coding_waits
 from framework.dataplane._commands cimport (
-    ADD_ACCOUNT, ADD_GATE, ANNOUNCE_INFO, ANSWER_GATE, CHANGE_ADDRESSES, CHANGE_QUOTA, CLOSE, CLOSE_LISTING, CONFIRM, DROP_QUOTA,
+    ADD_ACCOUNT, ADD_GATE, ANNOUNCE_INFO, ANSWER_GATE, CHANGE_ADDRESSES, CHANGE_GATE, CHANGE_QUOTA, CLOSE, CLOSE_LISTING, CONFIRM,
+    DROP_QUOTA,
     FLAG_ACCOUNT_OMITTED, FLAG_ALL_ACCOUNTS, FLAG_ECHO, FLAG_HEADERS, FLAG_NO_RESPONDERS, FLAG_PEDANTIC, FLAG_TRACES, FLAG_VERBOSE,
     GIVE_QUOTAS, KEEP_PERMISSIONS, NEXT_ROWS, OPEN_LISTING, PIN_ACCOUNTS, PUBLISH, REGISTER_PEER, REMOVE_ACCOUNT, REMOVE_GATE,
     REPEAT_INTEREST, RESUME, RESUME_CLIENT, SEND, SET_CLIENT, SET_CLIENT_INFO, SET_CODING, SET_FORWARD, SET_DEFLATE, SET_INFO, SET_LIMITS,
@@ -42,15 +44,16 @@ from framework.dataplane.protocol._server_info cimport link_info
 from framework.dataplane.accounts._permissions cimport permission_table_release
 from framework.dataplane.accounts._rules cimport table_made
 from framework.dataplane.ports._gatequeue cimport gate_made, gate_queue
+from framework.dataplane.ports._portface cimport FRAMEWORK_PORT_CAPSULE, FRAMEWORK_ROW_GATED, Face
 from framework.dataplane.ports._port cimport port_release, ports_hear_interest, ports_listen
-from framework.dataplane.ports._sinkbatch cimport atomic_add, batch_free, seen_pointer, sink_release
+from framework.dataplane.ports._sinkbatch cimport atomic_add, atomic_add_users, batch_free, seen_pointer, sink_release
 from framework.dataplane._state cimport (
     ADDRESS_TABLES_MAX, ASKS_EACH_CONNECT, ENTERS, HEARS_PEER, INFOS_MAX, IS_LIMITED, IS_PEER, IS_TOLD_INTEREST, IS_USER, KEEPS_REPLY,
     KINDS_MAX, LEAF, MAY_BE_ANONYMOUS, NEEDED_BY_SERVERS, NODE_BYTES, NO_PUBLISH, NO_REPLY, PINGS_WHEN_QUIET, READ_BLOCK_BYTES,
     RECORD_DELIVERED, RECORD_TRACE, RESERVED_BYTES_MAX, RESERVED_MAX, S2_STAGE, SCOPE_HERE, SCOPE_ROUTE, SHOWS_SUBJECT, STALLS,
     STALL_PENDING_BYTES, STAYS_IN_ACCOUNT, SYSTEM, VERBS_MAX, WEBSOCKET_DEFLATE, WEBSOCKET_PLAIN_FRAMES, WEBSOCKET_STAGE, Account,
-    Command, Dialect, Farewell, KindTraits as KindTraitsC, Limits, Link, ListingTerms, LoginTerms, Port as PortStruct, Quota, Record,
-    Segment, Sink, State, Tables, Times, Totals as TotalsC, Traffic,
+    Command, Dialect, Farewell, Gate, GateTerms, KindTraits as KindTraitsC, Limits, Link, ListingTerms, LoginTerms, Port as PortStruct,
+    Quota, Record, Segment, Sink, State, Tables, Times, Totals as TotalsC, Traffic,
 )
 from framework.dataplane.accounts._tables cimport tables_free, tables_made
 from framework.sublist._bytes cimport COPY_SLACK
@@ -253,6 +256,25 @@ cdef QuotaTerms _quota_terms(double messages_per_s, double bytes_per_s, double b
     return terms
 
 
+cdef GateTerms _gate_terms(is_open, bytes_max, limit_s) except *:
+    """Return what `add_gate` says of how a gate decides."""
+    cdef GateTerms terms
+    if bytes_max < 1 or limit_s <= 0:
+        raise ValueError(f"bytes_max {bytes_max} below 1, or limit_s {limit_s} not above 0")
+    terms.is_open, terms.bytes_max, terms.limit_ns = is_open, bytes_max, <int64_t> (limit_s * SECOND_NS)
+    return terms
+
+
+cdef int _gate_by_port(Gate* gate, capsule, int64_t tag) except -1:
+    """Let the thread of a port decide at a gate."""
+    cdef Face* face = <Face*> PyCapsule_GetPointer(capsule, FRAMEWORK_PORT_CAPSULE)
+    gate.row_kind = FRAMEWORK_ROW_GATED
+    gate.tag = tag
+    gate.port = face.port
+    atomic_add_users(&gate.port.users, 1)
+    return 0
+
+
 cdef class Core:
     """The plane without sockets: fed with bytes and a clock, it returns output and events.
 
@@ -314,6 +336,8 @@ cdef class Core:
                 permission_table_release(command.permissions)
             tables_free(command.tables)
             if command.gate != NULL:
+                if command.gate.port != NULL:
+                    port_release(command.gate.port)
                 gate_release(command.gate)
             free(command)
         while self.first_shared != NULL:
@@ -697,7 +721,7 @@ cdef class Core:
 
     def subscribe_sink(
         self, account: int, subject: bytes, queue: bytes | None = None, *, bytes_max: int = SINK_BYTES_MAX,
-        overflow: Overflow = Overflow.DROP, kind: TapKind = TapKind.SUBSCRIBER,
+        overflow: Overflow = Overflow.DROP, kind: TapKind = TapKind.SUBSCRIBER, replaces: int = 0,
     ) -> int:
         """Subscribe within this process, or watch; messages come as `Delivered` events.
 
@@ -708,6 +732,7 @@ cdef class Core:
             bytes_max: Bytes of messages that may be held, in batches that were not let go of; at least 1.
             overflow: What happens to more; one that watches drops.
             kind: Which messages it gets, and whether it counts as interest.
+            replaces: Sink that ends in the same moment, as by `unsubscribe_sink`; 0: none does.
 
         Returns:
             The sink's number, for `unsubscribe_sink`.
@@ -719,7 +744,7 @@ cdef class Core:
         if kind != TapKind.SUBSCRIBER and (queue or overflow != Overflow.DROP):
             raise ValueError("who watches is in no queue group, and drops what it has no room for")
         cdef bytes group = _plain("a queue group", queue or b"")
-        cdef Command* command = self._order(SUBSCRIBE_SINK, 0, account, 0, subject + group)
+        cdef Command* command = self._order(SUBSCRIBE_SINK, 0, account, replaces, subject + group)
         command.split = len(subject)
         command.flags = kind
         command.sink = <Sink*> calloc(1, sizeof(Sink))
@@ -764,6 +789,7 @@ cdef class Core:
 
     def add_gate(
         self, account: int, subject: bytes, *, order: int = 0, is_open: bool = False, bytes_max: int = SINK_BYTES_MAX, limit_s: float = 1.0,
+        port: object = None, tag: int = 0, replaces: int = 0,
     ) -> GateQueue:
         """Let what clients and leaf nodes publish wait for verdicts; return where to take it from, for `answer_gate`.
 
@@ -774,16 +800,22 @@ cdef class Core:
             is_open: What it does not decide on in time passes; else it is refused.
             bytes_max: Bytes that may wait; at least 1. Who publishes more is read no further.
             limit_s: Seconds from a message's arrival until there must be a verdict; above 0.
+            port: A `Port` of this core, whose thread takes the batches, and decides on them; None: whoever takes them here does.
+            tag: That a port's rows show; 64 bits with a sign.
+            replaces: Gate that leaves in the same moment, as by `remove_gate`; 0: none does.
         """
-        if not 0 <= account < len(self.account_indexes) or bytes_max < 1 or limit_s <= 0:
-            raise ValueError(f"no account {account}, bytes_max {bytes_max} below 1, or limit_s {limit_s} not above 0")
+        cdef GateTerms terms = _gate_terms(is_open, bytes_max, limit_s)
+        if not 0 <= account < len(self.account_indexes):
+            raise ValueError(f"no account {account}")
         if not is_valid_subject(_plain("a subject", subject), len(subject)):
             raise ValueError(f"not a valid subject: {subject!r}")
-        cdef Command* command = self._order(ADD_GATE, 0, account, 0, b"")
+        cdef Command* command = self._order(ADD_GATE, 0, account, replaces, b"")
         self.next_sink += 1
         try:
-            command.gate = gate_made(subject, self.next_sink, order, is_open, bytes_max, <int64_t> (limit_s * SECOND_NS))
+            command.gate = gate_made(subject, self.next_sink, order, terms)
             queue = gate_queue(command.gate)
+            if port is not None:
+                _gate_by_port(command.gate, port.capsule(), tag)
         except BaseException:
             free(command)
             raise
@@ -791,8 +823,13 @@ cdef class Core:
         return queue
 
     def remove_gate(self, gate: int) -> None:
-        """Take a gate away; what waits there is decided as if its time were over."""
+        """Take a gate away: nothing new comes to it, and when all that waits there is decided, its queue is closed."""
         self._post(self._order(REMOVE_GATE, 0, gate, 0, b""))
+
+    def change_gate(self, gate: int, *, is_open: bool, bytes_max: int, limit_s: float) -> None:
+        """Change the terms of a gate, as `add_gate` has them; what waits there keeps the time that it had."""
+        cdef GateTerms terms = _gate_terms(is_open, bytes_max, limit_s)
+        self._post(self._order(CHANGE_GATE, 0, gate, 0, (<char*> &terms)[: sizeof(GateTerms)]))
 
     def answer_gate(self, gate: int, batch: int, answer: bytes | None) -> None:
         """Decide on a batch; an answer that comes too late does nothing. Callable from any thread.

@@ -1136,6 +1136,8 @@ cdef struct Port:
     # Interest of its own, newest first.
     void* said
     # Messages of its own, newest first.
+    void* decided
+    # Its answers to batches of gates, newest first.
     int64_t said_bytes
     # That the plane has not published yet.
     int64_t said_bytes_max
@@ -1187,8 +1189,6 @@ cdef struct Gate:
     # That wait for verdicts.
     uint8_t is_open
     # What it does not decide on passes.
-    uint8_t filled
-    # `filling` is to be handed over.
     GateBatch* filling
     GateBatch* first_batch
     # Without an answer, the oldest first; `filling` is the last.
@@ -1205,6 +1205,17 @@ cdef struct Gate:
     # Not decided on in time.
     int64_t failed
     # Not decided on: an answer was missing or made no sense.
+    Port* port
+    # Whose thread decides, one of its users; NULL: it has none, or has lost it.
+    int64_t tag
+    # Shown by its rows.
+    int64_t left_behind
+    # Of a gate that is leaving: gates with a higher id came after it.
+    uint32_t with_port
+    # Batches that its port has and has not answered.
+    uint16_t row_kind
+    uint8_t leaving
+    # Nothing new comes to it; it goes when its last batch is decided.
     int32_t users
     # The plane, its batches and who takes from it, atomically.
     pthread_mutex_t lock
@@ -1216,6 +1227,13 @@ cdef struct Gate:
     uint8_t closed
 
 
+cdef struct GateTerms:
+    # What of a gate may change while it stands.
+    int64_t bytes_max
+    int64_t limit_ns
+    uint8_t is_open
+
+
 cdef struct GateBatch:
     SinkBatch batch
     # What the gate sees. Bodies have their CR LF behind them.
@@ -1223,6 +1241,8 @@ cdef struct GateBatch:
     GateBatch* next
     # Of those without an answer.
     GateBatch* next_ready
+    Port* port
+    # That has it, one of its users; NULL: none has. Touched by that alone, once it was given to it.
     Gated** messages
     # As many as in `batch`.
     uint64_t serial
@@ -1233,7 +1253,9 @@ cdef struct GateBatch:
     int32_t users
     # The plane, and who has taken it, atomically.
     uint8_t is_ready
-    # It is among those that nobody has taken.
+    # It was handed over: nothing is added to it.
+    uint8_t is_answered
+    # Touched by the port that has it alone.
     char* verdicts
     # Its answer.
 

@@ -1,7 +1,7 @@
 """What a gate decides on each message, and how that is written for the plane.
 
 An answer is one record for each message of the batch, in order: its head, then its texts, as
-`GateVerdict` in `delivery/_gates.pxd` has them. An answer without a byte lets all messages pass.
+`GateVerdict` in `delivery/_verdicts.pxd` has them. An answer without a byte lets all messages pass.
 """
 
 from __future__ import annotations

@@ -30,7 +30,8 @@ enum { /* what functions return */
 enum { /* kinds of rows */
     FRAMEWORK_ROW_MESSAGE = 0, /* `tag` is that of the subscription */
     FRAMEWORK_ROW_ANSWER = 1,  /* what became of a message: `tag` is its token */
-    FRAMEWORK_ROW_INTEREST = 2 /* interest in a watched subject has changed: `tag` is that of the watch */
+    FRAMEWORK_ROW_INTEREST = 2, /* interest in a watched subject has changed: `tag` is that of the watch */
+    FRAMEWORK_ROW_GATED = 3     /* a message that waits for a verdict: `tag` is that of the gate */
 };
 
 enum { /* words of rows that are no messages */
@@ -76,6 +77,36 @@ typedef struct { /* a message to be published; texts need not end with a zero */
     int64_t token; /* shown by these answers */
 } framework_message;
 
+enum { /* verdicts on messages at a gate */
+    FRAMEWORK_VERDICT_DELAY = 1, /* it goes on after `delay_ns`, at most 60 s; so does what its publisher says behind it */
+    FRAMEWORK_VERDICT_PASS = 2,
+    FRAMEWORK_VERDICT_CHANGE = 3, /* it goes on with what `changes` says in place of what was published */
+    FRAMEWORK_VERDICT_REFUSE = 4  /* it goes no further */
+};
+
+enum { /* bits of `changes` */
+    FRAMEWORK_CHANGE_SUBJECT = 1, /* its publisher must be allowed to publish there */
+    FRAMEWORK_CHANGE_BODY = 2     /* header block and payload, both */
+};
+
+typedef struct { /* texts need not end with a zero, and are copied */
+    uint16_t verdict;
+    uint16_t changes;
+    uint16_t status; /* REFUSE: of a message to the reply subject, such as 400; 0: none is sent */
+    uint16_t unused;
+    int64_t delay_ns;
+    const char *subject;     /* CHANGE */
+    const char *header;      /* CHANGE: a block that begins with NATS/1.0; none: `header_length` is 0 */
+    const char *payload;     /* CHANGE */
+    const char *error;       /* REFUSE: said to the publisher by -ERR; none: `error_length` is 0 */
+    const char *description; /* REFUSE: behind the status; at most 256 bytes, as `error` */
+    uint32_t subject_length;
+    uint32_t header_length;
+    uint32_t payload_length;
+    uint32_t error_length;
+    uint32_t description_length;
+} framework_verdict;
+
 typedef struct framework_port {
     uint32_t version;
     uint32_t size;
@@ -97,6 +128,11 @@ typedef struct framework_port {
     int (*publish)(void *self, const framework_message *messages, uint32_t count);
     /* Whether the server stops, or the port was closed: then nothing comes any more, and `wake_fd` stays readable. */
     int (*has_ended)(void *self);
+    /* Decide on a batch of the kind GATED, whose rows are all of one gate: one verdict for each row, in order, or
+     * none at all, which lets all pass. It is still to be released; one that is released without verdicts counts as
+     * failed, and so does one with too few, too many or senseless ones: what the gate says of such holds. One that
+     * comes too late does nothing. INVALID: it is of no gate, or was decided on. A plugin looks at `size` first. */
+    int (*decide)(void *self, const framework_batch *batch, const framework_verdict *verdicts, uint32_t count);
 } framework_port;
 
 #endif

@@ -73,6 +73,7 @@ def _gate(row: GateRow) -> dict[str, object]:
         "account": spec.account,
         "subject": spec.subject,
         "order": spec.order,
+        **({"port": spec.port} if spec.port else {}),
         "time_limit": duration_text(int(spec.time_limit_s * 1e9)),
         "without_verdict": "pass" if spec.is_open else "refuse",
         "messages": counters.messages,

@@ -217,6 +217,7 @@ class Assembly:
         self._start_carriers()
         self._steps.push("bridge", self._bridge.stop)
         self._steps.push("gates", self.context.gates.stop)
+        self._steps.push("ports of gates", self.context.ports.close_rest)
         self._trace(self._settings)
         self.plane.start()
         self._bridge.start()
@@ -227,12 +228,9 @@ class Assembly:
         authenticators = self._ask_for_logins()
         check_order(authenticators, self._config)
         check_transports(authenticators, self.context.transport_logins)
-        for gate in self._plugins.gates(self.context):
-            self._add_gate(gate)
-        for tap in self._plugins.taps(self.context):
-            self._add_tap(tap)
-        self._steps.push("taps", self._bridge.remove_taps)
         self.context.ports.open(self._plugins.ports(self.context), self._steps)
+        await self.follow_policies()
+        self._steps.push("taps", self._bridge.remove_taps)
         refused = self._plugins.refused_addresses(self.context)
         self.context.refusals.install(refused)
         endpoints = self._collect_monitoring()
@@ -301,12 +299,25 @@ class Assembly:
             part = kind.__name__
             raise self._plugins.blame("component", spec.name, error, part=part) from error
 
-    def _add_tap(self, spec: TapSpec) -> None:
-        self._account_of("tap", spec)
-        self.context.add_tap(spec)
+    async def follow_policies(self) -> None:
+        """Put up the gates and taps that plugins have now, and take others away.
 
-    def _add_gate(self, spec: GateSpec) -> None:
-        self.context.gates.add(spec, account=self._account_of("gate", spec))
+        Raises:
+            PluginError: One can't be; all is as it was.
+        """
+        specs = self._plugins.gates(self.context)
+        gates = [(spec, self._account_of("gate", spec)) for spec in specs]
+        taps = [(spec, self._account_of("tap", spec)) for spec in self._plugins.taps(self.context)]
+        for spec in specs:
+            self._check_port(spec)
+        self.context.gates.follow(gates)
+        await self._bridge.follow_taps(taps)
+
+    def _check_port(self, spec: GateSpec) -> None:
+        """Refuse a gate at which nobody would decide."""
+        if spec.port and self.context.ports.owner_of(spec.port) != spec.plugin:
+            problem = LookupError(f"its plugin has no port {spec.port}")
+            raise self._plugins.blame("gate", spec.name, problem)
 
     def _account_of(self, kind: str, spec: TapSpec | GateSpec) -> int:
         try:

@@ -67,6 +67,7 @@ class LinkTransport(Protocol):
 class _Tap(Struct):
     spec: TapSpec
     sink: SinkId
+    account: int
     failures: int = 0
     """Batches in a row that it failed on."""
     batches: int = 0
@@ -74,6 +75,11 @@ class _Tap(Struct):
     drops: SinkDrops | None = None
     """Counts what it has no room for; None before its first batch."""
     has_warned: bool = False
+
+
+def _place(spec: TapSpec, account: int) -> tuple[object, ...]:
+    """Return what of a tap can't change while it listens."""
+    return account, spec.subject, spec.kind, spec.queue, spec.bytes_max, spec.overflow
 
 
 class Bridge:
@@ -99,6 +105,8 @@ class Bridge:
         self._owners: dict[LinkKind, ActorRef[Any]] = {}
         self._witnesses: dict[LinkKind, Callable[[Closed], None]] = {}
         self._taps: dict[SinkId, _Tap] = {}
+        self._declared: dict[str, _Tap] = {}
+        """Those of `follow_taps`, by name."""
         self._watchers: dict[type, Callable[[Any], None]] = {}
         self._questions: dict[int, asyncio.Future[Any]] = {}
         self._tokens = count(1)
@@ -149,15 +157,42 @@ class Bridge:
 
     def add_tap(self, spec: TapSpec, *, account: int) -> Callable[[], None]:
         """Subscribe a tap in an account; return a function that removes it."""
-        tap = _Tap(spec, self._subscribe(spec, account))
+        tap = _Tap(spec, self._subscribe(spec, account), account)
         self._taps[tap.sink] = tap
         return partial(self._remove_tap, tap)
+
+    async def follow_taps(self, wanted: Sequence[tuple[TapSpec, int]]) -> None:
+        """Have these taps listen, each in an account, and no others that were declared so.
+
+        One that changes gets every message once, by what it was or what it is now.
+        """
+        kept = {spec.name: self._change_tap(spec, account) for spec, account in wanted}
+        gone = [tap for name, tap in self._declared.items() if name not in kept]
+        self._declared = kept
+        for tap in gone:
+            self._remove_tap(tap)
+        if any(tap.sink != sink for sink, tap in self._taps.items()):
+            await self.confirm()
+            await self.confirm()  # what came in the turn of the first is handed over behind it
+            self._taps = {sink: tap for sink, tap in self._taps.items() if tap.sink == sink}
+
+    def _change_tap(self, spec: TapSpec, account: int) -> _Tap:
+        tap = self._declared.get(spec.name)
+        if tap is None or tap.sink not in self._taps:
+            tap = _Tap(spec, self._subscribe(spec, account), account)
+        elif _place(spec, account) != _place(tap.spec, tap.account):
+            tap.sink = self._subscribe(spec, account, replaces=tap.sink)
+            tap.spec, tap.account, tap.drops = spec, account, None
+        else:
+            tap.spec = spec
+        self._taps[tap.sink] = tap
+        return tap
 
     def renew_taps(self, name: str, account: int) -> None:
         """Subscribe the taps of an account again that has come back."""
         for tap in [it for it in self._taps.values() if it.spec.account == name]:
             self._remove_tap(tap)
-            tap.sink = self._subscribe(tap.spec, account)
+            tap.sink, tap.account = self._subscribe(tap.spec, account), account
             self._taps[tap.sink] = tap
 
     def remove_taps(self) -> None:
@@ -327,7 +362,7 @@ class Bridge:
             if isinstance(event, Opened):
                 self._plane.close(event.link, ClosedState.WRONG_PORT)
 
-    def _subscribe(self, spec: TapSpec, account: int) -> SinkId:
+    def _subscribe(self, spec: TapSpec, account: int, replaces: SinkId | int = 0) -> SinkId:
         return self._plane.subscribe_sink(
             account,
             spec.subject.encode(),
@@ -335,6 +370,7 @@ class Bridge:
             bytes_max=spec.bytes_max,
             overflow=spec.overflow,
             kind=spec.kind,
+            replaces=replaces,
         )
 
     def _remove_tap(self, tap: _Tap) -> None:

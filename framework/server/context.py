@@ -108,11 +108,18 @@ class Context(ServerContext):
         """By name of those that have one."""
         self.peers: dict[LinkId, str] = {}
         """Names of the servers at the other ends of links."""
-        self.ports = Ports(plane, blame=partial(plugins.blame, "port"))
         self.refusals = AddressRefusals(plane, log=log)
         """Addresses that plugins refuse."""
-        self.gates = Gates(plane, blame=partial(plugins.blame, "gate"), log=log)
+        self.gates = Gates(
+            plane, port_of=self._open_port_named, blame=partial(plugins.blame, "gate"), log=log
+        )
         """What decides on what clients publish."""
+        self.ports = Ports(
+            plane,
+            blame=partial(plugins.blame, "port"),
+            is_needed=self.gates.needs_port,
+            log=log,
+        )
         self._identity = identity
         self._config = config
         self._plane = plane
@@ -223,6 +230,9 @@ class Context(ServerContext):
         return self._plane.open_port(
             bytes_max=bytes_max, overflow=overflow, said_bytes_max=said_bytes_max
         )
+
+    def _open_port_named(self, name: str) -> Port:
+        return self.ports[name]
 
     def taps(self) -> Sequence[TapRow]:
         """Return drops and failures of all taps."""

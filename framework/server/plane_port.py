@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from framework.dataplane.reserved import ReservedPrefix
     from framework.dataplane.tables import AccountTables
     from framework.dataplane.totals import AccountTraffic, SublistCounters, Totals
-    from framework.spec import Event, LinkId, PlaneStage
+    from framework.spec import Event, LinkId, PlaneStage, Port
 
 
 class MakePlane(Protocol):
@@ -47,8 +47,31 @@ class ServerPlane(PlaneControl, Protocol):
         is_open: bool,
         bytes_max: int,
         limit_s: float,
+        port: Port | None = None,
+        tag: int = 0,
+        replaces: int = 0,
     ) -> GateQueue:
-        """Let what clients publish wait for verdicts; return where it is taken from."""
+        """Let what clients publish wait for verdicts; return where it is taken from.
+
+        Args:
+            account: Its number.
+            subject: Behind mappings.
+            order: Of several gates on a subject the lowest is the first.
+            is_open: What has no verdict passes.
+            bytes_max: That may wait.
+            limit_s: From a message's arrival until there must be a verdict.
+            port: Whose thread decides; None: whoever takes from the queue.
+            tag: That the rows of the port show.
+            replaces: Gate that leaves in the same moment; 0: none does.
+        """
+        ...
+
+    def change_gate(self, gate: int, *, is_open: bool, bytes_max: int, limit_s: float) -> None:
+        """Change the terms of a gate for what comes next."""
+        ...
+
+    def remove_gate(self, gate: int) -> None:
+        """Let nothing more come to a gate; its queue closes when all that waits is decided."""
         ...
 
     def answer_gate(self, gate: int, batch: int, answer: bytes | None) -> None:

@@ -1,15 +1,22 @@
-"""Ports of plugins: opened before anybody can connect, closed before the plane ends."""
+"""Ports of plugins: opened before anybody can connect, closed before the plane ends.
+
+Those that decide at gates are closed behind it: until the last client is gone they are needed.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
+from framework.server.limits import STOP_DEADLINE_S
 from framework.server.stopping import call_in_thread
 from framework.spec.ports import PortRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from structlog.typing import FilteringBoundLogger
 
     from framework.server.stopping import StopSteps
     from framework.spec import PlaneControl, Port, PortSpec
@@ -21,14 +28,23 @@ class Ports:
     Args:
         plane: Opens them.
         blame: Names the plugin of one that fails.
+        is_needed: Whether a port, by its name, decides at a gate.
+        log: The server's logger.
     """
 
     def __init__(
-        self, plane: PlaneControl, *, blame: Callable[[str, BaseException], BaseException]
+        self,
+        plane: PlaneControl,
+        *,
+        blame: Callable[[str, BaseException], BaseException],
+        is_needed: Callable[[str], bool],
+        log: FilteringBoundLogger,
     ) -> None:
         self._plane = plane
         self._blame = blame
-        self._ports: list[tuple[PortSpec, Port]] = []
+        self._is_needed = is_needed
+        self._log = log
+        self._ports: dict[str, tuple[PortSpec, Port]] = {}
 
     def open(self, specs: Sequence[PortSpec], steps: StopSteps) -> None:
         """Open ports, and let their plugins start to use them; `steps` learns how to close each.
@@ -47,13 +63,41 @@ class Ports:
             except Exception as error:
                 port.close()
                 raise self._blame(spec.name, error) from error
-            self._ports.append((spec, port))
-            steps.push(f"port {spec.name}", partial(self._close, spec, port))
+            self._ports[spec.name] = spec, port
+            steps.push(f"port {spec.name}", partial(self._close_early, spec))
+
+    def __getitem__(self, name: str) -> Port:
+        """Return a port that is open, by its name; KeyError: there is none."""
+        return self._ports[name][1]
+
+    def owner_of(self, name: str) -> str | None:
+        """Return the plugin of a port that is open; None: there is none of this name."""
+        return self._ports[name][0].plugin if name in self._ports else None
 
     def rows(self) -> Sequence[PortRow]:
         """Return how each does."""
-        return [PortRow(spec, port.dropped) for spec, port in self._ports]
+        return [PortRow(spec, port.dropped) for spec, port in self._ports.values()]
 
-    async def _close(self, spec: PortSpec, port: Port) -> None:
+    async def close_rest(self) -> None:
+        """Close those that were needed until now, all at once."""
+        specs = [spec for spec, _ in self._ports.values()]
+        stopped = [asyncio.ensure_future(self._close(spec)) for spec in specs]
+        if stopped:
+            await asyncio.wait(stopped, timeout=STOP_DEADLINE_S * 0.9)
+        for spec, task in zip(specs, stopped, strict=True):
+            if not task.done():
+                self._log.error("{component} did not stop in time", component=f"port {spec.name}")
+                task.cancel()
+            elif error := task.exception():
+                self._log.error(
+                    "Stopping {component} failed", component=f"port {spec.name}", error=repr(error)
+                )
+
+    async def _close_early(self, spec: PortSpec) -> None:
+        if not self._is_needed(spec.name):
+            await self._close(spec)
+
+    async def _close(self, spec: PortSpec) -> None:
+        _, port = self._ports.pop(spec.name)
         port.close()
         await call_in_thread(spec.stop)

@@ -227,6 +227,7 @@ class Server:
         log_changes(self.log, config, diff.live)
         self._plugins.reloaded(assembly.context, diff)
         await assembly.follow_logins()
+        await assembly.follow_policies()
         self._warn_of_inert({change.path for change in diff.live})
         self.log.info("Reloaded server configuration ({detail})", detail=config.digest)
         return diff.live

@@ -28,12 +28,17 @@ class GateSpec(Struct, frozen=True, kw_only=True):
     name: str
     subject: str
     """May have wildcards; as it is behind the mappings of the account."""
-    decide: Callable[[Batch], Sequence[Verdict]]
+    decide: Callable[[Batch], Sequence[Verdict]] | None = None
     """Returns one verdict for each message, in order.
 
     Called in a thread of the gate's own, with up to 2,000 messages at a time. Whoever keeps some
     of a batch copies it.
     """
+    port: str = ""
+    """In place of `decide`: name of a PortSpec of the same plugin, whose thread decides: it takes
+    the messages as rows of the kind GATED, and answers by `decide` of `framework_port.h`."""
+    tag: int = 0
+    """Shown by these rows; 64 bits with a sign."""
     account: str = GLOBAL_ACCOUNT
     """Name of a known account, whose messages it decides on."""
     order: int = 0
@@ -54,7 +59,11 @@ class GateSpec(Struct, frozen=True, kw_only=True):
         check_name("gate", self.name)
         what = f"gate {self.name}"
         check_subject(what, self.subject)
-        check_function(what, "decide", self.decide)
+        has_one = (self.decide is None) == bool(self.port)
+        check(what, "decide", self.decide, is_good=has_one, expected="a function, or a port")
+        if self.decide is not None:
+            check_function(what, "decide", self.decide)
+        check(what, "tag", self.tag, is_good=-(1 << 63) <= self.tag < 1 << 63, expected="64 bits")
         check(what, "bytes_max", self.bytes_max, is_good=self.bytes_max > 0, expected="above 0")
         is_limit = 0 < self.time_limit_s <= GATE_TIME_LIMIT_S_MAX
         expected = f"above 0 and at most {GATE_TIME_LIMIT_S_MAX:.0f}"

@@ -184,8 +184,12 @@ class PlaneControl(Protocol):
         bytes_max: int,
         overflow: Overflow,
         kind: TapKind = TapKind.SUBSCRIBER,
+        replaces: SinkId | int = 0,
     ) -> SinkId:
-        """Subscribe this process, or let it watch; batches come as event `Delivered`."""
+        """Subscribe this process, or let it watch; batches come as event `Delivered`.
+
+        Another sink may end in the same moment: `replaces`. 0: none does.
+        """
         ...
 
     def unsubscribe_sink(self, sink: SinkId) -> None:

@@ -24,6 +24,8 @@ class RowKind(IntEnum):
     """What became of a message that had a token, which the tag is."""
     INTEREST = 2
     """Interest in a watched subject has changed; the tag is that of the watch."""
+    GATED = 3
+    """A message that waits for a verdict, by `Port.decide`; the tag is that of the gate."""
 
 
 class RowWord(IntEnum):
@@ -133,6 +135,18 @@ class Port(Protocol):
 
     def take(self) -> Batch | None:
         """Return the next batch, whose bytes count until nobody holds it; None: nothing waits."""
+        ...
+
+    def decide(self, batch: Batch, answer: bytes) -> None:
+        """Decide on a batch of a gate: all of its rows are of the kind GATED.
+
+        Args:
+            batch: That `take` returned; it is decided on once.
+            answer: Of `encoded_verdicts`; empty: all of it passes.
+
+        Raises:
+            ValueError: It is of no gate, or was decided on.
+        """
         ...
 
     def outgoing(self) -> Outgoing:

@@ -11,14 +11,16 @@ out. Where gates follow each other, by their order, the messages of one publishe
 A batch that has no answer when its time is over, or none that makes sense, is decided by what the gate was declared to be: open, it
 passes; closed, it is refused. The bytes that wait at a gate are bounded: who has more is read no further.
 
+A gate that is taken away, or that another takes the place of, leaves: nothing new comes to it, what waits there is decided on as before.
+Where the thread of a port decides, it gets batches among those of its subscriptions, some at a time.
+
 Size: what a message meets between its publisher and its receivers is one list of steps, and each may be the last.
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, realloc
-from libc.string cimport memcmp, memcpy, memset, strlen
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memcpy, memset, strlen
 
-from framework.dataplane.accounts._interest cimport is_literal_subject
 from framework.dataplane.accounts._mappings cimport is_mapped
 from framework.dataplane.accounts._permissions cimport FORBIDDEN, is_allowed_to_publish, may_publish
 from framework.dataplane.delivery._delivery cimport deliver, link_doom_again, record_chars, record_new, trace
@@ -26,16 +28,20 @@ from framework.dataplane.delivery._entrance cimport message_enter
 from framework.dataplane.delivery._message_trace cimport (
     FAULT_PUBLISH, TRACE_SKIPPED, tracing_begin, tracing_end, tracing_refused,
 )
+from framework.dataplane.delivery._verdicts cimport (
+    AWAITED, CHANGED, DELAYED, NEW_BODY, NEW_SUBJECT, PASSED, REFUSED, GateVerdict, GateVerdictC, verdicts_wrong,
+)
 from framework.dataplane.delivery._watches cimport (
     WATCHED_BY_GATES, watched_by, watches_changed, watches_count, watches_made, watches_of,
 )
 from framework.dataplane.links._output cimport output_append
+from framework.dataplane.ports._port cimport PortAnswer, port_hear, port_release, stack_push
 from framework.dataplane.ports._sinkbatch cimport atomic_add_users
 from framework.dataplane.protocol._reserved cimport is_reserved
 from framework.dataplane.protocol._violations cimport PUBLISH_SUBJECT, violation_say
 from framework.dataplane._state cimport (
-    BATCH_BYTES, BATCH_MESSAGES, NO_PUBLISH, NO_REPLY, RECORD_GATE_FAILED, Account, AtGate, Command, Gate, GateBatch, Gated, Link, Message,
-    MessageTrace, Record, SinkBatch, framework_row, State, Watches, pthread_cond_t, pthread_mutex_t,
+    BATCH_BYTES, BATCH_MESSAGES, NO_PUBLISH, NO_REPLY, RECORD_GATE_FAILED, Account, AtGate, Command, Gate, GateBatch, Gated, GateTerms,
+    Link, Message, MessageTrace, Port, Record, SinkBatch, framework_row, State, Watches, pthread_cond_t, pthread_mutex_t,
 )
 from framework.dataplane._work cimport is_work_done, ready_add
 from framework.sublist._bytes cimport COPY_SLACK, write_decimal
@@ -52,6 +58,8 @@ cdef extern from "pthread.h" nogil:
 cdef enum:
     BATCH_FIRST_MESSAGES = 16
     BATCH_FIRST_BYTES = 4096
+    PORT_BATCHES_MAX = 4
+    # Of one gate that its port has at a time: what it has can't be taken back.
     NEVER_NS = 0x7fffffffffffffff
 
 
@@ -66,19 +74,47 @@ cdef void gate_release(Gate* gate) noexcept nogil:
         free(gate)
 
 
-cdef void gate_add(State* state, Account* account, Gate* gate) noexcept nogil:
-    """Let a gate stand on its subject in an account; one for which there is no memory is closed at once."""
+cdef Gate* _gate_with(State* state, int64_t id) noexcept nogil:
+    """Return the gate with an id; NULL: it is gone."""
+    cdef Gate* gate = state.gates
+    while gate != NULL and gate.id != id:
+        gate = gate.next
+    return gate
+
+
+cdef void gate_add(State* state, Account* account, Gate* gate, int64_t replaced) noexcept nogil:
+    """Let a gate stand on its subject in an account; one for which there is no memory is closed at once.
+
+    Args:
+        replaced: Id of the gate that leaves in the same moment; 0: none does.
+    """
     gate.account = account
+    if gate.port != NULL and gate.port.link == NULL:
+        _lose_port(gate)
     if account.watches == NULL:
         account.watches = watches_made(state)
     if account.watches == NULL or not sublist_insert(&account.watches.gates, &gate.interest):
         _close(gate)
+        if gate.port != NULL:
+            _lose_port(gate)
         gate_release(gate)
         return
     watches_count(account.watches, &gate.interest, 1)
     watches_changed(state, account)
     gate.next = state.gates
     state.gates = gate
+    _begin_to_leave(state, _gate_with(state, replaced), gate.id - 1)
+
+
+cdef void gate_change(State* state, int64_t id, GateTerms* terms) noexcept nogil:
+    """Change the terms of a gate; what waits there keeps its time."""
+    cdef Gate* gate = _gate_with(state, id)
+    if gate == NULL:
+        return
+    gate.is_open = terms.is_open
+    gate.bytes_max = terms.bytes_max
+    gate.limit_ns = terms.limit_ns
+    _let_in(state, gate)
 
 
 cdef void _close(Gate* gate) noexcept nogil:
@@ -89,34 +125,52 @@ cdef void _close(Gate* gate) noexcept nogil:
     pthread_mutex_unlock(&gate.lock)
 
 
-cdef void _remove(State* state, Gate* gate) noexcept nogil:
+cdef void _begin_to_leave(State* state, Gate* gate, int64_t left_behind) noexcept nogil:
+    """Let nothing new come to a gate, which may be NULL; what waits there is decided on as before.
+
+    Args:
+        left_behind: Gates with a higher id have come after it: its messages do not go there.
+    """
+    if gate == NULL or gate.leaving:
+        return
+    gate.leaving = 1
+    gate.left_behind = left_behind
+    sublist_remove(&gate.account.watches.gates, &gate.interest)
+    watches_count(gate.account.watches, &gate.interest, -1)
+    watches_changed(state, gate.account)
+    if gate.filling != NULL and gate.filling.batch.count:
+        _hand_over(gate)
+    elif gate.filling != NULL:
+        _give_up(state, gate, gate.filling, NULL)
+    _let_in(state, gate)
+
+
+cdef void _go(State* state, Gate* gate) noexcept nogil:
+    """Forget a gate that nothing waits at any more."""
     cdef Gate** at = &state.gates
     while at[0] != gate:
         at = &at[0].next
     at[0] = gate.next
-    while gate.first_batch != NULL:
-        _give_up(state, gate, gate.first_batch, NULL)
-    _let_in(state, gate)
-    sublist_remove(&gate.account.watches.gates, &gate.interest)
-    watches_count(gate.account.watches, &gate.interest, -1)
-    watches_changed(state, gate.account)
     _close(gate)
+    if gate.port != NULL:
+        _lose_port(gate)
     gate_release(gate)
 
 
 cdef void gate_remove(State* state, int64_t id) noexcept nogil:
-    """Take a gate away; what waits there is decided as if its time were over."""
-    cdef Gate* gate = state.gates
-    while gate != NULL and gate.id != id:
-        gate = gate.next
-    if gate != NULL:
-        _remove(state, gate)
+    """Take a gate away, when what waits there is decided."""
+    _begin_to_leave(state, _gate_with(state, id), NEVER_NS)
 
 
 cdef void gates_end(State* state) noexcept nogil:
-    """Take all gates away."""
+    """Take all gates away; what waits there is decided as if its time were over."""
+    cdef Gate* gate
     while state.gates != NULL:
-        _remove(state, state.gates)
+        gate = state.gates
+        _begin_to_leave(state, gate, NEVER_NS)
+        while gate.first_batch != NULL:
+            _give_up(state, gate, gate.first_batch, NULL)
+        _go(state, gate)
     state.gates_ended = 1
     _pass_delayed(state, NEVER_NS)
 
@@ -129,7 +183,9 @@ cdef Gate* _gate_behind(Watches* watches, const char* subject, size_t length, Ga
     cdef uint32_t at
     for at in range(found.plain_count):
         gate = <Gate*> found.plain[at]
-        if (before == NULL or gate.order > before.order) and (first == NULL or gate.order < first.order):
+        if before != NULL and (gate.order <= before.order or gate.id > before.left_behind):
+            continue
+        if first == NULL or gate.order < first.order:
             first = gate
     return first
 
@@ -155,8 +211,21 @@ cdef void gate_batch_release(GateBatch* batch) noexcept nogil:
     gate_release(gate)
 
 
-cdef void _release(SinkBatch* batch) noexcept nogil:
-    gate_batch_release(<GateBatch*> batch)
+cdef void _release(SinkBatch* released) noexcept nogil:
+    """Let go of a batch that was taken; a port that has not decided on it has failed. Callable from any thread."""
+    cdef GateBatch* batch = <GateBatch*> released
+    cdef Port* port = batch.port
+    cdef PortAnswer* answer
+    if port != NULL:
+        answer = NULL if batch.is_answered else <PortAnswer*> calloc(1, sizeof(PortAnswer))
+        if answer != NULL:
+            answer.gate = batch.gate.id
+            answer.serial = batch.serial
+            answer.failed = 1
+            stack_push(&port.decided, answer)
+        batch.port = NULL
+        port_release(port)
+    gate_batch_release(batch)
 
 
 cdef GateBatch* _batch_made(State* state, Gate* gate) noexcept nogil:
@@ -219,7 +288,7 @@ cdef GateBatch* _batch_for(State* state, Gate* gate, size_t need) noexcept nogil
 
 
 cdef void _hand_over(Gate* gate) noexcept nogil:
-    """Let the batch that was filled be taken."""
+    """Let the batch that was filled be taken; where the port is lost, it is given up in the next turn."""
     cdef GateBatch* batch = gate.filling
     gate.filling = NULL
     batch.is_ready = 1
@@ -231,19 +300,29 @@ cdef void _hand_over(Gate* gate) noexcept nogil:
     gate.last_ready = batch
     pthread_cond_signal(&gate.filled_or_closed)
     pthread_mutex_unlock(&gate.lock)
+    if gate.port != NULL:
+        _give_port(gate)
+    elif gate.row_kind:
+        batch.due_ns = 0
+
+
+cdef bint _has_idle_taker(Gate* gate) noexcept nogil:
+    """Whether nothing waits to be taken, so that it would be taken at once."""
+    cdef bint is_idle
+    if gate.port != NULL:
+        return gate.first_ready == NULL and gate.with_port < 2
+    pthread_mutex_lock(&gate.lock)
+    is_idle = gate.first_ready == NULL
+    pthread_mutex_unlock(&gate.lock)
+    return is_idle
 
 
 cdef void gates_hand_over(State* state) noexcept nogil:
     """Hand over at the end of a turn what was filled, where nothing waits to be taken."""
     cdef Gate* gate = state.gates
-    cdef bint is_idle
     while gate != NULL:
-        if gate.filling != NULL and gate.filling.batch.count:
-            pthread_mutex_lock(&gate.lock)
-            is_idle = gate.first_ready == NULL
-            pthread_mutex_unlock(&gate.lock)
-            if is_idle:
-                _hand_over(gate)
+        if gate.filling != NULL and gate.filling.batch.count and _has_idle_taker(gate):
+            _hand_over(gate)
         gate = gate.next
 
 
@@ -283,6 +362,56 @@ cdef void _answered(Gate* gate, GateBatch* batch) noexcept nogil:
     if gate.last_batch == batch:
         gate.last_batch = before
     _take_back(gate, batch)
+
+
+# ---- ports that decide -------------------------------------------------------------------------------------------------
+
+
+cdef void _give_port(Gate* gate) noexcept nogil:
+    """Give a port the batches of its gate that are ready, as many as it may have."""
+    cdef GateBatch* batch
+    while gate.first_ready != NULL and gate.with_port < PORT_BATCHES_MAX:
+        batch = gate.first_ready
+        gate.first_ready = batch.next_ready
+        batch.next_ready = NULL
+        if gate.first_ready == NULL:
+            gate.last_ready = NULL
+        gate.with_port += 1
+        atomic_add_users(&batch.users, 1)
+        atomic_add_users(&gate.port.users, 1)
+        batch.port = gate.port
+        port_hear(gate.port, &batch.batch)
+
+
+cdef void _lose_port(Gate* gate) noexcept nogil:
+    cdef Port* port = gate.port
+    gate.port = NULL
+    port_release(port)
+
+
+cdef void gates_lose_port(State* state, Port* port) noexcept nogil:
+    """A port ends: nobody decides at its gates any more, and what waits there has no time left."""
+    cdef Gate* gate = state.gates
+    cdef GateBatch* batch
+    while gate != NULL:
+        if gate.port == port:
+            batch = gate.first_batch
+            while batch != NULL:
+                batch.due_ns = 0
+                batch = batch.next
+            _lose_port(gate)
+        gate = gate.next
+
+
+cdef void gate_answer_of_port(State* state, PortAnswer* answer) noexcept nogil:
+    """Take what a port has decided; then it may have more."""
+    cdef Gate* gate = _gate_with(state, answer.gate)
+    if gate == NULL:
+        return
+    gate.with_port -= 1
+    _take_answer(state, gate, answer.serial, <const char*> (answer + 1), answer.length, answer.failed)
+    if gate.port != NULL:
+        _give_port(gate)
 
 
 # ---- what waits --------------------------------------------------------------------------------------------------------
@@ -394,6 +523,8 @@ cdef bint _copy(State* state, Gated* gated, Message* message, Gate* gate) noexce
     row = &batch.batch.messages[batch.batch.count]
     memset(row, 0, sizeof(framework_row))
     row.link = gated.link.id
+    row.tag = gate.tag
+    row.kind = gate.row_kind
     row.at = <uint32_t> batch.batch.used
     row.subject_length = <uint32_t> message.subject_length
     row.reply_length = <uint32_t> message.reply_length
@@ -480,100 +611,6 @@ cdef bint gate_take(State* state, Link* link, Message* message, Gate* gate) noex
 # ---- verdicts ----------------------------------------------------------------------------------------------------------
 
 
-cdef bint _is_plain(const char* text, size_t length) noexcept nogil:
-    """Whether a text fits into a line: no control characters, no quote that would end it."""
-    cdef size_t at
-    if length > REFUSAL_BYTES_MAX:
-        return False
-    for at in range(length):
-        if <unsigned char> text[at] < 32 or text[at] == 127 or text[at] == c"'":
-            return False
-    return True
-
-
-cdef bint _is_header(const char* header, size_t length) noexcept nogil:
-    return length == 0 or (length >= 12 and memcmp(header, b"NATS/1.0", 8) == 0 and memcmp(header + length - 4, b"\r\n\r\n", 4) == 0)
-
-
-cdef bint _is_subject(const char* subject, size_t length) noexcept nogil:
-    cdef size_t at
-    for at in range(length):
-        if <unsigned char> subject[at] <= 32 or subject[at] == 127:
-            return False
-    return is_literal_subject(subject, length)
-
-
-cdef const char* _changed_wrong(State* state, GateVerdict* verdict, const char* texts) noexcept nogil:
-    """Return what is wrong with what is to go out in place of a message; NULL: nothing."""
-    cdef const char* header = texts + verdict.subject_length
-    cdef size_t body = <size_t> verdict.header_length + verdict.payload_length
-    if verdict.what & ~(NEW_SUBJECT | NEW_BODY) or verdict.what == 0:
-        return b"changes nothing that there is"
-    if (verdict.what & NEW_SUBJECT) != 0 and (
-        <int64_t> verdict.subject_length > state.limits.max_control_line or not _is_subject(texts, verdict.subject_length)
-    ):
-        return b"has a subject that is none"
-    if not verdict.what & NEW_SUBJECT and verdict.subject_length:
-        return b"has a subject that it does not change"
-    if not verdict.what & NEW_BODY:
-        if body:
-            return b"has a body that it does not change"
-        return NULL
-    if not _is_header(header, verdict.header_length):
-        return b"has headers that are none"
-    if <int64_t> body > state.limits.max_payload:
-        return b"is longer than max_payload"
-    if memcmp(header + body, b"\r\n", 2):
-        return b"has no end"
-    return NULL
-
-
-cdef const char* _wrong(State* state, GateVerdict* verdict, const char* texts) noexcept nogil:
-    """Return what is wrong with a record, whose texts are all there; NULL: nothing."""
-    if verdict.verdict == CHANGED:
-        return _changed_wrong(state, verdict, texts)
-    if verdict.verdict == REFUSED:
-        if verdict.payload_length or verdict.what or (verdict.status and not 100 <= verdict.status <= STATUS_MAX):
-            return b"refuses with no status that there is"
-        if not _is_plain(texts, verdict.subject_length) or not _is_plain(texts + verdict.subject_length, verdict.header_length):
-            return b"refuses with a text that is too long or does not fit into a line"
-        return NULL
-    if verdict.subject_length or verdict.header_length or verdict.payload_length or verdict.what:
-        return b"has texts that it does not need"
-    if verdict.verdict == DELAYED and not 0 < verdict.delay_ns <= DELAY_NS_MAX:
-        return b"delays for no time, or for more than a minute"
-    if verdict.verdict != DELAYED and verdict.verdict != PASSED:
-        return b"is none that there is"
-    return NULL
-
-
-cdef size_t _texts_length(GateVerdict* verdict) noexcept nogil:
-    cdef size_t length = <size_t> verdict.subject_length + verdict.header_length + verdict.payload_length
-    return length + 2 if verdict.verdict == CHANGED and verdict.what & NEW_BODY else length
-
-
-cdef const char* _answer_wrong(State* state, GateBatch* batch, const char* answer, size_t length) noexcept nogil:
-    """Look at the records of an answer, and note where each message's is; return what is wrong, NULL: nothing."""
-    cdef GateVerdict verdict
-    cdef const char* wrong
-    cdef size_t at = 0
-    cdef uint32_t index
-    for index in range(batch.batch.count):
-        if length - at < sizeof(GateVerdict):
-            return b"has too few verdicts"
-        memcpy(&verdict, answer + at, sizeof(GateVerdict))
-        if length - at - sizeof(GateVerdict) < _texts_length(&verdict):
-            return b"ends within a verdict"
-        wrong = _wrong(state, &verdict, answer + at + sizeof(GateVerdict))
-        if wrong != NULL:
-            return wrong
-        batch.messages[index].verdict_at = at
-        at += sizeof(GateVerdict) + _texts_length(&verdict)
-    if at < length:
-        return b"has too many verdicts"
-    return NULL
-
-
 cdef void _report(State* state, Gate* gate, const char* problem, int64_t count) noexcept nogil:
     """Say in the log what a gate did wrong."""
     cdef Record* record = record_new(state, RECORD_GATE_FAILED, NULL, strlen(problem))
@@ -590,6 +627,8 @@ cdef void _give_up(State* state, Gate* gate, GateBatch* batch, const char* probl
         problem: What was wrong with its answer; NULL: there was none in time.
     """
     cdef uint32_t index
+    if problem == NULL and gate.row_kind and gate.port == NULL:
+        problem = b"has lost its port"
     if problem == NULL:
         problem = b"has not answered in time"
         gate.expired += batch.batch.count
@@ -620,32 +659,33 @@ cdef void _decide(State* state, Gated* gated, GateVerdictC verdict) noexcept nog
 
 
 cdef void gate_answer(State* state, Command* command) noexcept nogil:
-    """Take the answer of a gate: `number` is its id, `other` the batch; one that comes too late is forgotten.
+    """Take the answer of a gate: `number` is its id, `other` the batch.
 
     `flags` says that there is none: who decides has failed.
     """
-    cdef Gate* gate = state.gates
-    cdef GateBatch* batch
+    cdef Gate* gate = _gate_with(state, command.number)
+    if gate != NULL:
+        _take_answer(state, gate, <uint64_t> command.other, <char*> (command + 1), command.length, command.flags)
+
+
+cdef void _take_answer(State* state, Gate* gate, uint64_t serial, const char* answer, size_t length, bint failed) noexcept nogil:
+    """Take the answer to a batch; one that comes too late is forgotten."""
+    cdef GateBatch* batch = gate.first_batch
     cdef GateVerdict verdict
     cdef const char* wrong = NULL
     cdef uint32_t index
-    while gate != NULL and gate.id != command.number:
-        gate = gate.next
-    if gate == NULL:
-        return
-    batch = gate.first_batch
-    while batch != NULL and batch.serial != <uint64_t> command.other:
+    while batch != NULL and batch.serial != serial:
         batch = batch.next
     if batch == NULL or batch == gate.filling:
         return
     state.work += batch.batch.count
-    if command.flags:
+    if failed:
         wrong = b"has failed"
-    elif command.length:
-        batch.verdicts = <char*> realloc(batch.verdicts, command.length + COPY_SLACK)
+    elif length:
+        batch.verdicts = <char*> realloc(batch.verdicts, length + COPY_SLACK)
         if batch.verdicts != NULL:
-            memcpy(batch.verdicts, <char*> (command + 1), command.length)
-            wrong = _answer_wrong(state, batch, batch.verdicts, command.length)
+            memcpy(batch.verdicts, answer, length)
+            wrong = verdicts_wrong(state, batch, batch.verdicts, length)
         else:
             wrong = b"has no memory for its answer"
     if wrong != NULL:
@@ -653,7 +693,7 @@ cdef void gate_answer(State* state, Command* command) noexcept nogil:
         return
     _answered(gate, batch)
     for index in range(batch.batch.count):
-        if command.length == 0:
+        if length == 0:
             _decide(state, batch.messages[index], PASSED)
             continue
         memcpy(&verdict, batch.verdicts + batch.messages[index].verdict_at, sizeof(GateVerdict))
@@ -667,6 +707,36 @@ cdef void gate_answer(State* state, Command* command) noexcept nogil:
 # ---- time --------------------------------------------------------------------------------------------------------------
 
 
+cdef void _set_apart(Gated* gated) noexcept nogil:
+    """Let a message that is to wait lie in a batch of its own, so that the memory of all others is not kept for it."""
+    cdef GateBatch* batch = gated.batch
+    cdef framework_row* row = &batch.batch.messages[gated.at]
+    cdef size_t length = <size_t> row.subject_length + row.reply_length + row.header_length + row.payload_length + 2
+    cdef GateBatch* made
+    if batch.batch.count == 1:
+        return
+    made = <GateBatch*> calloc(1, sizeof(GateBatch))
+    if made == NULL:
+        return
+    made.batch.messages = <framework_row*> malloc(sizeof(framework_row))
+    made.batch.chars = <char*> malloc(length + COPY_SLACK)
+    made.gate = batch.gate
+    made.users = 1
+    atomic_add_users(&made.gate.users, 1)
+    if made.batch.messages == NULL or made.batch.chars == NULL:
+        gate_batch_release(made)
+        return
+    memcpy(made.batch.messages, row, sizeof(framework_row))
+    made.batch.messages.at = 0
+    memcpy(made.batch.chars, batch.batch.chars + row.at, length)
+    made.batch.count = made.left = 1
+    made.bytes = length + sizeof(framework_row) + sizeof(Gated)
+    made.gate.bytes += made.bytes
+    gated.batch = made
+    gated.at = 0
+    _leave(batch)
+
+
 cdef void _wait_until(State* state, Gated* gated) noexcept nogil:
     """Let the next message of a link pass when it is time, or now when there is no more time."""
     if state.gates_ended:
@@ -674,6 +744,7 @@ cdef void _wait_until(State* state, Gated* gated) noexcept nogil:
         gated.verdict_at = 0
         _wake(state, gated.link)
         return
+    _set_apart(gated)
     gated.link.at_gate.next_delayed = state.first_delayed
     state.first_delayed = gated.link
     if gated.link.at_gate.next_delayed == NULL or gated.until_ns < state.delays_due_ns:
@@ -701,14 +772,18 @@ cdef void _pass_delayed(State* state, int64_t now_ns) noexcept nogil:
 
 
 cdef void gates_tick(State* state) noexcept nogil:
-    """Decide on what has waited for too long, and let in who waits for room."""
+    """Decide on what has waited for too long, let in who waits for room, and let gates go that have left."""
     cdef Gate* gate = state.gates
+    cdef Gate* following
     while gate != NULL:
+        following = gate.next
         while gate.first_batch != NULL and state.now_ns >= gate.first_batch.due_ns and gate.first_batch.batch.count:
             _give_up(state, gate, gate.first_batch, NULL)
         if gate.first_waiter != NULL and gate.bytes <= gate.bytes_max // 2:
             _let_in(state, gate)
-        gate = gate.next
+        if gate.leaving and gate.first_batch == NULL:
+            _go(state, gate)
+        gate = following
     if state.first_delayed != NULL and state.now_ns >= state.delays_due_ns:
         _pass_delayed(state, state.now_ns)
 
@@ -865,7 +940,7 @@ cdef void _enter(State* state, Link* link, Message* message) noexcept nogil:
 cdef Gate* _next_gate(Message* message, Gate* gate) noexcept nogil:
     """Return the gate behind one that a message has passed; NULL: there is none."""
     cdef Watches* watches = message.account.watches
-    if watches == NULL or watches.gates.count < (1 if gate.closed else 2):
+    if watches == NULL or watches.gates.count < (1 if gate.leaving else 2):
         return NULL
     return _gate_behind(watches, message.subject, message.subject_length, gate)
 

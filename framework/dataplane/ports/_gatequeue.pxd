@@ -2,8 +2,8 @@
 
 from libc.stdint cimport int64_t
 
-from framework.dataplane._state cimport Gate
+from framework.dataplane._state cimport Gate, GateTerms
 
 
-cdef Gate* gate_made(bytes subject, int64_t id, int64_t order, bint is_open, int64_t bytes_max, int64_t limit_ns) except NULL
+cdef Gate* gate_made(bytes subject, int64_t id, int64_t order, GateTerms terms) except NULL
 cdef object gate_queue(Gate* gate)

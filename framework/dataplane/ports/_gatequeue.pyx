@@ -6,7 +6,7 @@ from libc.string cimport memcpy
 
 from framework.dataplane.delivery._gates cimport gate_release
 from framework.dataplane.ports._sinkbatch cimport atomic_add_users, batch_made
-from framework.dataplane._state cimport Gate, GateBatch, pthread_cond_t, pthread_mutex_t
+from framework.dataplane._state cimport Gate, GateBatch, GateTerms, pthread_cond_t, pthread_mutex_t
 from framework.sublist._bytes cimport COPY_SLACK
 
 from framework.dataplane.gate import GateCounters
@@ -39,9 +39,10 @@ cdef extern from *:
 
 cdef enum:
     SECOND_NS = 1000000000
+    NEVER_NS = 0x7fffffffffffffff
 
 
-cdef Gate* gate_made(bytes subject, int64_t id, int64_t order, bint is_open, int64_t bytes_max, int64_t limit_ns) except NULL:
+cdef Gate* gate_made(bytes subject, int64_t id, int64_t order, GateTerms terms) except NULL:
     """Return a gate with two users: the plane, and who takes from it."""
     cdef Gate* gate = <Gate*> calloc(1, sizeof(Gate) + len(subject) + COPY_SLACK)
     if gate == NULL:
@@ -52,9 +53,10 @@ cdef Gate* gate_made(bytes subject, int64_t id, int64_t order, bint is_open, int
     gate.interest.weight = 1
     gate.id = id
     gate.order = order
-    gate.is_open = is_open
-    gate.bytes_max = bytes_max
-    gate.limit_ns = limit_ns
+    gate.is_open = terms.is_open
+    gate.bytes_max = terms.bytes_max
+    gate.limit_ns = terms.limit_ns
+    gate.left_behind = NEVER_NS
     gate.users = 2
     pthread_mutex_init(&gate.lock, NULL)
     pthread_cond_init(&gate.filled_or_closed, NULL)

@@ -1,6 +1,6 @@
 """The C face of ports; see `_port.pyx`."""
 
-from libc.stdint cimport int32_t, int64_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from framework.dataplane._state cimport Link, Port, PortBlock, SinkBatch, State, Subscription
 
@@ -34,6 +34,16 @@ cdef struct PortMessage:
     uint32_t reply_length
     uint32_t header_length
     uint32_t payload_length
+
+
+cdef struct PortAnswer:
+    # What a port has decided on a batch of a gate; `length` bytes of records follow.
+    PortAnswer* next
+    int64_t gate
+    uint64_t serial
+    size_t length
+    uint8_t failed
+    # It has let go of the batch without a verdict.
 
 
 cdef void port_hear(Port* port, SinkBatch* batch) noexcept nogil

@@ -19,6 +19,7 @@ from framework.dataplane.accounts._interest cimport is_valid_subject, subscripti
 from framework.dataplane.accounts._stream_imports cimport shadows_add
 from framework.dataplane.delivery._delivery cimport deliver, subscription_drop
 from framework.dataplane.delivery._fanouts cimport fanout_end
+from framework.dataplane.delivery._gates cimport gate_answer_of_port, gates_lose_port
 from framework.dataplane.links._links cimport link_of, link_wake
 from framework.dataplane.ports._port_watches cimport port_unwatch, port_unwatch_all, port_watch
 from framework.dataplane.ports._sinkbatch cimport atomic_add, atomic_add_users, batch_free, sink_release, sink_say
@@ -63,19 +64,24 @@ cdef void _free_all(void* node) noexcept nogil:
         node = following
 
 
-cdef void port_release(Port* port) noexcept nogil:
-    """One user less: the plane, or who holds it; the last one frees it."""
-    cdef SinkBatch* batch
+cdef void _forget_heard(Port* port) noexcept nogil:
+    """Free what waits for a port's thread."""
+    cdef SinkBatch* batch = <SinkBatch*> stack_take(&port.heard)
     cdef SinkBatch* following
-    if atomic_add_users(&port.users, -1):
-        return
-    batch = <SinkBatch*> stack_take(&port.heard)
     while batch != NULL:
         following = batch.next
         batch_free(batch)
         batch = following
+
+
+cdef void port_release(Port* port) noexcept nogil:
+    """One user less: the plane, a gate, a batch of one, or who holds it; the last one frees it. Callable from any thread."""
+    if atomic_add_users(&port.users, -1):
+        return
+    _forget_heard(port)
     _free_all(stack_take(&port.told))
     _free_all(stack_take(&port.said))
+    _free_all(stack_take(&port.decided))
     sink_release(port.sink)
     free(port.fulls)
     close(port.wake_fd)
@@ -114,6 +120,9 @@ cdef void port_detach(State* state, Port* port) noexcept nogil:
     free(port.link)
     port.link = NULL
     flag_set(&port.ended, 1)
+    gates_lose_port(state, port)
+    # Batches of gates among it count as users.
+    _forget_heard(port)
     _ring(port)
     port.sink.closed = 1
     if not port.sink.filled:
@@ -248,11 +257,23 @@ cdef void _look_for_room(State* state, Port* port) noexcept nogil:
     port.full_count = kept
 
 
+cdef void _hear_answers(State* state, Port* port) noexcept nogil:
+    """Take what a port has decided on batches of gates."""
+    cdef PortAnswer* answer = <PortAnswer*> stack_take(&port.decided)
+    cdef PortAnswer* following
+    while answer != NULL:
+        following = answer.next
+        gate_answer_of_port(state, answer)
+        free(answer)
+        answer = following
+
+
 cdef void ports_listen(State* state) noexcept nogil:
-    """Take what ports have said: their messages, to be published in slices, behind all their interest."""
+    """Take what ports have said: verdicts, and their messages, to be published in slices, behind all their interest."""
     cdef Port* port = state.ports
     cdef PortBlock* block
     while port != NULL:
+        _hear_answers(state, port)
         block = <PortBlock*> stack_take(&port.said)
         if block != NULL:
             if port.last_said != NULL:

@@ -1,6 +1,6 @@
 """The C face of what a port's thread has of it; see `_portface.pyx`."""
 
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint16_t, uint32_t
 
 from framework.dataplane._state cimport Port as PortStruct, PortBlock, SinkBatch, framework_batch
 from framework.dataplane.ports._port cimport PortMessage
@@ -13,6 +13,7 @@ cdef extern from "framework_port.h":
         FRAMEWORK_PORT_ENDED
         FRAMEWORK_PORT_INVALID
         FRAMEWORK_PORT_MEMORY
+        FRAMEWORK_ROW_GATED
     const char* FRAMEWORK_PORT_CAPSULE
     ctypedef struct framework_message:
         const char* subject
@@ -28,6 +29,21 @@ cdef extern from "framework_port.h":
         uint32_t account
         uint32_t asks
         int64_t token
+    ctypedef struct framework_verdict:
+        uint16_t verdict
+        uint16_t changes
+        uint16_t status
+        int64_t delay_ns
+        const char* subject
+        const char* header
+        const char* payload
+        const char* error
+        const char* description
+        uint32_t subject_length
+        uint32_t header_length
+        uint32_t payload_length
+        uint32_t error_length
+        uint32_t description_length
     ctypedef struct framework_port:
         uint32_t version
         uint32_t size
@@ -44,6 +60,7 @@ cdef extern from "framework_port.h":
         void (*release)(void* self, const framework_batch* batch) noexcept nogil
         int (*publish)(void* self, const framework_message* messages, uint32_t count) noexcept nogil
         int (*has_ended)(void* self) noexcept nogil
+        int (*decide)(void* self, const framework_batch* batch, const framework_verdict* verdicts, uint32_t count) noexcept nogil
 
 
 cdef struct Face:
@@ -57,6 +74,7 @@ cdef struct Face:
 
 
 cdef Face* face_made(int64_t number, int64_t bytes_max, int overflow, int64_t said_bytes_max, int plane_fd) except NULL
+cdef int face_tell_plane(Face* face, bint was_empty) noexcept nogil
 cdef void face_free(Face* face) noexcept nogil
 cdef int face_subscribe(
     void* self, uint32_t account, const char* subject, uint32_t subject_length, const char* queue, uint32_t queue_length, int64_t tag,

@@ -5,6 +5,7 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 from framework.dataplane._state cimport Link, Port as PortStruct, PortBlock, Sink, SinkBatch, framework_batch
+from framework.dataplane.ports._gateface cimport face_decide, face_release
 from framework.dataplane.ports._port cimport (
     PORT_SUBSCRIBE, PORT_UNSUBSCRIBE, PORT_UNWATCH, PORT_WATCH, PortInterest, PortMessage, flag_get, flag_set, port_release,
     stack_is_empty, stack_push, stack_take,
@@ -28,7 +29,8 @@ cdef enum:
 # ---- C functions -------------------------------------------------------------------------------------------------------
 
 
-cdef int _tell_plane(Face* face, bint was_empty) noexcept nogil:
+cdef int face_tell_plane(Face* face, bint was_empty) noexcept nogil:
+    """Wake the plane where it may not know yet that something waits for it."""
     if was_empty and face.plane_fd >= 0:
         write(face.plane_fd, b"p", 1)
     return FRAMEWORK_PORT_OK
@@ -65,7 +67,7 @@ cdef int _tell(
         memcpy(made + 1, subject, subject_length)
     if queue_length:
         memcpy(<char*> (made + 1) + subject_length, queue, queue_length)
-    return _tell_plane(face, stack_push(&face.port.told, made))
+    return face_tell_plane(face, stack_push(&face.port.told, made))
 
 
 cdef int face_subscribe(
@@ -123,10 +125,6 @@ cdef const framework_batch* _take(void* self) noexcept nogil:
     batch.view.chars = batch.chars
     batch.view.owner = batch
     return &batch.view
-
-
-cdef void _release(void* self, const framework_batch* batch) noexcept nogil:
-    batch_free(<SinkBatch*> batch.owner)
 
 
 cdef int64_t message_size(const framework_message* message) noexcept nogil:
@@ -188,7 +186,7 @@ cdef PortBlock* block_made(size_t length) noexcept nogil:
 
 cdef int face_say(Face* face, PortBlock* block) noexcept nogil:
     atomic_add(&face.port.said_bytes, block.length)
-    return _tell_plane(face, stack_push(&face.port.said, block))
+    return face_tell_plane(face, stack_push(&face.port.said, block))
 
 
 cdef int _publish(void* self, const framework_message* messages, uint32_t count) noexcept nogil:
@@ -324,9 +322,10 @@ cdef Face* face_made(int64_t number, int64_t bytes_max, int overflow, int64_t sa
     functions.watch = face_watch
     functions.unwatch = face_unwatch
     functions.take = _take
-    functions.release = _release
+    functions.release = face_release
     functions.publish = _publish
     functions.has_ended = _has_ended
+    functions.decide = face_decide
     return made
 
 

@@ -10,13 +10,14 @@ from libc.string cimport memset
 from framework.dataplane._commands cimport CLOSE_PORT, OPEN_PORT
 from framework.dataplane._core cimport Core
 from framework.dataplane._state cimport SinkBatch
+from framework.dataplane.ports._gateface cimport face_answer
 from framework.dataplane.ports._port cimport PortMessage, flag_get
 from framework.dataplane.ports._portface cimport (
     FRAMEWORK_PORT_CAPSULE, FRAMEWORK_PORT_ENDED, FRAMEWORK_PORT_FULL, FRAMEWORK_PORT_INVALID, FRAMEWORK_PORT_MEMORY, Face, are_records,
     face_free, face_made, face_next, face_say_records, face_subscribe, face_unsubscribe, face_unwatch, face_watch, framework_message,
     message_size, message_write,
 )
-from framework.dataplane.ports._sinkbatch cimport atomic_add_users, batch_made
+from framework.dataplane.ports._sinkbatch cimport atomic_add_users, batch_made, batch_of
 
 import os
 
@@ -169,6 +170,21 @@ cdef class Port:
         """Return the next batch; None: nothing waits. Its bytes count until the batch and all views into it are gone."""
         cdef SinkBatch* batch = face_next(self.face)
         return batch_made(batch) if batch != NULL else None
+
+    def decide(self, batch: Batch, answer: bytes) -> None:
+        """Decide on a batch of a gate, by records.
+
+        Args:
+            batch: That `take` returned, of the kind GATED; it is decided on once.
+            answer: As of `encoded_verdicts`; empty: all of it passes.
+
+        Raises:
+            ValueError: It is of no gate, or was decided on.
+        """
+        cdef int outcome = face_answer(self.face, batch_of(batch), <const char*> answer, len(answer))
+        if outcome == FRAMEWORK_PORT_INVALID:
+            raise ValueError("it is of no gate, or was decided on")
+        _check(outcome)
 
     def outgoing(self) -> Outgoing:
         """Return an empty list of messages to publish."""

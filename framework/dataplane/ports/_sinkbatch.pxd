@@ -12,6 +12,7 @@ cdef void sink_flush(State* state, Sink* sink) noexcept nogil
 cdef void sink_release(Sink* sink) noexcept nogil
 cdef bint sink_is_full(Sink* sink) noexcept nogil
 cdef object batch_made(SinkBatch* batch)
+cdef SinkBatch* batch_of(object batch) except NULL
 cdef void batch_free(SinkBatch* batch) noexcept nogil
 
 

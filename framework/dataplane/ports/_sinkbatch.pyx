@@ -44,7 +44,10 @@ cdef void sink_release(Sink* sink) noexcept nogil:
 
 
 cdef void batch_free(SinkBatch* batch) noexcept nogil:
-    """Free a batch and give its bytes back to its sink. Callable from any thread."""
+    """Free a batch and give its bytes back to its sink, or let go of one that is not a sink's. Callable from any thread."""
+    if batch.release != NULL:
+        batch.release(batch)
+        return
     atomic_add(&batch.sink.returned, batch.used)
     atomic_add(&batch.sink.returned_beside, batch.beside)
     sink_release(batch.sink)
@@ -310,11 +313,7 @@ cdef class Batch:
         self.batch = &EMPTY
 
     def __dealloc__(self) -> None:
-        if self.batch == &EMPTY:
-            return
-        if self.batch.release != NULL:
-            self.batch.release(self.batch)
-        else:
+        if self.batch != &EMPTY:
             batch_free(self.batch)
 
     def __len__(self) -> int:
@@ -407,3 +406,8 @@ cdef object batch_made(SinkBatch* batch):
     cdef Batch made = Batch.__new__(Batch)
     made.batch = batch
     return made
+
+
+cdef SinkBatch* batch_of(object batch) except NULL:
+    """Return what is in a batch that Python has."""
+    return (<Batch?> batch).batch

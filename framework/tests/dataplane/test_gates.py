@@ -303,15 +303,67 @@ def test_gates_follow_each_other_by_their_order(talk: Talk) -> None:
     assert [b"1!", b"2!", b"3"] == payloads(hears)
 
 
-def test_a_gate_that_is_taken_away_decides_no_more(talk: Talk) -> None:
-    queue, hears, client = gate(talk, b"a", is_open=True), listener(talk), talk.client()
-    client.say(published(b"a", b"1"))
+def test_a_gate_that_is_taken_away_decides_on_what_waits_and_no_more(talk: Talk) -> None:
+    queue, hears, client = gate(talk, b"a"), listener(talk), talk.client()
+    client.say(published(b"a", b"1", b"2"))
     talk.core.remove_gate(queue.id)
     talk.turn()
-    client.say(published(b"a", b"2", b"3"))
+    client.say(published(b"a", b"3"))
+    talk.client().say(published(b"a", b"other"))
 
+    assert [b"other"] == payloads(hears)
+    assert not queue.is_closed
+    assert [(b"a", b"1"), (b"a", b"2")] == decide(talk, queue)
     assert [b"1", b"2", b"3"] == payloads(hears)
     assert queue.is_closed
+    assert 0 == queue.counters().waiting_bytes
+
+
+def test_a_gate_that_another_takes_the_place_of_decides_on_what_waits(talk: Talk) -> None:
+    old, behind = gate(talk, b"a", order=1), gate(talk, b">", order=3)
+    hears, client, other = listener(talk), talk.client(), talk.client()
+    client.say(published(b"a", b"1"))
+    new = gate(talk, b"*", order=2, replaces=old.id)
+    client.say(published(b"a", b"2"))
+    other.say(published(b"b", b"3"))
+
+    assert [(b"b", b"3")] == decide(talk, new)
+    assert [(b"b", b"3")] == decide(talk, behind)
+    assert [(b"a", b"1")] == decide(talk, old)
+    assert old.is_closed
+    assert [(b"a", b"1")] == decide(talk, behind)
+    assert [(b"a", b"2")] == decide(talk, new)
+    assert [(b"a", b"2")] == decide(talk, behind)
+    assert [b"3", b"1", b"2"] == payloads(hears)
+
+
+def test_the_terms_of_a_gate_change_for_what_comes_next(talk: Talk) -> None:
+    queue, hears, client = gate(talk, b"a", bytes_max=1), listener(talk), talk.client()
+    other = talk.client()
+    client.say(published(b"a", b"1"))
+    other.say(published(b"a", b"2"))
+    talk.core.change_gate(queue.id, is_open=True, bytes_max=1 << 20, limit_s=9.0)
+    talk.turn()
+    talk.turn(2.0)
+
+    assert [b"1"] == payloads(hears)
+    talk.turn(8.0)
+    assert [b"2"] == payloads(hears)
+    assert 2 == queue.counters().expired
+
+
+def test_a_message_that_waits_long_does_not_keep_its_batch(talk: Talk) -> None:
+    queue, hears, client, other = gate(talk, b"a"), listener(talk), talk.client(), talk.client()
+    talk.core.feed(client.link, published(b"a", b"later"), talk.now_ns)
+    talk.core.feed(other.link, published(b"a", *[b"x" * 1000] * 100), talk.now_ns)
+    talk.turn()
+    decide(talk, queue, lambda _s, _h, payload: Delay(9.0) if payload == b"later" else PASS)
+
+    assert 100 == len(payloads(hears))
+    assert 0 < queue.counters().waiting_bytes < 200
+    talk.turn(9.0)
+    assert [b"later"] == payloads(hears)
+    assert 0 == queue.counters().waiting_bytes
 
 
 def test_a_tap_sees_what_passed_and_a_503_is_said_behind_the_gate(talk: Talk) -> None:

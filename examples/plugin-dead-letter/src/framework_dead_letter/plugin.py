@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from framework import hookimpl
 from framework.spec import GLOBAL_ACCOUNT, TapKind, TapSpec
-from framework.topology import Setting, section_of
+from framework.topology import Reload, Setting, section_of
 from framework.wire import is_valid_subject
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from framework.spec import Batch, ServerContext
     from framework.topology import ConfigSection
 
+LIVE = Reload.LIVE
+
 
 def _complaint(value: str) -> str | None:
     return None if is_valid_subject(value) else "is no subject"
@@ -24,17 +26,20 @@ def _complaint(value: str) -> str | None:
 
 class DeadLetterConfig(Struct, frozen=True):
     subject: Annotated[
-        str, Setting(help="Of messages that are not to be lost", check=_complaint)
+        str, Setting(help="Of messages that are not to be lost", check=_complaint, reload=LIVE)
     ] = ">"
     prefix: Annotated[
-        str, Setting(help="Stands before the subject of a dead letter", check=_complaint)
+        str,
+        Setting(help="Stands before the subject of a dead letter", check=_complaint, reload=LIVE),
     ] = "dead"
-    account: Annotated[str, Setting(help="Whose messages they are")] = GLOBAL_ACCOUNT
+    account: Annotated[str, Setting(help="Whose messages they are", reload=LIVE)] = GLOBAL_ACCOUNT
 
 
 @hookimpl
 def framework_config_sections() -> Iterator[ConfigSection]:
-    yield section_of(DeadLetterConfig, name="dead_letter", help="Keep what nobody received")
+    yield section_of(
+        DeadLetterConfig, name="dead_letter", help="Keep what nobody received", reload=LIVE
+    )
 
 
 @hookimpl

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from framework import hookimpl
 from framework.spec import PASS, GateSpec, Rewrite
-from framework.topology import Setting, section_of
+from framework.topology import Reload, Setting, section_of
 from framework.wire import is_valid_subject
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from framework.spec import Batch, ServerContext, Verdict
     from framework.topology import ConfigSection
+
+LIVE = Reload.LIVE
 
 
 def _complaint(pattern: str) -> str | None:
@@ -33,17 +35,23 @@ class RedactConfig(Struct, frozen=True):
         Setting(
             help="Messages on it are looked at; it may have wildcards",
             check=lambda value: None if is_valid_subject(value) else "is no subject",
+            reload=LIVE,
         ),
     ] = ">"
     pattern: Annotated[
-        str, Setting(help="Regular expression for what nobody should read", check=_complaint)
+        str,
+        Setting(
+            help="Regular expression for what nobody should read", check=_complaint, reload=LIVE
+        ),
     ] = r"\b\d{13,16}\b"
-    mark: Annotated[str, Setting(help="Stands in its place")] = "[redacted]"
+    mark: Annotated[str, Setting(help="Stands in its place", reload=LIVE)] = "[redacted]"
 
 
 @hookimpl
 def framework_config_sections() -> Iterator[ConfigSection]:
-    yield section_of(RedactConfig, name="redact", help="Take what nobody should read out")
+    yield section_of(
+        RedactConfig, name="redact", help="Take what nobody should read out", reload=LIVE
+    )
 
 
 @hookimpl

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from framework import hookimpl
 from framework.spec import PASS, GateSpec, Refuse
-from framework.topology import Setting, section_of
+from framework.topology import Reload, Setting, section_of
 from framework.wire import is_valid_subject
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from framework.topology import ConfigSection
 
 UNPROCESSABLE = 422
+
+LIVE = Reload.LIVE
 
 
 def _complaint(file: str) -> str | None:
@@ -32,19 +34,24 @@ def _complaint(file: str) -> str | None:
 
 
 class SchemaConfig(Struct, frozen=True):
-    file: Annotated[str, Setting(help="JSON schema that payloads must fit", check=_complaint)]
+    file: Annotated[
+        str, Setting(help="JSON schema that payloads must fit", check=_complaint, reload=LIVE)
+    ]
     subject: Annotated[
         str,
         Setting(
             help="Messages on it must fit; it may have wildcards",
             check=lambda value: None if is_valid_subject(value) else "is no subject",
+            reload=LIVE,
         ),
     ] = ">"
 
 
 @hookimpl
 def framework_config_sections() -> Iterator[ConfigSection]:
-    yield section_of(SchemaConfig, name="schema", help="Refuse messages that do not fit a schema")
+    yield section_of(
+        SchemaConfig, name="schema", help="Refuse messages that do not fit a schema", reload=LIVE
+    )
 
 
 @hookimpl

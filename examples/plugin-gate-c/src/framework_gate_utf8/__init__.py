@@ -1,0 +1,1 @@
+"""A gate in C on a thread of its own."""
