@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from pathlib import Path
 from typing import Protocol
@@ -12,6 +12,7 @@ from typing_extensions import Buffer
 
 from framework.dataplane.batch import Batch
 from framework.dataplane.sink import PORT_BYTES_MAX, Overflow
+from framework.dataplane.verdict import Verdict
 from framework.spec._checks import check, check_function, check_name
 
 
@@ -137,15 +138,16 @@ class Port(Protocol):
         """Return the next batch, whose bytes count until nobody holds it; None: nothing waits."""
         ...
 
-    def decide(self, batch: Batch, answer: bytes) -> None:
+    def decide(self, batch: Batch, verdicts: Sequence[Verdict] | bytes) -> None:
         """Decide on a batch of a gate: all of its rows are of the kind GATED.
 
         Args:
             batch: That `take` returned; it is decided on once.
-            answer: Of `encoded_verdicts`; empty: all of it passes.
+            verdicts: One for each row, in order; or their records, without a byte: all pass.
 
         Raises:
-            ValueError: It is of no gate, or was decided on.
+            ValueError: It is of no gate, or was decided on; or the verdicts make no sense, and it
+                is not decided on yet.
         """
         ...
 

@@ -21,6 +21,8 @@ from framework.dataplane.ports._sinkbatch cimport atomic_add_users, batch_made, 
 
 import os
 
+from framework.dataplane.verdict import encoded_verdicts
+
 
 def open_port(core: Core, number: int, bytes_max: int, overflow: int, said_bytes_max: int) -> Port:
     """Return a new port of a core, as `Core.open_port`."""
@@ -171,16 +173,17 @@ cdef class Port:
         cdef SinkBatch* batch = face_next(self.face)
         return batch_made(batch) if batch != NULL else None
 
-    def decide(self, batch: Batch, answer: bytes) -> None:
-        """Decide on a batch of a gate, by records.
+    def decide(self, batch: Batch, verdicts: Sequence[Verdict] | bytes) -> None:
+        """Decide on a batch of a gate.
 
         Args:
             batch: That `take` returned, of the kind GATED; it is decided on once.
-            answer: As of `encoded_verdicts`; empty: all of it passes.
+            verdicts: One for each message, in order; or their records, without a byte: all of it passes.
 
         Raises:
-            ValueError: It is of no gate, or was decided on.
+            ValueError: It is of no gate, or was decided on; or the verdicts make no sense.
         """
+        cdef bytes answer = verdicts if isinstance(verdicts, bytes) else encoded_verdicts(batch, verdicts)
         cdef int outcome = face_answer(self.face, batch_of(batch), <const char*> answer, len(answer))
         if outcome == FRAMEWORK_PORT_INVALID:
             raise ValueError("it is of no gate, or was decided on")

@@ -52,7 +52,7 @@ def decide(
             assert batch.kind(at) == RowKind.GATED
             decided.append((batch.tag(at), bytes(batch.subject(at)), payload))
         verdicts = [verdict(it) if verdict else PASS for it in said]
-        port.decide(batch, encoded_verdicts(batch, verdicts))
+        port.decide(batch, verdicts)
         del batch
         talk.turn()
     return decided
@@ -116,6 +116,19 @@ def test_a_port_hears_what_it_subscribes_to_beside_what_it_decides_on(talk: Talk
                 port.decide(batch, b"")
 
     assert [(RowKind.MESSAGE, 2), (RowKind.GATED, 1)] == kinds
+
+
+def test_a_port_that_has_too_few_verdicts_hears_it_and_may_try_again(talk: Talk) -> None:
+    port, hears, client = talk.core.open_port(), listener(talk), talk.client()
+    gate(talk, port, b"a")
+    client.say(published(b"a", b"1", b"2"))
+    batch = port.take()
+
+    assert batch is not None
+    with pytest.raises(ValueError, match="1 verdicts for 2 messages"):
+        port.decide(batch, [PASS])
+    port.decide(batch, [PASS, Refuse()])
+    assert [b"1"] == payloads(hears)
 
 
 @pytest.mark.parametrize("is_open", [False, True])

@@ -21,7 +21,6 @@ from typing import Annotated
 
 from framework import hookimpl
 from framework.spec import *
-from framework.dataplane.verdict import encoded_verdicts
 from framework.topology import Reload, Setting, section_of
 from msgspec import Struct
 
@@ -53,7 +52,7 @@ def serve(port, mark):
     while not port.has_ended:
         select.select([port], [], [])
         while batch := port.take():
-            port.decide(batch, encoded_verdicts(batch, marked(batch, "port")))
+            port.decide(batch, marked(batch, "port"))
 
 
 @hookimpl
