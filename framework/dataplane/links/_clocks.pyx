@@ -7,6 +7,7 @@ than that for what waited when the time began; one that may be slow is counted, 
 
 from libc.stdint cimport int64_t, uint32_t
 
+from framework.dataplane.links._decoding cimport coded_idle
 from framework.dataplane.delivery._delivery cimport link_count_slow, link_doom, link_say
 from framework.dataplane.accounts._response_mappings cimport response_mappings_tick
 from framework.dataplane.ports._sinkbatch cimport atomic_get
@@ -183,6 +184,8 @@ cdef void links_tick(State* state) noexcept nogil:
         link = state.links[at]
         if link.doomed or link.detached:
             continue
+        if link.coding != NULL and state.now_ns - link.received_ns >= SECOND_NS:
+            coded_idle(state, link)
         if _must_log_in(state, link):
             if state.late_at == 0 and _is_late(state, link):
                 state.late_at = state.link_count

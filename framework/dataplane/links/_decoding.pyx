@@ -59,11 +59,11 @@ cdef char* _raw_window(Coder* coder, Stage* stage, size_t wanted) noexcept nogil
     return stage.raw + stage.raw_end
 
 
-cdef void _raw_leave(Coder* coder, Stage* stage) noexcept nogil:
-    """Hold no memory for nothing, and little for little."""
+cdef void _raw_leave(Coder* coder, Stage* stage, size_t most) noexcept nogil:
+    """Hold no memory for nothing, and as much as is left if that is not more than `most`."""
     cdef size_t left = stage.raw_end - stage.raw_at
     cdef char* kept = NULL
-    if stage.raw == NULL or left > LEFT_BYTES or (left and stage.raw_room < RAW_BYTES):
+    if stage.raw == NULL or left > most or (left and stage.raw_room < RAW_BYTES):
         return
     if left:
         kept = <char*> malloc(left)
@@ -106,7 +106,15 @@ cdef void coded_rest(State* state, Link* link) noexcept nogil:
     """Let go of windows that nothing came for."""
     cdef Stage* stage = link.coding.innermost
     while stage != NULL:
-        _raw_leave(&state.coder, stage)
+        _raw_leave(&state.coder, stage, LEFT_BYTES)
+        stage = stage.outer
+
+
+cdef void coded_idle(State* state, Link* link) noexcept nogil:
+    """Let go of all windows but for what is in them: nothing has come for a while."""
+    cdef Stage* stage = link.coding.innermost
+    while stage != NULL:
+        _raw_leave(&state.coder, stage, RAW_BYTES // 2)
         stage = stage.outer
 
 

@@ -259,11 +259,6 @@ cdef int64_t _head_take(State* state, Link* link, Stage* stage, bint quiet) noex
         memcpy(frames.mask, head + which, 4)
     frames.whole = frames.compressed and not link.registered
     stage.raw_at += bytes
-    if frames.compressed and not frames.inflater:
-        frames.inflater = inflater_take(state.coder.deflate)
-        if frames.inflater == NULL:
-            link_doom(state, link, READ_ERROR, False, "no memory")
-            return -1
     return 1
 
 
@@ -455,6 +450,12 @@ cdef int64_t _inflate(State* state, Link* link, Stage* stage, char* into, size_t
     cdef const char* at = raw
     cdef size_t part = <size_t> min(frames.left, <uint64_t> (stage.raw_end - stage.raw_at))
     cdef int64_t made, more
+    if frames.inflater == NULL:
+        # Not before: until its first bytes are there, a message costs no memory.
+        frames.inflater = inflater_take(state.coder.deflate)
+        if frames.inflater == NULL:
+            link_doom(state, link, READ_ERROR, False, "no memory")
+            return -1
     if frames.is_masked and frames.bare < part:
         unmask(raw + frames.bare, raw + frames.bare, part - frames.bare, frames.mask, frames.mask_at)
         frames.mask_at = (frames.mask_at + part - frames.bare) & 3
