@@ -131,3 +131,4 @@ def test_leaf_nodes_are_not_there_yet():
     step = upgrade().receive(upgrade_bytes("/leafnode"))
 
     assert (status(step), step.problem) == (501, "leaf nodes are not there yet")
+    assert step.answer.endswith(b"\r\n\r\nLeaf nodes cannot connect to this server yet.\n")

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from framework.spec import TransportLogin, tls_settings
 from framework.topology import ConfigSection
+from framework_websocket.limits import HANDSHAKE_TIMEOUT_S
 from framework_websocket.options import OPTIONS, settle
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class WebSocketConfig(Struct, frozen=True):
     same_origin: bool = False
     allowed_origins: tuple[Origin, ...] = ()
     compresses: bool = False
-    handshake_timeout_s: float = 2.0
+    handshake_timeout_s: float = HANDSHAKE_TIMEOUT_S
     cookies: Cookies = Cookies()
     no_auth_user: str = ""
     headers: tuple[tuple[str, str], ...] = ()
@@ -83,7 +84,7 @@ def _config_from_values(value: Mapping[str, Any]) -> WebSocketConfig | None:
         same_origin=value["same_origin"],
         allowed_origins=tuple(parse_origin(origin) for origin in value["allowed_origins"]),
         compresses=value["compression"],
-        handshake_timeout_s=value["handshake_timeout"],
+        handshake_timeout_s=value["handshake_timeout"] or HANDSHAKE_TIMEOUT_S,
         cookies=Cookies(
             value["user_cookie"], value["pass_cookie"], value["token_cookie"], value["jwt_cookie"]
         ),

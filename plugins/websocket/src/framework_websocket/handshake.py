@@ -46,9 +46,10 @@ _MATTERS: Final = (
 
 
 class _Refused(Exception):  # noqa: N818 - it is an answer
-    def __init__(self, status: HTTPStatus, problem: str) -> None:
+    def __init__(self, status: HTTPStatus, problem: str, body: str = "") -> None:
         super().__init__(problem)
         self.status = status
+        self.body = body or status.phrase
 
 
 class _Request:
@@ -103,7 +104,7 @@ class Upgrade(TransportHandshake):
             head = self._keep(data)
             return self._answer(_read(head)) if head else None
         except _Refused as refused:
-            return _turned_away(refused.status, str(refused))
+            return _turned_away(refused)
 
     def _keep(self, data: bytes) -> bytes:
         """Keep what matters; return the request when it is whole.
@@ -181,7 +182,11 @@ class Upgrade(TransportHandshake):
                 raise _Refused(HTTPStatus.BAD_REQUEST, problem)
         self._check_origin(request)
         if request.path.endswith("/leafnode"):
-            raise _Refused(HTTPStatus.NOT_IMPLEMENTED, "leaf nodes are not there yet")
+            raise _Refused(
+                HTTPStatus.NOT_IMPLEMENTED,
+                "leaf nodes are not there yet",
+                body="Leaf nodes cannot connect to this server yet.",
+            )
         return key
 
     def _check_origin(self, request: _Request) -> None:
@@ -257,8 +262,8 @@ def _address(text: str) -> str:
         return ""
 
 
-def _turned_away(status: HTTPStatus, problem: str) -> TurnedAway:
-    body = f"{status.phrase}\n"
+def _turned_away(refused: _Refused) -> TurnedAway:
+    status, body = refused.status, f"{refused.body}\n"
     answer = (
         f"HTTP/1.1 {status.value} {status.phrase}\r\n"
         "Content-Type: text/plain; charset=utf-8\r\n"
@@ -267,4 +272,4 @@ def _turned_away(status: HTTPStatus, problem: str) -> TurnedAway:
         "Connection: close\r\n"
         f"\r\n{body}"
     )
-    return TurnedAway(answer=answer.encode(), problem=problem)
+    return TurnedAway(answer=answer.encode(), problem=str(refused))

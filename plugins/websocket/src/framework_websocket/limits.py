@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+HANDSHAKE_TIMEOUT_S: Final = 2.0
+"""If nothing else is configured; nats-server waits without end then."""
+
 KEPT_BYTES_MAX: Final = 4_096
 """Of the lines of a request that matter, and of any one line."""
 
