@@ -91,7 +91,7 @@ class _Library(Extension):
 
     def table(self, folder: str) -> Extension:
         """Return the module itself, written to `folder`."""
-        path = Path(folder, f"{self.name}.pyx")
+        path = Path(folder, *self.name.split(".")).with_suffix(".pyx")
         text = f"MODULES = frozenset({sorted(each.name for each in self.modules)})\n"
         if not path.exists() or path.read_text() != text:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,6 @@ from framework.cli.errors import EXIT_OK, CommandError, complain
 from framework.cli.plugin_choice import PluginChoice
 from framework.cli.process_name import name_process
 from framework.cli.topologies import check_start_files, check_topology
-from framework.cli.version import print_server_version
 from framework.topology import (
     FlagErrors,
     Schema,
@@ -52,6 +51,8 @@ def _serve(words: Sequence[str], program: str, registry: PluginRegistry) -> int:
         return EXIT_OK
     word = _word(line)
     if line.version or word == "version":
+        from framework.cli.version import print_server_version  # noqa: PLC0415
+
         return print_server_version()
     if line.help or word == "help":
         sys.stdout.write(format_help(schema, program))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-import zlib
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -115,6 +114,8 @@ def _plugin_of_file(file: Path) -> FoundPlugin:
 
 
 def _import_file(path: Path) -> object:
+    import zlib  # noqa: PLC0415 -- plugins in files are rare
+
     # Registered like any module: dataclasses look their annotations up in there.
     name = f"framework_plugin_{path.stem}_{zlib.crc32(str(path).encode()):08x}"
     if name in sys.modules:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 import stat
 from typing import TYPE_CHECKING, Final
 
@@ -32,6 +31,8 @@ def check_ownership(path: Path) -> None:
 
 
 def _name_of(uid: int) -> str:
+    import pwd  # noqa: PLC0415 -- for an error only
+
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:

@@ -13,7 +13,6 @@ from framework.dataplane.sink import PORT_BYTES_MAX
 from framework.monitor import answer_query
 from framework.server.clients.client_listener import CLIENT_LISTENER, ClientListener
 from framework.server.gates import Gates
-from framework.server.interfaces import is_wildcard, unicast_addresses
 from framework.server.ports import Ports
 from framework.server.refused_addresses import AddressRefusals
 from framework.server.system.server_stamp import node_of
@@ -301,6 +300,11 @@ class Context(ServerContext):
 
     @override
     def reachable_hosts(self, host: str) -> tuple[str, ...]:
+        from framework.server.interfaces import (  # noqa: PLC0415 -- in a cluster only
+            is_wildcard,
+            unicast_addresses,
+        )
+
         return unicast_addresses() if is_wildcard(host) else (host,)
 
     @override

@@ -7,7 +7,6 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from framework.server.interfaces import interface_addresses, is_wildcard
 from framework.server.listening import joined_address
 
 if TYPE_CHECKING:
@@ -63,5 +62,10 @@ class RunFiles:
 
 def _urls(scheme: str, address: str, port: int) -> list[str]:
     """Return the URLs of a listener. Source: nats-server `server.go`, `resolveHostPorts`."""
+    from framework.server.interfaces import (  # noqa: PLC0415 -- few have a ports file
+        interface_addresses,
+        is_wildcard,
+    )
+
     addresses = interface_addresses() if is_wildcard(address) else (address,)
     return [f"{scheme}://{joined_address(each, port)}" for each in addresses]

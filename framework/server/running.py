@@ -19,7 +19,6 @@ from framework.server.logging.logs import Logs
 from framework.server.server import Server
 from framework.server.service_manager import READY, STOPPING, NotifyError, notify, reloading
 from framework.server.settings import log_settings_from_config
-from framework.server.status import StatusWriter
 from framework.signals import release_signals
 from framework.spec import StopReason
 
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from framework.dataplane.link import LinkKind
     from framework.dataplane.reserved import ReservedPrefix
     from framework.plugins import PluginRegistry
+    from framework.server.status import StatusWriter
     from framework.topology import ServerConfig
 
 EXIT_OK: Final = 0
@@ -139,7 +139,7 @@ class _Run:
         server.read_again = self._read_again
         loop.set_exception_handler(self._report_error)
         self._install_signals(loop, stopping)
-        status = StatusWriter(self._status_fd, server) if self._status_fd is not None else None
+        status = _status_writer(self._status_fd, server) if self._status_fd is not None else None
         try:
             await server.start()
         except (FrameworkError, OSError) as error:
@@ -266,3 +266,9 @@ class _Run:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _status_writer(status_fd: int, server: Server) -> StatusWriter:
+    from framework.server.status import StatusWriter  # noqa: PLC0415 -- under a supervisor
+
+    return StatusWriter(status_fd, server)

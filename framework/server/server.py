@@ -14,7 +14,6 @@ from framework.dataplane import Plane
 from framework.errors import FrameworkError, PluginError
 from framework.server.assembly import Assembly
 from framework.server.clients.client_info import ServerIdentity
-from framework.server.lame_duck import LameDuck
 from framework.server.limits import STOP_DEADLINE_S
 from framework.server.reload import ReloadImpossible, ReloadOutcome, log_changes, refuse_if_any
 from framework.server.settings import settings_from_config
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
     from framework.dataplane.totals import Totals
     from framework.plugins import PluginRegistry
+    from framework.server.lame_duck import LameDuck
     from framework.server.logging.logs import Logs
     from framework.server.plane_port import MakePlane
     from framework.spec import MonitorEndpoint, TransportSpec
@@ -159,6 +159,8 @@ class Server:
         if not self.is_ready or self.is_lame_duck:
             return
         assembly, duration_s = self._running(), self.settings.lame_duck_duration_s
+        from framework.server.lame_duck import LameDuck  # noqa: PLC0415 -- most never are
+
         self._lame_duck = LameDuck(
             plane=assembly.plane,
             close_to_clients=assembly.listeners.close_to_clients,

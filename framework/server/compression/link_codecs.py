@@ -11,8 +11,7 @@ import socket
 from functools import partial
 from typing import TYPE_CHECKING
 
-from framework.server.compression.codec_channel import CodecChannel
-from framework.server.pump import Pump, log_of
+from framework.server.pump.link_log import log_of
 from framework.server.stopping import call_in_thread
 from framework.spec import Closed, ClosedState, LinkKind, Opened
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
 
     from framework.server.plane_port import ServerPlane
-    from framework.server.pump import Session
+    from framework.server.pump import Pump, Session
     from framework.spec import Codec, Detached, LinkId
 
 
@@ -69,6 +68,10 @@ class LinkCodecs:
         codec = self._wanted.pop(event.link, None)
         if codec is None:
             return False
+        from framework.server.compression.codec_channel import (  # noqa: PLC0415 -- for the first one
+            CodecChannel,
+        )
+
         sock = socket.socket(fileno=event.fd)
         sock.settimeout(0)  # the descriptor is, but Python has to know it too
         log = log_of(self._log, event)
@@ -108,6 +111,8 @@ class LinkCodecs:
     def _thread(self) -> Pump:
         """Return the thread, which begins when the first link needs it."""
         if self._pump is None:
+            from framework.server.pump import Pump  # noqa: PLC0415 -- for the first link
+
             self._pump = Pump("codecs", failed=partial(self._post, self._report_failure))
             self._pump.start()
         return self._pump

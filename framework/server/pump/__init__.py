@@ -6,9 +6,26 @@ connection, and a *channel* that knows what to do with the bytes: TLS, or a code
 
 from __future__ import annotations
 
-from framework.server.pump.channel import Channel, ChannelError
-from framework.server.pump.link_log import log_of
-from framework.server.pump.pump import Pump
-from framework.server.pump.session import Session
+from typing import TYPE_CHECKING
+
+from framework.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from framework.server.pump.channel import Channel, ChannelError
+    from framework.server.pump.link_log import log_of
+    from framework.server.pump.pump import Pump
+    from framework.server.pump.session import Session
 
 __all__ = ["Channel", "ChannelError", "Pump", "Session", "log_of"]
+
+# A server whose links are plain needs none of these.
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "Channel": "channel",
+        "ChannelError": "channel",
+        "Pump": "pump",
+        "Session": "session",
+        "log_of": "link_log",
+    },
+)

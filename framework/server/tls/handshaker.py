@@ -8,12 +8,17 @@ import ssl
 from selectors import EVENT_READ, EVENT_WRITE
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
 from typing_extensions import override
 
 from framework.server.pump.selector_thread import Alarm, SelectorThread
 from framework.server.tls.handshake_errors import NO_TLS_TEXT, problem_text
 from framework.server.tls.limits import HANDSHAKES_MAX, RECORD_BYTES_MAX
+from framework.server.tls.outcomes import (
+    FirstByte,
+    HandshakeDone,
+    HandshakeFailed,
+    HandshakeTimedOut,
+)
 from framework.server.tls.tls_channel import TlsChannel
 from framework.spec import TlsPeer
 from framework.wire.certificates import facts_from_der
@@ -22,51 +27,7 @@ from framework.wire.cipher_suites import go_name_from_openssl
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-
-class HandshakeDone(Struct, frozen=True):
-    """The handshake is done."""
-
-    channel: TlsChannel
-    peer: TlsPeer
-
-    @property
-    def sock(self) -> socket.socket:
-        """Return the socket, which belongs to whoever has this."""
-        return self.channel.sock
-
-
-class HandshakeFailed(Struct, frozen=True):
-    """The handshake failed; the socket is closed."""
-
-    problem: str
-    """For the log."""
-    is_probe: bool = False
-    """The peer did not even try, as load balancers do."""
-
-
-class HandshakeTimedOut(Struct, frozen=True):
-    """The handshake took too long; the socket is closed."""
-
-
-class FirstByte(Struct, frozen=True):
-    """The first byte of a peer, or its silence for the time given."""
-
-    sock: socket.socket
-    first_byte: bytes
-    """Still in the socket; empty: nothing came, or it has hung up."""
-
-
-class Terms(Struct, frozen=True, kw_only=True):
-    """Context, timeout and role of a handshake."""
-
-    context: ssl.SSLContext
-    timeout_s: float
-    pinned: frozenset[str] = frozenset()
-    """Hex SHA-256 of public keys that the peer may have; empty: any."""
-    server_name: str | None = None
-    """Who is dialed; None: the peer has dialed us."""
-    is_first: bool = False
-    """No INFO went before."""
+    from framework.server.tls.terms import Terms
 
 
 class Handshaker(SelectorThread):

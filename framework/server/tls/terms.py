@@ -6,10 +6,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from framework.server.tls.contexts import make_client_context, make_server_context
-from framework.server.tls.handshaker import Terms
 from framework.spec import TlsFacts
 from framework.wire.certificates import facts_from_pem
 
@@ -19,6 +19,19 @@ if TYPE_CHECKING:
     from framework.spec import TlsSettings
 
 _SECOND_S: Final = 1.0
+
+
+class Terms(Struct, frozen=True, kw_only=True):
+    """Context, timeout and role of a handshake."""
+
+    context: ssl.SSLContext
+    timeout_s: float
+    pinned: frozenset[str] = frozenset()
+    """Hex SHA-256 of public keys that the peer may have; empty: any."""
+    server_name: str | None = None
+    """Who is dialed; None: the peer has dialed us."""
+    is_first: bool = False
+    """No INFO went before."""
 
 
 class KindTerms:

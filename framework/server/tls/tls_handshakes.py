@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING, Final, cast
 
 from msgspec import Struct
 
-from framework.server.pump import Pump, log_of
+from framework.server.pump.link_log import log_of
 from framework.server.stopping import call_in_thread
-from framework.server.tls.handshaker import (
+from framework.server.tls.limits import HANDSHAKES_WAITING_MAX
+from framework.server.tls.outcomes import (
     FirstByte,
     HandshakeDone,
     HandshakeFailed,
-    Handshaker,
     HandshakeTimedOut,
 )
-from framework.server.tls.limits import HANDSHAKES_WAITING_MAX
 from framework.server.tls.terms import KindTerms
 from framework.spec import Closed, ClosedState, LinkKind, Opened
 from framework.wire.cipher_suites import OBSOLETE_NAMES
@@ -34,8 +33,8 @@ if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
 
     from framework.server.plane_port import ServerPlane
-    from framework.server.pump import Session
-    from framework.server.tls.handshaker import FirstByteWait, Handshake
+    from framework.server.pump import Pump, Session
+    from framework.server.tls.handshaker import FirstByteWait, Handshake, Handshaker
     from framework.spec import Detached, LinkId, TlsPeer, TlsSettings
 
 _HANDSHAKE_BYTE: Final = b"\x16"
@@ -349,6 +348,9 @@ class TlsHandshakes:
     def _threads(self) -> tuple[Handshaker, Pump]:
         """Return the two threads, which begin when the first connection needs them."""
         if self._handshaker is None or self._pump is None:
+            from framework.server.pump import Pump  # noqa: PLC0415 -- where nobody speaks TLS
+            from framework.server.tls.handshaker import Handshaker  # noqa: PLC0415
+
             report = partial(self._post, self._report_failure)
             self._handshaker, self._pump = Handshaker(failed=report), Pump("tls", failed=report)
             self._handshaker.start()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from framework.server.pump import Pump, log_of
+from framework.server.pump.link_log import log_of
 from framework.server.stopping import call_in_thread
 from framework.spec import (
     Admitted,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
 
     from framework.server.plane_port import ServerPlane
-    from framework.server.pump import Session
+    from framework.server.pump import Pump, Session
     from framework.server.transports.handshakes import (
         Handshake,
         HandshakeThread,
@@ -236,6 +236,8 @@ class Arrivals:
 
         channel = PluginChannel(sock, stage.make(), transport.plugin, left)
         if self._pump is None:
+            from framework.server.pump import Pump  # noqa: PLC0415 -- for the first one
+
             self._pump = Pump("channels", failed=partial(self._post, self._report_failure))
             self._pump.start()
         refused = partial(self._post, self._refuse, event, transport)

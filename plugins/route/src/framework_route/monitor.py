@@ -14,7 +14,6 @@ from msgspec.structs import asdict
 from framework.spec import InQuery, LinkKind, SubscriptionRows
 from framework.spec.formats import rtt_text, time_text, uptime_text
 from framework.spec.query import read_bool_or_details, read_details
-from framework_route.status import describe_status
 from framework_route.url import join_host_port
 
 if TYPE_CHECKING:
@@ -70,6 +69,8 @@ async def answer_status(server: ServerContext, _options: NoOptions) -> object:
     status = await mesh_status(server)
     if status is None:
         return None
+    from framework_route.status import describe_status  # noqa: PLC0415 -- in a cluster only
+
     address = server.listening_address(LinkKind.ROUTE)
     return {
         "address": join_host_port(*address) if address else "",

@@ -11,7 +11,6 @@ from framework.spec import ComponentSpec, HealthCheck, LinkKind, ListenerSpec, M
 from framework.topology import TopologyError
 from framework_route import hookspecs
 from framework_route.config import RouteConfig, cluster_section
-from framework_route.introduction import introduce, route_info
 from framework_route.modes import MODES
 from framework_route.monitor import ROUTE_MANAGER, RoutezOptions, answer_routez, answer_status
 
@@ -87,6 +86,7 @@ def _route_manager(
     server: ServerContext, *, config: RouteConfig
 ) -> tuple[type[RouteManager], Mapping[str, object]]:
     from framework_route.info_fields import collect_fields  # noqa: PLC0415 - as in `_manager`
+    from framework_route.introduction import introduce  # noqa: PLC0415 - the same
     from framework_route.route_manager import Lasting  # noqa: PLC0415 - the same
 
     def change(changes: Mapping[str, object | None]) -> None:
@@ -176,6 +176,8 @@ def framework_reloaded(server: ServerContext) -> None:
     """Reload TLS for new routes, and all other settings for routes that are up."""
     config = _config_of(server)
     if config is not None:
+        from framework_route.introduction import route_info  # noqa: PLC0415 - as in `_manager`
+
         server.configure_tls(LinkKind.ROUTE, config.tls)
         message = _manager().Reload(config, route_info(server, config))
         server.component(ROUTE_MANAGER).tell(message)
