@@ -21,8 +21,8 @@ from framework.dataplane.accounts._accounts cimport account_foreign, account_nam
 from framework.dataplane.accounts._interest cimport interest_weigh, subscription_add
 from framework.dataplane.accounts._sids cimport interest_of_link, subscription_find
 from framework.dataplane.delivery._delivery cimport subscription_drop
-from framework.dataplane.inner._fifo cimport fifo_add, fifo_head, fifo_show, fifo_take, fifo_taken
-from framework.dataplane.inner._joining cimport INTEREST_AT_TURNS_ONLY
+from framework.dataplane.inner._fifo cimport fifo_add, fifo_head, fifo_show, fifo_take, fifo_taken, fifo_waiting
+from framework.dataplane.inner._joining cimport FILLED_BYTES, INTEREST_AT_TURNS_ONLY
 
 
 cdef struct InnerInterest:
@@ -69,6 +69,9 @@ cdef void _put(State* state, InnerPeer* peer, Account* account, LocalInterest* l
     at[account.name_length] = c" "
     memcpy(at + account.name_length + 1, local.key.chars, local.key.length)
     fifo_show(peer.told)
+    if fifo_waiting(peer.told) > FILLED_BYTES:
+        state.inner.is_filled = 1
+        state.stalled_by = peer.faces[<int> SCOPE_INNER]
 
 
 cdef void _tell(State* state, Account* account, LocalInterest* local, int scope, int rank, int64_t count) noexcept nogil:

@@ -11,6 +11,8 @@ undelivered, and its client hears of that as if nobody had been here.
 
 *Back-pressure*: no core waits for another. While more than FILLED_BYTES wait in a queue, whoever fills it is read no further. What a
 core's clients don't read comes back as a `stall` of the client that publishes it.
+
+Size: records, and what comes back of them, are one protocol of two sides.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -29,12 +31,11 @@ from framework.dataplane.inner._fifo cimport (
     Fifo, fifo_add, fifo_behind, fifo_head, fifo_show, fifo_take, fifo_taken, fifo_waiting, full_fence,
 )
 from framework.dataplane.inner._inner_interest cimport inner_hear
-from framework.dataplane.inner._joining cimport INTEREST_BEFORE_HEADS, STALLED_NUMBER
+from framework.dataplane.inner._joining cimport FILLED_BYTES, INTEREST_BEFORE_HEADS, STALLED_NUMBER
+from framework.dataplane.ports._port cimport PORT_BIT, port_unheard
 from framework.dataplane.links._links cimport link_of, link_stall, link_wake
 
 cdef enum:
-    FILLED_BYTES = 1048576
-    # Of one queue; until half of that, who filled it waits.
     PASSED_MAX = 16
     # Cores that one message may be passed on by, each time for groups whose members have just left.
     MAPPINGS_MAX = 16
@@ -65,7 +66,9 @@ cdef struct InnerMessage:
     uint8_t flags
     uint8_t passed
     uint64_t source
-    # The link that sent it, at the core `origin`; 0: none.
+    # The link that sent it, at the core `origin`, or the key of the port; 0: none.
+    int64_t token
+    # Of what a port delivers.
     uint32_t account
     uint32_t queue_count
     uint32_t subject_length
@@ -116,12 +119,14 @@ cdef void _put_origin(State* state, Link* to, Message* message, InnerMessage* re
     record.flags = 0
     record.passed = 0
     record.origin = state.inner.number
-    record.source = message.source.id
+    record.source = message.source.inner.key if message.source.inner != NULL else message.source.id
+    record.token = 0
     if came != NULL and message.scope != SCOPE_HERE:
         record.flags = GROUPS_ONLY
         record.passed = came.passed + 1
         record.origin = came.origin
         record.source = came.source
+        record.token = came.token
         record.flags |= came.flags & STALLED
     elif message.source.joined != NULL:
         # An answer that goes back through an import.
@@ -224,6 +229,19 @@ cdef void inner_enter(State* state, Match* match, Message* message) noexcept nog
         (<InnerMessage*> state.inner.last_sent).flags |= SOLE
 
 
+cdef void inner_begin(State* state) noexcept nogil:
+    """Count anew to whom a message of a port goes."""
+    _begin(state.inner)
+
+
+cdef void inner_ask(State* state, int served, int64_t token) noexcept nogil:
+    """Let the message of a port that was served so often come back, with its token, if it went to one core and nobody gets it there."""
+    cdef InnerMessage* record = <InnerMessage*> state.inner.last_sent
+    if _went_to_one_core(state.inner, served):
+        record.flags |= SOLE
+        record.token = token
+
+
 cdef void _say_undelivered(State* state, InnerMessage* came, const char* subject, const char* reply) noexcept nogil:
     """Let the core from which a request comes know that nobody got it."""
     cdef InnerMessage* record
@@ -239,6 +257,7 @@ cdef void _say_undelivered(State* state, InnerMessage* came, const char* subject
     record.kind = UNDELIVERED
     record.origin = came.origin
     record.source = came.source
+    record.token = came.token
     record.account = came.account
     record.subject_length = came.subject_length
     record.reply_length = came.reply_length
@@ -279,6 +298,9 @@ cdef char* _kept(State* state, const char* chars, size_t length) noexcept nogil:
 cdef void _undelivered(State* state, InnerMessage* record, const char* subject, const char* reply) noexcept nogil:
     """Tell a client of this core that nobody got its request."""
     cdef Message message
+    if record.source >> PORT_BIT:
+        port_unheard(state, record.source, record.token)
+        return
     message.source = link_of(state, record.source)
     if message.source == NULL or record.account >= state.account_count:
         return
@@ -482,4 +504,18 @@ cdef bint inner_holds(State* state, Link* link) noexcept nogil:
     cdef uint32_t number = <uint32_t> link.stalled_by >> 8
     if number == STALLED_NUMBER:
         return state.now_ns < link.stalled_until_ns
-    return fifo_waiting(inner.peers[number].said) > FILLED_BYTES // 2
+    return _waiting(&inner.peers[number]) > FILLED_BYTES // 2
+
+
+cdef uint64_t _waiting(InnerPeer* peer) noexcept nogil:
+    """Return how much waits in the fuller one of the queues to another core."""
+    return max(fifo_waiting(peer.said), fifo_waiting(peer.told))
+
+
+cdef bint inner_is_full(State* state) noexcept nogil:
+    """Whether more than may wait in a queue to another core."""
+    cdef uint32_t at
+    for at in range(state.inner.count):
+        if state.inner.peers[at].said != NULL and _waiting(&state.inner.peers[at]) > FILLED_BYTES:
+            return True
+    return False

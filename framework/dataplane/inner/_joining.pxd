@@ -15,6 +15,11 @@ cdef enum:
     # In place of a core's number: a client of this one waits for a receiver at another.
 
 
+cdef enum:
+    FILLED_BYTES = 1048576
+    # Of one queue; until half of that, who filled it waits.
+
+
 cdef enum Plant:
     # Mistakes that tests plant; as framework.dataplane.inner.plant.Plant.
     NO_PLANT = 0

@@ -5,6 +5,11 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from framework.dataplane._state cimport Link, Port, PortBlock, SinkBatch, State, Subscription
 
 
+cdef enum:
+    PORT_BIT = 63
+    # Of the key of a port; no link has an id with it.
+
+
 cdef enum InterestVerb:
     PORT_SUBSCRIBE = 1
     PORT_UNSUBSCRIBE
@@ -56,6 +61,7 @@ cdef void port_detach(State* state, Port* port) noexcept nogil
 cdef void ports_end(State* state) noexcept nogil
 cdef void port_forget(State* state, Subscription* subscription) noexcept nogil
 cdef void port_release(Port* port) noexcept nogil
+cdef void port_unheard(State* state, uint64_t key, int64_t token) noexcept nogil
 cdef void port_wake(Port* port) noexcept nogil
 
 

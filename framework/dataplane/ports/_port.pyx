@@ -7,7 +7,7 @@ each read of a socket. So what a port has subscribed to before it let anybody kn
 What a port says is done in slices, as if it were a connection that has sent it; it is one of the plane's own, without a socket.
 """
 
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 
@@ -20,6 +20,7 @@ from framework.dataplane.accounts._stream_imports cimport shadows_add
 from framework.dataplane.delivery._delivery cimport deliver, subscription_drop
 from framework.dataplane.delivery._fanouts cimport fanout_end
 from framework.dataplane.delivery._gates cimport gate_answer_of_port, gates_lose_port
+from framework.dataplane.inner._inner_messages cimport inner_ask, inner_begin, inner_is_full
 from framework.dataplane.links._links cimport link_of, link_wake
 from framework.dataplane.ports._port_watches cimport port_unwatch, port_unwatch_all, port_watch
 from framework.dataplane.ports._sinkbatch cimport atomic_add, atomic_add_users, batch_free, sink_release, sink_say
@@ -348,13 +349,26 @@ cdef void _publish(State* state, Port* port, PortMessage* record) noexcept nogil
     message.trace = NULL
     state.stalled_by = NULL
     state.stalled_sink = NULL
+    if state.inner != NULL:
+        inner_begin(state)
     served = deliver(state, &message)
     if not record.asks:
         return
+    if state.inner != NULL:
+        inner_ask(state, served, record.token)
     if served == 0:
         sink_say(state, port.sink, record.token, FRAMEWORK_ROW_ANSWER, FRAMEWORK_WORD_NOBODY)
     elif state.stalled_by != NULL:
         _remember_full(state, port, record.token)
+
+
+cdef void port_unheard(State* state, uint64_t key, int64_t token) noexcept nogil:
+    """Answer a port that nobody got what it delivered, where only another core could know."""
+    cdef Port* port = state.ports
+    while port != NULL:
+        if port.key == key:
+            sink_say(state, port.sink, token, FRAMEWORK_ROW_ANSWER, FRAMEWORK_WORD_NOBODY)
+        port = port.next
 
 
 cdef void port_go_on(State* state, Link* link) noexcept nogil:
@@ -362,6 +376,9 @@ cdef void port_go_on(State* state, Link* link) noexcept nogil:
     cdef Port* port = link.inner
     cdef PortBlock* block
     cdef PortMessage* record
+    if state.inner != NULL and inner_is_full(state):
+        # It is looked at again in each turn.
+        return
     while port.first_said != NULL and link.first_fanout == NULL and not is_work_done(state):
         block = port.first_said
         if block.at < block.length:

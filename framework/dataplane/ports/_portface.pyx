@@ -7,7 +7,7 @@ from libc.string cimport memcpy, memset
 from framework.dataplane._state cimport Link, Port as PortStruct, PortBlock, Sink, SinkBatch, framework_batch
 from framework.dataplane.ports._gateface cimport face_decide, face_release
 from framework.dataplane.ports._port cimport (
-    PORT_SUBSCRIBE, PORT_UNSUBSCRIBE, PORT_UNWATCH, PORT_WATCH, PortInterest, PortMessage, flag_get, flag_set, port_release,
+    PORT_BIT, PORT_SUBSCRIBE, PORT_UNSUBSCRIBE, PORT_UNWATCH, PORT_WATCH, PortInterest, PortMessage, flag_get, flag_set, port_release,
     stack_is_empty, stack_push, stack_take,
 )
 from framework.dataplane.ports._sinkbatch cimport atomic_add, atomic_get, batch_free
@@ -23,7 +23,6 @@ cdef enum:
     MESSAGE_BYTES_END = 1000000000
     # As of a message in a protocol line.
     SUBJECT_BYTES_MAX = 65536
-    HIGH_BIT = 63
 
 
 # ---- C functions -------------------------------------------------------------------------------------------------------
@@ -285,7 +284,7 @@ cdef PortStruct* _port_made(int64_t number, int64_t bytes_max, int overflow, int
     sink.port = made
     made.sink = sink
     made.link = link
-    made.key = (<uint64_t> 1 << HIGH_BIT) | <uint64_t> number
+    made.key = (<uint64_t> 1 << PORT_BIT) | <uint64_t> number
     made.said_bytes_max = said_bytes_max
     made.users = 1
     # Nobody has looked yet.

@@ -118,7 +118,11 @@ class Model:
     def delivered(self, party: Party, sid: bytes, number: int) -> None:
         """Note a MSG."""
         message = self.under_way[number]
-        sub = next(it for it in self.subs if it.owner is party and it.sid == sid)
+        sub = next(
+            it
+            for it in self.subs
+            if it.owner is party and it.sid == sid and it.account == message.account
+        )
         message.got[sub] += 1
         self._check_order(sub, message)
 

@@ -6,6 +6,7 @@ import random
 from typing import TYPE_CHECKING
 
 from framework.dataplane import Core, PlaneLimits
+from framework.dataplane.tables import AccountTables, StreamImportRow
 from framework.tests.dataplane.conftest import Talk
 from framework.tests.dataplane.joined_model import Model, Party, Sent, Sub
 
@@ -20,6 +21,8 @@ ACCOUNTS = (b"$G", b"B")
 CLIENTS = 6
 SUBS_MAX = 20
 LONG_BYTES = (9_000, 40_000)
+TABLES = AccountTables(stream_imports=(StreamImportRow(account=0, subject="c.*", to="c.*"),))
+"""Of account B: who subscribes there to what overlaps `c.*` gets what `$G` publishes as well."""
 
 
 class World:
@@ -42,6 +45,7 @@ class World:
         Core.join([talk.core for talk in self.talks], **({} if plant is None else {"plant": plant}))
         for talk in self.talks:
             talk.core.add_account(b"B")
+            talk.core.set_account_tables(1, TABLES)
         self.parties: list[Party] = []
         for at in range(self.rng.choice((0, 1, 1, 2))):
             self._route_joins(at)
@@ -52,8 +56,11 @@ class World:
 
     def _route_joins(self, peer: int) -> None:
         core = self.rng.randrange(len(self.talks))
-        link = self.talks[core].route(peer=peer + 1).link
-        self.parties.append(Party(f"route {peer}", core, link, is_route=True))
+        far = self.talks[core].route(peer=peer + 1)
+        party = Party(f"route {peer}", core, far.link, is_route=True)
+        self.parties.append(party)
+        self._hear(party, far.last)
+        self._listen()
 
     def _client_joins(self) -> None:
         core = self.rng.randrange(len(self.talks))
@@ -64,11 +71,16 @@ class World:
         self.parties.append(Party(f"client {self.sids}", core, link, ACCOUNTS[account]))
         self._listen()
 
-    def _client_leaves(self, client: Party) -> None:
-        self._listen()
-        self.talks[client.core].core.hang_up(client.link)
-        self.model.leave(client)
-        self.parties.remove(client)
+    def _somebody_leaves(self) -> None:
+        """Let a link end, and another one of its kind begin."""
+        party = self.rng.choice(self.parties)
+        self.talks[party.core].core.hang_up(party.link)
+        self.model.leave(party)
+        self.parties.remove(party)
+        if party.is_route:
+            self._route_joins(int(party.name.split()[1]))
+        else:
+            self._client_joins()
 
     # ---- what they say
 
@@ -81,8 +93,7 @@ class World:
         elif what < 0.4:
             core.look(self.rng.choice((None, 0, 1, 2, 5)))
         elif what < 0.41:
-            self._client_leaves(self.rng.choice([it for it in self.parties if not it.is_route]))
-            self._client_joins()
+            self._somebody_leaves()
         else:
             party = self.rng.choice(self.parties)
             lines = b"".join(
@@ -115,9 +126,11 @@ class World:
         if what < 0.2 and len(own) < SUBS_MAX:
             return self._subscribe(client, self._subject(wild=True), self.rng.choice(QUEUES))
         if what < 0.4 and own:
-            sub = self.rng.choice(own)
-            self.model.unsubscribe(sub)
-            return b"UNSUB %b\r\n" % sub.sid
+            sid = self.rng.choice(own).sid
+            for sub in own:
+                if sub.sid == sid:
+                    self.model.unsubscribe(sub)
+            return b"UNSUB %b\r\n" % sid
         if what < 0.6:
             return self._request(client)
         return self._publish(client, b"")
@@ -126,6 +139,9 @@ class World:
         self.sids += 1
         sid = b"%d" % self.sids
         self.model.subscribe(client, client.account, sid, subject, queue)
+        shadow = overlap(subject) if client.account == b"B" else None
+        if shadow is not None:
+            self.model.subscribe(client, b"$G", sid, shadow, queue)
         return b"SUB %b %b %b\r\nPING\r\n" % (subject, queue, sid)
 
     def _request(self, client: Party) -> bytes:
@@ -173,10 +189,12 @@ class World:
 
     def _listen(self) -> None:
         for party in self.parties:
-            said = self.talks[party.core].core.take_output(party.link)
-            while said:
-                line, _, said = said.partition(b"\r\n")
-                said = said[self._heard(party, line.split(), said) :]
+            self._hear(party, self.talks[party.core].core.take_output(party.link))
+
+    def _hear(self, party: Party, said: bytes) -> None:
+        while said:
+            line, _, said = said.partition(b"\r\n")
+            said = said[self._heard(party, line.split(), said) :]
 
     def _heard(self, party: Party, words: list[bytes], rest: bytes) -> int:
         """Note one line; return how long what belongs to it is."""
@@ -245,6 +263,16 @@ class World:
             if self.rng.random() < 0.05:
                 self.settle()
         self.settle()
+
+
+def overlap(subject: bytes) -> bytes | None:
+    """Return what a subject has in common with `c.*`; None: nothing."""
+    first, _, rest = subject.partition(b".")
+    if subject == b">":
+        return b"c.*"
+    if first not in (b"c", b"*") or not rest or b"." in rest:
+        return None
+    return b"c.*" if rest == b">" else b"c." + rest
 
 
 def plays(seed: int, steps: int, plant: Plant | None = None) -> None:

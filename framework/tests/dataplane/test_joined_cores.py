@@ -10,8 +10,10 @@ import pytest
 from framework.dataplane import Core, LinkKind, PlaneLimits
 from framework.dataplane.inner.plant import Plant
 from framework.dataplane.tables import AccountTables, ServiceImportRow, StreamImportRow
+from framework.spec import RowKind, RowWord
 from framework.tests.dataplane.conftest import Peer, Talk
 from framework.tests.dataplane.joined_world import plays
+from framework.tests.dataplane.test_ports import publish, rows
 
 SEEDS = 240
 STEPS = 200
@@ -272,6 +274,21 @@ def test_a_request_to_a_server_that_wants_it_no_more_comes_back_from_its_core() 
     assert b"503" in heard(talks, client)
 
 
+def test_what_a_port_delivers_to_nobody_at_another_core_is_answered() -> None:
+    talks = joined()
+    port = talks[0].core.open_port()
+    client = talks[1].client()
+    client.say(b"SUB a 1\r\nSUB b 2\r\n")
+    talks[0].turn()
+    publish(port, (b"a", b"x"), token=7)
+    publish(port, (b"b", b"y"), token=8)
+    talks[0].core.turn(0)
+    talks[1].core.feed(client.link, b"UNSUB 1\r\n", 0)
+
+    assert heard(talks, client) == b"MSG b 2 1\r\ny\r\n"
+    assert rows(port) == [(RowKind.ANSWER, 7, RowWord.NOBODY)]
+
+
 # ---- routes ------------------------------------------------------------------------------------
 
 
@@ -423,6 +440,35 @@ def test_who_fills_the_queue_to_another_core_waits_for_it(kind: LinkKind) -> Non
     assert MEBIBYTE <= (sent - 3) * 65_536 < MEBIBYTE + 65_536 * 2
     assert heard(talks, client).count(b"MSG") == sent
     assert fill(talks[0], source, 2) == sent - 3
+
+
+def test_who_changes_its_interest_faster_than_others_hear_of_it_waits() -> None:
+    talks = joined()
+    client = talks[0].client()
+    lines = b"".join(b"SUB subject.%d g %d\r\nUNSUB %d\r\n" % (it, it, it) for it in range(100))
+    while not stalls(talks[0], client):
+        talks[0].core.feed(client.link, lines, 0)
+    client.say(b"SUB a 1\r\n")
+    talks[1].client().say(b"PUB a 2\r\nhi\r\n")
+
+    assert heard(talks, client) == b"MSG a 1 2\r\nhi\r\n"
+
+
+def test_what_a_port_publishes_waits_while_another_core_has_much_to_take() -> None:
+    talks = joined()
+    port = talks[0].core.open_port()
+    client = talks[1].client()
+    client.say(b"SUB a 1\r\n")
+    for _ in range(40):
+        publish(port, (b"a", b"x" * 65_536))
+        talks[0].turn()
+    once = talks[1].core.take_output(client.link)
+    talks[1].turn()
+    first = client.heard().count(b"MSG")
+
+    assert not once
+    assert 16 <= first <= 17
+    assert heard(talks, client).count(b"MSG") == 40 - first
 
 
 def test_a_client_that_reads_slowly_at_one_core_holds_up_who_publishes_at_another() -> None:
