@@ -163,6 +163,15 @@ def test_pools_and_pinned_accounts(tmp_path, runs, tool):
     cross(tool, copies, "pools.toml")
 
 
+@pytest.mark.peer("nats")
+def test_a_cluster_with_websocket(tmp_path, runs, tool):
+    copies = Copies(tmp_path, "websocket.toml")
+    run = run_topology(runs, copies, "websocket.toml")
+    await_routes(run, mesh_of("first", "second"), "pool 3/3, accounts $SYS")
+
+    cross(tool, copies, "websocket.toml")
+
+
 @pytest.mark.peer("nats", REAL)
 @pytest.mark.parametrize("is_real_first", [True, False])
 def test_a_cluster_with_a_real_server(tmp_path, runs, fleet, tool, is_real_first):
