@@ -40,7 +40,7 @@ def spark_settings(tmp_path_factory):
     return {
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.local.dir": str(folder / "local"),
-        "spark.task.maxFailures": "1",
+        "spark.master": "local[2,2]",  # a task that fails is tried once more
         "spark.python.worker.reuse": "true",
     }
 

@@ -218,14 +218,12 @@ def start_job(store, name, folder):
 @pytest.mark.timeout(240)
 def test_a_killed_driver_leaves_nothing_out_and_nothing_twice(session, store, table, tmp_path):
     name = store.stream(20_000)
-    job = start_job(store, name, tmp_path)
-    for line in job.stdout:  # one a batch
-        if line.startswith("batch 1"):
-            break
-    # The driver, its Java and its workers at once, as when a machine goes away.
-    os.killpg(job.pid, signal.SIGKILL)
-    job.wait()
-    job.stdout.close()
+    with start_job(store, name, tmp_path) as job:
+        for line in job.stdout:  # one a batch
+            if line.startswith("batch 1"):
+                break
+        # The driver, its Java and its workers at once, as when a machine goes away.
+        os.killpg(job.pid, signal.SIGKILL)
     table.run(stream(session, store, name, maxOffsetsPerTrigger="5000", minPartitions="2"))
 
     assert list(range(1, 20_001)) == table.sequences()

@@ -31,7 +31,7 @@ from pyspark_nats.errors import (
 from pyspark_nats.frames import Frame, Frames, pub, status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 PORT_DEFAULT = 4222
 RECEIVE_BYTES = 1 << 20
@@ -266,6 +266,22 @@ class Connection:
                     self.answer(frame)
         return self._waiting.popleft()
 
+    def flush(self, timeout_s: float) -> None:
+        """Wait until the server has read all that was sent; messages meanwhile are dropped.
+
+        Raises:
+            RequestTimeoutError: It has not, in `timeout_s`.
+        """
+        self.send(b"PING\r\n")
+        deadline_s = time.monotonic() + timeout_s
+        while (left_s := deadline_s - time.monotonic()) > 0:
+            for frame in self._frames.feed(self.receive(left_s)):
+                if frame.verb == b"PONG":
+                    return
+                if frame.verb != b"MSG":
+                    self.answer(frame)
+        raise RequestTimeoutError(f"the server read nothing for {timeout_s:g} s")
+
     def request(self, subject: str, body: object = None) -> dict[str, Any]:
         """Ask the JetStream API and return its answer; JSON both ways.
 
@@ -281,9 +297,13 @@ class Connection:
 
     def request_raw(self, subject: str, payload: bytes) -> dict[str, Any]:
         """Send `payload` and return the JSON that answers it; errors are as those of `request`."""
+        return self.ask(subject, lambda reply: pub(subject, payload, reply))
+
+    def ask(self, subject: str, wire: Callable[[str], bytes]) -> dict[str, Any]:
+        """Send what `wire` makes of a reply subject, and return the JSON that comes there."""
         self._requests += 1
         reply = f"{self.inbox}.api.{self._requests}"
-        self.send(pub(subject, payload, reply))
+        self.send(wire(reply))
         deadline_s = time.monotonic() + self._target.request_timeout_s
         while (frame := self.next_message(deadline_s - time.monotonic())) is not None:
             if frame.subject == reply.encode():

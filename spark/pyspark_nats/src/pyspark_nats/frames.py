@@ -45,6 +45,11 @@ class Frames:
     def __init__(self) -> None:
         self._rest = b""
 
+    @property
+    def rest(self) -> bytes:
+        """What is not complete yet."""
+        return self._rest
+
     def feed(self, data: bytes) -> Iterator[Frame]:
         """Yield what is complete; the rest is kept for the next call.
 

@@ -172,6 +172,16 @@ class JetStream:
         found = [self._seq_of_next(stream, seq, subject) for subject in subjects or (">",)]
         return min((it for it in found if it is not None), default=None)
 
+    def last_message(self, stream: str, subject: str) -> dict[str, Any]:
+        """Return the last message of a subject as the API has it: `seq`, `data` in base64.
+
+        Raises:
+            ApiError: There is none; code 404.
+        """
+        body = {"last_by_subj": subject}
+        answer = self.connection.request(f"{self._prefix}.STREAM.MSG.GET.{stream}", body)
+        return dict(answer["message"])
+
     def _seq_of_next(self, stream: str, seq: int, subject: str) -> int | None:
         body = {"seq": seq, "next_by_subj": subject}
         try:

@@ -47,6 +47,8 @@ WRITE = (
 COLUMNS = ("stream", "subject", "sequence", "timestamp", "timestamp_ns", "data", "size", "headers")
 COLUMNS_DEFAULT = ("stream", "subject", "sequence", "timestamp", "data", "size")
 STREAMS_ONE_OF = ("stream", "streams", "streamPattern", "subscribe")
+OF_SPARK = frozenset({"checkpointlocation", "queryname"})
+"""Options of queries that Spark hands to sources, too."""
 EARLIEST, LATEST = "earliest", "latest"
 SUBJECT_VALID = "a subject: words of no space or control character, joined by dots"
 
@@ -170,7 +172,7 @@ def write_options(options: Mapping[str, str]) -> WriteOptions:
         subject=subject,
         delivery=delivery,
         idempotence=idempotence,
-        idempotency_key=given.text("idempotencyKey"),
+        idempotency_key=_key("idempotencyKey", given.text("idempotencyKey")),
         ack_window=whole("ackWindow", given.text("ackWindow", "2000")),
         ledger_stream=_stream_name("ledgerStream", given.text("ledgerStream", "SPARK_LEDGER")),
     )
@@ -199,6 +201,8 @@ class _Given:
         documented = {name.lower(): name for name in known}
         self._values: dict[str, str] = {}
         for name, value in options.items():
+            if name.lower() in OF_SPARK:
+                continue
             if name.lower() == "path":
                 raise OptionError(name, "there is no path", "load() and save() without a path")
             if name.lower() not in documented:
@@ -350,6 +354,12 @@ def _bounds(given: _Given, side: str) -> Bounds | None:
             raise OptionError(offsets, repr(value), 'latest, or {"STREAM": sequence}')
         return Bounds(value, {}, None)
     return Bounds(word, sequences(offsets, value), None)
+
+
+def _key(option: str, key: str) -> str:
+    if key and not re.fullmatch(r"[-_a-zA-Z0-9]+", key):
+        raise OptionError(option, f"{key!r}", "letters, digits, - and _")
+    return key
 
 
 def _progress(given: _Given) -> str:

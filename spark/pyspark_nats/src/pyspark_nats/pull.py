@@ -71,11 +71,19 @@ class PullReader:
         domain: Of JetStream; empty: the server's own.
         range_: What to read.
         lose: Called with the reason when messages of the range are gone; raises or lets it pass.
+        headers_only: Leave payloads on the server.
     """
 
     def __init__(
-        self, target: Target, domain: str, range_: Range, lose: Callable[[str], None]
+        self,
+        target: Target,
+        domain: str,
+        range_: Range,
+        lose: Callable[[str], None],
+        *,
+        headers_only: bool = False,
     ) -> None:
+        self._headers_only = headers_only
         self._target = target
         self._domain = domain
         self._range = range_
@@ -128,7 +136,10 @@ class PullReader:
             if not self._is_still_there(api):
                 return
             made = api.create_consumer(
-                self._range.stream, start_at(self._next), self._range.subjects
+                self._range.stream,
+                start_at(self._next),
+                self._range.subjects,
+                headers_only=self._headers_only,
             )
             try:
                 yield from self._pull(api, bulk, made["name"])

@@ -7,10 +7,15 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource
 
 if TYPE_CHECKING:
-    from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader
+    from pyspark.sql.datasource import (
+        DataSourceReader,
+        DataSourceStreamReader,
+        DataSourceStreamWriter,
+        DataSourceWriter,
+    )
     from pyspark.sql.types import StructType
 
-    from pyspark_nats.options import ReadOptions
+    from pyspark_nats.options import ReadOptions, WriteOptions
 
 
 class NatsDataSource(DataSource):
@@ -48,6 +53,26 @@ class NatsDataSource(DataSource):
         options = self._read_options()
         check_schema(schema)
         return NatsStreamReader(options, schema)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # noqa: FBT001 - Spark's
+        """Return what writes a frame."""
+        from pyspark_nats.writer import NatsWriter  # noqa: PLC0415 - as above
+
+        return NatsWriter(self._write_options(overwrite=overwrite), schema)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: FBT001, N802 - as above
+        """Return what writes the batches of a streaming query."""
+        from pyspark_nats.writer import NatsStreamWriter  # noqa: PLC0415 - as above
+
+        return NatsStreamWriter(self._write_options(overwrite=overwrite), schema)
+
+    def _write_options(self, *, overwrite: bool) -> WriteOptions:
+        from pyspark_nats.errors import OptionError  # noqa: PLC0415 - as above
+        from pyspark_nats.options import write_options  # noqa: PLC0415 - as above
+
+        if overwrite:
+            raise OptionError("mode", "'overwrite': streams are appended to", "append")
+        return write_options(self.options)
 
     def _read_options(self) -> ReadOptions:
         from pyspark_nats.options import read_options  # noqa: PLC0415 - as above

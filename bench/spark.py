@@ -1,0 +1,225 @@
+"""Reads of a stream by Spark: ours, a reader of nats-py's, and the same rows from Parquet.
+
+    ./dev python tools/workspace.py spark
+    ./dev python -m bench.spark --rows 1000000 --rounds 5
+
+Rounds take turns; the first of each is not counted. Rates are rows a second, in medians.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import nats
+import pyarrow as pa
+from pyspark.sql import functions
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark_nats import local_session
+from pyspark_nats.connection import Address, Connection, Target
+from pyspark_nats.jetstream import JetStream
+
+from framework.testing import Fleet, peers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+REAL = "2.15.2"
+PAYLOAD_BYTES = 128
+SUBJECTS = 1000
+NATS_PY_SHARE = 10
+"""The reader of nats-py gets one row of so many: it would take most of the time."""
+FETCH = 5000
+
+
+class NatsPySource(DataSource):
+    """What one writes first: a pull consumer of nats-py in each task, rows as Arrow batches."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return its name."""
+        return "nats_py"
+
+    def schema(self) -> str:
+        """Return the columns of a read."""
+        return "subject string, sequence bigint, timestamp timestamp, data binary, size int"
+
+    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - Spark's
+        """Return what reads."""
+        return NatsPyReader(dict(self.options))
+
+
+class NatsPyReader(DataSourceReader):
+    """Two ranges of one stream."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        self.options = options
+
+    def partitions(self) -> list[InputPartition]:
+        """Return two halves."""
+        half = int(self.options["rows"]) // 2
+        return [InputPartition((1, half)), InputPartition((half + 1, 2 * half))]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the batches of a half."""
+        yield from asyncio.run(self.fetched(*partition.value))
+
+    async def fetched(self, first: int, last: int) -> list[pa.RecordBatch]:
+        """Return the batches of a range."""
+        client = await nats.connect(self.options["servers"])
+        config = nats.js.api.ConsumerConfig(
+            ack_policy=nats.js.api.AckPolicy.NONE,
+            deliver_policy=nats.js.api.DeliverPolicy.BY_START_SEQUENCE,
+            opt_start_seq=first,
+        )
+        pulled = await client.jetstream().pull_subscribe(
+            "", stream=self.options["stream"], config=config
+        )
+        batches, left = [], last - first + 1
+        while left:
+            messages = await pulled.fetch(min(FETCH, left))
+            left -= len(messages)
+            batches.append(batch_of(messages))
+        await client.close()
+        return batches
+
+
+def batch_of(messages: list[Any]) -> pa.RecordBatch:
+    """Return nats-py's messages as Arrow."""
+    stamps = [each.metadata for each in messages]
+    columns = {
+        "subject": pa.array([each.subject for each in messages], pa.string()),
+        "sequence": pa.array([each.sequence.stream for each in stamps], pa.int64()),
+        "timestamp": pa.array([each.timestamp for each in stamps], pa.timestamp("us", "UTC")),
+        "data": pa.array([each.data for each in messages], pa.binary()),
+        "size": pa.array([len(each.data) for each in messages], pa.int32()),
+    }
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def main() -> None:
+    """Fill a stream, read it in turns, print medians."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    arguments = parser.parse_args()
+    peers.bring(REAL)
+    with tempfile.TemporaryDirectory() as folder:
+        fleet = Fleet(Path(folder))
+        server = fleet.start(kind=REAL, config=f'jetstream {{ store_dir: "{folder}/js" }}')
+        try:
+            fill(server.port, arguments.rows)
+            measure(server.url, folder, arguments.rows, arguments.rounds)
+        finally:
+            fleet.stop()
+
+
+def fill(port: int, rows: int) -> None:
+    """Store the rows."""
+    connection = Connection(Target((Address("127.0.0.1", port),)))
+    JetStream(connection).create_stream({"name": "BENCH", "subjects": ["bench.*"]})
+    reply = f"{connection.inbox}.stored"
+    connection.subscribe(reply)
+    waiting = 0
+    for number in range(rows):
+        payload = (b"%d " % number).ljust(PAYLOAD_BYTES, b"x")
+        line = f"PUB bench.{number % SUBJECTS} {reply} {len(payload)}\r\n".encode()
+        connection.send(line + payload + b"\r\n")
+        waiting += 1
+        while waiting >= 2 * SUBJECTS or (number == rows - 1 and waiting):
+            assert connection.next_message(10) is not None
+            waiting -= 1
+    connection.close()
+
+
+def measure(url: str, folder: str, rows: int, rounds: int) -> None:
+    """Read in turns, and print what came out."""
+    session = local_session()
+    session.dataSource.register(NatsPySource)
+    parquet = f"{folder}/rows"
+    ours = session.read.format("nats").option("servers", url).option("stream", "BENCH")
+    ours = ours.option("minPartitions", "2").load()
+    ours.write.parquet(parquet)
+    few = str(rows // NATS_PY_SHARE)
+    theirs = session.read.format("nats_py").option("servers", url).option("stream", "BENCH")
+    contest: dict[str, Callable[[], DataFrame]] = {
+        "pyspark_nats": lambda: ours,
+        "nats-py reader": lambda: theirs.option("rows", few).load(),
+        "parquet": lambda: session.read.parquet(parquet),
+    }
+    rates: dict[str, list[float]] = {name: [] for name in contest}
+    for _ in range(rounds + 1):
+        for name, frame in contest.items():
+            rates[name].append(rate(frame()))
+    medians = {name: statistics.median(each[1:]) for name, each in rates.items()}
+    medians["streaming"] = streamed(session, url, folder)
+    for idempotence in ("msgid", "ledger"):
+        medians[f"sink, {idempotence}"] = written(session, url, idempotence, rows, rounds)
+    session.stop()
+    for name, median in medians.items():
+        times = median / medians["nats-py reader"]
+        sys.stdout.write(f"{name:16} {median:12,.0f} rows/s  {times:6.1f}x nats-py\n")
+    load = os.getloadavg()[0]
+    sys.stdout.write(json.dumps({"rows": rows, "rounds": rounds, "load": load, **medians}) + "\n")
+
+
+def rate(frame: DataFrame) -> float:
+    """Return rows a second of a query that reads every column."""
+    begun = time.perf_counter()
+    row = frame.agg(
+        functions.count("*"),
+        functions.max("subject"),
+        functions.sum("sequence"),
+        functions.max("timestamp"),
+        functions.sum(functions.length("data")),
+        functions.sum("size"),
+    ).first()
+    assert row is not None
+    return float(row[0]) / (time.perf_counter() - begun)
+
+
+def streamed(session: SparkSession, url: str, folder: str) -> float:
+    """Return rows a second within batches of 250,000, the first one left out."""
+    reader = session.readStream.format("nats").option("servers", url).option("stream", "BENCH")
+    frame = reader.options(
+        startingOffsets="earliest", maxOffsetsPerTrigger="250000", minPartitions="2"
+    ).load()
+    query = (
+        frame.writeStream
+        .format("noop")
+        .option("checkpointLocation", f"{folder}/checkpoint")
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    batches = [it for it in query.recentProgress if it["numInputRows"]][1:]
+    took_ms = sum(it["batchDuration"] for it in batches)
+    return 1000 * sum(it["numInputRows"] for it in batches) / max(took_ms, 1)
+
+
+def written(session: SparkSession, url: str, idempotence: str, rows: int, rounds: int) -> float:
+    """Return rows a second of writing a frame, in the median of rounds but the first."""
+    data = functions.rpad(functions.col("id").cast("string"), PAYLOAD_BYTES, "x")
+    frame = session.range(0, rows // NATS_PY_SHARE, 1, 2).select(data.alias("data"))
+    rates = []
+    for _ in range(rounds + 1):
+        begun = time.perf_counter()
+        writer = frame.write.format("nats").mode("append")
+        writer.options(servers=url, subject="bench.sink", idempotence=idempotence).save()
+        rates.append(rows // NATS_PY_SHARE / (time.perf_counter() - begun))
+    return statistics.median(rates[1:])
+
+
+if __name__ == "__main__":
+    main()

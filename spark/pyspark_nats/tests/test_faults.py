@@ -1,0 +1,218 @@
+"""Faults in the middle of a read, logins, permissions; what is said, and what is never said."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import psutil
+import pytest
+from pyspark_nats.connection import Address, Target
+from pyspark_nats.errors import ConnectError, DataLossError
+
+F = pytest.importorskip("pyspark.sql.functions", reason="needs pyspark: ./dev test -e spark")
+errors = pytest.importorskip("pyspark.errors")
+
+pull = pytest.importorskip("pyspark_nats.pull")
+
+SECRET = "s3cretpassw0rd"
+COUNT = 120_000
+"""More than what a consumer is asked for at first, so that something is always to come."""
+DENIED = 'permissions: { publish: { deny: "$JS.API.CONSUMER.>" } }'
+USERS = f"""
+accounts {{
+  A {{
+    jetstream: enabled
+    users: [
+      {{ user: ann, password: "{SECRET}" }}
+      {{ user: bob, password: "{SECRET}", {DENIED} }}
+    ]
+  }}
+}}
+"""
+
+
+def reader_of(store, name, *, lose=pull.refuse_loss, patience_s=30.0):
+    """Return what reads the whole stream, as a task does."""
+    with store.api() as api:
+        state = api.stream(name)
+    target = Target((Address("127.0.0.1", store.server.port),), reconnect_timeout_s=patience_s)
+    return pull.PullReader(target, "", pull.Range(name, state.id, 1, state.end), lose)
+
+
+def sequences(parts):
+    return [seq for rows in parts for seq in rows.sequence.to_pylist()]
+
+
+def test_a_server_that_restarts_in_the_middle_of_a_range(own_store):
+    store = own_store()
+    name = store.stream(COUNT)
+    parts = reader_of(store, name).read()
+    found = sequences([next(parts)])
+    store.restart()
+    found += sequences(parts)
+
+    assert list(range(1, COUNT + 1)) == found
+
+
+def test_a_server_that_stays_away_ends_the_read(own_store):
+    store = own_store()
+    name = store.stream(COUNT)
+    parts = reader_of(store, name, patience_s=0.5).read()
+    next(parts)
+    store.server.stop()
+
+    with pytest.raises(ConnectError, match=r"127\.0\.0\.1"):
+        sequences(parts)
+
+
+@pytest.mark.parametrize("how", ["purge", "remake", "delete"])
+def test_a_stream_that_is_cut_in_the_middle_of_a_range(store, how):
+    name = store.stream(COUNT)
+    parts = reader_of(store, name).read()
+    found = sequences([next(parts)])
+    if how == "purge":
+        store.purge(name, COUNT - 9)
+    elif how == "remake":
+        store.remake(name, 5)
+    else:
+        store.ask(f"STREAM.DELETE.{name}")
+
+    # What the server has sent already comes still; a loss is never silent.
+    with pytest.raises(DataLossError, match=name):
+        found.extend(seq for rows in parts for seq in rows.sequence.to_pylist())
+    assert list(range(1, len(found) + 1)) == found
+    assert len(found) < COUNT
+
+
+def test_a_cut_may_be_accepted(store):
+    name = store.stream(COUNT)
+    said = []
+    parts = reader_of(store, name, lose=said.append).read()
+    found = sequences([next(parts)])
+    store.purge(name, COUNT - 9)
+    found += sequences(parts)
+
+    assert list(range(COUNT - 9, COUNT + 1)) == found[-10:]
+    assert found == sorted(set(found))
+    assert said
+
+
+def frame_of(session, url, stream, **options):
+    return session.read.format("nats").options(servers=url, stream=stream, **options).load()
+
+
+def test_a_worker_that_is_killed_in_the_middle_of_its_range(session, store, tmp_path):
+    name = store.stream(COUNT)
+    go = tmp_path / "go"
+
+    def held(batches):
+        for batch in batches:
+            while not go.exists():
+                threading.Event().wait(0.01)
+            yield batch
+
+    frame = frame_of(session, store.url, name)
+    held_frame = frame.mapInArrow(held, frame.schema).agg(F.count("*"), F.sum("sequence"))
+    with ThreadPoolExecutor(1) as pool:
+        query = pool.submit(held_frame.first)
+        while not (pids := readers_of(store.server.port)):
+            assert not query.done()
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        go.touch()
+        found = query.result()
+
+    assert (COUNT, sum(range(1, COUNT + 1))) == tuple(found)
+
+
+def readers_of(port):
+    """Return the Python workers of this session that have two connections to a server."""
+    found = []
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            ports = [it.raddr.port for it in process.net_connections("tcp4") if it.raddr]
+            if ports.count(port) > 1:
+                found.append(process.pid)
+    return found
+
+
+def test_logins(session, own_store):
+    store = own_store(USERS, user="ann", password=SECRET)
+    name = store.stream(10)
+    read = {"user": "ann", "password": SECRET}
+    frame = frame_of(session, store.url, name, **read)
+    by_url = frame_of(session, f"nats://ann:{SECRET}@127.0.0.1:{store.server.port}", name)
+
+    assert (10, 10) == (frame.count(), by_url.count())
+    assert SECRET not in frame._jdf.queryExecution().toString()
+    assert SECRET not in by_url._jdf.queryExecution().toString()
+    for wrong, said in (
+        ({"user": "ann", "password": f"{SECRET}x"}, "Authorization Violation"),
+        ({"token": f"{SECRET}x"}, "Authorization Violation"),
+        ({}, "Authorization Violation"),
+        ({"user": "bob", "password": SECRET, "requestTimeout": "2s"}, "Permissions Violation"),
+    ):
+        with pytest.raises(errors.PySparkException) as raised:
+            frame_of(session, store.url, name, **wrong).count()
+        assert said in str(raised.value)
+        assert SECRET not in str(raised.value)
+
+
+def test_wrong_options_name_themselves(session, store):
+    name = store.stream(10)
+    for options, said in (
+        ({"maxOffsetPerTrigger": "1"}, "maxOffsetsPerTrigger"),
+        ({"columns": "offset"}, "sequence, timestamp"),
+        ({"startingOffsets": '{"OTHER": 1}'}, f"'OTHER' is not read; valid: {name}"),
+        ({"startingOffsets": f'{{"{name}": 12}}'}, "valid: 1 to 11"),
+    ):
+        with pytest.raises(errors.PySparkException) as raised:
+            frame_of(session, store.url, name, **options).count()
+        assert said in str(raised.value)
+    with pytest.raises(errors.PySparkException, match="there is no stream 'NONE'"):
+        frame_of(session, store.url, "NONE").count()
+    with pytest.raises(errors.PySparkException, match=r"none can be reached: 127\.0\.0\.1:1 "):
+        frame_of(session, "127.0.0.1:1", name).count()
+    with pytest.raises(errors.PySparkException, match="no column `data string`"):
+        session.read.format("nats").schema("data string").options(
+            servers=store.url, stream=name
+        ).load().count()
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(240)
+def test_the_format_is_found_by_spark_connect(store, tmp_path):
+    """In a process of its own, as a process has one kind of session."""
+    pytest.importorskip("grpc")
+    name = store.stream(100)
+    script = (
+        "import json, sys\n"
+        "from pyspark.sql import SparkSession\n"
+        "from pyspark_nats.java import java_home\n"
+        "assert java_home() is None\n"
+        "session = SparkSession.builder.remote('local[1]').getOrCreate()\n"
+        f"frame = session.read.format('nats').options(servers='{store.url}', stream='{name}')\n"
+        "rows = frame.load().selectExpr('count(*)', 'sum(sequence)').collect()\n"
+        "print(json.dumps(list(rows[0])))\n"
+        "session.stop()\n"
+    )
+    environment = {
+        **os.environ,
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYSPARK_SUBMIT_ARGS": "--driver-memory 512m pyspark-shell",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=False, capture_output=True, text=True,
+        cwd=tmp_path, env=environment,
+    )  # fmt: skip
+
+    assert 0 == done.returncode, done.stderr
+    assert [100, 5050] == json.loads(done.stdout.splitlines()[-1])
