@@ -4,7 +4,8 @@ Everything that happens comes from the seed, so a failure is played again by its
 test makes a server of its own of `SimulatedServer`, starts its actors in it, and asks at the end.
 """
 
+from framework.testing.simulation._disk import SimulatedDisk
 from framework.testing.simulation._network import SimulatedNetwork
 from framework.testing.simulation._server import SimulatedServer
 
-__all__ = ["SimulatedNetwork", "SimulatedServer"]
+__all__ = ["SimulatedDisk", "SimulatedNetwork", "SimulatedServer"]

@@ -1,0 +1,7 @@
+from framework_jetstream.log._log cimport Log as LogStruct
+from framework_jetstream.log._log cimport LogRound
+
+
+cdef class Log:
+    cdef LogStruct* log  # for compiled callers, as long as they hold this
+    cdef LogRound* flight

@@ -1,0 +1,546 @@
+"""Read a log: what is in its files, what is torn, what is damaged.
+
+What is bad is *damage* if it was known to be synced: a round with the number n was, if the head of another one says `synced` >= n, or if
+the file behind says that it ends later. Damage is reported, with groups and indexes as far as can be known, and what is good behind it is
+read. What is bad and was not known to be synced was *torn* when the machine stopped; nobody was told that it was done. The log ends there.
+
+In the end the unproven rest is written once more and synced: the file system may have it in memory only, after a sync that failed.
+
+Size: one pass over files, rounds and records that share their state.
+"""
+
+from libc.errno cimport ENOMEM
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy
+
+from framework_jetstream.log._log cimport (
+    Log, LogCut, LogDamage, LogFile, LogGroup, LogRead, LogRetired, LogRound, group_make, group_take, log_begin, log_group, room_for,
+)
+from framework_jetstream.log._record cimport (
+    BATCH, CLOSED, CONSUMER, CUT, FILE_HEAD_BYTES, FILE_HEAD_COPY, FORMAT_VERSION, GROUP, HARD_STATE, OP, RESTATED, SECTOR_BYTES, SNAPSHOT,
+    FileHead, PartHead, RecordHead, RoundHead, bad_part, file_head_is_good, place_sum, record_bytes, record_is_good, round_is_good,
+    rounded,
+)
+from posix.uio cimport iovec
+
+cdef struct Seen:  # a round whose head is good
+    uint64_t offset
+    uint64_t number
+    uint64_t synced
+    uint64_t first_file
+    uint32_t length
+    uint32_t used
+    uint32_t record_count
+
+
+cdef struct Reading:  # a file
+    LogFile* file
+    bint was_begun  # its head is good
+    bint is_live
+    uint64_t previous_file
+    uint64_t previous_end
+    uint64_t previous_round
+    uint64_t limit  # where it ends, if the file behind knows; else its size
+    bint is_limited
+    Seen* seen
+    size_t seen_count
+    size_t seen_room
+
+
+cdef struct Scan:
+    Log* log
+    Reading* files
+    size_t file_count
+    Reading** live  # those that are needed, and were written
+    size_t live_count
+    Reading* dropped  # a file behind the last one, which was begun, and whose first round was torn
+    uint64_t proven  # rounds up to it were synced
+    uint64_t number  # of the last round that was read
+    uint64_t unproven_at  # in the last file: where that begins; 0: nowhere
+    bint has_base  # what groups had before is known
+    bint is_over  # the log ends where the scan is
+    bint has_failed
+
+
+# ---- damage ------------------------------------------------------------------------------------------------------------
+
+
+cdef LogDamage* _damage(Scan* scan, uint32_t reason, LogFile* file, uint64_t number, uint64_t offset, uint64_t length) noexcept nogil:
+    cdef Log* log = scan.log
+    cdef LogDamage* it
+    if room_for(<void**> &log.damages, &log.damage_room, log.damage_count, sizeof(LogDamage)) == NULL:
+        scan.has_failed = True
+        return NULL
+    it = &log.damages[log.damage_count]
+    log.damage_count += 1
+    it.reason = reason
+    it.group = 0
+    it.first_index = it.last_index = 0
+    it.part = -1
+    it.file = number
+    it.offset = offset
+    it.length = length
+    if file != NULL:
+        file.is_damaged = True
+    return it
+
+
+cdef void _index_damage(Scan* scan, LogFile* file, uint64_t offset, uint32_t group, uint64_t first, uint64_t last) noexcept nogil:
+    cdef LogDamage* it = _damage(scan, DAMAGE_INDEX, file, file.number, offset, 0)
+    if it != NULL:
+        it.group = group
+        it.first_index = first
+        it.last_index = last
+
+
+# ---- records -----------------------------------------------------------------------------------------------------------
+
+
+cdef void _take_group(Scan* scan, LogFile* file, uint64_t offset, const RecordHead* head) noexcept nogil:
+    """Take GROUP: what is said again of a group that is known must be what is known."""
+    cdef LogGroup* group = log_group(scan.log, head.group)
+    cdef uint64_t known = group.last_index if group != NULL and group.is_open else 0
+    group = group_make(scan.log, head.group)
+    if head.group > scan.log.group_max:
+        scan.log.group_max = head.group
+    if group == NULL or not group_take(group, <const char*> head):
+        scan.has_failed = True
+        return
+    if head.flags & RESTATED and scan.has_base and group.last_index > known:
+        _index_damage(scan, file, offset, head.group, known + 1, group.last_index)
+
+
+cdef void _take_cut(Scan* scan, const RecordHead* head) noexcept nogil:
+    cdef Log* log = scan.log
+    if room_for(<void**> &log.cuts, &log.cut_room, log.cut_count, sizeof(LogCut)) == NULL:
+        scan.has_failed = True
+        return
+    log.cuts[log.cut_count].group = head.group
+    log.cuts[log.cut_count].order = log.read_count
+    log.cuts[log.cut_count].index = head.index
+    log.cut_count += 1
+
+
+cdef void _take_entry(Scan* scan, LogFile* file, uint64_t offset, const RecordHead* head) noexcept nogil:
+    cdef Log* log = scan.log
+    cdef LogGroup* group = log_group(log, head.group)
+    if group == NULL or not group.is_open:
+        # Its GROUP is lost, with what was damaged before.
+        group = group_make(log, head.group)
+        if group == NULL:
+            scan.has_failed = True
+            return
+        group.is_open = True
+    if head.kind == HARD_STATE:
+        group.term = head.term
+        group.vote = head.index
+    elif head.kind == SNAPSHOT:
+        _take_snapshot(scan, group, head)
+    elif head.kind == CUT:
+        _take_cut(scan, head)
+        if head.index <= group.last_index:
+            group.last_index = head.index - 1
+    elif head.kind in (BATCH, OP, CONSUMER):
+        if head.index > group.last_index + 1:
+            _index_damage(scan, file, offset, head.group, group.last_index + 1, head.index - 1)
+        elif head.index <= group.last_index:
+            _take_cut(scan, head)  # its CUT is lost, with what was damaged before
+        group.last_index = head.index
+        group.last_term = group.term = head.term
+
+
+cdef void _take_snapshot(Scan* scan, LogGroup* group, const RecordHead* head) noexcept nogil:
+    cdef const PartHead* part = <const PartHead*> (<const char*> head + sizeof(RecordHead))
+    cdef char* copy
+    if head.part_count != 1:
+        return
+    copy = <char*> malloc(part.length + 1)
+    if copy == NULL:
+        scan.has_failed = True
+        return
+    memcpy(copy, <const char*> head + record_bytes(head), part.length)
+    free(group.snapshot)
+    group.snapshot = copy
+    group.snapshot_bytes = part.length
+    group.snapshot_index = head.index
+    group.snapshot_term = head.term
+
+
+cdef void _take_record(Scan* scan, LogFile* file, uint64_t offset) noexcept nogil:
+    """Take a record whose head is good; a bad part of it is damage."""
+    cdef Log* log = scan.log
+    cdef const RecordHead* head = <const RecordHead*> (file.image + offset)
+    cdef int64_t part = bad_part(<const char*> head)
+    cdef LogDamage* damage
+    if part >= 0:
+        damage = _damage(scan, DAMAGE_PART, file, file.number, offset, head.length)
+        if damage != NULL:
+            damage.group = head.group
+            damage.first_index = damage.last_index = head.index
+            damage.part = part
+        if head.kind in (GROUP, SNAPSHOT):
+            return
+    if head.kind == GROUP:
+        _take_group(scan, file, offset, head)
+        return
+    _take_entry(scan, file, offset, head)
+    if part >= 0 or head.kind not in (BATCH, OP, CONSUMER):
+        return
+    if room_for(<void**> &log.reads, &log.read_room, log.read_count, sizeof(LogRead)) == NULL:
+        scan.has_failed = True
+        return
+    log.reads[log.read_count].file = file
+    log.reads[log.read_count].offset = offset
+    log.read_count += 1
+
+
+cdef uint64_t _salvage(Scan* scan, LogFile* file, uint64_t at, uint64_t end) noexcept nogil:
+    """Find the next record in a damaged region whose head is good; `end`: there is none."""
+    cdef uint64_t salt = scan.log.salt
+    while at < end:
+        if record_is_good(file.image + at, end - at, place_sum(salt, file.number, at)):
+            return at
+        at += 8
+    return end
+
+
+cdef void _read_region(Scan* scan, LogFile* file, uint64_t at, uint64_t end, bint is_proven, uint32_t reason) noexcept nogil:
+    """Read the records from `at` to `end`; the log is over at the first bad one if they are not proven."""
+    cdef uint64_t salt = scan.log.salt
+    cdef uint64_t next_at
+    cdef const RecordHead* head
+    while at < end and not scan.has_failed:
+        head = <const RecordHead*> (file.image + at)
+        if record_is_good(file.image + at, end - at, place_sum(salt, file.number, at)):
+            if not is_proven and bad_part(file.image + at) >= 0:
+                break
+            _take_record(scan, file, at)
+            at += head.length
+            continue
+        if not is_proven:
+            break
+        next_at = _salvage(scan, file, at + 8, end)
+        _damage(scan, reason, file, file.number, at, next_at - at)
+        at = next_at
+    if not is_proven and at < end:
+        scan.is_over = True
+        scan.log.torn_bytes += end - at
+    file.end = at
+
+
+# ---- rounds ------------------------------------------------------------------------------------------------------------
+
+
+cdef bint _is_round(Scan* scan, Reading* it, uint64_t at) noexcept nogil:
+    return round_is_good(it.file.image + at, it.file.size - at, place_sum(scan.log.salt, it.file.number, at))
+
+
+cdef void _find_rounds(Scan* scan, Reading* it) noexcept nogil:
+    """List the rounds of a file whose heads are good: one behind the other, and where one is bad, from sector to sector."""
+    cdef uint64_t at = FILE_HEAD_BYTES
+    cdef RoundHead* head
+    cdef Seen* seen
+    while at + SECTOR_BYTES <= it.file.size:
+        if not _is_round(scan, it, at):
+            at += SECTOR_BYTES
+            continue
+        head = <RoundHead*> (it.file.image + at)
+        if room_for(<void**> &it.seen, &it.seen_room, it.seen_count, sizeof(Seen)) == NULL:
+            scan.has_failed = True
+            return
+        seen = &it.seen[it.seen_count]
+        it.seen_count += 1
+        seen.offset = at
+        seen.number = head.number
+        seen.synced = head.synced
+        seen.first_file = head.first_file
+        seen.length = head.length
+        seen.used = head.used
+        seen.record_count = head.record_count
+        if head.group_max > scan.log.group_max:
+            scan.log.group_max = head.group_max
+        if head.synced > scan.proven:
+            scan.proven = head.synced
+        at += rounded(head.length, SECTOR_BYTES)
+
+
+cdef void _read_file(Scan* scan, Reading* it) noexcept nogil:
+    cdef uint64_t at = FILE_HEAD_BYTES, end
+    cdef Seen* seen
+    cdef size_t number
+    cdef bint is_proven
+    for number in range(it.seen_count):
+        seen = &it.seen[number]
+        if seen.offset >= it.limit:
+            break
+        if seen.offset > at:
+            # A round before this one has lost its head. If it was not synced, this one was written before that one was whole.
+            _read_region(scan, it.file, at, seen.offset, seen.number - 1 <= scan.proven, DAMAGE_ROUND)
+            if scan.is_over or scan.has_failed:
+                return
+        end = seen.offset + seen.used
+        if end > it.limit:
+            end = it.limit
+        is_proven = seen.number <= scan.proven
+        if seen.record_count:
+            scan.number = seen.number
+            if not is_proven and not scan.unproven_at:
+                scan.unproven_at = seen.offset
+            _read_region(scan, it.file, seen.offset + sizeof(RoundHead), end, is_proven, DAMAGE_RECORD)
+            if scan.is_over or scan.has_failed:
+                return
+        at = seen.offset + seen.length if seen.record_count else seen.offset
+        it.file.end = end if seen.record_count else at
+    if it.is_limited and at < it.limit:
+        _read_region(scan, it.file, at, it.limit, True, DAMAGE_ROUND)
+
+
+# ---- files -------------------------------------------------------------------------------------------------------------
+
+
+cdef int _read_heads(Scan* scan) noexcept nogil:
+    cdef Reading* it
+    cdef FileHead* head
+    cdef size_t at
+    cdef int copy
+    for at in range(scan.file_count):
+        it = &scan.files[at]
+        for copy in range(2):
+            if it.file.size < copy * FILE_HEAD_COPY + sizeof(FileHead):
+                continue
+            head = <FileHead*> (it.file.image + copy * FILE_HEAD_COPY)
+            if not file_head_is_good(head):
+                continue
+            if head.version > FORMAT_VERSION:
+                return RECOVERED_NEWER
+            scan.log.salt = head.salt
+            scan.log.salt_is_known = True
+            if head.file == it.file.number:  # else it was retired and made anew, and nothing is in it yet
+                it.was_begun = True
+                it.previous_file = head.previous_file
+                it.previous_end = head.previous_end
+                it.previous_round = head.previous_round
+    return RECOVERED
+
+
+cdef bint _is_whole(Scan* scan, LogFile* file, Seen* seen) noexcept nogil:
+    cdef uint64_t at = seen.offset + sizeof(RoundHead)
+    cdef uint64_t end = seen.offset + seen.used
+    while at < end:
+        if not record_is_good(file.image + at, end - at, place_sum(scan.log.salt, file.number, at)) or bad_part(file.image + at) >= 0:
+            return False
+        at += (<RecordHead*> (file.image + at)).length
+    return True
+
+
+cdef bint _is_live(Scan* scan, Reading* it, uint64_t wanted) noexcept nogil:
+    if not it.was_begun and it.file.number != wanted and (not it.seen_count or it.seen[0].number > scan.proven):
+        return False  # made and not written, or its first write was torn
+    if scan.live_count:
+        return True
+    # A last file is there with all groups that it says again, or not at all.
+    return it.seen_count and (it.seen[0].number <= scan.proven or _is_whole(scan, it.file, &it.seen[0]))
+
+
+cdef void _find_live(Scan* scan) noexcept nogil:
+    """Find out which files are needed: each says which one was before it, and the last round says which one is the first."""
+    cdef size_t at = scan.file_count
+    cdef uint64_t first = 0, wanted = 0
+    cdef Reading* it
+    cdef bint is_known = False
+    while at:
+        at -= 1
+        it = &scan.files[at]
+        if it.file.number < first or (is_known and not wanted):
+            break
+        if is_known and it.file.number > wanted:
+            continue
+        _find_rounds(scan, it)
+        it.is_live = _is_live(scan, it, wanted)
+        if it.is_live:
+            scan.live[scan.live_count] = it
+            scan.live_count += 1
+            if not first and it.seen_count:
+                first = it.seen[it.seen_count - 1].first_file
+        elif it.was_begun and scan.dropped == NULL and not scan.live_count:
+            scan.dropped = it
+        if it.is_live or it.was_begun:
+            is_known = it.was_begun
+            wanted = it.previous_file
+    for at in range(scan.live_count // 2):
+        it = scan.live[at]
+        scan.live[at] = scan.live[scan.live_count - 1 - at]
+        scan.live[scan.live_count - 1 - at] = it
+    scan.log.first_file = first
+
+
+cdef void _set_limits(Scan* scan) noexcept nogil:
+    cdef size_t at
+    cdef Reading* it
+    cdef Reading* behind
+    for at in range(scan.live_count):
+        it = scan.live[at]
+        it.limit = it.file.size
+        behind = scan.live[at + 1] if at + 1 < scan.live_count else scan.dropped
+        if behind != NULL and behind.was_begun and behind.previous_file == it.file.number:
+            it.limit = behind.previous_end
+            it.is_limited = True
+            if behind.previous_round > scan.proven:
+                scan.proven = behind.previous_round
+
+
+cdef void _retire_others(Scan* scan) noexcept nogil:
+    """Let files go that are not needed: those before the first one, and those that were made and not written."""
+    cdef Log* log = scan.log
+    cdef LogFile* file
+    cdef size_t at
+    log.files = log.file = NULL
+    for at in range(scan.file_count):
+        file = scan.files[at].file
+        file.next = NULL
+        if scan.files[at].is_live:
+            if log.file != NULL:
+                log.file.next = file
+            else:
+                log.files = file
+            log.file = file
+            file.size = 0  # nothing more is written to it
+            continue
+        if room_for(<void**> &log.retired, &log.retired_room, log.retired_count, sizeof(LogRetired)) != NULL:
+            log.retired[log.retired_count].number = file.number
+            log.retired[log.retired_count].is_damaged = file.is_damaged
+            log.retired_count += 1
+        free(file.image)
+        free(file)
+
+
+cdef void _write_again(Scan* scan) noexcept nogil:
+    """Let the first round write what was not known to be synced once more."""
+    cdef Log* log = scan.log
+    cdef LogRound* it
+    if not scan.unproven_at or log.file == NULL or log.file.end <= scan.unproven_at:
+        return
+    it = <LogRound*> calloc(1, sizeof(LogRound))
+    if it == NULL:
+        scan.has_failed = True
+        return
+    it.pieces = <iovec*> malloc(sizeof(iovec))
+    if it.pieces == NULL:
+        free(it)
+        scan.has_failed = True
+        return
+    if scan.unproven_at == FILE_HEAD_BYTES:
+        scan.unproven_at = 0  # its heads were not known to be synced, either
+    it.file = log.file
+    it.offset = scan.unproven_at
+    it.length = log.file.end - scan.unproven_at
+    it.pieces[0].iov_base = log.file.image + scan.unproven_at
+    it.pieces[0].iov_len = it.length
+    it.piece_count = it.piece_room = 1
+    it.number = scan.number
+    it.syncs = True
+    log.closed = log.closed_last = it
+
+
+cdef void _look_for_unknown(Scan* scan) noexcept nogil:
+    """No file has a head that is good: what has bytes all the same has lost it, for heads are synced before anything else is written."""
+    cdef Reading* it
+    cdef size_t at
+    cdef uint64_t byte
+    for at in range(scan.file_count):
+        it = &scan.files[at]
+        for byte in range(it.file.size):
+            if it.file.image[byte]:
+                _damage(scan, DAMAGE_FILE_HEAD, it.file, it.file.number, 0, it.file.size)
+                break
+
+
+cdef void _scan(Scan* scan) noexcept nogil:
+    cdef size_t at = 0
+    cdef uint64_t expected
+    cdef Reading* it
+    if not scan.log.salt_is_known:
+        _look_for_unknown(scan)
+    _find_live(scan)
+    _set_limits(scan)
+    for at in range(scan.live_count):
+        it = scan.live[at]
+        scan.has_base = at > 0
+        expected = it.previous_file if at and it.was_begun else 0 if at else scan.log.first_file
+        if expected and expected != (scan.live[at - 1] if at else it).file.number:
+            _damage(scan, DAMAGE_FILE_MISSING, NULL, expected, 0, 0)
+        if not it.was_begun:
+            _damage(scan, DAMAGE_FILE_HEAD, it.file, it.file.number, 0, FILE_HEAD_BYTES)
+        if at + 1 < scan.live_count:
+            scan.unproven_at = 0  # the file behind was begun when this one was synced
+        _read_file(scan, it)
+        if scan.has_failed or scan.is_over:
+            break
+    while at + 1 < scan.live_count:  # what is behind the end
+        scan.live_count -= 1
+        scan.live[scan.live_count].is_live = False
+
+
+cdef int log_recover(Log* log) noexcept nogil:
+    cdef Scan scan
+    cdef LogFile* file = log.files
+    cdef size_t at = 0
+    cdef int result
+    scan.log = log
+    scan.file_count = scan.live_count = 0
+    scan.proven = scan.number = scan.unproven_at = 0
+    scan.dropped = NULL
+    scan.has_base = scan.is_over = scan.has_failed = False
+    while file != NULL:
+        scan.file_count += 1
+        file = file.next
+    scan.files = <Reading*> calloc(scan.file_count + 1, sizeof(Reading))
+    scan.live = <Reading**> calloc(scan.file_count + 1, sizeof(Reading*))
+    if scan.files == NULL or scan.live == NULL:
+        free(scan.files)
+        free(scan.live)
+        return RECOVERED_NOTHING
+    file = log.files
+    while file != NULL:
+        scan.files[at].file = file
+        log.number_max = file.number
+        at += 1
+        file = file.next
+    result = _read_heads(&scan)
+    if result == RECOVERED:
+        _scan(&scan)
+        if not scan.has_failed:
+            _retire_others(&scan)
+            _write_again(&scan)
+        log.round_number = log.synced = log.written = scan.number if scan.number > scan.proven else scan.proven
+        log.first_file_synced = log.first_file
+        log.partial_round = log.round_number if scan.is_over else 0
+        if scan.has_failed:
+            log.failed = ENOMEM
+            result = RECOVERED_NOTHING
+        else:
+            log_begin(log)
+    for at in range(scan.file_count):
+        free(scan.files[at].seen)
+    free(scan.files)
+    free(scan.live)
+    return result
+
+
+cdef char* log_load(Log* log, uint64_t number, uint64_t size) noexcept nogil:
+    cdef LogFile* file = <LogFile*> calloc(1, sizeof(LogFile))
+    if file == NULL:
+        return NULL
+    file.image = <char*> malloc(size + 1)
+    if file.image == NULL:
+        free(file)
+        return NULL
+    file.number = number
+    file.size = size
+    if log.file != NULL:
+        log.file.next = file
+    else:
+        log.files = file
+    log.file = file
+    return file.image
