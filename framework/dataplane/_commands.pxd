@@ -50,6 +50,8 @@ cdef enum Verb:
     CHANGE_QUOTA
     DROP_QUOTA
     GIVE_QUOTAS
+    MARK_ACCOUNTS
+    SET_ADDRESS
     SHELL_VERBS = 100
     # Verbs from here on are of a plane with sockets.
 

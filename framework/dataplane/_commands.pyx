@@ -32,6 +32,8 @@ from framework.dataplane._state cimport (
     ClosedStateC, Command, GateTerms, Limits, Link, LoginTerms, PermissionTable, Sink, State, Times,
 )
 from framework.dataplane._slices cimport confirm, subscriptions_check
+from framework.dataplane.accounts._telling cimport marks_set
+from framework.dataplane.delivery._ways cimport address_set
 from framework.dataplane.accounts._stream_imports cimport shadows_add
 from framework.dataplane.accounts._tables cimport tables_set
 from framework.dataplane._work cimport COMMAND_WORK
@@ -389,6 +391,10 @@ cdef bint command_apply(State* state, Command* command) noexcept nogil:
             _register_peer(state, link, command)
         elif command.verb == REPEAT_INTEREST:
             route_repeat(state, link)
+        elif command.verb == SET_ADDRESS:
+            address_set(state, link, command_chars(command), command.length)
+        elif command.verb == MARK_ACCOUNTS:
+            marks_set(state, link, command_chars(command), command.split, command.length)
         elif command.verb == SET_CLIENT_INFO:
             info_set(link, command_chars(command), command.split, command.length - command.split)
         elif command.verb == SEND:

@@ -19,11 +19,11 @@ from framework.dataplane._commands cimport (
     ADD_ACCOUNT, ADD_GATE, ANNOUNCE_INFO, ANSWER_GATE, CHANGE_ADDRESSES, CHANGE_GATE, CHANGE_QUOTA, CLOSE, CLOSE_LISTING, CONFIRM,
     DROP_QUOTA,
     FLAG_ACCOUNT_OMITTED, FLAG_ALL_ACCOUNTS, FLAG_ECHO, FLAG_HEADERS, FLAG_NO_RESPONDERS, FLAG_PEDANTIC, FLAG_TRACES, FLAG_VERBOSE,
-    GIVE_QUOTAS, KEEP_PERMISSIONS, NEXT_ROWS, OPEN_LISTING, PIN_ACCOUNTS, PUBLISH, REGISTER_PEER, REMOVE_ACCOUNT, REMOVE_GATE,
-    REPEAT_INTEREST, RESUME, RESUME_CLIENT, SEND, SET_CLIENT, SET_CLIENT_INFO, SET_CODING, SET_FORWARD, SET_DEFLATE, SET_INFO, SET_LIMITS,
-    SET_LINK_TIMES, SET_LOGIN_TERMS, SET_NAMES, SET_NONCES, SET_PEER_PERMISSIONS, SET_SYSTEM_ACCOUNT, SET_TABLES, SET_TRACE,
-    SHELL_VERBS, SUBSCRIBE_SINK, TRACE_HEADERS_ONLY, TRACE_INTERNAL, UNSUBSCRIBE_SINK, WATCH_INTEREST, ClientTerms,
-    PeerTerms as PeerTermsC, command_apply, command_chars, stages_add,
+    GIVE_QUOTAS, KEEP_PERMISSIONS, MARK_ACCOUNTS, NEXT_ROWS, OPEN_LISTING, PIN_ACCOUNTS, PUBLISH, REGISTER_PEER, REMOVE_ACCOUNT,
+    REMOVE_GATE, REPEAT_INTEREST, RESUME, RESUME_CLIENT, SEND, SET_ADDRESS, SET_CLIENT, SET_CLIENT_INFO, SET_CODING, SET_FORWARD,
+    SET_DEFLATE, SET_INFO, SET_LIMITS, SET_LINK_TIMES, SET_LOGIN_TERMS, SET_NAMES, SET_NONCES, SET_PEER_PERMISSIONS,
+    SET_SYSTEM_ACCOUNT, SET_TABLES, SET_TRACE, SHELL_VERBS, SUBSCRIBE_SINK, TRACE_HEADERS_ONLY, TRACE_INTERNAL,
+    UNSUBSCRIBE_SINK, WATCH_INTEREST, ClientTerms, PeerTerms as PeerTermsC, command_apply, command_chars, stages_add,
 )
 from framework.dataplane._slices cimport checks_settle, link_go_on
 from framework.dataplane._work cimport COMMAND_WORK, WORK_A_SLICE, WORK_A_TURN, is_work_done, ready_leave, work_begin
@@ -48,8 +48,8 @@ from framework.dataplane.ports._portface cimport FRAMEWORK_PORT_CAPSULE, FRAMEWO
 from framework.dataplane.ports._port cimport port_release, ports_hear_interest, ports_listen
 from framework.dataplane.ports._sinkbatch cimport atomic_add, atomic_add_users, batch_free, seen_pointer, sink_release
 from framework.dataplane._state cimport (
-    ADDRESS_TABLES_MAX, ASKS_EACH_CONNECT, ENTERS, HEARS_PEER, INFOS_MAX, IS_LIMITED, IS_PEER, IS_TOLD_INTEREST, IS_USER, KEEPS_REPLY,
-    KINDS_MAX, LEAF, MAY_BE_ANONYMOUS, NEEDED_BY_SERVERS, NODE_BYTES, NO_PUBLISH, NO_REPLY, PINGS_WHEN_QUIET, READ_BLOCK_BYTES,
+    ADDRESS_TABLES_MAX, ASKS_EACH_CONNECT, ENTERS, HEARS_PEER, HIDES_ADDRESS, INFOS_MAX, IS_LIMITED, IS_PEER, IS_TOLD_INTEREST, IS_USER,
+    KEEPS_REPLY, KINDS_MAX, LEAF, MAY_BE_ANONYMOUS, NEEDED_BY_SERVERS, NODE_BYTES, NO_PUBLISH, NO_REPLY, PINGS_WHEN_QUIET, READ_BLOCK_BYTES,
     RECORD_DELIVERED, RECORD_TRACE, RESERVED_BYTES_MAX, RESERVED_MAX, S2_STAGE, SCOPE_HERE, SCOPE_ROUTE, SHOWS_SUBJECT, STALLS,
     STALL_PENDING_BYTES, STAYS_IN_ACCOUNT, SYSTEM, VERBS_MAX, WEBSOCKET_DEFLATE, WEBSOCKET_PLAIN_FRAMES, WEBSOCKET_STAGE, Account,
     Command, Dialect, Farewell, Gate, GateTerms, KindTraits as KindTraitsC, Limits, Link, ListingTerms, LoginTerms, Port as PortStruct,
@@ -215,8 +215,9 @@ cdef int _reserved_put(State* state, reserved) except -1:
         state.reserved[<int> at].treatment = (
             NO_PUBLISH * it.no_publish | NO_REPLY * it.no_reply | SHOWS_SUBJECT * it.shows_subject
             | NEEDED_BY_SERVERS * it.needed_by_servers | STAYS_IN_ACCOUNT * it.stays_in_account
-            | KEEPS_REPLY * it.keeps_reply
+            | KEEPS_REPLY * it.keeps_reply | HIDES_ADDRESS * (it.hidden_tokens > 0)
         )
+        state.reserved[<int> at].hidden_tokens = it.hidden_tokens
         state.reserved_first[<int> it.prefix[0]] |= state.reserved[<int> at].treatment
     state.reserved_count = len(reserved)
     return 0
@@ -605,6 +606,7 @@ cdef class Core:
             ValueError: There is no such account or index, or there are no such permissions.
         """
         cdef PeerTermsC head
+        cdef Command* command
         if terms.pool_size < 0 or not 0 <= terms.pool_index < max(terms.pool_size, 1):
             raise ValueError(f"no connection {terms.pool_index} in a pool of {terms.pool_size}")
         if terms.account_omitted and len(terms.accounts or ()) != 1:
@@ -612,7 +614,14 @@ cdef class Core:
         self._check_permissions(terms.permissions)
         head.peer, head.permissions = terms.peer, terms.permissions
         head.pool_index, head.pool_size = terms.pool_index, terms.pool_size
-        cdef Command* command = self._order(
+        if terms.address:
+            self._post(self._order(SET_ADDRESS, link, 0, 0, _plain("an address", terms.address)))
+        if terms.marks:
+            begins, ends = terms.marks
+            command = self._order(MARK_ACCOUNTS, link, 0, 0, begins + ends)
+            command.split = len(begins)
+            self._post(command)
+        command = self._order(
             REGISTER_PEER, link, 0, 0, PyBytes_FromStringAndSize(<char*> &head, sizeof(head)) + self._indexes(terms.accounts or ())
         )
         command.flags = (

@@ -74,6 +74,8 @@ cdef enum:
     VERDICT_BYTES = 104
     # Of a subject and a queue group whose verdict is remembered.
     REPLIES_MAX = 65536
+    WAYS_MAX = 65536
+    WAY_BYTES_MAX = 48
     # Answers that one client may owe.
     VIOLATIONS_A_TICK = 100
     TRACED_LINE_BYTES_MAX = 1024
@@ -194,6 +196,7 @@ cdef enum Treatment:
     NEEDED_BY_SERVERS = 1 << 3
     STAYS_IN_ACCOUNT = 1 << 4
     KEEPS_REPLY = 1 << 5
+    HIDES_ADDRESS = 1 << 6
     FORWARDED = 1 << 7
     # Of a first byte alone: see `_forwards.pyx`.
 
@@ -216,6 +219,8 @@ cdef struct ReservedPrefix:
     char prefix[RESERVED_BYTES_MAX]
     uint8_t length
     uint8_t treatment
+    uint8_t hidden_tokens
+    # Behind the prefix; with HIDES_ADDRESS.
 
 
 cdef enum Trait:
@@ -656,6 +661,23 @@ cdef struct Replies:
     Reply* last
 
 
+cdef struct Way:
+    # The address that was hidden from a client in a reply; the rest of the reply, as it was shown, follows.
+    Key key
+    Way* next
+    # Younger.
+    Way* previous
+    int64_t until_ns
+    uint8_t length
+    char address[WAY_BYTES_MAX]
+
+
+cdef struct Ways:
+    Table table
+    Way* first
+    Way* last
+
+
 cdef enum StageKind:
     S2_STAGE = 0
     WEBSOCKET_STAGE = 1
@@ -975,6 +997,15 @@ cdef struct Link:
     Fanout* last_fanout
     Telling* tellings
     # It is told interest still; it is read no further.
+    char* marks
+    # Lines before and behind all interest in an account, with a 0 for the account; NULL: none.
+    uint32_t marks_split
+    uint32_t marks_length
+    uint32_t address_length
+    char* address
+    # Of this server, before replies of messages by this link; NULL: they go as they are.
+    Ways* ways
+    # Of answers that it owes to other clusters; NULL: none.
     Subscription* checking
     # The next of its subscriptions to be held against changed permissions; NULL: none.
     Record* closed
@@ -1673,6 +1704,9 @@ cdef struct State:
     char* mapped
     # The mapped subject of what a client publishes.
     size_t mapped_room
+    char* addressed
+    # The subject of an answer, with the address before it.
+    size_t addressed_room
 
 
 cdef struct Message:
@@ -1697,6 +1731,8 @@ cdef struct Message:
     # Imports that it came through; NULL: none.
     uint8_t scope
     # That it came from, unless it came through an import since.
+    uint8_t hidden
+    # Bytes at the beginning of the reply that users are not shown; see `_ways.pyx`.
     const char* shown
     # The subject that users are shown, where it reached an inbox by another one; NULL: the one above.
     size_t shown_length

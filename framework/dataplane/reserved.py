@@ -32,6 +32,9 @@ class ReservedPrefix(Struct, frozen=True, kw_only=True):
     keeps_reply: bool = False
     """As a reply it stays as it is where a message passes an import: answers do not come back by
     the import."""
+    hidden_tokens: int = 0
+    """As the reply of a message from another server, the prefix and so many tokens behind it are an
+    address that users are not shown. For 2 s an answer of theirs to the rest goes to the whole."""
     stays_in_account: bool = False
     """Requests there do not go to the system account, whatever is imported from it: who answers
     them is in the account itself."""

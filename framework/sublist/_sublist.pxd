@@ -185,6 +185,7 @@ cdef void sublist_remove(SublistState* self, Interest* interest) noexcept nogil
 cdef size_t sublist_all(SublistState* self, Interest** into) noexcept nogil
 cdef void sublist_touch(SublistState* self, Interest* interest) noexcept nogil
 cdef Group* group_find(GroupIndex* index, Match* match, const char* name, size_t length) noexcept nogil
+cdef bint sublist_is_here(SublistState* self, const char* subject, size_t length) noexcept nogil
 cdef Match* sublist_match(SublistState* self, const char* subject, size_t length) noexcept nogil
 
 cdef inline bint sublist_fresh(SublistState* self, Match* match) noexcept nogil:

@@ -792,6 +792,18 @@ cdef bint _was_seen(SublistState* self, uint64_t hashed) noexcept nogil:
     return False
 
 
+cdef bint sublist_is_here(SublistState* self, const char* subject, size_t length) noexcept nogil:
+    """Whether anybody here, not at another server, is interested in a subject; no match that is in use changes by the question."""
+    cdef uint32_t which, at
+    if not _collect(self, subject, length, hash_bytes(self.seed, subject, length)):
+        return False
+    for which in range(self.reached_count):
+        for at in range(self.reached[which].count):
+            if self.reached[which].items[at].rank == 0:
+                return True
+    return False
+
+
 cdef Match* sublist_match(SublistState* self, const char* subject, size_t length) noexcept nogil:
     """Return who gets messages of a subject; never NULL.
 

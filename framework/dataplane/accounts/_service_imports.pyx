@@ -210,6 +210,7 @@ cdef void _map(State* state, Passage* passage) noexcept nogil:
 cdef void _ask_back(Passage* passage, ResponseMapping* answer) noexcept nogil:
     passage.message.reply = passage.reply
     passage.message.reply_length = answer.key.length
+    passage.message.hidden = 0
     memcpy(passage.reply, answer.key.chars, answer.key.length)
 
 

@@ -309,3 +309,4 @@ cdef void tables_end(State* state) noexcept nogil:
     free(state.names)
     free(state.scratch)
     free(state.mapped)
+    free(state.addressed)

@@ -22,6 +22,7 @@ from framework.dataplane.links._output cimport (
 from framework.dataplane.accounts._permissions cimport is_allowed_to_publish, may_hear, may_import, may_send
 from framework.dataplane.accounts._replies cimport reply_owe
 from framework.dataplane.accounts._sids cimport interest_of_link
+from framework.dataplane.delivery._ways cimport is_reply_here, way_add
 from framework.dataplane.ports._port cimport port_forget
 from framework.dataplane.ports._port_watches cimport port_watches_touch
 from framework.dataplane.ports._sinkbatch cimport atomic_add, atomic_get, sink_put
@@ -482,8 +483,9 @@ cdef void _count_out(State* state, Link* to, Message* message, size_t length) no
 
 cdef void _may_answer(State* state, Link* to, Message* message) noexcept nogil:
     """Let a client publish to the reply of what it was sent, unless it may anyway."""
-    if not is_allowed_to_publish(state, to, message.reply, message.reply_length):
-        reply_owe(state, to, message.reply, message.reply_length)
+    cdef const char* reply = message.reply + message.hidden
+    if not is_allowed_to_publish(state, to, reply, message.reply_length - message.hidden):
+        reply_owe(state, to, reply, message.reply_length - message.hidden)
 
 
 cdef bint _to_client(State* state, Link* to, Subscription* subscription, Message* message) noexcept nogil:
@@ -525,7 +527,9 @@ cdef bint _to_client(State* state, Link* to, Subscription* subscription, Message
     at[0] = c" "
     at += 1
     if message.reply_length:
-        at = _put(at, message.reply, message.reply_length)
+        if message.hidden:
+            way_add(state, to, message)
+        at = _put(at, message.reply + message.hidden, message.reply_length - message.hidden)
         at[0] = c" "
         at += 1
     if header:
@@ -611,7 +615,7 @@ cdef bint to_route(State* state, Link* to, Message* message) noexcept nogil:
                 names += state.picks[which].queue_length + 1
     room = output_reserve(
         state, to,
-        message.account.name_length + message.subject_length + reply + names + 80 + _copied(to, message, length),
+        message.account.name_length + message.subject_length + reply + to.address_length + names + 80 + _copied(to, message, length),
     )
     if room == NULL:
         link_doom(state, to, WRITE_ERROR, False, "no memory")
@@ -633,6 +637,8 @@ cdef bint to_route(State* state, Link* to, Message* message) noexcept nogil:
         at[1] = c" "
         at += 2
     if message.reply_length:
+        if to.address_length and is_reply_here(message):
+            at = _put(at, to.address, to.address_length)
         at = _put(at, message.reply, message.reply_length)
         if message.shown != NULL:
             at[0] = c"@"

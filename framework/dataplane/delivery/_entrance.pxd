@@ -2,6 +2,7 @@
 
 from framework.dataplane.accounts._remote_latency cimport remote_latency_end
 from framework.dataplane.delivery._delivery cimport deliver_matched, link_say
+from framework.dataplane.delivery._ways cimport way_taken
 from framework.dataplane.delivery._watches cimport WATCHED_BY_TAPS, watched_by, watches_of
 from framework.dataplane.inner._inner_messages cimport inner_enter
 from framework.dataplane._state cimport IS_USER, Link, Message, State, Watches
@@ -27,6 +28,8 @@ cdef inline void message_enter(State* state, Link* link, Message* message, Match
     watches = watches_of(link, message.account)
     if watches != NULL and watched_by(watches, match, message.subject, message.subject_length) & WATCHED_BY_TAPS:
         message_watched(state, match, message)
+    if link.ways != NULL and way_taken(state, link, message):
+        return
     if state.inner != NULL:
         inner_enter(state, match, message)
     elif deliver_matched(state, match, message) == 0:

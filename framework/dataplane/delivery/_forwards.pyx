@@ -89,6 +89,8 @@ cdef bint forward_pass(State* state, Message* message, int* served) noexcept nog
     if forward.link == 0:
         message.subject += forward.length
         message.subject_length -= forward.length
+        # Only this server is told: whoever else is interested hears it from here, as if it had begun here.
+        message.scope = SCOPE_HERE
         return False
     link = _link_of(state, forward.link)
     if link != NULL and (message.scope == SCOPE_HERE or link.peer != message.source.peer):

@@ -23,6 +23,7 @@ from framework.dataplane.delivery._message_trace cimport traced_route, traced_su
 from framework.dataplane.delivery._quotas cimport quotas_leave
 from framework.dataplane.delivery._gates cimport gate_go_on, gate_is_ready, gate_leave, gates_end, gates_hand_over
 from framework.dataplane.delivery._watches cimport watch_remove
+from framework.dataplane.delivery._ways cimport ways_end
 from framework.dataplane.links._nonces cimport nonce_give
 from framework.dataplane.links._output cimport block_chars, block_drop, block_new, output_discard
 from framework.dataplane.protocol._parser cimport parse
@@ -638,6 +639,9 @@ cdef void _end(State* state, Link* link) noexcept nogil:
     link.left = NULL
     free(link.memo)
     link.memo = NULL
+    free(link.marks)
+    link.marks = NULL
+    ways_end(link)
     free(link.info)
     link.info = NULL
 

@@ -19,6 +19,7 @@ from framework.dataplane.accounts._interest cimport is_valid_subject, subscripti
 from framework.dataplane.accounts._stream_imports cimport shadows_add
 from framework.dataplane.delivery._delivery cimport deliver, subscription_drop
 from framework.dataplane.delivery._fanouts cimport fanout_end
+from framework.dataplane.delivery._forwards cimport is_forwarded
 from framework.dataplane.delivery._gates cimport gate_answer_of_port, gates_lose_port
 from framework.dataplane.inner._inner_messages cimport inner_ask, inner_begin, inner_is_full
 from framework.dataplane.links._links cimport link_of, link_wake
@@ -346,12 +347,14 @@ cdef void _publish(State* state, Port* port, PortMessage* record) noexcept nogil
     message.queue_count = 0
     message.hops = NULL
     message.scope = port.link.scope
+    message.hidden = 0
     message.trace = NULL
     state.stalled_by = NULL
     state.stalled_sink = NULL
     if state.inner != NULL:
         inner_begin(state)
-    served = deliver(state, &message)
+    if not is_forwarded(state, &message, &served):
+        served = deliver(state, &message)
     if not record.asks:
         return
     if state.inner != NULL:

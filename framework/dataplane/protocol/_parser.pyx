@@ -38,6 +38,7 @@ from framework.dataplane.delivery._gates cimport gate_has_room, gate_holds, gate
 from framework.dataplane.delivery._quotas cimport (
     QUOTA_LETS, QUOTA_REFUSES, QuotaAnswer, quotas_ask, quotas_charge, quotas_room,
 )
+from framework.dataplane.delivery._ways cimport address_hide
 from framework.dataplane.delivery._watches cimport (
     WATCHED_BY_GATES, is_heard_unheard, unheard_copy, watch_match, watched_by, watchers_copy_run, watches_of,
 )
@@ -51,9 +52,9 @@ from framework.dataplane.protocol._reserved cimport is_reserved
 from framework.dataplane.protocol._server_info cimport link_info_connected
 from framework.dataplane.accounts._sids cimport subscription_find
 from framework.dataplane._state cimport (
-    ACCOUNT_INTEREST, ASKS_EACH_CONNECT, AUTHENTICATION_VIOLATION, CONNECT_BYTES_MAX, FRAME_OWN_BLOCK_BYTES, HEARS_PEER, IGNORE, INTEREST,
-    IS_PEER, IS_USER, LINE_BYTES_MAX, MAX_CONTROL_LINE_EXCEEDED, MAX_PAYLOAD_EXCEEDED, MAY_BE_ANONYMOUS, MEMO_HEAD_BYTES, MEMO_LINE_BYTES,
-    MESSAGE, MESSAGE_WITH_HEADERS, NO_ACCOUNT_INTEREST, NO_INTEREST, NO_PUBLISH, NO_REPLY, PARSE_ERROR, PROTOCOL_VIOLATION,
+    ACCOUNT_INTEREST, ASKS_EACH_CONNECT, AUTHENTICATION_VIOLATION, CONNECT_BYTES_MAX, FRAME_OWN_BLOCK_BYTES, HEARS_PEER, HIDES_ADDRESS,
+    IGNORE, INTEREST, IS_PEER, IS_USER, LINE_BYTES_MAX, MAX_CONTROL_LINE_EXCEEDED, MAX_PAYLOAD_EXCEEDED, MAY_BE_ANONYMOUS, MEMO_HEAD_BYTES,
+    MEMO_LINE_BYTES, MESSAGE, MESSAGE_WITH_HEADERS, NO_ACCOUNT_INTEREST, NO_INTEREST, NO_PUBLISH, NO_REPLY, PARSE_ERROR, PROTOCOL_VIOLATION,
     PUBLISH_MESSAGE, PUBLISH_WITH_HEADERS, RECORD_ERR, RECORD_GREETING, RECORD_PONG, REFERENCE_BYTES, SCOPE_ROUTE, SHOWS_SUBJECT,
     SUBSCRIBE, SYSTEM, TRACED_LINE_BYTES_MAX, UNSUBSCRIBE, Account, Block, ClosedStateC, Line, Link, Memo, Message, MessageTrace,
     Operation, Record, State, Subscription, Verb, Watches,
@@ -483,6 +484,7 @@ cdef char* _repeat(State* state, Link* link, char* at, char* end, Block* block) 
     message.queue_count = 0
     message.hops = NULL
     message.scope = link.scope
+    message.hidden = 0
     message.shown = NULL
     message.trace = NULL
     if link.at_gate != NULL and memo.gate != link.at_gate.gate:
@@ -696,6 +698,7 @@ cdef char* _publish(
     message.queue_count = 0
     message.hops = NULL
     message.scope = link.scope
+    message.hidden = 0
     message.shown = NULL
     message.trace = NULL
     rest = _take_body(state, link, &message, line, body, end, need)
@@ -771,6 +774,7 @@ cdef char* _routed(
     message.queue_count = 0
     message.hops = NULL
     message.scope = link.scope
+    message.hidden = 0
     message.shown = NULL
     message.trace = NULL
     if last > first:
@@ -792,6 +796,8 @@ cdef char* _routed(
         message.queue_count = last - first
         if message.reply_length:
             _show_subject(state, &message)
+            if state.reserved_first[<uint8_t> message.reply[0]] & HIDES_ADDRESS:
+                address_hide(state, &message)
     rest = _take_body(state, link, &message, line, body, end, need)
     if rest == NULL:
         return NULL

@@ -1,0 +1,149 @@
+"""INFO and CONNECT of gateways: the documents, checks, and the lines that are sent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from msgspec.structs import replace
+
+from framework.errors import ProtocolError
+from framework.wire.closed_state import ClosedState
+from framework.wire.document import Always, Document, Named, Secret, build_document, parse_document
+from framework.wire.info import connect_line, info_line
+from framework.wire.version import NATS_VERSION, ROUTE_PROTOCOL
+from framework_gateway.limits import NAME_LENGTH_MAX, URLS_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from framework_gateway.url import GatewayUrl
+
+TRACE_PROTOCOL = 3
+"""Servers with this protocol, or a later one, report what becomes of messages that ask.
+
+Source: nats-server `server.go`, `MsgTraceProto`.
+"""
+GOSSIP = 1
+"""`gateway_cmd`: of another cluster."""
+ALL_INTEREST_BEGINS = 2
+"""`gateway_cmd`: what follows is all interest in an account, and counts from now on."""
+ALL_INTEREST_TOLD = 3
+"""`gateway_cmd`: from now on nothing is wanted but what was told."""
+
+
+class GatewayConnect(Document, frozen=True, kw_only=True):
+    """CONNECT of a server that dialed a gateway."""
+
+    echo: Always[bool] = False
+    verbose: Always[bool] = False
+    pedantic: Always[bool] = False
+    user: str = ""
+    password: Annotated[Secret[str], Named("pass")] = ""
+    tls_required: Always[bool] = False
+    headers: Always[bool] = False
+    name: Always[str] = ""
+    """Server ID of who dialed."""
+    cluster: Always[str] = ""
+    gateway: str = ""
+    """Its cluster; empty: it is no gateway."""
+
+
+class GatewayInfo(Document, frozen=True, kw_only=True):
+    """INFO between clusters: who speaks, gossip about others, and marks in what is told."""
+
+    server_id: Always[str] = ""
+    server_name: Always[str] = ""
+    version: Always[str] = NATS_VERSION
+    proto: Always[int] = ROUTE_PROTOCOL
+    go: Always[str] = ""
+    host: Always[str] = ""
+    port: Always[int] = 0
+    headers: Always[bool] = False
+    auth_required: bool = False
+    tls_required: bool = False
+    tls_verify: bool = False
+    max_payload: Always[int] = 0
+    gateway: str = ""
+    """Name of a cluster; empty: who speaks is no gateway."""
+    gateway_urls: tuple[str, ...] = ()
+    """`host:port` of all servers of the cluster."""
+    gateway_url: str = ""
+    """Of this server."""
+    gateway_cmd: int = 0
+    gateway_cmd_payload: str = ""
+    """An account in base64."""
+    gateway_nrp: bool = False
+    """Knows replies with the prefix `_GR_.`."""
+    gateway_iom: bool = False
+    """Tells all its interest from the beginning, and wants nothing else."""
+
+
+_NAMES = ("server_id", "server_name", "version", "host", "gateway", "gateway_url")
+
+
+def parse_info(document: bytes) -> GatewayInfo:
+    """Read an INFO; what may be shown or passed on is printable and short afterwards.
+
+    Raises:
+        ProtocolError: It is no INFO.
+    """
+    info = parse_document(GatewayInfo, document)
+    for name in _NAMES:
+        _check_name(name, getattr(info, name))
+    urls = [url for url in info.gateway_urls if _is_name(url)]
+    return replace(info, gateway_urls=tuple(urls[:URLS_MAX]))
+
+
+def parse_connect(document: bytes) -> GatewayConnect:
+    """Read a CONNECT; what may be shown is printable and short afterwards.
+
+    Raises:
+        ProtocolError: It is no CONNECT.
+    """
+    connect = parse_document(GatewayConnect, document)
+    for name in ("name", "gateway"):
+        _check_name(name, getattr(connect, name))
+    return connect
+
+
+def greeting(local: GatewayInfo, url: GatewayUrl) -> bytes:
+    """Return what this server says to the one that it dialed: CONNECT and INFO."""
+    connect = GatewayConnect(
+        user=url.user,
+        password=url.password,
+        tls_required=local.tls_required,
+        name=local.server_id,
+        gateway=local.gateway,
+    )
+    return connect_line(build_document(connect)) + introduction(local)
+
+
+def introduction(local: GatewayInfo) -> bytes:
+    """Return the INFO of this server."""
+    return info_line(build_document(local))
+
+
+def gossip(server_id: str, gateway: str, urls: Sequence[str]) -> bytes:
+    """Return the line that tells of another cluster."""
+    told = GatewayInfo(
+        server_id=server_id,
+        version="",
+        proto=0,
+        gateway=gateway,
+        gateway_urls=tuple(urls),
+        gateway_cmd=GOSSIP,
+    )
+    return info_line(build_document(told))
+
+
+def _check_name(name: str, value: str) -> None:
+    if not _is_name(value):
+        raise ProtocolError(
+            f"{name} is too long or not printable",
+            text="Parser Error",
+            reason=ClosedState.PROTOCOL_VIOLATION,
+        )
+
+
+def _is_name(value: str) -> bool:
+    return len(value) <= NAME_LENGTH_MAX and value.isprintable()

@@ -1,0 +1,110 @@
+"""INFO of this server for gateways, and what its links there are registered with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from framework.spec import LinkKind, PeerTerms
+from framework.wire.document import build_document
+from framework.wire.info import info_line
+from framework_gateway.hashing import short_hash
+from framework_gateway.info import ALL_INTEREST_BEGINS, ALL_INTEREST_TOLD, GatewayInfo
+from framework_gateway.url import join_host_port
+
+if TYPE_CHECKING:
+    from framework.spec import ServerContext
+    from framework_gateway.config import GatewayConfig
+    from framework_gateway.effect import Register
+
+REPLY_PREFIX = "_GR_."
+"""Source: nats-server `gateway.go`, `gwReplyPrefix`."""
+_PLACE = "*"
+"""Of the account, in a document."""
+
+
+def introduce(server: ServerContext, config: GatewayConfig) -> GatewayInfo:
+    """Greet servers of other clusters with INFO from now on.
+
+    To be called when addresses are bound, and before anything is accepted.
+    """
+    local = gateway_info(server, config)
+    server.plane.set_info(LinkKind.GATEWAY, build_document(local))
+    return local
+
+
+def gateway_info(server: ServerContext, config: GatewayConfig) -> GatewayInfo:
+    """Return what this server tells other clusters of itself.
+
+    Source: nats-server `gateway.go`, `startGatewayAcceptLoop`, `setGatewayInfoHostPort`.
+    """
+    host, port = server.listening_address(LinkKind.GATEWAY) or (config.host, config.port)
+    if config.advertise:
+        host, port = _split_advertised(config.advertise, port)
+    else:
+        reachable = server.reachable_hosts(host)
+        if not reachable:
+            server.log.error("Could not find any non-local IP for gateway {name}", name=config.name)
+        host = reachable[0] if reachable else host
+    values = server.config.values
+    max_payload = values["max_payload"]
+    assert isinstance(max_payload, int)
+    url = join_host_port(host, port)
+    return GatewayInfo(
+        server_id=server.server_id,
+        server_name=server.name,
+        host=host,
+        port=port,
+        headers=not values["no_header_support"],
+        auth_required=bool(config.login.user),
+        tls_required=config.tls is not None,
+        tls_verify=config.tls is not None,
+        max_payload=max_payload,
+        gateway=config.name,
+        gateway_urls=(url,),
+        gateway_url=url,
+        gateway_nrp=True,
+        gateway_iom=True,
+    )
+
+
+def peer_terms(local: GatewayInfo, register: Register) -> PeerTerms:
+    """Return how a link is registered: messages go out on one that we dialed, interest on others.
+
+    Source: nats-server `gateway.go`, `gatewaySwitchAccountToSendAllSubs`, for the marks.
+    """
+    if register.is_outbound:
+        return PeerTerms(
+            accounts=(),
+            headers=register.headers,
+            traces=register.traces,
+            address=f"{own_prefix(local.gateway, local.server_id)}".encode(),
+        )
+    marks = _mark(local, ALL_INTEREST_BEGINS), _mark(local, ALL_INTEREST_TOLD)
+    return PeerTerms(headers=register.headers, traces=register.traces, marks=marks)
+
+
+def _mark(local: GatewayInfo, command: int) -> bytes:
+    """Return a command about an account, with a zero byte in its place: see `PeerTerms.marks`."""
+    told = GatewayInfo(
+        version="", proto=0, gateway=local.gateway, gateway_cmd=command, gateway_cmd_payload=_PLACE
+    )
+    before, _, behind = build_document(told).rpartition(f'"{_PLACE}"'.encode())
+    return info_line(before + b'"\0"' + behind)
+
+
+def cluster_prefix(gateway: str) -> str:
+    """Return what replies for a cluster begin with."""
+    return f"{REPLY_PREFIX}{short_hash(gateway)}."
+
+
+def own_prefix(gateway: str, server_id: str) -> str:
+    """Return what replies for one server of a cluster begin with."""
+    return f"{cluster_prefix(gateway)}{short_hash(server_id)}."
+
+
+def _split_advertised(text: str, default_port: int) -> tuple[str, int]:
+    """Split `host` or `host:port`; an IPv6 address with a port stands in brackets."""
+    host, _, port = text.rpartition(":")
+    if host and port.isdecimal() and (":" not in host or host.startswith("[")):
+        return host.strip("[]"), int(port) or default_port
+    return text.strip("[]"), default_port

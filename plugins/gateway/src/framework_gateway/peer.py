@@ -1,0 +1,63 @@
+"""Remote clusters, and connections with them, as the mesh keeps them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from framework.spec import LinkId
+    from framework_gateway.info import GatewayInfo
+    from framework_gateway.url import GatewayUrl
+
+
+class Connection(Struct):
+    """A connection with another cluster, from its opening until it is closed."""
+
+    link: LinkId
+    host: str
+    port: int
+    url: GatewayUrl | None = None
+    """Where we dialed to; None: the peer dialed us."""
+    gateway: str = ""
+    """The cluster at the other end; of an accepted connection, as it claims."""
+    info: GatewayInfo | None = None
+    """None: it is not registered."""
+    registered_ns: int = 0
+    """Of the clock that the manager has; 0: it is not."""
+
+    @property
+    def is_outbound(self) -> bool:
+        """Tell whether we send messages there, and it tells us its interest."""
+        return self.url is not None
+
+
+class Remote(Struct):
+    """A cluster that is known."""
+
+    name: str
+    configured: tuple[GatewayUrl, ...] = ()
+    """Empty: others have told of it."""
+    learned: Mapping[str, GatewayUrl] = {}
+    """Further URLs by `host:port`, as its servers tell them."""
+    link: LinkId | None = None
+    """The outbound connection, registered or not yet."""
+    token: int = 0
+    """Of the dial, or wait, that is under way; 0: there is none."""
+    rounds: int = 0
+    """Through its URLs without success, since it was connected last."""
+    refusals: int = 0
+    """Connections in a row that ended early."""
+
+    @property
+    def is_implicit(self) -> bool:
+        """Tell whether it is not configured."""
+        return not self.configured
+
+    @property
+    def urls(self) -> dict[str, GatewayUrl]:
+        """Return all URLs by `host:port`, those that are configured first."""
+        return {**{url.address: url for url in self.configured}, **self.learned}
