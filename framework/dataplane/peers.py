@@ -36,7 +36,7 @@ class PeerTerms(Struct, frozen=True, kw_only=True):
     """Lines before and behind all interest in an account that it is told of at one go; a zero
     byte stands for the account's name in base64."""
     address: bytes = b""
-    """Stands before the replies of messages that go there, where somebody here waits for the answer:
+    """Stands before replies of messages that go there, where somebody here waits for the answer:
     servers that see it send the answer to this one by forwards. Empty: replies go as they are."""
     permissions: int = 0
     """Of this link; see `set_peer_permissions`."""

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+GATEWAY = "plugins/gateway/src/framework_gateway"
 JETSTREAM = "plugins/jetstream/src/framework_jetstream"
 AUTH = "plugins/auth/src/framework_auth"
 ROUTE = "plugins/route/src/framework_route"
@@ -66,6 +67,11 @@ VIOLATIONS = {
         "auth",
         {f"{AUTH}/passwords.py": "import framework_auth.password_checker"},
         "framework_auth.passwords is not allowed to import framework_auth.password_checker",
+    ),
+    "a mesh of clusters that knows its actor": Violation(
+        "gateway",
+        {f"{GATEWAY}/mesh.py": "import framework_gateway.gateway_manager"},
+        "framework_gateway.mesh is not allowed to import framework_gateway.gateway_manager",
     ),
     "a log that knows its plugin": Violation(
         "jetstream",

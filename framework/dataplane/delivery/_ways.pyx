@@ -122,17 +122,27 @@ cdef void way_add(State* state, Link* link, Message* message) noexcept nogil:
         link.memo.line_length = 0
 
 
-cdef bint way_taken(State* state, Link* link, Message* message) noexcept nogil:
-    """Send what a client publishes to the address of what it answers, if it does; False: it goes to whom it matches."""
-    cdef Way* way = <Way*> table_find(
+cdef Way* _way_of(State* state, Link* link, Message* message) noexcept nogil:
+    """Return what a client owes to another cluster by the subject of a message; NULL: nothing."""
+    return <Way*> table_find(
         &link.ways.table, hash_bytes(state.seed, message.subject, message.subject_length), message.subject, message.subject_length
     )
+
+
+cdef bint is_way(State* state, Link* link, Message* message) noexcept nogil:
+    """Whether what a client publishes may be an answer to another cluster: the line is looked at each time."""
+    return _way_of(state, link, message) != NULL
+
+
+cdef bint way_taken(State* state, Link* link, Message* message) noexcept nogil:
+    """Send what a client publishes to the address of what it answers, if it does; False: it goes to whom it matches."""
+    cdef Way* way
     cdef Message answer
     cdef int served = 0
+    while link.ways.first != NULL and link.ways.first.until_ns <= state.now_ns:
+        _forget(link.ways, link.ways.first)
+    way = _way_of(state, link, message)
     if way == NULL or not room_for(&state.addressed, &state.addressed_room, way.length + message.subject_length):
-        return False
-    if way.until_ns <= state.now_ns:
-        _forget(link.ways, way)
         return False
     answer = message[0]
     memcpy(state.addressed, way.address, way.length)

@@ -38,7 +38,7 @@ from framework.dataplane.delivery._gates cimport gate_has_room, gate_holds, gate
 from framework.dataplane.delivery._quotas cimport (
     QUOTA_LETS, QUOTA_REFUSES, QuotaAnswer, quotas_ask, quotas_charge, quotas_room,
 )
-from framework.dataplane.delivery._ways cimport address_hide
+from framework.dataplane.delivery._ways cimport address_hide, is_way
 from framework.dataplane.delivery._watches cimport (
     WATCHED_BY_GATES, is_heard_unheard, unheard_copy, watch_match, watched_by, watchers_copy_run, watches_of,
 )
@@ -718,7 +718,7 @@ cdef char* _publish(
         _complain(state, link, b"Invalid Publish Subject")
     allowed = _send_traced(state, link, &message, match) if header else _send(state, link, &message, match, &mapped)
     if (not mapped and not link.verbose and not state.trace and not headers and message.reply_length == 0 and not link.pedantic
-            and body - line <= MEMO_LINE_BYTES and allowed == ALLOWED):
+            and body - line <= MEMO_LINE_BYTES and allowed == ALLOWED and (link.ways == NULL or not is_way(state, link, &message))):
         _remember(state, link, line, body - line, &message)
     return rest
 

@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from framework.spec import TlsSettings, tls_settings
-from framework.topology import is_tls_on, login_timeout_s
-from framework_gateway.login import Login
 from framework_gateway.options import GATEWAY_OPTIONS
-from framework_gateway.settings import MeshSettings, RemoteSettings
-from framework_gateway.url import GatewayUrl, parse_gateway_url
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
+    from framework.spec import TlsSettings
     from framework.topology import ConfigSection
+    from framework_gateway.login import Login
+    from framework_gateway.settings import MeshSettings
 
 
 class GatewayConfig(Struct, frozen=True, kw_only=True):
@@ -46,62 +44,14 @@ class GatewayConfig(Struct, frozen=True, kw_only=True):
         return next((url.host for url in urls if not url.is_address), "")
 
 
-def gateway_section() -> ConfigSection:
-    """Return the block `gateway`; `section_as(GatewayConfig)` is None without gateways."""
-    return replace(GATEWAY_OPTIONS, record=GatewayConfig, make=_config_from_values)
+def gateway_section(read: Callable[[Mapping[str, Any]], GatewayConfig]) -> ConfigSection:
+    """Return the block `gateway`; `section_as(GatewayConfig)` is None without gateways.
 
-
-def _config_from_values(value: Mapping[str, Any]) -> GatewayConfig | None:
-    if value["port"] is None or not value["name"]:
-        return None
-    authorization: Mapping[str, Any] = value["authorization"] or {}
-    tls: Mapping[str, Any] = value["tls"] if is_tls_on(value["tls"]) else {}
-    remotes = _remotes(value["gateways"], own=value["name"])
-    checks_hosts = tls.get("verify_cert_and_check_known_urls", False)
-    hosts = tuple(url.host for remote in remotes for url in remote.urls)
-    login = Login(
-        user=authorization.get("user", ""),
-        password=authorization.get("password", ""),
-        timeout_s=authorization.get("timeout") or login_timeout_s(value["tls"]),
-        maps_certificates=tls.get("verify_and_map", False),
-        known_hosts=hosts if checks_hosts else None,
-    )
-    return GatewayConfig(
-        name=value["name"],
-        host=value["host"],
-        port=value["port"],
-        advertise=value["advertise"],
-        login=login,
-        mesh=MeshSettings(
-            remotes=remotes,
-            rejects_unknown=value["reject_unknown"],
-            connect_retries=value["connect_retries"],
-            has_connect_backoff=value["connect_backoff"],
-            user=login.user,
-            password="" if login.is_hashed else login.password,
-        ),
-        tls=_gateway_tls(value["tls"]),
-        write_deadline_s=value["write_deadline"],
-        closes_slow=value["write_timeout"] == "close",
-    )
-
-
-def _remotes(blocks: Sequence[Mapping[str, Any]], *, own: str) -> tuple[RemoteSettings, ...]:
-    """Return the clusters to connect to; the URLs of one that stands there twice are put together.
-
-    Source: nats-server `gateway.go`, `newGateway`: its own cluster is passed over.
+    Args:
+        read: Returns what the values of a block with a name and a port come to.
     """
-    urls: dict[str, dict[str, GatewayUrl]] = {}
-    for block in blocks:
-        if block["name"] == own:
-            continue
-        texts = (*([block["url"]] if block["url"] else []), *block["urls"])
-        parsed = (parse_gateway_url(text) for text in texts)
-        urls.setdefault(block["name"], {}).update({url.address: url for url in parsed})
-    return tuple(RemoteSettings(name, tuple(its.values())) for name, its in urls.items())
 
+    def make(value: Mapping[str, Any]) -> GatewayConfig | None:
+        return None if value["port"] is None or not value["name"] else read(value)
 
-def _gateway_tls(block: Mapping[str, object] | None) -> TlsSettings | None:
-    """Return what the block `tls` of `gateway` comes to: gateways speak nothing before TLS."""
-    settings = tls_settings(block, path="gateway.tls", verify=True)
-    return settings and replace(settings, handshake_first=True, fallback_s=0.0)
+    return replace(GATEWAY_OPTIONS, record=GatewayConfig, make=make)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from framework.topology import ConfigSection, Kind, Option, Reload, tls_option
-from framework_gateway.url import parse_gateway_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +19,8 @@ def _check_name(name: object) -> str | None:
 
 
 def _check_urls(urls: object) -> str | None:
+    from framework_gateway.url import parse_gateway_url  # noqa: PLC0415 - as in `config`
+
     assert isinstance(urls, tuple)
     for url in urls:
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from framework.actors import Supervision
 from framework.hookspecs import hookimpl
@@ -21,7 +21,6 @@ from framework.spec import (
 )
 from framework.topology import TopologyError
 from framework_gateway.config import GatewayConfig, gateway_section
-from framework_gateway.limits import PING_INTERVAL_MAX_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -36,7 +35,13 @@ GATEWAY_MANAGER: Final = "gateway_manager"
 @hookimpl
 def framework_config_sections() -> Iterable[ConfigSection]:
     """Declare the block `gateway`."""
-    return [gateway_section()]
+    return [gateway_section(_read)]
+
+
+def _read(value: Mapping[str, Any]) -> GatewayConfig:
+    from framework_gateway.reading import read_config  # noqa: PLC0415 - as in `_manager`
+
+    return read_config(value)
 
 
 @hookimpl
@@ -44,6 +49,8 @@ def framework_link_kinds(config: ServerConfig) -> Iterable[LinkKindSpec]:
     """Declare gateways, if the server has them: what nobody has costs nothing."""
     if config.section_as(GatewayConfig) is None:
         return []
+    from framework_gateway.limits import PING_INTERVAL_MAX_S  # noqa: PLC0415 - as in `_manager`
+
     traits = KindTraits(
         dialect=GATEWAY_DIALECT,
         scope=Scope.GATEWAY,
