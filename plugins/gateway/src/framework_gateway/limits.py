@@ -29,6 +29,8 @@ GOSSIPED_MAX = 256
 """Clusters known by others only; what is told of further ones is dropped."""
 URLS_MAX = 256
 """Of one cluster; what is told of further ones is dropped."""
+ACCOUNTS_MAX = 65_536
+"""Remembered of those whose interest one connection has told, for monitoring."""
 NAME_LENGTH_MAX = 255
 """Characters of server ids, names, hosts."""
 HASH_CHARS = 6

@@ -10,6 +10,7 @@ Source: nats-server `gateway.go`, `solicitGateway`, `processImplicitGateway`,
 
 from __future__ import annotations
 
+from base64 import b64decode
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -30,8 +31,9 @@ from framework_gateway.effect import (
     Tell,
     Wait,
 )
-from framework_gateway.info import GOSSIP, gossip, introduction
+from framework_gateway.info import ALL_INTEREST_BEGINS, GOSSIP, gossip, introduction
 from framework_gateway.limits import (
+    ACCOUNTS_MAX,
     CONNECT_DELAY_MAX_S,
     CONNECT_DELAY_S,
     CONNECT_ERROR_REPORTS,
@@ -322,8 +324,9 @@ class Mesh:
             return []
         if info.gateway_cmd == GOSSIP and info.gateway != connection.gateway:
             return self.receive_gossip(info.gateway, info.gateway_urls)
-        if info.gateway_cmd or info.gateway != connection.gateway:
-            return []  # where its interest begins and ends, the plane knows by its lines
+        if info.gateway_cmd:
+            _note_account(connection, info)
+            return []
         remote = self._remotes[info.gateway]
         self._take_urls(remote, info.gateway_urls)
         return [RemoteChanged(remote.name, tuple(remote.urls))]
@@ -400,6 +403,17 @@ class Mesh:
         ]
         own_id = self._local.server_id
         return [Tell(inbound.link, gossip(own_id, name, urls)) for name, urls in others]
+
+
+def _note_account(connection: Connection, info: GatewayInfo) -> None:
+    """Remember an account whose interest is told: what it is, the plane takes from its lines."""
+    if info.gateway_cmd != ALL_INTEREST_BEGINS or len(connection.accounts) >= ACCOUNTS_MAX:
+        return
+    try:
+        name = b64decode(info.gateway_cmd_payload, validate=True).decode()
+    except ValueError:
+        return
+    connection.accounts[name] = None
 
 
 def _parsed(urls: Sequence[str]) -> dict[str, GatewayUrl]:

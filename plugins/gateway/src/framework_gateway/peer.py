@@ -29,6 +29,9 @@ class Connection(Struct):
     registered_ns: int = 0
     """Of the clock that the manager has; 0: it is not."""
 
+    accounts: dict[str, None] = {}
+    """Of an outbound one: those whose interest its server has told."""
+
     @property
     def is_outbound(self) -> bool:
         """Tell whether we send messages there, and it tells us its interest."""

@@ -16,6 +16,7 @@ from framework.spec import (
     LinkKind,
     LinkKindSpec,
     ListenerSpec,
+    MonitorEndpoint,
     ReservedPrefix,
     Scope,
 )
@@ -25,11 +26,12 @@ from framework_gateway.config import GatewayConfig, gateway_section
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from framework.spec import ServerContext, StopReason
+    from framework.spec import MonitorFields, ServerContext, StopReason
     from framework.topology import ConfigDiff, ConfigSection, ServerConfig
     from framework_gateway.gateway_manager import GatewayManager
 
 GATEWAY_MANAGER: Final = "gateway_manager"
+"""Name of the ComponentSpec; `framework_gateway.monitor` has it as well."""
 
 
 @hookimpl
@@ -96,6 +98,37 @@ def framework_listeners(server: ServerContext) -> Iterable[ListenerSpec]:
             tls=config.tls,
         )
     ]
+
+
+@hookimpl
+def framework_monitor_endpoints(server: ServerContext) -> Iterable[MonitorEndpoint]:
+    """Answer `/gatewayz` and `GATEWAYZ`, where there are gateways."""
+    if _config_of(server) is None:
+        return []
+    from framework_gateway.monitor import (  # noqa: PLC0415 - as in `_manager`
+        GatewayzOptions,
+        answer_gatewayz,
+    )
+
+    return [
+        MonitorEndpoint(
+            path="/gatewayz",
+            answer=partial(answer_gatewayz, server),
+            options=GatewayzOptions,
+            help="Gateways",
+            request="GATEWAYZ",
+        ),
+    ]
+
+
+@hookimpl
+def framework_monitor_fields(server: ServerContext) -> Iterable[MonitorFields]:
+    """Show gateways in `/varz` and STATSZ."""
+    if _config_of(server) is None:
+        return []
+    from framework_gateway.varz import monitor_fields  # noqa: PLC0415 - as in `_manager`
+
+    return monitor_fields(server)
 
 
 @hookimpl

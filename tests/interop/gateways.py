@@ -1,0 +1,121 @@
+"""Clusters of one or more servers each, joined by gateways: ours and real ones in any mixture."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+from framework.testing.fleet import free_port
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from framework.testing import Fleet, RawClient
+    from framework.testing.server_process import ServerProcess
+
+SYSTEM_USER = "accounts { $SYS { users [ { user: sys, password: pass } ] } }\n"
+
+
+class Supercluster:
+    """Clusters A, B, C, ... of the kinds that are given; each knows all others unless told.
+
+    Args:
+        fleet: Starts and stops servers.
+        clusters: The kinds of the servers of each cluster.
+        known: By cluster, the names of those in its list; a cluster without entry knows all.
+        gateway: More of the block `gateway`, for all.
+        more: More of the configuration, for all.
+        order: Names of servers, such as `A0`, in the order of their start; those left out are not
+            started.
+    """
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        clusters: Sequence[Sequence[str]],
+        *,
+        known: Mapping[str, Sequence[str]] | None = None,
+        gateway: str = "",
+        more: str = SYSTEM_USER,
+        order: Sequence[str] | None = None,
+    ) -> None:
+        self._fleet, self._gateway, self._more = fleet, gateway, more
+        self._known = known or {}
+        self.kinds = {
+            f"{chr(65 + at)}{number}": kind
+            for at, kinds in enumerate(clusters)
+            for number, kind in enumerate(kinds)
+        }
+        self.ports = {name: free_port() for name in self.kinds}
+        """Of gateways."""
+        self._routes = {name: free_port() for name in self.kinds}
+        self.clusters = dict.fromkeys(name[0] for name in self.kinds)
+        self.servers: dict[str, ServerProcess] = {}
+        for name in order if order is not None else self.kinds:
+            self.start(name)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for server in self.servers.values():
+            server.stop()
+
+    def config(self, name: str) -> str:
+        """Return the configuration of a server."""
+        cluster = name[0]
+        known = self._known.get(cluster, tuple(self.clusters))
+        remotes = "".join(f"{{ name: {it}, urls: [{self._urls(it)}] }}\n" for it in known)
+        members = [it for it in self.kinds if it[0] == cluster]
+        routes = " ".join(f'"nats://127.0.0.1:{self._routes[it]}"' for it in members if it != name)
+        listen = f'listen: "127.0.0.1:{self._routes[name]}"'
+        block = f"cluster {{ name: {cluster}, {listen}, routes: [{routes}] }}\n"
+        return (
+            f'server_name: {name}\nhttp: "127.0.0.1:-1"\n{self._more}'
+            f'gateway {{ name: {cluster}, listen: "127.0.0.1:{self.ports[name]}"\n'
+            f"gateways: [{remotes}]\n{self._gateway} }}\n" + (block if len(members) > 1 else "")
+        )
+
+    def _urls(self, cluster: str) -> str:
+        ports = (port for name, port in self.ports.items() if name[0] == cluster)
+        return " ".join(f'"nats://127.0.0.1:{port}"' for port in ports)
+
+    def start(self, name: str, *flags: str) -> ServerProcess:
+        """Start a server; it may have run before."""
+        is_clustered = sum(it[0] == name[0] for it in self.kinds) > 1
+        self.servers[name] = self._fleet.start(
+            "-D", *flags, kind=self.kinds[name], config=self.config(name), clustered=is_clustered
+        )
+        return self.servers[name]
+
+    def gatewayz(self, name: str, query: str = "") -> Mapping[str, Any]:
+        """Return what a server says of its gateways."""
+        return self.servers[name].document(f"/gatewayz{query}")
+
+    def client(self, name: str, *subscriptions: bytes, **options: object) -> RawClient:
+        """Return a client that has logged in, whose subscriptions its server has."""
+        client = self.servers[name].client()
+        client.log_in(**{"no_responders": True, "headers": True, **options})
+        client.send(b"".join(b"SUB %b\r\n" % it for it in subscriptions))
+        client.flush()
+        return client
+
+    def check(self, publishing: str, subscribing: str, *, account: str = "") -> None:
+        """Send a message from one server to another, once the interest there is known."""
+        options = {"user": account, "pass": "x"} if account else {}
+        subject = f"check.{publishing}.{subscribing}".encode()
+        with (
+            self.client(subscribing, subject + b".> 1", **options) as subscriber,
+            self.client(publishing, **options) as publisher,
+        ):
+            publisher.await_interest(subject + b".try")
+            publisher.send(b"PUB %b.it 2\r\nhi\r\n" % subject)
+
+            assert subscriber.read_until(b"MSG " + subject + b".it")[-1].body == b"hi"
+
+    def check_all(self) -> None:
+        """Send a message from each server that runs to each in another cluster."""
+        running = [name for name, server in self.servers.items() if server.is_running()]
+        for here in running:
+            for there in running:
+                if here[0] != there[0]:
+                    self.check(here, there)
