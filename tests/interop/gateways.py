@@ -66,7 +66,7 @@ class Supercluster:
         known = self._known.get(cluster, tuple(self.clusters))
         remotes = "".join(f"{{ name: {it}, urls: [{self._urls(it)}] }}\n" for it in known)
         members = [it for it in self.kinds if it[0] == cluster]
-        routes = " ".join(f'"nats://127.0.0.1:{self._routes[it]}"' for it in members if it != name)
+        routes = ", ".join(f'"nats://127.0.0.1:{self._routes[it]}"' for it in members if it != name)
         listen = f'listen: "127.0.0.1:{self._routes[name]}"'
         block = f"cluster {{ name: {cluster}, {listen}, routes: [{routes}] }}\n"
         return (
@@ -77,7 +77,7 @@ class Supercluster:
 
     def _urls(self, cluster: str) -> str:
         ports = (port for name, port in self.ports.items() if name[0] == cluster)
-        return " ".join(f'"nats://127.0.0.1:{port}"' for port in ports)
+        return ", ".join(f'"nats://127.0.0.1:{port}"' for port in ports)
 
     def start(self, name: str, *flags: str) -> ServerProcess:
         """Start a server; it may have run before."""

@@ -83,3 +83,78 @@ def test_three_clusters_find_each_other_by_gossip(fleet: Fleet, kinds: tuple[str
     for order in list(permutations(("A0", "B0", "C0")))[::2]:
         with Supercluster(fleet, [[kind] for kind in kinds], known=known, order=order) as three:
             three.check_all()
+
+
+CLUSTERS = {
+    "ours-ours": ((OURS, OURS), (OURS, OURS)),
+    "ours-real": ((OURS, OURS), (REAL, REAL)),
+    "mixed-mixed": ((OURS, REAL), (OLD, OURS)),
+    "real-real": ((REAL, REAL), (REAL, REAL)),
+}
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        pytest.param(it, id=name, marks=[pytest.mark.peer(*real)] if real else [])
+        for name, it in CLUSTERS.items()
+        for real in [sorted({kind for kinds in it for kind in kinds} - {OURS})]
+    ],
+)
+class TestClusters:
+    def test_messages_and_answers_go_from_every_server_to_every_other_once(
+        self, fleet: Fleet, kinds: tuple[tuple[str, str], ...]
+    ) -> None:
+        with Supercluster(fleet, kinds) as both:
+            both.check_all()
+            for asking in both.servers:
+                for serving in both.servers:
+                    if asking[0] != serving[0]:
+                        ask(both, asking, serving)
+            with (
+                both.client("A1", b"once.> 1") as first,
+                both.client("B1", b"once.> 1") as second,
+                both.client("A0") as here,
+                both.client("B0") as there,
+            ):
+                for publisher in (here, there):
+                    publisher.await_interest(b"once.try")
+                    publisher.send(b"".join(b"PUB once.%d 1\r\n1\r\n" % it for it in range(100)))
+                    publisher.send(b"PUB once.end 1\r\n1\r\n")
+                    publisher.flush()
+                for subscriber in (first, second):
+                    got = subscriber.read_until(b"MSG once.end")
+                    got += subscriber.read_until(b"MSG once.end")
+                    subjects = [it.subject for it in got if it.subject != b"once.try"]
+                    assert len(subjects) == 202
+
+    def test_all_servers_learn_of_a_cluster_that_has_connected_to_one(
+        self, fleet: Fleet, kinds: tuple[tuple[str, str], ...]
+    ) -> None:
+        with Supercluster(fleet, kinds, known={"A": (), "B": ("A",)}) as both:
+            both.check_all()
+
+    def test_a_server_that_is_gone_is_replaced_by_another_of_its_cluster(
+        self, fleet: Fleet, kinds: tuple[tuple[str, str], ...]
+    ) -> None:
+        with Supercluster(fleet, kinds) as both:
+            both.check_all()
+            both.servers["B0"].kill()
+            both.check_all()
+            both.start("B0")
+            both.check_all()
+
+
+def ask(both: Supercluster, asking: str, serving: str) -> None:
+    """Ask a service at another server, from a client that has just begun to wait for the answer."""
+    subject = f"ask.{asking}.{serving}".encode()
+    with both.client(serving, subject + b" 1") as service:
+        with both.client(asking) as first:
+            first.await_interest(subject)
+        with both.client(asking) as client:
+            client.send(b"SUB _INBOX.q 1\r\nPUB %b _INBOX.q 2\r\nq1\r\n" % subject)
+            while service.read_until(b"MSG " + subject)[-1].body != b"q1":
+                pass
+            service.send(b"PUB _INBOX.q 1\r\na\r\n")
+
+            assert client.read_until(b"MSG _INBOX.q")[-1].body == b"a"

@@ -20,13 +20,14 @@ from libc.stdlib cimport realloc
 from libc.string cimport memcpy
 
 from framework.dataplane._state cimport (
-    Hop, IMPORTS_PASSED_MAX, Inner, InnerPeer, Link, Message, PICKED_FOR_GROUPS, ResponseMapping, SCOPE_HERE, SCOPE_INNER,
+    HIDES_ADDRESS, Hop, IMPORTS_PASSED_MAX, Inner, InnerPeer, Link, Message, PICKED_FOR_GROUPS, ResponseMapping, SCOPE_HERE, SCOPE_INNER,
     STALL_NS, STALLS, State,
 )
 from framework.dataplane._work cimport BYTES_A_WORK, LINE_WORK, is_work_done
 from framework.dataplane.accounts._response_mappings cimport NOT_DELIVERED, response_mapping_end, response_mapping_find
 from framework.dataplane.delivery._delivery cimport deliver, deliver_matched, deliver_to_groups
 from framework.dataplane.delivery._entrance cimport message_unserved, tell_no_responders
+from framework.dataplane.delivery._ways cimport address_hide
 from framework.dataplane.inner._fifo cimport (
     Fifo, fifo_add, fifo_behind, fifo_head, fifo_show, fifo_take, fifo_taken, fifo_waiting, full_fence,
 )
@@ -368,6 +369,9 @@ cdef void _read(State* state, InnerPeer* peer, InnerMessage* record, Message* me
     message.hops = &THROUGH_A_SERVICE if record.flags & IMPORTED else NULL
     message.scope = SCOPE_INNER if record.scope == SCOPE_HERE else record.scope
     message.trace = NULL
+    message.hidden = 0
+    if message.reply_length and state.reserved_first[<uint8_t> message.reply[0]] & HIDES_ADDRESS:
+        address_hide(state, message)
 
 
 cdef void _say_stall(State* state, InnerPeer* peer, InnerMessage* came) noexcept nogil:

@@ -11,11 +11,12 @@ GOSSIP = """
 from framework.hookspecs import hookimpl
 from framework.spec import MonitorEndpoint, ServiceSpec
 
-heard, changers = [], []
+heard, changers, overheard = [], [], []
 
 @hookimpl
-def framework_route_info_fields(server, change):
+def framework_route_info_fields(server, change, gossip):
     changers.append(change)
+    changers.append(gossip)
     return {"shelf": server.name, "books": {"count": 7}}
 
 @hookimpl
@@ -23,9 +24,14 @@ def framework_route_info_received(peer, fields):
     heard.append([peer.name, dict(fields)])
 
 @hookimpl
+def framework_route_gossip_received(peer, fields):
+    overheard.append([peer.name, dict(fields)])
+
+@hookimpl
 def framework_services(server):
     async def answer(request):
         changers[0]({"shelf": None, "books": request.payload.decode(), "server_id": "NO"})
+        changers[1]({"gateway": "far", "gateway_urls": ["10.0.0.1:7222"]})
         return b"+OK"
 
     yield ServiceSpec(name="change", subject=f"change.{server.name}", answer=answer, account="$G")
@@ -33,7 +39,7 @@ def framework_services(server):
 @hookimpl
 def framework_monitor_endpoints(server):
     async def answer(options):
-        return {"heard": heard}
+        return {"heard": heard, "overheard": overheard}
 
     yield MonitorEndpoint(path="/heard", answer=answer)
 """
@@ -76,6 +82,8 @@ def test_servers_tell_each_other_fields_of_a_plugin_once_and_when_they_change(fl
         client.send(b"PUB change.%b 4\r\nsold\r\n" % names[0].encode())
         client.flush()
     assert heard_by(second, 2)[1:] == [[names[0], {"books": "sold"}]]
+    told = second.document("/heard")["overheard"]
+    assert told == [[names[0], {"gateway": "far", "gateway_urls": ["10.0.0.1:7222"]}]]
     assert second.document("/routez")["routes"][0]["remote_name"] == names[0]
 
 

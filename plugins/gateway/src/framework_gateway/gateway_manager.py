@@ -44,16 +44,18 @@ from framework_gateway.effect import (
 )
 from framework_gateway.gateway_link import GatewayLink
 from framework_gateway.hashing import matches
+from framework_gateway.info import GOSSIP
 from framework_gateway.introduction import cluster_prefix, own_prefix
 from framework_gateway.limits import DIAL_TIMEOUT_S, SETTLED_S
 from framework_gateway.links import Links
 from framework_gateway.log import write_note
 from framework_gateway.machine import LinkMachine
 from framework_gateway.mesh import Mesh
+from framework_gateway.neighbours import neighbours_of
 from framework_gateway.password_queue import PasswordQueue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from types import TracebackType
 
     from framework.actors import ActorRef
@@ -120,10 +122,6 @@ class GatewayManager(Component):
     class NeighboursChanged(Struct, frozen=True):
         """Other servers of this cluster came or went, or changed what they say of gateways."""
 
-        names: tuple[str, ...]
-        urls: Mapping[str, str]
-        """`host:port` of gateways by server name."""
-
     class Gossiped(Struct, frozen=True):
         """A server of this cluster knows of another cluster."""
 
@@ -155,6 +153,9 @@ class GatewayManager(Component):
         self._rounds: dict[int, _Round] = {}
         self._passwords = PasswordQueue()
         self._links = Links(server)
+        self._neighbours = neighbours_of(server)
+        self._ways: dict[str, LinkId] = {}
+        """Routes to other servers of this cluster, by what replies for them begin with."""
 
     @override
     def on_start(self) -> None:
@@ -162,6 +163,7 @@ class GatewayManager(Component):
         local = self._lasting.local
         own = own_prefix(local.gateway, local.server_id)
         self._server.plane.set_forward(own.encode())
+        self._follow_neighbours()
         if self._lasting.is_dialing:
             self._perform(self._mesh.start())
 
@@ -212,8 +214,8 @@ class GatewayManager(Component):
                 self._lasting.config = config
                 self._set_times()
                 self._perform(self._mesh.receive_reload(config.mesh, local))
-            case GatewayManager.NeighboursChanged(names, urls):
-                self._perform(self._mesh.receive_neighbours(names, urls))
+            case GatewayManager.NeighboursChanged():
+                self._follow_neighbours()
             case GatewayManager.Gossiped(gateway, urls):
                 self._perform(self._mesh.receive_gossip(gateway, urls))
             case GatewayManager.Stop():
@@ -222,6 +224,18 @@ class GatewayManager(Component):
             case _:
                 return False
         return True
+
+    def _follow_neighbours(self) -> None:
+        """Let answers for other servers of this cluster take their routes."""
+        seen, local, plane = self._neighbours.seen, self._mesh.local, self._server.plane
+        ways = {own_prefix(local.gateway, it): link for it, link in seen.ways.items()}
+        for prefix in self._ways.keys() - ways.keys():
+            plane.remove_forward(prefix.encode())
+        for prefix, link in ways.items():
+            if self._ways.get(prefix) != link:
+                plane.set_forward(prefix.encode(), link)
+        self._ways = ways
+        self._perform(self._mesh.receive_neighbours(seen.names, seen.urls))
 
     def _set_times(self) -> None:
         config, values = self._lasting.config, self._server.config.values
@@ -332,8 +346,11 @@ class GatewayManager(Component):
                 case LocalChanged(local):
                     self._lasting.local = local
                     self._server.plane.set_info(LinkKind.GATEWAY, build_document(local))
+                case RemoteChanged(gateway, urls) if self._neighbours.gossip is not None:
+                    told = {"gateway": gateway, "gateway_urls": urls, "gateway_cmd": GOSSIP}
+                    self._neighbours.gossip(told)
                 case RemoteChanged():
-                    pass
+                    pass  # nobody is there to be told
                 case _:
                     self._perform_on_link(effect)
 

@@ -31,6 +31,8 @@ URLS_MAX = 256
 """Of one cluster; what is told of further ones is dropped."""
 ACCOUNTS_MAX = 65_536
 """Remembered of those whose interest one connection has told, for monitoring."""
+NEIGHBOURS_MAX = 1_024
+"""Other servers of the cluster whose gateways are remembered."""
 NAME_LENGTH_MAX = 255
 """Characters of server ids, names, hosts."""
 HASH_CHARS = 6

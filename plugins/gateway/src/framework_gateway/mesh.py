@@ -151,9 +151,12 @@ class Mesh:
             names: Of all of them.
             urls: `host:port` by server name.
         """
+        has_new = not self._names.issuperset(names)
         self._names = set(names)
         self._neighbours = dict(urls)
-        return self._change_local(self._local)
+        known = [it for it in self._remotes.values() if has_new and self.outbound(it.name)]
+        told = [RemoteChanged(it.name, tuple(it.urls)) for it in known]
+        return [*self._change_local(self._local), *told]
 
     def _change_local(self, local: GatewayInfo) -> Sequence[MeshEffect]:
         """Introduce this server in another way, and tell all who have connected to it."""

@@ -20,15 +20,16 @@ from framework.spec import (
     ReservedPrefix,
     Scope,
 )
-from framework.topology import TopologyError
+from framework.topology import TopologyError, TopologyErrors
 from framework_gateway.config import GatewayConfig, gateway_section
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
-    from framework.spec import MonitorFields, ServerContext, StopReason
+    from framework.spec import ConnectionInfo, MonitorFields, ServerContext, StopReason
     from framework.topology import ConfigDiff, ConfigSection, ServerConfig
     from framework_gateway.gateway_manager import GatewayManager
+    from framework_gateway.neighbours import Neighbours, Peer
 
 GATEWAY_MANAGER: Final = "gateway_manager"
 """Name of the ComponentSpec; `framework_gateway.monitor` has it as well."""
@@ -69,8 +70,22 @@ def framework_components(server: ServerContext) -> Iterable[ComponentSpec]:
     config = _config_of(server)
     if config is None:
         return []
+    _name_cluster(server, config)
     factory = partial(_gateway_manager, config=config)
     return [ComponentSpec(name=GATEWAY_MANAGER, factory=factory, supervision=Supervision())]
+
+
+def _name_cluster(server: ServerContext, config: GatewayConfig) -> None:
+    """Let the cluster have the name that its gateways say.
+
+    Source: nats-server `server.go`, `NewServer`, `validateCluster`.
+    """
+    said = (server.config.section("cluster") or {}).get("name")
+    if said and said != config.name:
+        problem = "cluster name conflicts between cluster and gateway definitions"
+        fix = f"call both {said}, or leave `cluster.name` out"
+        raise TopologyErrors([TopologyError(server.config.source("gateway.name"), problem, fix)])
+    server.set_cluster_name(config.name)
 
 
 def _gateway_manager(
@@ -144,6 +159,82 @@ def framework_server_started(server: ServerContext) -> None:
     """Dial the configured clusters, now that others can dial back."""
     if _config_of(server) is not None:
         server.component(GATEWAY_MANAGER).tell(_manager().Start())
+
+
+@hookimpl(optionalhook=True)
+def framework_route_info_fields(
+    server: ServerContext, gossip: Callable[[Mapping[str, object]], None]
+) -> Mapping[str, object]:
+    """Tell the other servers of the cluster where the gateway of this one is."""
+    config = _config_of(server)
+    if config is None:
+        return {}
+    from framework_gateway.introduction import gateway_info  # noqa: PLC0415 - as `_manager`
+    from framework_gateway.neighbours import URL_FIELD, neighbours_of  # noqa: PLC0415 - the same
+
+    neighbours_of(server).gossip = gossip
+    return {URL_FIELD: gateway_info(server, config).gateway_url}
+
+
+@hookimpl(optionalhook=True)
+def framework_route_info_received(
+    server: ServerContext, peer: Peer, fields: Mapping[str, object]
+) -> None:
+    """Hear where the gateway of another server is."""
+    if neighbours := _neighbours(server):
+        neighbours.receive_fields(peer, fields)
+        _tell_neighbours(server)
+
+
+@hookimpl(optionalhook=True)
+def framework_route_gossip_received(server: ServerContext, fields: Mapping[str, object]) -> None:
+    """Hear of a cluster that another server of this one knows."""
+    gateway, urls = fields.get("gateway"), fields.get("gateway_urls")
+    if _config_of(server) is None or not isinstance(gateway, str) or not isinstance(urls, list):
+        return
+    texts = tuple(url for url in urls if isinstance(url, str))
+    _tell(server, _manager().Gossiped(gateway, texts))
+
+
+@hookimpl
+def framework_connection_opened(server: ServerContext, connection: ConnectionInfo) -> None:
+    """Know the routes by which answers find their server."""
+    if connection.kind is not LinkKind.ROUTE or connection.account:
+        return
+    if neighbours := _neighbours(server):
+        neighbours.receive_route(connection.link, connection.name)
+        _tell_neighbours(server)
+
+
+@hookimpl
+def framework_connection_closed(server: ServerContext, connection: ConnectionInfo) -> None:
+    """Forget a route."""
+    if connection.kind is not LinkKind.ROUTE or connection.account:
+        return
+    if neighbours := _neighbours(server):
+        neighbours.receive_closed(connection.link)
+        _tell_neighbours(server)
+
+
+def _neighbours(server: ServerContext) -> Neighbours | None:
+    if _config_of(server) is None:
+        return None
+    from framework_gateway.neighbours import neighbours_of  # noqa: PLC0415 - as in `_manager`
+
+    return neighbours_of(server)
+
+
+def _tell_neighbours(server: ServerContext) -> None:
+    _tell(server, _manager().NeighboursChanged())
+
+
+def _tell(server: ServerContext, message: object) -> None:
+    """Tell the manager, if it runs: it asks by itself when it begins."""
+    try:
+        manager = server.component(GATEWAY_MANAGER)
+    except KeyError:
+        return
+    manager.tell(message)
 
 
 @hookimpl

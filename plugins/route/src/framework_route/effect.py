@@ -262,6 +262,13 @@ class FieldsTold(Struct, frozen=True):
     info: RouteInfo
 
 
+class Overheard(Struct, frozen=True):
+    """A server has told of another cluster."""
+
+    peer: RouteInfo
+    info: RouteInfo
+
+
 MeshEffect: TypeAlias = (
     Noted
     | NotedOf
@@ -279,4 +286,5 @@ MeshEffect: TypeAlias = (
     | ClusterNameChanged
     | LocalChanged
     | FieldsTold
+    | Overheard
 )

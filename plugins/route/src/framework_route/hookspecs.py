@@ -32,7 +32,9 @@ class RoutePeer(Struct, frozen=True):
 
 @hookspec
 def framework_route_info_fields(
-    server: ServerContext, change: Callable[[Mapping[str, object | None]], None]
+    server: ServerContext,
+    change: Callable[[Mapping[str, object | None]], None],
+    gossip: Callable[[Mapping[str, object]], None],
 ) -> Mapping[str, object]:
     """Return fields for the INFO that this server sends on routes.
 
@@ -43,6 +45,8 @@ def framework_route_info_fields(
         server: Its addresses are known.
         change: Merges fields (None removes one), which are then sent on all routes; to be called
             in the control loop, later.
+        gossip: Sends an INFO about another cluster, which it names as `gateway`, on one route to
+            each server; those that come later are not told. As `change`.
     """
 
 
@@ -60,4 +64,19 @@ def framework_route_info_received(
         server: Where it happened.
         peer: Who says so.
         fields: As JSON has them, at most 1 MiB; empty: they are gone, perhaps with the server.
+    """
+
+
+@hookspec
+def framework_route_gossip_received(
+    server: ServerContext, peer: RoutePeer, fields: Mapping[str, object]
+) -> None:
+    """Hear what another server tells of another cluster, by an INFO that is not about itself.
+
+    Notice. Called for each such INFO. What it holds is the peer's: check it.
+
+    Args:
+        server: Where it happened.
+        peer: Who says so.
+        fields: `gateway`, the name of the cluster, and those that the protocol does not have.
     """

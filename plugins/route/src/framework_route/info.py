@@ -14,6 +14,8 @@ from framework_route.limits import CODECS_MAX, CONNECT_URLS_MAX, NAME_LENGTH_MAX
 from framework_route.url import join_host_port
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from framework_route.compression import Choice
     from framework_route.url import RouteUrl
 
@@ -116,6 +118,23 @@ def gossip(info: RouteInfo, account: str) -> bytes:
     """Return the line that tells one server of another, or of its connection for one account."""
     told = replace(
         info, gossip_mode=0, route_pool_agreed=0, route_pool_idx=0, route_account=account
+    )
+    return info_line(build_document(told))
+
+
+def about_another(local: RouteInfo, document: Mapping[str, object]) -> bytes:
+    """Return the line that tells of another cluster.
+
+    Its `server_id` is nobody's, lest it be taken for that of a server to connect to. Source:
+    nats-server `gateway.go`, `forwardNewGatewayToLocalCluster`.
+    """
+    gateway = document["gateway"]
+    assert isinstance(gateway, str)
+    told = RouteInfo(
+        server_id=f"GW{local.server_id}",
+        server_name=local.server_name,
+        gateway=gateway,
+        others={name: it for name, it in document.items() if name != "gateway"},
     )
     return info_line(build_document(told))
 

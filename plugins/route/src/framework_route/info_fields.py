@@ -15,28 +15,33 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from framework.spec import ServerContext
-    from framework_route.effect import FieldsTold
+    from framework_route.effect import FieldsTold, Overheard
 
 _FIELDS = "framework_route_info_fields"
 _RECEIVED = "framework_route_info_received"
+_OVERHEARD = "framework_route_gossip_received"
 _OWN = {field.name.rstrip("_") for field in msgspec.structs.fields(RouteInfo)}
 
 
 def collect_fields(
-    server: ServerContext, change: Callable[[Mapping[str, object | None]], None]
+    server: ServerContext,
+    change: Callable[[Mapping[str, object | None]], None],
+    gossip: Callable[[Mapping[str, object]], None],
 ) -> Mapping[str, object]:
     """Return the fields of all plugins.
 
     Args:
         server: Whose plugins are asked.
         change: What they may change them with.
+        gossip: What they may tell of other clusters with.
 
     Raises:
         PluginError: One failed, or wants a field that is another's.
     """
     owners: dict[str, str] = {}
     merged: dict[str, object] = {}
-    for plugin, fields in server.hooks.describe(_FIELDS, server=server, change=change):
+    answers = server.hooks.describe(_FIELDS, server=server, change=change, gossip=gossip)
+    for plugin, fields in answers:
         if not isinstance(fields, Mapping):
             raise PluginError(plugin, f"{_FIELDS} must return a mapping, not {fields!r:.80}")
         for name, value in fields.items():
@@ -61,3 +66,11 @@ def report_fields(server: ServerContext, told: FieldsTold) -> None:
     peer = RoutePeer(info.server_id, info.server_name, info.version, info.ldm)
     fields = info.others
     server.hooks.notify(server.log, _RECEIVED, server=server, peer=peer, fields=fields)
+
+
+def report_gossip(server: ServerContext, overheard: Overheard) -> None:
+    """Tell the plugins what another server tells of another cluster."""
+    info = overheard.peer
+    peer = RoutePeer(info.server_id, info.server_name, info.version, info.ldm)
+    fields = {**overheard.info.others, "gateway": overheard.info.gateway}
+    server.hooks.notify(server.log, _OVERHEARD, server=server, peer=peer, fields=fields)

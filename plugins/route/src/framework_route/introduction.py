@@ -43,13 +43,14 @@ def introduce(
         others: Fields of INFO that plugins have.
     """
     name = config.name or server.cluster_name
-    if not name:
+    is_made_up = not name
+    if is_made_up:
         name = "".join(
             random.SystemRandom().choices(string.ascii_letters + string.digits, k=_NAME_LENGTH)
         )
         server.log.warning("Cluster name was dynamically generated, consider setting one")
-    server.set_cluster_name(name, dynamic=not config.name)
-    local = replace(route_info(server, config), others=others or {})
+    server.set_cluster_name(name, dynamic=is_made_up)
+    local = replace(route_info(server, config), cluster_dynamic=is_made_up, others=others or {})
     server.plane.set_info(LinkKind.ROUTE, build_document(local))
     return local
 

@@ -44,6 +44,7 @@ from framework_route.effect import (
     LocalChanged,
     Noted,
     NotedOf,
+    Overheard,
     PoolSlot,
     RepeatInterest,
     Wait,
@@ -253,11 +254,18 @@ class Mesh:
             return self._seeker.complete(connection)
         return self._pinning.await_dials(connection)
 
+    def tell_all(self, line: bytes) -> Sequence[MeshEffect]:
+        """Say a line to every server, on one of its routes."""
+        return [Gossip(peer.main.link, line) for peer in self._registry.peers]
+
     def receive_update(self, link: LinkId, info: RouteInfo) -> Sequence[MeshEffect]:
         """Take what a route says later: of another server, or that it will stop soon."""
         connection = self._registry.get(link)
-        if connection is None or connection.slot is None or info.gateway:
+        if connection is None or connection.slot is None:
             return []
+        if info.gateway:
+            peer = self._registry.peer(connection.remote_id)
+            return [Overheard(peer.info, info)] if peer is not None else []
         if info.route_acc_add_reqid:
             return [] if self._is_stopping else self._pinning.receive_update(connection, info)
         if info.server_id != connection.remote_id:

@@ -92,7 +92,10 @@ def _route_manager(
     def change(changes: Mapping[str, object | None]) -> None:
         server.component(ROUTE_MANAGER).tell(_manager().ChangeFields(changes))
 
-    fields = collect_fields(server, change)
+    def gossip(document: Mapping[str, object]) -> None:
+        server.component(ROUTE_MANAGER).tell(_manager().TellAll(document))
+
+    fields = collect_fields(server, change, gossip)
     lasting = Lasting(config, introduce(server, config, fields))
     return _manager(), {"server": server, "lasting": lasting}
 

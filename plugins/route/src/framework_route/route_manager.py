@@ -46,6 +46,7 @@ from framework_route.effect import (
     Noted,
     NotedOf,
     Outdated,
+    Overheard,
     Pin,
     RepeatInterest,
     Update,
@@ -58,7 +59,8 @@ from framework_route.effective import (
     set_times,
 )
 from framework_route.hashing import matches
-from framework_route.info_fields import changed_fields, report_fields
+from framework_route.info import about_another
+from framework_route.info_fields import changed_fields, report_fields, report_gossip
 from framework_route.limits import DIAL_TIMEOUT_S
 from framework_route.links import Links
 from framework_route.log import write_note
@@ -140,6 +142,11 @@ class RouteManager(Component):
         """A plugin has changed its fields of INFO; None removes one."""
 
         changes: Mapping[str, object | None]
+
+    class TellAll(Struct, frozen=True):
+        """A plugin has something to tell all servers: INFO about another cluster."""
+
+        document: Mapping[str, object]
 
     class Stop(Struct, frozen=True):
         """The server is about to stop: connections that end are not missed any more."""
@@ -227,6 +234,7 @@ class RouteManager(Component):
                 | RouteManager.BeginLameDuck()
                 | RouteManager.Reload()
                 | RouteManager.ChangeFields()
+                | RouteManager.TellAll()
                 | RouteManager.Stop()
             ):
                 self._follow(message)
@@ -234,7 +242,9 @@ class RouteManager(Component):
                 super().on_receive(message)
         return None
 
-    def _follow(self, order: Start | BeginLameDuck | Reload | ChangeFields | Stop) -> None:
+    def _follow(
+        self, order: Start | BeginLameDuck | Reload | ChangeFields | TellAll | Stop
+    ) -> None:
         """Do what the life of the server asks for."""
         match order:
             case RouteManager.Start():
@@ -247,6 +257,8 @@ class RouteManager(Component):
             case RouteManager.ChangeFields(changes):
                 fields = changed_fields(self._mesh.local.others, changes)
                 self._perform(self._mesh.receive_fields(fields))
+            case RouteManager.TellAll(document):
+                self._perform(self._mesh.tell_all(about_another(self._mesh.local, document)))
             case RouteManager.Stop():
                 self._lasting.is_dialing = False
                 self._mesh.stop()
@@ -355,14 +367,16 @@ class RouteManager(Component):
                     self.tell_later(delay_s, RouteManager._WaitOver(token))
                 case ClientUrlsChanged(urls):
                     self._server.update_client_info({"connect_urls": list(urls) or None})
-                case ClusterNameChanged() | LocalChanged() | FieldsTold():
+                case ClusterNameChanged() | LocalChanged() | FieldsTold() | Overheard():
                     self._follow_info(effect)
                 case FetchAccount() | Pin():
                     self._follow_pins(effect)
                 case _:
                     self._perform_on_link(effect)
 
-    def _follow_info(self, effect: ClusterNameChanged | LocalChanged | FieldsTold) -> None:
+    def _follow_info(
+        self, effect: ClusterNameChanged | LocalChanged | FieldsTold | Overheard
+    ) -> None:
         match effect:
             case ClusterNameChanged(local):
                 self._server.set_cluster_name(local.cluster, dynamic=local.cluster_dynamic)
@@ -371,6 +385,8 @@ class RouteManager(Component):
                 self._set_info(local)
             case FieldsTold():
                 report_fields(self._server, effect)
+            case Overheard():
+                report_gossip(self._server, effect)
 
     def _follow_pins(self, effect: FetchAccount | Pin) -> None:
         match effect:
