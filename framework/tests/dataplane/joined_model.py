@@ -61,6 +61,12 @@ class Sent:
     subject: bytes
     reply: bytes
     moment: int
+    passes: bool = False
+    """It asks a service of `$G` as well, which its account imports."""
+    asked_by: Party | None = None
+    """Of an answer of a service: it goes by the core of who asked, and there to his account."""
+    said_to: bytes = b""
+    """Of an answer: its subject in `$G`."""
     groups: frozenset[bytes] | None = None
     """Of a route's message: those that it names; None: one member of each gets it."""
     got: Counter[Sub] = field(default_factory=Counter)
@@ -118,21 +124,24 @@ class Model:
     def delivered(self, party: Party, sid: bytes, number: int) -> None:
         """Note a MSG."""
         message = self.under_way[number]
+        # A message from another account comes by a shadow, but what passes a service as to all.
+        passes = message.passes or message.asked_by is not None
+        account = party.account if passes else message.account
         sub = next(
-            it
-            for it in self.subs
-            if it.owner is party and it.sid == sid and it.account == message.account
+            it for it in self.subs if it.owner is party and it.sid == sid and it.account == account
         )
         message.got[sub] += 1
         self._check_order(sub, message)
 
-    def routed(self, party: Party, queues: tuple[bytes, ...], number: int) -> None:
+    def routed(self, party: Party, account: bytes, queues: tuple[bytes, ...], number: int) -> None:
         """Note an RMSG."""
         message = self.under_way[number]
         message.copies[party] += 1
         served: set[bytes] = set()
         for sub in self.subs:
-            if sub.owner is not party or sub.ended is not None or not self._may(sub, message):
+            if (sub.owner, sub.account, sub.ended) != (party, account, None):
+                continue
+            if not self._may(sub, message):
                 continue
             if not sub.queue:
                 message.got[sub] += 1
@@ -142,7 +151,7 @@ class Model:
                 message.got[sub] += 1
 
     def _check_order(self, sub: Sub, message: Sent) -> None:
-        if not sub.queue or sub.queue not in self.has_left:
+        if (not sub.queue or sub.queue not in self.has_left) and message.asked_by is None:
             assert self.last.get((sub, message.source), -1) < message.number, (
                 "order",
                 sub,
@@ -153,6 +162,12 @@ class Model:
     def check_reply(self, party: Party, account: bytes, reply: bytes, number: int) -> None:
         """See that a server knows the interest in the reply of what it is sent."""
         message = self.under_way[number]
+        if reply.startswith(b"_R_."):
+            assert any(key[0] == account and matches(key[1], reply) for key in party.told), (
+                "RMSG before the RS+ for its answers",
+                party,
+                message,
+            )
         for sub in self.subs:
             if (
                 not sub.owner.is_route
@@ -172,12 +187,12 @@ class Model:
             self._check_message(message)
         for party in parties:
             if party.is_route:
-                assert party.told == self._wanted(), (
-                    "interest told",
-                    party,
-                    party.told,
-                    self._wanted(),
-                )
+                told = {
+                    key: weight
+                    for key, weight in party.told.items()
+                    if not key[1].startswith(b"_R_.")
+                }
+                assert told == self._wanted(), ("interest told", party, told, self._wanted())
         self.under_way.clear()
         self.has_left.clear()
         self.subs = [sub for sub in self.subs if sub.ended is None]
@@ -198,7 +213,7 @@ class Model:
             return False
         if not matches_of(sub, message) or (sub.ended is not None and sub.ended < message.moment):
             return False
-        if sub.begun < message.moment or sub.owner.core != message.source.core:
+        if sub.begun < message.moment or not is_near(sub, message):
             return True
         # It may come back from a core whose members have left, or that has only a server's.
         return bool(sub.queue) and (message.source.is_route or sub.queue in self.has_left)
@@ -207,13 +222,16 @@ class Model:
         """Whether a subscription has to get a message, or its group has."""
         if not self._may(sub, message) or sub.begun > message.moment:
             return False
-        return sub.ended is None or sub.owner.core == message.source.core
+        if message.asked_by and sub.account == b"B" and sub.subject != message.subject:
+            # The way of the answer ends with the subscription to it that began before the request.
+            return False
+        return sub.ended is None or is_near(sub, message)
 
     def _check_message(self, message: Sent) -> None:
-        groups: defaultdict[bytes, list[Sub]] = defaultdict(list)
+        groups: defaultdict[tuple[bytes, bytes], list[Sub]] = defaultdict(list)
         for sub in self.subs:
             if sub.queue:
-                groups[sub.queue].append(sub)
+                groups[sub.account, sub.queue].append(sub)
                 continue
             assert message.got[sub] <= (1 if self._may(sub, message) else 0), (
                 "too many",
@@ -221,7 +239,7 @@ class Model:
                 message,
             )
             assert message.got[sub] or not self._must(sub, message), ("missing", sub, message)
-        for queue, subs in groups.items():
+        for (_, queue), subs in groups.items():
             self._check_group(message, queue, subs)
         if message.reply and not message.source.is_route:
             self._check_answered(message)
@@ -240,10 +258,10 @@ class Model:
         )
         # One subject for each group: interest of one member in two subjects makes two of it.
         assert served <= 1, ("group: too many", queue, message)
-        is_near = all(
-            sub.owner.core == message.source.core for sub in subs if matches_of(sub, message)
-        )
-        stays = [sub for sub in able if self._must(sub, message) and (is_near or sub.ended is None)]
+        all_near = all(is_near(sub, message) for sub in subs if matches_of(sub, message))
+        stays = [
+            sub for sub in able if self._must(sub, message) and (all_near or sub.ended is None)
+        ]
         if any(not sub.owner.is_route for sub in stays):
             assert served, ("group: missing", queue, message, stays)
 
@@ -265,10 +283,21 @@ class Model:
             for sub in self.subs
             if matches_of(sub, message) and not (sub.ended is None and sub.begun > message.moment)
         ]
-        if asks and not served and len({sub.owner.core for sub in able}) < 2:
+        if asks and not served and len({(sub.owner.core, sub.account) for sub in able}) < 2:
             assert message.refused, ("503 missing", message, able)
 
 
 def matches_of(sub: Sub, message: Sent) -> bool:
     """Return whether a subscription is interested in a message."""
-    return sub.account == message.account and matches(sub.subject, message.subject)
+    if message.asked_by is not None and sub.account == b"$G":
+        return matches(sub.subject, message.said_to)
+    if sub.account != message.account and not (message.passes and sub.account == b"$G"):
+        return False
+    return matches(sub.subject, message.subject)
+
+
+def is_near(sub: Sub, message: Sent) -> bool:
+    """Return whether a subscription gets a message at once: both are at one core."""
+    if message.asked_by is not None and sub.account == b"B":
+        return False
+    return sub.owner.core == message.source.core

@@ -6,7 +6,7 @@ import random
 from typing import TYPE_CHECKING
 
 from framework.dataplane import Core, PlaneLimits
-from framework.dataplane.tables import AccountTables, StreamImportRow
+from framework.dataplane.tables import AccountTables, ServiceImportRow, StreamImportRow
 from framework.tests.dataplane.conftest import Talk
 from framework.tests.dataplane.joined_model import Model, Party, Sent, Sub
 
@@ -21,8 +21,12 @@ ACCOUNTS = (b"$G", b"B")
 CLIENTS = 6
 SUBS_MAX = 20
 LONG_BYTES = (9_000, 40_000)
-TABLES = AccountTables(stream_imports=(StreamImportRow(account=0, subject="c.*", to="c.*"),))
-"""Of account B: who subscribes there to what overlaps `c.*` gets what `$G` publishes as well."""
+TABLES = AccountTables(
+    stream_imports=(StreamImportRow(account=0, subject="c.*", to="c.*"),),
+    service_imports=(ServiceImportRow(account=0, subject="a.b", to="a.b"),),
+)
+"""Of account B: who subscribes there to what overlaps `c.*` gets what `$G` publishes as well; who
+publishes to `a.b` asks whoever listens to that in `$G`."""
 
 
 class World:
@@ -38,6 +42,9 @@ class World:
         self.model = Model()
         self.number = 0
         self.sids = 0
+        self.asked: dict[bytes, tuple[Party, bytes]] = {}
+        """Who asked, and his reply, by the reply that a service sees."""
+        self.answered: set[bytes] = set()
         count = self.rng.choice((2, 3))
         self.talks = [
             Talk(PlaneLimits(fast_producer_stall=False), seed=seed * 4 + at) for at in range(count)
@@ -64,7 +71,7 @@ class World:
 
     def _client_joins(self) -> None:
         core = self.rng.randrange(len(self.talks))
-        account = self.rng.choice((0, 0, 1))
+        account = self.rng.choice((0, 1))
         self.sids += 1
         talk = self.talks[core]
         link = talk.client(account=account, no_responders=True).link
@@ -151,10 +158,17 @@ class World:
 
     def _publish(self, client: Party, reply: bytes) -> bytes:
         body, subject = self._body(), self._subject()
+        if client.account == b"$G" and self.asked and self.rng.random() < 0.5:
+            return self._answer(client, body)
         if self.rng.random() < 0.15:
             # An answer, perhaps to somebody who is gone.
             subject = b"_INBOX.%d" % self.rng.randrange(max(0, self.number - 20), self.number)
-        self.model.publish(Sent(self.number, client, client.account, subject, reply, 0))
+        elif client.account == b"B" and self.rng.random() < 0.3:
+            subject = b"a.b"
+        passes = client.account == b"B" and subject == b"a.b"
+        self.model.publish(
+            Sent(self.number, client, client.account, subject, reply, 0, passes=passes)
+        )
         if self.rng.random() < 0.2:
             return b"HPUB %b %b 12 %d\r\nNATS/1.0\r\n\r\n%b\r\n" % (
                 subject,
@@ -163,6 +177,16 @@ class World:
                 body,
             )
         return b"PUB %b %b %d\r\n%b\r\n" % (subject, reply, len(body), body)
+
+    def _answer(self, client: Party, body: bytes) -> bytes:
+        """Answer a request of account B once."""
+        subject = self.rng.choice([*self.asked])
+        asked_by, reply = self.asked.pop(subject)
+        self.answered.add(subject)
+        self.model.publish(
+            Sent(self.number, client, b"B", reply, b"", 0, asked_by=asked_by, said_to=subject)
+        )
+        return b"PUB %b %d\r\n%b\r\n" % (subject, len(body), body)
 
     def _route_line(self, route: Party) -> bytes:
         own = self._own(route)
@@ -181,7 +205,9 @@ class World:
             return b"RS- %b %b %b\r\n" % (sub.account, sub.subject, sub.queue)
         body, subject = self._body(), self._subject()
         groups = [queue for queue in (b"q", b"r") if self.rng.random() < 0.5]
-        self.model.publish(Sent(self.number, route, account, subject, b"", 0, frozenset(groups)))
+        self.model.publish(
+            Sent(self.number, route, account, subject, b"", 0, groups=frozenset(groups))
+        )
         names = b"| %b " % b" ".join(groups) if groups else b""
         return b"RMSG %b %b %b%d\r\n%b\r\n" % (account, subject, names, len(body), body)
 
@@ -221,7 +247,11 @@ class World:
             )
             asked.refused += 1
         else:
-            self.model.delivered(party, words[2], int(rest[header:total].split(b" ")[0]))
+            number = int(rest[header:total].split(b" ")[0])
+            self.model.delivered(party, words[2], number)
+            if words[3].startswith(b"_R_.") and words[3] not in self.answered:
+                message = self.model.under_way[number]
+                self.asked[words[3]] = (message.source, message.reply)
         return total + 2
 
     def _routed(self, party: Party, words: list[bytes], rest: bytes) -> int:
@@ -235,7 +265,7 @@ class World:
         number = int(rest[header:total].split(b" ")[0])
         if reply:
             self.model.check_reply(party, words[1], reply, number)
-        self.model.routed(party, queues, number)
+        self.model.routed(party, words[1], queues, number)
         return total + 2
 
     def _told(self, party: Party, words: list[bytes], _: bytes) -> int:
