@@ -36,6 +36,7 @@ OFF = [
     "leafnodes { remotes: [] }",
     "websocket {}",
     "websocket { port: 0 }",
+    "websocket { port: 0, jwt_cookie: j, no_auth_user: me }",
     "ws { no_tls: true }",
     "mqtt {}",
     "mqtt { host: localhost, port: 0 }",
@@ -56,6 +57,7 @@ OFF = [
 ]
 """Nothing of a feature that ours has not."""
 
+USERS = "authorization { users: [{ user: a, password: b }] }"
 ACCEPTED = [
     "prof_port: 6060, prof_block_rate: 1",
     "feature_flags { js_ack_fc_v2: true }",
@@ -66,6 +68,13 @@ ACCEPTED = [
     "max_subs: -1",
     "connect_error_reports: 0, reconnect_error_reports: 0",
     "write_timeout: retry",
+    "ws { net: 127.0.0.1, port: -1, no_tls: true, compress: true, origin: 'https://a.com' }",
+    f"websocket {{ port: -1, no_tls: true, tls {{ {TLS} }} }}",
+    "websocket { port: -1, no_tls: true, authorization { token: x, timeout: 2 } }",
+    "websocket { port: -1, no_tls: true, authentication { username: x, pass: y } }",
+    "websocket { port: -1, no_tls: true, ping_interval: '20s', handshake_timeout: 3 }",
+    "websocket { port: -1, no_tls: true, headers { X-A: b } }",
+    f"{USERS}, websocket {{ port: -1, no_tls: true, no_auth_user: a }}",
     "authorization { PASS: x, users: [{ user: a, password: $PASS }] }",
     "authorization { BODY: { publish: x }, users: [{ user: a, password: b, permissions: $BODY }] }",
     f"tls {{ {TLS} }}",
@@ -82,6 +91,14 @@ REFUSED = [
     "leafnodes: false",
     "gateway { port: -1 }",
     "websocket { port: -1 }",
+    "websocket { port: -1, no_tls: true, nonsense: 1 }",
+    "websocket { port: -1, no_tls: true, no_auth_user: a }",
+    "websocket { port: -1, no_tls: true, jwt_cookie: j }",
+    "websocket { port: -1, no_tls: true, authorization { users: [] } }",
+    "websocket { port: -1, no_tls: true, allowed_origins: ['a.com'] }",
+    "websocket { port: -1, no_tls: true, headers { Upgrade: x } }",
+    f"{USERS}, websocket {{ port: -1, no_tls: true, no_auth_user: c }}",
+    f"{USERS}, websocket {{ port: -1, no_tls: true, authorization {{ token: x }} }}",
     "mqtt { port: -1 }",
     "ocsp: 5",
     "authorization { user: a, password: b, users: [{ user: c, password: d }] }",

@@ -128,6 +128,33 @@ def test_a_ping_is_answered_and_a_pong_passed_over(talk: Talk) -> None:
     assert [(Opcode.PONG, b"it")] == [(it.opcode, it.payload) for it in peer.reader.frames]
 
 
+def test_fragments_without_end_hold_nothing(talk: Talk) -> None:
+    peer = client(talk)
+    peer.say(frame_bytes(b"PI", final=False))
+    for _ in range(20):
+        for _ in range(10):
+            empty = frame_bytes(b"", Opcode.CONTINUATION, final=False) * 1_000
+            talk.core.feed(peer.link, empty, talk.now_ns)
+        talk.turn()
+    (row,) = talk.links(link=peer.link)
+    assert 0 == row.pending_bytes
+    peer.say(frame_bytes(b"NG\r\n", Opcode.CONTINUATION))
+
+    assert b"PONG\r\n" == peer.hear()
+
+
+def test_a_line_in_fragments_is_as_long_as_any(talk: Talk) -> None:
+    peer = client(talk)
+    peer.say(frame_bytes(b"PUB ", final=False))
+    for _ in range(100):
+        peer.say(frame_bytes(b"a" * 100, Opcode.CONTINUATION, final=False))
+        if b"-ERR" in peer.hear():
+            break
+
+    assert [("", ClosedState.MAX_CONTROL_LINE_EXCEEDED)] == [(d, r) for r, d in reasons(talk)]
+    assert 1008 == peer.reader.frames[-1].close_status
+
+
 def test_pings_without_end_get_few_answers_at_a_time(talk: Talk) -> None:
     peer = client(talk)
     for _ in range(40):
