@@ -86,14 +86,17 @@ class SelectorThread:
 
     def watch(self, sock: HasFileno, events: int, action: Callable[[], None]) -> None:
         """Call `action` when a socket is ready for `events`; 0: watch it no more."""
-        try:
-            if events:
-                self._selector.modify(sock, events, action)
-            else:
-                self._selector.unregister(sock)
-        except KeyError:
+        # Asked by number: an error for a socket has all of its addresses in its text, for 20 us.
+        fd = sock.fileno()
+        is_watched = fd in self._selector.get_map() if fd >= 0 else not events
+        if not is_watched:
             if events:
                 self._selector.register(sock, events, action)
+        elif events:
+            self._selector.modify(sock, events, action)
+        else:
+            with contextlib.suppress(KeyError):  # it is closed, and was not watched
+                self._selector.unregister(sock)
 
     def call_later(self, delay_s: float, action: Callable[[], None]) -> Alarm:
         """Call `action` when `delay_s` seconds have passed."""

@@ -92,12 +92,14 @@ class Handshake:
         self._is_over = False
 
     def begin(self, timeout_s: float) -> None:
-        """Begin."""
+        """Begin: most peers have said it all by now, and need not be waited for."""
         if self._is_over:
             return
-        self._thread.under_way.add(self)
-        self._alarm = self._thread.call_later(timeout_s, self._time_out)
-        self._thread.watch(self._sock, EVENT_READ, self._receive)
+        self._receive()
+        if not self._is_over:
+            self._thread.under_way.add(self)
+            self._alarm = self._thread.call_later(timeout_s, self._time_out)
+            self._thread.watch(self._sock, EVENT_READ, self._receive)
 
     def give_up(self) -> None:
         """End it: nobody wants it any more. Any thread."""
@@ -167,7 +169,7 @@ class Handshake:
 
     def _leave(self) -> None:
         self._is_over = True
-        self._thread.under_way.discard(self)
-        if self._alarm:
+        if self._alarm:  # it was waited for
+            self._thread.under_way.discard(self)
             self._alarm.cancel()
-        self._thread.watch(self._sock, 0, self._receive)
+            self._thread.watch(self._sock, 0, self._receive)
