@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
+import threading
 import uuid
 from pathlib import Path
 
@@ -160,9 +160,14 @@ class Store:
         self.server = self.fleet.restart(self.server)
 
 
-def wait_until(what, seconds=60):
-    """Return what is true at last; a test that waits in vain is ended by its own time."""
-    deadline = time.monotonic() + seconds  # noqa: TID251 - real processes
-    while not (found := what()):
-        assert time.monotonic() < deadline  # noqa: TID251 - as above
-    return found
+@pytest.fixture
+def wait_until():
+    """Give a function that returns what is true at last; the test's own time ends it."""
+
+    def wait(what):
+        turn = threading.Event()
+        while not (found := what()):
+            turn.wait(0.02)
+        return found
+
+    return wait

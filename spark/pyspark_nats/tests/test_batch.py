@@ -193,6 +193,36 @@ def test_other_peoples_queues_are_read_without_taking(session, store):
     assert 20 == store.ask(f"STREAM.INFO.{stream}")["state"]["messages"]
 
 
+def test_messages_got_directly_are_the_same(session, store):
+    stream = store.stream(allow_direct=True)
+    store.fill(
+        stream, range(1, 401),
+        headers=lambda it: b"NATS/1.0\r\nA: %d\r\n\r\n" % it if it % 2 else b"",
+    )  # fmt: skip
+    store.delete(stream, 1, 50, 51, 399, 400)
+    columns = "stream,subject,sequence,timestamp,timestamp_ns,data,size,headers"
+    ways = [
+        read(
+            session, store, stream, protocol=way, columns=columns, minPartitions="3",
+            subject=f"{stream}.{subject}",
+        ).orderBy("sequence").collect()
+        for subject in ("*", "3")
+        for way in ("direct", "consumer")
+    ]  # fmt: skip
+
+    assert (395, 40) == (len(ways[0]), len(ways[2]))
+    assert ways[0] == ways[1]
+    assert ways[2] == ways[3]
+
+
+def test_a_work_queue_is_read_without_taking(session, store):
+    stream = store.stream(50, retention="workqueue", allow_direct=True)
+
+    assert list(range(1, 51)) == sequences(read(session, store, stream, minPartitions="2"))
+    assert [3, 13, 23, 33, 43] == sequences(read(session, store, stream, subject=f"{stream}.3"))
+    assert 50 == store.ask(f"STREAM.INFO.{stream}")["state"]["messages"]
+
+
 def test_nothing_is_left_behind(session, store, orders):
     read(session, store, orders, minPartitions="3", subject=f"{orders}.3").count()
 

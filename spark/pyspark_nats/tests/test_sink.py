@@ -15,7 +15,7 @@ import pytest
 F = pytest.importorskip("pyspark.sql.functions", reason="needs pyspark: ./dev test -e spark")
 errors = pytest.importorskip("pyspark.errors")
 
-JOB = Path(__file__).with_name("sink_job.py")
+JOB = Path(__file__).with_name("copy_job.py")
 ROWS = 1000
 
 
@@ -43,7 +43,7 @@ def expected(count=ROWS):
 
 
 def copy(session, store, source, stream, checkpoint, **options):
-    """Copy what is new in a stream by a query, as `sink_job.py` does."""
+    """Copy what is new in a stream by a query, as `copy_job.py` does."""
     reader = session.readStream.format("nats").option("servers", store.url)
     frame = reader.options(
         stream=source, startingOffsets="earliest", maxOffsetsPerTrigger="5000", minPartitions="2"
@@ -135,21 +135,29 @@ def test_a_query_writes_batches(session, store, tmp_path):
     assert ROWS + 10 == store.ask(f"STREAM.INFO.{stream}")["state"]["messages"]
 
 
-@pytest.mark.parametrize("idempotence", ["msgid", "ledger"])
-def test_killed_drivers_leave_nothing_out_and_nothing_twice(session, store, tmp_path, idempotence):
-    source, stream = store.stream(20_000), store.stream()
-    command = [sys.executable, str(JOB), store.url, source, stream, str(tmp_path), idempotence]
+def test_a_killed_driver_leaves_nothing_out_and_nothing_twice(session, store, tmp_path):
+    """The driver, its Java and its workers at once, as when a machine goes away."""
+    source = store.stream(20_000)
+    targets = {kind: store.stream() for kind in ("msgid", "ledger")}
+
+    def counts():
+        return [store.ask(f"STREAM.INFO.{it}")["state"]["messages"] for it in targets.values()]
+
+    pairs = [f"{kind}={stream}" for kind, stream in targets.items()]
+    command = [sys.executable, str(JOB), store.url, source, str(tmp_path), *pairs]
     with subprocess.Popen(command, start_new_session=True) as job:
-        while not 3000 < store.ask(f"STREAM.INFO.{stream}")["state"]["messages"]:
+        while min(counts()) < 3000:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 pytest.fail(f"ended with {job.wait(0.02)} before it was killed")
         os.killpg(job.pid, signal.SIGKILL)
-    done = store.ask(f"STREAM.INFO.{stream}")["state"]["messages"]
-    copy(session, store, source, stream, tmp_path / "checkpoint", idempotence=idempotence)
+    done = counts()
+    for kind, stream in targets.items():
+        copy(session, store, source, stream, tmp_path / kind, idempotence=kind)
 
-    assert 3000 < done < 20_000
-    assert 20_000 == store.ask(f"STREAM.INFO.{stream}")["state"]["messages"]
-    assert 20_000 == len(set(stored(session, store, stream)))
+    assert all(3000 <= it < 20_000 for it in done)
+    assert [20_000, 20_000] == counts()
+    for stream in targets.values():
+        assert 20_000 == len(set(stored(session, store, stream)))
 
 
 @pytest.mark.parametrize(

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import base64
+import io
 import json
-import os
-import signal
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 errors = pytest.importorskip("pyspark.errors", reason="needs pyspark: ./dev test -e spark")
-
-JOB = Path(__file__).with_name("job.py")
 
 
 class Table:
@@ -77,6 +70,50 @@ def test_offsets_are_in_the_progress_and_batches_are_limited(session, store, tab
     ends = [source[it]["s"][name]["next"] for it in ("startOffset", "endOffset", "latestOffset")]
     assert [31, 61, 96] == ends
     assert list(range(1, 96)) == table.sequences()
+
+
+def test_progress_as_lines_of_json(session, store, table, wait_until):
+    listener = pytest.importorskip("pyspark_nats.listener")
+    name = store.stream(50)
+    frame = stream(session, store, name, maxOffsetsPerTrigger="20")
+    lines = [listener.line_of(it) for it in table.run(frame) if it["numInputRows"]]
+    file = io.StringIO()
+    progress = listener.JsonProgress(file)
+    session.streams.addListener(progress)
+    try:
+        store.fill(name, range(5))
+        table.run(stream(session, store, name))
+        wait_until(lambda: '"ended": true' in file.getvalue())
+    finally:
+        session.streams.removeListener(progress)
+    written = [json.loads(line) for line in file.getvalue().splitlines()]
+
+    assert [(20, 30), (20, 10), (10, 0)] == [
+        (it["rows"], it["streams"][name]["lag"]) for it in lines
+    ]
+    assert {"next": 56, "lag": 0} == next(it for it in written if it.get("rows"))["streams"][name]
+
+
+def test_a_batch_waits_until_there_is_enough(session, store, table, wait_until):
+    name = store.stream(10)
+    frame = stream(session, store, name, minOffsetsPerTrigger="15", maxTriggerDelay="1h")
+    query = (
+        frame.writeStream
+        .format("parquet")
+        .option("path", str(table.rows))
+        .option("checkpointLocation", str(table.checkpoint))
+        .start()
+    )
+    try:
+        query.awaitTermination(1)
+        before = [it for it in query.recentProgress if it["numInputRows"]]
+        store.fill(name, range(5))
+        wait_until(lambda: any(it["numInputRows"] for it in query.recentProgress))
+    finally:
+        query.stop()
+
+    assert not before
+    assert list(range(1, 16)) == table.sequences()
 
 
 def test_a_limit_of_bytes(session, store, table):
@@ -167,19 +204,15 @@ def test_another_streams_checkpoint(session, store, table):
         table.run(stream(session, store, store.stream(10)))
 
 
-def test_progress_is_in_a_bucket(session, store, table):
+@pytest.mark.peer("nats")
+def test_progress_is_in_a_bucket_that_the_cli_reads(session, store, table, nats_cli):
     name = store.stream(95)
     table.run(stream(session, store, name, maxOffsetsPerTrigger="50", progress="tests.orders"))
-    subject = f"$KV.SPARK_PROGRESS.tests.orders.{name}"
-    with store.api() as api:
-        found = api.connection.request(
-            "$JS.API.STREAM.MSG.GET.KV_SPARK_PROGRESS", {"last_by_subj": subject}
-        )
-    value = json.loads(base64.b64decode(found["message"]["data"]))
+    key = f"tests.orders.{name}"
+    value = json.loads(nats_cli.run(store.url, "kv", "get", "SPARK_PROGRESS", key, "--raw"))
 
     # Spark tells a source that a batch is done when it plans the next one.
-    assert {"next", "end", "lag"} == set(value)
-    assert value["next"] in {51, 96}
+    assert value in ({"next": 51, "end": 96, "lag": 45}, {"next": 96, "end": 96, "lag": 0})
 
 
 def test_a_server_that_restarts_is_read_on(session, own_store, table):
@@ -206,24 +239,3 @@ def test_a_server_that_restarts_is_read_on(session, own_store, table):
         query.stop()
 
     assert list(range(1, 30_001)) == table.sequences()
-
-
-def start_job(store, name, folder):
-    """Start a driver in a process of its own, which reads as fast as the file `go` allows."""
-    command = [sys.executable, str(JOB), store.url, name, str(folder)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
-
-
-@pytest.mark.spark
-@pytest.mark.timeout(240)
-def test_a_killed_driver_leaves_nothing_out_and_nothing_twice(session, store, table, tmp_path):
-    name = store.stream(20_000)
-    with start_job(store, name, tmp_path) as job:
-        for line in job.stdout:  # one a batch
-            if line.startswith("batch 1"):
-                break
-        # The driver, its Java and its workers at once, as when a machine goes away.
-        os.killpg(job.pid, signal.SIGKILL)
-    table.run(stream(session, store, name, maxOffsetsPerTrigger="5000", minPartitions="2"))
-
-    assert list(range(1, 20_001)) == table.sequences()

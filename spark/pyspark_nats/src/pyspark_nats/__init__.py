@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pyspark_nats.listener import JsonProgress
     from pyspark_nats.session import local_session
     from pyspark_nats.source import NatsDataSource
     from pyspark_nats.source import NatsDataSource as DefaultSource
 
-__all__ = ["DefaultSource", "NatsDataSource", "local_session"]
+__all__ = ["DefaultSource", "JsonProgress", "NatsDataSource", "local_session"]
 
 
 def __getattr__(name: str) -> Any:
@@ -26,6 +27,10 @@ def __getattr__(name: str) -> Any:
         from pyspark_nats.source import NatsDataSource  # noqa: PLC0415 - see the module
 
         return NatsDataSource
+    if name == "JsonProgress":
+        from pyspark_nats.listener import JsonProgress  # noqa: PLC0415 - as above
+
+        return JsonProgress
     if name == "local_session":
         from pyspark_nats.session import local_session  # noqa: PLC0415 - as above
 

@@ -145,6 +145,10 @@ class JetStream:
         """Return where messages of a pull consumer are asked for."""
         return f"{self._prefix}.CONSUMER.MSG.NEXT.{stream}.{consumer}"
 
+    def direct_subject(self, stream: str) -> str:
+        """Return where messages are got without a consumer."""
+        return f"{self._prefix}.DIRECT.GET.{stream}"
+
     def pending(self, stream: str, seq: int, subjects: Sequence[str]) -> int:
         """Return how many messages with these subjects have this sequence or a higher one."""
         return self._probe(stream, start_at(seq), subjects)["num_pending"]

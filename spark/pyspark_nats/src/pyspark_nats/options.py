@@ -38,7 +38,8 @@ READ = (
     "stream", "streams", "streamPattern", "subscribe", "subject", "startingOffsets",
     "endingOffsets", "startingTimestamp", "endingTimestamp", "failOnDataLoss", "minPartitions",
     "maxRecordsPerPartition", "maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay",
-    "maxBytesPerTrigger", "includeHeaders", "columns", "filterPushdown", "batchRows", "progress",
+    "maxBytesPerTrigger", "includeHeaders", "columns", "protocol", "filterPushdown", "batchRows",
+    "progress",
 )  # fmt: skip
 WRITE = (
     "stream", "subject", "delivery", "idempotence", "idempotencyKey", "ackWindow",
@@ -47,6 +48,7 @@ WRITE = (
 COLUMNS = ("stream", "subject", "sequence", "timestamp", "timestamp_ns", "data", "size", "headers")
 COLUMNS_DEFAULT = ("stream", "subject", "sequence", "timestamp", "data", "size")
 STREAMS_ONE_OF = ("stream", "streams", "streamPattern", "subscribe")
+PROTOCOLS = ("auto", "consumer", "direct")
 OF_SPARK = frozenset({"checkpointlocation", "queryname"})
 """Options of queries that Spark hands to sources, too."""
 EARLIEST, LATEST = "earliest", "latest"
@@ -95,6 +97,8 @@ class ReadOptions:
     trigger_bytes_max: int | None
     include_headers: bool
     columns: tuple[str, ...]
+    protocol: str
+    """`auto`, `consumer` or `direct`"""
     filter_pushdown: bool
     batch_rows: int
     progress: str
@@ -143,6 +147,7 @@ def read_options(options: Mapping[str, str]) -> ReadOptions:
         trigger_bytes_max=given.whole_or_none("maxBytesPerTrigger"),
         include_headers=boolean("includeHeaders", given.text("includeHeaders", "false")),
         columns=names("columns", given.text("columns"), COLUMNS),
+        protocol=one_of("protocol", given.text("protocol", "auto"), PROTOCOLS),
         filter_pushdown=boolean("filterPushdown", given.text("filterPushdown", "false")),
         batch_rows=whole("batchRows", given.text("batchRows", "16384")),
         progress=_progress(given),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyspark_nats.options import Bounds, ReadOptions, Streams
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+WORK_QUEUE = "workqueue"
 SPARSE = 2
 """Parts are cut by count when less than one message in so many matches the subjects."""
 
@@ -90,14 +91,15 @@ def batch_parts(
     pairs = cut_even(
         start, end, part_count(width, options.partitions_min, options.partition_rows_max)
     )
-    if options.subjects:
+    direct = is_direct(options, state)
+    if options.subjects and not direct:
         matching = api.pending(state.name, start, options.subjects) - api.pending(
             state.name, end, options.subjects
         )
         if matching * SPARSE < width:
             parts = part_count(matching, options.partitions_min, options.partition_rows_max)
             pairs = _cut_sparse(api, options, state, (start, end), parts)
-    return ranges_of(state.name, state.id, pairs, options.subjects)
+    return ranges_of(state.name, state.id, pairs, options.subjects, is_direct=direct)
 
 
 def _cut_sparse(
@@ -108,8 +110,32 @@ def _cut_sparse(
     return cut_by_count(*whole, parts, lambda seq: api.pending(state.name, seq, options.subjects))
 
 
+def is_direct(options: ReadOptions, state: StreamState) -> bool:
+    """Return whether a stream is read without consumers, as a work queue must be.
+
+    Raises:
+        OptionError: It can't be read so.
+    """
+    if options.protocol == "consumer" and state.retention == WORK_QUEUE:
+        problem = f"'consumer', and stream {state.name!r} is a work queue"
+        raise OptionError("protocol", problem, "direct, auto")
+    if options.protocol != "direct" and state.retention != WORK_QUEUE:
+        return False
+    if not state.allow_direct:
+        valid = "consumer" if state.retention != WORK_QUEUE else "streams with allow_direct"
+        raise OptionError("protocol", f"stream {state.name!r} lacks allow_direct", valid)
+    if len(options.subjects) > 1:
+        raise OptionError("subject", "several, and messages are got directly", "one filter")
+    return True
+
+
 def ranges_of(
-    stream: str, id_: str, pairs: list[tuple[int, int]], subjects: tuple[str, ...]
+    stream: str,
+    id_: str,
+    pairs: list[tuple[int, int]],
+    subjects: tuple[str, ...],
+    *,
+    is_direct: bool,
 ) -> list[Range]:
     """Return the ranges of these (first, behind the last) sequences."""
-    return [Range(stream, id_, low, high, subjects) for low, high in pairs]
+    return [Range(stream, id_, low, high, subjects, is_direct) for low, high in pairs]

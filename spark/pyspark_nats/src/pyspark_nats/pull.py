@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyspark_nats.connection import Connection
+from pyspark_nats.direct import END_OF_BATCH, rows_of
 from pyspark_nats.errors import (
     ApiError,
     ConnectError,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 REQUEST_MESSAGES_MAX = 50_000
 """The next request is sent when half of that is still to come."""
+DIRECT_MESSAGES_MAX = 5000
 REQUEST_BYTES = 8 << 20
 """Far from `max_pending` (64 MiB), after which nats-server ends a connection."""
 REQUEST_BYTES_MAX = 64 << 20
@@ -61,6 +63,8 @@ class Range:
     end: int
     subjects: tuple[str, ...] = ()
     """Wildcard filters; none: all messages."""
+    is_direct: bool = False
+    """Got from the store without a consumer; then with one filter at most."""
 
 
 class PullReader:
@@ -135,6 +139,9 @@ class PullReader:
             api = JetStream(asking, self._domain)
             if not self._is_still_there(api):
                 return
+            if self._range.is_direct:
+                yield from self._get(api, bulk)
+                return
             made = api.create_consumer(
                 self._range.stream,
                 start_at(self._next),
@@ -206,6 +213,43 @@ class PullReader:
                     self._receive(api, bulk, each)
                 elif (rows := self._take(api, each)) is not None:
                     yield rows
+
+    def _get(self, api: JetStream, bulk: Connection) -> Iterator[Rows]:
+        """Get batches directly until the range is over."""
+        bulk.subscribe(f"{bulk.inbox}.rows.*")
+        subject = api.direct_subject(self._range.stream)
+        filter_ = self._range.subjects[0] if self._range.subjects else ">"
+        while not self._is_over:
+            self._requests += 1
+            reply = f"{bulk.inbox}.rows.{self._requests}"
+            body = {
+                "seq": self._next,
+                "batch": min(self._range.end - self._next, DIRECT_MESSAGES_MAX),
+                "max_bytes": REQUEST_BYTES,
+                "next_by_subj": filter_,
+            }
+            bulk.send(pub(subject, json.dumps(body).encode(), reply))
+            frames = self._batch(bulk)
+            rows = self._take(api, rows_of(frames)) if frames else None
+            if rows is not None:
+                yield rows
+            elif not self._is_over:
+                self._is_over = self._is_tail_empty(api)
+
+    def _batch(self, bulk: Connection) -> list[Frame]:
+        """Return the messages of one answer."""
+        found: list[Frame] = []
+        while True:
+            frame = bulk.next_message(self._target.request_timeout_s)
+            if frame is None:
+                raise ConnectionLostError("no answer to a direct get: has the stream allow_direct?")
+            code = status(frame.headers)
+            if not code:
+                found.append(frame)
+            elif code in {END_OF_BATCH, NOT_FOUND}:
+                return found
+            else:
+                raise ConnectionLostError(f"direct get: {frame.headers[:80]!r}")
 
     def _ask(self, bulk: Connection, subject: str) -> None:
         """Ask for more before what was asked for has come."""
