@@ -4,6 +4,7 @@ It is pure: it says what to do on the disk, and hears what has become of that.
 """
 
 from framework_jetstream.log._face import Log
+from framework_jetstream.log._thread import LogThread
 from framework_jetstream.log.record import (
     Damage,
     DamageReason,
@@ -23,6 +24,7 @@ __all__ = [
     "GroupState",
     "Kind",
     "Log",
+    "LogThread",
     "NewerVersionError",
     "Refused",
 ]

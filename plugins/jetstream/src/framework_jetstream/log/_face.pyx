@@ -3,10 +3,9 @@
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy
 
 from framework_jetstream.log._log cimport (
-    LogDamage, LogEntry, LogGroup, LogPart, log_append, log_begin, log_cut, log_free, log_group, log_group_close, log_group_describe,
+    LogDamage, LogEntry, LogGroup, LogPart, log_append, log_cut, log_free, log_group, log_group_close, log_group_describe,
     log_group_new, log_new, log_next_committed, log_round_done, log_snapshot, log_sync, log_take_round, log_trim, log_vote,
 )
 from framework_jetstream.log._recovery cimport RECOVERED_NEWER, RECOVERED_NOTHING, log_load, log_recover

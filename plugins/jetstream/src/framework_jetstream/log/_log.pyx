@@ -2,7 +2,7 @@
 
 What is in `_log.pxd` is said there. Invariants:
 
-- A file is never written under a number that it had before, and no byte of it before its name is durable: so a place is used once.
+- A file is never written under a number that it had before, and no byte of it before its name is durable: a place is used once.
 - The next round is written when the one before was synced (`always`), or at least written (`interval`).
 - A round lies in one file. A file begins with a FileHead that says where the one before ends, and with all groups as they are then:
   so files before the first one that is needed say nothing that is not said again.
@@ -19,8 +19,8 @@ from posix.uio cimport iovec
 
 from framework_jetstream.log._crc32c cimport crc32c
 from framework_jetstream.log._record cimport (
-    BATCH, CLOSED, CONSUMER, CUT, FILE_HEAD_BYTES, FILE_HEAD_COPY, FORMAT_VERSION, GROUP, HARD_STATE, OP, RECORD_BYTES_MAX, RESTATED, ROUND_MAGIC,
-    SECTOR_BYTES, SNAPSHOT, FileHead, GroupState, PartHead, RecordHead, RoundHead, head_sum, place_sum, record_bytes, rounded,
+    BATCH, CLOSED, CONSUMER, CUT, FILE_HEAD_BYTES, FILE_HEAD_COPY, FORMAT_VERSION, GROUP, HARD_STATE, OP, RECORD_BYTES_MAX, RESTATED,
+    ROUND_MAGIC, SECTOR_BYTES, SNAPSHOT, FileHead, GroupState, PartHead, RecordHead, RoundHead, head_sum, place_sum, record_bytes, rounded,
 )
 
 cdef extern from "pthread.h" nogil:

@@ -18,7 +18,7 @@ from framework_jetstream.log._log cimport (
     Log, LogCut, LogDamage, LogFile, LogGroup, LogRead, LogRetired, LogRound, group_make, group_take, log_begin, log_group, room_for,
 )
 from framework_jetstream.log._record cimport (
-    BATCH, CLOSED, CONSUMER, CUT, FILE_HEAD_BYTES, FILE_HEAD_COPY, FORMAT_VERSION, GROUP, HARD_STATE, OP, RESTATED, SECTOR_BYTES, SNAPSHOT,
+    BATCH, CONSUMER, CUT, FILE_HEAD_BYTES, FILE_HEAD_COPY, FORMAT_VERSION, GROUP, HARD_STATE, OP, RESTATED, SECTOR_BYTES, SNAPSHOT,
     FileHead, PartHead, RecordHead, RoundHead, bad_part, file_head_is_good, place_sum, record_bytes, record_is_good, round_is_good,
     rounded,
 )

@@ -1,0 +1,16 @@
+"""Perform rounds in a folder; nothing but system calls."""
+
+from libc.stdint cimport uint64_t
+
+from framework_jetstream.log._log cimport LogRound
+
+
+cdef struct LogDisk:
+    int folder
+    int fd  # of the file that was used last
+    uint64_t file  # its number; 0: none
+
+
+cdef void disk_close(LogDisk* disk) noexcept nogil
+# Do all that a round says; errno of writing and syncing, 0: done. `made_error` of the round gets that of making a file.
+cdef int disk_perform(LogDisk* disk, LogRound* it) noexcept nogil

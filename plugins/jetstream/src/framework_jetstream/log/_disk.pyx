@@ -1,0 +1,128 @@
+"""Perform rounds in a folder; nothing but system calls.
+
+A write that is interrupted goes on; any other error is handed on, and nothing is tried again: after a sync that failed, the kernel may
+call written what is not.
+"""
+
+from libc.errno cimport EINTR, EIO, errno
+from libc.stdint cimport uint32_t, uint64_t
+from libc.stdio cimport snprintf
+from posix.fcntl cimport O_CLOEXEC, O_CREAT, O_RDWR
+from posix.uio cimport iovec
+
+from framework_jetstream.log._log cimport LogRound
+
+cdef extern from "fcntl.h" nogil:
+    int openat(int folder, const char* name, int flags, ...)
+    int posix_fallocate(int fd, long offset, long length)
+
+cdef extern from "stdio.h" nogil:
+    int renameat(int folder, const char* old, int new_folder, const char* new)
+
+cdef extern from "sys/uio.h" nogil:
+    ssize_t pwritev(int fd, const iovec* pieces, int count, long offset)
+
+cdef extern from "unistd.h" nogil:
+    int close(int fd)
+    int fsync(int fd)
+    int fdatasync(int fd)
+    int unlinkat(int folder, const char* name, int flags)
+
+cdef enum:
+    NAME_BYTES = 40
+    PIECES_MAX = 1024  # IOV_MAX
+
+
+cdef void _name(char* name, uint64_t number, const char* suffix) noexcept nogil:
+    snprintf(name, NAME_BYTES, "%010llu.%s", <unsigned long long> number, suffix)
+
+
+cdef void disk_close(LogDisk* disk) noexcept nogil:
+    if disk.file:
+        close(disk.fd)
+        disk.file = 0
+
+
+cdef int _open(LogDisk* disk, uint64_t number, int flags) noexcept nogil:
+    cdef char[NAME_BYTES] name
+    if disk.file == number:
+        return 0
+    disk_close(disk)
+    _name(name, number, b"log")
+    disk.fd = openat(disk.folder, name, flags | O_RDWR | O_CLOEXEC, 0o640)
+    if disk.fd < 0:
+        return errno
+    disk.file = number
+    return 0
+
+
+cdef int _make(LogDisk* disk, LogRound* it) noexcept nogil:
+    """Make a file, with its blocks, so that it cannot lack them later; and make its name durable."""
+    cdef char[NAME_BYTES] old, new
+    cdef int error
+    if it.recycled:
+        _name(old, it.recycled, b"log")
+        _name(new, it.made_file, b"log")
+        if renameat(disk.folder, old, disk.folder, new):
+            return errno
+    error = _open(disk, it.made_file, O_CREAT)
+    if not error:
+        error = posix_fallocate(disk.fd, 0, <long> it.made_bytes)
+    if not error and fsync(disk.folder):
+        error = errno
+    return error
+
+
+cdef int _write(LogDisk* disk, LogRound* it) noexcept nogil:
+    cdef iovec* pieces = it.pieces
+    cdef uint32_t count = it.piece_count
+    cdef iovec first = pieces[0]  # the log looks at them again
+    cdef iovec* changed = pieces
+    cdef uint64_t offset = it.offset
+    cdef ssize_t done
+    cdef int error = 0
+    while count:
+        done = pwritev(disk.fd, pieces, <int> (count if count < PIECES_MAX else PIECES_MAX), <long> offset)
+        if done < 0:
+            if errno == EINTR:
+                continue
+            error = errno
+            break
+        if done == 0:
+            error = EIO
+            break
+        offset += done
+        while count and <size_t> done >= pieces.iov_len:
+            done -= pieces.iov_len
+            changed[0] = first
+            pieces += 1
+            count -= 1
+            changed = pieces
+            if count:
+                first = pieces[0]
+        if done:
+            pieces.iov_base = <char*> pieces.iov_base + done
+            pieces.iov_len -= done
+    if count:
+        changed[0] = first
+    return error
+
+
+cdef int disk_perform(LogDisk* disk, LogRound* it) noexcept nogil:
+    cdef char[NAME_BYTES] old, new
+    cdef int error = 0
+    it.made_error = _make(disk, it) if it.made_file else 0
+    if it.file != NULL:
+        error = _open(disk, it.file.number, 0)
+        if not error and it.piece_count:
+            error = _write(disk, it)
+        if not error and it.syncs and fdatasync(disk.fd):
+            error = errno
+    if it.removed and not error:
+        _name(old, it.removed, b"log")
+        _name(new, it.removed, b"damaged")
+        if it.is_kept:
+            renameat(disk.folder, old, disk.folder, new)
+        else:
+            unlinkat(disk.folder, old, 0)
+    return error

@@ -1,0 +1,211 @@
+"""The thread `jetstream-log`: performs rounds as long as there are some, without the interpreter.
+
+While a round is written and synced, appends fill the next one: so one sync is shared by all that came meanwhile.
+"""
+
+import fcntl
+import os
+import re
+
+from libc.errno cimport EINTR
+from libc.stdint cimport int64_t, uint64_t
+from libc.stdlib cimport calloc, free
+
+from framework_jetstream.log._disk cimport disk_close, disk_perform
+from framework_jetstream.log._face cimport Log
+from framework_jetstream.log._log cimport LogRound, log_round_done, log_sync, log_take_round, pthread_mutex_t
+
+cdef extern from "pthread.h" nogil:
+    ctypedef struct pthread_condattr_t:
+        pass
+    int pthread_mutex_init(pthread_mutex_t* mutex, void* attributes)
+    int pthread_mutex_lock(pthread_mutex_t* mutex)
+    int pthread_mutex_unlock(pthread_mutex_t* mutex)
+    int pthread_mutex_destroy(pthread_mutex_t* mutex)
+    int pthread_condattr_init(pthread_condattr_t* attributes)
+    int pthread_condattr_setclock(pthread_condattr_t* attributes, int clock)
+    int pthread_cond_init(pthread_cond_t* condition, pthread_condattr_t* attributes)
+    int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex)
+    int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* until)
+    int pthread_cond_signal(pthread_cond_t* condition)
+    int pthread_cond_destroy(pthread_cond_t* condition)
+    int pthread_create(pthread_t* thread, void* attributes, void* (*run)(void*) noexcept nogil, void* argument)
+    int pthread_join(pthread_t thread, void** result)
+
+cdef extern from "time.h" nogil:
+    struct timespec:
+        long tv_sec
+        long tv_nsec
+    int CLOCK_MONOTONIC
+    int clock_gettime(int clock, timespec* now)
+
+cdef extern from "unistd.h" nogil:
+    ssize_t write(int fd, const void* source, size_t count)
+
+cdef enum:
+    SECOND_NS = 1000000000
+
+FILE_NAME = re.compile(r"[0-9]{10}\.log")
+
+
+cdef void log_kick(LogRunner* runner) noexcept nogil:
+    pthread_mutex_lock(&runner.lock)
+    runner.is_kicked = True
+    if runner.is_asleep:
+        pthread_cond_signal(&runner.condition)
+    pthread_mutex_unlock(&runner.lock)
+
+
+cdef int64_t _now_ns() noexcept nogil:
+    cdef timespec now
+    clock_gettime(CLOCK_MONOTONIC, &now)
+    return <int64_t> now.tv_sec * SECOND_NS + now.tv_nsec
+
+
+cdef void _sleep(LogRunner* runner, int64_t until_ns) noexcept nogil:
+    """Wait until somebody kicks, or a time has come; 0: none."""
+    cdef timespec until
+    pthread_mutex_lock(&runner.lock)
+    while not runner.is_kicked and not runner.is_stopping:
+        runner.is_asleep = True
+        if until_ns:
+            until.tv_sec = until_ns // SECOND_NS
+            until.tv_nsec = until_ns % SECOND_NS
+            if pthread_cond_timedwait(&runner.condition, &runner.lock, &until) not in (0, EINTR):
+                break
+        else:
+            pthread_cond_wait(&runner.condition, &runner.lock)
+    runner.is_asleep = False
+    runner.is_kicked = False
+    pthread_mutex_unlock(&runner.lock)
+
+
+cdef void _perform(LogRunner* runner, LogRound* it) noexcept nogil:
+    cdef uint64_t one = 1
+    cdef bint says = not it.is_mark
+    runner.rounds += 1
+    runner.syncs += it.syncs
+    log_round_done(runner.log, it, disk_perform(&runner.disk, it))
+    if runner.wake_fd >= 0 and (says or runner.log.failed):
+        write(runner.wake_fd, &one, sizeof(one))
+
+
+cdef void* _run(void* argument) noexcept nogil:
+    cdef LogRunner* runner = <LogRunner*> argument
+    cdef LogRound* it
+    cdef int64_t sync_at_ns = 0
+    while True:
+        if runner.interval_ns and runner.log.written > runner.log.synced:
+            if not sync_at_ns:
+                sync_at_ns = _now_ns() + runner.interval_ns
+            elif _now_ns() >= sync_at_ns or runner.is_stopping:
+                log_sync(runner.log)
+                sync_at_ns = 0
+        it = log_take_round(runner.log)
+        if it != NULL:
+            _perform(runner, it)
+        elif runner.is_stopping and (not runner.interval_ns or runner.log.written == runner.log.synced or runner.log.failed):
+            return NULL
+        elif runner.is_stopping and not sync_at_ns:
+            sync_at_ns = 1
+        else:
+            _sleep(runner, sync_at_ns)
+
+
+cdef class LogThread:
+    """A log in a folder, and the thread that writes it.
+
+    What is in the folder is read, and what had not been synced is synced, before this returns.
+
+    Args:
+        log: New; its entries, damage and groups are what was in the folder.
+        folder: Exists; nobody else has it open.
+        interval_s: Seconds between syncs, for a log that does not sync always.
+        wake_fd: An eventfd or a pipe that gets eight bytes behind each round.
+
+    Raises:
+        NewerVersionError: A newer version wrote in the folder.
+        OSError: The folder can't be read, or another process has it (BlockingIOError).
+    """
+
+    def __cinit__(self, Log log not None, folder not None, *, double interval_s=0, int wake_fd=-1):
+        cdef pthread_condattr_t attributes
+        cdef LogRound* it
+        self.runner = <LogRunner*> calloc(1, sizeof(LogRunner))
+        if self.runner == NULL:
+            raise MemoryError
+        self.runner.disk.folder = -1
+        self.log = log
+        self.folder = folder
+        self.runner.log = log.log
+        self.runner.wake_fd = wake_fd
+        self.runner.interval_ns = <int64_t> (interval_s * SECOND_NS)
+        pthread_mutex_init(&self.runner.lock, NULL)
+        pthread_condattr_init(&attributes)
+        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+        pthread_cond_init(&self.runner.condition, &attributes)
+        self.runner.disk.folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fcntl.flock(self.runner.disk.folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        for name in sorted(filter(FILE_NAME.fullmatch, os.listdir(self.folder))):
+            self._load(name)
+        self.log.recover()
+        with nogil:
+            while True:
+                it = log_take_round(self.runner.log)
+                if it == NULL:
+                    break
+                _perform(self.runner, it)
+
+    def _load(self, name):
+        with open(os.path.join(self.folder, name), "rb", buffering=0) as file:
+            size = os.fstat(file.fileno()).st_size
+            target = self.log.load(int(name[:-4]), size)
+            at = 0
+            while at < size:
+                count = file.readinto(target[at:])
+                if not count:
+                    break
+                at += count
+
+    def __dealloc__(self):
+        if self.runner != NULL:
+            self.stop()
+            disk_close(&self.runner.disk)
+            if self.runner.disk.folder >= 0:
+                os.close(self.runner.disk.folder)
+            pthread_cond_destroy(&self.runner.condition)
+            pthread_mutex_destroy(&self.runner.lock)
+            free(self.runner)
+
+    def start(self):
+        """Begin to perform rounds, on a thread of its own."""
+        assert not self.is_running
+        if pthread_create(&self.runner.thread, NULL, _run, self.runner):
+            raise MemoryError
+        self.is_running = True
+
+    def kick(self):
+        """Let the thread look again, behind appends; callable from any thread."""
+        log_kick(self.runner)
+
+    def stop(self):
+        """Write and sync what was appended, and end the thread."""
+        if not self.is_running:
+            return
+        self.is_running = False
+        with nogil:
+            pthread_mutex_lock(&self.runner.lock)
+            self.runner.is_stopping = True
+            pthread_cond_signal(&self.runner.condition)
+            pthread_mutex_unlock(&self.runner.lock)
+            pthread_join(self.runner.thread, NULL)
+
+    @property
+    def rounds(self):
+        """How many rounds were performed."""
+        return self.runner.rounds
+
+    @property
+    def syncs(self):
+        """How many of them were synced."""
+        return self.runner.syncs

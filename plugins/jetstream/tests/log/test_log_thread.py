@@ -1,0 +1,211 @@
+"""The log in a folder: its thread, processes that are killed, and file systems that lose power."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import signal
+import struct
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from framework_jetstream.log import Kind, Log, LogThread, NewerVersionError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+CUTS = 20
+EXT4_IOC_SHUTDOWN = 0x8004587D
+NO_LOG_FLUSH = struct.pack("I", 2)
+
+WRITER = """
+import os, sys
+from framework_jetstream.log import Log, LogThread, _load
+wake, other = os.pipe()
+log = Log(file_bytes=1 << 20, salt=7)
+thread = LogThread(log, sys.argv[1], wake_fd=other)
+log.committed()  # of earlier lives
+[group] = log.groups() or [log.new_group()]
+thread.start()
+_load.run(thread, group=group, count=1 << 40, payload_bytes=300, window=500, batch_max=50,
+          wake_fd=wake, told_fd=1)
+"""
+
+
+def opened(folder: Path, **settings: int) -> tuple[Log, LogThread]:
+    log = Log(**{"file_bytes": 1 << 20, "salt": 7, **settings})
+    return log, LogThread(log, folder)
+
+
+def written(folder: Path, *parts: bytes) -> None:
+    log, thread = opened(folder)
+    thread.start()
+    group = log.new_group(b"orders")
+    for part in parts:
+        assert log.append(group, Kind.BATCH, [part])
+    thread.stop()
+
+
+def test_what_was_written_is_read(tmp_path: Path) -> None:
+    written(tmp_path, b"one", b"two")
+
+    log, _ = opened(tmp_path)
+    assert [entry.parts for entry in log.committed()] == [[b"one"], [b"two"]]
+    assert log.group(1).description == b"orders"
+    assert (log.damage, log.torn_bytes) == ([], 0)
+
+
+def test_each_start_goes_on(tmp_path: Path) -> None:
+    written(tmp_path, b"one")
+    for number in range(5):
+        log, thread = opened(tmp_path)
+        thread.start()
+        assert log.append(1, Kind.OP, [b"%d" % number]) == number + 2
+        thread.stop()
+        del log, thread
+
+    log, _ = opened(tmp_path)
+    assert [entry.index for entry in log.committed()] == [1, 2, 3, 4, 5, 6]
+
+
+def test_an_entry_is_committed_when_the_thread_says_so(tmp_path: Path) -> None:
+    wake, other = os.pipe()
+    log = Log(file_bytes=1 << 20)
+    thread = LogThread(log, tmp_path, wake_fd=other)
+    os.read(wake, 4096)
+    thread.start()
+    group = log.new_group()
+    log.append(group, Kind.BATCH, [b"x"])
+    thread.kick()
+    seen = []
+    while len(seen) < 2:
+        os.read(wake, 8)
+        seen += log.committed()
+
+    assert [entry.kind for entry in seen] == [Kind.GROUP, Kind.BATCH]
+    thread.stop()
+    os.close(wake)
+    os.close(other)
+
+
+def test_a_folder_is_of_one_log(tmp_path: Path) -> None:
+    _, thread = opened(tmp_path)
+    with pytest.raises(BlockingIOError):
+        opened(tmp_path)
+    del thread
+
+
+def test_what_a_newer_version_wrote_is_left_alone(tmp_path: Path) -> None:
+    from framework_jetstream.log._crc32c import checksum  # noqa: PLC0415
+
+    written(tmp_path, b"one")
+    [file] = (it for it in sorted(tmp_path.glob("*.log"))[:1])
+    data = bytearray(file.read_bytes())
+    for at in (0, 4096):
+        struct.pack_into("<I", data, at + 12, 2)
+        struct.pack_into("<I", data, at + 8, checksum(data[at + 12 : at + 56]))
+    file.write_bytes(data)
+    before = {it: it.read_bytes() for it in tmp_path.iterdir()}
+
+    with pytest.raises(NewerVersionError):
+        opened(tmp_path)
+    assert before == {it: it.read_bytes() for it in tmp_path.iterdir()}
+
+
+class Writer:
+    """A process that writes without end and says what is committed."""
+
+    def __init__(self, folder: Path) -> None:
+        command = [sys.executable, "-c", WRITER, str(folder)]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.committed = 0
+
+    def read(self, acks: int) -> None:
+        """Read so many acknowledgements."""
+        data = self.process.stdout.read(8 * acks)
+        assert len(data) == 8 * acks, self.process.stderr.read().decode()
+        (self.committed,) = struct.unpack("<Q", data[-8:])
+
+    def kill(self) -> None:
+        """End it, and read what it had said."""
+        self.process.send_signal(signal.SIGKILL)
+        rest = self.process.stdout.read()
+        if len(rest) >= 8:
+            (self.committed,) = struct.unpack_from("<Q", rest, len(rest) // 8 * 8 - 8)
+        self.process.wait()
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+
+def check(folder: Path, before: int, committed: int) -> int:
+    """Return how many messages there are: those of before, and of now the first ones in order."""
+    log, thread = opened(folder)
+    damage, torn_bytes = log.damage, log.torn_bytes
+    parts = [part for entry in log.committed() for part in entry.parts]
+    del log, thread  # a folder that is open cannot be unmounted, whatever is found here
+    numbers = [int.from_bytes(part[:8], "little") for part in parts[before:]]
+
+    assert damage == []
+    assert numbers == list(range(1, len(numbers) + 1)), torn_bytes
+    assert len(numbers) >= committed, torn_bytes
+    assert all(len(part) == 300 for part in parts)
+    return len(parts)
+
+
+def test_a_process_that_is_killed_has_lost_nothing(tmp_path: Path) -> None:
+    count = 0
+    for acks in (1, 7, 40, 100):
+        writer = Writer(tmp_path)
+        writer.read(acks)
+        writer.kill()
+        count = check(tmp_path, count, writer.committed)
+
+
+@contextlib.contextmanager
+def mounted(image: Path, folder: Path) -> Iterator[None]:
+    subprocess.run(["mount", "-o", "loop", image, folder], check=True, capture_output=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+@pytest.fixture
+def image(tmp_path: Path) -> Path:
+    """An ext4 file system in a file."""
+    if os.geteuid():
+        pytest.skip("only root can mount a file system and cut its power")
+    image = tmp_path / "image"
+    with image.open("wb") as file:
+        file.truncate(256 << 20)
+    try:
+        subprocess.run(["mkfs.ext4", "-q", image], check=True, capture_output=True)
+        (tmp_path / "disk").mkdir()
+        with mounted(image, tmp_path / "disk"):
+            (tmp_path / "disk" / "log").mkdir()
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"no ext4 on a loop device here: {error}")
+    return image
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+def test_power_cuts_lose_nothing(image: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "disk"
+    count = 0
+    for cut in range(CUTS):
+        with mounted(image, folder):
+            writer = Writer(folder / "log")
+            try:
+                writer.read(1 + cut * 3)
+                descriptor = os.open(folder, os.O_RDONLY)
+                fcntl.ioctl(descriptor, EXT4_IOC_SHUTDOWN, NO_LOG_FLUSH)
+                os.close(descriptor)
+            finally:
+                writer.kill()
+        with mounted(image, folder):
+            count = check(folder / "log", count, writer.committed)
