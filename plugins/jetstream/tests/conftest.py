@@ -33,6 +33,25 @@ class Requests:
         self._client.send(published(subject, reply, payload, headers))
         return [self._answer(reply) for _ in range(count)]
 
+    def fetch(self, stream, consumer, batch):
+        """Return what a pull of at most `batch` messages brings: (subject, reply, payload) each."""
+        self._count += 1
+        reply = f"_INBOX.ask.{self._count}"
+        request = json.dumps({"batch": batch, "no_wait": True}).encode()
+        subject = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
+        self._client.send(published(subject, reply, request, ()))
+        got = []
+        while len(got) < batch:
+            operation = self._client.read()
+            if operation.verb not in {b"MSG", b"HMSG"}:
+                continue
+            words = operation.line.split()
+            if not words[3].startswith(b"$JS.ACK."):
+                got.append((b"", b"", operation.body[:13]))
+                break
+            got.append((words[1], words[3], operation.body))
+        return got
+
     def api(self, what, payload=b"", headers=()):
         """Return the JSON of an answer of the API."""
         return json.loads(self.ask(f"$JS.API.{what}", payload, headers)[1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 from typing_extensions import override
@@ -22,6 +22,7 @@ from framework_jetstream.api.records import (
     plain,
 )
 from framework_jetstream.api.requests import check_level, read
+from framework_jetstream.api.subjects import CLUSTERED, subject_of
 from framework_jetstream.api.times import text_from_ns
 from framework_jetstream.engine.link import EngineAnswers
 from framework_jetstream.engine.verbs import Verb
@@ -36,23 +37,6 @@ if TYPE_CHECKING:
 
 JETSTREAM: Final = "jetstream"
 """Name of its ComponentSpec."""
-
-_KINDS: Final = {
-    ("INFO",): "account_info",
-    ("STREAM", "NAMES"): "stream_names",
-    ("STREAM", "LIST"): "stream_list",
-    ("STREAM", "CREATE"): "stream_create",
-    ("STREAM", "UPDATE"): "stream_update",
-    ("STREAM", "INFO"): "stream_info",
-    ("STREAM", "DELETE"): "stream_delete",
-    ("STREAM", "PURGE"): "stream_purge",
-    ("STREAM", "MSG", "GET"): "stream_msg_get",
-    ("STREAM", "MSG", "DELETE"): "stream_msg_delete",
-}
-"""Requests by the tokens behind `$JS.API.`, and what their answers are called."""
-
-_NAMELESS: Final = {"account_info", "stream_names", "stream_list"}
-
 
 class JetStream(Component):
     """Own the streams of all accounts: make them, find them, answer for them together.
@@ -114,11 +98,11 @@ class JetStream(Component):
 
     def _take(self, request: JetStream.ApiRequest) -> None:
         """Answer a request, or pass it to the stream that it is about."""
-        found = kind_of(request.tokens)
+        found = subject_of(request.tokens)
         if found is None:
             request.reply.set(None)
             return
-        kind, name = found
+        kind, name = found.kind, found.stream
         self._total += 1
         request.reply.when_done(self._count_error)
         try:
@@ -128,7 +112,11 @@ class JetStream(Component):
                 return
             entry = self._book.find(request.account, name)
             assert entry.stream is not None
-            entry.stream.tell(Stream.Request(kind, request.payload, request.reply))
+            if kind in CLUSTERED:
+                raise failure(ErrCode.CLUSTER_REQUIRED)
+            entry.stream.tell(
+                Stream.Request(kind, request.payload, request.reply, found.rest, found.is_durable)
+            )
         except ApiFailure as refusal:
             request.reply.set(refused(kind, refusal.error))
 
@@ -239,16 +227,6 @@ class JetStream(Component):
             request.reply.set(answer("account_info", plain(stats)))
 
         self._ask_states(entries, finish)
-
-
-def kind_of(tokens: tuple[str, ...]) -> tuple[str, str] | None:
-    """Return what a request's answer is called, and the stream that it names; None: no request."""
-    for length in (3, 2, 1):
-        kind = _KINDS.get(tokens[:length])
-        rest: tuple[Any, ...] = tokens[length:]
-        if kind is not None and len(rest) == (0 if kind in _NAMELESS else 1):
-            return kind, rest[0] if rest else ""
-    return None
 
 
 def _reserved(entries: Sequence[StreamEntry], storage: str) -> int:

@@ -23,8 +23,8 @@ _ALSO: Final[dict[str, dict[str, Any]]] = {
     "stream_purge": {"purged": 0},
     "stream_names": {"total": 0, "offset": 0, "limit": 0, "streams": None},
     "stream_list": {"total": 0, "offset": 0, "limit": 0, "streams": None},
-    "consumer_names": {"total": 0, "offset": 0, "limit": 0, "consumers": None},
-    "consumer_list": {"total": 0, "offset": 0, "limit": 0, "consumers": None},
+    "consumer_names": {"total": 0, "offset": 0, "limit": 0, "consumers": []},
+    "consumer_list": {"total": 0, "offset": 0, "limit": 0, "consumers": []},
 }
 """What errors of an answer show beside the error."""
 
@@ -49,4 +49,5 @@ def page(items: Sequence[Any], offset: int, limit: int, name: str) -> dict[str, 
     """Return a page of a list: `offset` at most the end of it."""
     begin = min(max(offset, 0), len(items))
     shown = [plain(item) for item in items[begin : begin + limit]]
-    return {"total": len(items), "offset": begin, "limit": limit, name: shown or None}
+    empty = [] if name == "consumers" else None
+    return {"total": len(items), "offset": begin, "limit": limit, name: shown or empty}

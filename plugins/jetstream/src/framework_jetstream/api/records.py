@@ -16,6 +16,10 @@ Retention = Literal["limits", "interest", "workqueue"]
 Discard = Literal["old", "new"]
 Storage = Literal["file", "memory"]
 Compression = Literal["none", "s2"]
+AckPolicy = Literal["none", "all", "explicit", "flow_control"]
+DeliverPolicy = Literal[
+    "all", "last", "new", "by_start_sequence", "by_start_time", "last_per_subject"
+]
 
 
 Signed = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
@@ -173,6 +177,93 @@ class StoredMessage(Record, kw_only=True):
     hdrs: bytes = b""
     data: bytes = b""
     time: str
+
+
+class ConsumerConfig(Record):
+    """What users set of a consumer; times are nanoseconds."""
+
+    omitempty: ClassVar = _fields(
+        "durable_name name description opt_start_seq opt_start_time ack_wait max_deliver backoff"
+        " filter_subject filter_subjects rate_limit_bps sample_freq max_waiting max_ack_pending"
+        " flow_control headers_only max_batch max_expires max_bytes deliver_subject deliver_group"
+        " idle_heartbeat inactive_threshold mem_storage direct sourcing metadata pause_until"
+        " priority_groups priority_policy priority_timeout"
+    )
+
+    durable_name: str = ""
+    name: str = ""
+    description: str = ""
+    deliver_policy: DeliverPolicy = "all"
+    opt_start_seq: Unsigned = 0
+    opt_start_time: str | None = None
+    ack_policy: AckPolicy = "none"
+    ack_wait: Signed = 0
+    max_deliver: Signed = 0
+    backoff: list[Signed] | None = None
+    filter_subject: str = ""
+    filter_subjects: list[str] | None = None
+    replay_policy: Literal["instant", "original"] = "instant"
+    rate_limit_bps: Unsigned = 0
+    sample_freq: str = ""
+    max_waiting: Signed = 0
+    max_ack_pending: Signed = 0
+    flow_control: bool = False
+    headers_only: bool = False
+    max_batch: Signed = 0
+    max_expires: Signed = 0
+    max_bytes: Signed = 0
+    deliver_subject: str = ""
+    deliver_group: str = ""
+    idle_heartbeat: Signed = 0
+    inactive_threshold: Signed = 0
+    num_replicas: Signed = 0
+    mem_storage: bool = False
+    direct: bool = False
+    sourcing: bool = False
+    metadata: dict[str, str] | None = None
+    pause_until: str | None = None
+    priority_groups: list[str] | None = None
+    priority_policy: Literal["", "none", "overflow", "pinned_client", "prioritized"] = ""
+    priority_timeout: Signed = 0
+
+
+class CreateConsumerRequest(Record):
+    """A consumer, and what is to be done with it."""
+
+    stream_name: str = ""
+    config: ConsumerConfig = field(default_factory=ConsumerConfig)
+    action: Literal["", "create", "update"] = ""
+    pedantic: bool = False
+
+
+class SequenceInfo(Record):
+    """Where a consumer stands, in its own sequences and the stream's."""
+
+    omitempty: ClassVar = _fields("last_active")
+
+    consumer_seq: int = 0
+    stream_seq: int = 0
+    last_active: str = ""
+
+
+class ConsumerInfo(Record, kw_only=True):
+    """A consumer as the API shows it."""
+
+    omitempty: ClassVar = _fields("cluster push_bound")
+
+    stream_name: str
+    name: str
+    created: str
+    config: ConsumerConfig
+    delivered: SequenceInfo
+    ack_floor: SequenceInfo
+    num_ack_pending: int
+    num_redelivered: int
+    num_waiting: int
+    num_pending: int
+    cluster: ClusterInfo | None = None
+    push_bound: bool = False
+    ts: str
 
 
 class PagedRequest(Record):

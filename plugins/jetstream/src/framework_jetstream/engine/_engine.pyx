@@ -13,16 +13,24 @@ from libc.string cimport memcpy
 
 from framework_jetstream.engine._answers cimport answers_hand_over, answers_take
 from framework_jetstream.engine._chains cimport chain_push, chain_take
+from framework_jetstream.engine._consumer_commands cimport consumer_command
+from framework_jetstream.engine._delivery cimport (
+    TOKEN_NUMBER_SHIFT, consumer_expire, consumer_unrequest, deliver_ready, request_undeliverable,
+)
+from framework_jetstream.engine._direct cimport direct_get_row
 from framework_jetstream.engine._outbox cimport outbox_flush, outbox_free
 from framework_jetstream.engine._port cimport (
-    FRAMEWORK_PORT_CAPSULE, FRAMEWORK_ROW_MESSAGE, framework_batch, framework_port, framework_row,
+    FRAMEWORK_PORT_CAPSULE, FRAMEWORK_ROW_ANSWER, FRAMEWORK_ROW_MESSAGE, FRAMEWORK_WORD_FULL, FRAMEWORK_WORD_NOBODY,
+    FRAMEWORK_WORD_ROOM, FRAMEWORK_WORD_SOMEBODY, framework_batch, framework_port, framework_row,
 )
 from framework_jetstream.engine._publishing cimport publish_row
 from framework_jetstream.engine._state cimport (
-    TAG_KIND_SHIFT, TAG_NUMBER_SHIFT, TAG_PUBLISH, Command, Engine as State, Slot, slot_of,
+    OPEN_CONSUMER, TAG_ACK, TAG_DIRECT_GET, TAG_KIND_SHIFT, TAG_NEXT, TAG_NUMBER_SHIFT, TAG_PUBLISH, Command, ConsumerSlot,
+    Engine as State, Slot, consumer_of, ready_add, slot_of,
 )
+from framework_jetstream.engine._requests cimport ack_row, next_row
 from framework_jetstream.engine._stream_commands cimport slot_close, slot_expire, stream_command
-from framework_jetstream.engine._wakes cimport FAR_NS, wake_at_unix
+from framework_jetstream.engine._wakes cimport FAR_NS, wake_at, wake_at_unix
 from framework_jetstream.stream._machine cimport REFUSALS, limits_made
 
 import os
@@ -64,16 +72,55 @@ cdef int64_t _clock(int which) noexcept nogil:
 # ---- a turn --------------------------------------------------------------------------------------------------------------
 
 
+cdef void _take_word(State* state, const framework_row* row, uint64_t number) noexcept nogil:
+    """Hear of interest, or what became of a message."""
+    cdef ConsumerSlot* consumer
+    if row.kind == FRAMEWORK_ROW_ANSWER:
+        consumer = consumer_of(state, <uint64_t> row.tag >> TOKEN_NUMBER_SHIFT)
+        if row.word == FRAMEWORK_WORD_NOBODY:
+            request_undeliverable(state, row.tag)
+        elif consumer != NULL and row.word == FRAMEWORK_WORD_FULL:
+            consumer.is_stalled = 1
+        elif consumer != NULL and row.word == FRAMEWORK_WORD_ROOM:
+            consumer.is_stalled = 0
+            ready_add(state, consumer)
+        return
+    consumer = consumer_of(state, number)
+    if consumer == NULL:
+        return
+    if row.tag & 0xffffff:
+        if row.word == FRAMEWORK_WORD_NOBODY:
+            consumer_unrequest(state, consumer, <uint64_t> (row.tag & 0xffffff))
+        return
+    consumer.has_interest = row.word == FRAMEWORK_WORD_SOMEBODY
+    consumer.active_ns = state.now_ns
+    consumer.is_stalled = 0
+    consumer_expire(state, consumer)
+    ready_add(state, consumer)
+
+
 cdef void _take_row(State* state, const framework_batch* batch, const framework_row* row) noexcept nogil:
     cdef uint64_t number = <uint32_t> (row.tag >> TAG_NUMBER_SHIFT)
     cdef int64_t kind = row.tag >> TAG_KIND_SHIFT
     cdef Slot* slot
+    cdef ConsumerSlot* consumer
     if row.kind != FRAMEWORK_ROW_MESSAGE:
+        _take_word(state, row, number)
         return
     if kind == TAG_PUBLISH:
         slot = slot_of(state, number)
         if slot != NULL:
             publish_row(state, slot, batch, row)
+    elif kind == TAG_DIRECT_GET:
+        slot = slot_of(state, number)
+        if slot != NULL:
+            direct_get_row(state, slot, batch, row)
+    else:
+        consumer = consumer_of(state, number)
+        if consumer != NULL and kind == TAG_NEXT:
+            next_row(state, consumer, batch, row)
+        elif consumer != NULL and kind == TAG_ACK:
+            ack_row(state, consumer, batch, row)
 
 
 cdef Command* _oldest_first(Command* commands) noexcept nogil:
@@ -90,7 +137,15 @@ cdef Command* _oldest_first(Command* commands) noexcept nogil:
 cdef void _expire(State* state) noexcept nogil:
     """Do what the time says, and find out when it says something again."""
     cdef uint32_t at
+    cdef ConsumerSlot* consumer
     state.wakes_ns = state.now_ns + FAR_NS
+    for at in range(state.consumer_room):
+        consumer = state.consumers[at]
+        if consumer != NULL:
+            if consumer.wakes_ns <= state.now_ns:
+                consumer_expire(state, consumer)
+            else:
+                wake_at(state, consumer.wakes_ns)
     for at in range(state.slot_count):
         if state.slots[at] != NULL:
             if state.slots[at].expires_ns <= state.unix_ns:
@@ -121,13 +176,17 @@ cdef bint engine_turn(State* state, int64_t now_ns, int64_t unix_ns) noexcept no
     command = _oldest_first(command)
     while command != NULL:
         following = command.next
-        stream_command(state, command)
+        if command.verb >= OPEN_CONSUMER:
+            consumer_command(state, command)
+        else:
+            stream_command(state, command)
         free(command)
         command = following
     if state.now_ns >= state.wakes_ns:
         _expire(state)
+    deliver_ready(state)
     outbox_flush(&state.outbox)
-    return batch != NULL
+    return batch != NULL or (state.ready != NULL and not state.outbox.is_blocked)
 
 
 # ---- as Python has it ----------------------------------------------------------------------------------------------------
@@ -181,6 +240,7 @@ cdef class Engine:
                 if self.state.slots[at] != NULL:
                     slot_close(&self.state, self.state.slots[at])
         free(self.state.slots)
+        free(self.state.consumers)
         outbox_free(&self.state.outbox)
         answers_hand_over(&self.state)
         answers_take(&self.state)

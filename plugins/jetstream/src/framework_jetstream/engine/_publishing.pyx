@@ -95,7 +95,9 @@ cdef void publish_row(Engine* engine, Slot* slot, const framework_batch* batch, 
     publish.payload.chars = publish.header.chars + row.header_length
     publish.payload.length = row.payload_length
     stream_publish(&slot.stream, &publish, engine.unix_ns, &outcome)
-    if slot.expires_ns == NEVER and (slot.stream.limits.max_age_ns > 0 or row.header_length):
+    if (slot.expires_ns == NEVER and (slot.stream.limits.max_age_ns > 0 or row.header_length)) or (
+        slot.stream.ttls.count and slot.stream.ttls.heap[0].at_ns < slot.expires_ns
+    ):
         slot_expire(engine, slot)
     if row.reply_length and not slot.stream.limits.no_ack:
         _acknowledge(engine, slot, reply, row.reply_length, &outcome)

@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
+from framework_jetstream.consumer._machine cimport Machine
 from framework_jetstream.engine._outbox cimport Outbox
 from framework_jetstream.engine._port cimport framework_port
 from framework_jetstream.stream._headers cimport Text
@@ -70,6 +71,64 @@ cdef struct StreamSubject:
     # Part of its tag.
 
 
+cdef struct Request:
+    # What a client asked of a pull consumer; its reply subject follows.
+    Request* next
+    uint64_t id
+    int64_t left
+    # Messages that may still come.
+    int64_t bytes_left
+    int64_t expires_ns
+    # 0: never.
+    int64_t heartbeat_ns
+    int64_t beats_ns
+    # When it is told that the server is there.
+    uint32_t reply_length
+    uint8_t has_bytes
+    uint8_t no_wait
+    uint8_t is_watched
+
+
+cdef struct ConsumerSlot:
+    # A consumer, with what stands around it.
+    Machine machine
+    ConsumerSlot* next
+    # Of the same stream.
+    ConsumerSlot* next_ready
+    Slot* slot
+    uint32_t number
+    uint32_t waiting
+    # Requests.
+    Request* first
+    Request* last
+    uint64_t last_request
+    Text name
+    Text ack_prefix
+    # `$JS.ACK.S.C.`
+    Text deliver
+    # Where it pushes; NULL: it is pulled.
+    int64_t max_waiting
+    int64_t max_batch
+    int64_t max_expires_ns
+    int64_t max_bytes
+    # These four: below 1 is no limit.
+    int64_t heartbeat_ns
+    int64_t beats_ns
+    int64_t inactive_ns
+    # It goes when nobody has used it for so long; 0: never.
+    int64_t active_ns
+    int64_t wakes_ns
+    int64_t last_delivered_ns
+    # Both Unix times; 0: never.
+    int64_t last_ack_ns
+    uint8_t headers_only
+    uint8_t is_ready
+    uint8_t has_interest
+    uint8_t is_stalled
+    # Its receiver has much waiting.
+    uint8_t is_ending
+
+
 cdef struct Slot:
     # A stream, with what stands around it.
     Stream stream
@@ -86,6 +145,9 @@ cdef struct Slot:
     int64_t expires_ns
     # Unix time at which something is too old.
     Text name
+    ConsumerSlot* consumers
+    uint32_t consumer_count
+    Engine* engine
 
 
 cdef struct Engine:
@@ -94,6 +156,12 @@ cdef struct Engine:
     Slot** slots
     # By number of the stream; NULL: it is gone.
     uint32_t slot_count
+    ConsumerSlot** consumers
+    # By number; NULL: it is gone.
+    uint32_t consumer_room
+    ConsumerSlot* ready
+    # Those that may have something to deliver, in order.
+    ConsumerSlot* last_ready
     Command* commands
     # A stack that Python pushes to and the engine takes whole.
     Answer* answers
@@ -114,6 +182,24 @@ cdef struct Engine:
 cdef inline Slot* slot_of(Engine* engine, uint64_t number) noexcept nogil:
     """Return a stream by its number; NULL: it is gone."""
     return engine.slots[number] if number < engine.slot_count else NULL
+
+
+cdef inline ConsumerSlot* consumer_of(Engine* engine, uint64_t number) noexcept nogil:
+    """Return a consumer by its number; NULL: it is gone."""
+    return engine.consumers[number] if number < engine.consumer_room else NULL
+
+
+cdef inline void ready_add(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
+    """Look at the end of the turn whether a consumer has something to deliver."""
+    if consumer.is_ready:
+        return
+    consumer.is_ready = 1
+    consumer.next_ready = NULL
+    if engine.last_ready != NULL:
+        engine.last_ready.next_ready = consumer
+    else:
+        engine.ready = consumer
+    engine.last_ready = consumer
 
 
 cdef inline const char* command_text(Command* command, int which) noexcept nogil:

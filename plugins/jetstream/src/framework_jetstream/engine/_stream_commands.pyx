@@ -5,6 +5,7 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memchr, memcmp, memcpy
 
 from framework_jetstream.engine._answers cimport answer_bytes, answer_made
+from framework_jetstream.engine._consumer_commands cimport consumer_close, consumers_purged
 from framework_jetstream.engine._state cimport (
     CLOSE_STREAM, DELETE_MESSAGE, GET_MESSAGE, LIST_DELETED, LIST_SUBJECTS, OPEN_STREAM, PURGE, STREAM_STATE, TAG_DIRECT_GET,
     TAG_KIND_SHIFT, TAG_NUMBER_SHIFT, TAG_PUBLISH, UPDATE_STREAM, Answer, StreamSubject, command_text, slot_of,
@@ -163,12 +164,13 @@ cdef void _write_ack_parts(Slot* slot) noexcept nogil:
 
 
 cdef void slot_close(Engine* engine, Slot* slot) noexcept nogil:
-    """End a stream, and forget its messages."""
+    """End a stream with its consumers, and forget its messages."""
+    while slot.consumers != NULL:
+        consumer_close(engine, slot.consumers)
     _follow_subjects(engine, slot, NULL, 0)
     if slot.stream.limits.allow_direct:
         _follow_direct(engine, slot, False)
     engine.slots[slot.number] = NULL
-    slot.stream.removing = NULL
     stream_free(&slot.stream)
     free(<void*> slot.ack.chars)
     free(<void*> slot.ack_refused.chars)
@@ -325,6 +327,8 @@ cdef void stream_command(Engine* engine, Command* command) noexcept nogil:
         purged = stream_purge(
             &slot.stream, command_text(command, 0), command.lengths[0], <uint64_t> command.numbers[0], <uint64_t> command.numbers[1]
         )
+        if purged:
+            consumers_purged(slot)
         answer = answer_made(engine, command.id, 0, 0)
         if answer != NULL:
             answer.numbers[0] = <int64_t> purged

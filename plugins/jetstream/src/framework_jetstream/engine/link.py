@@ -52,6 +52,8 @@ class EngineLink:
 
     def __init__(self) -> None:
         self._engine = Engine(refusal_texts(), secrets.randbits(63))
+        self._listening: dict[int, tuple[ActorRef[Any], object]] = {}
+        self._consumers = 0
         self._waiting: dict[int, tuple[ActorRef[Any], Callable[[EngineAnswer], object]]] = {}
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -98,9 +100,27 @@ class EngineLink:
         )
         self._waiting[asked] = (owner, then)
 
+    def next_consumer(self) -> int:
+        """Return a number that no consumer has had."""
+        self._consumers += 1
+        return self._consumers
+
+    def listen(self, consumer: int, owner: ActorRef[Any], unused: object) -> None:
+        """Tell `owner` something when the engine says that nobody uses a consumer any more."""
+        self._listening[consumer] = (owner, unused)
+
+    def forget(self, consumer: int) -> None:
+        """Tell nobody of a consumer any more."""
+        self._listening.pop(consumer, None)
+
     def _take(self) -> None:
         batches: dict[ActorRef[Any], list[EngineAnswer]] = {}
         for asked, status, numbers, data in self._engine.answers():
+            if asked < 0:
+                if -asked in self._listening:
+                    owner, unused = self._listening[-asked]
+                    owner.tell(unused)
+                continue
             owner, then = self._waiting.pop(asked)
             batches.setdefault(owner, []).append(EngineAnswer(status, numbers, data, then))
         for owner, answers in batches.items():

@@ -24,6 +24,10 @@ class Verb(IntEnum):
     DELETE_MESSAGE = 9
     """Sequence."""
     OPEN_CONSUMER = 10
+    """Number of the stream, ack policy, ack wait, max deliver, max ack pending, max waiting, max
+    batch, max expires, max bytes, headers only, deliver policy, start, idle heartbeat, inactive
+    threshold, how many times of backoff; name and filters one a line, and where it pushes, with the
+    times behind, 8 bytes each."""
     UPDATE_CONSUMER = 11
     CLOSE_CONSUMER = 12
     CONSUMER_STATE = 13

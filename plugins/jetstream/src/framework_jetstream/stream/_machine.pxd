@@ -5,6 +5,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from framework_jetstream.stream._dedupe cimport Dedupe
 from framework_jetstream.stream._headers cimport Text
 from framework_jetstream.stream._messages cimport Messages, Record
+from framework_jetstream.stream._ttls cimport Ttls
 
 
 cdef enum Refusal:
@@ -47,6 +48,7 @@ cdef struct Limits:
     uint8_t allow_rollup
     uint8_t no_ack
     uint8_t allow_direct
+    uint8_t allow_ttl
 
 
 cdef struct Publish:
@@ -72,11 +74,14 @@ cdef struct Stream:
     Limits limits
     Messages messages
     Dedupe dedupe
+    Ttls ttls
     char* last_id
     # Id of the last message; NULL: it has none.
     uint32_t last_id_length
     uint32_t name_length
     const char* name
+    void (*appended)(Stream* stream, Record* record) noexcept nogil
+    # Called when a message has come, before limits remove others, or itself; NULL: nobody listens.
     void (*removing)(Stream* stream, Record* record) noexcept nogil
     # Called before a message goes; NULL: nobody listens.
     void* owner

@@ -12,12 +12,13 @@ from libc.string cimport memcmp, memcpy, memset
 
 from framework_jetstream.stream._dedupe cimport dedupe_add, dedupe_expire, dedupe_find, dedupe_free
 from framework_jetstream.stream._headers cimport (
-    TTL_INVALID, TTL_NONE, PublishHeaders, headers_read, seq_of_text, text_is, ttl_of_text,
+    TTL_INVALID, TTL_NEVER, TTL_NONE, PublishHeaders, headers_read, seq_of_text, text_is, ttl_of_text,
 )
 from framework_jetstream.stream._messages cimport (
     Subject, message_bytes, messages_append, messages_begin, messages_first, messages_free, messages_get, messages_mark, messages_next,
     messages_remove, messages_skip_to, messages_subject, pattern_is_literal, record_bytes,
 )
+from framework_jetstream.stream._ttls cimport ttls_add, ttls_free, ttls_take
 
 cdef enum:
     HEADER_BYTES_MAX = 65536
@@ -53,6 +54,7 @@ cdef void stream_begin(
 cdef void stream_free(Stream* stream) noexcept nogil:
     messages_free(&stream.messages)
     dedupe_free(&stream.dedupe)
+    ttls_free(&stream.ttls)
     free(stream.last_id)
 
 
@@ -85,9 +87,16 @@ cdef int64_t stream_expire(Stream* stream, int64_t now_ns) noexcept nogil:
     """Forget messages and ids that are too old; return when the next one will be, far off if there is none."""
     cdef Record* record
     cdef int64_t next_ns = NEVER
+    cdef uint64_t seq
     dedupe_expire(&stream.dedupe, now_ns - stream.limits.duplicate_window_ns)
     if stream.dedupe.first != NULL:
         next_ns = stream.dedupe.first.time_ns + stream.limits.duplicate_window_ns + 1
+    seq = ttls_take(&stream.ttls, now_ns)
+    while seq:
+        stream_delete(stream, seq)
+        seq = ttls_take(&stream.ttls, now_ns)
+    if stream.ttls.count:
+        next_ns = min(next_ns, stream.ttls.heap[0].at_ns)
     if stream.limits.max_age_ns <= 0:
         return next_ns
     while stream.messages.count:
@@ -220,7 +229,7 @@ cdef int _refusal_of_headers(Stream* stream, const Publish* publish, PublishHead
         return COUNTER_DISABLED
     if headers.expected_stream.chars != NULL and not text_is(headers.expected_stream, stream.name, stream.name_length):
         return WRONG_STREAM
-    if ttl_ns != TTL_NONE and ttl_ns != TTL_INVALID:
+    if ttl_ns != TTL_NONE and ttl_ns != TTL_INVALID and not stream.limits.allow_ttl:
         return TTL_DISABLED
     refusal = _refusal_of_sequences(stream, publish, headers, outcome)
     if refusal != STORED:
@@ -246,7 +255,10 @@ cdef int _refusal_of_headers(Stream* stream, const Publish* publish, PublishHead
         if _rollup_kind(headers.rollup) == 0:
             outcome.shown = headers.rollup
             return ROLLUP_INVALID
-    return TTL_UNREADABLE if ttl_ns == TTL_INVALID else STORED
+    if ttl_ns == TTL_INVALID or (ttl_ns == TTL_NEVER and stream.limits.max_age_ns > 0):
+        # What is to outlive the others is not there yet.
+        return TTL_UNREADABLE
+    return STORED
 
 
 cdef int _rollup_kind(Text value) noexcept nogil:
@@ -353,8 +365,12 @@ cdef void stream_publish(Stream* stream, const Publish* publish, int64_t now_ns,
         outcome.refusal = NO_MEMORY
         return
     outcome.seq = before + 1
+    if stream.appended != NULL:
+        stream.appended(stream, record)
     if publish.header.length:
         _remember_id(stream, headers.msg_id, outcome.seq, now_ns)
+        if headers.ttl.chars != NULL and ttl_of_text(headers.ttl) > 0:
+            ttls_add(&stream.ttls, now_ns + ttl_of_text(headers.ttl), outcome.seq)
     else:
         _forget_last_id(stream)
     if limits.max_msgs_per_subject > 0:
@@ -385,4 +401,5 @@ cdef Limits limits_made(dict fields):
     made.allow_rollup = fields.get("allow_rollup", 0)
     made.no_ack = fields.get("no_ack", 0)
     made.allow_direct = fields.get("allow_direct", 0)
+    made.allow_ttl = fields.get("allow_ttl", 0)
     return made

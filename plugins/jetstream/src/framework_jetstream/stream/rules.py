@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from framework.wire.subject import is_subset, is_valid_subject
 from framework_jetstream.api.errors import ErrCode, failure
+from framework_jetstream.api.overlaps import do_overlap
 from framework_jetstream.api.records import StreamConfig
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ _NOT_YET: Final = (
     "sources",
     "subject_transform",
     "republish",
-    "allow_msg_ttl",
     "subject_delete_marker_ttl",
     "allow_msg_counter",
     "allow_atomic",
@@ -81,7 +81,7 @@ def _settle_metadata(config: StreamConfig) -> None:
     size = sum(len(name.encode()) + len(value.encode()) for name, value in metadata.items())
     if size > METADATA_MAX:
         raise invalid(f"stream metadata exceeds maximum size of {METADATA_MAX // 1024}KB")
-    metadata["_nats.req.level"] = "0"
+    metadata["_nats.req.level"] = "1" if config.allow_msg_ttl else "0"
     config.metadata = metadata
 
 
@@ -150,20 +150,6 @@ def _settle_subjects(config: StreamConfig) -> None:
         seen.append(subject)
 
 
-def do_overlap(left: str, right: str) -> bool:
-    """Return whether a message may have a subject that both hold.
-
-    Source: nats-server `sublist.go`, `SubjectsCollide`.
-    """
-    mine, theirs = left.split("."), right.split(".")
-    for a, b in zip(mine, theirs, strict=False):
-        if ">" in {a, b}:
-            return True
-        if a != b and "*" not in {a, b}:
-            return False
-    return len(mine) == len(theirs)
-
-
 def find_overlap(subjects: Iterable[str], others: Iterable[str]) -> bool:
     """Return whether subjects of two streams overlap."""
     others = tuple(others)
@@ -224,6 +210,7 @@ def limits_of(config: StreamConfig) -> dict[str, int]:
         "allow_rollup": config.allow_rollup_hdrs,
         "no_ack": config.no_ack,
         "allow_direct": config.allow_direct,
+        "allow_ttl": config.allow_msg_ttl,
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -11,12 +12,20 @@ from typing_extensions import override
 
 from framework.actors import Component, Reply
 from framework.wire.version import JETSTREAM_API_LEVEL, NATS_VERSION
-from framework_jetstream.api.answers import SUBJECTS_MAX, answer, refused
+from framework_jetstream.api.answers import (
+    LIST_MAX,
+    NAMES_MAX,
+    SUBJECTS_MAX,
+    answer,
+    page,
+    refused,
+)
 from framework_jetstream.api.errors import ApiFailure, ErrCode, failure
 from framework_jetstream.api.records import (
     ClusterInfo,
     MessageDeleteRequest,
     MessageGetRequest,
+    PagedRequest,
     PurgeRequest,
     StoredMessage,
     StreamConfigRequest,
@@ -27,6 +36,8 @@ from framework_jetstream.api.records import (
 )
 from framework_jetstream.api.requests import is_empty, read
 from framework_jetstream.api.times import text_from_ns
+from framework_jetstream.consumer.consumer import Consumer, ConsumerEntry, info_of
+from framework_jetstream.consumer.consumer_requests import wanted_consumer
 from framework_jetstream.engine.link import EngineAnswers
 from framework_jetstream.engine.verbs import Verb
 from framework_jetstream.stream.rules import limits_of, updated
@@ -59,6 +70,9 @@ class Stream(Component):
         """As its answer is called, such as `stream_purge`."""
         payload: bytes
         reply: Reply[bytes | None]
+        rest: tuple[str, ...] = ()
+        """Tokens of its subject behind the stream's name."""
+        is_durable: bool = False
 
     class Open(Struct, frozen=True):
         """Make it in the engine."""
@@ -81,6 +95,7 @@ class Stream(Component):
         self._link = link
         self._server = server
         self._clock = clock
+        self._consumers: dict[str, ConsumerEntry] = {}
         self._handlers = {
             "stream_create": self._repeat_create,
             "stream_info": self._info,
@@ -89,6 +104,11 @@ class Stream(Component):
             "stream_purge": self._purge,
             "stream_msg_get": self._get_message,
             "stream_msg_delete": self._delete_message,
+            "consumer_create": self._create_consumer,
+            "consumer_names": self._name_consumers,
+            "consumer_list": self._list_consumers,
+            "consumer_info": self._pass_on,
+            "consumer_delete": self._pass_on,
         }
 
     @override
@@ -261,6 +281,80 @@ class Stream(Component):
                 request.reply.set(answer("stream_msg_delete", {"success": True}))
 
         self._ask(Verb.DELETE_MESSAGE, finish, numbers=(wanted.seq,))
+
+
+    # -- its consumers ---------------------------------------------------------------------------
+
+    def _create_consumer(self, request: Stream.Request) -> None:
+        stream = self._entry.config
+        config, action = wanted_consumer(
+            request.payload, request.rest, stream, is_durable=request.is_durable
+        )
+        known = self._consumers.get(config.name)
+        if known is not None:
+            if action == "create" and known.config != config:
+                raise failure(ErrCode.CONSUMER_ALREADY_EXISTS)
+            assert known.consumer is not None
+            known.consumer.tell(Consumer.Update(config, request.reply))
+            return
+        if action == "update":
+            raise failure(ErrCode.CONSUMER_DOES_NOT_EXIST)
+        if 0 < stream.max_consumers <= len(self._consumers):
+            raise failure(ErrCode.MAXIMUM_CONSUMERS_REACHED)
+        entry = ConsumerEntry(
+            number=self._link.next_consumer(),
+            stream_number=self._entry.number,
+            stream_name=stream.name,
+            config=config,
+            created_ns=self._clock(),
+        )
+        self._consumers[config.name] = entry
+        self._entry.consumer_count = len(self._consumers)
+        entry.consumer = self.spawn(
+            Consumer,
+            entry=entry,
+            link=self._link,
+            clock=self._clock,
+            ended=self._forget_consumer,
+        )
+        entry.consumer.tell(Consumer.Open(request.reply))
+
+    def _forget_consumer(self, entry: ConsumerEntry) -> None:
+        if self._consumers.get(entry.config.name) is entry:
+            del self._consumers[entry.config.name]
+        self._entry.consumer_count = len(self._consumers)
+
+    def _pass_on(self, request: Stream.Request) -> None:
+        entry = self._consumers.get(request.rest[0])
+        if entry is None:
+            raise failure(ErrCode.CONSUMER_NOT_FOUND)
+        assert entry.consumer is not None
+        entry.consumer.tell(Consumer.Request(request.kind, request.payload, request.reply))
+
+    def _name_consumers(self, request: Stream.Request) -> None:
+        wanted = read(PagedRequest, request.payload)
+        paged = page(sorted(self._consumers), wanted.offset, NAMES_MAX, "consumers")
+        request.reply.set(answer("consumer_names", paged))
+
+    def _list_consumers(self, request: Stream.Request) -> None:
+        wanted = read(PagedRequest, request.payload)
+        entries = [entry for _, entry in sorted(self._consumers.items())]
+        paged = page([], 0, LIST_MAX, "consumers")
+        paged |= {"total": len(entries), "offset": min(max(wanted.offset, 0), len(entries))}
+        shown = entries[paged["offset"] : paged["offset"] + LIST_MAX]
+        infos: list[Any] = []
+
+        def told(entry: ConsumerEntry, state: EngineAnswer) -> None:
+            infos.append(plain(info_of(entry, state, self._clock())))
+            if len(infos) == len(shown):
+                request.reply.set(answer("consumer_list", {**paged, "consumers": infos}))
+
+        for entry in shown:
+            then = partial(told, entry)
+            number = entry.number
+            self._link.ask(self.actor_ref, Verb.CONSUMER_STATE, number, then=then)
+        if not shown:
+            request.reply.set(answer("consumer_list", paged))
 
 
 def state_from_numbers(numbers: tuple[int, ...], consumer_count: int) -> StreamState:

@@ -1,0 +1,106 @@
+"""The C face of the consumer machine; see `_machine.pyx`."""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+from framework_jetstream.stream._headers cimport Text
+from framework_jetstream.stream._machine cimport Stream
+from framework_jetstream.stream._messages cimport Record
+
+
+cdef enum AckPolicy:
+    ACK_NONE = 0
+    ACK_ALL
+    ACK_EXPLICIT
+
+
+cdef enum DeliverPolicy:
+    DELIVER_ALL = 0
+    DELIVER_LAST
+    DELIVER_NEW
+    DELIVER_BY_START_SEQ
+    DELIVER_BY_START_TIME
+    DELIVER_LAST_PER_SUBJECT
+
+
+cdef struct Pending:
+    # A message that was delivered and not acknowledged yet.
+    uint64_t seq
+    uint64_t consumer_seq
+    # Of its first delivery.
+    int64_t deadline_ns
+    # When it is delivered again.
+    uint64_t turn
+    # Of those that are queued: the lowest is delivered first.
+    uint32_t deliveries
+    uint8_t is_gone
+    uint8_t is_queued
+
+
+cdef struct ConsumerTerms:
+    # What of a consumer's configuration decides on deliveries.
+    int ack_policy
+    int deliver_policy
+    int64_t start
+    # A sequence, or a Unix time.
+    int64_t ack_wait_ns
+    int64_t max_deliver
+    int64_t max_ack_pending
+    # Both: below 1 is no limit.
+    int64_t* backoff_ns
+    uint32_t backoff_count
+
+
+cdef struct Machine:
+    ConsumerTerms terms
+    Stream* stream
+    Text* filters
+    uint32_t filter_count
+    # 0: all subjects.
+    uint64_t cursor
+    # The next sequence that is looked at.
+    uint64_t delivered_seq
+    uint64_t consumer_seq
+    # Of the last delivery.
+    uint64_t floor_seq
+    uint64_t floor_consumer_seq
+    uint64_t num_pending
+    # Messages that match and were never delivered.
+    uint64_t redelivered
+    # Deliveries that were not the first.
+    Pending* pending
+    # In order of sequences, with some that are gone.
+    uint32_t pending_first
+    uint32_t pending_end
+    uint32_t pending_room
+    uint32_t pending_live
+    uint32_t queued
+    # Of them, to be delivered again at once.
+    uint64_t turns
+    uint64_t* skip
+    # Last messages of subjects, for DELIVER_LAST_PER_SUBJECT; then nothing below `skip_end` is delivered but these.
+    uint32_t skip_at
+    uint32_t skip_count
+    uint64_t skip_end
+
+
+cdef struct Delivery:
+    Record* record
+    uint32_t deliveries
+    uint64_t consumer_seq
+
+
+cdef void machine_begin(Machine* machine, Stream* stream) noexcept nogil
+cdef void machine_recount(Machine* machine) noexcept nogil
+cdef void machine_free(Machine* machine) noexcept nogil
+cdef bint machine_wants(Machine* machine, const char* subject, size_t length) noexcept nogil
+cdef bint machine_has_more(Machine* machine) noexcept nogil
+cdef bint machine_next(Machine* machine, Delivery* delivery, int64_t now_ns) noexcept nogil
+cdef Record* machine_peek(Machine* machine) noexcept nogil
+cdef void machine_appended(Machine* machine, Record* record) noexcept nogil
+cdef void machine_removing(Machine* machine, Record* record) noexcept nogil
+cdef void machine_purged(Machine* machine) noexcept nogil
+cdef bint machine_ack(Machine* machine, uint64_t seq) noexcept nogil
+cdef bint machine_nak(Machine* machine, uint64_t seq, int64_t at_ns) noexcept nogil
+cdef bint machine_in_progress(Machine* machine, uint64_t seq, int64_t now_ns) noexcept nogil
+cdef int64_t machine_expire(Machine* machine, int64_t now_ns) noexcept nogil
+cdef void machine_undo(Machine* machine, uint64_t seq) noexcept nogil

@@ -1,0 +1,409 @@
+"""A consumer as a machine: which message comes next, what waits to be acknowledged, what was.
+
+It holds `num_pending` exactly: one more for each message that matches and is stored, one less at its first delivery, or when it is removed
+before. What was delivered is a list in order of sequences, so the acknowledgement floor is where it begins.
+
+Source: nats-server `consumer.go`, `getNextMsg`, `processAckMsg`, `trackPending`, `checkPending`, `selectStartingSeqNo`.
+"""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc, realloc
+
+from framework_jetstream.stream._machine cimport stream_last_seq_of
+from framework_jetstream.stream._messages cimport (
+    Messages, Subject, messages_first, messages_get, messages_next, pattern_matches,
+)
+
+cdef int64_t NEVER = <int64_t> 0x7fffffffffffffff
+
+
+# ---- what it wants -----------------------------------------------------------------------------------------------------
+
+
+cdef bint machine_wants(Machine* machine, const char* subject, size_t length) noexcept nogil:
+    """Whether messages of a subject are delivered."""
+    cdef uint32_t at
+    if machine.filter_count == 0:
+        return True
+    for at in range(machine.filter_count):
+        if pattern_matches(machine.filters[at].chars, machine.filters[at].length, subject, length):
+            return True
+    return False
+
+
+cdef uint64_t _mark(Machine* machine) noexcept nogil:
+    """Mark the subjects that it wants; return the mark."""
+    cdef Messages* messages = &machine.stream.messages
+    cdef Subject* subject
+    cdef size_t at
+    messages.marks += 1
+    if messages.subjects.slots != NULL:
+        for at in range(messages.subjects.mask + 1):
+            subject = <Subject*> messages.subjects.slots[at].key
+            if subject != NULL and machine_wants(machine, subject.key.chars, subject.key.length):
+                subject.mark = messages.marks
+    return messages.marks
+
+
+cdef int _compare(const void* left, const void* right) noexcept nogil:
+    cdef uint64_t a = (<const uint64_t*> left)[0], b = (<const uint64_t*> right)[0]
+    return (a > b) - (a < b)
+
+
+cdef extern from "stdlib.h" nogil:
+    void qsort(void* base, size_t count, size_t size, int (*compare)(const void*, const void*) noexcept nogil)
+
+
+cdef void _begin_with_last(Machine* machine, uint64_t mark) noexcept nogil:
+    """Deliver the last message of each subject first."""
+    cdef Messages* messages = &machine.stream.messages
+    cdef Subject* subject
+    cdef size_t at
+    machine.skip = <uint64_t*> malloc((messages.subjects.count + 1) * sizeof(uint64_t))
+    machine.skip_end = messages.last_seq + 1
+    if machine.skip == NULL or messages.subjects.slots == NULL:
+        return
+    for at in range(messages.subjects.mask + 1):
+        subject = <Subject*> messages.subjects.slots[at].key
+        if subject != NULL and subject.mark == mark:
+            machine.skip[machine.skip_count] = subject.last.seq
+            machine.skip_count += 1
+    qsort(machine.skip, machine.skip_count, sizeof(uint64_t), _compare)
+    machine.num_pending = machine.skip_count
+    machine.cursor = machine.skip[0] if machine.skip_count else max(messages.last_seq, <uint64_t> 1)
+
+
+cdef void machine_begin(Machine* machine, Stream* stream) noexcept nogil:
+    """Choose where a consumer begins; its terms and filters are there."""
+    cdef Messages* messages = &stream.messages
+    cdef Record* record
+    cdef uint64_t mark, last = 0
+    cdef uint32_t at
+    machine.stream = stream
+    mark = _mark(machine)
+    machine.cursor = max(messages.first_seq, <uint64_t> 1)
+    if machine.terms.deliver_policy == DELIVER_NEW:
+        machine.cursor = messages.last_seq + 1
+    elif machine.terms.deliver_policy == DELIVER_BY_START_SEQ:
+        machine.cursor = max(machine.cursor, <uint64_t> machine.terms.start)
+    elif machine.terms.deliver_policy == DELIVER_LAST:
+        for at in range(machine.filter_count):
+            last = max(last, stream_last_seq_of(stream, machine.filters[at].chars, machine.filters[at].length))
+        if machine.filter_count == 0:
+            last = messages.last_seq
+        machine.cursor = last if last else machine.cursor
+    elif machine.terms.deliver_policy == DELIVER_BY_START_TIME:
+        record = messages_first(messages)
+        while record != NULL and record.time_ns < machine.terms.start:
+            record = messages_next(messages, record.seq + 1)
+        machine.cursor = record.seq if record != NULL else messages.last_seq + 1
+    elif machine.terms.deliver_policy == DELIVER_LAST_PER_SUBJECT:
+        _begin_with_last(machine, mark)
+    if machine.terms.deliver_policy != DELIVER_LAST_PER_SUBJECT:
+        machine_recount(machine)
+    machine.delivered_seq = machine.floor_seq = machine.cursor - 1
+
+
+cdef void machine_recount(Machine* machine) noexcept nogil:
+    """Count what is pending: after its filters have changed."""
+    cdef Messages* messages = &machine.stream.messages
+    cdef uint64_t mark = _mark(machine)
+    cdef Record* record = messages_next(messages, max(machine.cursor, machine.skip_end))
+    cdef uint32_t at
+    machine.num_pending = 0
+    while record != NULL:
+        machine.num_pending += record.subject.mark == mark
+        record = messages_next(messages, record.seq + 1)
+    for at in range(machine.skip_at, machine.skip_count):
+        record = messages_get(messages, machine.skip[at])
+        machine.num_pending += record != NULL and record.subject.mark == mark
+
+
+cdef void machine_free(Machine* machine) noexcept nogil:
+    cdef uint32_t at
+    for at in range(machine.filter_count):
+        free(<void*> machine.filters[at].chars)
+    free(machine.filters)
+    free(machine.pending)
+    free(machine.skip)
+    free(machine.terms.backoff_ns)
+
+
+# ---- what waits to be acknowledged ---------------------------------------------------------------------------------------
+
+
+cdef Pending* _find(Machine* machine, uint64_t seq) noexcept nogil:
+    """Return a message that waits; NULL: it does not."""
+    cdef uint32_t low = machine.pending_first, high = machine.pending_end, middle
+    while low < high:
+        middle = low + (high - low) // 2
+        if machine.pending[middle].seq < seq:
+            low = middle + 1
+        else:
+            high = middle
+    if low < machine.pending_end and machine.pending[low].seq == seq and not machine.pending[low].is_gone:
+        return &machine.pending[low]
+    return NULL
+
+
+cdef Pending* _add(Machine* machine, uint64_t seq) noexcept nogil:
+    """Add a message behind all that wait; NULL: no memory."""
+    cdef uint32_t at, kept = 0
+    cdef void* grown
+    cdef Pending* made
+    if machine.pending_end == machine.pending_room:
+        for at in range(machine.pending_first, machine.pending_end):
+            if not machine.pending[at].is_gone:
+                machine.pending[kept] = machine.pending[at]
+                kept += 1
+        machine.pending_first = 0
+        machine.pending_end = kept
+        if kept * 2 >= machine.pending_room:
+            grown = realloc(machine.pending, (kept * 2 + 64) * sizeof(Pending))
+            if grown == NULL:
+                return NULL
+            machine.pending = <Pending*> grown
+            machine.pending_room = kept * 2 + 64
+    made = &machine.pending[machine.pending_end]
+    machine.pending_end += 1
+    machine.pending_live += 1
+    made.seq = seq
+    made.is_gone = made.is_queued = 0
+    made.deliveries = 1
+    return made
+
+
+cdef void _drop(Machine* machine, Pending* gone) noexcept nogil:
+    """Let a message wait no more, and move the floor."""
+    cdef uint64_t consumer_seq = gone.consumer_seq
+    machine.queued -= gone.is_queued
+    gone.is_gone = 1
+    gone.is_queued = 0
+    machine.pending_live -= 1
+    while machine.pending_first < machine.pending_end and machine.pending[machine.pending_first].is_gone:
+        machine.pending_first += 1
+    if machine.pending_live == 0:
+        machine.pending_first = machine.pending_end = 0
+        machine.floor_consumer_seq = machine.consumer_seq
+        machine.floor_seq = machine.delivered_seq
+    elif consumer_seq == machine.floor_consumer_seq + 1:
+        machine.floor_consumer_seq = machine.pending[machine.pending_first].consumer_seq - 1
+        machine.floor_seq = machine.pending[machine.pending_first].seq - 1
+
+
+cdef bint machine_ack(Machine* machine, uint64_t seq) noexcept nogil:
+    """Take an acknowledgement; False: the message does not wait."""
+    cdef Pending* found = _find(machine, seq)
+    cdef uint32_t at
+    if machine.terms.ack_policy != ACK_ALL:
+        if found == NULL:
+            return False
+        _drop(machine, found)
+        return True
+    if seq > machine.delivered_seq or seq <= machine.floor_seq:
+        return False
+    at = machine.pending_first
+    while at < machine.pending_end and machine.pending[at].seq <= seq and machine.pending_live:
+        if not machine.pending[at].is_gone:
+            machine.floor_consumer_seq = machine.pending[at].consumer_seq - 1
+            _drop(machine, &machine.pending[at])
+        at += 1
+    machine.floor_seq = seq
+    return True
+
+
+cdef void _queue(Machine* machine, Pending* pending) noexcept nogil:
+    pending.is_queued = 1
+    machine.queued += 1
+    machine.turns += 1
+    pending.turn = machine.turns
+
+
+cdef bint machine_nak(Machine* machine, uint64_t seq, int64_t at_ns) noexcept nogil:
+    """Deliver a message again at a time; False: it does not wait."""
+    cdef Pending* found = _find(machine, seq)
+    if found == NULL:
+        return False
+    found.deadline_ns = at_ns
+    return True
+
+
+cdef int64_t _wait_of(Machine* machine, uint32_t deliveries) noexcept nogil:
+    """Return how long an acknowledgement may take, after so many deliveries."""
+    if machine.terms.backoff_count:
+        return machine.terms.backoff_ns[min(deliveries, machine.terms.backoff_count) - 1]
+    return machine.terms.ack_wait_ns
+
+
+cdef bint machine_in_progress(Machine* machine, uint64_t seq, int64_t now_ns) noexcept nogil:
+    """Wait longer for a message; False: it does not wait."""
+    cdef Pending* found = _find(machine, seq)
+    if found == NULL:
+        return False
+    found.deadline_ns = now_ns + _wait_of(machine, found.deliveries)
+    return True
+
+
+cdef void machine_undo(Machine* machine, uint64_t seq) noexcept nogil:
+    """Take a delivery back that nobody got: it comes again at once, and does not count."""
+    cdef Pending* found = _find(machine, seq)
+    if found != NULL and not found.is_queued:
+        found.deliveries -= 1 if found.deliveries else 0
+        _queue(machine, found)
+
+
+cdef int64_t machine_expire(Machine* machine, int64_t now_ns) noexcept nogil:
+    """Queue what was not acknowledged in time; return when the next one will be."""
+    cdef uint32_t at
+    cdef int64_t next_ns = NEVER
+    cdef Pending* pending
+    for at in range(machine.pending_first, machine.pending_end):
+        pending = &machine.pending[at]
+        if pending.is_gone or pending.is_queued:
+            continue
+        if pending.deadline_ns <= now_ns:
+            if machine.terms.max_deliver > 0 and pending.deliveries >= <uint64_t> machine.terms.max_deliver:
+                # It stays: nobody has acknowledged it, and it is delivered no more.
+                pending.deadline_ns = NEVER
+                continue
+            _queue(machine, pending)
+        elif pending.deadline_ns < next_ns:
+            next_ns = pending.deadline_ns
+    return next_ns
+
+
+# ---- what comes next -----------------------------------------------------------------------------------------------------
+
+
+cdef Record* _wanted_from(Machine* machine) noexcept nogil:
+    """Return the first message from the cursor on that is wanted, and move the cursor there; NULL: there is none."""
+    cdef Messages* messages = &machine.stream.messages
+    cdef Record* record = NULL
+    if machine.num_pending == 0:
+        machine.cursor = max(machine.cursor, messages.last_seq + 1)
+        return NULL
+    while machine.skip_at < machine.skip_count:
+        record = messages_get(messages, machine.skip[machine.skip_at])
+        if record != NULL:
+            machine.cursor = record.seq
+            return record
+        machine.skip_at += 1
+    record = messages_next(messages, max(machine.cursor, machine.skip_end))
+    while record != NULL and not machine_wants(machine, record.subject.key.chars, record.subject.key.length):
+        record = messages_next(messages, record.seq + 1)
+    machine.cursor = record.seq if record != NULL else messages.last_seq + 1
+    return record
+
+
+cdef bint _is_full(Machine* machine) noexcept nogil:
+    return (
+        machine.terms.ack_policy != ACK_NONE and machine.terms.max_ack_pending > 0
+        and machine.pending_live >= <uint64_t> machine.terms.max_ack_pending
+    )
+
+
+cdef bint machine_has_more(Machine* machine) noexcept nogil:
+    """Whether something may be delivered now."""
+    return machine.queued > 0 or (machine.num_pending > 0 and not _is_full(machine))
+
+
+cdef Pending* _queued(Machine* machine) noexcept nogil:
+    """Return the message that has waited longest to be delivered again; NULL: there is none. Cost: O(pending)."""
+    cdef uint32_t at
+    cdef Pending* found = NULL
+    if machine.queued == 0:
+        return NULL
+    for at in range(machine.pending_first, machine.pending_end):
+        if machine.pending[at].is_queued and (found == NULL or machine.pending[at].turn < found.turn):
+            found = &machine.pending[at]
+    return found
+
+
+cdef Record* machine_peek(Machine* machine) noexcept nogil:
+    """Return the message that `machine_next` would deliver; NULL: none."""
+    cdef Pending* again = _queued(machine)
+    if again != NULL:
+        return messages_get(&machine.stream.messages, again.seq)
+    return NULL if _is_full(machine) else _wanted_from(machine)
+
+
+cdef bint machine_next(Machine* machine, Delivery* delivery, int64_t now_ns) noexcept nogil:
+    """Deliver the next message; False: there is none."""
+    cdef Pending* pending = _queued(machine)
+    cdef Record* record
+    if pending != NULL:
+        pending.is_queued = 0
+        machine.queued -= 1
+        pending.deliveries += 1
+        machine.redelivered += pending.deliveries > 1
+        delivery.record = messages_get(&machine.stream.messages, pending.seq)
+        delivery.deliveries = pending.deliveries
+    else:
+        record = NULL if _is_full(machine) else _wanted_from(machine)
+        if record == NULL:
+            return False
+        if machine.terms.ack_policy != ACK_NONE:
+            pending = _add(machine, record.seq)
+            if pending == NULL:
+                return False
+            pending.consumer_seq = machine.consumer_seq + 1
+        machine.num_pending -= 1
+        machine.skip_at += machine.skip_at < machine.skip_count
+        machine.cursor = record.seq + 1
+        machine.delivered_seq = record.seq
+        delivery.record = record
+        delivery.deliveries = 1
+    machine.consumer_seq += 1
+    delivery.consumer_seq = machine.consumer_seq
+    if machine.terms.ack_policy == ACK_NONE:
+        machine.floor_consumer_seq = machine.consumer_seq
+        machine.floor_seq = machine.delivered_seq
+    else:
+        pending.deadline_ns = now_ns + _wait_of(machine, pending.deliveries)
+    return True
+
+
+# ---- what happens to the stream ------------------------------------------------------------------------------------------
+
+
+cdef void machine_appended(Machine* machine, Record* record) noexcept nogil:
+    """Count a message that was stored, if it is wanted."""
+    if record.seq >= machine.cursor and machine_wants(machine, record.subject.key.chars, record.subject.key.length):
+        machine.num_pending += 1
+
+
+cdef bint _is_skipped(Machine* machine, uint64_t seq) noexcept nogil:
+    """Whether a message below `skip_end` is none of the last ones of their subjects that are still to come."""
+    cdef uint32_t at
+    if seq >= machine.skip_end:
+        return False
+    for at in range(machine.skip_at, machine.skip_count):
+        if machine.skip[at] == seq:
+            return False
+    return True
+
+
+cdef void machine_removing(Machine* machine, Record* record) noexcept nogil:
+    """Forget a message that goes: it is not to come any more, and nobody need acknowledge it."""
+    cdef Pending* pending
+    if record.seq >= machine.cursor:
+        if machine_wants(machine, record.subject.key.chars, record.subject.key.length) and not _is_skipped(machine, record.seq):
+            machine.num_pending -= 1
+        return
+    if machine.pending_live:
+        pending = _find(machine, record.seq)
+        if pending != NULL:
+            _drop(machine, pending)
+
+
+cdef void machine_purged(Machine* machine) noexcept nogil:
+    """Go on behind what was purged from the beginning of the stream."""
+    cdef uint64_t first = machine.stream.messages.first_seq
+    if machine.cursor < first:
+        machine.cursor = first
+        machine.delivered_seq = first - 1
+    if machine.floor_seq < first:
+        machine.floor_seq = first - 1
+    if machine.pending_live == 0:
+        machine.floor_consumer_seq = machine.consumer_seq
+        machine.floor_seq = machine.delivered_seq

@@ -1,0 +1,12 @@
+"""The C face of commands to consumers; see `_consumer_commands.pyx`."""
+
+from framework_jetstream.engine._state cimport Command, ConsumerSlot, Engine, Slot
+from framework_jetstream.stream._machine cimport Stream
+from framework_jetstream.stream._messages cimport Record
+
+
+cdef void consumer_command(Engine* engine, Command* command) noexcept nogil
+cdef void consumer_close(Engine* engine, ConsumerSlot* consumer) noexcept nogil
+cdef void consumers_appended(Stream* stream, Record* record) noexcept nogil
+cdef void consumers_purged(Slot* slot) noexcept nogil
+cdef void consumers_removing(Stream* stream, Record* record) noexcept nogil

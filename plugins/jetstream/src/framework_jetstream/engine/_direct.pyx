@@ -1,0 +1,329 @@
+"""Direct gets: messages of a stream that any replica answers with, one, a batch, or the last ones of many subjects.
+
+Source: ADR-31; nats-server `stream.go`, `processDirectGetRequest`.
+"""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from framework.sublist._bytes cimport write_decimal
+from framework_jetstream.engine._json cimport Json, json_begin, json_bool, json_end, json_int, json_item, json_key, json_skip, json_text
+from framework_jetstream.engine._outbox cimport outbox_add, outbox_chars
+from framework_jetstream.engine._port cimport framework_message
+from framework_jetstream.engine._times cimport TIME_BYTES, ns_of_text, write_time
+from framework_jetstream.stream._headers cimport Text, text_is
+from framework_jetstream.stream._machine cimport stream_last_seq_of
+from framework_jetstream.stream._messages cimport (
+    Messages, Record, Subject, messages_get, messages_mark, messages_next, record_header, record_payload,
+)
+
+cdef enum:
+    SUBJECTS_MAX = 1024
+    # That one request asks the last messages of.
+    RESULTS_MAX = 1024
+    BYTES_MAX = 1048576
+    # Of a batch, where a request says nothing.
+    EXTRA_BYTES = 400
+    # More than headers have beside names and times.
+
+
+cdef struct Get:
+    int64_t seq
+    Text last
+    Text next
+    int64_t batch
+    int64_t max_bytes
+    int64_t start_ns
+    Text* subjects
+    uint32_t subject_count
+    int64_t up_to_seq
+    int64_t up_to_ns
+    bint no_headers
+    bint has_start
+
+
+cdef bint _read(Engine* engine, Get* get, const char* chars, size_t length) noexcept nogil:
+    """Read a request; False: it is malformed."""
+    cdef Json json
+    cdef Text key
+    json_begin(&json, chars, length, &engine.outbox)
+    while json_key(&json, &key):
+        if text_is(key, b"seq", 3):
+            get.seq = json_int(&json)
+        elif text_is(key, b"last_by_subj", 12):
+            get.last = json_text(&json)
+        elif text_is(key, b"next_by_subj", 12):
+            get.next = json_text(&json)
+        elif text_is(key, b"batch", 5):
+            get.batch = json_int(&json)
+        elif text_is(key, b"max_bytes", 9):
+            get.max_bytes = json_int(&json)
+        elif text_is(key, b"up_to_seq", 9):
+            get.up_to_seq = json_int(&json)
+        elif text_is(key, b"no_hdr", 6):
+            get.no_headers = json_bool(&json)
+        elif text_is(key, b"start_time", 10):
+            get.has_start = ns_of_text(json_text(&json), &get.start_ns) or get.has_start
+            json.has_failed = json.has_failed or not get.has_start
+        elif text_is(key, b"up_to_time", 10):
+            json.has_failed = not ns_of_text(json_text(&json), &get.up_to_ns) or json.has_failed
+        elif text_is(key, b"multi_last", 10):
+            _read_subjects(engine, &json, get)
+        else:
+            json_skip(&json)
+    return json_end(&json) and get.seq >= 0 and get.up_to_seq >= 0
+
+
+cdef void _read_subjects(Engine* engine, Json* json, Get* get) noexcept nogil:
+    cdef bint is_first = True
+    get.subjects = <Text*> outbox_chars(&engine.outbox, (SUBJECTS_MAX + 1) * sizeof(Text))
+    get.subject_count = 0
+    while get.subjects != NULL and json_item(json, is_first):
+        is_first = False
+        if get.subject_count == SUBJECTS_MAX:
+            json.has_failed = True
+            return
+        get.subjects[get.subject_count] = json_text(json)
+        get.subject_count += 1
+
+
+# ---- answers -----------------------------------------------------------------------------------------------------------
+
+
+cdef uint32_t _line(char* to, const char* name, uint32_t name_length, const char* value, uint32_t length) noexcept nogil:
+    memcpy(to, name, name_length)
+    memcpy(to + name_length, value, length)
+    memcpy(to + name_length + length, b"\r\n", 2)
+    return name_length + length + 2
+
+
+cdef uint32_t _number_line(char* to, const char* name, uint32_t name_length, uint64_t value) noexcept nogil:
+    cdef char digits[24]
+    return _line(to, name, name_length, digits, write_decimal(digits, value))
+
+
+cdef void _say_status(Engine* engine, Slot* slot, Text reply, const char* status, uint32_t length) noexcept nogil:
+    """Answer with a status line alone."""
+    cdef framework_message* message = outbox_add(&engine.outbox, slot.account, reply.chars, reply.length)
+    cdef char* chars = outbox_chars(&engine.outbox, length + 13)
+    if message == NULL or chars == NULL:
+        return
+    memcpy(chars, b"NATS/1.0 ", 9)
+    memcpy(chars + 9, status, length)
+    memcpy(chars + 9 + length, b"\r\n\r\n", 4)
+    message.header = chars
+    message.header_length = length + 13
+
+
+cdef void _say(Engine* engine, Slot* slot, Text reply, Record* record, Get* get, int64_t pending, uint64_t last_seq) noexcept nogil:
+    """Answer with a message; `pending` below 0: it is the only one."""
+    cdef framework_message* message = outbox_add(&engine.outbox, slot.account, reply.chars, reply.length)
+    cdef uint32_t subject_length = record.subject.key.length, used = 0
+    cdef char* chars = outbox_chars(
+        &engine.outbox, record.header_length + record.payload_length + subject_length + slot.name.length + EXTRA_BYTES
+    )
+    cdef char time[TIME_BYTES]
+    if message == NULL or chars == NULL:
+        return
+    if not get.no_headers:
+        if record.header_length >= 2:
+            used = record.header_length - 2
+            memcpy(chars, record_header(record), used)
+        else:
+            memcpy(chars, b"NATS/1.0\r\n", 10)
+            used = 10
+        used += _line(chars + used, b"Nats-Stream: ", 13, slot.name.chars, slot.name.length)
+        used += _line(chars + used, b"Nats-Subject: ", 14, record.subject.key.chars, subject_length)
+        used += _number_line(chars + used, b"Nats-Sequence: ", 15, record.seq)
+        used += _line(chars + used, b"Nats-Time-Stamp: ", 17, time, write_time(time, record.time_ns))
+        if pending >= 0:
+            used += _number_line(chars + used, b"Nats-Num-Pending: ", 18, <uint64_t> pending)
+            used += _number_line(chars + used, b"Nats-Last-Sequence: ", 20, last_seq)
+        memcpy(chars + used, b"\r\n", 2)
+        used += 2
+    message.header = chars
+    message.header_length = used
+    memcpy(chars + used, record_payload(record), record.payload_length)
+    message.payload = chars + used
+    message.payload_length = record.payload_length
+
+
+cdef void _say_end(Engine* engine, Slot* slot, Text reply, int64_t pending, uint64_t last_seq, uint64_t up_to_seq) noexcept nogil:
+    """Answer that a batch has ended."""
+    cdef framework_message* message = outbox_add(&engine.outbox, slot.account, reply.chars, reply.length)
+    cdef char* chars = outbox_chars(&engine.outbox, EXTRA_BYTES)
+    cdef uint32_t used = 18
+    if message == NULL or chars == NULL:
+        return
+    memcpy(chars, b"NATS/1.0 204 EOB\r\n", 18)
+    used += _number_line(chars + used, b"Nats-Num-Pending: ", 18, <uint64_t> pending)
+    used += _number_line(chars + used, b"Nats-Last-Sequence: ", 20, last_seq)
+    if up_to_seq:
+        used += _number_line(chars + used, b"Nats-UpTo-Sequence: ", 20, up_to_seq)
+    memcpy(chars + used, b"\r\n", 2)
+    message.header = chars
+    message.header_length = used + 2
+
+
+# ---- what is asked for -------------------------------------------------------------------------------------------------
+
+
+cdef uint64_t _seq_from(Messages* messages, int64_t time_ns) noexcept nogil:
+    """Return the first sequence at a time or behind it; above the last one: there is none. Cost: O(log messages)."""
+    cdef uint64_t low = messages.first_seq, high = messages.last_seq + 1, middle
+    cdef Record* record
+    while low < high:
+        middle = low + (high - low) // 2
+        record = messages_next(messages, middle)
+        if record == NULL or record.time_ns >= time_ns:
+            high = middle
+        else:
+            low = record.seq + 1
+    return low
+
+
+cdef int64_t _size(Record* record) noexcept nogil:
+    return record.subject.key.length + record.header_length + record.payload_length
+
+
+cdef void _get_one(Engine* engine, Slot* slot, Text reply, Get* get) noexcept nogil:
+    cdef Messages* messages = &slot.stream.messages
+    cdef Record* record
+    cdef uint64_t mark
+    if get.last.length:
+        record = messages_get(messages, stream_last_seq_of(&slot.stream, get.last.chars, get.last.length))
+    elif get.next.length:
+        mark = messages_mark(messages, get.next.chars, get.next.length)
+        record = messages_next(messages, <uint64_t> get.seq)
+        while record != NULL and record.subject.mark != mark:
+            record = messages_next(messages, record.seq + 1)
+    else:
+        record = messages_get(messages, <uint64_t> get.seq)
+    if record == NULL:
+        _say_status(engine, slot, reply, b"404 Message Not Found", 21)
+    else:
+        _say(engine, slot, reply, record, get, -1, 0)
+
+
+cdef void _get_batch(Engine* engine, Slot* slot, Text reply, Get* get) noexcept nogil:
+    cdef Messages* messages = &slot.stream.messages
+    cdef uint64_t mark
+    cdef Record* record = messages_next(messages, <uint64_t> get.seq)
+    cdef Record* at
+    cdef int64_t pending = 0, sent = 0, size = 0, most = get.max_bytes if get.max_bytes > 0 else BYTES_MAX
+    cdef uint64_t last_seq = 0
+    if get.next.length:
+        mark = messages_mark(messages, get.next.chars, get.next.length)
+    else:
+        mark = messages_mark(messages, b">", 1)
+    at = record
+    while at != NULL:
+        pending += at.subject.mark == mark
+        at = messages_next(messages, at.seq + 1)
+    if pending == 0:
+        _say_status(engine, slot, reply, b"404 Message Not Found", 21)
+        return
+    while record != NULL and sent < get.batch:
+        if record.subject.mark == mark:
+            if sent and size + _size(record) > most:
+                break
+            size += _size(record)
+            sent += 1
+            pending -= 1
+            _say(engine, slot, reply, record, get, pending, last_seq)
+            last_seq = record.seq
+        record = messages_next(messages, record.seq + 1)
+    _say_end(engine, slot, reply, pending, last_seq, 0)
+
+
+cdef Record* _last_up_to(Subject* subject, uint64_t up_to) noexcept nogil:
+    cdef Record* record = subject.last
+    while record != NULL and record.seq > up_to:
+        record = record.previous
+    return record
+
+
+cdef void _get_last_of_many(Engine* engine, Slot* slot, Text reply, Get* get) noexcept nogil:
+    """Answer with the last messages of subjects, in order of their sequences."""
+    cdef Messages* messages = &slot.stream.messages
+    cdef uint64_t up_to = <uint64_t> get.up_to_seq if get.up_to_seq else messages.last_seq
+    cdef uint64_t first_mark = messages.marks + 1, last_seq = 0
+    cdef uint64_t* seqs = <uint64_t*> outbox_chars(&engine.outbox, (RESULTS_MAX + 1) * sizeof(uint64_t))
+    cdef Subject* subject
+    cdef Record* record
+    cdef int64_t found = 0, at, sent = 0, size = 0, most = get.max_bytes if get.max_bytes > 0 else BYTES_MAX
+    if seqs == NULL:
+        return
+    if get.up_to_ns:
+        up_to = _seq_from(messages, get.up_to_ns + 1) - 1
+    for at in range(get.subject_count):
+        messages_mark(messages, get.subjects[at].chars, get.subjects[at].length)
+    for at in range(<int64_t> (messages.subjects.mask + 1) if messages.subjects.slots != NULL else 0):
+        subject = <Subject*> messages.subjects.slots[at].key
+        if subject == NULL or subject.mark < first_mark:
+            continue
+        record = _last_up_to(subject, up_to)
+        if record == NULL or record.seq < <uint64_t> get.seq:
+            continue
+        if found == RESULTS_MAX:
+            _say_status(engine, slot, reply, b"413 Too Many Results", 20)
+            return
+        seqs[found] = record.seq
+        found += 1
+    if found == 0:
+        _say_status(engine, slot, reply, b"404 No Results", 14)
+        return
+    qsort(seqs, found, sizeof(uint64_t), _compare)
+    for at in range(found):
+        record = messages_get(messages, seqs[at])
+        if (get.batch > 0 and sent >= get.batch) or (sent and size + _size(record) > most):
+            break
+        size += _size(record)
+        sent += 1
+        _say(engine, slot, reply, record, get, found - sent, last_seq)
+        last_seq = record.seq
+    _say_end(engine, slot, reply, found - sent, last_seq, up_to)
+
+
+cdef extern from "stdlib.h" nogil:
+    void qsort(void* base, size_t count, size_t size, int (*compare)(const void*, const void*) noexcept nogil)
+
+
+cdef int _compare(const void* left, const void* right) noexcept nogil:
+    cdef uint64_t a = (<const uint64_t*> left)[0], b = (<const uint64_t*> right)[0]
+    return (a > b) - (a < b)
+
+
+cdef void direct_get_row(Engine* engine, Slot* slot, const framework_batch* batch, const framework_row* row) noexcept nogil:
+    """Answer a direct get: by its subject, or by its JSON."""
+    cdef const char* subject = batch.chars + row.at
+    cdef const char* body = subject + row.subject_length + row.reply_length + row.header_length
+    cdef uint32_t prefix = 20 + slot.name.length
+    cdef Text reply
+    cdef Get get
+    memset(&get, 0, sizeof(get))
+    reply.chars = subject + row.subject_length
+    reply.length = row.reply_length
+    if reply.length == 0:
+        return
+    if row.payload_length and not _read(engine, &get, body, row.payload_length):
+        _say_status(engine, slot, reply, b"408 Malformed Request", 21)
+        return
+    if row.subject_length > prefix:
+        get.last.chars = subject + prefix
+        get.last.length = row.subject_length - prefix
+    if get.has_start:
+        if get.seq:
+            _say_status(engine, slot, reply, b"408 Bad Request", 15)
+            return
+        get.seq = <int64_t> _seq_from(&slot.stream.messages, get.start_ns)
+    if get.seq == 0 and get.last.length == 0 and get.next.length == 0 and get.subject_count == 0:
+        _say_status(engine, slot, reply, b"408 Empty Request", 17)
+    elif get.last.length and (get.seq or get.next.length or get.batch or get.subject_count):
+        _say_status(engine, slot, reply, b"408 Bad Request", 15)
+    elif get.subject_count:
+        _get_last_of_many(engine, slot, reply, &get)
+    elif get.batch:
+        _get_batch(engine, slot, reply, &get)
+    else:
+        _get_one(engine, slot, reply, &get)

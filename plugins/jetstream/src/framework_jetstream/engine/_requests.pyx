@@ -1,0 +1,237 @@
+"""What clients say to consumers: requests for messages, and acknowledgements.
+
+Source: nats-server `consumer.go`, `processNextMsgRequest`, `nextReqFromMsg`, `processAck`; ADR-13, ADR-15, ADR-37.
+"""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc
+from libc.string cimport memcmp, memcpy
+
+from framework.sublist._bytes cimport write_decimal
+from framework_jetstream.consumer._machine cimport ACK_NONE, machine_ack, machine_has_more, machine_in_progress, machine_nak
+from framework_jetstream.engine._delivery cimport consumer_expire, consumer_wake_at, request_refuse
+from framework_jetstream.engine._json cimport Json, json_begin, json_bool, json_end, json_int, json_key, json_skip
+from framework_jetstream.engine._outbox cimport outbox_add, outbox_chars
+from framework_jetstream.engine._state cimport Request, ready_add
+from framework_jetstream.engine._times cimport write_duration
+from framework_jetstream.stream._headers cimport Text, seq_of_text, text_is
+
+cdef enum:
+    REFUSAL_BYTES = 80
+
+
+cdef struct Asked:
+    int64_t batch
+    int64_t expires_ns
+    int64_t max_bytes
+    int64_t heartbeat_ns
+    bint no_wait
+
+
+cdef bint _read(Engine* engine, Asked* asked, Text body) noexcept nogil:
+    """Read what is asked for; False: it makes no sense."""
+    cdef Json json
+    cdef Text key
+    cdef uint64_t number
+    asked.batch = 1
+    asked.expires_ns = asked.max_bytes = asked.heartbeat_ns = 0
+    asked.no_wait = False
+    while body.length and body.chars[0] <= 32:
+        body.chars += 1
+        body.length -= 1
+    if body.length == 0:
+        return True
+    if body.chars[0] != b"{":
+        # What is no number asks for one message, as with nats-server.
+        number = seq_of_text(body)
+        asked.batch = 1 if number == 0 or number == <uint64_t> -1 else <int64_t> number
+        return True
+    json_begin(&json, body.chars, body.length, &engine.outbox)
+    while json_key(&json, &key):
+        if text_is(key, b"batch", 5):
+            asked.batch = json_int(&json)
+        elif text_is(key, b"expires", 7):
+            asked.expires_ns = json_int(&json)
+        elif text_is(key, b"max_bytes", 9):
+            asked.max_bytes = json_int(&json)
+        elif text_is(key, b"idle_heartbeat", 14):
+            asked.heartbeat_ns = json_int(&json)
+        elif text_is(key, b"no_wait", 7):
+            asked.no_wait = json_bool(&json)
+        else:
+            json_skip(&json)
+    asked.batch = max(asked.batch, <int64_t> 1)
+    return json_end(&json)
+
+
+cdef void _refuse_above(Engine* engine, ConsumerSlot* consumer, Text reply, const char* what, uint32_t length, int64_t most) noexcept nogil:
+    """Refuse a request that asks for more than the consumer allows."""
+    cdef char* chars = outbox_chars(&engine.outbox, REFUSAL_BYTES)
+    if chars == NULL:
+        return
+    memcpy(chars, what, length)
+    request_refuse(engine, consumer, reply, chars, length + <uint32_t> write_decimal(chars + length, <uint64_t> most))
+
+
+cdef void _refuse_longer(Engine* engine, ConsumerSlot* consumer, Text reply) noexcept nogil:
+    """Refuse a request that would wait longer than the consumer allows."""
+    cdef char* chars = outbox_chars(&engine.outbox, REFUSAL_BYTES)
+    if chars == NULL:
+        return
+    memcpy(chars, b"409 Exceeded MaxRequestExpires of ", 34)
+    request_refuse(engine, consumer, reply, chars, 34 + write_duration(chars + 34, consumer.max_expires_ns))
+
+
+cdef bint _is_refused(Engine* engine, ConsumerSlot* consumer, Text reply, Asked* asked) noexcept nogil:
+    """Answer a request that breaks a limit; False: it breaks none."""
+    if asked.heartbeat_ns and asked.heartbeat_ns > asked.expires_ns // 2:
+        request_refuse(engine, consumer, reply, b"400 Bad Request - heartbeat value too large", 43)
+    elif consumer.max_batch > 0 and asked.batch > consumer.max_batch:
+        _refuse_above(engine, consumer, reply, b"409 Exceeded MaxRequestBatch of ", 32, consumer.max_batch)
+    elif consumer.max_expires_ns > 0 and asked.expires_ns > consumer.max_expires_ns:
+        _refuse_longer(engine, consumer, reply)
+    elif consumer.max_bytes > 0 and asked.max_bytes > consumer.max_bytes:
+        _refuse_above(engine, consumer, reply, b"409 Exceeded MaxRequestMaxBytes of ", 35, consumer.max_bytes)
+    elif consumer.max_waiting > 0 and consumer.waiting >= <uint64_t> consumer.max_waiting:
+        request_refuse(engine, consumer, reply, b"409 Exceeded MaxWaiting", 23)
+    else:
+        return False
+    return True
+
+
+cdef void _ask(Engine* engine, ConsumerSlot* consumer, Text reply, Text body) noexcept nogil:
+    """Take a request: serve it at the end of the turn, or let it wait."""
+    cdef Asked asked
+    cdef Request* made
+    if consumer.deliver.chars != NULL:
+        request_refuse(engine, consumer, reply, b"409 Consumer is push based", 26)
+        return
+    if not _read(engine, &asked, body):
+        request_refuse(engine, consumer, reply, b"400 Bad Request - unexpected end of JSON input", 46)
+        return
+    if _is_refused(engine, consumer, reply, &asked):
+        return
+    if asked.no_wait and not machine_has_more(&consumer.machine):
+        if asked.expires_ns == 0:
+            request_refuse(engine, consumer, reply, b"404 No Messages", 15)
+            return
+        asked.no_wait = False
+    made = <Request*> calloc(1, sizeof(Request) + reply.length)
+    if made == NULL:
+        return
+    consumer.last_request += 1
+    made.id = consumer.last_request
+    made.left = asked.batch
+    made.bytes_left = asked.max_bytes
+    made.has_bytes = asked.max_bytes > 0
+    made.no_wait = asked.no_wait
+    made.expires_ns = engine.now_ns + asked.expires_ns if asked.expires_ns > 0 else 0
+    made.heartbeat_ns = asked.heartbeat_ns if asked.expires_ns > 0 else 0
+    made.beats_ns = engine.now_ns + made.heartbeat_ns
+    made.reply_length = reply.length
+    memcpy(made + 1, reply.chars, reply.length)
+    if consumer.last != NULL:
+        consumer.last.next = made
+    else:
+        consumer.first = made
+    consumer.last = made
+    consumer.waiting += 1
+    consumer.active_ns = engine.now_ns
+    if made.heartbeat_ns:
+        consumer_wake_at(engine, consumer, made.beats_ns)
+    if made.expires_ns:
+        consumer_wake_at(engine, consumer, made.expires_ns)
+    ready_add(engine, consumer)
+
+
+cdef void next_row(Engine* engine, ConsumerSlot* consumer, const framework_batch* batch, const framework_row* row) noexcept nogil:
+    """Take a request for messages."""
+    cdef Text reply, body
+    reply.chars = batch.chars + row.at + row.subject_length
+    reply.length = row.reply_length
+    body.chars = reply.chars + row.reply_length + row.header_length
+    body.length = row.payload_length
+    if reply.length:
+        _ask(engine, consumer, reply, body)
+
+
+# ---- acknowledgements ----------------------------------------------------------------------------------------------------
+
+
+cdef uint64_t _seq_of_ack(ConsumerSlot* consumer, const char* subject, uint32_t length) noexcept nogil:
+    """Return the sequence in the stream that an acknowledgement's subject names; 0: it names none."""
+    cdef uint32_t at = consumer.ack_prefix.length, begin
+    cdef Text token
+    while at < length and subject[at] != b".":
+        at += 1
+    at += 1
+    begin = at
+    while at < length and subject[at] != b".":
+        at += 1
+    if at >= length:
+        return 0
+    token.chars = subject + begin
+    token.length = at - begin
+    return seq_of_text(token)
+
+
+cdef int64_t _delay_of(Engine* engine, Text body) noexcept nogil:
+    """Return how long a message that was not acknowledged is to wait: the JSON behind -NAK."""
+    cdef Json json
+    cdef Text key
+    cdef int64_t delay_ns = 0
+    while body.length and body.chars[0] <= 32:
+        body.chars += 1
+        body.length -= 1
+    if body.length == 0 or not json_begin(&json, body.chars, body.length, &engine.outbox):
+        return 0
+    while json_key(&json, &key):
+        if text_is(key, b"delay", 5):
+            delay_ns = json_int(&json)
+        else:
+            json_skip(&json)
+    return max(delay_ns, <int64_t> 0) if json_end(&json) else 0
+
+
+cdef bint _begins(Text body, const char* word, uint32_t length) noexcept nogil:
+    return body.length >= length and memcmp(body.chars, word, length) == 0
+
+
+cdef void _take_ack(Engine* engine, ConsumerSlot* consumer, uint64_t seq, Text body, Text reply) noexcept nogil:
+    cdef Text rest = body
+    if body.length == 0 or _begins(body, b"+ACK", 4) or _begins(body, b"+OK", 3) or _begins(body, b"+TERM", 5):
+        machine_ack(&consumer.machine, seq)
+        consumer.last_ack_ns = engine.unix_ns
+    elif _begins(body, b"+NXT", 4):
+        machine_ack(&consumer.machine, seq)
+        consumer.last_ack_ns = engine.unix_ns
+        rest.chars += 4
+        rest.length -= 4
+        if reply.length:
+            _ask(engine, consumer, reply, rest)
+    elif _begins(body, b"-NAK", 4):
+        rest.chars += 4
+        rest.length -= 4
+        if machine_nak(&consumer.machine, seq, engine.now_ns + _delay_of(engine, rest)):
+            consumer_expire(engine, consumer)
+    elif _begins(body, b"+WPI", 4):
+        machine_in_progress(&consumer.machine, seq, engine.now_ns)
+
+
+cdef void ack_row(Engine* engine, ConsumerSlot* consumer, const framework_batch* batch, const framework_row* row) noexcept nogil:
+    """Take an acknowledgement; one that asks for an answer gets an empty one."""
+    cdef Text body, reply
+    cdef const char* subject = batch.chars + row.at
+    cdef uint64_t seq = _seq_of_ack(consumer, subject, row.subject_length)
+    reply.chars = subject + row.subject_length
+    reply.length = row.reply_length
+    body.chars = reply.chars + row.reply_length + row.header_length
+    body.length = row.payload_length
+    consumer.active_ns = engine.now_ns
+    if seq == 0 or consumer.machine.terms.ack_policy == ACK_NONE:
+        return
+    _take_ack(engine, consumer, seq, body, reply)
+    if machine_has_more(&consumer.machine):
+        ready_add(engine, consumer)
+    if reply.length and not _begins(body, b"+NXT", 4):
+        outbox_add(&engine.outbox, consumer.slot.account, reply.chars, reply.length)
