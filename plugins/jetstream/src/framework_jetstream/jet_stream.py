@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 JETSTREAM: Final = "jetstream"
 """Name of its ComponentSpec."""
 
+
 class JetStream(Component):
     """Own the streams of all accounts: make them, find them, answer for them together.
 

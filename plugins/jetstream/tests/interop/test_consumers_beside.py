@@ -64,60 +64,81 @@ def without_time(reply):
     return reply.split(b".")[:7]
 
 
+class Steps:
+    """Does the same to a consumer of both servers.
+
+    Args:
+        rng: Of the seed.
+        pair: Clients of both.
+    """
+
+    def __init__(self, rng, pair):
+        self.rng = rng
+        self.pair = pair
+        self.consumer = some_consumer(rng)
+        self.waiting = []
+        self.last = 0
+
+    def each(self, what, payload=b""):
+        return [it.api(what, payload) for it in self.pair]
+
+    def create(self):
+        stream = {"name": "S", "subjects": ["s.>"], "storage": "memory"}
+        if self.consumer["ack_policy"] != "all":
+            stream["max_msgs"] = self.rng.choice([0, 0, 8])
+            stream["max_msgs_per_subject"] = self.rng.choice([0, 0, 2])
+        self.each("STREAM.CREATE.S", stream)
+        self.publish()
+        request = {"stream_name": "S", "config": self.consumer}
+        return request, *map(told, self.each("CONSUMER.CREATE.S.C", request))
+
+    def publish(self):
+        for _ in range(self.rng.randint(1, 5)):
+            subject = self.rng.choice(SUBJECTS)
+            for it in self.pair:
+                self.last = json.loads(it.ask(subject, b"x")[1])["seq"]
+
+    def fetch(self):
+        room = self.consumer["max_ack_pending"] or 100
+        room -= self.pair[1].api("CONSUMER.INFO.S.C")["num_ack_pending"]
+        batch = min(self.rng.randint(1, 5), room)
+        if batch < 1:  # the real server would say nothing, ours that there are none
+            return None
+        mine, theirs = (it.fetch("S", "C", batch) for it in self.pair)
+        replies = zip(mine, theirs, strict=True)
+        self.waiting += [(a[1].decode(), b[1].decode()) for a, b in replies if a[1]]
+        return batch, *(
+            [(it[0], without_time(it[1]), it[2]) for it in got] for got in (mine, theirs)
+        )
+
+    def ack(self):
+        policy = self.consumer["ack_policy"]
+        if not self.waiting or policy == "none":
+            return None
+        replies = self.waiting.pop(self.rng.randrange(len(self.waiting)))
+        word = self.rng.choice(ACKS if policy == "explicit" else ACKS[:2])
+        for it, reply in zip(self.pair, replies, strict=True):
+            it.ask(reply, word)
+        return (replies[0], word), None, None
+
+    def delete(self):
+        if self.consumer["ack_policy"] == "all":
+            return None
+        seq = self.rng.randint(1, self.last)
+        return seq, *self.each("STREAM.MSG.DELETE.S", {"seq": seq})
+
+
 def play(rng, pair):
     """Do some things to both; yield what was done and what they answered."""
-    stream = {"name": "S", "subjects": ["s.>"], "storage": "memory"}
-    consumer = some_consumer(rng)
-    if consumer["ack_policy"] != "all":
-        stream["max_msgs"] = rng.choice([0, 0, 8])
-        stream["max_msgs_per_subject"] = rng.choice([0, 0, 2])
-    for it in pair:
-        it.api("STREAM.CREATE.S", stream)
-    last = 0
-
-    def publish(count):
-        for _ in range(count):
-            subject = rng.choice(SUBJECTS)
-            for it in pair:
-                seq = json.loads(it.ask(subject, b"x")[1])["seq"]
-        return seq
-
-    last = publish(rng.randint(1, 6))
-    request = {"stream_name": "S", "config": consumer}
-    yield ("create", request, *(told(it.api("CONSUMER.CREATE.S.C", request)) for it in pair))
-    waiting = []
+    steps = Steps(rng, pair)
+    yield ("create", *steps.create())
     for _ in range(40):
-        kind = rng.choice(["publish", "publish", "fetch", "fetch", "ack", "ack", "delete"])
-        if kind == "publish":
-            last = publish(rng.randint(1, 4))
-        elif kind == "fetch":
-            room = request["config"]["max_ack_pending"] or 100
-            room -= pair[1].api("CONSUMER.INFO.S.C")["num_ack_pending"]
-            batch = min(rng.randint(1, 5), room)
-            if batch < 1:  # the real server would say nothing, ours that there are none
-                continue
-            mine, theirs = (it.fetch("S", "C", batch) for it in pair)
-            shown = [
-                [(subject, without_time(reply), body) for subject, reply, body in messages]
-                for messages in (mine, theirs)
-            ]
-            yield ("fetch", batch, *shown)
-            waiting += [
-                (a[1].decode(), b[1].decode()) for a, b in zip(mine, theirs, strict=True) if a[1]
-            ]
-        elif kind == "ack" and waiting and request["config"]["ack_policy"] != "none":
-            replies = waiting.pop(rng.randrange(len(waiting)))
-            word = rng.choice(ACKS if request["config"]["ack_policy"] == "explicit" else ACKS[:2])
-            for it, reply in zip(pair, replies, strict=True):
-                it.ask(reply, word)
-            yield ("ack", (replies[0], word), None, None)
-        elif kind == "delete" and request["config"]["ack_policy"] != "all":
-            seq = rng.randint(1, last)
-            answers = [it.api("STREAM.MSG.DELETE.S", {"seq": seq}) for it in pair]
-            yield ("delete", seq, *answers)
-        yield ("info", kind, *settled(pair))
-    for it in pair:
-        it.api("STREAM.DELETE.S")
+        name = rng.choice(["publish", "publish", "fetch", "fetch", "ack", "ack", "delete"])
+        done = getattr(steps, name)()
+        if done is not None:
+            yield (name, *done)
+        yield ("info", name, *settled(pair))
+    steps.each("STREAM.DELETE.S")
 
 
 @pytest.mark.parametrize("seed", range(4))

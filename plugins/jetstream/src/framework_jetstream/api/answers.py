@@ -49,5 +49,5 @@ def page(items: Sequence[Any], offset: int, limit: int, name: str) -> dict[str, 
     """Return a page of a list: `offset` at most the end of it."""
     begin = min(max(offset, 0), len(items))
     shown = [plain(item) for item in items[begin : begin + limit]]
-    empty = [] if name == "consumers" else None
+    empty: list[Any] | None = [] if name == "consumers" else None
     return {"total": len(items), "offset": begin, "limit": limit, name: shown or empty}

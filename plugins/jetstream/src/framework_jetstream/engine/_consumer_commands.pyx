@@ -97,7 +97,9 @@ cdef int64_t _tag(int64_t kind, ConsumerSlot* consumer) noexcept nogil:
     return kind << TAG_KIND_SHIFT | <int64_t> consumer.number << TAG_NUMBER_SHIFT
 
 
-cdef uint32_t _subject(char* to, const char* prefix, uint32_t length, ConsumerSlot* consumer, const char* end, uint32_t end_length) noexcept nogil:
+cdef uint32_t _subject(
+    char* to, const char* prefix, uint32_t length, ConsumerSlot* consumer, const char* end, uint32_t end_length
+) noexcept nogil:
     """Write a subject with the names of stream and consumer."""
     cdef uint32_t used = length
     memcpy(to, prefix, length)

@@ -74,7 +74,9 @@ cdef uint32_t _write_number(char* to, const char* name, uint32_t length, uint64_
     return length + digits + 2
 
 
-cdef char* _status_begun(Engine* engine, ConsumerSlot* consumer, const char* to, uint32_t length, framework_message** message) noexcept nogil:
+cdef char* _status_begun(
+    Engine* engine, ConsumerSlot* consumer, const char* to, uint32_t length, framework_message** message
+) noexcept nogil:
     """Return room for a header block of a message to a subject; NULL: no memory."""
     cdef char* chars
     message[0] = outbox_add(&engine.outbox, consumer.slot.account, to, length)

@@ -282,7 +282,6 @@ class Stream(Component):
 
         self._ask(Verb.DELETE_MESSAGE, finish, numbers=(wanted.seq,))
 
-
     # -- its consumers ---------------------------------------------------------------------------
 
     def _create_consumer(self, request: Stream.Request) -> None:
