@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from framework.topology.option import Kind, Option
 from framework.topology.units import listen_from_text
 
@@ -101,7 +103,11 @@ _ABSENT: tuple[Option, ...] = (
            inert="all of them are features of JetStream, which is not there yet"),
     _absent("gateways are", "gateway", is_off=_is_gateway_off),
     _absent("leaf nodes are", "leafnodes", "leaf", is_off=_is_leafnode_off),
-    _absent("WebSocket is", "websocket", "ws", is_off=_is_listener_off),
+    replace(
+        _absent("WebSocket is", "websocket", "ws", is_off=_is_listener_off),
+        help="Clients that come by WebSocket: of the plugin websocket",
+        refusal="it needs the websocket plugin, which is not loaded",
+    ),
     _absent("MQTT is", "mqtt", is_off=_is_listener_off),
     _absent("OCSP stapling is", "ocsp", is_off=_is_ocsp_off),
     Option(name="ocsp_cache", kind=Kind.FREE, help="Keep what OCSP says of peers",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import signal
+from pathlib import Path
 
 import pytest
 
 from framework.testing import OURS, RawClient
 from framework.testing.certificates import Authority
 from framework.testing.websocket import Opcode, deflated, frame_bytes, upgrade_bytes
-from tests.interop.websockets import CONNECT, open_port
+from tests.interop.websockets import CONNECT, Port, open_port
 
 __all__ = ["open_port"]
 
@@ -299,6 +300,33 @@ def test_a_bomb_ends_its_sender_only(open_port):
 
         other.expect(b"PONG")
         assert len(frames) <= 1
+
+
+def test_a_reload_changes_certificates_alone(start_server, kind, tmp_path):
+    def config(folder, more):
+        (own := tmp_path / folder).mkdir()
+        authority = Authority(own)
+        issued = authority.issue("server")
+        files = f'cert_file: "{issued.cert_file}", key_file: "{issued.key_file}"'
+        contexts.append(authority.client_context(None))
+        return f'websocket {{ listen: "127.0.0.1:-1", tls {{ {files} }}, {more} }}'
+
+    contexts = []
+    server = start_server(kind=kind, config=config("first", "compression: false"))
+    port = Port(server, contexts[0])
+    with port.logged_in() as client:
+        server.reload(config("second", "compression: false"))
+        port.context = contexts[1]
+        with port.logged_in():
+            pass
+        path = Path(server.command[server.command.index("-c") + 1])
+        path.write_text(config("third", "compression: true"))
+        server.signal(signal.SIGHUP)
+        server.wait_log(r"(?i)config reload not supported for websocket")
+        client.say(b"PING\r\n")
+        client.expect(b"PONG")
+    with port.logged_in():
+        pass
 
 
 def test_lame_duck_mode_closes_the_port(open_port):

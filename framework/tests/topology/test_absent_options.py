@@ -37,8 +37,6 @@ def read(write):
         ("leaf { listen: 7422 }", "leaf nodes are"),
         ("leafnodes { listen: nonsense }", "leaf nodes are"),
         ("leafnodes { remotes: [{ url: nats-leaf://a:1 }] }", "leaf nodes are"),
-        ("websocket { port: 8080, no_tls: true }", "WebSocket is"),
-        ("ws: true", "WebSocket is"),
         ("mqtt { listen: -1 }", "MQTT is"),
         ("gateway { name: A, port: 7222 }", "gateways are"),
         ("gateway { name: A }", "gateways are"),
@@ -53,6 +51,12 @@ def test_what_is_on_is_not_there_yet(read, text, feature):
     key = text.split()[0].rstrip(":")
     problem = f"server.conf:2:1: `{key}` is not available: {feature} not there yet"
     assert str(caught.value) == problem
+
+
+@pytest.mark.parametrize("text", ["websocket { port: 8080, no_tls: true }", "ws: true"])
+def test_what_a_plugin_has_that_is_not_loaded_is_not_there(read, text):
+    with pytest.raises(TopologyErrors, match="it needs the websocket plugin, which is not loaded"):
+        read(text)
 
 
 def test_what_is_off_leaves_no_trace(read):
