@@ -15,7 +15,7 @@ from framework_jetstream.config import JetStreamConfig, jetstream_section
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from framework.spec import Port, ServerContext
+    from framework.spec import CommandGroup, Port, ServerContext
     from framework.topology import ConfigSection
     from framework_jetstream.engine.link import EngineLink
     from framework_jetstream.jet_stream import JetStream
@@ -29,6 +29,14 @@ _links: WeakKeyDictionary[ServerContext, EngineLink] = WeakKeyDictionary()
 def framework_config_sections() -> Iterable[ConfigSection]:
     """Declare the block `jetstream`."""
     return [jetstream_section()]
+
+
+@hookimpl
+def framework_add_commands(cli: CommandGroup) -> None:
+    """Add `verify` and `dump`."""
+    from framework_jetstream.store_commands import add_store_commands  # noqa: PLC0415 - no server
+
+    add_store_commands(cli)
 
 
 @hookimpl

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 import pytest
 from framework_jetstream.log import DamageReason, Effect, Kind, Log, Refused
+from framework_jetstream.log._crc32c import checksum
 
 from framework.testing.simulation import SimulatedDisk
 
@@ -441,6 +442,60 @@ class Simulation:
                 first = min(other for other, _ in places)
                 if name != max(other for other, _ in places) or name == first:
                     self.disk.remove(name)
+
+
+def signed(data: bytearray, at: int, end: int, number: int, offset: int) -> None:
+    """Sum a head as if it had been written at a place."""
+    place = struct.pack("<QQQ", 12345, number, offset)
+    struct.pack_into("<I", data, at, checksum(data[at + 4 : end], checksum(place)))
+
+
+def moved_round(data: bytes, offset: int, number: int, new_offset: int) -> bytes:
+    """Return a round as it would be elsewhere: good, if checksums did not go over the place."""
+    length, used = struct.unpack_from("<I", data, offset + 4)[0], data[offset + 40 : offset + 44]
+    moved = bytearray(data[offset : offset + length])
+    signed(moved, 0, 48, number, new_offset)
+    at = 48
+    while at < int.from_bytes(used, "little"):
+        record_bytes, _, _, parts = struct.unpack_from("<IHHI", moved, at + 4)
+        signed(moved, at, at + 40 + 8 * parts, number, new_offset + at)
+        at += record_bytes
+    return bytes(moved)
+
+
+def test_a_checksum_without_the_place_is_found_out() -> None:
+    """Behind the end stands what an earlier use of the file left: an old round, good where it was.
+
+    Summed for where it stands now, as it were if the place was not in the sum, it is believed.
+    """
+    simulation = Simulation(1, cuts=False)
+    simulation.always = True
+    log = simulation.log = simulation.new_log()
+    for name in simulation.disk.names():
+        simulation.disk.remove(name)
+    log.recover()
+    simulation.settle()
+    simulation.model.clear()
+    simulation.base.clear()
+    simulation.operations.clear()
+    simulation.committed = simulation.synced = 0
+    simulation.say(log.new_group(), "open", 1, b"")
+    for word in (b"a", b"b", b"c", b"d"):
+        parts = [word]
+        simulation.say(log.append(1, Kind.BATCH, parts), "append", 1, Kind.BATCH, parts)
+        simulation.settle()
+        simulation.hear()
+    number, name = log.file, simulation.names()[log.file]
+    data = simulation.disk.read(name)
+    first, end = HEADS + SECTOR, simulation.last_write[1] + SECTOR
+    believed = moved_round(data, first, number, end)
+
+    simulation.disk.write(name, end, data[first : first + SECTOR])
+    simulation.open(simulation.committed)
+
+    simulation.disk.write(name, end, believed)
+    with pytest.raises(FoundError, match="where none is"):
+        simulation.open(simulation.committed)
 
 
 @pytest.mark.parametrize("block", range(6))

@@ -145,7 +145,9 @@ cdef void _take_entry(Scan* scan, LogFile* file, uint64_t offset, const RecordHe
         if head.index > group.last_index + 1:
             _index_damage(scan, file, offset, head.group, group.last_index + 1, head.index - 1)
         elif head.index <= group.last_index:
-            _take_cut(scan, head)  # its CUT is lost, with what was damaged before
+            # Its CUT is lost, with what was damaged before.
+            _index_damage(scan, file, offset, head.group, head.index, group.last_index)
+            _take_cut(scan, head)
         group.last_index = head.index
         group.last_term = group.term = head.term
 

@@ -1,0 +1,67 @@
+"""`framework jetstream verify` and `dump`: read a store that no server has open."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Final
+
+from framework_jetstream.log.offline import read_log, words_of
+from framework_jetstream.log.record import NewerVersionError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from framework.spec import CommandGroup
+    from framework_jetstream.log import Log
+
+LOG_FOLDER: Final = "folder of a log, with files named 0000000001.log and so on"
+
+
+def add_store_commands(cli: CommandGroup) -> None:
+    """Add the commands to the plugin's group."""
+    parser = cli.add_command("verify", _verify, help="read every byte of a log, and name damage")
+    parser.add_argument("folder", metavar="DIR", help=LOG_FOLDER)
+    parser = cli.add_command("dump", _dump, help="write the entries of a log as lines of JSON")
+    parser.add_argument("folder", metavar="DIR", help=LOG_FOLDER)
+
+
+def _read(folder: str) -> Log | None:
+    try:
+        return read_log(folder)
+    except (OSError, NewerVersionError) as error:
+        sys.stderr.write(f"framework: {folder}: {error}\n")
+        return None
+
+
+def _verify(arguments: argparse.Namespace) -> int:
+    log = _read(arguments.folder)
+    if log is None:
+        return 2
+    entries = sum(1 for _ in log.committed())
+    for damage in log.damage:
+        sys.stdout.write(f"damaged: {words_of(damage)}\n")
+    if log.torn_bytes:
+        sys.stdout.write(f"torn: {log.torn_bytes} bytes at the end, never acknowledged\n")
+    verdict = "damaged" if log.damage else "whole"
+    sys.stdout.write(f"{verdict}: {entries} entries in {len(log.groups())} groups\n")
+    return 1 if log.damage else 0
+
+
+def _dump(arguments: argparse.Namespace) -> int:
+    log = _read(arguments.folder)
+    if log is None:
+        return 2
+    for entry in log.committed():
+        row = {
+            "group": entry.group,
+            "kind": entry.kind.name,
+            "term": entry.term,
+            "index": entry.index,
+            "file": entry.file,
+            "parts": [part.hex() for part in entry.parts],
+        }
+        sys.stdout.write(f"{json.dumps(row)}\n")
+    for damage in log.damage:
+        sys.stderr.write(f"damaged: {words_of(damage)}\n")
+    return 1 if log.damage else 0
