@@ -16,11 +16,15 @@ import asyncio
 import contextlib
 import importlib.metadata
 import threading
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from random import Random
 from typing import ClassVar
 
+import pytest
+
+from framework.dataplane.sink import PORT_BYTES_MAX
 from framework.plugins import PluginRegistry
 from framework.spec import Codec
 from framework.testing.client import RawClient
@@ -28,6 +32,10 @@ from framework.testing.embedded import client_port, embedded_server
 from framework.topology import CORE_SECTION, ConfigSection, Option
 
 _DAMAGES = 400
+_LOOKS_MAX = 1_000
+_LOOK_S = 0.01
+_ROUND = 16
+"""Requests that are sent before their answers are read."""
 _JSON = b'{"orderid":12345,"customer":"c-77","items":[{"sku":"A-1","qty":2,"price":12.5}]}' * 4
 
 
@@ -135,6 +143,84 @@ class PluginContract:
 
         assert asyncio.run(run()) == set(), "tasks were left"
         assert set(threading.enumerate()) <= threads, "threads were left"
+
+
+class PortContract(PluginContract):
+    """Tests of a plugin with a port that answers requests; a class that inherits them says which.
+
+    What it takes it lets go of, so more than the port may ever hold passes; its threads, those of
+    compiled code as well, end with the server, also in the midst of work.
+    """
+
+    REQUEST: ClassVar[bytes]
+    """A subject on which it answers each request, once, of a client that logs in by `LOGIN`."""
+    PAYLOAD_BYTES: ClassVar[int] = 65_536
+    """Of the requests; at least 1."""
+
+    def test_it_lets_go_of_what_it_has_taken(self, tmp_path: Path) -> None:
+        """More requests are answered than fit into what the port may hold."""
+        self._with_server(tmp_path, self._ask_much)
+
+    def test_what_it_has_no_room_for_stops_nobody(self, tmp_path: Path) -> None:
+        """A client that sends more than the port may hold, and waits for nothing, is served."""
+        self._with_server(tmp_path, self._flood)
+
+    def test_its_threads_end_with_the_server(
+        self, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        """Those that Python does not know, too; the server waits for none of them in vain."""
+        folder = Path("/proc/self/task")
+        if not folder.is_dir():
+            pytest.skip("this system does not show its threads")
+        # The first server starts what stays, as the pool of the event loop's threads.
+        self._with_server(tmp_path, self._flood)
+        before = len(list(folder.iterdir()))
+        self._with_server(tmp_path, self._flood)
+
+        # The kernel shows a thread for a moment after it was joined.
+        looks = 0
+        while len(list(folder.iterdir())) > before:
+            looks += 1
+            assert looks < _LOOKS_MAX, "threads were left"
+            time.sleep(_LOOK_S)
+        assert "did not stop in time" not in capfd.readouterr().err
+
+    def _with_server(self, folder: Path, use: Callable[[RawClient], None]) -> None:
+        """Let a client of a server with the plugin do something, and stop the server."""
+
+        def connect(port: int) -> None:
+            with RawClient(port) as client:
+                client.log_in(**self.LOGIN, headers=True, no_responders=True)
+                use(client)
+
+        async def run() -> None:
+            async with embedded_server(folder, self.CONFIG, plugins=(self.PLUGIN,)) as server:
+                await asyncio.to_thread(connect, client_port(server))
+            await asyncio.get_running_loop().shutdown_default_executor()
+
+        asyncio.run(run())
+
+    def _ask_much(self, client: RawClient) -> None:
+        client.send(b"SUB answers 1\r\n")
+        for _ in range(2 * PORT_BYTES_MAX // (_ROUND * self.PAYLOAD_BYTES) + 1):
+            client.send(self._request(b"answers") * _ROUND)
+            answers: list[bytes] = []
+            while len(answers) < _ROUND:
+                body = client.read().body
+                answers += [] if body is None else [body]
+
+            assert not any(it.startswith(b"NATS/1.0 503") for it in answers)
+
+    def _flood(self, client: RawClient) -> None:
+        for _ in range(2 * PORT_BYTES_MAX // (_ROUND * self.PAYLOAD_BYTES) + 1):
+            client.send(self._request(b"nobody.listens") * _ROUND)
+        client.send(b"SUB contract 1\r\nPUB contract 2\r\nok\r\n")
+
+        assert client.read_until(b"MSG")[-1].body == b"ok"
+
+    def _request(self, reply: bytes) -> bytes:
+        payload = bytes(self.PAYLOAD_BYTES)
+        return b"PUB %b %b %d\r\n%b\r\n" % (self.REQUEST, reply, len(payload), payload)
 
 
 class CodecContract:

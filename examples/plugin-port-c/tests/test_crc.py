@@ -6,6 +6,15 @@ import zlib
 
 import pytest
 
+from framework.testing.contract import PortContract
+
+
+class TestContract(PortContract):
+    """What every plugin with a port that answers must do."""
+
+    PLUGIN = "port-crc"
+    REQUEST = b"util.crc32"
+
 
 @pytest.fixture
 def client(start_server):

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 def framework_ports(server: ServerContext) -> Iterator[PortSpec]:
     """Serve `util.crc32` in the global account."""
 
-    def start(port: Port) -> None:
-        _crc.start(port.capsule(), server.account_number(GLOBAL_ACCOUNT), "util.crc32")
+    services: list[object] = []
 
-    yield PortSpec(name="crc32", start=start, stop=_crc.join)
+    def start(port: Port) -> None:
+        account = server.account_number(GLOBAL_ACCOUNT)
+        services.append(_crc.start(port.capsule(), account, "util.crc32"))
+
+    yield PortSpec(name="crc32", start=start, stop=lambda: _crc.join(services.pop()))
