@@ -9,6 +9,7 @@ import signal
 import struct
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,7 +17,6 @@ from framework_jetstream.log import Kind, Log, LogThread, NewerVersionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 CUTS = 20
 EXT4_IOC_SHUTDOWN = 0x8004587D
@@ -90,6 +90,43 @@ def test_an_entry_is_committed_when_the_thread_says_so(tmp_path: Path) -> None:
     thread.stop()
     os.close(wake)
     os.close(other)
+
+
+def test_with_an_interval_entries_are_committed_before_the_sync(tmp_path: Path) -> None:
+    wake, other = os.pipe()
+    log = Log(file_bytes=1 << 20, syncs_always=False)
+    thread = LogThread(log, tmp_path, interval_s=3600, wake_fd=other)
+    thread.start()
+    before = thread.syncs
+    log.append(log.new_group(), Kind.BATCH, [b"x"])
+    thread.kick()
+    seen = []
+    while len(seen) < 2:
+        os.read(wake, 8)
+        seen += log.committed()
+    unsynced = thread.syncs - before
+    thread.stop()
+    os.close(wake)
+    os.close(other)
+
+    assert unsynced <= 1  # the heads of the first file
+    assert thread.syncs - before > unsynced
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads are listed in /proc")
+def test_the_thread_has_a_name_and_gets_no_signals(tmp_path: Path) -> None:
+    _, thread = opened(tmp_path)
+    thread.start()
+    tasks = {
+        task: (task / "comm").read_text().strip() for task in Path("/proc/self/task").iterdir()
+    }
+    while "jetstream-log" not in tasks.values():  # it names itself
+        tasks = {task: (task / "comm").read_text().strip() for task in tasks}
+    [task] = [task for task, name in tasks.items() if name == "jetstream-log"]
+    blocked = next(it for it in (task / "status").read_text().splitlines() if "SigBlk" in it)
+    thread.stop()
+
+    assert int(blocked.split()[1], 16) & 1 << signal.SIGTERM - 1
 
 
 def test_a_folder_is_of_one_log(tmp_path: Path) -> None:

@@ -32,6 +32,24 @@ cdef extern from "pthread.h" nogil:
     int pthread_create(pthread_t* thread, void* attributes, void* (*run)(void*) noexcept nogil, void* argument)
     int pthread_join(pthread_t thread, void** result)
 
+cdef extern from "signal.h" nogil:
+    ctypedef struct sigset_t:
+        pass
+    int SIG_SETMASK
+    int sigfillset(sigset_t* signals)
+    int pthread_sigmask(int how, const sigset_t* signals, sigset_t* before)
+
+cdef extern from *:
+    """
+    #if defined(__linux__)
+    #include <sys/prctl.h>
+    static void name_thread(void) { prctl(PR_SET_NAME, "jetstream-log", 0, 0, 0); }
+    #else
+    static void name_thread(void) {}
+    #endif
+    """
+    void name_thread() nogil
+
 cdef extern from "time.h" nogil:
     struct timespec:
         long tv_sec
@@ -94,6 +112,7 @@ cdef void* _run(void* argument) noexcept nogil:
     cdef LogRunner* runner = <LogRunner*> argument
     cdef LogRound* it
     cdef int64_t sync_at_ns = 0
+    name_thread()
     while True:
         if runner.interval_ns and runner.log.written > runner.log.synced:
             if not sync_at_ns:
@@ -146,6 +165,7 @@ cdef class LogThread:
         pthread_cond_init(&self.runner.condition, &attributes)
         self.runner.disk.folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         fcntl.flock(self.runner.disk.folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self._sync_parent()
         for name in sorted(filter(FILE_NAME.fullmatch, os.listdir(self.folder))):
             self._load(name)
         self.log.recover()
@@ -155,6 +175,14 @@ cdef class LogThread:
                 if it == NULL:
                     break
                 _perform(self.runner, it)
+
+    def _sync_parent(self):
+        """Make the folder's own name durable: who made it may not have."""
+        parent = os.open(os.path.join(self.folder, os.pardir), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(parent)
+        finally:
+            os.close(parent)
 
     def _load(self, name):
         with open(os.path.join(self.folder, name), "rb", buffering=0) as file:
@@ -180,7 +208,12 @@ cdef class LogThread:
     def start(self):
         """Begin to perform rounds, on a thread of its own."""
         assert not self.is_running
-        if pthread_create(&self.runner.thread, NULL, _run, self.runner):
+        cdef sigset_t every, before
+        sigfillset(&every)
+        pthread_sigmask(SIG_SETMASK, &every, &before)  # the thread begins with it: no signal interrupts a sync
+        cdef int error = pthread_create(&self.runner.thread, NULL, _run, self.runner)
+        pthread_sigmask(SIG_SETMASK, &before, NULL)
+        if error:
             raise MemoryError
         self.is_running = True
 
