@@ -26,22 +26,24 @@ class Message(NamedTuple):
 
 
 class MessageMaker:
-    """Makes messages of Arrow batches.
+    """Makes what is sent of Arrow batches.
 
     Args:
         subject: Of rows without one.
         expected_stream: Refused by any other stream; empty: whichever takes it.
         id_prefix: What ids of messages begin with; empty: rows have no id but their own.
+        reply: What reply subjects begin with, a row's number follows; empty: there are none.
     """
 
-    def __init__(self, subject: str, expected_stream: str, id_prefix: str) -> None:
+    def __init__(self, subject: str, expected_stream: str, id_prefix: str, reply: str) -> None:
         self._subject = subject.encode()
         expected = f"Nats-Expected-Stream: {expected_stream}\r\n" if expected_stream else ""
         self._always = expected.encode()
         self._id = f"Nats-Msg-Id: {id_prefix}".encode() if id_prefix else b""
+        self._reply = reply.encode()
 
-    def messages(self, batch: pa.RecordBatch, first: int) -> Iterator[Message]:
-        """Yield a message a row.
+    def wires(self, batch: pa.RecordBatch, first: int) -> Iterator[tuple[int, bytes]]:
+        """Yield number and bytes of a message a row.
 
         Args:
             batch: Columns of `VALID`.
@@ -51,6 +53,9 @@ class MessageMaker:
             NatsSourceError: A row can't be a message; it says which and why.
         """
         columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
+        if columns.keys() == {"data"} and self._id and self._reply:
+            yield from self._plain(columns["data"], first)
+            return
         nothing = [None] * batch.num_rows
         rows = zip(
             columns.get("subject", nothing),
@@ -67,19 +72,32 @@ class MessageMaker:
                 head += b"%b%d\r\n" % (self._id, number)
             if headers:
                 head += _header_lines(headers)
-            payload = data.encode() if isinstance(data, str) else data or b""
-            yield Message(self._subject_of(subject, number), payload, head)
+            message = Message(self._subject_of(subject, number), _payload(data), head)
+            yield number, wire_of(message, self._reply and b"%b%d " % (self._reply, number))
+
+    def _plain(self, rows: list[str | bytes | None], first: int) -> Iterator[tuple[int, bytes]]:
+        """Yield what rows of data alone become: the same, at half the cost."""
+        start = b"HPUB %b %b" % (self._subject_of(None, first), self._reply)
+        lines = b"NATS/1.0\r\n%b%b" % (self._always, self._id)
+        for number, data in enumerate(rows, first):
+            payload, digits = _payload(data), b"%d" % number
+            size = len(lines) + len(digits) + 4  # of two line ends
+            yield number, b"%b%b %d %d\r\n%b%b\r\n\r\n%b\r\n" % (
+                start, digits, size, size + len(payload), lines, digits, payload,
+            )  # fmt: skip
 
     def _subject_of(self, subject: str | None, number: int) -> bytes:
         if subject is None:
             if not self._subject:
-                raise NatsSourceError(
-                    f"row {number} has no subject, and option 'subject' is not set"
-                )
+                raise NatsSourceError(f"row {number}: no subject, and none by option 'subject'")
             return self._subject
         if not _is_publishable(subject):
             raise NatsSourceError(f"row {number}: {subject!r} is no subject to write to")
         return subject.encode()
+
+
+def _payload(data: str | bytes | None) -> bytes:
+    return data.encode() if isinstance(data, str) else data or b""
 
 
 def wire_of(message: Message, reply: bytes) -> bytes:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 import time
+import uuid
 from typing import TYPE_CHECKING
 
 from pyspark_nats.connection import NO_RESPONDERS, Connection
@@ -20,13 +21,11 @@ from pyspark_nats.errors import (
     RequestTimeoutError,
 )
 from pyspark_nats.frames import Frame, Frames, status
-from pyspark_nats.messages import wire_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pyspark_nats.connection import Target
-    from pyspark_nats.messages import Message
 
 SEND_BYTES = 256 << 10
 RETRY_S = 0.1
@@ -53,32 +52,40 @@ class Publisher:
         self._window = window
         self._connection: Connection | None = None
         self._rest = b""
-        self._unacked: dict[int, Message] = {}
+        self._inbox = f"_INBOX.{uuid.uuid4().hex}"
+        self._unacked: dict[int, bytes] = {}
         """By number, in the order in which they were sent."""
-        self._number = 0
         self._since_s = 0.0
         """When the last acknowledgement came, or the first message after all of them."""
         self.stored = 0
         self.duplicates = 0
         """Messages that their stream had already."""
 
-    def publish(self, messages: Iterable[Message]) -> None:
+    @property
+    def reply(self) -> str:
+        """What reply subjects of messages begin with; their numbers follow."""
+        return f"{self._inbox}."
+
+    def publish(self, wires: Iterable[tuple[int, bytes]]) -> None:
         """Send messages; those before the last window are stored when it returns.
+
+        Args:
+            wires: Number and bytes of each message; a number comes once.
 
         Raises:
             NatsSourceError: A stream refuses one, none takes its subject, or the servers were away
                 for longer than `reconnect_timeout_s`.
         """
-        chunk: list[int] = []
+        chunk: list[bytes] = []
         size = 0
+        most = max(self._window // 2, 1)
         if not self._unacked:
             self._since_s = time.monotonic()
-        for message in messages:
-            self._number += 1
-            self._unacked[self._number] = message
-            chunk.append(self._number)
-            size += len(message.payload) + 128
-            if size >= SEND_BYTES or len(chunk) >= max(self._window // 2, 1):
+        for number, wire in wires:
+            self._unacked[number] = wire
+            chunk.append(wire)
+            size += len(wire)
+            if size >= SEND_BYTES or len(chunk) >= most:
                 self._send(chunk)
                 self._wait(self._window)
                 chunk, size = [], 0
@@ -98,16 +105,10 @@ class Publisher:
 
     # -- one connection ---------------------------------------------------------------------------
 
-    def _send(self, numbers: Iterable[int]) -> None:
+    def _send(self, wires: Iterable[bytes]) -> None:
         try:
             connection = self._connection or self._connect()
-            prefix = f"{connection.inbox}.acks.".encode()
-            data = [
-                wire_of(self._unacked[number], b"%b%d " % (prefix, number))
-                for number in numbers
-                if number in self._unacked
-            ]
-            connection.send(b"".join(data))
+            connection.send(b"".join(wires))
         except ConnectionLostError:
             self._again()
 
@@ -115,7 +116,7 @@ class Publisher:
         self._connection = connection = Connection(
             self._target, patience_s=self._target.reconnect_timeout_s
         )
-        connection.subscribe(f"{connection.inbox}.acks.*")
+        connection.subscribe(f"{self._inbox}.*")
         self._rest = b""
         return connection
 
@@ -126,9 +127,7 @@ class Publisher:
             self.close()
             try:
                 connection = self._connect()
-                prefix = f"{connection.inbox}.acks.".encode()
-                for number, message in self._unacked.items():
-                    connection.send(wire_of(message, b"%b%d " % (prefix, number)))
+                connection.send(b"".join(self._unacked.values()))
             except ConnectionLostError as error:
                 if time.monotonic() > deadline_s:
                     raise ConnectError(f"option 'reconnectTimeout': {error}") from error
@@ -182,27 +181,27 @@ class Publisher:
             self._connection.answer(frame)
             return
         number = int(frame.subject.rpartition(b".")[2])
-        message = self._unacked.get(number)
-        if message is None:
+        wire = self._unacked.get(number)
+        if wire is None:
             return
         if status(frame.headers) == NO_RESPONDERS:
-            self._refused(message, NO_RESPONDERS, "no stream takes this subject")
+            self._refused(wire, NO_RESPONDERS, "no stream takes this subject")
             return
         document = json.loads(frame.payload or b"{}")
         if (error := document.get("error")) is not None:
             code = 0 if error.get("err_code") == STORE_FAILED else error.get("code", 0)
-            self._refused(message, code, error.get("description", "refused"))
+            self._refused(wire, code, error.get("description", "refused"))
             return
         del self._unacked[number]
         self.stored += 1
         self.duplicates += bool(document.get("duplicate"))
         self._since_s = time.monotonic()
 
-    def _refused(self, message: Message, code: int, why: str) -> None:
+    def _refused(self, wire: bytes, code: int, why: str) -> None:
         """Fail, or try again a little later when it may pass: a leader that is being elected."""
         patience_s = self._target.request_timeout_s
         if code < PASSING_CODE_MIN or time.monotonic() - self._since_s > patience_s:
-            subject = message.subject.decode("utf-8", "replace")
+            subject = wire.split(b" ", 2)[1].decode("utf-8", "replace")
             raise NatsSourceError(f"subject {subject!r}: {why} (code {code})")
         time.sleep(RETRY_S)
         raise ConnectionLostError(why)
@@ -218,15 +217,17 @@ class CorePublisher:
     def __init__(self, target: Target) -> None:
         self._connection = Connection(target, patience_s=target.reconnect_timeout_s)
         self._timeout_s = target.request_timeout_s
+        self.reply = ""
+        """Messages have no reply subject."""
         self.stored = 0
         self.duplicates = 0
 
-    def publish(self, messages: Iterable[Message]) -> None:
+    def publish(self, wires: Iterable[tuple[int, bytes]]) -> None:
         """Send messages, and see that the server has read them."""
         chunk: list[bytes] = []
         size = 0
-        for message in messages:
-            chunk.append(wire_of(message, b""))
+        for _, wire in wires:
+            chunk.append(wire)
             self.stored += 1
             size += len(chunk[-1])
             if size >= SEND_BYTES:

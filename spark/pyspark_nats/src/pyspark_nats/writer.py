@@ -116,20 +116,20 @@ class RowWriter:
         self, batches: Iterator[pa.RecordBatch], prefix: str, there: frozenset[int]
     ) -> Written:
         options = self.options
-        maker = MessageMaker(options.subject, options.stream, prefix)
         publisher = (
             CorePublisher(options.target)
             if options.delivery == "core"
             else Publisher(options.target, options.ack_window)
         )
+        maker = MessageMaker(options.subject, options.stream, prefix, publisher.reply)
         first = 0
         with contextlib.closing(publisher):
             for batch in batches:
                 numbers = range(first, first + batch.num_rows)
-                messages = maker.messages(batch, first)
+                wires = maker.wires(batch, first)
                 if there:
-                    messages = compress(messages, [number not in there for number in numbers])
-                publisher.publish(messages)
+                    wires = compress(wires, [number not in there for number in numbers])
+                publisher.publish(wires)
                 first = numbers.stop
             publisher.finish()
         return Written(first, publisher.duplicates + len(there))
