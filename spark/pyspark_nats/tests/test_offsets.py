@@ -12,7 +12,7 @@ from pyspark_nats.jetstream import StreamState
 from pyspark_nats.offsets import Position, json_of, loss, positions_of, shares
 
 
-def state(first, last, id_="a"):
+def state(first, last, id_="a", retention="limits"):
     return StreamState(
         "S",
         id_,
@@ -20,7 +20,7 @@ def state(first, last, id_="a"):
         last,
         last - first + 1,
         0,
-        "limits",
+        retention,
         allow_direct=True,
         duplicate_window_s=120.0,
     )
@@ -74,3 +74,11 @@ def test_shares(backlog, limit):
     assert sum(given_.values()) == min(sum(backlog.values()), limit)
     if limit >= len(backlog):
         assert all(given_[name] for name in backlog if backlog[name])
+
+
+@pytest.mark.parametrize("retention", ["interest", "workqueue"])
+def test_what_others_acknowledge_is_no_loss(retention):
+    kept = state(10, 20, retention=retention)
+
+    assert not loss(Position(1, "a"), kept)
+    assert loss(Position(1, "b"), kept)

@@ -186,6 +186,16 @@ def test_a_loss_may_be_accepted(session, store, table):
     assert sorted([*range(1, 51), *range(61, 101), *range(1, 8)]) == table.sequences()
 
 
+def test_what_others_take_from_a_work_queue_is_no_loss(session, store, table):
+    name = store.stream(20, retention="workqueue", allow_direct=True)
+    table.run(stream(session, store, name))
+    store.fill(name, range(20))
+    store.delete(name, *range(1, 31))
+    table.run(stream(session, store, name))
+
+    assert [*range(1, 21), *range(31, 41)] == table.sequences()
+
+
 def test_what_was_read_may_go(session, store, table):
     name = store.stream(50)
     table.run(stream(session, store, name))

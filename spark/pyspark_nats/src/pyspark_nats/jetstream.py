@@ -40,6 +40,11 @@ class StreamState:
     duplicate_window_s: float
 
     @property
+    def is_cut_by_limits(self) -> bool:
+        """Whether its first messages go by limits or a purge; otherwise others acknowledge them."""
+        return self.retention == "limits"
+
+    @property
     def end(self) -> int:
         """The sequence that the next message will have."""
         return self.last_seq + 1

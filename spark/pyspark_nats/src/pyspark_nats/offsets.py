@@ -55,14 +55,15 @@ def positions_of(offset: Mapping[str, Any]) -> dict[str, Position]:
 def loss(position: Position, state: StreamState) -> str:
     """Return what was lost between a position and the stream as it is; empty when nothing.
 
-    A cut prefix is loss, and so is another stream of the same name. A hole is not.
+    A cut prefix is loss, and so is another stream of the same name. A hole is not, nor is what
+    others have acknowledged in a work queue or a stream kept by interest.
     """
     if state.id != position.id:
         return (
             f"stream {state.name!r} was deleted and created anew: the checkpoint is of the one "
             f"of {position.id}, this one is of {state.id}"
         )
-    if state.first_seq > position.next:
+    if state.first_seq > position.next and state.is_cut_by_limits:
         return (
             f"stream {state.name!r}: messages {position.next} to {state.first_seq - 1} are gone: "
             f"it begins at {state.first_seq} now"

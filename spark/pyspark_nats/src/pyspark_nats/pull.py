@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pyspark_nats.connection import Target
+    from pyspark_nats.jetstream import StreamState
 
 REQUEST_MESSAGES_MAX = 50_000
 """The next request is sent when half of that is still to come."""
@@ -173,12 +174,12 @@ class PullReader:
             )
             self._is_over = True
             return False
-        self._compare(state.first_seq, self._next)
+        self._compare(state, state.first_seq, self._next)
         return True
 
-    def _compare(self, first_seq: int, missing: int) -> None:
+    def _compare(self, state: StreamState, first_seq: int, missing: int) -> None:
         """Report when the stream begins behind the first sequence that did not come."""
-        if first_seq > missing:
+        if first_seq > missing and state.is_cut_by_limits:
             upto = min(first_seq, self._range.end) - 1
             self._lose(
                 f"stream {self._range.stream!r}: messages {missing} to {upto} are gone: "
@@ -196,7 +197,7 @@ class PullReader:
             missing = int(sequences[np.argmax(np.diff(sequences) > 1)]) + 1
         state = api.stream(self._range.stream)
         if state.id == self._range.id:
-            self._compare(min(state.first_seq, int(sequences[-1])), missing)
+            self._compare(state, min(state.first_seq, int(sequences[-1])), missing)
 
     # -- pulling ----------------------------------------------------------------------------------
 

@@ -92,7 +92,7 @@ class NatsReader(DataSourceReader):
             for state in states.values():
                 start = sequence_at(api, state, starting, "startingOffsets")
                 end = sequence_at(api, state, ending, "endingOffsets")
-                if start < state.first_seq:
+                if start < state.first_seq and state.is_cut_by_limits:
                     self._ranges.lose(
                         f"stream {state.name!r} begins at {state.first_seq}, after {start} "
                         "of startingOffsets"

@@ -65,7 +65,7 @@ class NatsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             found: dict[str, Position] = {}
             for name, state in states.items():
                 seq = sequence_at(api, state, starting, "startingOffsets")
-                if seq < state.first_seq:
+                if seq < state.first_seq and state.is_cut_by_limits:
                     self._ranges.lose(f"stream {name!r} begins at {state.first_seq}, after {seq}")
                 found[name] = Position(max(seq, state.first_seq), state.id)
             return found
@@ -95,12 +95,11 @@ class NatsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._ranges.lose(f"stream {name!r} of the checkpoint is gone, or no longer chosen")
         for name, state in states.items():
             position = positions.get(name, Position(state.first_seq, state.id))
+            is_other = state.id != position.id or state.end < position.next
             if reason := loss(position, state):
                 self._ranges.lose(reason)
-                is_other = state.id != position.id or state.end < position.next
-                position = Position(
-                    state.first_seq if is_other else max(position.next, state.first_seq), state.id
-                )
+            if is_other or state.first_seq > position.next:
+                position = Position(state.first_seq, state.id)
             end = state.end
             if self._frozen is not None:
                 end = min(end, self._frozen.get(name, position.next))
