@@ -1041,6 +1041,8 @@ cdef struct Link:
     int64_t stalls
     int64_t paced_until_ns
     int64_t quota_told_ns
+    Quota* paced_by
+    # That it waits for; NULL: for none.
     uint32_t paced_at
     # From 1 in the heap of those that wait for a quota; 0: it does not.
     uint8_t quota_count
@@ -1079,6 +1081,9 @@ cdef struct Sink:
     int64_t returned_beside
     # Of these, what Python has let go of; touched by both threads, atomically.
     int64_t dropped
+    uint32_t last_count
+    # Messages of its last batch, and their bytes: the next one begins with room for as many.
+    uint32_t last_used
     int32_t users
     # Itself and its batches, atomically.
     uint8_t overflow
@@ -1198,6 +1203,8 @@ cdef struct Quota:
     int64_t refused
     uint32_t users
     # Links, and 1 until it is dropped.
+    uint32_t waiting
+    # Links.
     Quota* next
     # Of those that are not dropped; touched by who commands the plane.
     Quota* previous
@@ -1240,8 +1247,8 @@ cdef struct Gate:
     # Whose thread decides, one of its users; NULL: it has none, or has lost it.
     int64_t tag
     # Shown by its rows.
-    int64_t left_behind
-    # Of a gate that is leaving: gates with a higher id came after it.
+    int64_t line
+    # Id of the first of those that took each other's place up to this one: a message passes one of them.
     uint32_t with_port
     # Batches that its port has and has not answered.
     uint16_t row_kind

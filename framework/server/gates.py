@@ -151,7 +151,7 @@ class Gates:
             return
         gate.silent_until_s = now_s + GATE_REPORT_INTERVAL_S
         self._log.error(
-            "Gate {component} {detail}: what has no verdict {policy}",
+            "Gate {component} of plugin {plugin} {detail}: what has no verdict {policy}",
             component=gate.spec.name,
             plugin=gate.spec.plugin,
             detail=event.problem,

@@ -80,6 +80,10 @@ cdef struct Match:
     # Bits for whoever asks sublists.
     uint64_t watch_serial
     # Of the rules by which it was found out by whom the subject is `watched`; 0: it was not yet.
+    uint64_t watchers_serial
+    # Of the next one, when it was found; 0 with that: none was.
+    Match* watchers
+    # Of the same subject in another sublist.
     uint32_t bucket_one
     uint32_t bucket_two
     uint8_t recent

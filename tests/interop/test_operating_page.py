@@ -64,6 +64,8 @@ PRINTED = {
     r"curl .*/accountz": r'"account_name": "REPORTS",.*"account": "ORDERS"',
     r"curl .*/accstatz": r'"acc": "ORDERS",.*"acc": "REPORTS",',
     r"curl .*/healthz": r'\{"status": ?"ok"\}',
+    r"curl .*/pluginz": r'"plugins": \[.*"gates": \[',
+    r"curl .*/quotaz": r'"num_quotas": 0',
     r"curl .*/routez": r'"num_routes": 10,.*"remote_name": "t.*"sid":',
 }
 """What each command of the page prints, by the command; one of these must be about it."""

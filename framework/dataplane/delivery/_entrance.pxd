@@ -10,6 +10,7 @@ from framework.sublist._sublist cimport Match
 
 
 cdef void message_watched(State* state, Match* match, Message* message) noexcept nogil
+cdef void tell_status(State* state, Message* message, const char* status, size_t status_length) noexcept nogil
 cdef void message_unserved(State* state, Message* message) noexcept nogil
 cdef void tell_no_responders(State* state, Message* message) noexcept nogil
 

@@ -8,7 +8,7 @@ from libc.string cimport memcpy
 
 from framework.dataplane.delivery._delivery cimport subscription_drop
 from framework.dataplane.delivery._watches cimport (
-    WATCHED_BY_TAPS, unheard_copy, watch_match, watched_by, watchers_copy, watches_of,
+    WATCHED_BY_TAPS, unheard_copy, watched_by, watchers_copy, watchers_of, watches_of,
 )
 from framework.dataplane.links._output cimport output_commit, output_reserve
 from framework.dataplane._state cimport Link, Message, State, Subscription, Watches
@@ -16,20 +16,26 @@ from framework.sublist._bytes cimport write_decimal
 from framework.sublist._sublist cimport Match, sublist_match
 
 
-cdef void tell_no_responders(State* state, Message* message) noexcept nogil:
-    """Tell a client that nobody is there to answer. Source: `client.go`, `sendNoResponders`; ADR-4 for the status line."""
+cdef void tell_status(State* state, Message* message, const char* status, size_t status_length) noexcept nogil:
+    """Answer a client's request by a status, in place of whoever would; where it listens for that itself.
+
+    Args:
+        status: Behind `NATS/1.0 `.
+
+    Source: nats-server `client.go`, `sendNoResponders`; ADR-4 for the status line.
+    """
     cdef Link* link = message.source
     cdef Match* match = sublist_match(&message.account.sublist, message.reply, message.reply_length)
     cdef Subscription* subscription
     cdef uint32_t at
     cdef char* room
     cdef char* head
-    cdef size_t length = message.subject_length + 30
+    cdef size_t length = 9 + status_length + 16 + message.subject_length + 4
     for at in range(match.plain_count):
         subscription = <Subscription*> match.plain[at]
         if subscription.link != link or subscription.dead:
             continue
-        room = output_reserve(state, link, message.reply_length + subscription.sid_length + message.subject_length + 128)
+        room = output_reserve(state, link, message.reply_length + subscription.sid_length + length + 64)
         if room == NULL:
             return
         head = room
@@ -40,13 +46,15 @@ cdef void tell_no_responders(State* state, Message* message) noexcept nogil:
         head[0] = c" "
         memcpy(head + 1, subscription.sid, subscription.sid_length)
         head += 1 + subscription.sid_length
-        length = 16 + 14 + message.subject_length + 2
         head[0] = c" "
         head += 1 + write_decimal(head + 1, length)
         head[0] = c" "
         head += 1 + write_decimal(head + 1, length)
-        memcpy(head, b"\r\nNATS/1.0 503\r\nNats-Subject: ", 30)
-        head += 30
+        memcpy(head, b"\r\nNATS/1.0 ", 11)
+        memcpy(head + 11, status, status_length)
+        head += 11 + status_length
+        memcpy(head, b"\r\nNats-Subject: ", 16)
+        head += 16
         memcpy(head, message.subject, message.subject_length)
         head += message.subject_length
         memcpy(head, b"\r\n\r\n\r\n", 6)
@@ -59,6 +67,11 @@ cdef void tell_no_responders(State* state, Message* message) noexcept nogil:
         return
 
 
+cdef void tell_no_responders(State* state, Message* message) noexcept nogil:
+    """Tell a client that nobody is there to answer."""
+    tell_status(state, message, b"503", 3)
+
+
 cdef inline bint _is_sent(Message* message) noexcept nogil:
     """Whether anybody gets a message that is not traced only."""
     return message.trace == NULL or not message.trace.only
@@ -69,7 +82,7 @@ cdef void message_watched(State* state, Match* match, Message* message) noexcept
     cdef Watches* watches = message.account.watches
     cdef Match* watchers
     if watched_by(watches, match, message.subject, message.subject_length) & WATCHED_BY_TAPS and _is_sent(message):
-        watchers = watch_match(watches, message.subject, message.subject_length)
+        watchers = watchers_of(watches, match, message.subject, message.subject_length)
         if watchers != NULL:
             watchers_copy(state, watchers, message)
 

@@ -88,7 +88,10 @@ cdef void gate_add(State* state, Account* account, Gate* gate, int64_t replaced)
     Args:
         replaced: Id of the gate that leaves in the same moment; 0: none does.
     """
+    cdef Gate* before = _gate_with(state, replaced)
     gate.account = account
+    if before != NULL:
+        gate.line = before.line
     if gate.port != NULL and gate.port.link == NULL:
         _lose_port(gate)
     if account.watches == NULL:
@@ -103,7 +106,7 @@ cdef void gate_add(State* state, Account* account, Gate* gate, int64_t replaced)
     watches_changed(state, account)
     gate.next = state.gates
     state.gates = gate
-    _begin_to_leave(state, _gate_with(state, replaced), gate.id - 1)
+    _begin_to_leave(state, before)
 
 
 cdef void gate_change(State* state, int64_t id, GateTerms* terms) noexcept nogil:
@@ -125,16 +128,11 @@ cdef void _close(Gate* gate) noexcept nogil:
     pthread_mutex_unlock(&gate.lock)
 
 
-cdef void _begin_to_leave(State* state, Gate* gate, int64_t left_behind) noexcept nogil:
-    """Let nothing new come to a gate, which may be NULL; what waits there is decided on as before.
-
-    Args:
-        left_behind: Gates with a higher id have come after it: its messages do not go there.
-    """
+cdef void _begin_to_leave(State* state, Gate* gate) noexcept nogil:
+    """Let nothing new come to a gate, which may be NULL; what waits there is decided on as before."""
     if gate == NULL or gate.leaving:
         return
     gate.leaving = 1
-    gate.left_behind = left_behind
     sublist_remove(&gate.account.watches.gates, &gate.interest)
     watches_count(gate.account.watches, &gate.interest, -1)
     watches_changed(state, gate.account)
@@ -159,7 +157,7 @@ cdef void _go(State* state, Gate* gate) noexcept nogil:
 
 cdef void gate_remove(State* state, int64_t id) noexcept nogil:
     """Take a gate away, when what waits there is decided."""
-    _begin_to_leave(state, _gate_with(state, id), NEVER_NS)
+    _begin_to_leave(state, _gate_with(state, id))
 
 
 cdef void gates_end(State* state) noexcept nogil:
@@ -167,7 +165,7 @@ cdef void gates_end(State* state) noexcept nogil:
     cdef Gate* gate
     while state.gates != NULL:
         gate = state.gates
-        _begin_to_leave(state, gate, NEVER_NS)
+        _begin_to_leave(state, gate)
         while gate.first_batch != NULL:
             _give_up(state, gate, gate.first_batch, NULL)
         _go(state, gate)
@@ -183,7 +181,7 @@ cdef Gate* _gate_behind(Watches* watches, const char* subject, size_t length, Ga
     cdef uint32_t at
     for at in range(found.plain_count):
         gate = <Gate*> found.plain[at]
-        if before != NULL and (gate.order <= before.order or gate.id > before.left_behind):
+        if before != NULL and (gate.order <= before.order or gate.line == before.line):
             continue
         if first == NULL or gate.order < first.order:
             first = gate

@@ -5,8 +5,9 @@ was published is paid for: a burst may run ahead of now. A message needs a whole
 a burst passes, and is paid for afterwards. Several links may share a quota, such as those of one user, and a link may have several, each
 on all subjects or on one; a message passes if it has room in each.
 
-Who is over one that waits is read no further until it has room: it is held, in a heap by time, and costs nothing until then. Where a quota
-refuses, the message is dropped, and the client is told once a second at most. A run of messages with a remembered line is looked at once.
+Who is over one that waits is read no further until it has room: it is held, in a heap by time, and costs nothing until then. Links that
+wait for one quota go on one after the other. Where a quota refuses, the message is dropped, and the client is told once a second at most;
+a request gets a status in any case. A run of messages with a remembered line is looked at once.
 
 Source: the generic cell rate algorithm, ITU-T I.371.
 """
@@ -16,6 +17,7 @@ from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy
 
 from framework.dataplane.delivery._delivery cimport link_say
+from framework.dataplane.delivery._entrance cimport tell_status
 from framework.dataplane.links._links cimport link_of, link_wake
 from framework.dataplane.links._output cimport output_append
 from framework.dataplane._state cimport Command, Link, Message, Quota, State
@@ -88,6 +90,14 @@ cdef inline int64_t _passes_at(Quota* quota) noexcept nogil:
     return <int64_t> ceil(due)
 
 
+cdef inline int64_t _behind(Quota* quota, size_t length) noexcept nogil:
+    """Return by how much a link goes on later than the first of those that wait already, each for a message of a length.
+
+    A second at most: they may be gone by then.
+    """
+    return <int64_t> min(quota.waiting * max(quota.message_ns, length * quota.byte_ns), <double> SECOND_NS)
+
+
 cdef inline void _charge(Quota* quota, double now, int64_t messages, int64_t length) noexcept nogil:
     if quota.message_ns > 0:
         quota.messages_due_ns = max(quota.messages_due_ns, now) + messages * quota.message_ns
@@ -109,16 +119,6 @@ cdef inline bint _is_on(Quota* quota, const char* subject, size_t length) noexce
     return subjects_overlap(own, quota.subject_length, subject, length)
 
 
-cdef inline uint8_t _quotas_on(Link* link, const char* subject, size_t length) noexcept nogil:
-    """Return which of a link's quotas count for a subject, a bit each."""
-    cdef uint8_t which = 0
-    cdef uint32_t at
-    for at in range(link.quota_count):
-        if _is_on(link.quotas[at], subject, length):
-            which |= 1 << at
-    return which
-
-
 cdef int64_t quotas_room(State* state, Link* link, uint8_t which, size_t length) noexcept nogil:
     """Return how many messages of a length a link may publish now."""
     cdef int64_t room = MANY
@@ -138,7 +138,9 @@ cdef void quotas_charge(State* state, Link* link, uint8_t which, int64_t message
 
 
 cdef void _tell(State* state, Link* link, Message* message) noexcept nogil:
-    """Say that a message was refused, in words that clients take for no reason to leave; not for each of a flood."""
+    """Say that a message was refused, in words that clients take for no reason to leave; not for each of a flood, unless it asks."""
+    if message.reply_length and link.headers:
+        tell_status(state, message, b"429 Quota Exceeded", 18)
     if link.quota_told_ns and state.now_ns - link.quota_told_ns < SECOND_NS:
         return
     link.quota_told_ns = max(state.now_ns, 1)
@@ -147,31 +149,60 @@ cdef void _tell(State* state, Link* link, Message* message) noexcept nogil:
     link_say(state, link, b"\": quota exceeded'\r\n")
 
 
-cdef QuotaAnswer quotas_ask(State* state, Link* link, Message* message) noexcept nogil:
-    """Whether a client may publish a message now, which is charged if so; else its link is held, or it is told."""
-    cdef uint8_t which = _quotas_on(link, message.subject, message.subject_length)
-    cdef int64_t until = 0
+cdef QuotaAnswer _over(State* state, Link* link, Message* message, uint8_t full) noexcept nogil:
+    """Hold or tell a link that is over some of its quotas, a bit each."""
+    cdef int64_t until = 0, passes
     cdef uint32_t at
     cdef Quota* quota
-    link.quotas_asked = which
+    cdef Quota* last = NULL
     for at in range(link.quota_count):
         quota = link.quotas[at]
-        if not which >> at & 1 or _lets(quota, <double> state.now_ns):
+        if not full >> at & 1:
             continue
         if quota.refuses:
             quota.refused += 1
             _tell(state, link, message)
             return QUOTA_REFUSES
         quota.waits += 1
-        until = max(until, _passes_at(quota))
-    if until and _hold(state, link, until):
+        passes = _passes_at(quota) + _behind(quota, message.body_length)
+        if passes > until:
+            until = passes
+            last = quota
+    if until and _hold(state, link, until, last):
         return QUOTA_HOLDS
-    quotas_charge(state, link, which, 1, message.body_length)
+    quotas_charge(state, link, link.quotas_asked, 1, message.body_length)
     return QUOTA_LETS
+
+
+cdef QuotaAnswer quotas_ask(State* state, Link* link, Message* message) noexcept nogil:
+    """Whether a client may publish a message now, which is charged if so; else its link is held, or it is told."""
+    cdef uint8_t which = 0, full = 0
+    cdef uint32_t at
+    cdef Quota* quota
+    cdef double now = <double> state.now_ns
+    for at in range(link.quota_count):
+        quota = link.quotas[at]
+        if _is_on(quota, message.subject, message.subject_length):
+            which |= 1 << at
+            full |= (not _lets(quota, now)) << at
+    link.quotas_asked = which
+    if full:
+        return _over(state, link, message, full)
+    for at in range(link.quota_count):
+        if which >> at & 1:
+            _charge(link.quotas[at], now, 1, message.body_length)
+    return QUOTA_LETS
+
+
+cdef inline void _wait_no_more(Link* link) noexcept nogil:
+    if link.paced_by != NULL:
+        link.paced_by.waiting -= 1
+        link.paced_by = NULL
 
 
 cdef void _drop(Link* link) noexcept nogil:
     cdef uint32_t at
+    _wait_no_more(link)
     for at in range(link.quota_count):
         quota_release(link.quotas[at])
     free(link.quotas)
@@ -248,14 +279,15 @@ cdef void _unpace(State* state, Link* link) noexcept nogil:
         return
     at = link.paced_at - 1
     link.paced_at = 0
+    _wait_no_more(link)
     state.paced_count -= 1
     if at < state.paced_count:
         _put(state, at, state.paced[state.paced_count])
         _sift(state, at)
 
 
-cdef bint _hold(State* state, Link* link, int64_t until) noexcept nogil:
-    """Read a link no further until a time; False: there is no memory for that."""
+cdef bint _hold(State* state, Link* link, int64_t until, Quota* quota) noexcept nogil:
+    """Read a link no further until a time, for a quota; False: there is no memory for that."""
     cdef void* grown
     cdef uint32_t room = state.paced_room * 2 if state.paced_room else HEAP_FIRST
     if link.paced_at == 0:
@@ -269,6 +301,9 @@ cdef bint _hold(State* state, Link* link, int64_t until) noexcept nogil:
         state.paced_count += 1
         link.stalls += 1
         state.totals.kinds[link.kind].stalled += 1
+    _wait_no_more(link)
+    quota.waiting += 1
+    link.paced_by = quota
     link.paced_until_ns = until
     _sift(state, link.paced_at - 1)
     link.held = HELD_BY_QUOTA

@@ -37,6 +37,21 @@ cdef inline int watched_by(Watches* watches, Match* match, const char* subject, 
     return match.watched
 
 
+cdef inline Match* watchers_of(Watches* watches, Match* match, const char* subject, size_t length) noexcept nogil:
+    """Return the taps that watch a subject, which `watched_by` has said that there are; NULL: there is none.
+
+    Cost: a comparison, when they were asked for before. A record that is used for something else has another serial.
+    """
+    if match.watchers_serial == 0 or match.watchers.serial != match.watchers_serial:
+        match.watchers = watch_match(watches, subject, length)
+        if match.watchers == NULL:
+            match.watchers_serial = 0
+            return NULL
+        match.watchers_serial = match.watchers.serial
+    match.watchers.recent = 1
+    return match.watchers
+
+
 cdef inline Watches* watches_of(Link* link, Account* account) noexcept nogil:
     """Return who watches what a link publishes in an account; NULL: nobody."""
     return account.watches if link.traits & ENTERS else NULL

@@ -128,6 +128,7 @@ cdef Match* watch_match(Watches* watches, const char* subject, size_t length) no
 cdef void watched_find(Watches* watches, Match* match, const char* subject, size_t length) noexcept nogil:
     """Find out who watches a subject, for `watched_by`. Cost: a hash of its first token, where no rule has that."""
     match.watched = 0
+    match.watchers_serial = 0
     match.watch_serial = watches.serial
     if watches.first_tokens[_first_token(subject, length)] == 0:
         return

@@ -39,7 +39,6 @@ cdef extern from *:
 
 cdef enum:
     SECOND_NS = 1000000000
-    NEVER_NS = 0x7fffffffffffffff
 
 
 cdef Gate* gate_made(bytes subject, int64_t id, int64_t order, GateTerms terms) except NULL:
@@ -51,12 +50,11 @@ cdef Gate* gate_made(bytes subject, int64_t id, int64_t order, GateTerms terms) 
     gate.interest.subject = <const char*> (gate + 1)
     gate.interest.subject_length = len(subject)
     gate.interest.weight = 1
-    gate.id = id
+    gate.id = gate.line = id
     gate.order = order
     gate.is_open = terms.is_open
     gate.bytes_max = terms.bytes_max
     gate.limit_ns = terms.limit_ns
-    gate.left_behind = NEVER_NS
     gate.users = 2
     pthread_mutex_init(&gate.lock, NULL)
     pthread_cond_init(&gate.filled_or_closed, NULL)

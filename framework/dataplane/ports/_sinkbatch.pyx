@@ -73,7 +73,7 @@ cdef bint _batch_room(SinkBatch* batch, size_t need, uint32_t count) noexcept no
     cdef uint32_t room
     cdef void* grown
     if batch.count + count > batch.room:
-        room = batch.room * 2 if batch.room else BATCH_FIRST_MESSAGES
+        room = batch.room * 2 if batch.room else max(<uint32_t> BATCH_FIRST_MESSAGES, batch.sink.last_count)
         while room < batch.count + count:
             room *= 2
         grown = realloc(batch.messages, room * sizeof(framework_row))
@@ -82,7 +82,7 @@ cdef bint _batch_room(SinkBatch* batch, size_t need, uint32_t count) noexcept no
         batch.messages = <framework_row*> grown
         batch.room = room
     if batch.used + need > batch.capacity:
-        capacity = batch.capacity * 2 if batch.capacity else BATCH_FIRST_BYTES
+        capacity = batch.capacity * 2 if batch.capacity else max(<size_t> BATCH_FIRST_BYTES, <size_t> batch.sink.last_used)
         while capacity < batch.used + need:
             capacity *= 2
         grown = realloc(batch.chars, capacity + COPY_SLACK)
@@ -252,6 +252,8 @@ cdef void sink_flush(State* state, Sink* sink) noexcept nogil:
     cdef Record* record
     if sink.batch == NULL:
         return
+    sink.last_count = sink.batch.count
+    sink.last_used = <uint32_t> min(sink.batch.used, <size_t> BATCH_BYTES)
     if sink.port != NULL:
         port_hear(sink.port, sink.batch)
         sink.batch = NULL

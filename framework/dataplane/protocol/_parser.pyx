@@ -673,7 +673,7 @@ cdef char* _publish(
     cdef Match* match = NULL
     cdef Allowed allowed
     cdef QuotaAnswer asked
-    cdef bint mapped = False
+    cdef bint mapped = False, is_gated
     if words.count != 1 + sizes and words.count != 2 + sizes:
         _refuse(state, link, PROTOCOL_VIOLATION, b"Unknown Protocol Operation", b"wrong number of words in PUB")
         return NULL
@@ -704,9 +704,13 @@ cdef char* _publish(
     rest = _take_body(state, link, &message, line, body, end, need)
     if rest == NULL:
         return NULL
-    if (
-        link.at_gate != NULL or (link.account.watches != NULL and link.account.watches.gates.count)
-    ) and not gate_lets_in(state, link, &message, &match):
+    if link.account.watches != NULL and link.account.watches.gates.count and link.at_gate == NULL and link.account.tables == NULL:
+        # Most subjects have no gate: that is known when it is looked up, which it has to be in any case.
+        match = sublist_match(&link.account.sublist, message.subject, message.subject_length)
+        is_gated = watched_by(link.account.watches, match, message.subject, message.subject_length) & WATCHED_BY_GATES != 0
+    else:
+        is_gated = link.at_gate != NULL or (link.account.watches != NULL and link.account.watches.gates.count != 0)
+    if is_gated and not gate_lets_in(state, link, &message, &match):
         link.held = 1
         return NULL
     if link.quotas != NULL:

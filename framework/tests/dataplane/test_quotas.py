@@ -258,3 +258,53 @@ def test_a_client_may_wait_for_a_gate_and_for_a_quota(talk: Talk, is_open: bool)
     assert heard.count(b"MSG a ") == 2
     assert heard.count(b"MSG gated ") == (3 if is_open else 0)
     assert client.heard().endswith(b"PONG\r\n")
+
+
+def test_a_request_over_a_quota_that_refuses_gets_a_status_each(talk: Talk) -> None:
+    client = talk.client()
+    client.say(b"SUB re.* 7\r\n")
+    under(talk, client, messages_per_s=1, burst_messages=1, refuses=True)
+    client.say(b"PUB a re.%d 0\r\n\r\n" * 3 % (1, 2, 3) + b"PUB a elsewhere 0\r\n\r\n")
+
+    status = b"HMSG re.%d 7 48 48\r\nNATS/1.0 429 Quota Exceeded\r\nNats-Subject: a\r\n\r\n\r\n"
+    assert client.heard() == status % 2 + REFUSED % b"a" + status % 3
+
+
+def test_a_client_without_headers_gets_no_status(talk: Talk) -> None:
+    client = talk.client(headers=False)
+    client.say(b"SUB re 7\r\n")
+    under(talk, client, messages_per_s=1, burst_messages=1, refuses=True)
+    client.say(b"PUB a re 0\r\n\r\n" * 2)
+
+    assert client.heard() == REFUSED % b"a"
+
+
+def test_those_who_wait_for_one_quota_go_on_one_after_the_other(talk: Talk) -> None:
+    hears = listener(talk)
+    clients = [talk.client() for _ in range(40)]
+    quota = under(talk, *clients, messages_per_s=100, burst_messages=1)
+    for at, client in enumerate(clients):
+        client.say(published(b"c%d" % at, 1))
+    waited = talk.core.quota_counters(quota)[1]
+    for _ in range(41):
+        talk.turn(0.01)
+
+    assert count(hears) == 40
+    assert talk.core.quota_counters(quota)[1] - waited <= 2
+
+
+def test_who_is_left_of_many_that_wait_does_not_wait_for_those_who_have_gone(talk: Talk) -> None:
+    hears = listener(talk)
+    clients = [talk.client() for _ in range(300)]
+    under(talk, *clients, messages_per_s=10, burst_messages=1)
+    for client in clients:
+        client.say(published(b"a", 1))
+    last = clients.pop()
+    for client in clients:
+        talk.core.hang_up(client.link)
+    hears.heard()
+    talk.turn(1.2)
+    last.say(b"PING\r\n")
+
+    assert count(hears) == 1
+    assert last.heard() == b"PONG\r\n"

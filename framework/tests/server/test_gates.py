@@ -107,8 +107,8 @@ def test_a_gate_that_fails_is_named_and_its_policy_holds(
     assert heard(server, payload, subject=b"b.c") == [
         b"MSG b.c 1 re %d %b" % (len(payload), payload)
     ]
-    server.wait_log("Gate closed has failed: what has no verdict is refused")
-    server.wait_log("Gate open has failed: what has no verdict passes")
+    server.wait_log("Gate closed of plugin mine has failed: what has no verdict is refused")
+    server.wait_log("Gate open of plugin mine has failed: what has no verdict passes")
     server.wait_log("mine.py:16" if payload == b"raise" else "a verdict is a Pass")
     assert (gate(server, "closed")["failed"], gate(server, "open")["failed"]) == (1, 1)
     assert heard(server, b"hi") == [b"MSG a.b 1 re 2 hi"]
@@ -127,7 +127,7 @@ def test_a_gate_that_hangs_holds_up_nobody_else_and_no_stop(
         assert heard(server, b"hi", subject=b"c") == [b"MSG c 1 re 2 hi"]
         refused = client.flush()
     assert [b"undecided" in it.line for it in refused] == [True]
-    server.wait_log("Gate closed has not answered in time")
+    server.wait_log("Gate closed of plugin mine has not answered in time")
     state = await_answer(server, lambda: gate(server, "closed"), lambda it: it["expired"] == 1)
     assert state["waiting_bytes"] == 0
     assert heard(server, b"hi")[0].endswith(b"undecided' ")
@@ -148,3 +148,87 @@ def test_what_a_client_says_before_it_leaves_still_comes(
         lines = [hears.read().body for _ in range(101)]
 
     assert lines == [b"later"] + [b"hi"] * 100
+
+
+FAULTS = """
+import select
+import threading
+
+from framework import hookimpl
+from framework.spec import PASS, GateSpec, PortSpec, Refuse, Rewrite
+
+threads = []
+
+
+def serve(port):
+    while not port.has_ended:
+        select.select([port], [], [])
+        while batch := port.take():
+            payload = bytes(batch.payload(0))
+            if payload == b"die":
+                return
+            if payload == b"stop":
+                threading.Event().wait()
+            if payload != b"let go":
+                few = payload == b"few"
+                port.decide(batch, bytes(1) if few else [PASS] * len(batch))
+
+
+def decide(batch):
+    payload = bytes(batch.payload(0))
+    if payload == b"few":
+        return []
+    if payload == b"many":
+        return [PASS] * (len(batch) + 1)
+    if payload == b"elsewhere":
+        return [Rewrite(subject="$SYS.REQ.SERVER.PING")] * len(batch)
+    return [PASS] * len(batch)
+
+
+@hookimpl
+def framework_ports(server):
+    def start(port):
+        threads.append(threading.Thread(target=serve, args=(port,), daemon=True))
+        threads[0].start()
+
+    yield PortSpec(name="mine", start=start, stop=lambda: None)
+
+
+@hookimpl
+def framework_gates(server):
+    yield GateSpec(name="python", subject="python", decide=decide, time_limit_s=0.3)
+    yield GateSpec(name="port", subject="port", port="mine", time_limit_s=0.3)
+    yield GateSpec(name="other", subject="other", decide=lambda batch: [PASS] * len(batch))
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "payload", "logged"),
+    [
+        ("python", b"few", "0 verdicts for 1 messages"),
+        ("python", b"many", "2 verdicts for 1 messages"),
+        ("python", b"elsewhere", "Gate python of plugin faults has changed a subject to one"),
+        ("port", b"few", "Gate port of plugin faults has too few verdicts"),
+        ("port", b"let go", "Gate port of plugin faults has failed"),
+        ("port", b"die", "Gate port of plugin faults has failed"),
+        ("port", b"stop", "Gate port of plugin faults has not answered in time"),
+    ],
+)
+def test_what_a_gate_does_wrong_names_its_plugin_and_others_go_on(
+    start_server: StartServer, tmp_path: Path, name: str, payload: bytes, logged: str
+) -> None:
+    plugin = tmp_path / "faults.py"
+    plugin.write_text(FAULTS)
+    user = "{ user: u, password: x, permissions: { publish: [python, port, other] } }"
+    permissions = f"no_auth_user: u\nauthorization {{ users: [ {user} ] }}"
+    flags = ("-m", "-1", "--plugin", str(plugin))
+    server = start_server(*flags, config=permissions if name == "python" else None)
+    (said,) = heard(server, payload, subject=name.encode())
+
+    assert said.startswith(b"-ERR 'Permissions Violation for Publish to")
+    server.wait_log(logged)
+    assert "plugin faults" in server.log().lower()
+    assert [b"MSG other 1 re 2 hi"] == heard(server, b"hi", subject=b"other")
+    assert gate(server, name)["refused"] == 1
+    server.stop()
+    assert "Traceback" not in server.log()
