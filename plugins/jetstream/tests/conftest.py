@@ -14,10 +14,10 @@ _TIME = re.compile(r'"\d{4}-\d\d-\d\dT[\d:.]+Z"')
 class Requests:
     """A client of one server that asks one thing at a time."""
 
-    def __init__(self, client):
+    def __init__(self, client, **login):
         self._client = client
         self._count = 0
-        client.log_in()
+        client.log_in(**login)
         client.send(b"SUB _INBOX.ask.* 1\r\n")
 
     def ask(self, subject, payload=b"", headers=()):
@@ -32,6 +32,10 @@ class Requests:
             payload = json.dumps(payload).encode()
         self._client.send(published(subject, reply, payload, headers))
         return [self._answer(reply) for _ in range(count)]
+
+    def send(self, subject, payload=b""):
+        """Publish without asking for an answer."""
+        self._client.send(published(subject, "", payload, ()))
 
     def fetch(self, stream, consumer, batch):
         """Return what a pull of at most `batch` messages brings: (subject, reply, payload) each."""
@@ -63,6 +67,12 @@ class Requests:
                 words = operation.line.split()
                 size = int(words[-2]) if operation.verb == b"HMSG" else 0
                 return operation.body[:size], operation.body[size:]
+
+
+@pytest.fixture
+def log_in():
+    """Return the class of clients that ask one thing at a time."""
+    return Requests
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 from typing_extensions import override
@@ -60,6 +60,11 @@ class JetStream(Component):
         reply: Reply[bytes | None]
         """None: nobody answers."""
 
+    class Describe(Struct, frozen=True):
+        """Say what is stored, for monitoring."""
+
+        reply: Reply[dict[str, Any]]
+
     def __init__(
         self,
         *,
@@ -89,6 +94,8 @@ class JetStream(Component):
                 message.use()
             case JetStream.ApiRequest():
                 self._take(message)
+            case JetStream.Describe(reply):
+                self._describe(reply)
             case _:
                 super().on_receive(message)
         return None
@@ -205,6 +212,30 @@ class JetStream(Component):
             self._link.ask(self.actor_ref, Verb.STREAM_STATE, entry.number, then=told)
         if not entries:
             finish([])
+
+    def _describe(self, reply: Reply[dict[str, Any]]) -> None:
+        entries = list(self._book.all())
+
+        def finish(states: Sequence[EngineAnswer]) -> None:
+            messages = sum(told.numbers[0] for told in states)
+            size = sum(told.numbers[1] for told in states)
+            api = ApiStats(level=JETSTREAM_API_LEVEL, total=self._total, errors=self._errors)
+            reply.set({
+                "memory": size,
+                "storage": 0,
+                "reserved_memory": _reserved(entries, "memory"),
+                "reserved_storage": _reserved(entries, "file"),
+                "accounts": len(self._book.accounts()),
+                "ha_assets": 0,
+                "api": plain(api),
+                "streams": len(entries),
+                "consumers": sum(entry.consumer_count for entry in entries),
+                "messages": messages,
+                "bytes": size,
+                "total": len(self._book.accounts()),
+            })
+
+        self._ask_states(entries, finish)
 
     def _account_info(self, request: JetStream.ApiRequest, _: str) -> None:
         entries = self._book.streams(request.account)

@@ -9,7 +9,14 @@ from weakref import WeakKeyDictionary
 
 from framework.actors import Reply, Supervision
 from framework.hookspecs import hookimpl
-from framework.spec import ComponentSpec, PortSpec, ServiceRequest, ServiceSpec
+from framework.spec import (
+    ComponentSpec,
+    MonitorEndpoint,
+    MonitorFields,
+    PortSpec,
+    ServiceRequest,
+    ServiceSpec,
+)
 from framework_jetstream.config import JetStreamConfig, jetstream_section
 
 if TYPE_CHECKING:
@@ -110,6 +117,28 @@ async def _answer(server: ServerContext, request: ServiceRequest) -> bytes | Non
         )
     )
     return await reply
+
+
+@hookimpl
+def framework_monitor_endpoints(server: ServerContext) -> Iterable[MonitorEndpoint]:
+    """Answer `/jsz` and `JSZ`."""
+    if server not in _links:
+        return []
+    from framework_jetstream.monitor import answer_jsz  # noqa: PLC0415 - for who has streams
+
+    answer = partial(answer_jsz, server)
+    return [MonitorEndpoint(path="/jsz", answer=answer, help="JetStream", request="JSZ")]
+
+
+@hookimpl
+def framework_monitor_fields(server: ServerContext) -> Iterable[MonitorFields]:
+    """Fill `jetstream` in `/varz`."""
+    if server not in _links:
+        return []
+    from framework_jetstream.monitor import varz_fields  # noqa: PLC0415 - for who has streams
+
+    make = partial(varz_fields, server)
+    return [MonitorFields(document="/varz", names=("jetstream",), make=make)]
 
 
 @hookimpl

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from framework.wire.subject import is_literal
+from framework.wire.subject import is_literal, is_valid_subject
 from framework_jetstream.api.errors import ErrCode, failure
 from framework_jetstream.api.overlaps import do_overlap
 from framework_jetstream.api.times import ns_from_text
@@ -50,7 +50,7 @@ def settled(wanted: ConsumerConfig, stream: StreamConfig) -> ConsumerConfig:
         ApiFailure: It makes no sense, or asks for what is not there yet.
     """
     config = msgspec.structs.replace(wanted)
-    if any(char in " \t\r\n\f.*>\\/" for char in config.name):
+    if any(char <= " " or char in ".*>\\/\x7f" for char in config.name):
         raise invalid("consumer name can not contain '.', '*', '>', '\\', '/'")
     if len(config.name.encode()) > NAME_MAX:
         raise invalid(f"consumer name is too long, maximum allowed is {NAME_MAX}")
@@ -113,6 +113,8 @@ def _check_mode(config: ConsumerConfig, stream: StreamConfig) -> None:
 
 
 def _check_push(config: ConsumerConfig, stream: StreamConfig) -> None:
+    if not is_valid_subject(config.deliver_subject):
+        raise failure(ErrCode.CONSUMER_INVALID_DELIVER_SUBJECT)
     if not is_literal(config.deliver_subject):
         raise failure(ErrCode.CONSUMER_DELIVER_TO_WILDCARDS)
     if any(do_overlap(config.deliver_subject, own) for own in stream.subjects or ()):
@@ -154,6 +156,8 @@ def _check_filters(config: ConsumerConfig) -> None:
         raise failure(ErrCode.CONSUMER_DUPLICATE_FILTER_SUBJECTS)
     if any(not subject for subject in filters):
         raise failure(ErrCode.CONSUMER_EMPTY_FILTER)
+    if not all(is_valid_subject(subject) for subject in filters_of(config)):
+        raise invalid("invalid subject")
     for at, subject in enumerate(filters):
         if any(do_overlap(subject, other) for other in filters[:at]):
             raise failure(ErrCode.CONSUMER_OVERLAPPING_SUBJECT_FILTERS)

@@ -143,24 +143,37 @@ cdef void _open(Engine* engine, Command* command) noexcept nogil:
     answer_made(engine, command.id, 0, 0)
 
 
+cdef uint32_t _write_name(char* to, Slot* slot) noexcept nogil:
+    """Write a stream's name as part of a JSON string: of what JSON escapes it may have but quotation marks."""
+    cdef uint32_t at, used = 0
+    for at in range(slot.name.length):
+        if slot.name.chars[at] == b"\"":
+            to[used] = c"\\"
+            used += 1
+        to[used] = slot.name.chars[at]
+        used += 1
+    return used
+
+
 cdef void _write_ack_parts(Slot* slot) noexcept nogil:
-    """Write what PubAcks of a stream have in common; names have nothing that JSON would escape."""
-    cdef char* room = <char*> malloc(slot.name.length + 64)
-    cdef char* refused = <char*> malloc(slot.name.length + 64)
+    """Write what PubAcks of a stream have in common."""
+    cdef char* room = <char*> malloc(slot.name.length * 2 + 64)
+    cdef char* refused = <char*> malloc(slot.name.length * 2 + 64)
+    cdef uint32_t length
     if room == NULL or refused == NULL:
         free(room)
         free(refused)
         return
     memcpy(room, b"{\"stream\":\"", 11)
-    memcpy(room + 11, slot.name.chars, slot.name.length)
-    memcpy(room + 11 + slot.name.length, b"\",\"seq\":", 8)
+    length = _write_name(room + 11, slot)
+    memcpy(room + 11 + length, b"\",\"seq\":", 8)
     slot.ack.chars = room
-    slot.ack.length = slot.name.length + 19
+    slot.ack.length = length + 19
     memcpy(refused, b",\"stream\":\"", 11)
-    memcpy(refused + 11, slot.name.chars, slot.name.length)
-    memcpy(refused + 11 + slot.name.length, b"\",\"seq\":0}", 10)
+    _write_name(refused + 11, slot)
+    memcpy(refused + 11 + length, b"\",\"seq\":0}", 10)
     slot.ack_refused.chars = refused
-    slot.ack_refused.length = slot.name.length + 21
+    slot.ack_refused.length = length + 21
 
 
 cdef void slot_close(Engine* engine, Slot* slot) noexcept nogil:

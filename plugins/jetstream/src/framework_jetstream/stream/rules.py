@@ -40,7 +40,7 @@ _NOT_YET: Final = (
 
 def check_name(name: str) -> None:
     """Raise ApiFailure for a name that no stream may have."""
-    if not name or any(char in " \t\r\n\f.*>" for char in name):
+    if not name or any(char <= " " or char in ".*>\x7f" for char in name):
         raise invalid("stream name is required and can not contain '.', '*', '>'")
     if len(name.encode()) > NAME_MAX:
         raise invalid(f"stream name is too long, maximum allowed is {NAME_MAX}")
@@ -162,6 +162,9 @@ def check_create(config: StreamConfig) -> None:
         raise invalid("stream configuration for create can not be sealed")
     if config.num_replicas > 1:
         raise failure(ErrCode.REPLICAS_NOT_SUPPORTED)
+    if config.storage == "file":
+        # Until streams are on the log nothing would survive the end of the server.
+        raise failure(ErrCode.STORAGE_RESOURCES_EXCEEDED)
 
 
 def updated(old: StreamConfig, wanted: StreamConfig) -> StreamConfig:

@@ -359,6 +359,8 @@ class Stream(Component):
 def state_from_numbers(numbers: tuple[int, ...], consumer_count: int) -> StreamState:
     """Return what the engine says of a stream."""
     messages, size, first_seq, first_ns, last_seq, last_ns, subjects, deleted = numbers[:8]
+    # The engine's numbers have a sign, sequences have none.
+    first_seq, last_seq = first_seq % 2**64, last_seq % 2**64
     return StreamState(
         messages=messages,
         bytes=size,
