@@ -211,8 +211,13 @@ def servers_with(folder: Path) -> Iterator[tuple[str, Sequence[str], str | None]
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps"]
     options = ["--no-build-isolation", "--target", site, EXAMPLE]
     subprocess.run([*command, *options], check=True)
-    flags = ("--plugin", str(site / "framework_gate_utf8" / "plugin.py"))
-    yield "a gate in C", flags, "utf8 { subject: '>' }"
+    plugin = folder / "utf8.py"
+    hooks = "framework_config_sections, framework_gates, framework_ports"
+    plugin.write_text(
+        f"import sys\nsys.path.insert(0, {str(site)!r})\n"
+        f"from framework_gate_utf8.plugin import {hooks}\n"
+    )
+    yield "a gate in C", ("--plugin", str(plugin)), "utf8 { subject: '>' }"
 
 
 def measure_servers(rounds: int) -> None:
