@@ -1,0 +1,3 @@
+from typing import NoReturn
+
+def release_and_exit(fd: int, line: bytes, exit_status: int) -> NoReturn: ...
