@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from framework.spec import ConnectionInfo, MonitorFields, ServerContext, StopReason
-    from framework.topology import ConfigDiff, ConfigSection, ServerConfig
+    from framework.topology import ConfigDiff, ConfigSection, ServerConfig, TopologyPlanner
     from framework_gateway.gateway_manager import GatewayManager
     from framework_gateway.neighbours import Neighbours, Peer
 
@@ -45,6 +45,14 @@ def _read(value: Mapping[str, Any]) -> GatewayConfig:
     from framework_gateway.reading import read_config  # noqa: PLC0415 - as in `_manager`
 
     return read_config(value)
+
+
+@hookimpl
+def framework_plan_topology() -> Iterable[TopologyPlanner]:
+    """Give the servers of a supercluster ports, and gateways to each other's clusters."""
+    from framework_gateway.topology import GATEWAY_PLANNER  # noqa: PLC0415 - one server has none
+
+    return [GATEWAY_PLANNER]
 
 
 @hookimpl
