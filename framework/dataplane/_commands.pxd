@@ -65,6 +65,7 @@ cdef enum:
     FLAG_ACCOUNT_OMITTED = 32
     FLAG_ALL_ACCOUNTS = 64
     FLAG_TRACES = 128
+    FLAG_TELLS_NOTHING = 256
 
 
 cdef enum:

@@ -175,6 +175,7 @@ cdef void _register_peer(State* state, Link* link, Command* command) noexcept no
         link_doom(state, link, PROTOCOL_VIOLATION, False, "a link of this dialect carries one account")
         return
     link.traces = command.flags & FLAG_TRACES != 0
+    link.tells_nothing = command.flags & FLAG_TELLS_NOTHING != 0
     link.verbose = link.pedantic = 0
     link_register(state, link)
     link_ping(state, link, SECOND_NS)

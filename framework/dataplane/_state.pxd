@@ -918,6 +918,8 @@ cdef struct Link:
     uint8_t ponged
     # Its first PING behind CONNECT was answered: INFO may come at any time now.
     uint8_t account_omitted
+    uint8_t tells_nothing
+    # A server whose interest comes by other links; it may not say any here.
     uint8_t lined
     # What it has of an incomplete CONNECT is in a block of its own.
     uint8_t line_traced

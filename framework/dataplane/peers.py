@@ -35,6 +35,8 @@ class PeerTerms(Struct, frozen=True, kw_only=True):
     marks: tuple[bytes, bytes] | None = None
     """Lines before and behind all interest in an account that it is told of at one go; a zero
     byte stands for the account's name in base64."""
+    tells_interest: bool = True
+    """Without it, the peer ends the link with the first interest that it tells."""
     address: bytes = b""
     """Stands before replies of messages that go there, where somebody here waits for the answer:
     servers that see it send the answer to this one by forwards. Empty: replies go as they are."""

@@ -83,7 +83,6 @@ def test_who_may_not_connect_is_told_so(victim: Supercluster, data: bytes, refus
         connect() + info() + b"RMSG $G a x\r\n",
         connect() + info() + b"GARBAGE\r\n",
         connect() + info(server_name="A0"),
-        connect() + info() + connect(),
         b"CONNECT {\r\n",
         b"\x16\x03\x01\x02\x00\x01\r\n",
     ],
@@ -100,7 +99,7 @@ def test_who_says_what_no_gateway_says_is_closed(victim: Supercluster, data: byt
 
 
 def test_a_peer_is_told_interest_between_its_marks(victim: Supercluster) -> None:
-    with victim.client("A0", b"told 1", b"told.q g 2"), RawClient(victim.ports["A0"]) as peer:
+    with victim.client("A0", b"told 1", b"other g 2"), RawClient(victim.ports["A0"]) as peer:
         peer.expect(b"INFO")
         peer.send(connect() + info())
         lines = [it.line for it in peer.read_until(b"RS+ $G told") if it.verb != b"PING"]

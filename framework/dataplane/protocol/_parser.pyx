@@ -916,6 +916,9 @@ cdef void _remote_interest(State* state, Link* link, Line* words, bint coming) n
     cdef int64_t weight = 1
     cdef const char* sid = words.words[0]
     cdef size_t sid_length
+    if link.tells_nothing:
+        _refuse(state, link, PROTOCOL_VIOLATION, b"Unknown Protocol Operation", b"interest comes by other links of this server")
+        return
     if words.count <= first or count > 3 or (coming and count == 2):
         _refuse(state, link, PROTOCOL_VIOLATION, b"Unknown Protocol Operation", b"wrong number of words in RS")
         return

@@ -146,3 +146,13 @@ def test_a_kind_without_a_row_is_refused() -> None:
 
     with pytest.raises(ValueError, match="no links of kind"):
         core.open(LinkKind.ROUTE, "127.0.0.1", 1, accepted=True)
+
+
+def test_who_may_tell_no_interest_by_a_link_is_refused(talk: Talk) -> None:
+    for line in (b"RS+ $G a\r\n", b"RS- $G a\r\n", b"A+ $G\r\n"):
+        gateway, client = talk.server(LinkKind.GATEWAY, tells_interest=False), talk.client()
+        gateway.say(line)
+        client.say(b"PUB a 1\r\n1\r\n")
+
+        assert b"RMSG" not in gateway.heard()
+        assert gateway.link not in {row.link for row in talk.links()}

@@ -29,7 +29,7 @@ def test_a_whole_block_is_read(read):
         " connect_retries: 2, connect_backoff: true, reject_unknown_cluster: true\n"
         " write_deadline: '5s', write_timeout: close\n gateways: [\n"
         "  { name: east, url: 'nats://east:7222' }\n"
-        "  { name: west, url: 'nats://w1:7222', urls: ['nats://w2:7222', 'w3:7222'] }\n"
+        "  { name: west, url: 'nats://w1:7222', urls: ['nats://w2:7222', 'tls://w3:7222'] }\n"
         "  { name: west, urls: ['nats://you:pass@w4:7222'] }\n ]\n}\n"
     )
 
@@ -61,7 +61,7 @@ def test_a_server_without_name_and_port_has_no_gateways(read, text):
         ("gateway { port: 7222 }", "gateway has no name"),
         ("gateway { name: A }", 'gateway "A" has no port specified'),
         ("gateway { name: 'a b', port: 1 }", "gateway name cannot contain spaces"),
-        ("gateway { name: A, port: 1, gateways: [{ urls: ['x:1'] }] }", "in the list has no name"),
+        ("gateway { name: A, port: 1, gateways: [{ url: 'x:1' }] }", "in the list has no name"),
         ("gateway { name: A, port: 1, gateways: [{ name: B }] }", 'gateway "B" has no URL'),
         ("gateway { name: A, port: 1, gateways: [{ name: B, url: 'ftp://x:1' }] }", "scheme 'ftp'"),
         (

@@ -80,7 +80,9 @@ def peer_terms(local: GatewayInfo, register: Register) -> PeerTerms:
             address=f"{own_prefix(local.gateway, local.server_id)}".encode(),
         )
     marks = _mark(local, ALL_INTEREST_BEGINS), _mark(local, ALL_INTEREST_TOLD)
-    return PeerTerms(headers=register.headers, traces=register.traces, marks=marks)
+    return PeerTerms(
+        headers=register.headers, traces=register.traces, marks=marks, tells_interest=False
+    )
 
 
 def _mark(local: GatewayInfo, command: int) -> bytes:
