@@ -44,6 +44,9 @@ cdef extern from "poll.h" nogil:
         POLLIN
     int poll(pollfd* waits, unsigned long count, int timeout_ms)
 
+cdef extern from "sched.h" nogil:
+    int sched_yield()
+
 cdef extern from "time.h" nogil:
     struct timespec:
         long tv_sec
@@ -61,6 +64,8 @@ cdef enum:
     BATCHES_MAX = 16
     # Taken in one turn: then what they led to is said.
     SECOND_NS = 1000000000
+    SPIN_NS = 50000
+    # About what it takes to be woken: 13,000 synchronous publishes a second without, 33,000 with it.
 
 
 cdef int64_t _clock(int which) noexcept nogil:
@@ -172,6 +177,7 @@ cdef bint engine_turn(State* state, int64_t now_ns, int64_t unix_ns) noexcept no
         for at in range(batch.count):
             _take_row(state, batch, &batch.rows[at])
         state.port.release(state.port.self, batch)
+        state.took_ns = now_ns
         taken += 1
     command = _oldest_first(command)
     while command != NULL:
@@ -334,6 +340,10 @@ cdef class Engine:
                 goes_on = engine_turn(&self.state, _clock(CLOCK_MONOTONIC), _clock(CLOCK_REALTIME))
                 self._hand_over()
                 if goes_on:
+                    continue
+                # To be woken takes longer than most publishers take to send the next message.
+                if self.state.now_ns - self.state.took_ns < SPIN_NS:
+                    sched_yield()
                     continue
                 left = (self.state.wakes_ns - _clock(CLOCK_MONOTONIC)) // 1000000 + 1
                 poll(waits, 2, <int> max(min(left, <int64_t> 3600000), <int64_t> 0))

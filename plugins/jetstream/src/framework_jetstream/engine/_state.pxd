@@ -177,6 +177,8 @@ cdef struct Engine:
     int64_t unix_ns
     int64_t wakes_ns
     # When there is something to do without being told.
+    int64_t took_ns
+    # When there was last something from the port.
 
 
 cdef inline Slot* slot_of(Engine* engine, uint64_t number) noexcept nogil:
