@@ -30,6 +30,7 @@ REFERENCE = ROOT / "docs" / "HOOKS.md"
 ROOMS = {
     "framework.spec": "What hooks take and return",
     "framework.actors": "Actors",
+    "framework.peering": "Links to other servers",
     "framework.topology": "Configuration",
     "framework.errors": "Errors",
     "framework.wire": "Subjects and versions",

@@ -19,6 +19,7 @@ ROOMS = (
     "framework.actors",
     "framework.errors",
     "framework.hookspecs",
+    "framework.peering",
     "framework.spec",
     "framework.sublist",
     "framework.testing",

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from framework_route import effect as e
 from framework_route.compression import Compression
 from framework_route.limits import HANDSHAKES_MAX, PEER_CONNECTIONS_MAX
-from framework_route.login import Login
 from framework_route.machine import ConnectionMachine
 from framework_route.mesh import Mesh
 from framework_route.modes import MODES
@@ -26,6 +25,8 @@ from framework_route.settings import MeshSettings
 from framework_route.url import parse_route_url
 from msgspec.structs import replace
 
+from framework import peering as p
+from framework.peering import Login
 from framework.wire.closed_state import ClosedState
 from framework.wire.info import RouteInfo
 from tests.fuzz.mutation import mutate
@@ -284,15 +285,15 @@ class World:
             match effect:
                 case e.Dial(token):
                     self._dials.append(token)
-                case e.Wait(token):
+                case p.Wait(token):
                     self._waits.append(token)
                 case e.Greet(link, local, url, account):
                     self._greet(link, local, url, account)
-                case e.AcceptClaim(link):
+                case p.AcceptClaim(link):
                     self._tell(link, lambda it: it.receive_claim_accepted())
                 case e.Admit(link, pool_slot, local):
                     self._tell(link, lambda it, s=pool_slot, own=local: it.receive_admitted(s, own))
-                case e.Dismiss(link, reason, text):
+                case p.Dismiss(link, reason, text):
                     if link in self._machines:
                         self._tell(link, lambda it, r=reason, t=text: it.receive_dismissed(r, t))
                 case e.Gossip(data=data):
@@ -323,7 +324,7 @@ class World:
     def _act(self, link: LinkId, effects: Sequence[e.ConnectionEffect]) -> None:
         for effect in effects:
             match effect:
-                case e.Close(reason):
+                case p.Close(reason):
                     self._post(lambda r=reason: self._close(link, r))
                 case (
                     e.Claim() | e.Introduce() | e.Update() | e.Answered() | e.Outdated()

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from framework_gateway.effect import (
-    ArmTimer,
-    CheckPassword,
-    Claim,
-    Close,
-    Introduce,
-    Noted,
-    Register,
-    Resume,
-    Send,
-    Update,
-)
+from framework_gateway.effect import Claim, Introduce, Register, Update
 from framework_gateway.info import GatewayInfo
-from framework_gateway.login import Login
-from framework_gateway.machine import Event, LinkMachine, Phase
+from framework_gateway.machine import LinkMachine
 from framework_gateway.url import parse_gateway_url
 
+from framework.peering import (
+    ArmTimer,
+    CheckPassword,
+    Close,
+    Login,
+    Noted,
+    Resume,
+    Send,
+)
 from framework.wire.closed_state import ClosedState
 
 if TYPE_CHECKING:
@@ -115,11 +112,3 @@ class Handshakes:
 
 def test_handshakes(run_script):
     run_script("handshake.txt", Handshakes().handle)
-
-
-def test_every_event_has_a_place_and_every_step_leads_somewhere():
-    steps = [step for phase in LinkMachine.PHASES.values() for step in phase.values()]
-
-    assert set(LinkMachine.PHASES) == set(Phase)
-    assert {event for phase in LinkMachine.PHASES.values() for event in phase} == set(Event)
-    assert all(isinstance(target, Phase) for step in steps for target in step.leads_to)

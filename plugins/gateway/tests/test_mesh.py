@@ -5,25 +5,14 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING
 
-from framework_gateway.effect import (
-    AcceptClaim,
-    Admit,
-    Dial,
-    Dismiss,
-    Greet,
-    Led,
-    LocalChanged,
-    Noted,
-    NotedOf,
-    RemoteChanged,
-    Tell,
-    Wait,
-)
+from framework_gateway.effect import Admit, Dial, Greet, Led, LocalChanged, RemoteChanged, Tell
 from framework_gateway.info import GatewayInfo
 from framework_gateway.limits import GOSSIPED_MAX, HANDSHAKES_MAX, URLS_MAX
 from framework_gateway.mesh import Mesh
 from framework_gateway.settings import MeshSettings, RemoteSettings
 from framework_gateway.url import parse_gateway_url
+
+from framework.peering import AcceptClaim, Dismiss, Noted, NotedOf, Wait
 
 if TYPE_CHECKING:
     from framework_gateway.effect import MeshEffect

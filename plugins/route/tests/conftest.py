@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING
 import pytest
 from framework_route.config import RouteConfig
 from framework_route.introduction import introduce, route_info
-from framework_route.login import Login
 from framework_route.modes import MODES
 from framework_route.route_manager import Lasting, RouteManager
 from framework_route.settings import MeshSettings
-from framework_route.url import RouteUrl
 from msgspec.structs import replace
 
 from framework.actors import Supervision
+from framework.peering import Login, PeerUrl
 from framework.spec import LinkKind
 from framework.testing.simulation import SimulatedNetwork, SimulatedServer
 
@@ -161,7 +160,9 @@ class Server(SimulatedServer):
             advertise="",
             login=Login("route", "s3cret"),
             mesh=MeshSettings(
-                routes=tuple(RouteUrl(host, PORT, "route", "s3cret") for host in self.routes),
+                routes=tuple(
+                    PeerUrl(host, PORT, "route", "s3cret", "nats-route") for host in self.routes
+                ),
                 user="route",
                 password="s3cret",
                 pool_size=self.pool_size,

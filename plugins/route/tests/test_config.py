@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from framework_route.config import LinkTimes, RouteConfig, cluster_section
 from framework_route.modes import MODES
-from framework_route.url import RouteUrl
 
+from framework.peering import PeerUrl
 from framework.spec import Permissions, SubjectRules
 from framework.topology import Schema, TopologyErrors, parse_flags, read_server_conf
 
@@ -98,9 +98,9 @@ def test_a_whole_block_of_nats_server_is_read(read):
     )
     assert config.advertise == "a.example:6300"
     assert config.mesh.routes == (
-        RouteUrl("127.0.0.1", 6223, "user", "pass"),
-        RouteUrl("b.example", 6224, "token", scheme="nats"),
-        RouteUrl("::1", 6225),
+        PeerUrl("127.0.0.1", 6223, "user", "pass", scheme="nats-route"),
+        PeerUrl("b.example", 6224, "token"),
+        PeerUrl("::1", 6225, scheme="nats-route"),
     )
     assert not config.mesh.is_advertised
     assert config.mesh.connect_retries == 5
@@ -115,7 +115,7 @@ def test_the_flags_of_the_documents():
     config = from_flags("-cluster", "nats://localhost:5248", "-routes", "nats://localhost:4248")
 
     assert (config.host, config.port) == ("localhost", 5248)
-    assert config.mesh.routes == (RouteUrl("localhost", 4248, scheme="nats"),)
+    assert config.mesh.routes == (PeerUrl("localhost", 4248),)
     assert (config.mesh.pool_size, config.accounts) == (3, ())
     assert (config.permissions, config.times) == (None, LinkTimes())
 

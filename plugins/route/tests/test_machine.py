@@ -5,33 +5,34 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-import bcrypt
 import pytest
 from framework_route.compression import Compression
 from framework_route.effect import (
     Answered,
-    ArmTimer,
-    CheckPassword,
     Claim,
-    Close,
     Compressed,
     Encode,
     Introduce,
-    Noted,
     Outdated,
     PoolSlot,
     Register,
-    Resume,
-    Send,
     Update,
 )
-from framework_route.hashing import matches
-from framework_route.login import Login
-from framework_route.machine import ConnectionMachine, Event, Phase
+from framework_route.machine import ConnectionMachine
 from framework_route.modes import MODES
 from framework_route.url import parse_route_url
 
-from framework.wire.certificates import CertificateFacts
+from framework.peering import (
+    ArmTimer,
+    CheckPassword,
+    Close,
+    Event,
+    Login,
+    Noted,
+    Phase,
+    Resume,
+    Send,
+)
 from framework.wire.closed_state import ClosedState
 from framework.wire.info import RouteInfo
 
@@ -207,64 +208,6 @@ def test_keeps_a_bounded_number_of_client_urls_that_may_be_shown(solicited):
     _, introduced = solicited.receive_info(info(connect_urls=urls))
 
     assert introduced.info.connect_urls == tuple(f"10.0.0.1:{port}" for port in range(1, 129))
-
-
-def test_login_takes_only_the_whole_of_both():
-    login = Login("route", "s3cret")
-
-    assert login.admits("route", "s3cret")
-    assert not login.admits("route", "")
-    assert not login.admits("", "s3cret")
-    assert not login.admits("route\0s3cret", "")
-    assert not login.admits("routes", "3cret")
-    assert Login().admits("anybody", "anything")
-
-
-def test_nothing_secret_is_shown():
-    assert "s3cret" not in repr(Login("route", "s3cret"))
-    assert "s3cret" not in repr(parse_route_url("nats://u:s3cret@h:1"))
-    assert "s3cret" not in str(parse_route_url("nats://u:s3cret@h:1"))
-
-
-def test_a_certificate_proves_who_it_is():
-    facts = CertificateFacts(
-        subject="CN=other",
-        spki_sha256="",
-        cert_sha256="",
-        not_after_s=0.0,
-        names=frozenset({"b.test"}),
-        alternatives=("route@b.test", "b.test"),
-    )
-    mapping = Login("route@b.test", maps_certificates=True)
-
-    assert mapping.admits_certificate(facts)
-    assert not Login("somebody", maps_certificates=True).admits_certificate(facts)
-    assert Login("CN=other", maps_certificates=True).admits_certificate(facts)
-    assert not mapping.admits_certificate(None)
-    assert Login(known_hosts=("B.test",)).admits_certificate(facts)
-    assert not Login(known_hosts=("c.test",)).admits_certificate(facts)
-    assert not Login(known_hosts=()).admits_certificate(facts)
-
-
-def test_a_password_is_held_against_its_hash():
-    hashed = bcrypt.hashpw(b"s3cret", bcrypt.gensalt(4)).decode()
-
-    assert matches(hashed, "s3cret")
-    assert not matches(hashed, "s3cre")
-    assert not matches("$2a$04$short", "s3cret")
-
-
-def test_a_certificate_without_a_name_is_not_the_user_without_a_name():
-    facts = CertificateFacts(
-        subject="",
-        spki_sha256="",
-        cert_sha256="",
-        not_after_s=0.0,
-        names=frozenset(),
-        alternatives=("",),
-    )
-
-    assert not Login("", maps_certificates=True).admits_certificate(facts)
 
 
 def machine_in(phase):

@@ -25,6 +25,7 @@ from framework_route.settings import MeshSettings
 from framework_route.url import parse_route_url
 from msgspec.structs import replace
 
+from framework import peering as p
 from framework.wire.closed_state import ClosedState
 from framework.wire.info import RouteInfo, SubjectPermission
 
@@ -34,9 +35,9 @@ if TYPE_CHECKING:
 
 def shown(effect: MeshEffect) -> str:  # noqa: C901, PLR0911, PLR0912 -- one line a case
     match effect:
-        case e.Noted(level, event, fields):
+        case p.Noted(level, event, fields):
             return f"{level.name.lower()}: {event.format(**fields)}"
-        case e.NotedOf(link, level, event, fields):
+        case p.NotedOf(link, level, event, fields):
             return f"{link}: {level.name.lower()}: {event.format(**fields)}"
         case e.Dial(token, url, address, avoided, turn):
             return (
@@ -46,7 +47,7 @@ def shown(effect: MeshEffect) -> str:  # noqa: C901, PLR0911, PLR0912 -- one lin
                 + (f" not at {','.join(avoided)}" if avoided else "")
                 + (f" turn {turn}" if turn else "")
             )
-        case e.Wait(token, delay_s, jitter_s):
+        case p.Wait(token, delay_s, jitter_s):
             return f"wait {token} {delay_s:g}s" + (f" +{jitter_s:g}s" if jitter_s else "")
         case e.Greet(link, local, url, account):
             return (
@@ -54,7 +55,7 @@ def shown(effect: MeshEffect) -> str:  # noqa: C901, PLR0911, PLR0912 -- one lin
                 + (f" {url}" if url else "")
                 + (f" for {account}" if account else "")
             )
-        case e.AcceptClaim(link):
+        case p.AcceptClaim(link):
             return f"{link}: accept claim"
         case e.Admit(link, pool_slot, _):
             place = pool_slot.account or f"{pool_slot.pool_index} of {pool_slot.assigned_size}"
@@ -63,7 +64,7 @@ def shown(effect: MeshEffect) -> str:  # noqa: C901, PLR0911, PLR0912 -- one lin
             return f"fetch {account}"
         case e.Pin(accounts):
             return f"pin {','.join(accounts) or 'none'}"
-        case e.Dismiss(link, reason, text):
+        case p.Dismiss(link, reason, text):
             return f"{link}: dismiss: {reason.text}" + (f" -ERR '{text}'" if text else "")
         case e.Gossip(link, data):
             told = json.loads(data.removeprefix(b"INFO "))
@@ -249,7 +250,7 @@ def test_ten_thousand_servers_told_of_by_one_peer_are_bounded_and_noted_seldom()
     ]
 
     assert sum(isinstance(effect, e.Dial) for effect in effects) == GOSSIPED_MAX
-    warnings = [x for x in effects if isinstance(x, e.Noted) and x.level is e.Level.WARNING]
+    warnings = [x for x in effects if isinstance(x, p.Noted) and x.level is p.Level.WARNING]
     assert 0 < len(warnings) < 20
 
 
@@ -288,7 +289,7 @@ def test_a_server_that_always_refuses_is_asked_less_and_less_and_then_no_more():
     for link in range(2, 100):
         assert mesh.receive_opened(link, 2, "10.1.0.1", 6222)
         effects = mesh.receive_closed(link, ClosedState.CLIENT_CLOSED)
-        waits = [effect for effect in effects if isinstance(effect, e.Wait)]
+        waits = [effect for effect in effects if isinstance(effect, p.Wait)]
         if not waits:
             break
         delays_s.append(waits[0].delay_s)
@@ -313,11 +314,11 @@ def with_confirmed(**settings) -> Mesh:
 
 def lost_delays_s(mesh: Mesh, attempts: int) -> list[float]:
     """Lose the route of connection 1, dialed by target 1, and fail to reach its server again."""
-    waits = [x for x in mesh.receive_closed(1, ClosedState.CLIENT_CLOSED) if isinstance(x, e.Wait)]
+    waits = [x for x in mesh.receive_closed(1, ClosedState.CLIENT_CLOSED) if isinstance(x, p.Wait)]
     while len(waits) < attempts:
         assert any(isinstance(x, e.Dial) for x in mesh.receive_timer(waits[-1].token))
         effects = mesh.receive_dial_failed(1, "connection refused")
-        waits += [effect for effect in effects if isinstance(effect, e.Wait)]
+        waits += [effect for effect in effects if isinstance(effect, p.Wait)]
     assert {wait.jitter_s for wait in waits if wait.delay_s < 1.0} <= {RECONNECT_JITTER_S}
     return [wait.delay_s for wait in waits]
 
@@ -339,7 +340,7 @@ def test_few_of_the_failures_to_reach_a_lost_server_are_errors():
     reported = []
     for attempt in range(1, LOST_ATTEMPTS + 10):
         noted = mesh.receive_dial_failed(1, "connection refused")[0]
-        if noted.level is e.Level.ERROR:
+        if noted.level is p.Level.ERROR:
             reported.append(attempt)
 
     assert reported == [1, 2, 4, 8, 16, 32, *range(LOST_ATTEMPTS, LOST_ATTEMPTS + 10)]
@@ -358,7 +359,7 @@ def test_a_lost_server_that_ends_each_connection_is_asked_less_and_less():
         (wait,) = (
             effect
             for effect in mesh.receive_closed(link - 1, ClosedState.CLIENT_CLOSED)
-            if isinstance(effect, e.Wait)
+            if isinstance(effect, p.Wait)
         )
         delays_s.append(wait.delay_s)
         mesh.receive_timer(wait.token)
@@ -380,11 +381,11 @@ def test_a_route_that_has_settled_is_dialed_at_once_again():
     mesh.receive_opened(1, 1, "10.0.0.2", 6222)
     for link in (1, 2):
         effects = mesh.receive_introduction(link, info("NB"))
-        (settled,) = (x for x in effects if isinstance(x, e.Wait) and x.delay_s == SETTLED_S)
+        (settled,) = (x for x in effects if isinstance(x, p.Wait) and x.delay_s == SETTLED_S)
         mesh.receive_answer(link)
         mesh.receive_timer(settled.token)
         effects = mesh.receive_closed(link, ClosedState.CLIENT_CLOSED)
-        (wait,) = (effect for effect in effects if isinstance(effect, e.Wait))
+        (wait,) = (effect for effect in effects if isinstance(effect, p.Wait))
         assert wait.delay_s == 0.0
         mesh.receive_opened(link + 1, 1, "10.0.0.2", 6222)
 
@@ -401,7 +402,7 @@ def test_a_further_connection_that_meets_another_server_is_not_taken_for_its_fir
     effects = mesh.receive_closed(2, ClosedState.DUPLICATE_ROUTE)
 
     assert [route.link for route in mesh.routes] == [1]
-    assert not tokens_of(effects, e.Wait)
+    assert not tokens_of(effects, p.Wait)
 
 
 def test_an_accepted_connection_that_goes_by_a_pool_of_before_a_reload_is_begun_again():
@@ -410,7 +411,7 @@ def test_an_accepted_connection_that_goes_by_a_pool_of_before_a_reload_is_begun_
     mesh.receive_reload(MeshSettings(pool_size=-1), mesh.local, ())
     effects = mesh.receive_introduction(1, info("NB", pool="3", shared="yes", agreed="3"))
 
-    assert [x.reason for x in effects if isinstance(x, e.Dismiss)] == [ClosedState.ROUTE_REMOVED]
+    assert [x.reason for x in effects if isinstance(x, p.Dismiss)] == [ClosedState.ROUTE_REMOVED]
     assert not mesh.routes
 
 
@@ -424,7 +425,7 @@ def test_a_server_that_changes_its_pool_each_time_is_not_dialed_without_a_pause(
         waits = [
             effect
             for effect in mesh.receive_closed(link - 1, ClosedState.ROUTE_REMOVED)
-            if isinstance(effect, e.Wait)
+            if isinstance(effect, p.Wait)
         ]
         delays_s += [wait.delay_s for wait in waits]
         for wait in waits:
@@ -445,9 +446,9 @@ def test_a_server_that_keeps_changing_its_exports_is_told_all_interest_seldom():
         )
     ]
 
-    assert [type(effect) for effect in effects] == [e.RepeatInterest, e.Wait]
+    assert [type(effect) for effect in effects] == [e.RepeatInterest, p.Wait]
     again = mesh.receive_timer(effects[1].token)
-    assert [type(effect) for effect in again] == [e.RepeatInterest, e.Wait]
+    assert [type(effect) for effect in again] == [e.RepeatInterest, p.Wait]
     assert not mesh.receive_timer(again[1].token)
 
 
@@ -461,7 +462,7 @@ def test_connections_that_one_server_asks_us_to_open_for_accounts_are_bounded_an
         for effect in mesh.receive_update(1, info("NB", account=name, request="r"))
     ]
 
-    assert len(tokens_of(effects, e.Wait)) == OWED_MAX
+    assert len(tokens_of(effects, p.Wait)) == OWED_MAX
     mesh.receive_closed(1, ClosedState.CLIENT_CLOSED)
     assert not mesh._pins._owed
 
@@ -472,7 +473,7 @@ def test_connections_of_one_server_are_bounded():
     for link, name in enumerate(["", *names], 1):
         mesh.receive_opened(link, 0, "10.0.0.9", 40_000)
         effects = mesh.receive_introduction(link, info("NB", pool="1", account=name))
-        if any(isinstance(effect, e.Dismiss) for effect in effects):
+        if any(isinstance(effect, p.Dismiss) for effect in effects):
             break
 
     assert len(mesh.routes) == PEER_CONNECTIONS_MAX

@@ -6,15 +6,13 @@ import json
 
 import bcrypt
 import pytest
-from framework_route.effect import CheckPassword
 from framework_route.introduction import own_client_urls, split_advertised
 from framework_route.limits import HANDSHAKES_MAX
-from framework_route.login import Login
-from framework_route.password_queue import PasswordQueue
 from framework_route.route_manager import RouteManager
 from msgspec.structs import replace
 
 from framework.dataplane import Core
+from framework.peering import Login
 from framework.spec import LinkKind
 
 
@@ -305,21 +303,6 @@ def test_what_an_earlier_life_of_the_manager_dialed_is_not_taken_for_something_e
     server.network.dispatcher.run_for(1.0)
 
     assert link not in server.open_links(LinkKind.ROUTE)
-
-
-def test_passwords_are_checked_one_at_a_time_and_not_for_those_who_have_left():
-    queue = PasswordQueue()
-    checks = [CheckPassword("hash", f"password {number}") for number in range(4)]
-    for link, check in enumerate(checks):
-        queue.add(link, check)
-
-    assert queue.begin() == (0, checks[0])
-    assert queue.begin() is None
-    queue.forget(0)  # its check goes on
-    queue.forget(1)
-    assert queue.begin() is None
-    queue.end()
-    assert queue.begin() == (2, checks[2])
 
 
 def test_a_peer_that_is_known_by_the_hash_of_its_password_gets_in(make_network):

@@ -12,9 +12,9 @@ from framework_gateway.options import GATEWAY_OPTIONS
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from framework.peering import Login
     from framework.spec import TlsSettings
     from framework.topology import ConfigSection
-    from framework_gateway.login import Login
     from framework_gateway.settings import MeshSettings
 
 

@@ -2,50 +2,27 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import TYPE_CHECKING, TypeAlias
 
-from msgspec import Struct, field
-from typing_extensions import override
+from msgspec import Struct
+
+from framework.peering import (
+    AcceptClaim,
+    CheckPassword,
+    Dismiss,
+    LinkEffect,
+    Noted,
+    NotedOf,
+    PeerUrl,
+    Wait,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from framework.spec import LinkId
-    from framework.wire.closed_state import ClosedState
     from framework_gateway.info import GatewayInfo
-    from framework_gateway.url import GatewayUrl
-
-
-class Level(IntEnum):
-    """How much a line of the log matters, in the numbers of `logging`."""
-
-    DEBUG = 10
-    INFO = 20
-    WARNING = 30
-    ERROR = 40
-
-
-class Noted(Struct, frozen=True):
-    """Write a line to the log."""
-
-    level: Level
-    event: str
-    """A fixed text; `{name}` stands for the field of that name."""
-    fields: Mapping[str, object] = field(default_factory=dict)
 
 
 # -- of one connection, performed by its GatewayLink -----------------------------------------------
-
-
-class Send(Struct, frozen=True):
-    """Write protocol lines to the peer."""
-
-    data: bytes
-
-
-class Resume(Struct, frozen=True):
-    """Go on reading from the peer."""
 
 
 class Register(Struct, frozen=True):
@@ -56,30 +33,6 @@ class Register(Struct, frozen=True):
     headers: bool
     traces: bool
     """It reports what becomes of messages that ask for it."""
-
-
-class Close(Struct, frozen=True):
-    """End the connection, after sending `text` as `-ERR` if it is not empty."""
-
-    reason: ClosedState
-    text: str = ""
-
-
-class ArmTimer(Struct, frozen=True):
-    """Tell the machine when `delay_s` seconds have passed."""
-
-    delay_s: float
-
-
-class CheckPassword(Struct, frozen=True):
-    """Compare a password with a hash in a thread, and tell the machine."""
-
-    hashed: str
-    password: str
-
-    @override
-    def __repr__(self) -> str:
-        return "CheckPassword()"  # no log may tell either
 
 
 class Claim(Struct, frozen=True):
@@ -103,7 +56,7 @@ class Update(Struct, frozen=True):
 Report: TypeAlias = Claim | Introduce | Update | CheckPassword
 """What a connection cannot decide alone."""
 
-LinkEffect: TypeAlias = Noted | Send | Resume | Register | Close | ArmTimer | Report
+GatewayEffect: TypeAlias = LinkEffect | Register | Report
 
 # -- of the mesh, performed by the GatewayManager --------------------------------------------------
 
@@ -112,15 +65,7 @@ class Dial(Struct, frozen=True):
     """Connect to any of these URLs, in a random order; the outcome comes back with the token."""
 
     token: int
-    urls: tuple[GatewayUrl, ...]
-
-
-class Wait(Struct, frozen=True):
-    """Tell the mesh the token when `delay_s` seconds, and up to `jitter_s` more, have passed."""
-
-    token: int
-    delay_s: float
-    jitter_s: float = 0.0
+    urls: tuple[PeerUrl, ...]
 
 
 class Greet(Struct, frozen=True):
@@ -131,24 +76,10 @@ class Greet(Struct, frozen=True):
     """The cluster that we dialed; empty: the peer dialed us."""
 
 
-class AcceptClaim(Struct, frozen=True):
-    """The cluster that dialed may connect."""
-
-    link: LinkId
-
-
 class Admit(Struct, frozen=True):
     """The connection is registered from now on."""
 
     link: LinkId
-
-
-class Dismiss(Struct, frozen=True):
-    """Close the connection, after sending `text` as `-ERR` if it is not empty."""
-
-    link: LinkId
-    reason: ClosedState
-    text: str = ""
 
 
 class Tell(Struct, frozen=True):
@@ -156,15 +87,6 @@ class Tell(Struct, frozen=True):
 
     link: LinkId
     data: bytes
-
-
-class NotedOf(Struct, frozen=True):
-    """Write a line about one connection to the log."""
-
-    link: LinkId
-    level: Level
-    event: str
-    fields: Mapping[str, object] = field(default_factory=dict)
 
 
 class Led(Struct, frozen=True):

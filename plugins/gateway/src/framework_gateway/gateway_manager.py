@@ -10,6 +10,18 @@ from msgspec import Struct, field
 from typing_extensions import override
 
 from framework.actors import Component
+from framework.peering import (
+    AcceptClaim,
+    CheckPassword,
+    Dismiss,
+    Noted,
+    NotedOf,
+    PasswordQueue,
+    PeerLinks,
+    Wait,
+    matches,
+    write_note,
+)
 from framework.spec import (
     Closed,
     ClosedState,
@@ -25,45 +37,35 @@ from framework.spec.endings import log_ending
 from framework.spec.tracing import log_traced
 from framework.wire.document import build_document
 from framework_gateway.effect import (
-    AcceptClaim,
     Admit,
-    CheckPassword,
     Claim,
     Dial,
-    Dismiss,
     Greet,
     Introduce,
     Led,
     LocalChanged,
-    Noted,
-    NotedOf,
     RemoteChanged,
     Tell,
     Update,
-    Wait,
 )
 from framework_gateway.gateway_link import GatewayLink
-from framework_gateway.hashing import matches
 from framework_gateway.info import GOSSIP
 from framework_gateway.introduction import cluster_prefix, own_prefix
 from framework_gateway.limits import DIAL_TIMEOUT_S, SETTLED_S
-from framework_gateway.links import Links
-from framework_gateway.log import write_note
 from framework_gateway.machine import LinkMachine
 from framework_gateway.mesh import Mesh
 from framework_gateway.neighbours import neighbours_of
-from framework_gateway.password_queue import PasswordQueue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from types import TracebackType
 
     from framework.actors import ActorRef
+    from framework.peering import PeerUrl
     from framework.spec import Event, LinkId, ServerContext
     from framework_gateway.config import GatewayConfig
     from framework_gateway.effect import MeshEffect, Report
     from framework_gateway.info import GatewayInfo
-    from framework_gateway.url import GatewayUrl
 
 _SETTLED_NS = round(SETTLED_S * 1_000_000_000)
 
@@ -84,9 +86,9 @@ class Lasting(Struct):
 class _Round(Struct):
     """The URLs of a cluster, tried one after the other."""
 
-    url: GatewayUrl
+    url: PeerUrl
     """Being dialed."""
-    rest: list[GatewayUrl]
+    rest: list[PeerUrl]
 
 
 class MeshView(Struct, frozen=True):
@@ -152,7 +154,7 @@ class GatewayManager(Component):
         self._mesh = Mesh(local=lasting.local, settings=lasting.config.mesh, tokens=lasting.tokens)
         self._rounds: dict[int, _Round] = {}
         self._passwords = PasswordQueue()
-        self._links = Links(server)
+        self._links = PeerLinks(server, LinkKind.GATEWAY)
         self._neighbours = neighbours_of(server)
         self._ways: dict[str, LinkId] = {}
         """Routes to other servers of this cluster, by what replies for them begin with."""
@@ -300,7 +302,7 @@ class GatewayManager(Component):
 
     # -- dialing ----------------------------------------------------------------------------------
 
-    def _dial(self, token: int, urls: Sequence[GatewayUrl]) -> None:
+    def _dial(self, token: int, urls: Sequence[PeerUrl]) -> None:
         """Try URLs one after the other, in a random order."""
         rest = list(urls)
         self.rng.shuffle(rest)
@@ -308,7 +310,7 @@ class GatewayManager(Component):
         self._rounds[token] = _Round(url, rest)
         self._dial_url(token, url)
 
-    def _dial_url(self, token: int, url: GatewayUrl) -> None:
+    def _dial_url(self, token: int, url: PeerUrl) -> None:
         self._server.dial(
             url.host,
             url.port,
@@ -370,11 +372,17 @@ class GatewayManager(Component):
                 self._links.tell(link, GatewayLink.ClaimAccepted())
             case Admit(link):
                 self._links.tell(link, GatewayLink.Admitted(self._mesh.local))
-                self._links.report_opened(self._mesh.connections[link])
+                self._report_opened(link)
             case Tell(link, data):
                 self._links.tell(link, GatewayLink.Tell(data))
             case Dismiss(link, reason, text):
-                self._dismiss(link, reason, text)
+                self._links.dismiss(link, reason, text)
+
+    def _report_opened(self, link: LinkId) -> None:
+        its = self._mesh.connections[link]
+        assert its.info is not None
+        name, version = its.info.server_name, its.info.version
+        self._links.report_opened(link, host=its.host, port=its.port, name=name, version=version)
 
     def _greet(self, link: LinkId, gateway: str) -> None:
         connection = self._mesh.connections[link]
@@ -386,7 +394,7 @@ class GatewayManager(Component):
         )
         actor = self.spawn(
             GatewayLink,
-            name=f"gid-{self._links.gid(link)}",
+            name=self._links.actor_name(link),
             server=self._server,
             link=link,
             local=self._mesh.local,
@@ -398,9 +406,3 @@ class GatewayManager(Component):
 
     def _take_report(self, link: LinkId, report: Report) -> None:
         self.actor_ref.tell(GatewayManager.Reported(link, report))
-
-    def _dismiss(self, link: LinkId, reason: ClosedState, text: str) -> None:
-        if self._links.is_led(link):
-            self._links.tell(link, GatewayLink.Dismissed(reason, text))
-        else:
-            self._server.plane.close(link, reason, f"-ERR '{text}'\r\n".encode() if text else b"")

@@ -16,7 +16,7 @@ from framework_gateway.limits import NAME_LENGTH_MAX, URLS_MAX
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from framework_gateway.url import GatewayUrl
+    from framework.peering import PeerUrl
 
 TRACE_PROTOCOL = 3
 """Servers with this protocol, or a later one, report what becomes of messages that ask.
@@ -106,7 +106,7 @@ def parse_connect(document: bytes) -> GatewayConnect:
     return connect
 
 
-def greeting(local: GatewayInfo, url: GatewayUrl) -> bytes:
+def greeting(local: GatewayInfo, url: PeerUrl) -> bytes:
     """Return what this server says to the one that it dialed: CONNECT and INFO."""
     connect = GatewayConnect(
         user=url.user,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from framework.peering import join_host_port
 from framework.spec import LinkKind, PeerTerms
 from framework.wire.document import build_document
 from framework.wire.info import info_line
 from framework_gateway.hashing import short_hash
 from framework_gateway.info import ALL_INTEREST_BEGINS, ALL_INTEREST_TOLD, GatewayInfo
-from framework_gateway.url import join_host_port
 
 if TYPE_CHECKING:
     from framework.spec import ServerContext

@@ -15,22 +15,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from framework.peering import AcceptClaim, Dismiss, Level, Noted, NotedOf, Wait
 from framework.wire.closed_state import ClosedState
-from framework_gateway.effect import (
-    AcceptClaim,
-    Admit,
-    Dial,
-    Dismiss,
-    Greet,
-    Led,
-    Level,
-    LocalChanged,
-    Noted,
-    NotedOf,
-    RemoteChanged,
-    Tell,
-    Wait,
-)
+from framework_gateway.effect import Admit, Dial, Greet, Led, LocalChanged, RemoteChanged, Tell
 from framework_gateway.info import ALL_INTEREST_BEGINS, GOSSIP, gossip, introduction
 from framework_gateway.limits import (
     ACCOUNTS_MAX,
@@ -49,11 +36,11 @@ from framework_gateway.url import parse_gateway_url
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from framework.peering import PeerUrl
     from framework.spec import LinkId
     from framework_gateway.effect import MeshEffect
     from framework_gateway.info import GatewayInfo
     from framework_gateway.settings import MeshSettings
-    from framework_gateway.url import GatewayUrl
 
 _DOUBLINGS_MAX = 8
 """More of them would pass the greatest delay anyway."""
@@ -182,7 +169,7 @@ class Mesh:
         level = Level.INFO if _is_reported(remote.rounds) else Level.DEBUG
         return [Noted(level, connecting, fields), Dial(remote.token, urls)]
 
-    def _with_login(self, url: GatewayUrl) -> GatewayUrl:
+    def _with_login(self, url: PeerUrl) -> PeerUrl:
         if url.user:
             return url
         return replace(url, user=self._settings.user, password=self._settings.password)
@@ -238,7 +225,7 @@ class Mesh:
     # -- life of a connection ---------------------------------------------------------------------
 
     def receive_opened(
-        self, link: LinkId, token: int, host: str, port: int, url: GatewayUrl | None
+        self, link: LinkId, token: int, host: str, port: int, url: PeerUrl | None
     ) -> Sequence[MeshEffect]:
         """Take a new connection: one that we dialed, or one that was accepted.
 
@@ -419,9 +406,9 @@ def _note_account(connection: Connection, info: GatewayInfo) -> None:
     connection.accounts[name] = None
 
 
-def _parsed(urls: Sequence[str]) -> dict[str, GatewayUrl]:
+def _parsed(urls: Sequence[str]) -> dict[str, PeerUrl]:
     """Return those URLs that are any, by `host:port`."""
-    parsed: dict[str, GatewayUrl] = {}
+    parsed: dict[str, PeerUrl] = {}
     for text in urls[:URLS_MAX]:
         try:
             url = parse_gateway_url(text)

@@ -9,9 +9,9 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from framework.peering import PeerUrl
     from framework.spec import LinkId
     from framework_gateway.info import GatewayInfo
-    from framework_gateway.url import GatewayUrl
 
 
 class Connection(Struct):
@@ -20,7 +20,7 @@ class Connection(Struct):
     link: LinkId
     host: str
     port: int
-    url: GatewayUrl | None = None
+    url: PeerUrl | None = None
     """Where we dialed to; None: the peer dialed us."""
     gateway: str = ""
     """The cluster at the other end; of an accepted connection, as it claims."""
@@ -42,9 +42,9 @@ class Remote(Struct):
     """A cluster that is known."""
 
     name: str
-    configured: tuple[GatewayUrl, ...] = ()
+    configured: tuple[PeerUrl, ...] = ()
     """Empty: others have told of it."""
-    learned: Mapping[str, GatewayUrl] = {}
+    learned: Mapping[str, PeerUrl] = {}
     """Further URLs by `host:port`, as its servers tell them."""
     link: LinkId | None = None
     """The outbound connection, registered or not yet."""
@@ -61,6 +61,6 @@ class Remote(Struct):
         return not self.configured
 
     @property
-    def urls(self) -> dict[str, GatewayUrl]:
+    def urls(self) -> dict[str, PeerUrl]:
         """Return all URLs by `host:port`, those that are configured first."""
         return {**{url.address: url for url in self.configured}, **self.learned}

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from framework.peering import Login
 from framework.spec import tls_settings
 from framework.topology import is_tls_on, login_timeout_s
 from framework_gateway.config import GatewayConfig
-from framework_gateway.login import Login
 from framework_gateway.settings import MeshSettings, RemoteSettings
 from framework_gateway.url import parse_gateway_url
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from framework.peering import PeerUrl
     from framework.spec import TlsSettings
-    from framework_gateway.url import GatewayUrl
 
 
 def read_config(value: Mapping[str, Any]) -> GatewayConfig:
@@ -59,7 +59,7 @@ def _remotes(blocks: Sequence[Mapping[str, Any]], *, own: str) -> tuple[RemoteSe
 
     Source: nats-server `gateway.go`, `newGateway`: its own cluster is passed over.
     """
-    urls: dict[str, dict[str, GatewayUrl]] = {}
+    urls: dict[str, dict[str, PeerUrl]] = {}
     for block in blocks:
         if block["name"] == own:
             continue

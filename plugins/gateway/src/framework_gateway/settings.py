@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from framework_gateway.url import GatewayUrl
+    from framework.peering import PeerUrl
 
 
 class RemoteSettings(Struct, frozen=True):
     """A cluster that is configured."""
 
     name: str
-    urls: tuple[GatewayUrl, ...]
+    urls: tuple[PeerUrl, ...]
 
 
 class MeshSettings(Struct, frozen=True):

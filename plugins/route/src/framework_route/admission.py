@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
+from framework.peering import Level
 from framework.wire.closed_state import ClosedState
-from framework_route.effect import Level
 from framework_route.limits import POOL_SIZE_MAX
 from framework_route.peer import Slot
 from framework_route.pool import PoolTerms, agree_on_pool

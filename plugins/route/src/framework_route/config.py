@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from framework.peering import Login
 from framework.spec import tls_settings
 from framework.topology import is_tls_on, login_timeout_s
 from framework_route.compression import RTT_THRESHOLDS_NS
 from framework_route.compression_option import COMPRESSION_MODE, rtt_thresholds_from_texts
-from framework_route.login import Login
 from framework_route.options import cluster_options
 from framework_route.permissions import route_permissions
 from framework_route.settings import MeshSettings
@@ -20,9 +20,9 @@ from framework_route.url import parse_route_url
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from framework.peering import PeerUrl
     from framework.spec import Permissions, TlsSettings
     from framework.topology import ConfigSection
-    from framework_route.url import RouteUrl
 
 
 class LinkTimes(Struct, frozen=True, kw_only=True):
@@ -120,7 +120,7 @@ def _config_from_values(value: Mapping[str, Any]) -> RouteConfig | None:
     )
 
 
-def _own_password(login: Login, routes: Sequence[RouteUrl]) -> str:
+def _own_password(login: Login, routes: Sequence[PeerUrl]) -> str:
     """Return what proves at other servers who we are: a hash does not, so a route must say it."""
     if not login.is_hashed:
         return login.password

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from framework_route.effect import Dial, Level, Noted, Wait
+from framework.peering import Level, Noted, Wait
+from framework_route.effect import Dial
 from framework_route.limits import (
     CONNECT_DELAY_MAX_S,
     CONNECT_DELAY_S,
@@ -24,9 +25,9 @@ from framework_route.peer import Target
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from framework.peering import PeerUrl
     from framework_route.effect import MeshEffect
     from framework_route.peer import Slot
-    from framework_route.url import RouteUrl
 
 _DOUBLINGS_MAX = 8
 """More of them would pass the greatest delay anyway."""
@@ -80,7 +81,7 @@ class Dialer:
         return slot in self._places
 
     def add(
-        self, url: RouteUrl, *, is_explicit: bool, remote_id: str = "", slot: Slot | None = None
+        self, url: PeerUrl, *, is_explicit: bool, remote_id: str = "", slot: Slot | None = None
     ) -> Target:
         """Remember a new target; nothing is dialed yet."""
         target = Target(self.next_token(), url, is_explicit, remote_id, slot)

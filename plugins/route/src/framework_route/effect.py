@@ -2,51 +2,28 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import TYPE_CHECKING, TypeAlias
 
-from msgspec import Struct, field
-from typing_extensions import override
+from msgspec import Struct
+
+from framework.peering import (
+    AcceptClaim,
+    CheckPassword,
+    Dismiss,
+    LinkEffect,
+    Noted,
+    NotedOf,
+    PeerUrl,
+    Wait,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from framework.spec import LinkId
-    from framework.wire.closed_state import ClosedState
     from framework.wire.info import RouteInfo
     from framework_route.compression import Choice
-    from framework_route.url import RouteUrl
-
-
-class Level(IntEnum):
-    """How much a line of the log matters, in the numbers of `logging`."""
-
-    DEBUG = 10
-    INFO = 20
-    WARNING = 30
-    ERROR = 40
-
-
-class Noted(Struct, frozen=True):
-    """Write a line to the log."""
-
-    level: Level
-    event: str
-    """A fixed text; `{name}` stands for the field of that name."""
-    fields: Mapping[str, object] = field(default_factory=dict)
 
 
 # -- of one connection, performed by its PoolConnection --------------------------------------------
-
-
-class Send(Struct, frozen=True):
-    """Write protocol lines to the peer."""
-
-    data: bytes
-
-
-class Resume(Struct, frozen=True):
-    """Go on reading from the peer."""
 
 
 class Encode(Struct, frozen=True):
@@ -80,30 +57,6 @@ class Register(Struct, frozen=True):
     headers: bool
     traces: bool
     """It reports what becomes of messages that ask for it."""
-
-
-class Close(Struct, frozen=True):
-    """End the connection, after sending `text` as `-ERR` if it is not empty."""
-
-    reason: ClosedState
-    text: str = ""
-
-
-class ArmTimer(Struct, frozen=True):
-    """Tell the machine when `delay_s` seconds have passed."""
-
-    delay_s: float
-
-
-class CheckPassword(Struct, frozen=True):
-    """Compare a password with a hash in a thread, and tell the machine."""
-
-    hashed: str
-    password: str
-
-    @override
-    def __repr__(self) -> str:
-        return "CheckPassword()"  # no log may tell either
 
 
 class Claim(Struct, frozen=True):
@@ -143,7 +96,7 @@ class Outdated(Struct, frozen=True):
 Report: TypeAlias = Claim | Introduce | Update | Answered | Compressed | Outdated | CheckPassword
 """What a connection cannot decide alone, or others want to know."""
 
-ConnectionEffect: TypeAlias = Noted | Send | Resume | Encode | Register | Close | ArmTimer | Report
+ConnectionEffect: TypeAlias = LinkEffect | Encode | Register | Report
 
 # -- of the mesh, performed by the RouteManager ----------------------------------------------------
 
@@ -152,7 +105,7 @@ class Dial(Struct, frozen=True):
     """Connect to a server; the outcome comes back with the token."""
 
     token: int
-    url: RouteUrl
+    url: PeerUrl
     address: str = ""
     """Where the host of `url` is to be found; empty: wherever its name leads."""
     avoided: tuple[str, ...] = ()
@@ -161,30 +114,16 @@ class Dial(Struct, frozen=True):
     """How many of its addresses have their turn last."""
 
 
-class Wait(Struct, frozen=True):
-    """Tell the mesh the token when `delay_s` seconds, and up to `jitter_s` more, have passed."""
-
-    token: int
-    delay_s: float
-    jitter_s: float = 0.0
-
-
 class Greet(Struct, frozen=True):
     """Begin the handshake of a new connection."""
 
     link: LinkId
     local: RouteInfo
     """How this server introduces itself on it."""
-    url: RouteUrl | None
+    url: PeerUrl | None
     """Where we dialed to; None when the peer dialed us."""
     account: str = ""
     """The only one that the connection is to carry, when we dialed."""
-
-
-class AcceptClaim(Struct, frozen=True):
-    """The peer that dialed belongs to this cluster."""
-
-    link: LinkId
 
 
 class Admit(Struct, frozen=True):
@@ -214,28 +153,11 @@ class RepeatInterest(Struct, frozen=True):
     link: LinkId
 
 
-class Dismiss(Struct, frozen=True):
-    """Close the connection, after sending `text` as `-ERR` if it is not empty."""
-
-    link: LinkId
-    reason: ClosedState
-    text: str = ""
-
-
 class Gossip(Struct, frozen=True):
     """Send protocol lines about one server to another."""
 
     link: LinkId
     data: bytes
-
-
-class NotedOf(Struct, frozen=True):
-    """Write a line about one connection to the log."""
-
-    link: LinkId
-    level: Level
-    event: str
-    fields: Mapping[str, object] = field(default_factory=dict)
 
 
 class ClientUrlsChanged(Struct, frozen=True):

@@ -12,17 +12,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from framework_route.effect import Gossip, Level, Noted
+from framework.peering import Level, Noted
+from framework_route.effect import Gossip
 from framework_route.info import gossip
 from framework_route.url import parse_route_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from framework.peering import PeerUrl
     from framework.wire.info import RouteInfo
     from framework_route.effect import MeshEffect
     from framework_route.peer import Connection, Peer
-    from framework_route.url import RouteUrl
 
 
 def spread(peers: Sequence[Peer], connection: Connection, info: RouteInfo) -> Iterator[MeshEffect]:
@@ -40,7 +41,7 @@ def spread(peers: Sequence[Peer], connection: Connection, info: RouteInfo) -> It
         yield Gossip(peer.main.link, line)
 
 
-def check_gossip(info: RouteInfo, configured: Sequence[RouteUrl]) -> RouteUrl | Noted | None:
+def check_gossip(info: RouteInfo, configured: Sequence[PeerUrl]) -> PeerUrl | Noted | None:
     """Return where a server that we were told of is dialed.
 
     Returns:

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from framework.errors import ProtocolError
+from framework.peering import join_host_port
 from framework.wire.closed_state import ClosedState
 from framework.wire.document import build_document, parse_document
 from framework.wire.info import RouteConnect, RouteInfo, connect_line, info_line
 from framework_route.limits import CODECS_MAX, CONNECT_URLS_MAX, NAME_LENGTH_MAX
-from framework_route.url import join_host_port
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from framework.peering import PeerUrl
     from framework_route.compression import Choice
-    from framework_route.url import RouteUrl
 
 TRACE_PROTOCOL = 3
 """Servers with this route protocol, or a later one, report what becomes of messages that ask.
@@ -73,7 +73,7 @@ def parse_connect(document: bytes) -> RouteConnect:
     return connect
 
 
-def greeting(local: RouteInfo, url: RouteUrl) -> bytes:
+def greeting(local: RouteInfo, url: PeerUrl) -> bytes:
     """Return what this server says first to the one that it dialed.
 
     Without `lnoc` peers send interest and messages of leafnodes as any other, which is all that

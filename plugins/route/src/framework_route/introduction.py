@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from framework.peering import join_host_port
 from framework.spec import LinkKind, Permissions
 from framework.wire.document import build_document
 from framework.wire.info import RouteInfo
 from framework.wire.version import ROUTE_PROTOCOL
 from framework_route.effective import compression_of
 from framework_route.permissions import told
-from framework_route.url import join_host_port
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from framework.peering import AcceptClaim, Dismiss, Level, Noted, NotedOf, Wait, join_host_port
 from framework.wire.closed_state import ClosedState
 from framework.wire.document import build_document
 from framework.wire.info import info_line
@@ -33,21 +34,15 @@ from framework_route.admission import (
 from framework_route.cluster_name import agree_on_cluster
 from framework_route.dialer import Dialer
 from framework_route.effect import (
-    AcceptClaim,
     Admit,
     ClientUrlsChanged,
     ClusterNameChanged,
-    Dismiss,
     Gossip,
     Greet,
-    Level,
     LocalChanged,
-    Noted,
-    NotedOf,
     Overheard,
     PoolSlot,
     RepeatInterest,
-    Wait,
 )
 from framework_route.gossip import spread
 from framework_route.limits import (
@@ -63,18 +58,17 @@ from framework_route.registry import Registry
 from framework_route.seeker import Seeker
 from framework_route.status import MeshStatus
 from framework_route.told_fields import ToldFields
-from framework_route.url import join_host_port
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
 
+    from framework.peering import PeerUrl
     from framework.spec import LinkId
     from framework.wire.info import RouteInfo
     from framework_route.admission import Place
     from framework_route.effect import MeshEffect
     from framework_route.peer import Peer
     from framework_route.settings import MeshSettings
-    from framework_route.url import RouteUrl
 
 _OTHER_CLUSTER = 'Rejecting connection, cluster name "{theirs}" does not match "{ours}"'
 _POOL_REACHED = 'Route pool size reached, closing extra connection to "{remote_id}"'
@@ -538,7 +532,7 @@ class Mesh:
             self._seeker.forget_idle()  # else they would be waited for when it is back
         return peer is not None
 
-    def _drop_routes(self, urls: Sequence[RouteUrl]) -> list[MeshEffect]:
+    def _drop_routes(self, urls: Sequence[PeerUrl]) -> list[MeshEffect]:
         """Close the routes that these URLs led to, and dial them no more."""
         self._seeker.forget_configured(urls)
         idle = []

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from framework.peering import join_host_port
 from framework.spec import InQuery, LinkKind, SubscriptionRows
 from framework.spec.formats import rtt_text, time_text, uptime_text
 from framework.spec.query import read_bool_or_details, read_details
-from framework_route.url import join_host_port
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,9 +11,9 @@ from framework_route.pool import PoolTerms
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from framework.peering import PeerUrl
     from framework.spec import LinkId
     from framework.wire.info import RouteInfo
-    from framework_route.url import RouteUrl
 
 
 class Slot(Struct, frozen=True):
@@ -35,7 +35,7 @@ class Target(Struct):
     """A server to dial: configured (explicit), or known by gossip or by a lost route."""
 
     token: int
-    url: RouteUrl
+    url: PeerUrl
     is_explicit: bool
     remote_id: str = ""
     """Who answered there last, or is said to; empty when nobody has."""

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from framework.peering import Level, NotedOf, Wait
 from framework_route.admission import NO_DEDICATED_ROUTE
-from framework_route.effect import Level, NotedOf, Pin, Wait
+from framework_route.effect import Pin
 from framework_route.limits import PIN_CONFIRMATION_S
 from framework_route.peer import Slot
 

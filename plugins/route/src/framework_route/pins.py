@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from framework.peering import Level, Noted, Wait
 from framework.wire.document import build_document
 from framework.wire.info import RouteInfo, info_line
-from framework_route.effect import FetchAccount, Gossip, Level, Noted, Wait
+from framework_route.effect import FetchAccount, Gossip
 from framework_route.limits import OWED_MAX, PIN_CONFIRMATION_S
 from framework_route.peer import Slot
 from framework_route.pool import pool_index_of

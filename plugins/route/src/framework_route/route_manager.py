@@ -11,6 +11,18 @@ from msgspec.structs import replace
 from typing_extensions import override
 
 from framework.actors import Component
+from framework.peering import (
+    AcceptClaim,
+    CheckPassword,
+    Dismiss,
+    Noted,
+    NotedOf,
+    PasswordQueue,
+    PeerLinks,
+    Wait,
+    matches,
+    write_note,
+)
 from framework.spec import (
     Closed,
     ClosedState,
@@ -27,30 +39,24 @@ from framework.spec.endings import log_ending
 from framework.spec.tracing import log_traced
 from framework.wire.document import build_document
 from framework_route.effect import (
-    AcceptClaim,
     Admit,
     Answered,
-    CheckPassword,
     Claim,
     ClientUrlsChanged,
     ClusterNameChanged,
     Compressed,
     Dial,
-    Dismiss,
     FetchAccount,
     FieldsTold,
     Gossip,
     Greet,
     Introduce,
     LocalChanged,
-    Noted,
-    NotedOf,
     Outdated,
     Overheard,
     Pin,
     RepeatInterest,
     Update,
-    Wait,
 )
 from framework_route.effective import (
     compression_of,
@@ -58,15 +64,11 @@ from framework_route.effective import (
     pinned_accounts,
     set_times,
 )
-from framework_route.hashing import matches
 from framework_route.info import about_another
 from framework_route.info_fields import changed_fields, report_fields, report_gossip
 from framework_route.limits import DIAL_TIMEOUT_S
-from framework_route.links import Links
-from framework_route.log import write_note
 from framework_route.machine import ConnectionMachine
 from framework_route.mesh import Mesh
-from framework_route.password_queue import PasswordQueue
 from framework_route.pool_connection import PoolConnection
 from framework_route.told_fields import ToldFields
 
@@ -178,7 +180,7 @@ class RouteManager(Component):
         )
         self._compression = compression_of(server, lasting.config)
         self._passwords = PasswordQueue()
-        self._links = Links(server)
+        self._links = PeerLinks(server, LinkKind.ROUTE)
 
     @override
     def on_start(self) -> None:
@@ -417,21 +419,32 @@ class RouteManager(Component):
                 self._links.tell(link, PoolConnection.ClaimAccepted())
             case Admit(link, pool_slot, local):
                 self._links.tell(link, PoolConnection.Admitted(pool_slot, local))
-                route = self._mesh.find(link)
-                assert route is not None
-                self._links.report_opened(route)
+                self._report_opened(link)
             case RepeatInterest(link):
                 self._server.plane.repeat_interest(link)
             case Gossip(link, data):
                 self._links.tell(link, PoolConnection.Tell(data))
             case Dismiss(link, reason, text):
-                self._dismiss(link, reason, text)
+                self._links.dismiss(link, reason, text)
+
+    def _report_opened(self, link: LinkId) -> None:
+        route = self._mesh.find(link)
+        assert route is not None
+        assert route.info is not None
+        self._links.report_opened(
+            link,
+            host=route.host,
+            port=route.port,
+            name=route.info.server_name,
+            version=route.info.version,
+            account=route.slot.account if route.slot else "",
+        )
 
     def _greet(self, effect: Greet) -> None:
         link = effect.link
         actor = self.spawn(
             PoolConnection,
-            name=f"rid-{self._links.rid(link)}",
+            name=self._links.actor_name(link),
             server=self._server,
             link=link,
             machine=ConnectionMachine(
@@ -449,12 +462,6 @@ class RouteManager(Component):
 
     def _take_report(self, link: LinkId, report: Report) -> None:
         self.actor_ref.tell(RouteManager.Reported(link, report))
-
-    def _dismiss(self, link: LinkId, reason: ClosedState, text: str) -> None:
-        if self._links.is_led(link):
-            self._links.tell(link, PoolConnection.Dismissed(reason, text))
-        else:
-            self._server.plane.close(link, reason, f"-ERR '{text}'\r\n".encode() if text else b"")
 
     def _set_info(self, local: RouteInfo) -> None:
         self._lasting.local = local

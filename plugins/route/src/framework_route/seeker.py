@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from framework_route.effect import Level, Noted
+from framework.peering import Level, Noted
 from framework_route.gossip import check_gossip
 from framework_route.info import route_url
 from framework_route.limits import GOSSIPED_MAX
@@ -17,6 +17,7 @@ from framework_route.url import parse_route_url
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from framework.peering import PeerUrl
     from framework.wire.info import RouteInfo
     from framework_route.dialer import Dialer
     from framework_route.effect import MeshEffect
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from framework_route.pins import Pins
     from framework_route.registry import Registry
     from framework_route.settings import MeshSettings
-    from framework_route.url import RouteUrl
 
 
 class Seeker:
@@ -61,7 +61,7 @@ class Seeker:
             retries=settings.connect_retries, has_backoff=settings.has_connect_backoff
         )
 
-    def forget_configured(self, urls: Sequence[RouteUrl]) -> None:
+    def forget_configured(self, urls: Sequence[PeerUrl]) -> None:
         """Dial these servers no more for being configured."""
         for target in self._dialer.targets:
             if target.is_explicit and target.url in urls:
@@ -73,7 +73,7 @@ class Seeker:
             if self._is_idle(target):
                 self._dialer.take(target.token)
 
-    def dial_configured(self, urls: Sequence[RouteUrl]) -> list[MeshEffect]:
+    def dial_configured(self, urls: Sequence[PeerUrl]) -> list[MeshEffect]:
         """Dial servers that are configured, each for ever."""
         effects: list[MeshEffect] = []
         for url in urls:
@@ -118,7 +118,7 @@ class Seeker:
     def _pending(self) -> Iterator[Connection]:
         return (c for c in self._registry.connections if c.slot is None)
 
-    def _url_of(self, connection: Connection) -> RouteUrl | None:
+    def _url_of(self, connection: Connection) -> PeerUrl | None:
         """Return where the server of a connection wants to be dialed, with our login."""
         info = connection.info
         assert info is not None
@@ -158,7 +158,7 @@ class Seeker:
         )
         return self._dialer.dial(target)
 
-    def _with_login(self, url: RouteUrl, info: RouteInfo) -> RouteUrl:
+    def _with_login(self, url: PeerUrl, info: RouteInfo) -> PeerUrl:
         """Return the URL of a server that is not configured, with our login if it wants one."""
         settings = self._settings
         return url.with_login(settings.user, settings.password) if info.auth_required else url

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from framework_route.url import RouteUrl
+    from framework.peering import PeerUrl
 
 
 class MeshSettings(Struct, frozen=True):
     """Settings of the mesh."""
 
-    routes: tuple[RouteUrl, ...] = ()
+    routes: tuple[PeerUrl, ...] = ()
     connect_retries: int = 0
     has_connect_backoff: bool = False
     user: str = ""

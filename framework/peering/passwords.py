@@ -1,12 +1,25 @@
-"""Queue of route passwords to compare with hashes, one at a time."""
+"""Compare passwords of servers with bcrypt hashes: in a worker thread, one at a time."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import hmac
 
-if TYPE_CHECKING:
-    from framework.spec import LinkId
-    from framework_route.effect import CheckPassword
+from framework.dataplane.link import LinkId
+from framework.peering.effects import CheckPassword
+
+_PASSWORD_BYTES_MAX = 72
+"""bcrypt looks at no more."""
+
+
+def matches(hashed: str, password: str) -> bool:
+    """Tell whether a password is the one of a hash; a malformed hash has none."""
+    import bcrypt  # noqa: PLC0415 - most servers never need it
+
+    given = password.encode("utf-8", "surrogatepass")[:_PASSWORD_BYTES_MAX]
+    try:
+        return hmac.compare_digest(bcrypt.hashpw(given, hashed.encode()), hashed.encode())
+    except ValueError:
+        return False
 
 
 class PasswordQueue:

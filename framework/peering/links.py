@@ -1,49 +1,53 @@
-"""Links of routes, and the actor of each.
+"""Links to other servers, and the actor of each.
 
-Not which of them are routes: that is for the mesh.
+Not what they are good for: that is for the mesh of a protocol.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import Any
 
 from msgspec import Struct
 
-from framework.spec import Closed, ClosedState, ConnectionInfo, LinkKind
-from framework_route.url import join_host_port
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from structlog.typing import FilteringBoundLogger
-
-    from framework.actors import ActorRef
-    from framework.spec import LinkId, Opened, ServerContext
-    from framework_route.peer import Connection
-    from framework_route.pool_connection import PoolConnection
+from framework.actors import ActorRef
+from framework.peering.peer_link import PeerLink
+from framework.peering.url import join_host_port
+from framework.spec import (
+    Closed,
+    ClosedState,
+    ConnectionInfo,
+    LinkId,
+    LinkKind,
+    Opened,
+    ServerContext,
+)
+from framework.spec.logger import FilteringBoundLogger
 
 
 class _Link(Struct):
     """What the plane calls a connection, and what its lines of the log begin with."""
 
-    rid: int
+    number: int
     remote: str
-    actor: ActorRef[PoolConnection] | None = None
+    actor: ActorRef[Any] | None = None
     closed: Closed | None = None
     """How it ended, until its actor has handled what came before the end."""
     reported: ConnectionInfo | None = None
-    """What plugins were told of it, once it is a route."""
+    """What plugins were told of it, once it is registered."""
 
 
-class Links:
-    """All links of a server to peers, from their opening until they are closed.
+class PeerLinks:
+    """All links of a kind, from their opening until they are closed.
 
     Args:
         server: Closes them, and tells plugins and the log.
+        kind: What they are.
     """
 
-    def __init__(self, server: ServerContext) -> None:
+    def __init__(self, server: ServerContext, kind: LinkKind) -> None:
         self._server = server
+        self._kind = kind
         self._links: dict[LinkId, _Link] = {}
 
     def __contains__(self, link: LinkId) -> bool:
@@ -56,22 +60,19 @@ class Links:
         """Take note of a link that nobody leads yet."""
         self._links[event.link] = _Link(event.cid, join_host_port(event.host, event.port))
 
-    def rid(self, link: LinkId) -> int:
-        """Return the number by which operators know a link."""
-        return self._links[link].rid
+    def actor_name(self, link: LinkId) -> str:
+        """Return what the actor of a link is called, by the number that operators know: `rid-7`."""
+        return f"{self._kind.names.connection_id}-{self._links[link].number}"
 
     def log_of(self, link: LinkId) -> FilteringBoundLogger:
         """Return a logger that names a link."""
         known = self._links[link]
-        return self._server.log.bind(remote=known.remote, rid=known.rid)
+        number = {self._kind.names.connection_id: known.number}
+        return self._server.log.bind(remote=known.remote, **number)
 
-    def lead(self, link: LinkId, actor: ActorRef[PoolConnection]) -> None:
+    def lead(self, link: LinkId, actor: ActorRef[Any]) -> None:
         """Give a link its actor."""
         self._links[link].actor = actor
-
-    def is_led(self, link: LinkId) -> bool:
-        """Return whether a link has its actor."""
-        return self._links[link].actor is not None
 
     def tell(self, link: LinkId, message: object) -> None:
         """Tell the actor of a link something, if it has one that lives."""
@@ -79,19 +80,37 @@ class Links:
         if known is not None and known.actor is not None and known.actor.is_alive():
             known.actor.tell(message)
 
-    def report_opened(self, route: Connection) -> None:
-        """Tell plugins of a link that is a route now."""
-        assert route.info is not None
-        known = self._links[route.link]
+    def dismiss(self, link: LinkId, reason: ClosedState, text: str) -> None:
+        """Close a link that is not wanted, after sending `text` as `-ERR` if it is not empty."""
+        known = self._links[link]
+        if known.actor is not None:
+            self.tell(link, PeerLink.Dismissed(reason, text))
+        else:
+            self._server.plane.close(link, reason, f"-ERR '{text}'\r\n".encode() if text else b"")
+
+    def report_opened(
+        self, link: LinkId, *, host: str, port: int, name: str, version: str, account: str = ""
+    ) -> None:
+        """Tell plugins of a link that is registered now.
+
+        Args:
+            link: Which one.
+            host: Of the peer.
+            port: Of the peer.
+            name: Of the server there.
+            version: Of the server there.
+            account: The only one that it carries; empty: all.
+        """
+        known = self._links[link]
         known.reported = ConnectionInfo(
-            link=route.link,
-            kind=LinkKind.ROUTE,
-            cid=known.rid,
-            host=route.host,
-            port=route.port,
-            name=route.info.server_name,
-            version=route.info.version,
-            account=route.slot.account if route.slot else "",
+            link=link,
+            kind=self._kind,
+            cid=known.number,
+            host=host,
+            port=port,
+            name=name,
+            version=version,
+            account=account,
         )
         self._server.report_opened(known.reported)
 
@@ -110,7 +129,7 @@ class Links:
             known.actor.stop(block=False)
         return known.actor is None
 
-    def receive_stopped(self, actor: ActorRef[PoolConnection]) -> Closed | None:
+    def receive_stopped(self, actor: ActorRef[Any]) -> Closed | None:
         """Take that an actor has stopped; return how its link ended, which may be removed now.
 
         None: it has failed. Its link can do nothing without it, and is closed.

@@ -1,24 +1,22 @@
-"""Authentication of servers that dial a gateway.
+"""Authentication of servers that dial this one.
 
-Source: nats-server `auth.go`, `isGatewayAuthorized`, `checkClientTLSCertSubject`.
+Source: nats-server `auth.go`, `isRouterAuthorized`, `isGatewayAuthorized`,
+`checkClientTLSCertSubject`.
 """
 
 from __future__ import annotations
 
 import hmac
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from framework.redacted import Redacted
-from framework.wire.certificates import is_name_for
-
-if TYPE_CHECKING:
-    from framework.wire.certificates import CertificateFacts
+from framework.wire.certificates import CertificateFacts, is_name_for
 
 _HASHES = ("$2a$", "$2b$", "$2x$", "$2y$")
 
 
 class Login(Redacted, frozen=True):
-    """Credentials that an accepted gateway must bring, and its timeout."""
+    """Credentials that an accepted connection must bring, and its timeout."""
 
     hidden: ClassVar = frozenset({"password"})
 
@@ -40,7 +38,7 @@ class Login(Redacted, frozen=True):
 
     @property
     def is_hashed(self) -> bool:
-        """Tell whether a password can only be checked by work, see `framework_gateway.hashing`."""
+        """Tell whether a password can only be checked by work: `CheckPassword`."""
         return bool(self.user) and self.password.startswith(_HASHES)
 
     def admits(self, user: str, password: str) -> bool:
