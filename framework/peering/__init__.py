@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         Send,
         Wait,
     )
-    from framework.peering.handshake import Event, Handshake, Phase, Step, Steps
+    from framework.peering.handshake import Handshake, HandshakeEvent, Phase, Step, Steps
     from framework.peering.links import PeerLinks
     from framework.peering.login import Login
     from framework.peering.notes import Level, Noted, NotedOf, write_note
@@ -38,8 +38,8 @@ __all__ = [
     "CheckPassword",
     "Close",
     "Dismiss",
-    "Event",
     "Handshake",
+    "HandshakeEvent",
     "Level",
     "LinkEffect",
     "Login",
@@ -70,7 +70,7 @@ __getattr__ = lazy_names(
         "CheckPassword": "effects",
         "Close": "effects",
         "Dismiss": "effects",
-        "Event": "handshake",
+        "HandshakeEvent": "handshake",
         "Handshake": "handshake",
         "join_host_port": "url",
         "Level": "notes",

@@ -62,7 +62,7 @@ class Phase(Enum):
     CLOSED = auto()
 
 
-class Event(Enum):
+class HandshakeEvent(Enum):
     """What a connection is told; one `receive_` method each."""
 
     OPENED = auto()
@@ -87,7 +87,7 @@ class Step(NamedTuple):
     """Besides the phase that it came in."""
 
 
-Steps: TypeAlias = Mapping[Event, Step]
+Steps: TypeAlias = Mapping[HandshakeEvent, Step]
 
 
 class Handshake(ABC, Generic[ConnectT]):
@@ -115,7 +115,7 @@ class Handshake(ABC, Generic[ConnectT]):
 
     def receive_opened(self) -> Effects:
         """Begin; an accepted peer was sent our INFO by the plane."""
-        return self._receive(Event.OPENED)
+        return self._receive(HandshakeEvent.OPENED)
 
     def receive_connect(
         self, document: bytes, certificate: CertificateFacts | None = None
@@ -126,37 +126,37 @@ class Handshake(ABC, Generic[ConnectT]):
             document: As it came.
             certificate: What the peer has shown; None: nothing.
         """
-        return self._receive(Event.CONNECT, document, certificate)
+        return self._receive(HandshakeEvent.CONNECT, document, certificate)
 
     def receive_password_checked(self, *, is_right: bool) -> Effects:
         """Take what came of a password against its hash."""
-        return self._receive(Event.PASSWORD_CHECKED, is_right)
+        return self._receive(HandshakeEvent.PASSWORD_CHECKED, is_right)
 
     def receive_claim_accepted(self) -> Effects:
         """Go on to INFO: the mesh lets the peer in so far."""
-        return self._receive(Event.CLAIM_ACCEPTED)
+        return self._receive(HandshakeEvent.CLAIM_ACCEPTED)
 
     def receive_info(self, document: bytes) -> Effects:
         """Take the peer's introduction, or what it says later."""
-        return self._receive(Event.INFO, document)
+        return self._receive(HandshakeEvent.INFO, document)
 
     def receive_pong(self, rtt_ns: int) -> Effects:
         """Take an answer to PING: the peer has registered us, and this is how far it is."""
-        return self._receive(Event.PONG, rtt_ns)
+        return self._receive(HandshakeEvent.PONG, rtt_ns)
 
     def receive_dismissed(self, reason: ClosedState, text: str) -> Effects:
         """Close: the mesh does not want this connection."""
-        return self._receive(Event.DISMISSED, reason, text)
+        return self._receive(HandshakeEvent.DISMISSED, reason, text)
 
     def receive_err(self, text: bytes) -> Effects:
         """Take the peer's complaint; it closes the connection, and so do we."""
-        return self._receive(Event.ERR, text)
+        return self._receive(HandshakeEvent.ERR, text)
 
     def receive_timeout(self) -> Effects:
         """Close unless the handshake is done."""
-        return self._receive(Event.TIMEOUT)
+        return self._receive(HandshakeEvent.TIMEOUT)
 
-    def _receive(self, event: Event, *arguments: Any) -> Effects:
+    def _receive(self, event: HandshakeEvent, *arguments: Any) -> Effects:
         """Handle an event as `PHASES` has it; what is not there for the phase is ignored."""
         phase = self._phase
         step = self.PHASES[phase].get(event)
@@ -269,46 +269,50 @@ class Handshake(ABC, Generic[ConnectT]):
         return ArmTimer(self._login.timeout_s)
 
     _ALWAYS: ClassVar[Steps] = {
-        Event.CONNECT: Step("_refuse_connect"),
-        Event.DISMISSED: Step("_close"),
-        Event.ERR: Step("_take_err"),
+        HandshakeEvent.CONNECT: Step("_refuse_connect"),
+        HandshakeEvent.DISMISSED: Step("_close"),
+        HandshakeEvent.ERR: Step("_take_err"),
     }
     _PENDING: ClassVar[Steps] = {
         **_ALWAYS,
-        Event.INFO: Step("_refuse_info"),
-        Event.TIMEOUT: Step("_time_out"),
+        HandshakeEvent.INFO: Step("_refuse_info"),
+        HandshakeEvent.TIMEOUT: Step("_time_out"),
     }
     PHASES: ClassVar[Mapping[Phase, Steps]] = {
         Phase.CREATED: {
             **_PENDING,
-            Event.OPENED: Step("_open", leads_to=(Phase.CONNECT_AWAITED, Phase.INFO_AWAITED)),
+            HandshakeEvent.OPENED: Step(
+                "_open", leads_to=(Phase.CONNECT_AWAITED, Phase.INFO_AWAITED)
+            ),
         },
         Phase.CONNECT_AWAITED: {
             **_PENDING,
-            Event.CONNECT: Step(
+            HandshakeEvent.CONNECT: Step(
                 "_take_connect", leads_to=(Phase.CHECKED, Phase.CLAIMED, Phase.CLOSED)
             ),
-            Event.INFO: Step("_refuse_info_before_login"),
+            HandshakeEvent.INFO: Step("_refuse_info_before_login"),
         },
         Phase.CHECKED: {
             **_PENDING,
-            Event.PASSWORD_CHECKED: Step("_go_on", leads_to=(Phase.CLAIMED, Phase.CLOSED)),
+            HandshakeEvent.PASSWORD_CHECKED: Step("_go_on", leads_to=(Phase.CLAIMED, Phase.CLOSED)),
         },
         Phase.CLAIMED: {
             **_PENDING,
-            Event.CLAIM_ACCEPTED: Step("_take_claim_accepted", leads_to=(Phase.INFO_AWAITED,)),
+            HandshakeEvent.CLAIM_ACCEPTED: Step(
+                "_take_claim_accepted", leads_to=(Phase.INFO_AWAITED,)
+            ),
         },
         Phase.INFO_AWAITED: {
             **_PENDING,
-            Event.INFO: Step("_take_info", leads_to=(Phase.INTRODUCED, Phase.CLOSED)),
+            HandshakeEvent.INFO: Step("_take_info", leads_to=(Phase.INTRODUCED, Phase.CLOSED)),
         },
         Phase.INTRODUCED: {
             **_PENDING,
-            Event.ADMITTED: Step("_take_admitted", leads_to=(Phase.REGISTERED,)),
+            HandshakeEvent.ADMITTED: Step("_take_admitted", leads_to=(Phase.REGISTERED,)),
         },
         Phase.REGISTERED: {
             **_ALWAYS,
-            Event.INFO: Step("_take_update"),
+            HandshakeEvent.INFO: Step("_take_update"),
         },
         Phase.CLOSED: {},
     }

@@ -14,8 +14,8 @@ from framework.peering import (
     ArmTimer,
     CheckPassword,
     Close,
-    Event,
     Handshake,
+    HandshakeEvent,
     Login,
     Noted,
     Phase,
@@ -89,7 +89,7 @@ def test_who_logs_in_is_claimed_and_introduced() -> None:
     assert machine.receive_connect(b'{"user": "a", "password": "b"}') == [Asked("a")]
     assert machine.receive_claim_accepted() == [Resume()]
     assert machine.receive_info(b"{}") == [b"{}"]
-    assert machine._receive(Event.ADMITTED) == []
+    assert machine._receive(HandshakeEvent.ADMITTED) == []
     assert machine.receive_timeout() == []
     assert machine.receive_info(b"later") == [b"later"]
 

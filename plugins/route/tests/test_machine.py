@@ -26,7 +26,7 @@ from framework.peering import (
     ArmTimer,
     CheckPassword,
     Close,
-    Event,
+    HandshakeEvent,
     Login,
     Noted,
     Phase,
@@ -229,7 +229,7 @@ def test_every_phase_is_in_the_table_and_is_reached():
     assert set(Phase) == reached
 
 
-@pytest.mark.parametrize("event", Event)
+@pytest.mark.parametrize("event", HandshakeEvent)
 def test_an_event_is_handled_in_its_phases_and_ignored_in_all_others(event):
     handled = {phase for phase, steps in ConnectionMachine.PHASES.items() if event in steps}
     ignored = set(Phase) - handled
@@ -244,7 +244,9 @@ def test_an_event_is_handled_in_its_phases_and_ignored_in_all_others(event):
 
 def test_a_step_that_leads_where_the_table_does_not_is_a_mistake(monkeypatch):
     steps = {**ConnectionMachine.PHASES[Phase.CREATED]}
-    steps[Event.OPENED] = steps[Event.OPENED]._replace(leads_to=(Phase.REGISTERED,))
+    steps[HandshakeEvent.OPENED] = steps[HandshakeEvent.OPENED]._replace(
+        leads_to=(Phase.REGISTERED,)
+    )
     monkeypatch.setitem(ConnectionMachine.PHASES, Phase.CREATED, steps)
 
     with pytest.raises(AssertionError, match="CONNECT_AWAITED"):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from framework.errors import ProtocolError
-from framework.peering import ArmTimer, Event, Handshake, Level, Noted, Phase, Send
+from framework.peering import ArmTimer, Handshake, HandshakeEvent, Level, Noted, Phase, Send
 from framework.wire.closed_state import ClosedState
 from framework_gateway.effect import Claim, Introduce, Register, Update
 from framework_gateway.info import (
@@ -69,7 +69,7 @@ class LinkMachine(Handshake[GatewayConnect]):
         Args:
             local: How this server introduces itself at the moment.
         """
-        return self._receive(Event.ADMITTED, local)
+        return self._receive(HandshakeEvent.ADMITTED, local)
 
     @override
     def _open(self) -> Sequence[GatewayEffect]:

@@ -21,7 +21,17 @@ from typing import TYPE_CHECKING, ClassVar
 from typing_extensions import override
 
 from framework.errors import ProtocolError
-from framework.peering import ArmTimer, Event, Handshake, Level, Noted, Phase, Resume, Send, Step
+from framework.peering import (
+    ArmTimer,
+    Handshake,
+    HandshakeEvent,
+    Level,
+    Noted,
+    Phase,
+    Resume,
+    Send,
+    Step,
+)
 from framework.wire.closed_state import ClosedState
 from framework.wire.info import RouteConnect
 from framework_route.effect import (
@@ -110,11 +120,11 @@ class ConnectionMachine(Handshake[RouteConnect]):
             pool_slot: Of the connection.
             local: How this server introduces itself at the moment.
         """
-        return self._receive(Event.ADMITTED, pool_slot, local)
+        return self._receive(HandshakeEvent.ADMITTED, pool_slot, local)
 
     def receive_reload(self, compression: Compression) -> Sequence[ConnectionEffect]:
         """Follow what this server wants from now on, in place if the peer need not agree."""
-        return self._receive(Event.RELOAD, compression)
+        return self._receive(HandshakeEvent.RELOAD, compression)
 
     @override
     def _open(self) -> Sequence[ConnectionEffect]:
@@ -241,13 +251,13 @@ class ConnectionMachine(Handshake[RouteConnect]):
 
     PHASES: ClassVar[Mapping[Phase, Steps]] = {
         **{
-            phase: {**steps, Event.RELOAD: Step("_take_reload", leads_to=())}
+            phase: {**steps, HandshakeEvent.RELOAD: Step("_take_reload", leads_to=())}
             for phase, steps in Handshake.PHASES.items()
         },
         Phase.REGISTERED: {
             **Handshake.PHASES[Phase.REGISTERED],
-            Event.RELOAD: Step("_take_reload", leads_to=()),
-            Event.PONG: Step("_take_pong", leads_to=()),
+            HandshakeEvent.RELOAD: Step("_take_reload", leads_to=()),
+            HandshakeEvent.PONG: Step("_take_pong", leads_to=()),
         },
         Phase.CLOSED: {},
     }
