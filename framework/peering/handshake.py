@@ -43,7 +43,7 @@ class Connect(Protocol):
         ...
 
 
-ConnectT = TypeVar("ConnectT", bound=Connect)
+DocumentT = TypeVar("DocumentT", bound=Connect)
 
 
 class Phase(Enum):
@@ -90,7 +90,7 @@ class Step(NamedTuple):
 Steps: TypeAlias = Mapping[HandshakeEvent, Step]
 
 
-class Handshake(ABC, Generic[ConnectT]):
+class Handshake(ABC, Generic[DocumentT]):
     """Lead one connection through its handshake: told what the peer says, it returns effects.
 
     A protocol is a subclass; `PHASES` is the whole of its handshake as a table.
@@ -109,7 +109,7 @@ class Handshake(ABC, Generic[ConnectT]):
         self._login = login
         self._is_dialed = is_dialed
         self._phase = Phase.CREATED
-        self._connect: ConnectT | None = None
+        self._connect: DocumentT | None = None
 
     # -- what it is told --------------------------------------------------------------------------
 
@@ -173,15 +173,15 @@ class Handshake(ABC, Generic[ConnectT]):
         """Begin: CONNECT_AWAITED if the peer has dialed, INFO_AWAITED if we have."""
 
     @abstractmethod
-    def _parse_connect(self, document: bytes) -> ConnectT:
+    def _parse_connect(self, document: bytes) -> DocumentT:
         """Read CONNECT; ProtocolError: it is malformed."""
 
-    def _refuse_stray(self, connect: ConnectT) -> Effects | None:  # noqa: ARG002
+    def _refuse_stray(self, connect: DocumentT) -> Effects | None:  # noqa: ARG002
         """Say no to who is at the wrong port, before it has logged in."""
         return None
 
     @abstractmethod
-    def _claim(self, connect: ConnectT) -> Effects:
+    def _claim(self, connect: DocumentT) -> Effects:
         """Ask the mesh about who has logged in."""
 
     @abstractmethod
@@ -205,7 +205,7 @@ class Handshake(ABC, Generic[ConnectT]):
         self._connect = connect
         return self._check(connect, certificate)
 
-    def _check(self, connect: ConnectT, certificate: CertificateFacts | None) -> Effects:
+    def _check(self, connect: DocumentT, certificate: CertificateFacts | None) -> Effects:
         """Find out whether a server proves what it must."""
         login = self._login
         if login.goes_by_certificate:
