@@ -7,17 +7,17 @@ are gone as soon as their work is done.
 from __future__ import annotations
 
 import atexit
+import os
 import sys
 from typing import NoReturn
 
-from framework.process_end import end_now, ends_at_once, take_over
+from framework.process_end import ends_at_once
 from framework.signals import hold_signals
 
 
 def main() -> NoReturn:
     """Run the command `framework` that this process was started as, and end the process."""
     hold_signals()
-    take_over()
     from framework.cli import main as run  # noqa: PLC0415 -- after `hold_signals`
 
     _end(run())
@@ -26,7 +26,6 @@ def main() -> NoReturn:
 def nats_server() -> NoReturn:
     """Run the command `nats-server` that this process was started as, and end the process."""
     hold_signals()
-    take_over()
     from framework.cli import nats_server_main as run  # noqa: PLC0415 -- after `hold_signals`
 
     _end(run())
@@ -45,7 +44,7 @@ def _end(exit_status: int) -> NoReturn:
         sys.stderr.flush()
     except OSError:
         exit_status = exit_status or 1
-    end_now(exit_status)
+    os._exit(exit_status)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from framework.dataplane import Plane
 from framework.errors import FrameworkError
-from framework.process_end import ends_at_once, leave_last_line
+from framework.process_end import ends_at_once
 from framework.server.descriptors import prepare_descriptors
 from framework.server.logging.logs import Logs
 from framework.server.server import Server
@@ -79,17 +79,10 @@ def run_server(
         if not ends_at_once():
             run.close_sockets()
         if run.was_ready:  # whoever reads this finds the process gone
-            _say_last(logs, "Server Exiting..")
+            logs.log.info("Server Exiting..")
         return exit_status
     finally:
         logs.close()
-
-
-def _say_last(logs: Logs, event: str) -> None:
-    """Log when all is done, if that is known; otherwise now."""
-    fd, line = logs.line(event)
-    if not (line and leave_last_line(fd, line)):
-        logs.log.info(event)
 
 
 class _ProcessPlane(Plane):

@@ -49,11 +49,6 @@ class LogFile:
         except OSError:
             self.lost_lines += 1
 
-    @property
-    def descriptor(self) -> int:
-        """Where lines go; another one after `reopen`."""
-        return self._descriptor
-
     def reopen(self) -> None:
         """Open the path anew: the old file was moved away by somebody else's rotation.
 

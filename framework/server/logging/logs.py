@@ -115,20 +115,13 @@ class _Output:
             for line in _traceback_lines(error):
                 self.write(self.format.line(now_ns, level, "  {detail}", {"detail": line}))
 
-    @property
-    def descriptor(self) -> int:
-        """Return that of the log file, or of standard error."""
-        if self.file is not None:
-            return self.file.descriptor
-        return sys.__stderr__.fileno() if sys.__stderr__ else 2
-
     def write(self, line: str) -> None:
         data = line.encode("utf-8", "backslashreplace")
         if self.file is not None:
             self.file.write(data)
             return
         try:
-            os.write(self.descriptor, data)
+            os.write(sys.__stderr__.fileno() if sys.__stderr__ else 2, data)
         except OSError:  # a closed or full standard error must not stop the server
             return
 
@@ -301,14 +294,6 @@ class Logs:
         if self._output.file is not None:
             self._output.file.reopen()
         return self._output.file is not None
-
-    def line(self, event: str) -> tuple[int, bytes]:
-        """Return where an informational event would go, and as which bytes; empty: nowhere."""
-        output = self._output
-        if output.level > INFO:
-            return -1, b""
-        line = output.format.line(output.clock_ns(), INFO, event, {})
-        return output.descriptor, line.encode("utf-8", "backslashreplace")
 
     def close(self) -> None:
         """Let the log file go; later lines go to standard error."""

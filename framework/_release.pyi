@@ -1,3 +1,0 @@
-from typing import NoReturn
-
-def release_and_exit(fd: int, line: bytes, exit_status: int) -> NoReturn: ...
