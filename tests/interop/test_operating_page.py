@@ -69,7 +69,7 @@ PRINTED = {
     r"curl .*/routez": r'"num_routes": 10,.*"remote_name": "t.*"sid":',
 }
 """What each command of the page prints, by the command; one of these must be about it."""
-FAILURE = re.compile("(?i)violation|failed|error:|refused")
+FAILURE = re.compile(r"(?i)violation|failed|error:|refused\b")
 
 
 def id_of(server):
