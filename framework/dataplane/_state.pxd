@@ -1705,6 +1705,8 @@ cdef struct State:
     int64_t delays_due_ns
     # When the first may.
     uint8_t gates_ended
+    uint8_t gates_wait
+    # Something waits at one of them, or one leaves.
     Line line
     # That is looked at.
     char* scratch

@@ -133,6 +133,7 @@ cdef void _begin_to_leave(State* state, Gate* gate) noexcept nogil:
     if gate == NULL or gate.leaving:
         return
     gate.leaving = 1
+    state.gates_wait = 1
     sublist_remove(&gate.account.watches.gates, &gate.interest)
     watches_count(gate.account.watches, &gate.interest, -1)
     watches_changed(state, gate.account)
@@ -244,6 +245,7 @@ cdef GateBatch* _batch_made(State* state, Gate* gate) noexcept nogil:
         gate.first_batch = batch
     gate.last_batch = batch
     gate.filling = batch
+    state.gates_wait = 1
     return batch
 
 
@@ -318,6 +320,8 @@ cdef bint _has_idle_taker(Gate* gate) noexcept nogil:
 cdef void gates_hand_over(State* state) noexcept nogil:
     """Hand over at the end of a turn what was filled, where nothing waits to be taken."""
     cdef Gate* gate = state.gates
+    if not state.gates_wait:
+        return
     while gate != NULL:
         if gate.filling != NULL and gate.filling.batch.count and _has_idle_taker(gate):
             _hand_over(gate)
@@ -470,6 +474,7 @@ cdef bint gate_has_room(State* state, Link* link, Gate* gate) noexcept nogil:
         if gate.first_waiter != NULL:
             gate.first_waiter.at_gate.previous_waiter = link
         gate.first_waiter = link
+        state.gates_wait = 1
     return False
 
 
@@ -771,15 +776,18 @@ cdef void _pass_delayed(State* state, int64_t now_ns) noexcept nogil:
 
 cdef void gates_tick(State* state) noexcept nogil:
     """Decide on what has waited for too long, let in who waits for room, and let gates go that have left."""
-    cdef Gate* gate = state.gates
+    cdef Gate* gate = state.gates if state.gates_wait else NULL
     cdef Gate* following
+    state.gates_wait = 0
     while gate != NULL:
         following = gate.next
         while gate.first_batch != NULL and state.now_ns >= gate.first_batch.due_ns and gate.first_batch.batch.count:
             _give_up(state, gate, gate.first_batch, NULL)
         if gate.first_waiter != NULL and gate.bytes <= gate.bytes_max // 2:
             _let_in(state, gate)
-        if gate.leaving and gate.first_batch == NULL:
+        if gate.first_batch != NULL or gate.first_waiter != NULL:
+            state.gates_wait = 1
+        elif gate.leaving:
             _go(state, gate)
         gate = following
     if state.first_delayed != NULL and state.now_ns >= state.delays_due_ns:
@@ -789,7 +797,7 @@ cdef void gates_tick(State* state) noexcept nogil:
 cdef int64_t gates_due_ns(State* state) noexcept nogil:
     """Return when `gates_tick` has something to do; never: the largest number."""
     cdef int64_t due = state.delays_due_ns if state.first_delayed != NULL else NEVER_NS
-    cdef Gate* gate = state.gates
+    cdef Gate* gate = state.gates if state.gates_wait else NULL
     while gate != NULL:
         if gate.first_batch != NULL and gate.first_batch.batch.count:
             due = min(due, gate.first_batch.due_ns)
