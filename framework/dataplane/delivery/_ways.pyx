@@ -18,7 +18,7 @@ from libc.string cimport memcmp, memcpy
 from framework.dataplane.delivery._forwards cimport is_forwarded
 from framework.dataplane.accounts._mappings cimport room_for
 from framework.dataplane._state cimport HIDES_ADDRESS, WAY_BYTES_MAX, WAYS_MAX, Link, Message, State, Way, Ways
-from framework.sublist._bytes cimport hash_bytes
+from framework.sublist._bytes cimport COPY_SLACK, hash_bytes
 from framework.sublist._sublist cimport sublist_is_here
 from framework.sublist._table cimport table_clear, table_find, table_make, table_remove
 
@@ -31,7 +31,7 @@ cdef void address_set(State* state, Link* link, const char* chars, size_t length
     """Put an address before the replies of messages by a link; without memory they go as they are."""
     free(link.address)
     link.address_length = 0
-    link.address = <char*> malloc(length + 1)
+    link.address = <char*> malloc(length + COPY_SLACK)
     if link.address != NULL:
         memcpy(link.address, chars, length)
         link.address_length = <uint32_t> length

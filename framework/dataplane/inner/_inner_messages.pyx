@@ -35,6 +35,7 @@ from framework.dataplane.inner._inner_interest cimport inner_hear
 from framework.dataplane.inner._joining cimport FILLED_BYTES, INTEREST_BEFORE_HEADS, STALLED_NUMBER
 from framework.dataplane.ports._port cimport PORT_BIT, port_unheard
 from framework.dataplane.links._links cimport link_of, link_stall, link_wake
+from framework.sublist._bytes cimport COPY_SLACK
 
 cdef enum:
     PASSED_MAX = 16
@@ -287,7 +288,7 @@ cdef char* _kept(State* state, const char* chars, size_t length) noexcept nogil:
     """Copy a subject to where transforms write; NULL: no memory."""
     cdef void* grown
     if state.scratch_room < length:
-        grown = realloc(state.scratch, length)
+        grown = realloc(state.scratch, length + COPY_SLACK)
         if grown == NULL:
             return NULL
         state.scratch = <char*> grown

@@ -11,6 +11,7 @@ from framework.dataplane.ports._port cimport (
     stack_is_empty, stack_push, stack_take,
 )
 from framework.dataplane.ports._sinkbatch cimport atomic_add, atomic_get, batch_free
+from framework.sublist._bytes cimport COPY_SLACK
 
 import os
 
@@ -54,7 +55,7 @@ cdef int _tell(
         return FRAMEWORK_PORT_ENDED
     if not _is_plain(subject, subject_length) or not _is_plain(queue, queue_length):
         return FRAMEWORK_PORT_INVALID
-    made = <PortInterest*> malloc(sizeof(PortInterest) + subject_length + queue_length)
+    made = <PortInterest*> malloc(sizeof(PortInterest) + subject_length + queue_length + COPY_SLACK)
     if made == NULL:
         return FRAMEWORK_PORT_MEMORY
     made.tag = tag
@@ -175,7 +176,7 @@ cdef bint port_is_behind(PortStruct* port) noexcept nogil:
 
 
 cdef PortBlock* block_made(size_t length) noexcept nogil:
-    cdef PortBlock* made = <PortBlock*> malloc(sizeof(PortBlock) + length)
+    cdef PortBlock* made = <PortBlock*> malloc(sizeof(PortBlock) + length + COPY_SLACK)
     if made != NULL:
         made.next = NULL
         made.at = 0
