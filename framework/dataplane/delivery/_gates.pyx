@@ -889,11 +889,12 @@ cdef void _refuse(State* state, Link* link, Message* message, Gate* gate, const 
 cdef void _refuse_as_said(State* state, Gated* gated, Message* message) noexcept nogil:
     """Refuse with the texts of the verdict; without one, for lack of it."""
     cdef Gate* gate = gated.batch.gate
-    cdef const char* record = gated.batch.verdicts + gated.verdict_at - 1
+    cdef const char* record
     cdef GateVerdict verdict
     if gated.verdict_at == 0:
         _refuse(state, gated.link, message, gate, b"undecided", 9)
         return
+    record = gated.batch.verdicts + gated.verdict_at - 1
     memcpy(&verdict, record, sizeof(verdict))
     record += sizeof(verdict)
     _refuse(state, gated.link, message, gate, record, verdict.subject_length)
