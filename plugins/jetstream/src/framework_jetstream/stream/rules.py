@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from framework.wire.subject import is_subset, is_valid_subject
 from framework_jetstream.api.errors import ErrCode, failure
 from framework_jetstream.api.overlaps import do_overlap
-from framework_jetstream.api.records import StreamConfig
+from framework_jetstream.api.records import ConsumerLimits, StreamConfig
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -121,11 +121,20 @@ def _check_options(config: StreamConfig) -> None:
             raise invalid("discard new per subject requires discard new policy to be set")
         if config.max_msgs_per_subject <= 0:
             raise invalid("discard new per subject requires max msgs per subject > 0")
+    _refuse_missing(config)
+
+
+def _refuse_missing(config: StreamConfig) -> None:
+    """Refuse what this version does not have."""
     for name in _NOT_YET:
         if getattr(config, name):
             raise invalid(f"`{name}` is not available in this version")
     if config.retention != "limits":
         raise invalid(f"retention `{config.retention}` is not available in this version")
+    if config.compression != "none":
+        raise invalid(f"compression `{config.compression}` is not available in this version")
+    if config.consumer_limits != ConsumerLimits():
+        raise invalid("`consumer_limits` is not available in this version")
     if config.persist_mode == "async":
         raise invalid("async persist mode is not available in this version")
 
