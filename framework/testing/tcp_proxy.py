@@ -163,6 +163,11 @@ class _End(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self.transport: asyncio.Transport | None = None
         self._late: deque[bytes] = deque()
+        self._early = bytearray()
+        """What is to go out here when it is connected: a server that dials may talk first, and
+        Debian's Python 3.11.2 reads that although it was told to pause when the connection came."""
+        self._has_ended = False
+        """It is to be closed then."""
         self.gone: asyncio.Future[None] = self._loop.create_future()
         """Done when it is not connected any more."""
 
@@ -173,11 +178,12 @@ class _End(asyncio.Protocol):
         self._proxy.ends.add(self)
         if not self.is_dialer:
             self.record.port = transport.get_extra_info("sockname")[1]
-            self.other.resume()
+            transport.write(self._early)
+            if self._has_ended:
+                transport.close()
         elif self._proxy.is_refusing:
             self.abort()
         else:
-            transport.pause_reading()
             dial = self._loop.create_task(self._dial())
             self._proxy.dials.add(dial)
             dial.add_done_callback(self._proxy.dials.discard)
@@ -221,7 +227,9 @@ class _End(asyncio.Protocol):
 
     def write(self, data: bytes) -> None:
         """Send to the server at this end."""
-        if self.transport and not self.transport.is_closing():
+        if self.transport is None:
+            self._early += data
+        elif not self.transport.is_closing():
             self.transport.write(data)
 
     @override
@@ -245,7 +253,9 @@ class _End(asyncio.Protocol):
 
     def finish(self) -> None:
         """Close this end once what was written is out."""
-        if self.transport:
+        if self.transport is None:
+            self._has_ended = True
+        else:
             self.transport.close()
 
     def abort(self) -> None:
