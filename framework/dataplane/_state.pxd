@@ -1108,6 +1108,8 @@ cdef struct SinkBatch:
     size_t used
     size_t beside
     # Bytes that it takes beside its messages.
+    int64_t since_ns
+    # Begin of the turn in which it was begun.
     size_t capacity
     framework_row* messages
     char* chars
@@ -1651,6 +1653,8 @@ cdef struct State:
     Sink* sinks
     Table sinks_by_id
     Sink* filled
+    uint8_t gathers
+    # There is more to do at once: batches of taps that are young wait for more.
     Block* blocks
     uint32_t block_count
     Block* read_block

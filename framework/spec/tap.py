@@ -25,7 +25,8 @@ class TapSpec(Struct, frozen=True, kw_only=True):
     receive: Callable[[Batch], None]
     """Called in the control loop, in order, and must not block.
 
-    Its messages count against `bytes_max` as long as anybody holds the batch.
+    Its messages count against `bytes_max` as long as anybody holds the batch. What a tap that is no
+    subscriber gets is up to a millisecond old while the server has more to do: fewer batches then.
     """
     kind: TapKind = TapKind.SUBSCRIBER
     """Which messages it gets, and whether it counts as interest: to watch is INGRESS."""

@@ -34,7 +34,9 @@ from framework.dataplane.protocol._server_info cimport link_info
 from framework.dataplane.accounts._service_imports cimport import_enter, imports_passed
 from framework.dataplane.ports._port cimport port_detach, port_release, port_waits
 from framework.dataplane.ports._port_watches cimport port_watches_settle
-from framework.dataplane.ports._sinkbatch cimport atomic_add_users, batch_free, sink_flush, sink_is_full, sink_release
+from framework.dataplane.ports._sinkbatch cimport (
+    atomic_add_users, batch_free, sink_flush, sink_gathers, sink_is_full, sink_release,
+)
 from framework.dataplane._state cimport (
     ACCOUNT_NEVER, CLIENT_CLOSED, CONNECT_READ_BYTES, DETAIL_BYTES, FRAME_OWN_BLOCK_BYTES, INFOS_MAX, IS_LIMITED, IS_PEER,
     IS_TOLD_INTEREST, IS_USER, MAX_CONNECTIONS_EXCEEDED, READ_BLOCK_BYTES, READ_ERROR, RECORD_CLOSED, RECORD_OPENED, STALLS, STALL_NS,
@@ -195,6 +197,7 @@ cdef void state_sweep(State* state) noexcept nogil:
     cdef Subscription* subscription = state.dead
     cdef Subscription* last = NULL
     cdef Sink* sink
+    cdef Sink* kept = NULL
     if state.touched != NULL or state.all_touched:
         port_watches_settle(state)
     while subscription != NULL:
@@ -207,12 +210,17 @@ cdef void state_sweep(State* state) noexcept nogil:
     while state.filled != NULL:
         sink = state.filled
         state.filled = sink.next_filled
+        if state.gathers and sink_gathers(state, sink):
+            sink.next_filled = kept
+            kept = sink
+            continue
         sink.filled = 0
         sink_flush(state, sink)
         if sink.closed and sink.port != NULL:
             port_release(sink.port)
         elif sink.closed:
             sink_release(sink)
+    state.filled = kept
 
 
 # ---- opening -----------------------------------------------------------------------------------------------------------

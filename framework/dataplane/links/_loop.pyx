@@ -940,7 +940,9 @@ cdef class Plane(Core):
             _go_on(loop)
             _flush_from(loop, NULL)
             self.end_turn()
-            count = poller_wait(&loop.poller, 0 if self.first_taken != NULL else _wait_ms(loop))
+            count = poller_wait(&loop.poller, 0 if self.first_taken != NULL or loop.state.filled != NULL else _wait_ms(loop))
+            loop.state.gathers = count > 0 or loop.state.first_ready != NULL
+        loop.state.gathers = 0
         _flush_all(loop)
         _close_all(loop)
         ports_end(loop.state)

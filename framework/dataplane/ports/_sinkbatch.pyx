@@ -8,7 +8,7 @@ from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.pycapsule cimport PyCapsule_New
 from libc.stdint cimport int64_t, uint16_t, uint32_t
 from libc.stdlib cimport calloc, free, realloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from framework.dataplane._state cimport (
     BATCH_BYTES, BATCH_MESSAGES, RECORD_DELIVERED, STALLS, Message, Record, Sink, SinkBatch, State, framework_row,
@@ -25,6 +25,14 @@ cdef enum:
     BATCH_FIRST_MESSAGES = 16
     # Many small messages take more than their bytes: as much again may be held beside them, and this much in any case.
     BESIDE_FREE_BYTES = 1048576
+    # Of batches as large as this some are kept for whichever sink fills another one: memory that is new to the process is slow.
+    SPARE_BYTES_MIN = 65536
+    SPARES_MAX = 8
+    # How long a tap's batch waits for more while the loop is busy.
+    GATHER_NS = 1000000
+
+cdef void* spares[SPARES_MAX]
+# Batches of all planes of this process; swapped, atomically.
 
 
 # ---- the loop's side ---------------------------------------------------------------------------------------------------
@@ -45,22 +53,47 @@ cdef void sink_release(Sink* sink) noexcept nogil:
 
 cdef void batch_free(SinkBatch* batch) noexcept nogil:
     """Free a batch and give its bytes back to its sink, or let go of one that is not a sink's. Callable from any thread."""
+    cdef int at
     if batch.release != NULL:
         batch.release(batch)
         return
     atomic_add(&batch.sink.returned, batch.used)
     atomic_add(&batch.sink.returned_beside, batch.beside)
     sink_release(batch.sink)
+    if batch.capacity >= SPARE_BYTES_MIN:
+        for at in range(SPARES_MAX):
+            batch = <SinkBatch*> swap_pointer(&spares[at], batch)
+            if batch == NULL:
+                return
     free(batch.messages)
     free(batch.chars)
     free(batch)
 
 
-cdef SinkBatch* _batch_new(Sink* sink) noexcept nogil:
-    cdef SinkBatch* batch = <SinkBatch*> calloc(1, sizeof(SinkBatch))
+cdef SinkBatch* _spare() noexcept nogil:
+    """Return a large batch that was let go of, without messages; NULL: there is none."""
+    cdef int at
+    cdef SinkBatch* batch
+    cdef SinkBatch kept
+    for at in range(SPARES_MAX):
+        batch = <SinkBatch*> swap_pointer(&spares[at], NULL)
+        if batch != NULL:
+            kept = batch[0]
+            memset(batch, 0, sizeof(SinkBatch))
+            batch.messages, batch.room = kept.messages, kept.room
+            batch.chars, batch.capacity = kept.chars, kept.capacity
+            return batch
+    return NULL
+
+
+cdef SinkBatch* _batch_new(State* state, Sink* sink) noexcept nogil:
+    cdef SinkBatch* batch = _spare() if sink.last_used >= SPARE_BYTES_MIN else NULL
+    if batch == NULL:
+        batch = <SinkBatch*> calloc(1, sizeof(SinkBatch))
     if batch == NULL:
         return NULL
     batch.sink = sink
+    batch.since_ns = state.now_ns
     batch.beside = sizeof(SinkBatch) + sizeof(Record)
     sink.given_beside += batch.beside
     atomic_add_users(&sink.users, 1)
@@ -108,7 +141,7 @@ cdef bint _overflowed(State* state, Sink* sink, int64_t count) noexcept nogil:
     state.totals.dropped += count
     if first and sink.batch == NULL:
         # A batch without messages tells at once that it drops: it may be long until the next one.
-        sink.batch = _batch_new(sink)
+        sink.batch = _batch_new(state, sink)
         if sink.batch != NULL:
             _mark_filled(state, sink)
     return sink.overflow != OVERFLOW_REFUSE
@@ -153,7 +186,7 @@ cdef bint sink_put(State* state, Sink* sink, Message* message, int64_t tag) noex
         sink_flush(state, sink)
         batch = NULL
     if batch == NULL:
-        batch = sink.batch = _batch_new(sink)
+        batch = sink.batch = _batch_new(state, sink)
     if batch == NULL or not _batch_room(batch, need, 1):
         return _overflowed(state, sink, 1)
     row = &batch.messages[batch.count]
@@ -161,12 +194,12 @@ cdef bint sink_put(State* state, Sink* sink, Message* message, int64_t tag) noex
     row.subject_length = <uint32_t> subject_length
     row.tag = tag
     at = batch.chars + batch.used
-    memcpy(at, subject, subject_length)
+    copy_short(at, subject, subject_length)
     at += subject_length
     if message.reply_length:
-        memcpy(at, message.reply, message.reply_length)
+        copy_short(at, message.reply, message.reply_length)
         at += message.reply_length
-    memcpy(at, message.body, message.body_length)
+    copy_short(at, message.body, message.body_length)
     _batch_filled(state, sink, need, 1)
     return True
 
@@ -188,7 +221,7 @@ cdef void sink_put_run(State* state, Sink* sink, Message* message, const char* b
             sink_flush(state, sink)
             batch = NULL
         if not sink_is_full(sink) and batch == NULL:
-            batch = sink.batch = _batch_new(sink)
+            batch = sink.batch = _batch_new(state, sink)
         if batch == NULL or sink_is_full(sink):
             _overflowed(state, sink, count)
             return
@@ -219,7 +252,7 @@ cdef void sink_say(State* state, Sink* sink, int64_t tag, uint16_t kind, uint16_
     if sink.batch != NULL and sink.batch.count >= BATCH_MESSAGES:
         sink_flush(state, sink)
     if sink.batch == NULL:
-        sink.batch = _batch_new(sink)
+        sink.batch = _batch_new(state, sink)
     if sink.batch == NULL or not _batch_room(sink.batch, 0, 1):
         _overflowed(state, sink, 1)
         return
@@ -245,6 +278,14 @@ cdef void _trim(SinkBatch* batch) noexcept nogil:
         if less != NULL:
             batch.messages = <framework_row*> less
             batch.room = batch.count
+
+
+cdef bint sink_gathers(State* state, Sink* sink) noexcept nogil:
+    """Whether the batch of a sink waits for more, when there is more to do at once.
+
+    A tap only listens: nobody waits for what it says. What Python spends on a batch is shared by more messages then.
+    """
+    return sink.watch != NULL and not sink.closed and sink.batch != NULL and state.now_ns - sink.batch.since_ns < GATHER_NS
 
 
 cdef void sink_flush(State* state, Sink* sink) noexcept nogil:

@@ -12,12 +12,14 @@ import pytest
 from framework.dataplane import (
     Closed,
     Confirmed,
+    Delivered,
     Greeting,
     LinkKind,
     Opened,
     PeerTerms,
     Plane,
     PlaneLimits,
+    TapKind,
 )
 from framework.tests.dataplane.watched import CURRENT, next_events
 from framework.tests.sockets import WAIT_S, exactly, line, tcp_pair
@@ -232,3 +234,32 @@ def test_who_holds_commands_holds_up_nobody_for_ever(server: Server) -> None:
     plane.confirm(2)
 
     assert [1, 2] == [it.token for it in server.take(Confirmed, 2)]
+
+
+def test_a_tap_hears_what_is_alone_and_all_of_a_flood_in_order(server: Server) -> None:
+    """Its batch waits for more while there is more to do: for nothing, when there is not."""
+    client = server.client()
+    server.plane.subscribe_sink(0, b"a", kind=TapKind.INGRESS, bytes_max=64 << 20)
+
+    def heard() -> list[bytes]:
+        return [
+            payload
+            for event in server.events
+            if isinstance(event, Delivered)
+            for *_, payload in event.batch.detach()
+        ]
+
+    server.plane.confirm(1)
+    server.take(Confirmed)
+    client.sendall(b"PUB a 5\r\nalone\r\n")
+    server.take(Delivered)
+    assert [b"alone"] == heard()
+
+    flood = [b"%06d" % number for number in range(50_000)]
+    client.sendall(b"".join(b"PUB a 6\r\n%b\r\n" % it for it in flood) + b"PING\r\n")
+    assert line(client) == b"PONG\r\n"
+    while len(heard()) < 1 + len(flood):
+        server.events += next_events(server.plane, "the rest of the flood")
+
+    assert [b"alone", *flood] == heard()
+    client.close()

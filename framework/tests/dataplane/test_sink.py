@@ -65,6 +65,24 @@ def test_a_view_outlives_its_batch(talk: Talk) -> None:
     assert b"hello" == view
 
 
+def test_what_is_held_stays_as_it_is_while_batches_that_were_let_go_of_are_filled_again(
+    talk: Talk,
+) -> None:
+    talk.core.subscribe_sink(0, b"s", bytes_max=10_000_000)
+    client = talk.client()
+
+    def batches(letter: bytes) -> list[memoryview]:
+        talk.events.clear()
+        client.say((b"PUB s 200\r\n" + letter * 200 + b"\r\n") * 5000)
+        return [memoryview(event.batch) for event in talk.of(Delivered)]
+
+    held = batches(b"a")
+    for letter in (b"b", b"c", b"d"):
+        assert (b"s" + letter * 200) * 5000 == b"".join(batches(letter))
+
+    assert (b"s" + b"a" * 200) * 5000 == b"".join(held)
+
+
 def test_what_is_held_counts_until_it_is_let_go(talk: Talk) -> None:
     talk.core.subscribe_sink(0, b"s", bytes_max=1000, overflow=Overflow.DROP)
     client = talk.client()
