@@ -12,14 +12,8 @@ from typing import TYPE_CHECKING
 from framework.errors import BadQuery, NoAnswer
 from framework.monitor.answers import Text
 from framework.monitor.head import head
-from framework.monitor.options import (
-    GatewayzOptions,
-    JszOptions,
-    LeafzOptions,
-    ProfilezOptions,
-    RaftzOptions,
-)
-from framework.spec import MonitorEndpoint
+from framework.monitor.options import JszOptions, ProfilezOptions, RaftzOptions
+from framework.spec import GatewayzOptions, LeafzOptions, MonitorEndpoint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -58,23 +58,6 @@ class SubszOptions(Struct, frozen=True, kw_only=True):
     test: str = ""
 
 
-class GatewayzOptions(Struct, frozen=True, kw_only=True):
-    """Options of `/gatewayz`."""
-
-    name: Annotated[str, InQuery("gw_name")] = ""
-    accounts: Annotated[bool, InQuery("accs")] = False
-    account_name: Annotated[str, InQuery("acc_name")] = ""
-    subscriptions: Annotated[bool, InQuery("subs", read_bool_or_details)] = False
-    subscriptions_detail: Annotated[bool, InQuery("subs", read_details)] = False
-
-
-class LeafzOptions(Struct, frozen=True, kw_only=True):
-    """Options of `/leafz`."""
-
-    subscriptions: Annotated[bool, InQuery("subs")] = False
-    account: Annotated[str, InQuery("acc")] = ""
-
-
 class AccountzOptions(Struct, frozen=True, kw_only=True):
     """Options of `/accountz`."""
 

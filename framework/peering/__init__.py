@@ -1,9 +1,11 @@
 """What all protocols between servers need: URLs, logins, the handshake, the actor of a link.
 
-A plugin that links servers (routes, gateways, leaf nodes) brings a subclass of `Handshake` for what
-its documents say, and one of `PeerLink`, the actor that performs what the machine decides;
-`PeerLinks` keeps all of them. All but these two is without I/O, clock or thread, and machines may
-use it.
+A plugin that links servers (routes, gateways, leaf nodes) brings subclasses: of `Handshake` for
+what its documents say, of `PeerLink`, the actor that performs what the machine of one connection
+decides, and of `PeerManager`, the actor that owns all of them with the machine that knows who is
+welcome.
+Options and the listener that all have in common are here as well. Machines may use all that is
+without I/O, clock or thread: effects, notes, URLs, logins, rounds of dials.
 """
 
 from __future__ import annotations
@@ -13,51 +15,84 @@ from typing import TYPE_CHECKING
 from framework.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from framework.peering.dial_rounds import DialRounds
     from framework.peering.effects import (
         AcceptClaim,
         ArmTimer,
         CheckPassword,
         Close,
+        CommonEffect,
         Dismiss,
+        Introduce,
         LinkEffect,
+        LocalChanged,
         Resume,
         Send,
+        Tell,
+        Update,
         Wait,
     )
     from framework.peering.handshake import Handshake, HandshakeEvent, Phase, Step, Steps
     from framework.peering.links import PeerLinks
+    from framework.peering.listening import listener_check, peer_listener, tls_errors
     from framework.peering.login import Login
     from framework.peering.notes import Level, Noted, NotedOf, write_note
     from framework.peering.passwords import PasswordQueue, matches
     from framework.peering.peer_link import PeerLink
-    from framework.peering.url import PeerUrl, join_host_port, parse_peer_url
+    from framework.peering.peer_manager import PeerManager
+    from framework.peering.peer_options import (
+        login_option,
+        no_spaces,
+        peer_tls,
+        read_login,
+        slow_options,
+        url_check,
+    )
+    from framework.peering.url import PeerUrl, join_host_port, parse_peer_url, split_advertised
 
 __all__ = [
     "AcceptClaim",
     "ArmTimer",
     "CheckPassword",
     "Close",
+    "CommonEffect",
+    "DialRounds",
     "Dismiss",
     "Handshake",
     "HandshakeEvent",
+    "Introduce",
     "Level",
     "LinkEffect",
+    "LocalChanged",
     "Login",
     "Noted",
     "NotedOf",
     "PasswordQueue",
     "PeerLink",
     "PeerLinks",
+    "PeerManager",
     "PeerUrl",
     "Phase",
     "Resume",
     "Send",
     "Step",
     "Steps",
+    "Tell",
+    "Update",
     "Wait",
     "join_host_port",
+    "listener_check",
+    "login_option",
     "matches",
+    "no_spaces",
     "parse_peer_url",
+    "peer_listener",
+    "peer_tls",
+    "read_login",
+    "slow_options",
+    "split_advertised",
+    "tls_errors",
+    "url_check",
     "write_note",
 ]
 
@@ -69,27 +104,44 @@ __getattr__ = lazy_names(
         "ArmTimer": "effects",
         "CheckPassword": "effects",
         "Close": "effects",
+        "CommonEffect": "effects",
+        "DialRounds": "dial_rounds",
         "Dismiss": "effects",
-        "HandshakeEvent": "handshake",
         "Handshake": "handshake",
-        "join_host_port": "url",
+        "HandshakeEvent": "handshake",
+        "Introduce": "effects",
         "Level": "notes",
         "LinkEffect": "effects",
+        "LocalChanged": "effects",
         "Login": "login",
-        "matches": "passwords",
         "Noted": "notes",
         "NotedOf": "notes",
-        "parse_peer_url": "url",
         "PasswordQueue": "passwords",
         "PeerLink": "peer_link",
         "PeerLinks": "links",
+        "PeerManager": "peer_manager",
         "PeerUrl": "url",
         "Phase": "handshake",
         "Resume": "effects",
         "Send": "effects",
         "Step": "handshake",
         "Steps": "handshake",
+        "Tell": "effects",
+        "Update": "effects",
         "Wait": "effects",
+        "join_host_port": "url",
+        "listener_check": "listening",
+        "login_option": "peer_options",
+        "matches": "passwords",
+        "no_spaces": "peer_options",
+        "parse_peer_url": "url",
+        "peer_listener": "listening",
+        "peer_tls": "peer_options",
+        "read_login": "peer_options",
+        "slow_options": "peer_options",
+        "split_advertised": "url",
+        "tls_errors": "listening",
+        "url_check": "peer_options",
         "write_note": "notes",
     },
 )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Generic, TypeAlias, TypeVar
 
 from msgspec import Struct
 from typing_extensions import override
 
 from framework.dataplane.link import LinkId
-from framework.peering.notes import Noted
+from framework.peering.notes import Noted, NotedOf
 from framework.wire.closed_state import ClosedState
+
+InfoT = TypeVar("InfoT")
+"""The INFO of a protocol."""
 
 # -- of one connection, performed by its PeerLink --------------------------------------------------
 
@@ -48,7 +51,20 @@ class CheckPassword(Struct, frozen=True):
         return "CheckPassword()"  # no log may tell either
 
 
+class Introduce(Struct, Generic[InfoT], frozen=True):
+    """Ask the mesh whether the peer may be registered."""
+
+    info: InfoT
+
+
+class Update(Struct, Generic[InfoT], frozen=True):
+    """Tell the mesh what a registered peer said later."""
+
+    info: InfoT
+
+
 LinkEffect: TypeAlias = Noted | Send | Resume | Close | ArmTimer | CheckPassword
+"""What a PeerLink performs; all others but those of its protocol are for the mesh."""
 
 # -- of a mesh, performed by its manager -----------------------------------------------------------
 
@@ -67,9 +83,26 @@ class AcceptClaim(Struct, frozen=True):
     link: LinkId
 
 
+class Tell(Struct, frozen=True):
+    """Send protocol lines, such as INFO about another server."""
+
+    link: LinkId
+    data: bytes
+
+
 class Dismiss(Struct, frozen=True):
     """Close the connection, after sending `text` as `-ERR` if it is not empty."""
 
     link: LinkId
     reason: ClosedState
     text: str = ""
+
+
+class LocalChanged(Struct, Generic[InfoT], frozen=True):
+    """Introduce this server with `local` from now on."""
+
+    local: InfoT
+
+
+CommonEffect: TypeAlias = Noted | NotedOf | Wait | AcceptClaim | Tell | Dismiss
+"""What a PeerManager performs by itself."""

@@ -56,6 +56,11 @@ class PeerLinks:
     def __iter__(self) -> Iterator[LinkId]:
         return iter(tuple(self._links))
 
+    def is_open(self, link: LinkId) -> bool:
+        """Tell whether a link has not ended."""
+        known = self._links.get(link)
+        return known is not None and known.closed is None
+
     def receive_opened(self, event: Opened) -> None:
         """Take note of a link that nobody leads yet."""
         self._links[event.link] = _Link(event.cid, join_host_port(event.host, event.port))

@@ -54,6 +54,14 @@ def join_host_port(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
+def split_advertised(text: str, default_port: int) -> tuple[str, int]:
+    """Split `host` or `host:port`; an IPv6 address with a port stands in brackets."""
+    host, _, port = text.rpartition(":")
+    if host and port.isdecimal() and (":" not in host or host.startswith("[")):
+        return host.strip("[]"), int(port) or default_port
+    return text.strip("[]"), default_port
+
+
 def parse_peer_url(text: str, schemes: Sequence[str]) -> PeerUrl:
     """Read the URL of a server; a bare `host:port` will do.
 

@@ -256,12 +256,21 @@ class Context(ServerContext):
         token: int,
         timeout_s: float,
         *,
+        tls: TlsSettings | None = None,
         tls_name: str = "",
         avoided: Collection[str] = (),
         turn: int = 0,
     ) -> None:
         self._dialer.dial(
-            host, port, kind, token, timeout_s, tls_name=tls_name, avoided=avoided, turn=turn
+            host,
+            port,
+            kind,
+            token,
+            timeout_s,
+            tls=tls,
+            tls_name=tls_name,
+            avoided=avoided,
+            turn=turn,
         )
 
     @override

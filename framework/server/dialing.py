@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from framework.server.plane_port import ServerPlane
     from framework.server.tls import TlsHandshakes
-    from framework.spec import LinkKind
+    from framework.spec import LinkKind, TlsSettings
 
     _Address: TypeAlias = tuple[socket.AddressFamily, tuple[Any, ...]]
 
@@ -39,6 +39,7 @@ class _Order(Struct, frozen=True):
     kind: LinkKind
     token: int
     timeout_s: float
+    tls: TlsSettings | None
     tls_name: str
     avoided: Collection[str]
     turn: int
@@ -54,7 +55,7 @@ class Dialer:
     Args:
         plane: Adopts what was connected; the owner of the kind hears `Opened` from it.
         report: Told for the owner of a kind of what did not come about.
-        tls: Secures what was connected, where its kind speaks TLS; None: nothing does.
+        tls: Secures what was connected, where its kind or the dial speaks TLS; None: nothing does.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class Dialer:
         token: int,
         timeout_s: float,
         *,
+        tls: TlsSettings | None = None,
         tls_name: str = "",
         avoided: Collection[str] = (),
         turn: int = 0,
@@ -88,7 +90,7 @@ class Dialer:
         Arguments as those of `ServerContext.dial`.
         """
         assert timeout_s > 0
-        order = _Order(host, port, kind, token, timeout_s, tls_name or host, avoided, turn)
+        order = _Order(host, port, kind, token, timeout_s, tls, tls_name or host, avoided, turn)
         task = asyncio.get_running_loop().create_task(self._dial(order))
         self._dials.add(task)
         task.add_done_callback(self._dials.discard)
@@ -106,8 +108,8 @@ class Dialer:
         try:
             addresses = _in_order(await self._resolve(order.host, order.port), order)
             sock, peer = await _connect_any(addresses, order.timeout_s / len(addresses))
-            if self._tls and self._tls.terms(kind):
-                sock = await self._tls.secure(sock, kind, token, order.tls_name)
+            if self._tls and (order.tls or self._tls.terms(kind)):
+                sock = await self._tls.secure(sock, kind, token, order.tls_name, own=order.tls)
         except _NoneLeftError:
             error = f"lookup {order.host}: no other address"
             self._report(kind, DialFailed(token, error, none_left=True))

@@ -71,6 +71,7 @@ from framework.spec.connection import ClientIdentity, ConnectionInfo
 from framework.spec.gate import GateSpec
 from framework.spec.hooks import HookOffer
 from framework.spec.link_kind import LinkKindSpec
+from framework.spec.link_options import GatewayzOptions, LeafzOptions
 from framework.spec.listener import DialFailed, LinkEvents, ListenerSpec
 from framework.spec.login import (
     Accepted,
@@ -155,6 +156,7 @@ __all__ = [
     "Event",
     "GateFailed",
     "GateSpec",
+    "GatewayzOptions",
     "Greeting",
     "GroupClass",
     "HealthCheck",
@@ -165,6 +167,7 @@ __all__ = [
     "KindTraits",
     "LatencySampled",
     "LatencySampling",
+    "LeafzOptions",
     "LinkChannel",
     "LinkEvents",
     "LinkId",

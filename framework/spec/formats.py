@@ -152,3 +152,13 @@ def tls_timeout(tls: TlsFacts | None) -> float:
 def tls_end(tls: TlsFacts | None) -> dict[str, object]:
     """Return `tls_cert_not_after`, where there is TLS."""
     return {"tls_cert_not_after": time_text(round(tls.not_after_s) * _NS_PER_S)} if tls else {}
+
+
+def rate_text(per_s: float) -> str:
+    """Return a rate with three digits at most: `0`, `950`, `12.3k`, `4.56M`."""
+    for limit, unit in ((1e6, "M"), (1e3, "k")):
+        if per_s >= limit:
+            value = per_s / limit
+            digits = 2 if value < 10 else 1 if value < 100 else 0  # noqa: PLR2004 -- digits
+            return f"{value:.{digits}f}{unit}"
+    return f"{per_s:.0f}"

@@ -181,6 +181,7 @@ class ServerContext(Protocol):
         token: int,
         timeout_s: float,
         *,
+        tls: TlsSettings | None = None,
         tls_name: str = "",
         avoided: Collection[str] = (),
         turn: int = 0,
@@ -197,6 +198,7 @@ class ServerContext(Protocol):
             kind: What is dialed.
             token: Tells this dial from others.
             timeout_s: For connecting; names and handshakes have times of their own.
+            tls: Of this dial alone, checked before; None: as the listener of `kind`.
             tls_name: Whom the peer's certificate must be for; empty: `host`.
             avoided: Addresses of the host that are not tried.
             turn: How many of its addresses have their turn last rather than first; at least 0.

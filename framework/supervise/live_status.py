@@ -12,13 +12,13 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from framework.spec.formats import rate_text
 from framework.spec.status import CORE_COLUMNS
 from framework.supervise.machine import Phase
 from framework.supervise.row import ServerRow, totals
 from framework.supervise.status import (
     duration,
     lines_now,
-    rate,
     summary,
     summed_titles,
     times_text,
@@ -149,8 +149,8 @@ def _columns(sections: Sequence[StatusSection]) -> list[_Column]:
         _Column("http", lambda row, _: row.report.http or ""),
         _Column("conns", lambda row, _: str(row.report.connections), is_number=True),
         *(_column_of(it) for it in theirs if not it.is_address),
-        _Column("in/s", lambda row, _: rate(row.in_msgs_per_s), is_number=True),
-        _Column("out/s", lambda row, _: rate(row.out_msgs_per_s), is_number=True),
+        _Column("in/s", lambda row, _: rate_text(row.in_msgs_per_s), is_number=True),
+        _Column("out/s", lambda row, _: rate_text(row.out_msgs_per_s), is_number=True),
         _Column("restarts", lambda row, _: str(row.restarts), is_number=True),
         _Column("up", lambda row, now_ns: duration(row.ready_s(now_ns)), is_number=True),
     ]

@@ -8,6 +8,7 @@ from typing import IO, TYPE_CHECKING, Protocol
 
 from msgspec.structs import replace
 
+from framework.spec.formats import rate_text
 from framework.supervise.machine import Phase
 from framework.supervise.row import ServerRow, Totals, totals
 
@@ -217,19 +218,9 @@ def summary(sums: Totals) -> str:
     counts = "".join(f"{title} {count}, " for title, count in sums.counts.items())
     return (
         f"{sums.ready}/{sums.servers} ready, connections {sums.connections}, {counts}"
-        f"in {rate(sums.in_msgs_per_s)} msgs/s, "
-        f"out {rate(sums.out_msgs_per_s)} msgs/s, restarts {sums.restarts}"
+        f"in {rate_text(sums.in_msgs_per_s)} msgs/s, "
+        f"out {rate_text(sums.out_msgs_per_s)} msgs/s, restarts {sums.restarts}"
     )
-
-
-def rate(per_s: float) -> str:
-    """Return a rate with three digits at most: `0`, `950`, `12.3k`, `4.56M`."""
-    for limit, unit in ((1e6, "M"), (1e3, "k")):
-        if per_s >= limit:
-            value = per_s / limit
-            digits = 2 if value < 10 else 1 if value < 100 else 0  # noqa: PLR2004 -- digits
-            return f"{value:.{digits}f}{unit}"
-    return f"{per_s:.0f}"
 
 
 def duration(seconds: float) -> str:

@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Protocol
 import pytest
 
 from framework.testing import peers
+from framework.testing.datadriven import run_commands
 from framework.testing.errors import PeerMissingError
 from framework.testing.fleet import OURS, Fleet
 from framework.testing.nats_cli import NatsCli
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Callable, Generator, Iterator
     from pathlib import Path
 
+    from framework.testing.datadriven import Command
     from framework.testing.server_process import ServerProcess
 
 _FLEET = pytest.StashKey[Fleet]()
@@ -37,6 +39,13 @@ class StartServer(Protocol):
         port: int | None = -1,
     ) -> ServerProcess:
         """Start it; stopped at the end of the test."""
+
+
+class RunScript(Protocol):
+    """Runs a script of commands: see `framework.testing.datadriven`."""
+
+    def __call__(self, name: str, handle: Callable[[Command], str]) -> None:
+        """Run one in the folder `scripts` beside the test; fail with what differs."""
 
 
 class StartCluster(Protocol):
@@ -70,7 +79,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--rewrite",
         action="store_true",
-        help="write what the real server answers into the scripts",
+        help="write into scripts what the real server, or the machine under test, answers",
     )
 
 
@@ -168,6 +177,20 @@ def real_server(fleet: Fleet) -> StartRealServer:
         return fleet.start(*flags, kind=version, config=config, clustered=clustered)
 
     return start
+
+
+@pytest.fixture
+def run_script(request: pytest.FixtureRequest) -> RunScript:
+    """Give a function that runs a script of commands, and fails with the difference."""
+
+    def run(name: str, handle: Callable[[Command], str]) -> None:
+        path = request.path.parent / "scripts" / name
+        rewrite = request.config.getoption("--rewrite")
+        difference = run_commands(path, handle, rewrite=rewrite)
+        if difference:
+            pytest.fail(difference, pytrace=False)
+
+    return run
 
 
 @pytest.fixture

@@ -33,6 +33,7 @@ from framework.topology.typed_section import Setting, section_of
 
 if TYPE_CHECKING:
     from framework.topology.explain import explain_topology, topology_document
+    from framework.topology.reach import reach_url, says_host
     from framework.topology.topology_file import TopologyFile, open_topology, read_topology
 
 __all__ = [
@@ -70,8 +71,10 @@ __all__ = [
     "open_topology",
     "parse_flags",
     "plugin_choice",
+    "reach_url",
     "read_server_conf",
     "read_topology",
+    "says_host",
     "section_of",
     "subject_rules_option",
     "tls_option",
@@ -85,7 +88,9 @@ __getattr__ = lazy_names(
         "TopologyFile": "topology_file",
         "explain_topology": "explain",
         "open_topology": "topology_file",
+        "reach_url": "reach",
         "read_topology": "topology_file",
+        "says_host": "reach",
         "topology_document": "explain",
     },
 )

@@ -150,12 +150,15 @@ _PAIR = (
 )
 
 
-def tls_option(help_text: str, *, has_flags: bool = False) -> Option:
+def tls_option(
+    help_text: str, *, has_flags: bool = False, checks_known_urls: bool = False
+) -> Option:
     """Return the block for one kind of connection.
 
     Args:
         help_text: What is encrypted.
         has_flags: It is the clients' block, which flags can set.
+        checks_known_urls: Those who connect may be known by the URLs that this server dials.
     """
 
     def flag(name: str) -> tuple[str, ...]:
@@ -177,8 +180,8 @@ def tls_option(help_text: str, *, has_flags: bool = False) -> Option:
         Option(name="verify_and_map", kind=Kind.BOOL, default=False,
                help="As verify, and the certificate says which user the peer is"),
         Option(name="verify_cert_and_check_known_urls", kind=Kind.BOOL, default=False,
-               help="As verify, and the certificate must name a known server",
-               refusal="only gateways and leafnodes use it"),
+               help="As verify, and the certificate must name a server that is dialed",
+               refusal="" if checks_known_urls else "only routes and gateways use it"),
         Option(name="pinned_certs", kind=Kind.STRINGS, default=(), check=_check_pins,
                help="Hex SHA-256 of the public keys (SubjectPublicKeyInfo) that peers may have"),
         Option(name="insecure", kind=Kind.BOOL, default=False,

@@ -23,6 +23,9 @@ class Supercluster:
         clusters: The kinds of the servers of each cluster.
         known: By cluster, the names of those in its list; a cluster without entry knows all.
         gateway: More of the block `gateway`, for all.
+        own: By cluster, more of the block `gateway` of its servers.
+        remote: More of what one cluster says of another, by both names, such as `AB`.
+        host: What others are dialed by.
         more: More of the configuration, for all.
         order: Names of servers, such as `A0`, in the order of their start; those left out are not
             started.
@@ -35,11 +38,16 @@ class Supercluster:
         *,
         known: Mapping[str, Sequence[str]] | None = None,
         gateway: str = "",
+        own: Mapping[str, str] | None = None,
+        remote: Mapping[str, str] | None = None,
+        host: str = "127.0.0.1",
         more: str = SYSTEM_USER,
         order: Sequence[str] | None = None,
     ) -> None:
         self._fleet, self._gateway, self._more = fleet, gateway, more
-        self._known = known or {}
+        self.known = dict(known or {})
+        """By cluster; what is changed here counts for those that are started or reloaded later."""
+        self._own, self._remote, self._host = own or {}, remote or {}, host
         self.kinds = {
             f"{chr(65 + at)}{number}": kind
             for at, kinds in enumerate(clusters)
@@ -63,8 +71,11 @@ class Supercluster:
     def config(self, name: str) -> str:
         """Return the configuration of a server."""
         cluster = name[0]
-        known = self._known.get(cluster, tuple(self.clusters))
-        remotes = "".join(f"{{ name: {it}, urls: [{self._urls(it)}] }}\n" for it in known)
+        known = self.known.get(cluster, tuple(self.clusters))
+        remotes = "".join(
+            f"{{ name: {it}, urls: [{self._urls(it)}]\n{self._remote.get(cluster + it, '')} }}\n"
+            for it in known
+        )
         members = [it for it in self.kinds if it[0] == cluster]
         routes = ", ".join(f'"nats://127.0.0.1:{self._routes[it]}"' for it in members if it != name)
         listen = f'listen: "127.0.0.1:{self._routes[name]}"'
@@ -72,12 +83,13 @@ class Supercluster:
         return (
             f'server_name: {name}\nhttp: "127.0.0.1:-1"\n{self._more}'
             f'gateway {{ name: {cluster}, listen: "127.0.0.1:{self.ports[name]}"\n'
-            f"gateways: [{remotes}]\n{self._gateway} }}\n" + (block if len(members) > 1 else "")
+            f"gateways: [{remotes}]\n{self._gateway}\n{self._own.get(cluster, '')} }}\n"
+            + (block if len(members) > 1 else "")
         )
 
     def _urls(self, cluster: str) -> str:
         ports = (port for name, port in self.ports.items() if name[0] == cluster)
-        return ", ".join(f'"nats://127.0.0.1:{port}"' for port in ports)
+        return ", ".join(f'"nats://{self._host}:{port}"' for port in ports)
 
     def start(self, name: str, *flags: str) -> ServerProcess:
         """Start a server; it may have run before."""
@@ -86,6 +98,10 @@ class Supercluster:
             "-D", *flags, kind=self.kinds[name], config=self.config(name), clustered=is_clustered
         )
         return self.servers[name]
+
+    def reload(self, name: str) -> None:
+        """Let a server follow what its configuration is now."""
+        self.servers[name].reload(self.config(name))
 
     def gatewayz(self, name: str, query: str = "") -> Mapping[str, Any]:
         """Return what a server says of its gateways."""

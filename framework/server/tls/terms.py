@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from framework.server.tls.contexts import make_client_context, make_server_context
+from framework.server.tls.contexts import TlsError, make_client_context, make_server_context
 from framework.spec import TlsFacts
 from framework.wire.certificates import facts_from_pem
 
@@ -102,6 +102,24 @@ class KindTerms:
             return True
         self.blocked += 1
         return False
+
+
+def dialed_terms(settings: TlsSettings, server_name: str) -> Terms:
+    """Return the terms for one server that is dialed with settings of its own.
+
+    Raises:
+        OSError: They can't be followed any more.
+    """
+    try:
+        context = make_client_context(settings)
+    except TlsError as error:
+        raise OSError(str(error)) from error
+    return Terms(
+        context=context,
+        timeout_s=settings.timeout_s,
+        pinned=settings.pinned,
+        server_name=server_name,
+    )
 
 
 def tls_facts(terms: KindTerms | None) -> TlsFacts | None:

@@ -22,7 +22,7 @@ from framework.server.tls.outcomes import (
     HandshakeFailed,
     HandshakeTimedOut,
 )
-from framework.server.tls.terms import KindTerms
+from framework.server.tls.terms import KindTerms, dialed_terms
 from framework.spec import Closed, ClosedState, LinkKind, Opened
 from framework.wire.cipher_suites import OBSOLETE_NAMES
 
@@ -74,14 +74,14 @@ class TlsHandshakes:
     ) -> None:
         self._hand_on = hand_on
         self.peers: dict[LinkId, TlsPeer] = {}
-        """Of clients; who looks after these takes an entry away when its link has ended."""
+        """Who looks after clients takes the entry of one away when its link has ended."""
         self._plane = plane
         self._log = log
         self._terms: dict[int, KindTerms] = {}
         """By the number of a listener; a LinkKind is that of its kind."""
         self._arrivals: dict[LinkId, _Arrival] = {}
         self._sessions: dict[LinkId, Session] = {}
-        self._dialed: dict[tuple[LinkKind, int], Session] = {}
+        self._dialed: dict[tuple[LinkKind, int], tuple[Session, TlsPeer]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._handshaker: Handshaker | None = None
         self._pump: Pump | None = None
@@ -197,9 +197,9 @@ class TlsHandshakes:
         if isinstance(event, Closed):
             self._receive_closed(event)
         elif event.token:
-            session = self._dialed.pop((event.kind, event.token), None)
-            if session is not None:
-                self._sessions[event.link] = session
+            dialed = self._dialed.pop((event.kind, event.token), None)
+            if dialed is not None:
+                self._sessions[event.link], self.peers[event.link] = dialed
 
     def _receive_closed(self, event: Closed) -> None:
         """Let go of what a link has had here; who a client was is asked about once more."""
@@ -217,9 +217,22 @@ class TlsHandshakes:
             self._pump.close(session, at_once=is_slow)
 
     async def secure(
-        self, sock: socket.socket, kind: LinkKind, token: int, server_name: str
+        self,
+        sock: socket.socket,
+        kind: LinkKind,
+        token: int,
+        server_name: str,
+        *,
+        own: TlsSettings | None = None,
     ) -> socket.socket:
         """Do the TLS handshake with a dialed server; return the socket for the data plane.
+
+        Args:
+            sock: Connected.
+            kind: What was dialed.
+            token: Of the dial.
+            server_name: Whom the certificate of the server must be for.
+            own: Settings of this dial; None: those of the kind.
 
         Raises:
             OSError: The handshake failed.
@@ -233,7 +246,10 @@ class TlsHandshakes:
             else:
                 _let_go(it)
 
-        terms = self._terms[kind].for_dialed(server_name)
+        if own is not None:
+            terms = dialed_terms(own, server_name)
+        else:
+            terms = self._terms[kind].for_dialed(server_name)
         handshake = self._threads()[0].shake(sock, terms, lambda it: self._post(set_outcome, it))
         try:
             done = await outcome
@@ -243,9 +259,9 @@ class TlsHandshakes:
                 _let_go(outcome.result())
             raise
         match done:
-            case HandshakeDone(channel):
+            case HandshakeDone(channel, peer):
                 session, end = self._threads()[1].add(channel)
-                self._dialed[kind, token] = session
+                self._dialed[kind, token] = session, peer
                 return end
             case HandshakeFailed(problem):
                 raise OSError(f"TLS {_name(kind)}handshake error: {problem}")

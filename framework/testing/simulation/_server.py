@@ -11,7 +11,7 @@ from framework.spec import Closed, Delivered, LinkEvents, LinkKind, Listed
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from framework.spec import ConnectionInfo, LinkId
+    from framework.spec import ConnectionInfo, LinkId, TlsSettings
     from framework.testing.simulation._network import End, SimulatedNetwork
     from framework.wire.closed_state import ClosedState
 
@@ -28,7 +28,9 @@ class SimulatedLog:
 
     def bind(self, **fields: object) -> SimulatedLog:
         """Return a log whose lines begin with a link."""
-        return SimulatedLog(self.lines, f"{fields['remote']} - rid:{fields['rid']} - ")
+        remote = fields.pop("remote")
+        ((name, number),) = fields.items()
+        return SimulatedLog(self.lines, f"{remote} - {name}:{number} - ")
 
     def debug(self, event: str, **fields: object) -> None:
         """Keep a line."""
@@ -163,13 +165,14 @@ class SimulatedServer:
         token: int,
         timeout_s: float,
         *,
+        tls: TlsSettings | None = None,
         tls_name: str = "",
         avoided: Collection[str] = (),
         turn: int = 0,
     ) -> None:
         """Connect to another server; nothing is encrypted here, and nothing takes too long."""
         del kind, timeout_s, turn
-        assert (tls_name, tuple(avoided)) == ("", ())
+        assert (tls, tls_name, tuple(avoided)) == (None, "", ())
         self.network.dial(self, host, port, token)
 
     # -- what drives it

@@ -14,7 +14,6 @@ from framework.monitor.options import (
     AccountStatzOptions,
     AccountzOptions,
     ConnzOptions,
-    GatewayzOptions,
     HealthzOptions,
 )
 from framework.monitor.request_options import (
@@ -24,7 +23,7 @@ from framework.monitor.request_options import (
     options_from_members,
     options_from_query,
 )
-from framework.spec import InQuery, MonitorEndpoint, NoOptions, Unsigned
+from framework.spec import GatewayzOptions, InQuery, MonitorEndpoint, NoOptions, Unsigned
 from framework.spec.request_options import option_fields
 
 

@@ -8,10 +8,11 @@ from datetime import UTC, datetime
 import pytest
 from msgspec.structs import replace
 
+from framework.spec.formats import rate_text
 from framework.supervise.machine import Phase
 from framework.supervise.report import StatusReport
 from framework.supervise.row import ServerRow
-from framework.supervise.status import PlainStatus, duration, headline, rate, times_text
+from framework.supervise.status import PlainStatus, duration, headline, times_text
 from framework.tests.supervise.shown_sections import MESH, mesh
 
 SECOND_NS = 1_000_000_000
@@ -171,7 +172,7 @@ def test_times_are_a_range() -> None:
     ],
 )
 def test_rates_have_three_digits(per_s: float, text: str) -> None:
-    assert rate(per_s) == text
+    assert rate_text(per_s) == text
 
 
 @pytest.mark.parametrize(

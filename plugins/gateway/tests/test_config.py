@@ -72,7 +72,7 @@ def test_a_server_without_name_and_port_has_no_gateways(read, text):
         ("gateway { name: A, port: 1, authorization { password: x } }", "needs a user"),
         (
             "gateway { name: A, port: 1, gateways: [{ name: B, url: 'x:1', tls {} }] }",
-            "gateway.tls",
+            "TLS Server certificate must be present and valid",
         ),
     ],
 )

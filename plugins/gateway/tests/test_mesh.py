@@ -5,14 +5,15 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING
 
-from framework_gateway.effect import Admit, Dial, Greet, Led, LocalChanged, RemoteChanged, Tell
+from framework_gateway.effect import Admit, Dial, Greet, Led, RemoteChanged
 from framework_gateway.info import GatewayInfo
 from framework_gateway.limits import GOSSIPED_MAX, HANDSHAKES_MAX, URLS_MAX
 from framework_gateway.mesh import Mesh
 from framework_gateway.settings import MeshSettings, RemoteSettings
 from framework_gateway.url import parse_gateway_url
 
-from framework.peering import AcceptClaim, Dismiss, Noted, NotedOf, Wait
+from framework.peering import Dismiss, LocalChanged, Tell
+from framework.testing.peering import show_effects
 
 if TYPE_CHECKING:
     from framework_gateway.effect import MeshEffect
@@ -20,25 +21,15 @@ if TYPE_CHECKING:
 SECOND_NS = 1_000_000_000
 
 
-def shown(effect: MeshEffect) -> str:  # noqa: C901, PLR0911 -- one line a case
+def shown(effect: MeshEffect) -> str:  # noqa: PLR0911 -- one line a case
     match effect:
-        case Noted(level, event, fields):
-            return f"{level.name.lower()}: {event.format(**fields)}"
-        case NotedOf(link, level, event, fields):
-            return f"{link}: {level.name.lower()}: {event.format(**fields)}"
         case Dial(token, urls):
             texts = (f"{url.user}@{url.address}" if url.user else url.address for url in urls)
             return f"dial {token} {' '.join(texts)}"
-        case Wait(token, delay_s, jitter_s):
-            return f"wait {token} {delay_s:g}s" + (f" jitter {jitter_s:g}s" if jitter_s else "")
         case Greet(link, gateway):
             return f"{link}: greet {gateway}".rstrip()
-        case AcceptClaim(link):
-            return f"{link}: accept claim"
         case Admit(link):
             return f"{link}: admit"
-        case Dismiss(link, reason, text):
-            return f"{link}: dismiss: {reason.text}" + (f" -ERR '{text}'" if text else "")
         case Tell(link, data):
             return f"{link}: tell " + data.decode().strip()
         case Led(gateway, link):
@@ -82,7 +73,7 @@ class Meshes:
         self.mesh = Mesh(local=local_info(), settings=MeshSettings(), tokens=count(1))
 
     def handle(self, command) -> str:
-        return "".join(f"{shown(it)}\n" for it in self.perform(command)) or "nothing\n"
+        return show_effects(self.perform(command), shown)
 
     def perform(self, command):  # noqa: C901, PLR0911, PLR0912 -- one line a case
         arguments = command.arguments
@@ -126,6 +117,8 @@ class Meshes:
                 return mesh.receive_timer(token)
             case "closed":
                 return mesh.receive_closed(link, at_ns, 2 * SECOND_NS)
+            case "lame-duck":
+                return mesh.begin_lame_duck()
             case "stop":
                 mesh.stop()
                 return []

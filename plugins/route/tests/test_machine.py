@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 from framework_route.compression import Compression
@@ -12,32 +11,18 @@ from framework_route.effect import (
     Claim,
     Compressed,
     Encode,
-    Introduce,
     Outdated,
     PoolSlot,
     Register,
-    Update,
 )
 from framework_route.machine import ConnectionMachine
 from framework_route.modes import MODES
 from framework_route.url import parse_route_url
 
-from framework.peering import (
-    ArmTimer,
-    CheckPassword,
-    Close,
-    HandshakeEvent,
-    Login,
-    Noted,
-    Phase,
-    Resume,
-    Send,
-)
+from framework.peering import Close, HandshakeEvent, Introduce, Login, Noted, Phase, Update
+from framework.testing.peering import HandshakeScript
 from framework.wire.closed_state import ClosedState
 from framework.wire.info import RouteInfo
-
-if TYPE_CHECKING:
-    from framework_route.effect import ConnectionEffect
 
 LOCAL = RouteInfo(
     server_id="NA",
@@ -53,101 +38,50 @@ BY_NAME = {mode.name: mode for mode in MODES}
 OFF = Compression("off", BY_NAME)
 
 
-def shown(effect: ConnectionEffect) -> str:  # noqa: C901, PLR0911, PLR0912 -- one line a case
-    match effect:
-        case Noted(level, event, fields):
-            return f"{level.name.lower()}: {event.format(**fields)}"
-        case Send(data):
-            return "send: " + data.decode().replace("\r\n", "\\r\\n")
-        case Resume():
-            return "resume"
-        case CheckPassword():
-            return "check password"
-        case Encode(choice):
-            name = choice.codec.name if choice.codec else choice.coding.name
-            return f"encode {name}"
-        case Register(pool_slot, headers, traces):
-            place = (
-                f"account={pool_slot.account}"
-                if pool_slot.account
-                else f"index={pool_slot.pool_index}"
-            )
-            return (
-                f"register {place} of {pool_slot.assigned_size} headers={headers} traces={traces}"
-            )
-        case Answered():
-            return "answered"
-        case Compressed(text):
-            return f"compressed: {text}"
-        case Outdated():
-            return "outdated"
-        case Close(reason, text):
-            return f"close: {reason.text}" + (f" -ERR '{text}'" if text else "")
-        case ArmTimer(delay_s):
-            return f"timer {delay_s:g}s"
-        case Claim(remote_id, cluster, is_dynamic):
-            return f"claim {remote_id} cluster={cluster} dynamic={is_dynamic}"
-        case Introduce(info):
-            return f"introduce {info.server_id} name={info.server_name} cluster={info.cluster}"
-        case Update(info):
-            return f"update {info.server_id} ldm={info.ldm}"
-    raise AssertionError(effect)
-
-
-class Handshakes:
+class Handshakes(HandshakeScript):
     """Drives one machine by the commands of a script."""
 
-    def __init__(self) -> None:
-        self.machine: ConnectionMachine | None = None
+    def show(self, effect) -> str:  # noqa: PLR0911 -- one line a case
+        match effect:
+            case Encode(choice):
+                name = choice.codec.name if choice.codec else choice.coding.name
+                return f"encode {name}"
+            case Register(slot, headers, traces):
+                place = f"account={slot.account}" if slot.account else f"index={slot.pool_index}"
+                return f"register {place} of {slot.assigned_size} headers={headers} traces={traces}"
+            case Answered():
+                return "answered"
+            case Compressed(text):
+                return f"compressed: {text}"
+            case Outdated():
+                return "outdated"
+            case Claim(remote_id, cluster, is_dynamic):
+                return f"claim {remote_id} cluster={cluster} dynamic={is_dynamic}"
+            case Introduce(info):
+                return f"introduce {info.server_id} name={info.server_name} cluster={info.cluster}"
+            case Update(info):
+                return f"update {info.server_id} ldm={info.ldm}"
+        raise AssertionError(effect)
 
-    def handle(self, command) -> str:
-        effects = self.perform(command)
-        return "".join(f"{shown(effect)}\n" for effect in effects) or "nothing\n"
-
-    def perform(self, command):  # noqa: C901, PLR0911 -- one line a case
-        arguments, document = command.arguments, command.input.strip().encode()
-        if command.name in {"accepted", "solicited"}:
-            return self.open(command.name, arguments)
-        assert self.machine is not None
-        match command.name:
-            case "connect":
-                return self.machine.receive_connect(document)
-            case "info":
-                return self.machine.receive_info(document)
-            case "claim-accepted":
-                return self.machine.receive_claim_accepted()
-            case "admitted":
-                pool_slot = PoolSlot(
-                    1, int(arguments.get("index", 0)), 3, arguments.get("account", "")
-                )
-                return self.machine.receive_admitted(pool_slot, LOCAL)
-            case "checked":
-                is_right = arguments["right"] == "yes"
-                return self.machine.receive_password_checked(is_right=is_right)
-            case "pong":
-                return self.machine.receive_pong(int(arguments["rtt_ms"]) * 1_000_000)
-            case "reload":
-                return self.machine.receive_reload(Compression(arguments["mode"], BY_NAME))
-            case "dismissed":
-                reason = ClosedState[arguments["reason"]]
-                return self.machine.receive_dismissed(reason, command.input.strip())
-            case "err":
-                return self.machine.receive_err(document)
-            case "timeout":
-                return self.machine.receive_timeout()
-        raise AssertionError(command.name)
-
-    def open(self, how, arguments):
-        login = Login(arguments.get("user", ""), arguments.get("password", ""))
-        url = parse_route_url(arguments["url"]) if how == "solicited" else None
-        self.machine = ConnectionMachine(
+    def open(self, how, command):
+        if how not in {"accepted", "solicited"}:
+            return None
+        arguments = command.arguments
+        return ConnectionMachine(
             local=LOCAL,
-            login=login,
+            login=Login(arguments.get("user", ""), arguments.get("password", "")),
             compression=Compression(arguments.get("mode", "off"), BY_NAME),
-            url=url,
+            url=parse_route_url(arguments["url"]) if how == "solicited" else None,
             account=arguments.get("account", ""),
         )
-        return self.machine.receive_opened()
+
+    def perform_own(self, command):
+        arguments = command.arguments
+        if command.name == "reload":
+            return self.machine.receive_reload(Compression(arguments["mode"], BY_NAME))
+        assert command.name == "admitted"
+        slot = PoolSlot(1, int(arguments.get("index", 0)), 3, arguments.get("account", ""))
+        return self.machine.receive_admitted(slot, LOCAL)
 
 
 def test_handshakes(run_script):

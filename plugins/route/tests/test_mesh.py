@@ -26,6 +26,7 @@ from framework_route.url import parse_route_url
 from msgspec.structs import replace
 
 from framework import peering as p
+from framework.testing.peering import show_effects
 from framework.wire.closed_state import ClosedState
 from framework.wire.info import RouteInfo, SubjectPermission
 
@@ -33,12 +34,8 @@ if TYPE_CHECKING:
     from framework_route.effect import MeshEffect
 
 
-def shown(effect: MeshEffect) -> str:  # noqa: C901, PLR0911, PLR0912 -- one line a case
+def shown(effect: MeshEffect) -> str:  # noqa: C901, PLR0911 -- one line a case
     match effect:
-        case p.Noted(level, event, fields):
-            return f"{level.name.lower()}: {event.format(**fields)}"
-        case p.NotedOf(link, level, event, fields):
-            return f"{link}: {level.name.lower()}: {event.format(**fields)}"
         case e.Dial(token, url, address, avoided, turn):
             return (
                 f"dial {token} {url.address}"
@@ -47,16 +44,12 @@ def shown(effect: MeshEffect) -> str:  # noqa: C901, PLR0911, PLR0912 -- one lin
                 + (f" not at {','.join(avoided)}" if avoided else "")
                 + (f" turn {turn}" if turn else "")
             )
-        case p.Wait(token, delay_s, jitter_s):
-            return f"wait {token} {delay_s:g}s" + (f" +{jitter_s:g}s" if jitter_s else "")
         case e.Greet(link, local, url, account):
             return (
                 f"{link}: greet {local.cluster}"
                 + (f" {url}" if url else "")
                 + (f" for {account}" if account else "")
             )
-        case p.AcceptClaim(link):
-            return f"{link}: accept claim"
         case e.Admit(link, pool_slot, _):
             place = pool_slot.account or f"{pool_slot.pool_index} of {pool_slot.assigned_size}"
             return f"{link}: admit {place} peer={pool_slot.peer}"
@@ -64,9 +57,7 @@ def shown(effect: MeshEffect) -> str:  # noqa: C901, PLR0911, PLR0912 -- one lin
             return f"fetch {account}"
         case e.Pin(accounts):
             return f"pin {','.join(accounts) or 'none'}"
-        case p.Dismiss(link, reason, text):
-            return f"{link}: dismiss: {reason.text}" + (f" -ERR '{text}'" if text else "")
-        case e.Gossip(link, data):
+        case p.Tell(link, data):
             told = json.loads(data.removeprefix(b"INFO "))
             if "route_acc_add_reqid" in told:
                 account, request = told.get("route_account", ""), told["route_acc_add_reqid"]
@@ -79,7 +70,7 @@ def shown(effect: MeshEffect) -> str:  # noqa: C901, PLR0911, PLR0912 -- one lin
             return f"clients: {' '.join(urls) or 'none'}"
         case e.ClusterNameChanged(local):
             return f"cluster: {local.cluster} dynamic={local.cluster_dynamic}"
-        case e.LocalChanged(local):
+        case p.LocalChanged(local):
             return f"local: ldm={local.ldm} urls={','.join(local.connect_urls)}"
     raise AssertionError(effect)
 
@@ -99,7 +90,7 @@ class Meshes:
         if command.name == "routes":
             return self.routes()
         effects = self.perform(command.name, command.arguments)
-        return "".join(f"{shown(effect)}\n" for effect in effects) or "nothing\n"
+        return show_effects(effects, shown)
 
     def routes(self) -> str:
         lines = [
@@ -495,7 +486,7 @@ def test_an_account_that_is_known_only_after_a_reload_gets_its_connection_then()
 
 
 def requests_of(effects):
-    return [x for x in effects if isinstance(x, e.Gossip) and b"route_acc_add_reqid" in x.data]
+    return [x for x in effects if isinstance(x, p.Tell) and b"route_acc_add_reqid" in x.data]
 
 
 def test_the_connection_of_an_account_that_is_unpinned_on_the_way_becomes_no_route():

@@ -6,7 +6,7 @@ import json
 
 import bcrypt
 import pytest
-from framework_route.introduction import own_client_urls, split_advertised
+from framework_route.introduction import own_client_urls
 from framework_route.limits import HANDSHAKES_MAX
 from framework_route.route_manager import RouteManager
 from msgspec.structs import replace
@@ -329,21 +329,6 @@ def test_stopping_dials_nobody(make_network):
 
     assert [line for line in second.lines[before:] if "onnect to" in line] == []
     assert second.client_info["connect_urls"] == ["10.0.0.2:4222", "10.0.0.1:4222"]
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("a.example", ("a.example", 6222)),
-        ("a.example:7000", ("a.example", 7000)),
-        ("[::1]:7000", ("::1", 7000)),
-        ("[::1]", ("::1", 6222)),
-        ("::1", ("::1", 6222)),
-        ("10.0.0.1:0", ("10.0.0.1", 6222)),
-    ],
-)
-def test_an_advertised_address_may_leave_out_the_port(text, expected):
-    assert split_advertised(text, 6222) == expected
 
 
 def test_a_wildcard_stands_for_the_addresses_of_the_machine(server):

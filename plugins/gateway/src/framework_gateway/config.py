@@ -38,10 +38,10 @@ class GatewayConfig(Struct, frozen=True, kw_only=True):
     """A gateway that takes nothing within the deadline is closed, rather than tried again."""
 
     @property
-    def tls_name(self) -> str:
-        """Return whom the certificate of a server must be for that only has an address."""
-        urls = (url for remote in self.mesh.remotes for url in remote.urls)
-        return next((url.host for url in urls if not url.is_address), "")
+    def all_tls(self) -> tuple[TlsSettings, ...]:
+        """Return the settings of the listener, and those of clusters that have their own."""
+        every = (self.tls, *(remote.tls for remote in self.mesh.remotes))
+        return tuple(it for it in every if it is not None)
 
 
 def gateway_section(read: Callable[[Mapping[str, Any]], GatewayConfig]) -> ConfigSection:

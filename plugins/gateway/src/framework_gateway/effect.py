@@ -6,20 +6,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
-from framework.peering import (
-    AcceptClaim,
-    CheckPassword,
-    Dismiss,
-    LinkEffect,
-    Noted,
-    NotedOf,
-    PeerUrl,
-    Wait,
-)
+from framework.peering import CommonEffect, Introduce, LinkEffect, LocalChanged, PeerUrl, Update
+from framework_gateway.info import GatewayInfo
 
 if TYPE_CHECKING:
     from framework.spec import LinkId
-    from framework_gateway.info import GatewayInfo
 
 
 # -- of one connection, performed by its GatewayLink -----------------------------------------------
@@ -41,19 +32,7 @@ class Claim(Struct, frozen=True):
     gateway: str
 
 
-class Introduce(Struct, frozen=True):
-    """Ask the mesh whether the peer may be registered."""
-
-    info: GatewayInfo
-
-
-class Update(Struct, frozen=True):
-    """Tell the mesh what a registered peer said later."""
-
-    info: GatewayInfo
-
-
-Report: TypeAlias = Claim | Introduce | Update | CheckPassword
+Report: TypeAlias = Claim | Introduce[GatewayInfo] | Update[GatewayInfo]
 """What a connection cannot decide alone."""
 
 GatewayEffect: TypeAlias = LinkEffect | Register | Report
@@ -82,24 +61,11 @@ class Admit(Struct, frozen=True):
     link: LinkId
 
 
-class Tell(Struct, frozen=True):
-    """Send protocol lines, such as INFO about another cluster."""
-
-    link: LinkId
-    data: bytes
-
-
 class Led(Struct, frozen=True):
     """Send replies for a cluster by a link from now on; None: there is none any more."""
 
     gateway: str
     link: LinkId | None
-
-
-class LocalChanged(Struct, frozen=True):
-    """Introduce this server with `local` from now on."""
-
-    local: GatewayInfo
 
 
 class RemoteChanged(Struct, frozen=True):
@@ -110,16 +76,5 @@ class RemoteChanged(Struct, frozen=True):
 
 
 MeshEffect: TypeAlias = (
-    Noted
-    | NotedOf
-    | Dial
-    | Wait
-    | Greet
-    | AcceptClaim
-    | Admit
-    | Dismiss
-    | Tell
-    | Led
-    | LocalChanged
-    | RemoteChanged
+    CommonEffect | Dial | Greet | Admit | Led | LocalChanged[GatewayInfo] | RemoteChanged
 )

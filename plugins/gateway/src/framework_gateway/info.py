@@ -106,12 +106,12 @@ def parse_connect(document: bytes) -> GatewayConnect:
     return connect
 
 
-def greeting(local: GatewayInfo, url: PeerUrl) -> bytes:
+def greeting(local: GatewayInfo, url: PeerUrl, *, is_encrypted: bool) -> bytes:
     """Return what this server says to the one that it dialed: CONNECT and INFO."""
     connect = GatewayConnect(
         user=url.user,
         password=url.password,
-        tls_required=local.tls_required,
+        tls_required=is_encrypted,
         name=local.server_id,
         gateway=local.gateway,
     )

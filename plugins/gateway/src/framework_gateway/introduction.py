@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from framework.peering import join_host_port
+from framework.peering import join_host_port, split_advertised
 from framework.spec import LinkKind, PeerTerms
 from framework.wire.document import build_document
 from framework.wire.info import info_line
@@ -39,7 +39,7 @@ def gateway_info(server: ServerContext, config: GatewayConfig) -> GatewayInfo:
     """
     host, port = server.listening_address(LinkKind.GATEWAY) or (config.host, config.port)
     if config.advertise:
-        host, port = _split_advertised(config.advertise, port)
+        host, port = split_advertised(config.advertise, port)
     else:
         reachable = server.reachable_hosts(host)
         if not reachable:
@@ -102,11 +102,3 @@ def cluster_prefix(gateway: str) -> str:
 def own_prefix(gateway: str, server_id: str) -> str:
     """Return what replies for one server of a cluster begin with."""
     return f"{cluster_prefix(gateway)}{short_hash(server_id)}."
-
-
-def _split_advertised(text: str, default_port: int) -> tuple[str, int]:
-    """Split `host` or `host:port`; an IPv6 address with a port stands in brackets."""
-    host, _, port = text.rpartition(":")
-    if host and port.isdecimal() and (":" not in host or host.startswith("[")):
-        return host.strip("[]"), int(port) or default_port
-    return text.strip("[]"), default_port

@@ -33,6 +33,10 @@ ACCOUNTS_MAX = 65_536
 """Remembered of those whose interest one connection has told, for monitoring."""
 NEIGHBOURS_MAX = 1_024
 """Other servers of the cluster whose gateways are remembered."""
+SHOWN_CLUSTERS_MAX = 32
+"""Shown one by one by `framework run`; further ones are counted."""
+SHOWN_CHARACTERS_MAX = 64
+"""Of a name in a status line, which has 32 KiB for all plugins."""
 NAME_LENGTH_MAX = 255
 """Characters of server ids, names, hosts."""
 HASH_CHARS = 6

@@ -18,9 +18,22 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from framework.errors import ProtocolError
-from framework.peering import ArmTimer, Handshake, HandshakeEvent, Level, Noted, Phase, Send
+from framework.peering import (
+    ArmTimer,
+    Handshake,
+    HandshakeEvent,
+    Introduce,
+    Level,
+    Noted,
+    Phase,
+    Send,
+    Update,
+)
 from framework.wire.closed_state import ClosedState
-from framework_gateway.effect import Claim, Introduce, Register, Update
+from framework_gateway.effect import (
+    Claim,
+    Register,
+)
 from framework_gateway.info import (
     GOSSIP,
     TRACE_PROTOCOL,
@@ -47,20 +60,28 @@ class LinkMachine(Handshake[GatewayConnect]):
         login: What a connection that we accepted must prove.
         gateway: The cluster that we dialed; empty: the peer dialed us.
         url: Where we dialed to, with the login to use there; None: the peer dialed us.
+        is_encrypted: TLS is spoken on the connection.
     """
 
-    __slots__ = ("_gateway", "_local", "_remote", "_url")
+    __slots__ = ("_gateway", "_is_encrypted", "_local", "_remote", "_url")
 
     title = "Gateway"
 
     def __init__(
-        self, *, local: GatewayInfo, login: Login, gateway: str, url: PeerUrl | None
+        self,
+        *,
+        local: GatewayInfo,
+        login: Login,
+        gateway: str,
+        url: PeerUrl | None,
+        is_encrypted: bool = False,
     ) -> None:
         assert bool(gateway) == (url is not None)
         super().__init__(login=login, is_dialed=url is not None)
         self._local = local
         self._gateway = gateway
         self._url = url
+        self._is_encrypted = is_encrypted
         self._remote: GatewayInfo | None = None
 
     def receive_admitted(self, local: GatewayInfo) -> Sequence[GatewayEffect]:
@@ -135,7 +156,7 @@ class LinkMachine(Handshake[GatewayConnect]):
         sent = 'Gateway connect protocol sent to "{gateway}"'
         registered = 'Outbound gateway connection to "{gateway}" ({remote_id}) registered'
         return [
-            Send(greeting(local, self._url)),
+            Send(greeting(local, self._url, is_encrypted=self._is_encrypted)),
             Noted(Level.DEBUG, sent, {"gateway": remote.gateway}),
             register,
             Noted(Level.INFO, registered, fields),

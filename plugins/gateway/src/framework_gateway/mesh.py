@@ -15,9 +15,24 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from framework.peering import AcceptClaim, Dismiss, Level, Noted, NotedOf, Wait
+from framework.peering import (
+    AcceptClaim,
+    Dismiss,
+    Level,
+    LocalChanged,
+    Noted,
+    NotedOf,
+    Tell,
+    Wait,
+)
 from framework.wire.closed_state import ClosedState
-from framework_gateway.effect import Admit, Dial, Greet, Led, LocalChanged, RemoteChanged, Tell
+from framework_gateway.effect import (
+    Admit,
+    Dial,
+    Greet,
+    Led,
+    RemoteChanged,
+)
 from framework_gateway.info import ALL_INTEREST_BEGINS, GOSSIP, gossip, introduction
 from framework_gateway.limits import (
     ACCOUNTS_MAX,
@@ -67,18 +82,19 @@ class Mesh:
         """Gateway URLs of the other servers of this cluster, by server name."""
         self._names: set[str] = set()
         """Names of the other servers of this cluster."""
+        self._is_lame_duck = False
         self._is_stopping = False
         self._configure()
 
     def _configure(self) -> None:
         """Follow the clusters that are configured now; what was learned of them stays."""
-        configured = {it.name: it.urls for it in self._settings.remotes}
-        for name, urls in configured.items():
-            remote = self._remotes.setdefault(name, Remote(name))
-            remote.configured = urls
+        configured = {it.name: it for it in self._settings.remotes}
+        for name in configured:
+            self._remotes.setdefault(name, Remote(name))
         for name, remote in self._remotes.items():
-            if name not in configured:
-                remote.configured = ()
+            settings = configured.get(name)
+            remote.configured = settings.urls if settings else ()
+            remote.tls = settings.tls if settings else None
 
     # -- what may be asked ------------------------------------------------------------------------
 
@@ -96,6 +112,10 @@ class Mesh:
     def connections(self) -> Mapping[LinkId, Connection]:
         """Return all connections, also those that are not registered yet."""
         return self._connections
+
+    def dialed(self, token: int) -> Remote | None:
+        """Return the cluster that is being dialed; None: it is not any more."""
+        return next((it for it in self._remotes.values() if it.token == token), None)
 
     def outbound(self, name: str) -> Connection | None:
         """Return the registered connection to a cluster, by which messages go there."""
@@ -118,16 +138,42 @@ class Mesh:
         self._is_stopping = True
 
     def receive_reload(self, settings: MeshSettings, local: GatewayInfo) -> Sequence[MeshEffect]:
-        """Follow other settings; connections that are up stay."""
+        """Follow other settings; connections that are up stay, unless they are not welcome now.
+
+        A cluster that is not configured any more is one that others tell of, as long as it is
+        connected.
+        """
         self._settings = settings
         self._configure()
-        effects = list(self._change_local(local))
+        effects = [*self._change_local(local), *self._dismiss_unwelcome()]
         for remote in list(self._remotes.values()):
-            if remote.link is None and remote.is_implicit and not self._has_inbound(remote.name):
+            if remote.link is None and self._is_forgotten(remote):
                 del self._remotes[remote.name]
             else:
                 effects += self._dial(remote)
         return effects
+
+    def _is_forgotten(self, remote: Remote) -> bool:
+        """Tell whether a cluster without a connection is not to be dialed any more."""
+        is_unwelcome = self._settings.rejects_unknown or not self._has_inbound(remote.name)
+        return remote.is_implicit and is_unwelcome
+
+    def _dismiss_unwelcome(self) -> Iterator[MeshEffect]:
+        for each in self._connections.values():
+            if each.gateway and not self._is_welcome(each.gateway):
+                yield self._reject(each.link)
+
+    def _reject(self, link: LinkId) -> Dismiss:
+        words = f'Connection to gateway "{self._local.gateway}" rejected'
+        return Dismiss(link, ClosedState.WRONG_GATEWAY, words)
+
+    def begin_lame_duck(self) -> Sequence[MeshEffect]:
+        """Tell other clusters of the other servers of this one alone, if there are any.
+
+        nats-server goes on telling of all: who loses its connection here may try this server again.
+        """
+        self._is_lame_duck = True
+        return self._change_local(self._local)
 
     def receive_neighbours(
         self, names: Sequence[str], urls: Mapping[str, str]
@@ -147,7 +193,9 @@ class Mesh:
 
     def _change_local(self, local: GatewayInfo) -> Sequence[MeshEffect]:
         """Introduce this server in another way, and tell all who have connected to it."""
-        all_urls = dict.fromkeys((local.gateway_url, *self._neighbours.values()))
+        others = self._neighbours.values()
+        is_named = not (self._is_lame_duck and others)
+        all_urls = dict.fromkeys((*([local.gateway_url] if is_named else []), *others))
         changed = replace(local, gateway_urls=tuple(all_urls)[:URLS_MAX])
         if changed == self._local:
             return []
@@ -178,12 +226,9 @@ class Mesh:
         remote.token = next(self._tokens)
         return [Wait(remote.token, delay_s, jitter_s)]
 
-    def _by_token(self, token: int) -> Remote | None:
-        return next((it for it in self._remotes.values() if it.token == token), None)
-
     def receive_timer(self, token: int) -> Sequence[MeshEffect]:
         """Take that the time of a `Wait` has passed."""
-        remote = self._by_token(token)
+        remote = self.dialed(token)
         if remote is None:
             return []
         remote.token = 0
@@ -196,7 +241,7 @@ class Mesh:
             token: Of the `Dial`.
             error: Of the last URL, for the log.
         """
-        remote = self._by_token(token)
+        remote = self.dialed(token)
         if remote is None:
             return []
         remote.token = 0
@@ -241,9 +286,9 @@ class Mesh:
                 HANDSHAKES_MAX
             ):
                 return [Dismiss(link, ClosedState.MAX_CONNECTIONS_EXCEEDED)]
-            self._connections[link] = Connection(link, host, port)
+            self._connections[link] = Connection(link, host, port, greeted=self._local)
             return [Greet(link)]
-        remote = self._by_token(token)
+        remote = self.dialed(token)
         if remote is None:
             return [Dismiss(link, ClosedState.DUPLICATE_ROUTE)]
         remote.token, remote.link = 0, link
@@ -258,10 +303,9 @@ class Mesh:
         connection.gateway = gateway
         if not self._is_welcome(gateway):
             rejecting = 'Rejecting connection from gateway "{gateway}"'
-            words = f'Connection to gateway "{self._local.gateway}" rejected'
             return [
                 NotedOf(link, Level.ERROR, rejecting, {"gateway": gateway}),
-                Dismiss(link, ClosedState.WRONG_GATEWAY, words),
+                self._reject(link),
             ]
         return [AcceptClaim(link)]
 
@@ -294,8 +338,10 @@ class Mesh:
         connection.info, connection.registered_ns = info, now_ns
         if connection.is_outbound:
             return self._take_outbound(connection, info)
+        has_changed = connection.greeted != self._local
         return [
             Admit(link),
+            *([Tell(link, introduction(self._local))] if has_changed else []),
             *self._learn(info.gateway, info.gateway_urls),
             *self._gossip_to(connection),
         ]
@@ -341,6 +387,9 @@ class Mesh:
             return []
         remote.link = None
         led = [Led(remote.name, None)] if connection.info is not None else []
+        if not self._is_welcome(remote.name):
+            del self._remotes[remote.name]
+            return led
         if self._is_stopping:
             return led
         is_settled = connection.info is not None and (

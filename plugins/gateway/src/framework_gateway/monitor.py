@@ -1,4 +1,4 @@
-"""`/gatewayz`.
+"""`/gatewayz`, and the status of gateways for `framework run`.
 
 Source: nats-server `monitor.go`, `Gatewayz`.
 """
@@ -7,35 +7,25 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 
-from msgspec import Struct
-
-from framework.spec import InQuery, LinkKind, SubscriptionRows
+from framework.peering import join_host_port
+from framework.spec import LinkKind, SubscriptionRows
 from framework.spec.formats import rtt_text, time_text, uptime_text
-from framework.spec.query import read_bool_or_details, read_details
+from framework_gateway.status import describe_status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from framework.spec import LinkRow, ServerContext
+    from framework.spec import GatewayzOptions, LinkRow, NoOptions, ServerContext
     from framework_gateway.mesh import Mesh
     from framework_gateway.peer import Connection
+    from framework_gateway.status import LinkRates
 
 GATEWAY_MANAGER: Final = "gateway_manager"
 """Name of the ComponentSpec of the actor that is asked here."""
 _THRESHOLD: Final = 1_000
 """Of nats-server, after so many subjects without interest: `gateway.go`."""
-
-
-class GatewayzOptions(Struct, frozen=True, kw_only=True):
-    """Options of `/gatewayz`."""
-
-    name: Annotated[str, InQuery("gw_name")] = ""
-    accounts: Annotated[bool, InQuery("accs")] = False
-    account_name: Annotated[str, InQuery("acc_name")] = ""
-    subscriptions: Annotated[bool, InQuery("subs", read_bool_or_details)] = False
-    subscriptions_detail: Annotated[bool, InQuery("subs", read_details)] = False
 
 
 async def answer_gatewayz(server: ServerContext, options: GatewayzOptions) -> object:
@@ -54,6 +44,25 @@ async def answer_gatewayz(server: ServerContext, options: GatewayzOptions) -> ob
         "port": mesh.local.port,
         "outbound_gateways": await shown.outbound(rows),
         "inbound_gateways": shown.inbound(rows),
+    }
+
+
+async def answer_status(server: ServerContext, rates: LinkRates, _options: NoOptions) -> object:
+    """Return what the supervisor of a server is told of its gateways; None: it has none.
+
+    Args:
+        server: Whose gateways these are.
+        rates: From the last time that this was asked.
+    """
+    mesh = await gateway_mesh(server)
+    if mesh is None:
+        return None
+    rows = await server.links(LinkKind.GATEWAY)
+    address = server.listening_address(LinkKind.GATEWAY)
+    measured = rates.measure(rows, time.monotonic_ns())
+    return {
+        "address": join_host_port(*address) if address else "",
+        **describe_status(mesh, {row.link: row for row in rows}, measured),
     }
 
 

@@ -26,6 +26,7 @@ class Peer(Protocol):
 
     server_id: str
     name: str
+    is_lame_duck: bool
 
 
 class Seen(Struct, frozen=True):
@@ -64,8 +65,11 @@ class Neighbours:
         )
 
     def receive_fields(self, peer: Peer, fields: Mapping[str, object]) -> None:
-        """Take what a server says in INFO; no fields: it is gone, or says nothing any more."""
-        url = fields.get(URL_FIELD)
+        """Take what a server says in INFO; no fields: it is gone, or says nothing any more.
+
+        A lame duck is still reached by its route, but no cluster is told of its gateway.
+        """
+        url = "" if peer.is_lame_duck else fields.get(URL_FIELD)
         if not isinstance(url, str) or len(url) > NAME_LENGTH_MAX or not url.isprintable():
             url = ""
         if not fields:

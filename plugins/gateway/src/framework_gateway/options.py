@@ -8,30 +8,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from framework.peering import login_option, no_spaces, slow_options, url_check
 from framework.topology import ConfigSection, Kind, Option, Reload, tls_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-
-def _check_name(name: object) -> str | None:
-    return "gateway name cannot contain spaces" if " " in str(name) else None
+    from framework.peering import PeerUrl
 
 
-def _check_urls(urls: object) -> str | None:
+def _parse_url(text: str) -> PeerUrl:
     from framework_gateway.url import parse_gateway_url  # noqa: PLC0415 - as in `config`
 
-    assert isinstance(urls, tuple)
-    for url in urls:
-        try:
-            parse_gateway_url(url)
-        except ValueError as error:
-            return f"{error}; expected a URL such as nats://host:7222"
-    return None
+    return parse_gateway_url(text)
 
 
-def _check_url(url: object) -> str | None:
-    return _check_urls((url,)) if url else None
+_check_urls = url_check(_parse_url, "nats://host:7222")
 
 
 def _settle(values: dict[str, object]) -> Iterator[tuple[str, str]]:
@@ -49,44 +41,18 @@ def _settle_remote(values: dict[str, object]) -> Iterator[tuple[str, str]]:
         yield "urls", f'gateway "{values["name"]}" has no URL'
 
 
-def _settle_authorization(values: dict[str, object]) -> Iterator[tuple[str, str]]:
-    if values["password"] and not values["user"]:
-        yield "password", "needs a user"
-
-
-_AUTHORIZATION = (
-    Option(name="user", kind=Kind.STRING, reload=Reload.LIVE, default="",
-           help="Name that servers of other clusters must give", aliases=("username",)),
-    Option(name="password", kind=Kind.STRING, reload=Reload.LIVE, default="",
-           help="Password that belongs to the user, or its bcrypt hash",
-           aliases=("pass",), secret=True),
-    Option(name="timeout", kind=Kind.DURATION, reload=Reload.LIVE, minimum=0.001,
-           zero_is_default=True,
-           help="How long another server may take to introduce itself; if not set, 2s, or with TLS"
-                " 1s more than `tls.timeout`"),
-    Option(name="permissions", kind=Kind.FREE, help="Without effect",
-           inert="every subject crosses gateways", aliases=("default_permissions",)),
-    Option(name="users", kind=Kind.FREE, help="One user only",
-           refusal="Gateway authorization does not allow multiple users"),
-    Option(name="token", kind=Kind.STRING, help="A user and a password only",
-           refusal="Gateway authorization does not support tokens"),
-    Option(name="auth_callout", kind=Kind.FREE, help="A user and a password only",
-           aliases=("auth_hook",), refusal="Gateway authorization does not support callouts"),
-)  # fmt: skip
-
 _REMOTE = (
     Option(name="name", kind=Kind.STRING, reload=Reload.LIVE, default="",
            help="Name of another cluster; this server's own is passed over"),
-    Option(name="url", kind=Kind.STRING, reload=Reload.LIVE, default="", check=_check_url,
+    Option(name="url", kind=Kind.STRING, reload=Reload.LIVE, default="", check=_check_urls,
            help="Where one of its servers accepts gateways"),
     Option(name="urls", kind=Kind.URLS, reload=Reload.LIVE, default=(), check=_check_urls,
            help="Where its servers accept gateways; they tell of the others"),
-    Option(name="tls", kind=Kind.FREE, help="TLS to this cluster alone",
-           refusal="TLS is the same for all gateways: `gateway.tls`"),
+    tls_option("TLS of connections to this cluster; as `gateway.tls`, if not set"),
 )  # fmt: skip
 
 _OPTIONS = (
-    Option(name="name", kind=Kind.STRING, default="", check=_check_name,
+    Option(name="name", kind=Kind.STRING, default="", check=no_spaces("gateway"),
            help="Name of this server's cluster; the same as `cluster.name`"),
     Option(name="listen", kind=Kind.LISTEN,
            help="Where servers of other clusters connect: host:port or a port; sets host and port"),
@@ -94,8 +60,9 @@ _OPTIONS = (
            help="Address that servers of other clusters connect to"),
     Option(name="port", kind=Kind.PORT,
            help="Port that servers of other clusters connect to; without it there are no gateways"),
-    Option(name="authorization", kind=Kind.BLOCK, reload=Reload.LIVE, options=_AUTHORIZATION,
-           settle=_settle_authorization, help="What servers of other clusters must prove"),
+    login_option(
+        title="Gateway", servers="servers of other clusters", until="to introduce itself",
+        permissions="every subject crosses gateways"),
     Option(name="advertise", kind=Kind.STRING, default="",
            help="host:port that other clusters are told to connect to"),
     Option(name="connect_retries", kind=Kind.INT, reload=Reload.LIVE, default=0, minimum=0,
@@ -109,13 +76,10 @@ _OPTIONS = (
     Option(name="reject_unknown", kind=Kind.BOOL, reload=Reload.LIVE, default=False,
            aliases=("reject_unknown_cluster",),
            help="Let only clusters connect that are in `gateways`"),
-    Option(name="write_deadline", kind=Kind.DURATION, default=None, minimum=0.001,
-           reload=Reload.LIVE,
-           help="How long a gateway may take nothing of what waits; as clients, if not set"),
-    Option(name="write_timeout", kind=Kind.STRING, default="default",
-           choices=("default", "close", "retry"), reload=Reload.LIVE,
-           help="Whether a gateway that is too slow is closed, or tried again as by default"),
-    tls_option("TLS between clusters; each server shows its certificate to the other"),
+    *slow_options("gateway"),
+    tls_option(
+        "TLS between clusters; each server shows its certificate to the other",
+        checks_known_urls=True),
 )  # fmt: skip
 
 GATEWAY_OPTIONS = ConfigSection(

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from framework.peering import PeerUrl
-    from framework.spec import LinkId
+    from framework.spec import LinkId, TlsSettings
     from framework_gateway.info import GatewayInfo
 
 
@@ -29,8 +29,15 @@ class Connection(Struct):
     registered_ns: int = 0
     """Of the clock that the manager has; 0: it is not."""
 
+    greeted: GatewayInfo | None = None
+    """How this server had introduced itself when it was accepted."""
     accounts: dict[str, None] = {}
     """Of an outbound one: those whose interest its server has told."""
+
+    @property
+    def mode(self) -> str:
+        """Return how messages are sent there, in nats-server's word."""
+        return "Interest-Only" if self.info and self.info.gateway_iom else "Optimistic"
 
     @property
     def is_outbound(self) -> bool:
@@ -44,6 +51,8 @@ class Remote(Struct):
     name: str
     configured: tuple[PeerUrl, ...] = ()
     """Empty: others have told of it."""
+    tls: TlsSettings | None = None
+    """Of connections to it; None: as those that it makes."""
     learned: Mapping[str, PeerUrl] = {}
     """Further URLs by `host:port`, as its servers tell them."""
     link: LinkId | None = None
@@ -59,6 +68,14 @@ class Remote(Struct):
     def is_implicit(self) -> bool:
         """Tell whether it is not configured."""
         return not self.configured
+
+    @property
+    def tls_name(self) -> str:
+        """Return whom the certificate of a server must be for that only has an address.
+
+        Source: nats-server `gateway.go`, `saveTLSHostname`.
+        """
+        return next((url.host for url in self.urls.values() if not url.is_address), "")
 
     @property
     def urls(self) -> dict[str, PeerUrl]:

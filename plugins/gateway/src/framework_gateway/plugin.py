@@ -11,11 +11,9 @@ from framework.spec import (
     GATEWAY_DIALECT,
     ComponentSpec,
     GroupClass,
-    HealthCheck,
     KindTraits,
     LinkKind,
     LinkKindSpec,
-    ListenerSpec,
     MonitorEndpoint,
     ReservedPrefix,
     Scope,
@@ -26,7 +24,15 @@ from framework_gateway.config import GatewayConfig, gateway_section
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from framework.spec import ConnectionInfo, MonitorFields, ServerContext, StopReason
+    from framework.spec import (
+        ConnectionInfo,
+        HealthCheck,
+        ListenerSpec,
+        MonitorFields,
+        ServerContext,
+        StatusSection,
+        StopReason,
+    )
     from framework.topology import ConfigDiff, ConfigSection, ServerConfig, TopologyPlanner
     from framework_gateway.gateway_manager import GatewayManager
     from framework_gateway.neighbours import Neighbours, Peer
@@ -56,6 +62,14 @@ def framework_plan_topology() -> Iterable[TopologyPlanner]:
 
 
 @hookimpl
+def framework_status_sections() -> Iterable[StatusSection]:
+    """Show gateways in `framework run`."""
+    from framework_gateway.screen import GATEWAYS_SECTION  # noqa: PLC0415 - no server needs it
+
+    return [GATEWAYS_SECTION]
+
+
+@hookimpl
 def framework_link_kinds(config: ServerConfig) -> Iterable[LinkKindSpec]:
     """Declare gateways, if the server has them: what nobody has costs nothing."""
     if config.section_as(GatewayConfig) is None:
@@ -79,6 +93,7 @@ def framework_components(server: ServerContext) -> Iterable[ComponentSpec]:
     if config is None:
         return []
     _name_cluster(server, config)
+    _check_remotes(server, config)
     factory = partial(_gateway_manager, config=config)
     return [ComponentSpec(name=GATEWAY_MANAGER, factory=factory, supervision=Supervision())]
 
@@ -94,6 +109,14 @@ def _name_cluster(server: ServerContext, config: GatewayConfig) -> None:
         fix = f"call both {said}, or leave `cluster.name` out"
         raise TopologyErrors([TopologyError(server.config.source("gateway.name"), problem, fix)])
     server.set_cluster_name(config.name)
+
+
+def _check_remotes(server: ServerContext, config: GatewayConfig) -> None:
+    """Read the files of TLS of clusters that have their own; the core reads the listener's."""
+    problems = [server.check_tls(remote.tls) for remote in config.mesh.remotes]
+    place = server.config.source("gateway.gateways")
+    if errors := [TopologyError(place, it) for it in problems if it is not None]:
+        raise TopologyErrors(errors)
 
 
 def _gateway_manager(
@@ -112,28 +135,25 @@ def framework_listeners(server: ServerContext) -> Iterable[ListenerSpec]:
     config = _config_of(server)
     if config is None:
         return []
-    return [
-        ListenerSpec(
-            kind=LinkKind.GATEWAY,
-            host=config.host,
-            port=config.port,
-            owner=GATEWAY_MANAGER,
-            tls=config.tls,
-        )
-    ]
+    from framework.peering import peer_listener  # noqa: PLC0415 - as in `_manager`
+
+    return [peer_listener(LinkKind.GATEWAY, config, owner=GATEWAY_MANAGER)]
 
 
 @hookimpl
 def framework_monitor_endpoints(server: ServerContext) -> Iterable[MonitorEndpoint]:
-    """Answer `/gatewayz` and `GATEWAYZ`, where there are gateways."""
+    """Answer `/gatewayz` and `GATEWAYZ` where there are gateways, and the supervisor."""
     if _config_of(server) is None:
         return []
-    from framework_gateway.monitor import (  # noqa: PLC0415 - as in `_manager`
-        GatewayzOptions,
+    from framework.spec import GatewayzOptions  # noqa: PLC0415 - as in `_manager`
+    from framework_gateway.monitor import (  # noqa: PLC0415 - the same
         answer_gatewayz,
+        answer_status,
     )
+    from framework_gateway.status import LinkRates  # noqa: PLC0415 - the same
 
     return [
+        MonitorEndpoint(answer=partial(answer_status, server, LinkRates()), status="gateways"),
         MonitorEndpoint(
             path="/gatewayz",
             answer=partial(answer_gatewayz, server),
@@ -159,7 +179,9 @@ def framework_health_checks(server: ServerContext) -> Iterable[HealthCheck]:
     """Report a server whose gateway port accepts nobody as unhealthy."""
     if _config_of(server) is None:
         return []
-    return [HealthCheck(name="gateways", check=partial(_listener_problem, server))]
+    from framework.peering import listener_check  # noqa: PLC0415 - as in `_manager`
+
+    return [listener_check(server, LinkKind.GATEWAY, "gateways")]
 
 
 @hookimpl
@@ -248,11 +270,10 @@ def _tell(server: ServerContext, message: object) -> None:
 @hookimpl
 def framework_check_reload(server: ServerContext, diff: ConfigDiff) -> Iterable[TopologyError]:
     """Refuse certificates that gateways could not show."""
+    from framework.peering import tls_errors  # noqa: PLC0415 - only a reload needs it
+
     config = diff.config.section_as(GatewayConfig)
-    problem = server.check_tls(config.tls) if config else None
-    if problem is None:
-        return []
-    return [TopologyError(diff.config.source("gateway.tls"), f"`gateway`: {problem}")]
+    return tls_errors(server, diff, "gateway", config.all_tls if config else ())
 
 
 @hookimpl
@@ -265,6 +286,13 @@ def framework_reloaded(server: ServerContext) -> None:
         server.configure_tls(LinkKind.GATEWAY, config.tls)
         message = _manager().Reload(config, gateway_info(server, config))
         server.component(GATEWAY_MANAGER).tell(message)
+
+
+@hookimpl
+def framework_lame_duck(server: ServerContext) -> None:
+    """Name the gateways of the other servers alone from now on, if there are any."""
+    if _config_of(server) is not None:
+        server.component(GATEWAY_MANAGER).tell(_manager().BeginLameDuck())
 
 
 @hookimpl
@@ -283,9 +311,3 @@ def _manager() -> type[GatewayManager]:
 
 def _config_of(server: ServerContext) -> GatewayConfig | None:
     return server.config.section_as(GatewayConfig)
-
-
-def _listener_problem(server: ServerContext) -> str | None:
-    if server.listening_address(LinkKind.GATEWAY) is None:
-        return "not listening for gateway connections"
-    return None

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import replace
-
-from framework.peering import Login
-from framework.spec import tls_settings
-from framework.topology import is_tls_on, login_timeout_s
+from framework.peering import peer_tls, read_login
 from framework_gateway.config import GatewayConfig
 from framework_gateway.settings import MeshSettings, RemoteSettings
 from framework_gateway.url import parse_gateway_url
@@ -22,18 +18,8 @@ if TYPE_CHECKING:
 
 def read_config(value: Mapping[str, Any]) -> GatewayConfig:
     """Return what the values of the block come to; it has a name and a port."""
-    authorization: Mapping[str, Any] = value["authorization"] or {}
-    tls: Mapping[str, Any] = value["tls"] if is_tls_on(value["tls"]) else {}
     remotes = _remotes(value["gateways"], own=value["name"])
-    checks_hosts = tls.get("verify_cert_and_check_known_urls", False)
-    hosts = tuple(url.host for remote in remotes for url in remote.urls)
-    login = Login(
-        user=authorization.get("user", ""),
-        password=authorization.get("password", ""),
-        timeout_s=authorization.get("timeout") or login_timeout_s(value["tls"]),
-        maps_certificates=tls.get("verify_and_map", False),
-        known_hosts=hosts if checks_hosts else None,
-    )
+    login = read_login(value, [url.host for remote in remotes for url in remote.urls])
     return GatewayConfig(
         name=value["name"],
         host=value["host"],
@@ -48,7 +34,7 @@ def read_config(value: Mapping[str, Any]) -> GatewayConfig:
             user=login.user,
             password="" if login.is_hashed else login.password,
         ),
-        tls=_gateway_tls(value["tls"]),
+        tls=peer_tls(value["tls"], path="gateway.tls"),
         write_deadline_s=value["write_deadline"],
         closes_slow=value["write_timeout"] == "close",
     )
@@ -60,16 +46,12 @@ def _remotes(blocks: Sequence[Mapping[str, Any]], *, own: str) -> tuple[RemoteSe
     Source: nats-server `gateway.go`, `newGateway`: its own cluster is passed over.
     """
     urls: dict[str, dict[str, PeerUrl]] = {}
+    tls: dict[str, TlsSettings | None] = {}
     for block in blocks:
         if block["name"] == own:
             continue
         texts = (*([block["url"]] if block["url"] else []), *block["urls"])
         parsed = (parse_gateway_url(text) for text in texts)
         urls.setdefault(block["name"], {}).update({url.address: url for url in parsed})
-    return tuple(RemoteSettings(name, tuple(its.values())) for name, its in urls.items())
-
-
-def _gateway_tls(block: Mapping[str, object] | None) -> TlsSettings | None:
-    """Return what the block `tls` of `gateway` comes to: gateways speak nothing before TLS."""
-    settings = tls_settings(block, path="gateway.tls", verify=True)
-    return settings and replace(settings, handshake_first=True, fallback_s=0.0)
+        tls[block["name"]] = peer_tls(block["tls"], path="gateway.gateways.tls")
+    return tuple(RemoteSettings(name, tuple(it.values()), tls[name]) for name, it in urls.items())

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 if TYPE_CHECKING:
     from framework.peering import PeerUrl
+    from framework.spec import TlsSettings
 
 
 class RemoteSettings(Struct, frozen=True):
@@ -15,6 +16,8 @@ class RemoteSettings(Struct, frozen=True):
 
     name: str
     urls: tuple[PeerUrl, ...]
+    tls: TlsSettings | None = None
+    """Of connections to it; None: as those that it makes."""
 
 
 class MeshSettings(Struct, frozen=True):

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from framework.peering import Login
-from framework.spec import tls_settings
-from framework.topology import is_tls_on, login_timeout_s
+from framework.peering import Login, peer_tls, read_login
 from framework_route.compression import RTT_THRESHOLDS_NS
 from framework_route.compression_option import COMPRESSION_MODE, rtt_thresholds_from_texts
 from framework_route.options import cluster_options
@@ -80,17 +78,8 @@ def cluster_section(modes: Collection[str]) -> ConfigSection:
 def _config_from_values(value: Mapping[str, Any]) -> RouteConfig | None:
     if value["port"] is None:
         return None
-    authorization: Mapping[str, Any] = value["authorization"] or {}
     routes = tuple(parse_route_url(url) for url in value["routes"])
-    tls: Mapping[str, Any] = value["tls"] if is_tls_on(value["tls"]) else {}
-    checks_hosts = tls.get("verify_cert_and_check_known_urls", False)
-    login = Login(
-        user=authorization.get("user", ""),
-        password=authorization.get("password", ""),
-        timeout_s=authorization.get("timeout") or login_timeout_s(value["tls"]),
-        maps_certificates=tls.get("verify_and_map", False),
-        known_hosts=tuple(url.host for url in routes) if checks_hosts else None,
-    )
+    login = read_login(value, [url.host for url in routes])
     return RouteConfig(
         name=value["name"],
         host=value["host"],
@@ -115,7 +104,7 @@ def _config_from_values(value: Mapping[str, Any]) -> RouteConfig | None:
             write_deadline_s=value["write_deadline"],
             closes_slow=value["write_timeout"] == "close",
         ),
-        tls=route_tls(value["tls"]),
+        tls=peer_tls(value["tls"], path="cluster.tls"),
         **_compression(value["compression"]),
     )
 
@@ -133,9 +122,3 @@ def _compression(block: Mapping[str, Any] | None) -> Mapping[str, Any]:
         return {}
     thresholds_ns = rtt_thresholds_from_texts(block["rtt_thresholds"])
     return {"compression_mode": block["mode"], "rtt_thresholds_ns": thresholds_ns}
-
-
-def route_tls(block: Mapping[str, object] | None) -> TlsSettings | None:
-    """Return what the block `tls` of `cluster` comes to: routes speak nothing before TLS."""
-    settings = tls_settings(block, path="cluster.tls", verify=True)
-    return settings and replace(settings, handshake_first=True, fallback_s=0.0)

@@ -6,20 +6,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
-from framework.peering import (
-    AcceptClaim,
-    CheckPassword,
-    Dismiss,
-    LinkEffect,
-    Noted,
-    NotedOf,
-    PeerUrl,
-    Wait,
-)
+from framework.peering import CommonEffect, Introduce, LinkEffect, LocalChanged, PeerUrl, Update
+from framework.wire.info import RouteInfo
 
 if TYPE_CHECKING:
     from framework.spec import LinkId
-    from framework.wire.info import RouteInfo
     from framework_route.compression import Choice
 
 
@@ -67,18 +58,6 @@ class Claim(Struct, frozen=True):
     cluster_dynamic: bool
 
 
-class Introduce(Struct, frozen=True):
-    """Ask the mesh whether the peer may become a route."""
-
-    info: RouteInfo
-
-
-class Update(Struct, frozen=True):
-    """Tell the mesh what a registered route said later."""
-
-    info: RouteInfo
-
-
 class Answered(Struct, frozen=True):
     """Tell the mesh that the peer has answered on its route."""
 
@@ -93,7 +72,9 @@ class Outdated(Struct, frozen=True):
     """Report that the connection cannot follow a reload, and is to be renewed."""
 
 
-Report: TypeAlias = Claim | Introduce | Update | Answered | Compressed | Outdated | CheckPassword
+Report: TypeAlias = (
+    Claim | Introduce[RouteInfo] | Update[RouteInfo] | Answered | Compressed | Outdated
+)
 """What a connection cannot decide alone, or others want to know."""
 
 ConnectionEffect: TypeAlias = LinkEffect | Encode | Register | Report
@@ -153,13 +134,6 @@ class RepeatInterest(Struct, frozen=True):
     link: LinkId
 
 
-class Gossip(Struct, frozen=True):
-    """Send protocol lines about one server to another."""
-
-    link: LinkId
-    data: bytes
-
-
 class ClientUrlsChanged(Struct, frozen=True):
     """Tell clients the URLs of the cluster (`connect_urls`)."""
 
@@ -168,12 +142,6 @@ class ClientUrlsChanged(Struct, frozen=True):
 
 class ClusterNameChanged(Struct, frozen=True):
     """Introduce this server with `local` from now on."""
-
-    local: RouteInfo
-
-
-class LocalChanged(Struct, frozen=True):
-    """Introduce this server with `local` from now on; its cluster has kept its name."""
 
     local: RouteInfo
 
@@ -192,21 +160,16 @@ class Overheard(Struct, frozen=True):
 
 
 MeshEffect: TypeAlias = (
-    Noted
-    | NotedOf
+    CommonEffect
     | Dial
-    | Wait
     | Greet
-    | AcceptClaim
     | Admit
     | FetchAccount
     | Pin
     | RepeatInterest
-    | Dismiss
-    | Gossip
     | ClientUrlsChanged
     | ClusterNameChanged
-    | LocalChanged
+    | LocalChanged[RouteInfo]
     | FieldsTold
     | Overheard
 )

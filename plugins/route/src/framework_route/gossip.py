@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from framework.peering import Level, Noted
-from framework_route.effect import Gossip
+from framework.peering import Level, Noted, Tell
 from framework_route.info import gossip
 from framework_route.url import parse_route_url
 
@@ -38,7 +37,7 @@ def spread(peers: Sequence[Peer], connection: Connection, info: RouteInfo) -> It
             continue
         if account and (peer.info.pool_shared or not peer.terms.size):
             continue
-        yield Gossip(peer.main.link, line)
+        yield Tell(peer.main.link, line)
 
 
 def check_gossip(info: RouteInfo, configured: Sequence[PeerUrl]) -> PeerUrl | Noted | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from framework.peering import join_host_port
+from framework.peering import join_host_port, split_advertised
 from framework.spec import LinkKind, Permissions
 from framework.wire.document import build_document
 from framework.wire.info import RouteInfo
@@ -103,14 +103,6 @@ def own_client_urls(server: ServerContext) -> tuple[str, ...]:
     if not hosts:
         server.log.error('Address "{address}" can not be resolved properly', address=host)
     return tuple(join_host_port(each, port) for each in hosts)
-
-
-def split_advertised(text: str, default_port: int) -> tuple[str, int]:
-    """Split `host` or `host:port`; an IPv6 address with a port stands in brackets."""
-    host, _, port = text.rpartition(":")
-    if host and port.isdecimal() and (":" not in host or host.startswith("[")):
-        return host.strip("[]"), int(port) or default_port
-    return text.strip("[]"), default_port
 
 
 def _integer(values: Mapping[str, object], name: str) -> int:

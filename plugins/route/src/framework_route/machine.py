@@ -25,12 +25,14 @@ from framework.peering import (
     ArmTimer,
     Handshake,
     HandshakeEvent,
+    Introduce,
     Level,
     Noted,
     Phase,
     Resume,
     Send,
     Step,
+    Update,
 )
 from framework.wire.closed_state import ClosedState
 from framework.wire.info import RouteConnect
@@ -39,10 +41,8 @@ from framework_route.effect import (
     Claim,
     Compressed,
     Encode,
-    Introduce,
     Outdated,
     Register,
-    Update,
 )
 from framework_route.info import (
     TRACE_PROTOCOL,

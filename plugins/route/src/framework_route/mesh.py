@@ -19,7 +19,17 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from framework.peering import AcceptClaim, Dismiss, Level, Noted, NotedOf, Wait, join_host_port
+from framework.peering import (
+    AcceptClaim,
+    Dismiss,
+    Level,
+    LocalChanged,
+    Noted,
+    NotedOf,
+    Tell,
+    Wait,
+    join_host_port,
+)
 from framework.wire.closed_state import ClosedState
 from framework.wire.document import build_document
 from framework.wire.info import info_line
@@ -37,9 +47,7 @@ from framework_route.effect import (
     Admit,
     ClientUrlsChanged,
     ClusterNameChanged,
-    Gossip,
     Greet,
-    LocalChanged,
     Overheard,
     PoolSlot,
     RepeatInterest,
@@ -166,7 +174,7 @@ class Mesh:
         line = info_line(build_document(self._local))
         return [
             LocalChanged(self._local),
-            *(Gossip(peer.main.link, line) for peer in self._registry.peers),
+            *(Tell(peer.main.link, line) for peer in self._registry.peers),
             *self._announce(),
         ]
 
@@ -250,7 +258,7 @@ class Mesh:
 
     def tell_all(self, line: bytes) -> Sequence[MeshEffect]:
         """Say a line to every server, on one of its routes."""
-        return [Gossip(peer.main.link, line) for peer in self._registry.peers]
+        return [Tell(peer.main.link, line) for peer in self._registry.peers]
 
     def receive_update(self, link: LinkId, info: RouteInfo) -> Sequence[MeshEffect]:
         """Take what a route says later: of another server, or that it will stop soon."""
@@ -370,7 +378,7 @@ class Mesh:
 
     def _tell_routes(self) -> Sequence[MeshEffect]:
         line = info_line(build_document(self._local))
-        return [Gossip(route.link, line) for route in self._registry.routes]
+        return [Tell(route.link, line) for route in self._registry.routes]
 
     def receive_reload(
         self, settings: MeshSettings, local: RouteInfo, pinned: tuple[str, ...]

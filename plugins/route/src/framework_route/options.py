@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from framework.peering import login_option, no_spaces, slow_options, url_check
 from framework.topology import (
     ConfigSection,
     Kind,
@@ -36,20 +37,6 @@ def _cluster_from_flag(text: str) -> Mapping[str, object]:
     return {"listen": join_address(host, port), "authorization": login}
 
 
-def _check_name(name: object) -> str | None:
-    return "cluster name cannot contain spaces" if " " in str(name) else None
-
-
-def _check_routes(urls: object) -> str | None:
-    assert isinstance(urls, tuple)
-    for url in urls:
-        try:
-            parse_route_url(url)
-        except ValueError as error:
-            return f"{error}; expected a URL such as nats-route://host:6222"
-    return None
-
-
 def _refuse(block: Node) -> str | None:
     """Refuse `-routes` on a server that nobody gave a place to listen for routes.
 
@@ -69,34 +56,6 @@ def _settle(values: dict[str, object]) -> Iterator[tuple[str, str]]:
         yield "pool_size", "pool_size cannot be negative if pinned accounts are specified"
 
 
-def _settle_authorization(values: dict[str, object]) -> Iterator[tuple[str, str]]:
-    if values["password"] and not values["user"]:
-        yield "password", "needs a user"
-
-
-_AUTHORIZATION = (
-    Option(name="user", kind=Kind.STRING, reload=Reload.LIVE, default="",
-           help="Name that other servers must give",
-           aliases=("username",)),
-    Option(name="password", kind=Kind.STRING, reload=Reload.LIVE, default="",
-           help="Password that belongs to the user, or its bcrypt hash",
-           aliases=("pass",), secret=True),
-    Option(name="timeout", kind=Kind.DURATION, reload=Reload.LIVE, minimum=0.001,
-           zero_is_default=True,
-           help="How long another server may take to become a route; if not set, 2s, or with TLS"
-                " 1s more than `tls.timeout`"),
-    Option(name="permissions", kind=Kind.FREE,
-           help="Without effect",
-           inert="which subjects cross routes is said by `cluster.permissions`",
-           aliases=("default_permissions",)),
-    Option(name="users", kind=Kind.FREE, help="One user only",
-           refusal="Cluster authorization does not allow multiple users"),
-    Option(name="token", kind=Kind.STRING, help="A user and a password only",
-           refusal="Cluster authorization does not support tokens"),
-    Option(name="auth_callout", kind=Kind.FREE, help="A user and a password only",
-           aliases=("auth_hook",), refusal="Cluster authorization does not support callouts"),
-)  # fmt: skip
-
 _PERMISSIONS = (
     subject_rules_option(
         "import", ("publish", "pub"), "Subjects that this server wants from others"),
@@ -108,7 +67,8 @@ _PERMISSIONS = (
 )  # fmt: skip
 
 _OPTIONS = (
-    Option(name="name", kind=Kind.STRING, default="", flags=("cluster_name",), check=_check_name,
+    Option(name="name", kind=Kind.STRING, default="", flags=("cluster_name",),
+           check=no_spaces("cluster"),
            help="Name of the cluster; made up, and given up for another one, if not set"),
     Option(name="listen", kind=Kind.LISTEN, flags=("cluster", "cluster_listen"),
            flag_reader=_cluster_from_flag,
@@ -118,10 +78,11 @@ _OPTIONS = (
     Option(name="port", kind=Kind.PORT,
            help="Port that other servers connect to; without one there are no routes"),
     Option(name="routes", kind=Kind.URLS, reload=Reload.LIVE, default=(), flags=("routes",),
-           check=_check_routes,
+           check=url_check(parse_route_url, "nats-route://host:6222"),
            help="Servers of the cluster to connect to; they tell of the others"),
-    Option(name="authorization", kind=Kind.BLOCK, reload=Reload.LIVE, options=_AUTHORIZATION,
-           settle=_settle_authorization, help="What other servers must prove"),
+    login_option(
+        title="Cluster", servers="other servers", until="to become a route",
+        permissions="which subjects cross routes is said by `cluster.permissions`"),
     Option(name="advertise", kind=Kind.STRING, reload=Reload.LIVE, default="",
            aliases=("cluster_advertise",),
            flags=("cluster_advertise",),
@@ -140,12 +101,7 @@ _OPTIONS = (
            help="How often routes are pinged, at least every 30s; as clients, if not set"),
     Option(name="ping_max", kind=Kind.INT, default=None, minimum=1, reload=Reload.LIVE,
            help="Unanswered PINGs after which a route is given up; as for clients, if not set"),
-    Option(name="write_deadline", kind=Kind.DURATION, default=None, minimum=0.001,
-           reload=Reload.LIVE,
-           help="How long a route may take nothing of what waits; as clients, if not set"),
-    Option(name="write_timeout", kind=Kind.STRING, default="default",
-           choices=("default", "close", "retry"), reload=Reload.LIVE,
-           help="Whether a route that is too slow is closed, or tried again as by default"),
+    *slow_options("route"),
     Option(name="pool_size", kind=Kind.INT, default=POOL_SIZE, zero_is_default=True,
            minimum=-1, maximum=POOL_SIZE_MAX, unit="connections", reload=Reload.LIVE,
            help="Connections to each server, which share the accounts; -1: one, without a pool"),
@@ -155,7 +111,9 @@ _OPTIONS = (
            help="Accounts with a connection of their own to each server"),
     Option(name="permissions", kind=Kind.BLOCK, reload=Reload.LIVE, options=_PERMISSIONS,
            help="Which subjects cross routes; all, if not set"),
-    tls_option("TLS between the servers; each shows its certificate to the other"),
+    tls_option(
+        "TLS between the servers; each shows its certificate to the other",
+        checks_known_urls=True),
 )  # fmt: skip
 
 

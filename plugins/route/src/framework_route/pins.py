@@ -15,10 +15,17 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from framework.peering import Level, Noted, Wait
+from framework.peering import (
+    Level,
+    Noted,
+    Tell,
+    Wait,
+)
 from framework.wire.document import build_document
 from framework.wire.info import RouteInfo, info_line
-from framework_route.effect import FetchAccount, Gossip
+from framework_route.effect import (
+    FetchAccount,
+)
 from framework_route.limits import OWED_MAX, PIN_CONFIRMATION_S
 from framework_route.peer import Slot
 from framework_route.pool import pool_index_of
@@ -81,7 +88,7 @@ class Pins:
         """
         if info.route_account in self._known:
             answer = info_line(build_document(replace(info, route_account="")))
-            return [Gossip(connection.link, answer)]
+            return [Tell(connection.link, answer)]
         if info.route_account in self._accounts:
             return self.seek_unknown(info.route_account)
         event = 'Error looking up account "{account}"'
@@ -137,7 +144,7 @@ class Pins:
         )
         line = info_line(build_document(info))
         link = peer.connections.get(carrier, peer.main).link
-        return [Gossip(link, line), Wait(token, PIN_CONFIRMATION_S)]
+        return [Tell(link, line), Wait(token, PIN_CONFIRMATION_S)]
 
     def expect(self, slot: Slot, token: int) -> None:
         """Remember what a peer is about to dial; `receive_timer` gives it back."""

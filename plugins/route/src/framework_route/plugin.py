@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from framework.actors import Supervision
 from framework.hookspecs import hookimpl
-from framework.spec import ComponentSpec, HealthCheck, LinkKind, ListenerSpec, MonitorEndpoint
-from framework.topology import TopologyError
+from framework.spec import ComponentSpec, LinkKind, MonitorEndpoint
 from framework_route import hookspecs
 from framework_route.config import RouteConfig, cluster_section
 from framework_route.modes import MODES
@@ -19,13 +18,15 @@ if TYPE_CHECKING:
 
     from framework.spec import (
         CompressionMode,
+        HealthCheck,
         HookOffer,
+        ListenerSpec,
         MonitorFields,
         ServerContext,
         StatusSection,
         StopReason,
     )
-    from framework.topology import ConfigDiff, ConfigSection, TopologyPlanner
+    from framework.topology import ConfigDiff, ConfigSection, TopologyError, TopologyPlanner
     from framework_route.route_manager import RouteManager
 
 
@@ -106,15 +107,9 @@ def framework_listeners(server: ServerContext) -> Iterable[ListenerSpec]:
     config = _config_of(server)
     if config is None:
         return []
-    return [
-        ListenerSpec(
-            kind=LinkKind.ROUTE,
-            host=config.host,
-            port=config.port,
-            owner=ROUTE_MANAGER,
-            tls=config.tls,
-        )
-    ]
+    from framework.peering import peer_listener  # noqa: PLC0415 - as in `_manager`
+
+    return [peer_listener(LinkKind.ROUTE, config, owner=ROUTE_MANAGER)]
 
 
 @hookimpl
@@ -147,7 +142,9 @@ def framework_health_checks(server: ServerContext) -> Iterable[HealthCheck]:
     """Report a server whose cluster port accepts no routes as unhealthy."""
     if _config_of(server) is None:
         return []
-    return [HealthCheck(name="routes", check=partial(_listener_problem, server))]
+    from framework.peering import listener_check  # noqa: PLC0415 - as in `_manager`
+
+    return [listener_check(server, LinkKind.ROUTE, "routes")]
 
 
 @hookimpl
@@ -167,11 +164,10 @@ def framework_accounts_changed(server: ServerContext) -> None:
 @hookimpl
 def framework_check_reload(server: ServerContext, diff: ConfigDiff) -> Iterable[TopologyError]:
     """Refuse certificates that routes could not show."""
+    from framework.peering import tls_errors  # noqa: PLC0415 - only a reload needs it
+
     config = diff.config.section_as(RouteConfig)
-    problem = server.check_tls(config.tls) if config else None
-    if problem is None:
-        return []
-    return [TopologyError(diff.config.source("cluster.tls"), f"`cluster`: {problem}")]
+    return tls_errors(server, diff, "cluster", [config.tls] if config else ())
 
 
 @hookimpl
@@ -209,9 +205,3 @@ def _manager() -> type[RouteManager]:
 
 def _config_of(server: ServerContext) -> RouteConfig | None:
     return server.config.section_as(RouteConfig)
-
-
-def _listener_problem(server: ServerContext) -> str | None:
-    if server.listening_address(LinkKind.ROUTE) is None:
-        return "not listening for route connections"
-    return None

@@ -10,33 +10,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from typing_extensions import override
 
-from framework.actors import Component
-from framework.peering import (
-    AcceptClaim,
-    CheckPassword,
-    Dismiss,
-    Noted,
-    NotedOf,
-    PasswordQueue,
-    PeerLinks,
-    Wait,
-    matches,
-    write_note,
-)
-from framework.spec import (
-    Closed,
-    ClosedState,
-    DialFailed,
-    ErrReceived,
-    Greeting,
-    LinkEvents,
-    LinkKind,
-    Opened,
-    PongReceived,
-    Traced,
-)
-from framework.spec.endings import log_ending
-from framework.spec.tracing import log_traced
+from framework.peering import Introduce, LocalChanged, PeerManager, Update
+from framework.spec import LinkKind
 from framework.wire.document import build_document
 from framework_route.effect import (
     Admit,
@@ -48,15 +23,11 @@ from framework_route.effect import (
     Dial,
     FetchAccount,
     FieldsTold,
-    Gossip,
     Greet,
-    Introduce,
-    LocalChanged,
     Outdated,
     Overheard,
     Pin,
     RepeatInterest,
-    Update,
 )
 from framework_route.effective import (
     compression_of,
@@ -74,10 +45,8 @@ from framework_route.told_fields import ToldFields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from types import TracebackType
 
-    from framework.actors import ActorRef
-    from framework.spec import Event, LinkId, ServerContext
+    from framework.spec import Closed, DialFailed, LinkId, Opened, ServerContext
     from framework.wire.info import RouteInfo
     from framework_route.config import RouteConfig
     from framework_route.effect import MeshEffect, Report
@@ -110,22 +79,13 @@ class _Known:
         return isinstance(name, str) and self._server.accounts.get(name) is not None
 
 
-class RouteManager(Component):
+class RouteManager(PeerManager):
     """Own the mesh: one child a connection.
 
     Args:
         server: The server whose routes these are.
         lasting: What was before, if this actor is started again.
     """
-
-    class Reported(Struct, frozen=True):
-        """Effects of a connection for the mesh."""
-
-        link: LinkId
-        report: Report
-
-    class Start(Struct, frozen=True):
-        """The server listens: dial configured routes."""
 
     class BeginLameDuck(Struct, frozen=True):
         """The server enters lame duck mode."""
@@ -150,26 +110,8 @@ class RouteManager(Component):
 
         document: Mapping[str, object]
 
-    class Stop(Struct, frozen=True):
-        """The server is about to stop: connections that end are not missed any more."""
-
-    class Describe(Struct, frozen=True):
-        """Ask for the `MeshStatus`."""
-
-    class _PasswordChecked(Struct, frozen=True):
-        """Whether a password was right, or what its check has raised."""
-
-        link: LinkId
-        outcome: object
-
-    class _WaitOver(Struct, frozen=True):
-        """The time of a `Wait` has passed."""
-
-        token: int
-
     def __init__(self, *, server: ServerContext, lasting: Lasting) -> None:
-        super().__init__()
-        self._server = server
+        super().__init__(server=server, kind=LinkKind.ROUTE)
         self._lasting = lasting
         self._mesh = Mesh(
             local=lasting.local,
@@ -179,8 +121,6 @@ class RouteManager(Component):
             told=lasting.told,
         )
         self._compression = compression_of(server, lasting.config)
-        self._passwords = PasswordQueue()
-        self._links = PeerLinks(server, LinkKind.ROUTE)
 
     @override
     def on_start(self) -> None:
@@ -191,69 +131,20 @@ class RouteManager(Component):
             self._perform(self._lasting.told.forget_all_but(()))
             self._start_mesh()
 
-    @override
-    def on_failure(
-        self,
-        exception_type: type[BaseException] | None,
-        exception_value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._links.abandon()
-
     def _start_mesh(self) -> None:
         pinned = pinned_accounts(self._server, self._lasting.config)
         self._perform(self._mesh.start(pinned))
 
     @override
-    def on_child_stopped(self, child: ActorRef[PoolConnection]) -> None:
-        closed = self._links.receive_stopped(child)
-        if closed is not None:
-            self._bury(closed)
-
-    @override
-    def on_receive(self, message: object) -> MeshStatus | None:
+    def _follow(self, message: object) -> bool:
         match message:
-            case LinkEvents(events):
-                for event in events:
-                    self._receive_event(event)
-            case RouteManager.Reported(link, report):
-                self._perform(self._decide(link, report))
-            case DialFailed(token, error, none_left):
-                failed = self._mesh.receive_dial_failed(token, error, is_none_left=none_left)
-                self._perform(failed)
-            case RouteManager._WaitOver(token):
-                self._perform(self._mesh.receive_timer(token))
-            case RouteManager._PasswordChecked(link, outcome):
-                self._passwords.end()
-                self._links.tell(link, PoolConnection.PasswordChecked(outcome is True))
-                self._check_password()
-            case RouteManager.AccountsChanged():
-                self._perform(self._mesh.receive_accounts_changed())
-            case RouteManager.Describe():
-                return self._mesh.status
-            case (
-                RouteManager.Start()
-                | RouteManager.BeginLameDuck()
-                | RouteManager.Reload()
-                | RouteManager.ChangeFields()
-                | RouteManager.TellAll()
-                | RouteManager.Stop()
-            ):
-                self._follow(message)
-            case _:
-                super().on_receive(message)
-        return None
-
-    def _follow(
-        self, order: Start | BeginLameDuck | Reload | ChangeFields | TellAll | Stop
-    ) -> None:
-        """Do what the life of the server asks for."""
-        match order:
-            case RouteManager.Start():
+            case PeerManager.Start():
                 self._lasting.is_dialing = True
                 self._start_mesh()
             case RouteManager.BeginLameDuck():
                 self._perform(self._mesh.begin_lame_duck())
+            case RouteManager.AccountsChanged():
+                self._perform(self._mesh.receive_accounts_changed())
             case RouteManager.Reload(config, local):
                 self._reload(config, local)
             case RouteManager.ChangeFields(changes):
@@ -261,38 +152,38 @@ class RouteManager(Component):
                 self._perform(self._mesh.receive_fields(fields))
             case RouteManager.TellAll(document):
                 self._perform(self._mesh.tell_all(about_another(self._mesh.local, document)))
-            case RouteManager.Stop():
+            case PeerManager.Stop():
                 self._lasting.is_dialing = False
                 self._mesh.stop()
-
-    def _receive_event(self, event: Event) -> None:
-        match event:
-            case Opened(link=link, host=host, port=port):
-                self._links.receive_opened(event)
-                self._perform(self._mesh.receive_opened(link, event.token, host, port))
-            case Closed(link=link):
-                self._receive_closed(event)
-            case Greeting(link=link) if link not in self._links:
-                # It was opened when this actor failed, and nobody leads it any further.
-                self._server.plane.close(link, ClosedState.ROUTE_REMOVED)
-            case Greeting(link=link) | ErrReceived(link=link) | PongReceived(link=link):
-                self._links.tell(link, LinkEvents((event,)))
-            case Traced(link=link) if link in self._links:
-                log_traced(self._links.log_of(link), event)
             case _:
-                return
+                return False
+        return True
 
-    def _receive_closed(self, event: Closed) -> None:
-        self._passwords.forget(event.link)
-        if self._links.receive_closed(event):
-            self._bury(event)
+    @override
+    def _describe(self) -> MeshStatus:
+        return self._mesh.status
 
-    def _bury(self, event: Closed) -> None:
-        log_ending(self._links.log_of(event.link), event)
-        self._perform(self._mesh.receive_closed(event.link, event.reason))
-        self._links.remove(event.link)
+    # -- what the mesh is told --------------------------------------------------------------------
 
-    def _decide(self, link: LinkId, report: Report) -> Sequence[MeshEffect]:
+    @override
+    def _receive_opened(self, event: Opened) -> Sequence[MeshEffect]:
+        return self._mesh.receive_opened(event.link, event.token, event.host, event.port)
+
+    @override
+    def _receive_closed(self, event: Closed) -> Sequence[MeshEffect]:
+        return self._mesh.receive_closed(event.link, event.reason)
+
+    @override
+    def _receive_dial_failed(self, event: DialFailed) -> Sequence[MeshEffect]:
+        none_left = event.none_left
+        return self._mesh.receive_dial_failed(event.token, event.error, is_none_left=none_left)
+
+    @override
+    def _receive_timer(self, token: int) -> Sequence[MeshEffect]:
+        return self._mesh.receive_timer(token)
+
+    @override
+    def _receive_report(self, link: LinkId, report: Report) -> Sequence[MeshEffect]:
         match report:
             case Claim(remote_id, cluster, is_dynamic):
                 return self._mesh.receive_claim(link, remote_id, cluster, is_dynamic=is_dynamic)
@@ -304,28 +195,12 @@ class RouteManager(Component):
                 return self._mesh.receive_answer(link)
             case Outdated():
                 return self._mesh.renew([link])
-            case Compressed() | CheckPassword():
-                self._take_note(link, report)
+            case Compressed(shown):
+                if connection := self._mesh.find(link):
+                    connection.compression = shown
                 return []
 
-    def _take_note(self, link: LinkId, report: Compressed | CheckPassword) -> None:
-        connection = self._mesh.find(link)
-        if connection is None:
-            return
-        match report:
-            case Compressed(shown):
-                connection.compression = shown
-            case CheckPassword():
-                self._passwords.add(link, report)
-                self._check_password()
-
-    def _check_password(self) -> None:
-        """Let a thread check the next password that waits, unless it checks one."""
-        begun = self._passwords.begin()
-        if begun is not None:
-            link, check = begun
-            answer = partial(RouteManager._PasswordChecked, link)
-            self.run_blocking(matches, check.hashed, check.password, answer=answer)
+    # -- what the life of the server asks for -----------------------------------------------------
 
     def _reload(self, config: RouteConfig, local: RouteInfo) -> None:
         self._lasting.config = config
@@ -355,29 +230,27 @@ class RouteManager(Component):
         if before:
             plane.drop_permissions(before)
 
-    def _perform(self, effects: Sequence[MeshEffect]) -> None:
-        for effect in effects:
-            match effect:
-                case Noted():
-                    write_note(self._server.log, effect)
-                case NotedOf(link=link):
-                    write_note(self._links.log_of(link), effect)
-                case Dial():
-                    self._dial(effect)
-                case Wait(token, delay_s, jitter_s):
-                    delay_s += self.rng.uniform(0.0, jitter_s)
-                    self.tell_later(delay_s, RouteManager._WaitOver(token))
-                case ClientUrlsChanged(urls):
-                    self._server.update_client_info({"connect_urls": list(urls) or None})
-                case ClusterNameChanged() | LocalChanged() | FieldsTold() | Overheard():
-                    self._follow_info(effect)
-                case FetchAccount() | Pin():
-                    self._follow_pins(effect)
-                case _:
-                    self._perform_on_link(effect)
+    @override
+    def _perform_own(self, effect: MeshEffect) -> None:
+        match effect:
+            case Dial():
+                self._dial(effect)
+            case Greet():
+                self._greet(effect)
+            case Admit(link, pool_slot, local):
+                self._links.tell(link, PoolConnection.Admitted(pool_slot, local))
+                self._report_opened(link)
+            case RepeatInterest(link):
+                self._server.plane.repeat_interest(link)
+            case ClientUrlsChanged(urls):
+                self._server.update_client_info({"connect_urls": list(urls) or None})
+            case ClusterNameChanged() | LocalChanged() | FieldsTold() | Overheard():
+                self._follow_info(effect)
+            case FetchAccount() | Pin():
+                self._follow_pins(effect)
 
     def _follow_info(
-        self, effect: ClusterNameChanged | LocalChanged | FieldsTold | Overheard
+        self, effect: ClusterNameChanged | LocalChanged[RouteInfo] | FieldsTold | Overheard
     ) -> None:
         match effect:
             case ClusterNameChanged(local):
@@ -411,22 +284,6 @@ class RouteManager(Component):
             turn=effect.turn,
         )
 
-    def _perform_on_link(self, effect: MeshEffect) -> None:
-        match effect:
-            case Greet():
-                self._greet(effect)
-            case AcceptClaim(link):
-                self._links.tell(link, PoolConnection.ClaimAccepted())
-            case Admit(link, pool_slot, local):
-                self._links.tell(link, PoolConnection.Admitted(pool_slot, local))
-                self._report_opened(link)
-            case RepeatInterest(link):
-                self._server.plane.repeat_interest(link)
-            case Gossip(link, data):
-                self._links.tell(link, PoolConnection.Tell(data))
-            case Dismiss(link, reason, text):
-                self._links.dismiss(link, reason, text)
-
     def _report_opened(self, link: LinkId) -> None:
         route = self._mesh.find(link)
         assert route is not None
@@ -441,27 +298,19 @@ class RouteManager(Component):
         )
 
     def _greet(self, effect: Greet) -> None:
-        link = effect.link
-        actor = self.spawn(
-            PoolConnection,
-            name=self._links.actor_name(link),
-            server=self._server,
-            link=link,
-            machine=ConnectionMachine(
-                local=effect.local,
-                login=self._lasting.config.login,
-                compression=self._compression,
-                url=effect.url,
-                account=effect.account,
-            ),
-            report=partial(self._take_report, link),
-            permissions=lambda: self._lasting.permissions,
-            log=self._links.log_of(link),
+        machine = ConnectionMachine(
+            local=effect.local,
+            login=self._lasting.config.login,
+            compression=self._compression,
+            url=effect.url,
+            account=effect.account,
         )
-        self._links.lead(link, actor)
-
-    def _take_report(self, link: LinkId, report: Report) -> None:
-        self.actor_ref.tell(RouteManager.Reported(link, report))
+        self._lead(
+            effect.link,
+            PoolConnection,
+            machine=machine,
+            permissions=lambda: self._lasting.permissions,
+        )
 
     def _set_info(self, local: RouteInfo) -> None:
         self._lasting.local = local

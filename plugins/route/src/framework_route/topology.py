@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from framework.topology import Derived, PortSlot, TopologyError, TopologyPlanner
-from framework.topology.ports import ANY_PORT, is_wildcard
-from framework.topology.units import join_address, url_with_login
+from framework.topology import (
+    Derived,
+    PortSlot,
+    TopologyError,
+    TopologyPlanner,
+    reach_url,
+    says_host,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,7 +30,7 @@ def _derive(servers: Sequence[DraftServer]) -> Iterator[Derived | TopologyError]
     routed = [server for server in servers if _SLOT in server.addresses]
     for server in routed:
         yield Derived(server, "cluster.name", server.cluster)
-        if not _says_host(server):
+        if not says_host(server, _SLOT):
             yield Derived(server, "cluster.host", server.addresses[_SLOT][0])
         if server.said("cluster.routes") is None:
             others = [it for it in routed if it is not server and it.cluster == server.cluster]
@@ -35,27 +40,10 @@ def _derive(servers: Sequence[DraftServer]) -> Iterator[Derived | TopologyError]
             yield Derived(server, "cluster.routes", good)
 
 
-def _says_host(server: DraftServer) -> bool:
-    listen = str(server.said("cluster.listen") or "")
-    return server.said("cluster.host") is not None or listen.rpartition(":")[0] != ""
-
-
 def _route_url(server: DraftServer) -> str | TopologyError:
     """Return the URL by which the others reach a server."""
-    host, port = server.addresses[_SLOT]
-    advertised = str(server.said("cluster.advertise") or "")
-    address = advertised or join_address(host, port)
-    if advertised and ":" not in advertised:
-        address = join_address(advertised, port)
-    elif not advertised and (port == ANY_PORT or is_wildcard(host)):
-        what = "its cluster port is any free one" if port == ANY_PORT else "it listens everywhere"
-        problem = f"the others cannot route to {server.name}: {what}"
-        fix = "say its `cluster.host` and `cluster.port`, its `cluster.advertise`, or all routes"
-        return TopologyError(server.place, problem, fix)
-    user, password = (
-        str(server.said(f"cluster.authorization.{name}") or "") for name in ("user", "password")
-    )
-    return url_with_login("nats", address, user, password)
+    unreachable = "the others cannot route to"
+    return reach_url(server, _SLOT, unreachable=unreachable, instead="all routes")
 
 
 CLUSTER_PLANNER = TopologyPlanner(

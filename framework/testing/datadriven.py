@@ -1,35 +1,38 @@
-"""Run scripts of commands against the output they expect, in the format of cockroachdb/datadriven.
+"""Scripts of commands against the output they expect, in the format of cockroachdb/datadriven.
 
 A script is blocks with blank lines between them: comments (`#`), a directive (`name key=value`),
 input lines, `----`, and the output. `pytest --rewrite` writes the output anew; review the diff.
+The fixture `run_script` runs those in the folder `scripts` beside a test.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
+from msgspec import Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
 
 _ARGUMENT = re.compile(r"([^\s=]+)=(\S*)")
 
 
-@dataclass(frozen=True)
-class Command:
-    line: int  # of the directive, 1-based
+class Command(Struct, frozen=True):
+    """One block of a script."""
+
+    line: int
+    """Of the directive, 1-based."""
     name: str
-    arguments: dict[str, str]
+    arguments: Mapping[str, str]
     input: str
     expected: str
-    head: str  # up to and with `----`, as it stands
+    head: str
+    """Up to and with `----`, as it stands."""
 
 
-def parse(text: str) -> Iterator[Command | str]:
+def _parse(text: str) -> Iterator[Command | str]:
     lines = text.splitlines(keepends=True)
     at = 0
     while at < len(lines):
@@ -55,10 +58,16 @@ def parse(text: str) -> Iterator[Command | str]:
         )
 
 
-def run(path: Path, handle: Callable[[Command], str], *, rewrite: bool) -> str:
-    """Return what differs, or write it back when `rewrite`."""
+def run_commands(path: Path, handle: Callable[[Command], str], *, rewrite: bool) -> str:
+    """Return what differs, or write it back.
+
+    Args:
+        path: The script.
+        handle: Returns the output of a command: whole lines.
+        rewrite: Write the output into the script.
+    """
     differences, written = [], []
-    for part in parse(path.read_text()):
+    for part in _parse(path.read_text("utf-8")):
         if isinstance(part, str):
             written.append(part)
             continue
@@ -70,19 +79,6 @@ def run(path: Path, handle: Callable[[Command], str], *, rewrite: bool) -> str:
                 f"--- expected\n{part.expected}+++ actual\n{actual}"
             )
     if rewrite:
-        path.write_text("".join(written))
+        path.write_text("".join(written), "utf-8")
         return ""
     return "\n".join(differences)
-
-
-@pytest.fixture
-def run_script(request):
-    """Give a function that runs one of the scripts, and fails with the difference."""
-
-    def run_named(name: str, handle: Callable[[Command], str]) -> None:
-        path = Path(__file__).parent / "scripts" / name
-        difference = run(path, handle, rewrite=request.config.getoption("--rewrite", default=False))
-
-        assert not difference, difference
-
-    return run_named

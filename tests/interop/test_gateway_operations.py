@@ -1,0 +1,79 @@
+"""Clusters that come, change and go while messages flow."""
+
+from __future__ import annotations
+
+import json
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from framework.testing import OURS, RawClient
+from tests.interop.gateways import Supercluster
+
+if TYPE_CHECKING:
+    from framework.testing import Fleet
+
+REAL = "2.15.2"
+KINDS = [OURS, pytest.param(REAL, marks=pytest.mark.peer(REAL))]
+TIMES = 200
+
+
+@pytest.mark.parametrize("other", KINDS)
+def test_clusters_come_and_go_by_reload_while_messages_flow(fleet: Fleet, other: str) -> None:
+    known = {"A": ("B",), "B": ("A",), "C": ("A",)}
+    with Supercluster(
+        fleet,
+        [[OURS], [other], [OURS]],
+        known=known,
+        own={"A": "reject_unknown: true"},
+        order=["A0", "B0"],
+    ) as three:
+        three.check_all()
+        with three.client("B0", b"flow 1") as hears, three.client("A0") as says:
+            says.await_interest(b"flow")
+            hears.read_until(b"MSG flow")
+            says.send(b"PUB flow 1\r\n1\r\n" * TIMES)
+            three.known["A"] = ("B", "C")
+            three.reload("A0")
+            three.start("C0")
+            says.send(b"PUB flow 1\r\n1\r\n" * TIMES)
+            three.check("A0", "C0")
+            three.check("C0", "A0")
+            three.known["A"] = ("B",)
+            three.reload("A0")
+            says.send(b"PUB flow 1\r\n1\r\n" * TIMES + b"PUB flow 3\r\nend\r\n")
+            got = []
+            while not got or got[-1].body != b"end":
+                got += hears.read_until(b"MSG flow")
+
+            assert sum(it.verb == b"MSG" for it in got) == 3 * TIMES + 1
+        three.servers["C0"].wait_log(r'Connection to gateway \\?"A\\?" rejected')
+        assert set(three.gatewayz("A0")["outbound_gateways"]) == {"B"}
+        assert set(three.gatewayz("A0")["inbound_gateways"]) == {"B"}
+
+
+def test_a_lame_duck_is_not_named_to_other_clusters(fleet: Fleet) -> None:
+    with Supercluster(fleet, [[OURS, OURS], [OURS]]) as both:
+        both.check_all()
+        with RawClient(both.ports["A0"]) as peer, both.client("A0"):
+            peer.expect(b"INFO")
+            peer.send(b'CONNECT {"name":"NX","gateway":"X"}\r\n')
+            told = {"server_id": "NX", "server_name": "x", "gateway": "X", "gateway_iom": True}
+            peer.send(b"INFO " + json.dumps(told).encode() + b"\r\n")
+            while peer.read_until(b"INFO")[-1].document.get("gateway") != "B":
+                pass  # what A knows of B is told to those who are registered
+            both.servers["A0"].signal(signal.SIGUSR2)
+            urls = []
+            while urls != [f"127.0.0.1:{both.ports['A1']}"]:
+                document = peer.read_until(b"INFO")[-1].document
+                urls = document.get("gateway_urls", []) if document.get("gateway") == "A" else []
+
+
+def test_clients_of_a_lame_duck_are_served_until_it_ends(fleet: Fleet) -> None:
+    with Supercluster(fleet, [[OURS, OURS], [OURS, OURS]]) as both:
+        both.check_all()
+        both.servers["A0"].signal(signal.SIGUSR2)
+        both.servers["A0"].wait()
+        both.check("B0", "A1")
+        both.check("A1", "B1")
