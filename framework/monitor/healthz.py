@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Final, Literal
 from msgspec import Struct
 
 from framework.monitor.answers import Answer
+from framework.spec import HealthQuestion
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from framework.monitor.options import HealthzOptions
     from framework.monitor.source import MonitorSource
+    from framework.spec import HealthProblem
 
+_NOT_FOUND: Final = 404
 _UNAVAILABLE: Final = 503
 
 
@@ -47,7 +50,30 @@ def _health(source: MonitorSource, options: HealthzOptions) -> _Health:
         return _problem(400, "BAD_REQUEST", [problem], details=details)
     if problems := source.health_problems():
         return _problem(_UNAVAILABLE, "CONNECTION", problems, details=details)
-    return _Health(200, {"status": "ok"})
+    found = () if options.js_server_only else source.examine_health(_question(options))
+    return _examined(found, details=details) if found else _Health(200, {"status": "ok"})
+
+
+def _question(options: HealthzOptions) -> HealthQuestion:
+    return HealthQuestion(
+        account=options.account,
+        stream=options.stream,
+        consumer=options.consumer,
+        is_shallow=options.js_enabled or options.js_enabled_only or options.js_meta_only,
+    )
+
+
+def _examined(problems: Sequence[HealthProblem], *, details: bool) -> _Health:
+    """Return all problems, or the first one."""
+    code = _NOT_FOUND if any(it.is_missing for it in problems) else _UNAVAILABLE
+    if not details:
+        return _Health(code, {"status": "unavailable", "error": problems[0].error})
+    errors = []
+    for it in problems:
+        names = {"account": it.account, "stream": it.stream, "consumer": it.consumer}
+        shown = {name: value for name, value in names.items() if value}
+        errors.append({"type": it.kind, **shown, "error": it.error})
+    return _Health(code, {"status": "error", "errors": errors})
 
 
 def _problem(

@@ -17,10 +17,13 @@ if TYPE_CHECKING:
     from framework.spec import (
         AccountBook,
         ClientIdentity,
+        HealthProblem,
+        HealthQuestion,
         LinkId,
         LinkKind,
         LinkRow,
         ServiceExport,
+        SubjectMapping,
         TlsFacts,
         TrustedOperator,
     )
@@ -195,6 +198,10 @@ class MonitorSource(Protocol):
         """
         ...
 
+    def system_mappings(self, account: str) -> Sequence[SubjectMapping]:
+        """Return the mappings that an account has without being told to."""
+        ...
+
     def system_exports(self, account: str) -> Sequence[ServiceExport]:
         """Return what an account exports without being told to: only the system account does."""
         ...
@@ -244,4 +251,8 @@ class MonitorSource(Protocol):
 
     def health_problems(self) -> Sequence[str]:
         """Return why the server isn't well; empty: it is."""
+        ...
+
+    def examine_health(self, question: HealthQuestion) -> Sequence[HealthProblem]:
+        """Return what is wrong with streams; empty: nothing, or there are none."""
         ...

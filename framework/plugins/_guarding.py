@@ -92,8 +92,13 @@ def guarded_service(guard: Guard, plugin: str, spec: ServiceSpec) -> ServiceSpec
 
 
 def guarded_check(guard: Guard, plugin: str, spec: HealthCheck) -> HealthCheck:
-    """Guard `check`."""
-    return replace(spec, check=guard.guarded(plugin, f"health check {spec.name}", spec.check))
+    """Guard `check` and `examine`."""
+    what = f"health check {spec.name}"
+    return replace(
+        spec,
+        check=guard.guarded(plugin, what, spec.check),
+        examine=guard.guarded(plugin, what, spec.examine),
+    )
 
 
 def guarded_authenticator(guard: Guard, plugin: str, spec: Authenticator) -> Authenticator:

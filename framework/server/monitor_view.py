@@ -10,6 +10,7 @@ from typing_extensions import override
 from framework.monitor import MonitorSource, Turns
 from framework.monitor.source import PluginState
 from framework.server.usage import UsageMeter
+from framework.spec import HealthProblem
 
 if TYPE_CHECKING:
     from collections.abc import (
@@ -34,11 +35,13 @@ if TYPE_CHECKING:
         AccountBook,
         ClientIdentity,
         HealthCheck,
+        HealthQuestion,
         LinkId,
         LinkKind,
         LinkRow,
         MonitorFields,
         ServiceExport,
+        SubjectMapping,
         TrustedOperator,
     )
     from framework.spec.quota import QuotaRow
@@ -199,6 +202,12 @@ class MonitorView(MonitorSource):
         return [(imported.to, imported.subject, imported.share) for imported in imports]
 
     @override
+    def system_mappings(self, account: str) -> Sequence[SubjectMapping]:
+        if self._accounts.get(account) is None:
+            return ()
+        return self._accounts.system_mappings(account)
+
+    @override
     def system_exports(self, account: str) -> Sequence[ServiceExport]:
         if self._accounts.get(account) is None or account != self._accounts.system_account:
             return ()
@@ -279,4 +288,15 @@ class MonitorView(MonitorSource):
                 problem = f"the check itself failed: {error}"
             if problem:
                 problems.append(f"{check.name}: {problem}")
+        return problems
+
+    @override
+    def examine_health(self, question: HealthQuestion) -> Sequence[HealthProblem]:
+        problems: list[HealthProblem] = []
+        for check in self.health_checks:
+            try:
+                problems += check.examine(question)
+            except Exception as error:  # noqa: BLE001 - as above
+                text = f"{check.name}: the check itself failed: {error}"
+                problems.append(HealthProblem(kind="JETSTREAM", error=text))
         return problems

@@ -43,6 +43,7 @@ from framework.dataplane.tables import MappedDestination, ResponseKind, SubjectM
 from framework.dataplane.verdict import PASS, Delay, Pass, Refuse, Rewrite, Verdict
 from framework.redacted import Redacted
 from framework.spec.account import (
+    ALL_TIERS,
     GLOBAL_ACCOUNT,
     SYSTEM_ACCOUNT,
     UNLIMITED,
@@ -50,6 +51,7 @@ from framework.spec.account import (
     AccountLimits,
     AccountPlan,
     AccountSpec,
+    JetStreamLimits,
     LatencySampling,
     ServiceExport,
     ServiceImport,
@@ -82,7 +84,13 @@ from framework.spec.login import (
     Refused,
     TlsPeer,
 )
-from framework.spec.monitor import HealthCheck, MonitorEndpoint, MonitorFields
+from framework.spec.monitor import (
+    HealthCheck,
+    HealthProblem,
+    HealthQuestion,
+    MonitorEndpoint,
+    MonitorFields,
+)
 from framework.spec.plane import PlaneControl
 from framework.spec.ports import Outgoing, Port, PortSpec, RowKind, RowWord, include_folder
 from framework.spec.quota import Quota
@@ -111,6 +119,7 @@ from framework.wire.closed_state import ClosedState
 from framework.wire.info import ClientConnect
 
 __all__ = [
+    "ALL_TIERS",
     "CLIENT_DIALECT",
     "CODEC_NAME_CHARS_MAX",
     "GATEWAY_DIALECT",
@@ -160,9 +169,12 @@ __all__ = [
     "Greeting",
     "GroupClass",
     "HealthCheck",
+    "HealthProblem",
+    "HealthQuestion",
     "HookOffer",
     "InQuery",
     "InterestChanged",
+    "JetStreamLimits",
     "KindNames",
     "KindTraits",
     "LatencySampled",

@@ -92,6 +92,31 @@ class AccountLimits(Struct, frozen=True, kw_only=True):
     wildcard_exports: bool = True
 
 
+class JetStreamLimits(Struct, frozen=True, kw_only=True):
+    """What an account may store, of one tier or of all; -1: unlimited.
+
+    Source: nats-server `jetstream.go`, `JetStreamAccountLimits`, whose JSON has these names.
+    """
+
+    max_memory: int = UNLIMITED
+    """Bytes of streams in memory."""
+    max_storage: int = UNLIMITED
+    """Bytes of streams in files."""
+    max_streams: int = UNLIMITED
+    max_consumers: int = UNLIMITED
+    """Of each stream."""
+    max_ack_pending: int = UNLIMITED
+    """Of each consumer."""
+    memory_max_stream_bytes: int = UNLIMITED
+    storage_max_stream_bytes: int = UNLIMITED
+    max_bytes_required: bool = False
+    """Each stream must say how many bytes it may have."""
+
+
+ALL_TIERS: Final = ""
+"""Name of the tier for streams of any number of replicas; others are `R1`, `R3` and the like."""
+
+
 class AccountSpec(Struct, frozen=True, kw_only=True):
     """An account as its configuration or its JWT describes it.
 
@@ -113,8 +138,8 @@ class AccountSpec(Struct, frozen=True, kw_only=True):
     trace_destination: str = ""
     """Where traces of messages with `traceparent` go; empty: nowhere."""
     trace_sampling_percent: int = 100
-    jetstream: object = None
-    """The account's `jetstream` block, for the plugin that has streams."""
+    jetstream: Mapping[str, JetStreamLimits] | None = None
+    """What it may store, by tier; None: nothing."""
     claim: str = ""
     """The JWT that it comes from, for `/accountz`; empty: the configuration."""
     issuer: str = ""
@@ -176,11 +201,28 @@ class AccountBook(Protocol):
         """
         ...
 
-    def offer_jetstream(self) -> None:
+    def offer_jetstream(self, domain: str = "") -> None:
         """Let accounts reach `$JS.API.>` in the system account: this server answers there.
 
-        Those that may have streams: with a `jetstream` block, or `$G` where it is the only one.
         From `framework_components`, before the accounts are chosen.
+
+        Args:
+            domain: The API is reached by `$JS.<domain>.API.>` as well; empty: there is none.
+        """
+        ...
+
+    @property
+    def jetstream_domain(self) -> str | None:
+        """The domain that this server has offered JetStream in; None: it has not."""
+        ...
+
+    def jetstream_limits(self, name: str) -> Mapping[str, JetStreamLimits] | None:
+        """Return what an account may store here, by tier.
+
+        Accounts with a `jetstream` block, and `$G` without limits where it is the only one.
+
+        Returns:
+            None: it may have no streams, or this server has none.
         """
         ...
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from msgspec import Struct
@@ -97,13 +97,47 @@ class MonitorFields(Struct, frozen=True, kw_only=True):
         check_function(what, "make", self.make, is_async=True)
 
 
+class HealthQuestion(Struct, frozen=True, kw_only=True):
+    """What somebody wants to know of streams, by the options of `/healthz`."""
+
+    account: str = ""
+    """Empty: about all, as below."""
+    stream: str = ""
+    consumer: str = ""
+    is_shallow: bool = False
+    """Only whether JetStream works, not how its streams are."""
+
+
+class HealthProblem(Struct, frozen=True, kw_only=True):
+    """What is wrong, and with what."""
+
+    kind: Literal["JETSTREAM", "ACCOUNT", "STREAM", "CONSUMER"]
+    error: str
+    account: str = ""
+    stream: str = ""
+    consumer: str = ""
+    is_missing: bool = False
+    """What was asked for is not there."""
+
+
+def _is_well() -> str | None:
+    return None
+
+
+def _finds_nothing(_: HealthQuestion) -> Sequence[HealthProblem]:
+    return ()
+
+
 class HealthCheck(Struct, frozen=True, kw_only=True):
-    """A check that `/healthz` makes."""
+    """A check that `/healthz` makes; it answers at once, from what is known already."""
 
     name: str
-    check: Callable[[], str | None]
-    """Answers at once, from what is known already: None when all is well, else what is wrong."""
+    check: Callable[[], str | None] = _is_well
+    """None when all is well, else what is wrong."""
+    examine: Callable[[HealthQuestion], Sequence[HealthProblem]] = _finds_nothing
+    """Says what is wrong with streams, or with those that were asked for."""
 
     def __post_init__(self) -> None:
         check_name("health check", self.name)
         check_function(f"health check {self.name}", "check", self.check)
+        check_function(f"health check {self.name}", "examine", self.examine)

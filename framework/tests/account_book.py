@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from framework.spec import AccountSpec
+    from collections.abc import Mapping
+
+    from framework.spec import AccountSpec, JetStreamLimits
 
 
 class Book:
@@ -13,6 +15,7 @@ class Book:
 
     def __init__(self, *specs: AccountSpec, system_account: str = "$SYS") -> None:
         self.system_account = system_account
+        self.jetstream_domain: str | None = None
         self.specs = {it.name: it for it in specs}
 
     def names(self) -> tuple[str, ...]:
@@ -20,6 +23,9 @@ class Book:
 
     def get(self, name: str) -> AccountSpec | None:
         return self.specs.get(name)
+
+    def jetstream_limits(self, name: str) -> Mapping[str, JetStreamLimits] | None:
+        return self.specs[name].jetstream
 
     def index(self, name: str) -> int:
         if name not in self.specs:

@@ -9,21 +9,28 @@ from msgspec import Struct
 from framework.dataplane.tables import AccountTables, ServiceImportRow, StreamImportRow
 from framework.server.accounts.import_cycles import is_in_cycle
 from framework.server.accounts.system_imports import (
-    has_jetstream,
+    domain_mappings,
     own_system_exports,
     system_imports,
 )
-from framework.spec import GLOBAL_ACCOUNT, ServiceExport, ServiceImport
+from framework.spec import (
+    ALL_TIERS,
+    GLOBAL_ACCOUNT,
+    JetStreamLimits,
+    ServiceExport,
+    ServiceImport,
+)
 from framework.spec.exports import Exports
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from framework.spec import AccountSpec, StreamExport, StreamImport
+    from framework.spec import AccountSpec, StreamExport, StreamImport, SubjectMapping
 
 THRESHOLD_S: Final = 120.0
 """How long an answer may take. Source: nats-server `const.go`."""
 
+_UNLIMITED: Final[Mapping[str, JetStreamLimits]] = {ALL_TIERS: JetStreamLimits()}
 UNKNOWN: Final = "that account is not known"
 CYCLE: Final = "it leads back to this account"
 
@@ -51,7 +58,9 @@ class AccountImports:
     ) -> None:
         self.system_account = ""
         self.is_alone = True
-        """Nobody answers `$JS.API.>`: no JetStream here, and no other servers."""
+        """There are no other servers."""
+        self.jetstream_domain: str | None = None
+        """Domain of the JetStream of this server, which may be empty; None: it has none."""
         self._index_of = index_of
         self._token_of = token_of
         self._specs: dict[str, AccountSpec] = {}
@@ -84,7 +93,28 @@ class AccountImports:
 
     def plain_tables(self, name: str) -> AccountTables:
         """Return what a known account does to messages when nothing but the system's counts."""
-        return AccountTables(service_imports=self.system_imports(name))
+        return AccountTables(
+            mappings=tuple(self.system_mappings(name)), service_imports=self.system_imports(name)
+        )
+
+    def system_mappings(self, name: str) -> Sequence[SubjectMapping]:
+        """Return how a known account reaches the domain of this server's JetStream."""
+        if not self.jetstream_domain or name == self.system_account:
+            return ()
+        return domain_mappings(self.jetstream_domain, self._specs[name].mappings)
+
+    def jetstream_limits(self, name: str) -> Mapping[str, JetStreamLimits] | None:
+        """Return what an account may store, by tier: as configured; `$G` anything, if it is alone.
+
+        Returns:
+            None: it may have no streams, or is not known.
+        """
+        spec = self._specs.get(name)
+        if spec is None or name == self.system_account:
+            return None
+        if name == GLOBAL_ACCOUNT and set(self._specs) <= {name, self.system_account}:
+            return _UNLIMITED
+        return spec.jetstream
 
     def system_imports(self, name: str) -> tuple[ServiceImportRow, ...]:
         """Return what a known account imports from the system account unasked."""
@@ -92,13 +122,16 @@ class AccountImports:
             return ()
         spec = self._specs[name]
         index = self._index_of(self.system_account)
-        jetstream = not self.is_alone and self._uses_jetstream(spec)
+        # Here they are told that they may have no streams, elsewhere nobody would tell them.
+        reaches = not self.is_alone and self.jetstream_limits(name) is not None
+        jetstream = reaches or self.jetstream_domain is not None
         return system_imports(spec, self.system_account, index, jetstream=jetstream)
 
     def system_exports(self) -> tuple[ServiceExport, ...]:
         """Return what the system account, which is known, exports unasked."""
         configured = self._specs[self.system_account].service_exports
-        return own_system_exports(configured, jetstream=not self.is_alone)
+        offered = not self.is_alone or self.jetstream_domain is not None
+        return own_system_exports(configured, jetstream=offered)
 
     def tables(self, name: str) -> tuple[AccountTables, tuple[InvalidImport, ...]]:
         """Return the tables of an account, and its invalid imports."""
@@ -107,7 +140,7 @@ class AccountImports:
         streams = (self._stream_import(spec, it, invalid) for it in spec.stream_imports)
         services = (self._service_import(spec, it, invalid) for it in spec.service_imports)
         tables = AccountTables(
-            mappings=spec.mappings,
+            mappings=(*spec.mappings, *self.system_mappings(name)),
             stream_imports=tuple(imported for imported in streams if imported),
             service_imports=(
                 *(imported for imported in services if imported),
@@ -183,11 +216,6 @@ class AccountImports:
             exports = (Exports(spec.stream_exports), Exports(services))
             self._exports[name] = exports
         return exports
-
-    def _uses_jetstream(self, spec: AccountSpec) -> bool:
-        """Return whether an account may use JetStream: as configured; else `$G`, if it is alone."""
-        alone = spec.name == GLOBAL_ACCOUNT and set(self._specs) <= {spec.name, self.system_account}
-        return alone or has_jetstream(spec.jetstream)
 
     def _services_of(self, name: str) -> Sequence[ServiceImport]:
         spec = self._specs.get(name)

@@ -13,13 +13,19 @@ from framework.spec import GLOBAL_ACCOUNT, SYSTEM_ACCOUNT, AccountBook, AccountS
 from framework.sublist import BadTransform
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Protocol
 
     from structlog.typing import FilteringBoundLogger
 
     from framework.dataplane.tables import ServiceImportRow
-    from framework.spec import AccountPlan, ServiceExport, TrustedOperator
+    from framework.spec import (
+        AccountPlan,
+        JetStreamLimits,
+        ServiceExport,
+        SubjectMapping,
+        TrustedOperator,
+    )
 
     class AccountPlane(Protocol):
         """The commands of the data plane that concern accounts."""
@@ -104,8 +110,23 @@ class Accounts(AccountBook):
         self._links.is_alone = False
 
     @override
-    def offer_jetstream(self) -> None:
-        self._links.is_alone = False
+    def offer_jetstream(self, domain: str = "") -> None:
+        self._links.jetstream_domain = domain
+
+    @property
+    @override
+    def jetstream_domain(self) -> str | None:
+        return self._links.jetstream_domain
+
+    @override
+    def jetstream_limits(self, name: str) -> Mapping[str, JetStreamLimits] | None:
+        if self._links.jetstream_domain is None:
+            return None
+        return self._links.jetstream_limits(name)
+
+    def system_mappings(self, name: str) -> Sequence[SubjectMapping]:
+        """Return mappings that an account has unasked; KeyError: unknown."""
+        return self._links.system_mappings(name)
 
     def system_imports(self, name: str) -> Sequence[ServiceImportRow]:
         """Return what an account imports from the system account unasked; KeyError: unknown."""

@@ -1,9 +1,10 @@
-"""Imports from the system account that every account has without configuring them.
+"""Imports from the system account, and mappings, that accounts have without configuring them.
 
 A server without JetStream beside others that have it lets accounts ask these by `$JS.API.>`.
 
 Source: nats-server `events.go`, `addSystemAccountExports`, `registerSystemImports`; `server.go`,
-`configureAccounts`; `jetstream.go`, `enableAllJetStreamServiceImportsAndMappings`.
+`configureAccounts`; `jetstream.go`, `enableAllJetStreamServiceImportsAndMappings`;
+`jetstream_api.go`, `generateJSMappingTable`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from framework.dataplane.tables import ServiceImportRow
-from framework.spec import ResponseKind, ServiceExport
+from framework.spec import MappedDestination, ResponseKind, ServiceExport, SubjectMapping
 from framework.wire.subject import is_literal, is_subset
 
 if TYPE_CHECKING:
@@ -51,9 +52,30 @@ def own_system_exports(
     )
 
 
-def has_jetstream(block: object) -> bool:
-    """Return whether an account's `jetstream` block lets it have streams."""
-    return block not in (None, False, "disabled", "disable")
+_OF_DOMAIN: Final = (
+    ("INFO", "$JS.API.INFO"),
+    *((f"{what}.>", f"$JS.API.{what}.>") for what in ("STREAM", "CONSUMER", "DIRECT")),
+    *((f"{what}.>", f"$JS.API.{what}.>") for what in ("META", "SERVER", "ACCOUNT")),
+    ("$KV.>", "$KV.>"),
+    ("$OBJ.>", "$OBJ.>"),
+)
+"""What follows `$JS.<domain>.API.`, and where it leads."""
+
+
+def domain_mappings(domain: str, configured: Sequence[SubjectMapping]) -> Sequence[SubjectMapping]:
+    """Return the mappings by which an account reaches JetStream by the name of its domain.
+
+    Args:
+        domain: Of this server.
+        configured: Mappings of the account; what these map is left to them.
+    """
+    theirs = {it.source for it in configured}
+    mappings = {f"$JS.{domain}.API.{suffix}": to for suffix, to in _OF_DOMAIN}
+    return [
+        SubjectMapping(source=source, destinations=(MappedDestination(subject=to, weight=100),))
+        for source, to in mappings.items()
+        if source not in theirs
+    ]
 
 
 def system_imports(

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from framework.server.clients.client_notices import ClientSeen
     from framework.server.system.client_event_queue import ClientEvent
-    from framework.server.system.event_ids import EventIds
     from framework.server.system.server_stamp import ServerStamp
     from framework.spec import Closed
+    from framework.wire.event_ids import EventIds
 
 CONNECTED: Final = "io.nats.server.advisory.v1.client_connect"
 DISCONNECTED: Final = "io.nats.server.advisory.v1.client_disconnect"

@@ -41,8 +41,8 @@ class ServerFilter(Struct, frozen=True, kw_only=True):
         for wanted, name in pairs:
             if wanted and (wanted != name if self.exact_match else wanted not in name):
                 return False
-        # No server is in a JetStream domain as long as no plugin brings one.
-        return set(self.tags) <= set(traits.tags) and not self.domain
+        domain = server.accounts.jetstream_domain or ""
+        return set(self.tags) <= set(traits.tags) and self.domain in ("", domain)
 
 
 def read_connection(options: Mapping[str, object]) -> int:

@@ -29,10 +29,10 @@ from framework.wire.subject import is_literal
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from framework.server.system.event_ids import EventIds
     from framework.server.system.outbox import Outbox
     from framework.server.system.remote_latencies import RemoteLatency
     from framework.spec import AccountBook, LatencySampling
+    from framework.wire.event_ids import EventIds
 
 SERVICE_LATENCIES: Final = "service_latencies"
 """Name of its ComponentSpec."""

@@ -15,11 +15,11 @@ from msgspec import Struct
 from framework.dataplane import subscription_rows
 from framework.errors import BadOptions
 from framework.monitor.request_options import members_of_payload
-from framework.server.system.event_ids import DIGITS
 from framework.server.system.limits import SUBSCRIBERS_WAIT_S
 from framework.server.system.outbox import json_bytes
 from framework.server.system.server_stamp import node_of
 from framework.spec import LinkKind, ServiceSpec
+from framework.wire.event_ids import DIGITS
 from framework.wire.subject import is_subset
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from framework.server.system.account_report import AccountReport
 from framework.server.system.client_event_queue import ClientEventQueue
 from framework.server.system.client_events import ClientEvents
 from framework.server.system.documents import document_services
-from framework.server.system.event_ids import EventIds
 from framework.server.system.message_traces import MESSAGE_TRACES, MessageTraces
 from framework.server.system.operator_commands import OperatorCommands
 from framework.server.system.outbox import Outbox
@@ -27,6 +26,7 @@ from framework.server.system.subscriber_count import SubscriberCount
 from framework.server.system.system_services import SYSTEM_SERVICES, SystemServices
 from framework.server.system.user_info import UserInfo
 from framework.spec import ComponentSpec, LinkKind
+from framework.wire.event_ids import EventIds
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence

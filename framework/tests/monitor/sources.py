@@ -29,6 +29,8 @@ from framework.wire.overlap import overlaps
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Coroutine
 
+    from framework.spec import HealthProblem, HealthQuestion, SubjectMapping
+
 SECOND_NS = 1_000_000_000
 
 
@@ -71,6 +73,7 @@ class Source:
     server_id, name = "N1", "n1"
     user_kinds = (LinkKind.CLIENT,)
     problems: tuple[str, ...] = ()
+    found: tuple[HealthProblem, ...] = ()
     facts = Facts()
 
     def __init__(self) -> None:
@@ -187,6 +190,9 @@ class Source:
     def system_imports(self, account: str) -> list[tuple[str, str, bool]]:
         return [("$SYS.REQ.USER.INFO", f"$SYS.REQ.USER.{account}.INFO", True)]
 
+    def system_mappings(self, account: str) -> list[SubjectMapping]:
+        return []
+
     def system_exports(self, account: str) -> list[ServiceExport]:
         return [ServiceExport(subject="$SYS.DEBUG.SUBSCRIBERS")] if account == "$SYS" else []
 
@@ -209,3 +215,6 @@ class Source:
 
     def health_problems(self) -> tuple[str, ...]:
         return self.problems
+
+    def examine_health(self, question: HealthQuestion) -> tuple[HealthProblem, ...]:
+        return () if question.is_shallow else self.found

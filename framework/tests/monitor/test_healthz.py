@@ -9,6 +9,7 @@ from framework.errors import BadQuery
 from framework.monitor.healthz import answer_health_request, answer_healthz
 from framework.monitor.options import HealthzOptions
 from framework.monitor.request_options import options_from_query
+from framework.spec import HealthProblem
 from framework.tests.monitor.sources import Source
 
 
@@ -65,3 +66,49 @@ def test_a_message_has_its_status_in_the_document() -> None:
 def test_healthz_refuses_flags_that_are_none() -> None:
     with pytest.raises(BadQuery):
         options_from_query(HealthzOptions, {"js-enabled-only": "x"})  # type: ignore[arg-type]
+
+
+MISSING = HealthProblem(kind="STREAM", error="no S", account="A", stream="S", is_missing=True)
+DAMAGED = HealthProblem(kind="CONSUMER", error="bad C", account="A", stream="S", consumer="C")
+
+
+@pytest.mark.parametrize(
+    ("found", "query", "expected"),
+    [
+        ((MISSING,), {}, (404, {"status": "unavailable", "error": "no S"})),
+        ((DAMAGED, MISSING), {}, (404, {"status": "unavailable", "error": "bad C"})),
+        ((DAMAGED,), {}, (503, {"status": "unavailable", "error": "bad C"})),
+        ((DAMAGED,), {"js-server-only": "1"}, (200, {"status": "ok"})),
+        ((DAMAGED,), {"js-enabled-only": "1"}, (200, {"status": "ok"})),
+        ((DAMAGED,), {"js-enabled": "1"}, (200, {"status": "ok"})),
+        ((DAMAGED,), {"js-meta-only": "1"}, (200, {"status": "ok"})),
+        (
+            (MISSING, DAMAGED),
+            {"details": "1"},
+            (
+                404,
+                {
+                    "status": "error",
+                    "errors": [
+                        {"type": "STREAM", "account": "A", "stream": "S", "error": "no S"},
+                        {
+                            "type": "CONSUMER",
+                            "account": "A",
+                            "stream": "S",
+                            "consumer": "C",
+                            "error": "bad C",
+                        },
+                    ],
+                },
+            ),
+        ),
+    ],
+)
+def test_healthz_says_what_plugins_find_of_streams(
+    found: tuple[HealthProblem, ...], query: dict[str, str], expected: Any
+) -> None:
+    source = Source()
+    source.found = found
+    answer = asyncio.run(answer_healthz(source, options_from_query(HealthzOptions, query)))  # type: ignore[arg-type]
+
+    assert (answer.status, answer.document) == expected

@@ -9,7 +9,9 @@ from framework_auth.account_plan import account_plan
 from framework_auth.config import AUTHORIZATION_SECTION
 
 from framework.spec import (
+    ALL_TIERS,
     AccountLimits,
+    JetStreamLimits,
     LatencySampling,
     MappedDestination,
     Permissions,
@@ -168,7 +170,7 @@ def test_limits_and_the_rest(account):
     )
     assert spec.default_permissions == Permissions(publish=SubjectRules(allow=("a",)))
     assert (spec.trace_destination, spec.trace_sampling_percent) == ("t", 100)
-    assert spec.jetstream == {"max_mem": 5}
+    assert spec.jetstream == {ALL_TIERS: JetStreamLimits(max_memory=5)}
     assert account("msg_trace { dest: t, sampling: 7% }").trace_sampling_percent == 7
 
 

@@ -10,10 +10,12 @@ from structlog.testing import CapturingLogger
 from framework.dataplane.tables import AccountTables, ServiceImportRow, StreamImportRow
 from framework.server.accounts.accounts import Accounts
 from framework.spec import (
+    ALL_TIERS,
     GLOBAL_ACCOUNT,
     SYSTEM_ACCOUNT,
     AccountPlan,
     AccountSpec,
+    JetStreamLimits,
     LatencySampling,
     MappedDestination,
     ResponseKind,
@@ -294,7 +296,7 @@ def reaches_jetstream(book: Book, name: str) -> bool:
 
 def test_without_other_servers_there_is_no_jetstream_to_reach(book: Book) -> None:
     book.accounts.replace(None)
-    book.put(AccountSpec(name="A", jetstream="enabled"))
+    book.put(AccountSpec(name="A", jetstream={ALL_TIERS: JetStreamLimits()}))
 
     assert not any(reaches_jetstream(book, name) for name in ("A", GLOBAL_ACCOUNT))
     assert API not in {it.subject for it in book.accounts.system_exports()}
@@ -303,13 +305,39 @@ def test_without_other_servers_there_is_no_jetstream_to_reach(book: Book) -> Non
 def test_accounts_that_may_use_jetstream_reach_that_of_other_servers(book: Book) -> None:
     book.accounts.join_cluster()
     book.accounts.replace(None)
-    blocks = {"A": "enabled", "B": {"max_mem": 1}, "C": {}, "D": "disabled", "E": None, "F": False}
-    book.put(*(AccountSpec(name=name, jetstream=block) for name, block in blocks.items()))
+    limits = {ALL_TIERS: JetStreamLimits()}
+    book.put(AccountSpec(name="A", jetstream=limits), AccountSpec(name="B"))
 
-    assert ["A", "B", "C"] == [name for name in blocks if reaches_jetstream(book, name)]
+    assert ["A"] == [name for name in "AB" if reaches_jetstream(book, name)]
     assert API in {it.subject for it in book.accounts.system_exports()}
     (row,) = (it for it in book.told()["A"].service_imports if it.to == API)
     assert (book.accounts.index(SYSTEM_ACCOUNT), API, True) == (row.account, row.subject, row.share)
+
+
+def test_all_accounts_reach_the_jetstream_of_their_own_server_also_by_its_domain(
+    book: Book,
+) -> None:
+    before = book.accounts.jetstream_domain
+    book.accounts.offer_jetstream("hub")
+    book.accounts.replace(None)
+    mine = SubjectMapping(
+        source="$JS.hub.API.INFO", destinations=(MappedDestination(subject="x", weight=100),)
+    )
+    limits = {ALL_TIERS: JetStreamLimits(max_streams=1)}
+    book.put(AccountSpec(name="A", jetstream=limits), AccountSpec(name="B", mappings=(mine,)))
+    mapped = {it.source: it.destinations[0].subject for it in book.told()["A"].mappings}
+    may = {name: book.accounts.jetstream_limits(name) for name in ("$G", "A", "B", "no")}
+
+    assert (None, "hub") == (before, book.accounts.jetstream_domain)
+    assert all(reaches_jetstream(book, name) for name in ("$G", "A", "B"))
+    assert not reaches_jetstream(book, SYSTEM_ACCOUNT)
+    assert {"$G": None, "A": limits, "B": None, "no": None} == may
+    assert "$JS.API.STREAM.>" == mapped["$JS.hub.API.STREAM.>"]
+    assert "$KV.>" == mapped["$JS.hub.API.$KV.>"]
+    assert mine in book.told()["B"].mappings
+    assert [mine.source] == [
+        it.source for it in book.told()["B"].mappings if it.source == mine.source
+    ]
 
 
 def test_the_global_account_reaches_jetstream_where_it_is_the_only_one(book: Book) -> None:

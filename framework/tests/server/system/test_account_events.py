@@ -14,7 +14,6 @@ from framework.server.system.account_events import AccountEvents
 from framework.server.system.account_report import AccountReport
 from framework.server.system.client_event_queue import ClientEventQueue
 from framework.server.system.client_events import ClientEvents
-from framework.server.system.event_ids import EventIds
 from framework.server.system.limits import COUNTS_APART_S, COUNTS_INTERVAL_S
 from framework.server.system.outbox import Outbox
 from framework.spec import (
@@ -26,6 +25,7 @@ from framework.spec import (
     LinkRow,
     ServiceRequest,
 )
+from framework.wire.event_ids import EventIds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

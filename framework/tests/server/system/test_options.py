@@ -60,3 +60,12 @@ def test_a_connection_is_a_whole_number(value: object) -> None:
 
     with pytest.raises(BadOptions, match="cid must be the number of a connection"):
         read_connection({"cid": value})
+
+
+@pytest.mark.parametrize(("domain", "is_meant"), [("hub", True), ("hu", False), ("", True)])
+def test_a_request_may_name_the_domain_of_streams(
+    server: Any, stamp: ServerStamp, domain: str, *, is_meant: bool
+) -> None:
+    server.accounts.jetstream_domain = "hub"
+
+    assert ServerFilter(domain=domain).admits(stamp) is is_meant

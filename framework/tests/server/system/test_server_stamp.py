@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from framework.server.system.server_stamp import ServerStamp, ServerTraits, node_of
@@ -30,6 +31,16 @@ def test_what_is_empty_is_left_out(server: Any) -> None:
 
     assert {"cluster", "tags", "metadata"}.isdisjoint(stamp.make())
     assert stamp.make_identity() == {"name": "n1", "host": "h", "id": "NONE"}
+
+
+def test_streams_and_their_domain_are_told(server: Any, stamp: ServerStamp) -> None:
+    server.accounts.jetstream_domain = ""
+    plain = stamp.make()
+    server.accounts.jetstream_domain = "hub"
+    text = json.loads(stamp.write())
+
+    assert (plain["jetstream"], plain["flags"], "domain" in plain) == (True, 1, False)
+    assert (text["jetstream"], text["domain"]) == (True, "hub")
 
 
 def test_others_address_a_server_by_a_hash_of_its_name() -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from framework.actors import ActorSystem, SimulatedDispatcher
-from framework.server.system.event_ids import EventIds
 from framework.server.system.limits import REMOTE_LATENCIES_MAX, REMOTE_LATENCY_KEPT_S
 from framework.server.system.outbox import Outbox
 from framework.server.system.remote_latencies import RemoteLatencies, RemoteLatency
@@ -19,6 +18,7 @@ from framework.spec import (
     ResponderTimed,
     ServiceExport,
 )
+from framework.wire.event_ids import EventIds
 
 
 def sample(token: int = 1, **changes: Any) -> LatencySampled:

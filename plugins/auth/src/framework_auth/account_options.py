@@ -20,6 +20,7 @@ from framework_auth.forms import (
     sampling,
     text_as,
 )
+from framework_auth.jetstream_options import JETSTREAM
 from framework_auth.permission_options import permissions_option
 from framework_auth.user_options import USERS
 
@@ -244,8 +245,7 @@ ACCOUNTS = Option(
         _TRACE,
         Option(name="nkey", kind=Kind.STRING, check=_check_nkey, reload=Reload.LIVE,
                help="Public key of the account; nothing depends on it"),
-        Option(name="jetstream", kind=Kind.FREE, reload=Reload.LIVE,
-               help="What the account may store, for a plugin that has streams"),
+        JETSTREAM,
     ),
 )  # fmt: skip
 

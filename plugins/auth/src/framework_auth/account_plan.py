@@ -19,6 +19,7 @@ from framework.spec import (
     StreamImport,
     SubjectMapping,
 )
+from framework_auth.jetstream_options import jetstream_limits
 from framework_auth.permission_options import permissions_from
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def account_from(name: str, block: Block) -> AccountSpec:
         default_permissions=permissions_from(block["default_permissions"]),
         trace_destination=trace["dest"] if trace else "",
         trace_sampling_percent=trace["sampling"] if trace else 100,
-        jetstream=block["jetstream"].plain() if block["jetstream"] else None,
+        jetstream=jetstream_limits(block["jetstream"]),
     )
 
 

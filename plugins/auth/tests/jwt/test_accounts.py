@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 from framework_auth.claims import AccountClaims, ClaimsError, read_claims_of
-from framework_auth.claims.account import StreamLimits
 
 from framework.spec import (
+    ALL_TIERS,
     AccountLimits,
+    JetStreamLimits,
     LatencySampling,
     MappedDestination,
     ResponseKind,
@@ -71,14 +72,7 @@ def test_streams_are_limited_in_all_or_by_tier(mint):
 
     assert limits() == {}
     assert limits(mem_storage=1, disk_storage=-1, streams=2) == {
-        "": StreamLimits(
-            memory_bytes=1,
-            disk_bytes=-1,
-            streams=2,
-            max_ack_pending=-1,
-            memory_stream_bytes=-1,
-            disk_stream_bytes=-1,
-        )
+        ALL_TIERS: JetStreamLimits(max_memory=1, max_storage=-1, max_streams=2, max_consumers=0)
     }
     assert set(limits(tiered_limits={"R1": {"disk_storage": 5}, "R3": {}})) == {"R1"}
 

@@ -7,15 +7,38 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import replace
 
-from framework.topology import ConfigSection, Kind, Node, Option
+from framework.topology import ConfigSection, Kind, Node, Option, Reload
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+
+DEFAULT_MAX_CONSUMERS = 1000
 
 
-class JetStreamConfig(Struct, frozen=True):
+class ServerLimits(Struct, frozen=True, omit_defaults=True):
+    """The block `limits`, as `/varz` shows it; 0: no limit.
+
+    Source: nats-server `opts.go`, `JSLimitOpts`.
+    """
+
+    max_request_batch: int = 0
+    max_ack_pending: int = 0
+    max_ha_assets: int = 0
+    max_duplicate_window: int = 0
+    """Nanoseconds."""
+    max_batch_inflight_per_stream: int = 0
+    max_batch_inflight_total: int = 0
+    max_batch_size: int = 0
+    max_batch_timeout: int = 0
+    """Nanoseconds."""
+    default_max_consumers: int = 0
+    """Of each stream; below 1: any number."""
+
+
+class JetStreamConfig(Struct, frozen=True, kw_only=True):
     """The block `jetstream` of a server that has streams."""
 
     store_dir: str = ""
@@ -23,6 +46,10 @@ class JetStreamConfig(Struct, frozen=True):
     max_memory: int = -1
     """Bytes of streams in memory; -1: as much as there is."""
     max_file: int = -1
+    domain: str = ""
+    strict: bool = True
+    unique_tag: str = ""
+    limits: ServerLimits = field(default_factory=ServerLimits)
 
 
 def jetstream_section() -> ConfigSection:
@@ -33,6 +60,8 @@ def jetstream_section() -> ConfigSection:
         help="Streams and consumers",
         options=_OPTIONS,
         normalize=_block_from_word,
+        top=_TOP,
+        settle_all=_settle_all,
         record=JetStreamConfig,
         make=_config_from_values,
     )
@@ -64,17 +93,145 @@ def _config_from_values(value: Mapping[str, Any]) -> JetStreamConfig | None:
         store_dir=value["store_dir"],
         max_memory=value["max_memory_store"],
         max_file=value["max_file_store"],
+        domain=value["domain"],
+        strict=value["strict"],
+        unique_tag=value["unique_tag"].strip().lower(),
+        limits=_limits_from_values(value["limits"] or _LIMITS.defaults),
+    )
+
+
+def _limits_from_values(value: Mapping[str, Any]) -> ServerLimits:
+    batch: Mapping[str, Any] = value["batch"] or _BATCH.defaults
+    return ServerLimits(
+        max_request_batch=value["max_request_batch"],
+        max_ack_pending=value["max_ack_pending"],
+        max_ha_assets=value["max_ha_assets"],
+        max_duplicate_window=round(value["duplicate_window"] * _SECOND_NS),
+        max_batch_inflight_per_stream=batch["max_inflight_per_stream"],
+        max_batch_inflight_total=batch["max_inflight_total"],
+        max_batch_size=batch["max_msgs"],
+        max_batch_timeout=round(batch["timeout"] * _SECOND_NS),
+        default_max_consumers=value["default_max_consumers"],
+    )
+
+
+def _settle_all(values: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Let the folder stand at the top level as well."""
+    block, folder = values["jetstream"], values["store_dir"]
+    if block and folder:
+        if block["store_dir"]:
+            yield "store_dir", "stands in the block `jetstream` too; remove one of them"
+        block["store_dir"] = folder
+
+
+def _check_domain(domain: object) -> str | None:
+    if any(char in " \t\r\n.*>" for char in str(domain)):
+        return "a domain has no blanks, dots and wildcards"
+    return None
+
+
+def _check_hint(hint: object) -> str | None:
+    if hint in {"", "no_extend"}:
+        return None
+    return "domains are not extended over leaf nodes yet; leave it out, or say `no_extend`"
+
+
+_SECOND_NS = 1_000_000_000
+_NO_REPLICAS = "it is of replicas, which are not there yet"
+_BATCH = Option(
+    name="batch", kind=Kind.BLOCK, reload=Reload.LIVE, help="Atomic and fast batches of messages",
+    options=(
+        Option(name="max_inflight_per_stream", kind=Kind.INT, default=0, minimum=0, unit="batches",
+               reload=Reload.LIVE, help="Open batches of a stream; 0: as nats-server"),
+        Option(name="max_inflight_total", kind=Kind.INT, default=0, minimum=0, unit="batches",
+               reload=Reload.LIVE, help="Open batches of all streams; 0: as nats-server"),
+        Option(name="max_msgs", kind=Kind.INT, default=0, minimum=0, unit="messages",
+               reload=Reload.LIVE, help="Messages of a batch; 0: as nats-server"),
+        Option(name="timeout", kind=Kind.DURATION, default=0.0, minimum=0, reload=Reload.LIVE,
+               help="How long a batch may stay open; 0: as nats-server"),
+    ),
+)  # fmt: skip
+_LIMITS = Option(
+    name="limits", kind=Kind.BLOCK, reload=Reload.LIVE,
+    help="What each stream and consumer of the server may have at most",
+    options=(
+        Option(name="max_ack_pending", kind=Kind.INT, default=0, minimum=0, unit="messages",
+               reload=Reload.LIVE,
+               help="Messages of a consumer that wait for acknowledgement; 0: any number"),
+        Option(name="max_ha_assets", kind=Kind.INT, default=0, minimum=0, reload=Reload.LIVE,
+               unit="streams and consumers", inert=_NO_REPLICAS,
+               help="Streams and consumers with replicas; 0: any number"),
+        Option(name="max_request_batch", kind=Kind.INT, default=0, minimum=0, unit="messages",
+               reload=Reload.LIVE, help="Messages of one request of a consumer; 0: any number"),
+        Option(name="default_max_consumers", kind=Kind.INT, default=DEFAULT_MAX_CONSUMERS,
+               minimum=-1, unit="consumers", reload=Reload.LIVE,
+               help="Consumers of a stream that does not say how many; -1: any number"),
+        Option(name="duplicate_window", kind=Kind.DURATION, default=0.0, minimum=0,
+               reload=Reload.LIVE, help="Longest window in which duplicates are found; 0: any"),
+        _BATCH,
+    ),
+)  # fmt: skip
+
+
+def _absent(name: str, *aliases: str, what: str, secret: bool = False) -> Option:
+    return Option(
+        name=name,
+        kind=Kind.STRING,
+        default="",
+        aliases=aliases,
+        secret=secret,
+        help=f"Not there yet: {what}",
+        refusal=f"{what} is not there yet",
     )
 
 
 _OPTIONS = (
     Option(name="enabled", kind=Kind.BOOL, default=False, aliases=("enable",),
            flags=("js", "jetstream"), help="Have streams; a block does unless it says otherwise"),
-    Option(name="store_dir", kind=Kind.STRING, default="", aliases=("storedir",),
-           flags=("sd", "store_dir"), help="Folder of what streams keep in files"),
+    Option(name="store_dir", kind=Kind.STRING, default="", aliases=("storedir", "store"),
+           help="Folder of what streams keep in files"),
     Option(name="max_memory_store", kind=Kind.SIZE, default=-1,
            aliases=("max_memory", "max_mem", "max_mem_store"),
-           help="Bytes of streams in memory; as many as there are, if not set"),
+           help="Bytes of streams in memory; 75 % of what there is, if not set"),
     Option(name="max_file_store", kind=Kind.SIZE, default=-1, aliases=("max_file", "max_storage"),
            help="Bytes of streams in files; as many as there are, if not set"),
+    Option(name="domain", kind=Kind.STRING, default="", check=_check_domain,
+           help="Name by which others reach these streams, as `$JS.<domain>.API.>`"),
+    Option(name="strict", kind=Kind.BOOL, default=True, reload=Reload.LIVE,
+           help="Whether fields of requests that nobody knows are errors"),
+    _LIMITS,
+    _absent("key", "ek", "encryption_key", what="encryption at rest", secret=True),
+    _absent("prev_key", "prev_ek", "prev_encryption_key", what="encryption at rest", secret=True),
+    _absent("cipher", what="encryption at rest"),
+    replace(_absent("tpm", what="a TPM"), kind=Kind.FREE, default=None),
+    Option(name="unique_tag", kind=Kind.STRING, default="", inert=_NO_REPLICAS,
+           help="Beginning of tags that replicas of a stream must not share"),
+    Option(name="extension_hint", kind=Kind.STRING, default="", check=_check_hint,
+           help="Whether a domain is extended over leaf nodes"),
+    *(
+        Option(name=name, kind=kind, default=default, inert=_NO_REPLICAS, help=text)
+        for name, kind, default, text in (
+            ("max_outstanding_catchup", Kind.SIZE, 0, "Bytes on their way to replicas"),
+            ("meta_compact", Kind.INT, 0, "Entries of the meta log before it is compacted"),
+            ("meta_compact_size", Kind.SIZE, 0, "Bytes of the meta log before it is compacted"),
+            ("meta_compact_sync", Kind.BOOL, False, "Whether the meta log is compacted at once"),
+        )
+    ),
+    *(
+        Option(name=name, kind=kind, default=0, help=text,
+               inert="what waits is bounded by bytes, for all streams together")
+        for name, kind, text in (
+            ("max_buffered_size", Kind.SIZE, "Bytes that wait for a stream"),
+            ("max_buffered_msgs", Kind.INT, "Messages that wait for a stream"),
+            ("request_queue_limit", Kind.INT, "Requests that wait"),
+            ("info_queue_limit", Kind.INT, "Requests that wait and change nothing"),
+        )
+    ),
+    Option(name="max_concurrent_io", kind=Kind.INT, default=0,
+           inert="one thread writes for all streams", help="Files in use at the same time"),
+)  # fmt: skip
+
+_TOP = (
+    Option(name="store_dir", kind=Kind.STRING, default="", aliases=("storedir",),
+           flags=("sd", "store_dir"), help="Folder of what streams keep in files"),
 )  # fmt: skip

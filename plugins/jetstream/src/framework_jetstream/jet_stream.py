@@ -3,37 +3,57 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
+import msgspec
 from msgspec import Struct
 from typing_extensions import override
 
 from framework.actors import STOP_ON_FAILURE, Component, Reply
-from framework.wire.version import JETSTREAM_API_LEVEL
-from framework_jetstream.api.answers import LIST_MAX, NAMES_MAX, answer, page, refused
+from framework_jetstream.api.answers import (
+    LIST_MAX,
+    NAMES_MAX,
+    SYSTEM,
+    answer,
+    is_refusal,
+    page,
+    refused,
+)
 from framework_jetstream.api.errors import ApiFailure, ErrCode, failure
+from framework_jetstream.api.forms import check_before_all, check_without_stream
 from framework_jetstream.api.records import (
-    AccountLimits,
     AccountStats,
-    ApiStats,
+    RestoreRequest,
     StreamConfigRequest,
     StreamInfo,
     StreamNamesRequest,
     plain,
 )
-from framework_jetstream.api.requests import check_level, read
-from framework_jetstream.api.subjects import CLUSTERED, subject_of
+from framework_jetstream.api.requests import check_level, is_empty_request, read
+from framework_jetstream.api.subjects import CLUSTERED, SYSTEM_WORDS, subject_of
 from framework_jetstream.api.times import text_from_ns
 from framework_jetstream.engine.link import EngineAnswers
-from framework_jetstream.engine.verbs import Verb
+from framework_jetstream.stream.account_limits import (
+    check_server,
+    check_stream,
+    usage_by_tier,
+)
 from framework_jetstream.stream.book import StreamBook, StreamEntry
+from framework_jetstream.stream.census import Census, StreamCount
 from framework_jetstream.stream.rules import check_create, settled
 from framework_jetstream.stream.stream import Stream, state_from_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from framework_jetstream.engine.link import EngineAnswer, EngineLink
+    from framework_jetstream.advisories import Advisories
+    from framework_jetstream.api.asker import Asker
+    from framework_jetstream.api.records import StreamConfig
+    from framework_jetstream.api.subjects import ApiSubject
+    from framework_jetstream.api.usage import ApiUsage
+    from framework_jetstream.engine.link import EngineLink
+    from framework_jetstream.host import Host
 
 JETSTREAM: Final = "jetstream"
 """Name of its ComponentSpec."""
@@ -44,15 +64,17 @@ class JetStream(Component):
 
     Args:
         link: The way to the engine.
-        server: Name of the server.
-        account_number: Returns the number of an account in the plane.
+        book: The streams, which health checks read too.
+        usage: Counts requests.
+        advisories: Publishes what happens.
+        host: The server.
         clock: Returns the Unix time in nanoseconds.
     """
 
     class ApiRequest(Struct, frozen=True):
         """A request of a client."""
 
-        account: str
+        asker: Asker
         tokens: tuple[str, ...]
         """Of its subject, behind `$JS.API.`."""
         payload: bytes
@@ -60,32 +82,46 @@ class JetStream(Component):
         reply: Reply[bytes | None]
         """None: nobody answers."""
 
-    class Describe(Struct, frozen=True):
-        """Say what is stored, for monitoring."""
+        @property
+        def account(self) -> str:
+            """Of who asks."""
+            return self.asker.account
 
-        reply: Reply[dict[str, Any]]
+    class Describe(Struct, frozen=True):
+        """Count streams, for monitoring."""
+
+        reply: Reply[list[StreamCount]]
+        consumers_of: str | None = None
+        """As in `Census.take`."""
 
     def __init__(
         self,
         *,
         link: EngineLink,
-        server: str,
-        account_number: Callable[[str], int],
+        book: StreamBook,
+        usage: ApiUsage,
+        advisories: Advisories,
+        host: Host,
         clock: Callable[[], int] = time.time_ns,
     ) -> None:
         super().__init__()
         self._link = link
-        self._server = server
-        self._account_number = account_number
+        self._book = book
+        self._usage = usage
+        self._advisories = advisories
+        self._host = host
         self._clock = clock
-        self._book = StreamBook()
-        self._total = self._errors = 0
-        self._handlers = {
+        self._handlers: dict[str, Callable[[JetStream.ApiRequest, str], None]] = {
             "account_info": self._account_info,
             "stream_names": self._names,
             "stream_list": self._list,
             "stream_create": self._create,
+            "stream_restore": self._restore,
         }
+
+    @override
+    def on_start(self) -> None:
+        self._census = Census(self._link, self.actor_ref)
 
     @override
     def on_receive(self, message: object) -> object:
@@ -94,8 +130,10 @@ class JetStream(Component):
                 message.use()
             case JetStream.ApiRequest():
                 self._take(message)
-            case JetStream.Describe(reply):
-                self._describe(reply)
+            case JetStream.Describe():
+                entries = list(self._book.all())
+                finish, of = message.reply.set, message.consumers_of
+                self._census.take(entries, finish, consumers_of=of)
             case _:
                 super().on_receive(message)
         return None
@@ -106,36 +144,101 @@ class JetStream(Component):
 
     def _take(self, request: JetStream.ApiRequest) -> None:
         """Answer a request, or pass it to the stream that it is about."""
+        request.reply.when_done(partial(self._track, request))
         found = subject_of(request.tokens)
-        if found is None:
-            request.reply.set(None)
-            return
-        kind, name = found.kind, found.stream
-        self._total += 1
-        request.reply.when_done(self._count_error)
+        kind = found.kind if found else SYSTEM
         try:
-            check_level(request.headers)
-            if handler := self._handlers.get(kind):
-                handler(request, name)
-                return
-            entry = self._book.find(request.account, name)
-            assert entry.stream is not None
-            if kind in CLUSTERED:
-                raise failure(ErrCode.CLUSTER_REQUIRED)
-            entry.stream.tell(
-                Stream.Request(kind, request.payload, request.reply, found.rest, found.is_durable)
-            )
+            if request.account == self._host.system_account():
+                self._take_of_system(request, found)
+            elif found is None or request.tokens[0] in SYSTEM_WORDS:
+                kind = SYSTEM
+                raise failure(ErrCode.BAD_REQUEST)
+            else:
+                self._dispatch(request, found)
         except ApiFailure as refusal:
             request.reply.set(refused(kind, refusal.error))
 
-    def _count_error(self, reply: Reply[bytes | None]) -> None:
+    def _dispatch(self, request: JetStream.ApiRequest, found: ApiSubject) -> None:
+        """Answer a request of an account other than the system's."""
+        kind, name = found.kind, found.stream
+        if kind in CLUSTERED:
+            raise failure(ErrCode.CLUSTER_REQUIRED)
+        check_level(request.headers)
+        check_before_all(kind, request.payload, is_strict=self._host.is_strict)
+        if self._host.limits(request.account) is None:
+            raise failure(ErrCode.NOT_ENABLED_FOR_ACCOUNT)
+        if handler := self._handlers.get(kind):
+            handler(request, name)
+            return
+        entry = self._book.get(request.account, name)
+        if entry is None:
+            self._refuse_without_stream(kind, name, request.payload)
+        assert entry is not None
+        assert entry.stream is not None
+        entry.stream.tell(
+            Stream.Request(
+                kind, request.payload, request.reply, found.rest, found.is_durable, request.asker
+            )
+        )
+
+    def _refuse_without_stream(self, kind: str, name: str, payload: bytes) -> None:
+        """Raise ApiFailure: a stream is not there, or the request makes no sense anyway."""
+        is_strict = self._host.is_strict
+        if kind == "stream_update":
+            wanted = settled(read(StreamConfigRequest, payload, is_strict=is_strict))
+            if wanted.name != name:
+                raise failure(ErrCode.STREAM_MISMATCH)
+        check_without_stream(kind, name, payload, is_strict=is_strict)
+
+    def _take_of_system(self, request: JetStream.ApiRequest, found: ApiSubject | None) -> None:
+        """Answer a user of the system account, which has no streams, but may purge accounts."""
+        kind = found.kind if found else SYSTEM
+        if kind == "account_purge":
+            assert found is not None
+            self._purge_account(request, found.stream)
+        elif found is not None and request.tokens[0] in SYSTEM_WORDS:
+            raise failure(ErrCode.CLUSTER_REQUIRED)
+        else:
+            kind = kind if kind == "account_info" else SYSTEM
+            error = failure(ErrCode.NOT_ENABLED_FOR_ACCOUNT).error
+            request.reply.set(refused(kind, error))
+
+    def _track(self, request: JetStream.ApiRequest, reply: Reply[bytes | None]) -> None:
+        """Count an answer, and let who audits know of it."""
         text = reply.get()
-        self._errors += text is not None and b'"error":{' in text[:120]
+        if text is None:
+            return
+        if self._host.limits(request.account) is not None:
+            self._usage.count(request.account, is_error=is_refusal(text))
+        subject = ".".join(("$JS.API", *request.tokens))
+        self._advisories.audit(request.asker, subject, request.payload, text)
+
+    def _purge_account(self, request: JetStream.ApiRequest, account: str) -> None:
+        """Delete all streams of an account."""
+        if "/" in account or "\\" in account:
+            problem = "account name can not contain path separators"
+            raise failure(ErrCode.STREAM_GENERAL, err=problem)
+        entries = self._book.streams(account)
+        left = len(entries)
+
+        def deleted(_: Reply[bytes | None]) -> None:
+            nonlocal left
+            left -= 1
+            if left <= 0:
+                request.reply.set(answer("account_purge", {"initiated": True}))
+
+        for entry in entries:
+            assert entry.stream is not None
+            gone = Reply[bytes | None]()
+            gone.when_done(deleted)
+            entry.stream.tell(Stream.Request("stream_delete", b"", gone))
+        if not entries:
+            request.reply.set(answer("account_purge", {"initiated": True}))
 
     # -- one stream ------------------------------------------------------------------------------
 
     def _create(self, request: JetStream.ApiRequest, name: str) -> None:
-        wanted = read(StreamConfigRequest, request.payload)
+        wanted = read(StreamConfigRequest, request.payload, is_strict=self._host.is_strict)
         if wanted.name != name:
             raise failure(ErrCode.STREAM_MISMATCH)
         config = settled(wanted)
@@ -147,6 +250,7 @@ class JetStream(Component):
             assert known.stream is not None
             known.stream.tell(Stream.Request("stream_create", b"", request.reply))
             return
+        self.check_room(request.account, config, is_new=True)
         self._book.check_subjects(request.account, config)
         entry = StreamEntry(
             number=self._book.next_number(),
@@ -161,110 +265,76 @@ class JetStream(Component):
             entry=entry,
             book=self._book,
             link=self._link,
-            server=self._server,
+            host=self._host,
+            advisories=self._advisories,
+            check_room=self.check_room,
             clock=self._clock,
         )
-        number = self._account_number(request.account)
+        number = self._host.account_number(request.account)
         entry.stream.tell(Stream.Open(number, request.reply))
+
+    def _restore(self, request: JetStream.ApiRequest, name: str) -> None:
+        if is_empty_request(request.payload):
+            raise failure(ErrCode.BAD_REQUEST)
+        wanted = read(RestoreRequest, request.payload, is_strict=self._host.is_strict)
+        if (wanted.config.name or name) != name:
+            raise failure(ErrCode.STREAM_MISMATCH)
+        raise failure(ErrCode.GENERIC, err="not available in this version")
+
+    def check_room(self, account: str, config: StreamConfig, *, is_new: bool = False) -> None:
+        """Raise ApiFailure where an account, or this server, has no room for a stream."""
+        tiers = self._host.limits(account)
+        if tiers is None:
+            raise failure(ErrCode.NOT_ENABLED_FOR_ACCOUNT)
+        known = self._book.get(account, config.name)
+        others = [it for it in self._book.streams(account) if it is not known]
+        check_stream(tiers, config, others, is_new=is_new)
+        everybody = [it.config for it in self._book.all() if it is not known]
+        check_server(self._host.config, config, everybody)
 
     # -- all of an account -----------------------------------------------------------------------
 
     def _names(self, request: JetStream.ApiRequest, _: str) -> None:
-        wanted = read(StreamNamesRequest, request.payload)
+        wanted = read(StreamNamesRequest, request.payload, is_strict=self._host.is_strict)
         found = self._book.streams(request.account, wanted.subject)
         names = [entry.config.name for entry in found]
         request.reply.set(answer("stream_names", page(names, wanted.offset, NAMES_MAX, "streams")))
 
     def _list(self, request: JetStream.ApiRequest, _: str) -> None:
-        wanted = read(StreamNamesRequest, request.payload)
+        wanted = read(StreamNamesRequest, request.payload, is_strict=self._host.is_strict)
         entries = self._book.streams(request.account, wanted.subject)
 
-        def finish(states: Sequence[EngineAnswer]) -> None:
-            infos = [
-                StreamInfo(
-                    config=entry.config,
-                    created=text_from_ns(entry.created_ns),
-                    state=state_from_numbers(told.numbers, entry.consumer_count),
-                    ts=text_from_ns(self._clock()),
-                )
-                for entry, told in zip(shown, states, strict=True)
-            ]
+        def finish(counts: Sequence[StreamCount]) -> None:
+            infos = [self._info_of(it) for it in counts if it.state]
             paged = page(entries, wanted.offset, 0, "streams")
-            paged |= {"limit": LIST_MAX, "streams": [plain(info) for info in infos] or None}
+            paged |= {"limit": LIST_MAX, "streams": [plain(info) for info in infos]}
             request.reply.set(answer("stream_list", paged))
 
         begin = min(max(wanted.offset, 0), len(entries))
-        shown = entries[begin : begin + LIST_MAX]
-        self._ask_states(shown, finish)
+        self._census.take(entries[begin : begin + LIST_MAX], finish)
 
-    def _ask_states(
-        self, entries: Sequence[StreamEntry], finish: Callable[[Sequence[EngineAnswer]], None]
-    ) -> None:
-        """Ask how streams are, and go on when all have answered."""
-        states: list[EngineAnswer] = []
-
-        def told(answered: EngineAnswer) -> None:
-            states.append(answered)
-            if len(states) == len(entries):
-                finish(states)
-
-        for entry in entries:
-            self._link.ask(self.actor_ref, Verb.STREAM_STATE, entry.number, then=told)
-        if not entries:
-            finish([])
-
-    def _describe(self, reply: Reply[dict[str, Any]]) -> None:
-        entries = list(self._book.all())
-
-        def finish(states: Sequence[EngineAnswer]) -> None:
-            messages = sum(told.numbers[0] for told in states)
-            size = sum(told.numbers[1] for told in states)
-            api = ApiStats(level=JETSTREAM_API_LEVEL, total=self._total, errors=self._errors)
-            reply.set({
-                "memory": size,
-                "storage": 0,
-                "reserved_memory": _reserved(entries, "memory"),
-                "reserved_storage": _reserved(entries, "file"),
-                "accounts": len(self._book.accounts()),
-                "ha_assets": 0,
-                "api": plain(api),
-                "streams": len(entries),
-                "consumers": sum(entry.consumer_count for entry in entries),
-                "messages": messages,
-                "bytes": size,
-                "total": len(self._book.accounts()),
-            })
-
-        self._ask_states(entries, finish)
+    def _info_of(self, count: StreamCount) -> StreamInfo:
+        assert count.state is not None
+        return StreamInfo(
+            config=count.entry.config,
+            created=text_from_ns(count.entry.created_ns),
+            state=state_from_numbers(count.state.numbers, count.entry.consumer_count),
+            domain=self._host.config.domain,
+            ts=text_from_ns(self._clock()),
+        )
 
     def _account_info(self, request: JetStream.ApiRequest, _: str) -> None:
         entries = self._book.streams(request.account)
-        api = ApiStats(level=JETSTREAM_API_LEVEL, total=self._total - 1, errors=self._errors)
+        tiers = self._host.limits(request.account) or {}
 
-        def used(states: Sequence[EngineAnswer], storage: str) -> int:
-            pairs = zip(entries, states, strict=True)
-            return sum(it.numbers[1] for entry, it in pairs if entry.config.storage == storage)
-
-        def finish(states: Sequence[EngineAnswer]) -> None:
+        def finish(counts: Sequence[StreamCount]) -> None:
+            whole, by_tier = usage_by_tier(counts, tiers)
             stats = AccountStats(
-                memory=used(states, "memory"),
-                storage=used(states, "file"),
-                reserved_memory=_reserved(entries, "memory"),
-                reserved_storage=_reserved(entries, "file"),
-                streams=len(entries),
-                consumers=sum(entry.consumer_count for entry in entries),
-                limits=AccountLimits(),
-                api=api,
+                **msgspec.structs.asdict(whole),
+                domain=self._host.config.domain,
+                api=self._usage.stats_of(request.account),
+                tiers=by_tier,
             )
             request.reply.set(answer("account_info", plain(stats)))
 
-        self._ask_states(entries, finish)
-
-
-def _reserved(entries: Sequence[StreamEntry], storage: str) -> int:
-    """Return the bytes that streams of a storage may have at most, of those that say so."""
-    return sum(
-        entry.config.max_bytes
-        for entry in entries
-        if entry.config.storage == storage and entry.config.max_bytes > 0
-    )
+        self._census.take(entries, finish)

@@ -1,50 +1,257 @@
-"""What monitoring shows of JetStream: `/jsz`, and the field in `/varz`.
+"""What monitoring shows of JetStream: `/jsz`, `/healthz`, and fields in `/varz` and STATSZ.
 
-Source: nats-server `monitor.go`, `Jsz`, `JSInfo`.
+Source: nats-server `monitor.go`, `Jsz`, `accountDetail`, `healthz`; `events.go`, `sendStatsz`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import msgspec
+from msgspec import Struct
 
 from framework.actors import Reply
-from framework_jetstream.config import JetStreamConfig
+from framework.errors import BadQuery
+from framework.spec import ALL_TIERS, HealthProblem, InQuery
+from framework.spec.formats import time_text
+from framework_jetstream.api.records import ClusterInfo, plain
+from framework_jetstream.api.times import text_from_ns
+from framework_jetstream.consumer.consumer import info_of
 from framework_jetstream.jet_stream import JETSTREAM, JetStream
+from framework_jetstream.stream.account_limits import reserved_bytes
+from framework_jetstream.stream.stream import state_from_numbers
 
 if TYPE_CHECKING:
-    from framework.spec import ServerContext
+    from collections.abc import Callable, Sequence
+
+    from framework.spec import HealthQuestion, ServerContext
+    from framework_jetstream.api.usage import ApiUsage
+    from framework_jetstream.host import Host
+    from framework_jetstream.stream.book import StreamBook
+    from framework_jetstream.stream.census import StreamCount
+
+_ACCOUNTS_SHOWN: Final = 1024
+_UNLIMITED: Final = 2**64 - 1
+"""What nats-server makes of -1 here."""
+_SYNC_NS: Final = 120_000_000_000
+"""As nats-server has it beside `sync_always`: nothing waits so long."""
 
 
-async def usage(server: ServerContext) -> dict[str, Any]:
-    """Return what is stored, as `/jsz` counts it."""
-    reply = Reply[dict[str, Any]]()
-    server.component(JETSTREAM).tell(JetStream.Describe(reply))
-    return await reply
+class JszOptions(Struct, frozen=True, kw_only=True):
+    """Options of `/jsz`."""
+
+    account: Annotated[str, InQuery("acc")] = ""
+    accounts: bool = False
+    streams: bool = False
+    consumer: Annotated[bool, InQuery("consumers")] = False
+    direct_consumer: Annotated[bool, InQuery("direct-consumers")] = False
+    config: bool = False
+    leader_only: Annotated[bool, InQuery("leader-only")] = False
+    offset: int = 0
+    limit: int = 0
+    raft: bool = False
+    stream_leader_only: Annotated[bool, InQuery("stream-leader-only")] = False
 
 
-def _config(server: ServerContext) -> dict[str, Any]:
-    config = server.config.section_as(JetStreamConfig)
-    assert config is not None
-    return {
-        "max_memory": config.max_memory,
-        "max_storage": 0,
-        "store_dir": config.store_dir,
-        "strict": True,
-    }
+class Monitor:
+    """Makes the documents of one server.
+
+    Args:
+        server: The server.
+        host: The same, as streams know it.
+        book: Its streams.
+        usage: Counts of requests.
+        clock: Returns the Unix time in nanoseconds.
+    """
+
+    def __init__(
+        self,
+        *,
+        server: ServerContext,
+        host: Host,
+        book: StreamBook,
+        usage: ApiUsage,
+        clock: Callable[[], int],
+    ) -> None:
+        self._server = server
+        self._host = host
+        self._book = book
+        self._usage = usage
+        self._clock = clock
+
+    # -- /jsz ------------------------------------------------------------------------------------
+
+    async def answer_jsz(self, options: JszOptions) -> dict[str, Any]:
+        """Return the document of `/jsz`."""
+        counts = await self._count(options)
+        accounts = self._accounts()
+        document = {
+            **self._stats(counts),
+            "server_id": self._server.server_id,
+            "now": time_text(self._clock()),
+            "config": self._config(),
+            "limits": msgspec.to_builtins(self._host.config.limits),
+            "streams": len(counts),
+        }
+        consumers = sum(it.entry.consumer_count for it in counts)
+        if options.raft and counts:
+            document["streams_leader"] = len(counts)
+        document["consumers"] = consumers
+        if options.raft and consumers:
+            document["consumers_leader"] = consumers
+        document["messages"] = sum(it.messages for it in counts)
+        document["bytes"] = sum(it.bytes for it in counts)
+        shown = [self._detail(it, counts, options) for it in _shown(accounts, options)]
+        if shown:
+            document["account_details"] = shown
+        return {**document, "total": len(accounts)}
+
+    async def answer_account_jsz(self, options: JszOptions) -> dict[str, Any]:
+        """Return one account.
+
+        Raises:
+            BadQuery: It is not there, or may have no streams.
+        """
+        name = options.account
+        if self._server.accounts.get(name) is None:
+            raise BadQuery(f'account "{name}" not found')
+        if self._host.limits(name) is None:
+            raise BadQuery(f'account "{name}" not jetstream enabled')
+        return self._detail(name, await self._count(options), options)
+
+    async def _count(self, options: JszOptions) -> list[StreamCount]:
+        reply = Reply[list["StreamCount"]]()
+        consumers_of = options.account if options.consumer else None
+        self._server.component(JETSTREAM).tell(JetStream.Describe(reply, consumers_of))
+        return await reply
+
+    def _accounts(self) -> list[str]:
+        """Return the accounts that may have streams, by name."""
+        names = self._server.accounts.names()
+        return sorted(name for name in names if self._host.limits(name) is not None)
+
+    def _detail(
+        self, name: str, counts: Sequence[StreamCount], options: JszOptions
+    ) -> dict[str, Any]:
+        spec, tiers = self._server.accounts.get(name), self._host.limits(name) or {}
+        mine = [it for it in counts if it.entry.account == name]
+        limits = tiers.get(ALL_TIERS)
+        detail: dict[str, Any] = {
+            "name": (spec.name_tag if spec else "") or name,
+            "id": name,
+            "memory": _used(mine, "memory"),
+            "storage": _used(mine, "file"),
+            "reserved_memory": limits.max_memory % (_UNLIMITED + 1) if limits else 0,
+            "reserved_storage": limits.max_storage % (_UNLIMITED + 1) if limits else 0,
+            "accounts": 0,
+            "ha_assets": 0,
+            "api": plain(self._usage.stats_of(name, level=0)),
+        }
+        if (options.streams or options.consumer) and mine:
+            detail["stream_detail"] = [self._stream(it, options) for it in mine]
+        return detail
+
+    def _stream(self, count: StreamCount, options: JszOptions) -> dict[str, Any]:
+        entry, now_ns = count.entry, self._clock()
+        shown: dict[str, Any] = {
+            "name": entry.config.name,
+            "created": text_from_ns(entry.created_ns),
+            "cluster": plain(ClusterInfo(leader=self._host.name)),
+        }
+        if options.config:
+            shown["config"] = plain(entry.config)
+        if count.state is not None:
+            shown["state"] = plain(state_from_numbers(count.state.numbers, entry.consumer_count))
+        consumers = [plain(info_of(it, state, now_ns)) for it, state in count.consumers]
+        for consumer, (it, _) in zip(consumers, count.consumers, strict=True):
+            if options.config:
+                consumer["config"] = plain(it.config)
+            else:
+                del consumer["config"]
+        return {**shown, "consumer_detail": consumers} if consumers else shown
+
+    # -- /varz and STATSZ ------------------------------------------------------------------------
+
+    def _stats(self, counts: Sequence[StreamCount]) -> dict[str, Any]:
+        configs = [it.entry.config for it in counts]
+        return {
+            "memory": _used(counts, "memory"),
+            "storage": _used(counts, "file"),
+            "reserved_memory": reserved_bytes(configs, "memory"),
+            "reserved_storage": reserved_bytes(configs, "file"),
+            "accounts": len(self._accounts()),
+            "ha_assets": 0,
+            "api": plain(self._usage.stats()),
+        }
+
+    def _config(self, *, has_folder: bool = True) -> dict[str, Any]:
+        config = self._host.config
+        return {
+            "max_memory": config.max_memory,
+            "max_storage": config.max_file,
+            **({"store_dir": config.store_dir} if has_folder else {}),
+            "sync_interval": _SYNC_NS,
+            "sync_always": True,
+            **({"domain": config.domain} if config.domain else {}),
+            "compress_ok": True,
+            **({"unique_tag": config.unique_tag} if config.unique_tag else {}),
+            **({"strict": True} if config.strict else {}),
+        }
+
+    async def varz_fields(self) -> dict[str, Any]:
+        """Return `jetstream` of `/varz`."""
+        return await self._fields(has_folder=True)
+
+    async def statsz_fields(self) -> dict[str, Any]:
+        """Return `jetstream` of STATSZ, which goes to other servers too."""
+        return await self._fields(has_folder=False)
+
+    async def _fields(self, *, has_folder: bool) -> dict[str, Any]:
+        counts = await self._count(JszOptions())
+        limits = msgspec.to_builtins(self._host.config.limits)
+        config = self._config(has_folder=has_folder)
+        return {"jetstream": {"config": config, "stats": self._stats(counts), "limits": limits}}
+
+    # -- /healthz --------------------------------------------------------------------------------
+
+    def examine(self, question: HealthQuestion) -> Sequence[HealthProblem]:
+        """Return what of an account was asked for and is not there."""
+        account, stream, consumer = question.account, question.stream, question.consumer
+        if question.is_shallow or not account:
+            return ()
+        streams = self._book.streams(account)
+        if not streams:
+            text = f'JetStream account "{account}" not found'
+            return [_missing("ACCOUNT", text, account)]
+        entry = self._book.get(account, stream)
+        if stream and entry is None:
+            text = f'JetStream stream "{stream}" not found on account "{account}"'
+            return [_missing("STREAM", text, account, stream)]
+        if entry and consumer and consumer not in entry.consumers:
+            text = (
+                f'JetStream consumer "{consumer}" not found for stream "{stream}"'
+                f' on account "{account}"'
+            )
+            return [_missing("CONSUMER", text, account, stream, consumer)]
+        return ()
 
 
-async def answer_jsz(server: ServerContext, _options: object) -> dict[str, Any]:
-    """Return the document of `/jsz`."""
-    return {
-        **await usage(server),
-        "server_id": server.server_id,
-        "config": _config(server),
-    }
+def _missing(kind: Any, error: str, *names: str) -> HealthProblem:
+    found = dict(zip(("account", "stream", "consumer"), names, strict=False))
+    return HealthProblem(kind=kind, error=error, is_missing=True, **found)
 
 
-async def varz_fields(server: ServerContext) -> dict[str, Any]:
-    """Return `jetstream` of `/varz`."""
-    used = await usage(server)
-    names = ("memory", "storage", "reserved_memory", "reserved_storage", "accounts", "ha_assets")
-    stats = {name: used[name] for name in (*names, "api")}
-    return {"jetstream": {"config": _config(server), "stats": stats, "limits": {}}}
+def _used(counts: Sequence[StreamCount], storage: str) -> int:
+    return sum(it.bytes for it in counts if it.entry.config.storage == storage)
+
+
+def _shown(accounts: Sequence[str], options: JszOptions) -> Sequence[str]:
+    """Return the accounts of which more is told."""
+    if options.account in accounts:
+        return [options.account]
+    wants_streams = (options.streams or options.consumer) and not options.account
+    if not (options.accounts or wants_streams):
+        return ()
+    offset = max(options.offset, 0)
+    limit = options.limit or _ACCOUNTS_SHOWN
+    return accounts[offset : offset + limit] if limit > 0 else accounts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
@@ -11,10 +11,10 @@ from framework.actors import Reply, Supervision
 from framework.hookspecs import hookimpl
 from framework.spec import (
     ComponentSpec,
+    HealthCheck,
     MonitorEndpoint,
     MonitorFields,
     PortSpec,
-    ServiceRequest,
     ServiceSpec,
 )
 from framework_jetstream.config import JetStreamConfig, jetstream_section
@@ -22,14 +22,13 @@ from framework_jetstream.config import JetStreamConfig, jetstream_section
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from framework.spec import CommandGroup, Port, ServerContext
+    from framework.spec import CommandGroup, Port, ServerContext, ServiceRequest
     from framework.topology import ConfigSection
-    from framework_jetstream.engine.link import EngineLink
-    from framework_jetstream.jet_stream import JetStream
+    from framework_jetstream.parts import Parts
 
 API: Final = "$JS.API."
 _PORT_BYTES_MAX: Final = 64 * 1024 * 1024
-_links: WeakKeyDictionary[ServerContext, EngineLink] = WeakKeyDictionary()
+_parts: WeakKeyDictionary[ServerContext, Parts] = WeakKeyDictionary()
 
 
 @hookimpl
@@ -49,39 +48,37 @@ def framework_add_commands(cli: CommandGroup) -> None:
 @hookimpl
 def framework_components(server: ServerContext) -> Iterable[ComponentSpec]:
     """Bring the actor that has the streams, if the server is to have some."""
-    if server.config.section_as(JetStreamConfig) is None:
+    config = server.config.section_as(JetStreamConfig)
+    if config is None:
         return []
-    server.accounts.offer_jetstream()
+    server.accounts.offer_jetstream(config.domain)
     return [ComponentSpec(name="jetstream", factory=_component, supervision=Supervision())]
 
 
-def _component(server: ServerContext) -> tuple[type[JetStream], Mapping[str, Any]]:
-    from framework_jetstream.engine.link import EngineLink  # noqa: PLC0415 - for who has streams
-    from framework_jetstream.jet_stream import JetStream  # noqa: PLC0415 - the same
+def _component(server: ServerContext) -> tuple[type[Any], Mapping[str, Any]]:
+    from framework_jetstream.parts import assemble  # noqa: PLC0415 - for who has streams
 
-    link = _links[server] = EngineLink()
-    return JetStream, {
-        "link": link,
-        "server": server.name,
-        "account_number": server.account_number,
-    }
+    config = server.config.section_as(JetStreamConfig)
+    assert config is not None
+    parts = _parts[server] = assemble(server, config, time.time_ns)
+    return parts.component()
 
 
 @hookimpl
 def framework_ports(server: ServerContext) -> Iterable[PortSpec]:
     """Open the engine's port, and start its thread."""
-    link = _links.get(server)
-    if link is None:
+    parts = _parts.get(server)
+    if parts is None:
         return []
 
     def start(port: Port) -> None:
-        link.start(port)
+        parts.link.start(port)
 
     return [
         PortSpec(
             name="jetstream",
             start=start,
-            stop=link.join,
+            stop=parts.link.join,
             bytes_max=_PORT_BYTES_MAX,
             said_bytes_max=_PORT_BYTES_MAX,
         )
@@ -91,25 +88,27 @@ def framework_ports(server: ServerContext) -> Iterable[PortSpec]:
 @hookimpl
 def framework_services(server: ServerContext) -> Iterable[ServiceSpec]:
     """Answer the API, which accounts import from the system account."""
-    if server not in _links:
+    if server not in _parts:
         return []
-    return [
-        ServiceSpec(name="jetstream-api", subject=f"{API}>", answer=partial(_answer, server)),
-    ]
+    from framework_jetstream.api.subjects import SERVED  # noqa: PLC0415 - for who has streams
+
+    answer = partial(_answer, server)
+    return [ServiceSpec(name=f"jetstream {it}", subject=it, answer=answer) for it in SERVED]
 
 
 async def _answer(server: ServerContext, request: ServiceRequest) -> bytes | None:
     """Answer one request of an account."""
-    from framework_jetstream.jet_stream import JetStream  # noqa: PLC0415 - for who has streams
+    from framework_jetstream.api.asker import asker_of  # noqa: PLC0415 - for who has streams
+    from framework_jetstream.jet_stream import JetStream  # noqa: PLC0415 - the same
 
-    infos = request.headers.get("Nats-Request-Info", ())
-    if not infos:
+    asker = asker_of(request.headers, server.accounts.system_account)
+    if asker is None:
         return None
     reply = Reply[bytes | None]()
     tokens = tuple(request.subject.removeprefix(API).split("."))
     server.component("jetstream").tell(
         JetStream.ApiRequest(
-            account=json.loads(infos[0])["acc"],
+            asker=asker,
             tokens=tokens,
             payload=request.payload,
             headers=request.headers,
@@ -122,26 +121,50 @@ async def _answer(server: ServerContext, request: ServiceRequest) -> bytes | Non
 @hookimpl
 def framework_monitor_endpoints(server: ServerContext) -> Iterable[MonitorEndpoint]:
     """Answer `/jsz` and `JSZ`."""
-    if server not in _links:
+    if server not in _parts:
         return []
-    from framework_jetstream.monitor import answer_jsz  # noqa: PLC0415 - for who has streams
+    from framework_jetstream.monitor import JszOptions  # noqa: PLC0415 - for who has streams
 
-    answer = partial(answer_jsz, server)
-    return [MonitorEndpoint(path="/jsz", answer=answer, help="JetStream", request="JSZ")]
+    monitor = _parts[server].monitor
+    return [
+        MonitorEndpoint(
+            path="/jsz",
+            answer=monitor.answer_jsz,
+            options=JszOptions,
+            help="JetStream",
+            request="JSZ",
+        ),
+        MonitorEndpoint(
+            answer=monitor.answer_account_jsz, options=JszOptions, account_request="JSZ"
+        ),
+    ]
 
 
 @hookimpl
 def framework_monitor_fields(server: ServerContext) -> Iterable[MonitorFields]:
-    """Fill `jetstream` in `/varz`."""
-    if server not in _links:
+    """Fill `jetstream` in `/varz` and STATSZ."""
+    if server not in _parts:
         return []
-    from framework_jetstream.monitor import varz_fields  # noqa: PLC0415 - for who has streams
+    monitor, names = _parts[server].monitor, ("jetstream",)
+    return [
+        MonitorFields(document="/varz", names=names, make=monitor.varz_fields),
+        MonitorFields(document="STATSZ", names=names, make=monitor.statsz_fields),
+    ]
 
-    make = partial(varz_fields, server)
-    return [MonitorFields(document="/varz", names=("jetstream",), make=make)]
+
+@hookimpl
+def framework_health_checks(server: ServerContext) -> Iterable[HealthCheck]:
+    """Say how streams are."""
+    if server not in _parts:
+        return []
+    return [HealthCheck(name="jetstream", examine=_parts[server].monitor.examine)]
 
 
 @hookimpl
 def framework_server_info(server: ServerContext) -> Mapping[str, object]:
     """Tell clients that there are streams."""
-    return {"jetstream": True} if server in _links else {}
+    parts = _parts.get(server)
+    if parts is None:
+        return {}
+    domain = parts.host.config.domain
+    return {"jetstream": True, **({"domain": domain} if domain else {})}

@@ -7,7 +7,6 @@ from framework_auth.claims.account import (
     AccountClaims,
     Callout,
     Scope,
-    StreamLimits,
 )
 from framework_auth.claims.account_imports import AccountExport, AccountImport
 from framework_auth.claims.activation import ActivationClaims
@@ -35,7 +34,6 @@ __all__ = [
     "RevokedError",
     "Scope",
     "Standard",
-    "StreamLimits",
     "TimeRange",
     "Token",
     "UserClaims",

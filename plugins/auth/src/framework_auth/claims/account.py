@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 
-from framework.spec import AccountLimits, MappedDestination, SubjectMapping
+from framework.spec import (
+    ALL_TIERS,
+    AccountLimits,
+    JetStreamLimits,
+    MappedDestination,
+    SubjectMapping,
+)
 from framework.wire.nkey import NkeyKind, is_public_key
 from framework_auth.claims.account_imports import (
     AccountExport,
@@ -55,19 +61,6 @@ class Callout(Struct, frozen=True, kw_only=True):
     """Public xkey that requests are encrypted for; empty: they are not."""
 
 
-class StreamLimits(Struct, frozen=True, kw_only=True):
-    """JetStream limits of an account; -1: unlimited."""
-
-    memory_bytes: int = 0
-    disk_bytes: int = 0
-    streams: int = 0
-    consumers: int = 0
-    max_ack_pending: int = 0
-    memory_stream_bytes: int = 0
-    disk_stream_bytes: int = 0
-    max_bytes_required: bool = False
-
-
 class AccountClaims(Struct, frozen=True, kw_only=True):
     """The claims of an account."""
 
@@ -76,7 +69,7 @@ class AccountClaims(Struct, frozen=True, kw_only=True):
     exports: tuple[AccountExport, ...] = ()
     limits: AccountLimits = field(default_factory=AccountLimits)
     disallow_bearer: bool = False
-    stream_limits: Mapping[str, StreamLimits] = field(default_factory=dict)
+    stream_limits: Mapping[str, JetStreamLimits] = field(default_factory=dict)
     """By tier; the empty name: of all. Empty: it may have no streams."""
     signing_keys: Mapping[str, Scope | None] = field(default_factory=dict)
     """By public key; None: as good as the account's own."""
@@ -152,27 +145,27 @@ def _read_limits(fields: Fields) -> AccountLimits:
     )
 
 
-def _read_stream_limits(fields: Fields) -> dict[str, StreamLimits]:
-    def read(parent: Fields, tier: str) -> StreamLimits:
+def _read_stream_limits(fields: Fields) -> dict[str, JetStreamLimits]:
+    def read(parent: Fields, tier: str) -> JetStreamLimits:
         return _read_tier(parent.nested(tier))
 
-    tiers = fields.table("tiered_limits", read) or {"": _read_tier(fields)}
-    return {name: it for name, it in tiers.items() if it.memory_bytes or it.disk_bytes}
+    tiers = fields.table("tiered_limits", read) or {ALL_TIERS: _read_tier(fields)}
+    return {name: it for name, it in tiers.items() if it.max_memory or it.max_storage}
 
 
-def _read_tier(fields: Fields) -> StreamLimits:
+def _read_tier(fields: Fields) -> JetStreamLimits:
     def optional(name: str) -> int:
         value = fields.number(name)
         return value if value > 0 else _UNLIMITED
 
-    return StreamLimits(
-        memory_bytes=fields.number("mem_storage"),
-        disk_bytes=fields.number("disk_storage"),
-        streams=fields.number("streams"),
-        consumers=fields.number("consumer"),
+    return JetStreamLimits(
+        max_memory=fields.number("mem_storage"),
+        max_storage=fields.number("disk_storage"),
+        max_streams=fields.number("streams"),
+        max_consumers=fields.number("consumer"),
         max_ack_pending=optional("max_ack_pending"),
-        memory_stream_bytes=optional("mem_max_stream_bytes"),
-        disk_stream_bytes=optional("disk_max_stream_bytes"),
+        memory_max_stream_bytes=optional("mem_max_stream_bytes"),
+        storage_max_stream_bytes=optional("disk_max_stream_bytes"),
         max_bytes_required=fields.flag("max_bytes_required"),
     )
 

@@ -7,10 +7,13 @@ Source: nats-server `stream.go`, `StreamConfig`; `store.go`, `StreamState`; `jet
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta, Struct, field
+
+if TYPE_CHECKING:
+    from framework.spec import JetStreamLimits
 
 Retention = Literal["limits", "interest", "workqueue"]
 Discard = Literal["old", "new"]
@@ -130,7 +133,7 @@ class StreamConfigRequest(StreamConfig):
 class StreamState(Record):
     """What a stream holds; times as text."""
 
-    omitempty: ClassVar = _fields("num_subjects subjects num_deleted deleted")
+    omitempty: ClassVar = _fields("num_subjects subjects num_deleted deleted lost")
 
     messages: int = 0
     bytes: int = 0
@@ -142,7 +145,16 @@ class StreamState(Record):
     subjects: dict[str, int] | None = None
     num_deleted: int = 0
     deleted: list[int] | None = None
+    lost: dict[str, Any] | None = None
+    """What damaged files have lost."""
     consumer_count: int = 0
+
+
+class RestoreRequest(Record):
+    """What a snapshot is restored to."""
+
+    config: StreamConfig = field(default_factory=StreamConfig)
+    state: StreamState = field(default_factory=StreamState)
 
 
 class ClusterInfo(Record):
@@ -266,6 +278,24 @@ class ConsumerInfo(Record, kw_only=True):
     ts: str
 
 
+class ConsumerPauseRequest(Record):
+    """Up to when a consumer delivers nothing; no time: it goes on."""
+
+    pause_until: str = ""
+
+
+class ConsumerResetRequest(Record):
+    """Where a consumer begins again; 0: behind what was acknowledged."""
+
+    seq: Unsigned = 0
+
+
+class ConsumerUnpinRequest(Record):
+    """The priority group whose pinned client is forgotten."""
+
+    group: str = ""
+
+
 class PagedRequest(Record):
     """Where a page begins."""
 
@@ -315,19 +345,6 @@ class MessageGetRequest(Record):
     no_hdr: bool = False
 
 
-class AccountLimits(Record):
-    """What an account may store."""
-
-    max_memory: int = -1
-    max_storage: int = -1
-    max_streams: int = -1
-    max_consumers: int = -1
-    max_ack_pending: int = -1
-    memory_max_stream_bytes: int = -1
-    storage_max_stream_bytes: int = -1
-    max_bytes_required: bool = False
-
-
 class ApiStats(Record):
     """Requests so far."""
 
@@ -336,20 +353,26 @@ class ApiStats(Record):
     errors: int
 
 
-class AccountStats(Record, kw_only=True):
+class TierStats(Record, kw_only=True):
+    """What an account stores of a tier, or of all."""
+
+    memory: int = 0
+    storage: int = 0
+    reserved_memory: int = 0
+    reserved_storage: int = 0
+    streams: int = 0
+    consumers: int = 0
+    limits: JetStreamLimits
+
+
+class AccountStats(TierStats, kw_only=True):
     """What an account stores."""
 
-    omitempty: ClassVar = _fields("domain")
+    omitempty: ClassVar = _fields("domain tiers")
 
-    memory: int
-    storage: int
-    reserved_memory: int
-    reserved_storage: int
-    streams: int
-    consumers: int
-    limits: AccountLimits
     domain: str = ""
     api: ApiStats
+    tiers: dict[str, TierStats] | None = None
 
 
 def plain(value: object) -> Any:
@@ -363,6 +386,10 @@ def plain(value: object) -> Any:
         }
     if isinstance(value, list):
         return [plain(item) for item in value]
+    if isinstance(value, dict):
+        return {name: plain(inner) for name, inner in value.items()}
+    if isinstance(value, Struct):
+        return msgspec.structs.asdict(value)
     return value
 
 

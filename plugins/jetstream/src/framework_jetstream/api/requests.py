@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
+from msgspec.inspect import DictType, ListType, StructType, Type, UnionType, type_info
 
 from framework.wire.version import JETSTREAM_API_LEVEL
 from framework_jetstream.api.errors import ErrCode, failure
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound="Record")
 
 LEVEL_HEADER: Final = "Nats-Required-Api-Level"
+_LEVEL: Final = re.compile(r"[+-]?[0-9]{1,18}")
 _UNKNOWN: Final = re.compile(r"unknown field `(.*?)`")
 
 
@@ -29,8 +31,23 @@ def is_empty(payload: bytes) -> bool:
     return payload.strip()[:1] not in {b"{", b"["}
 
 
-def read(record: type[R], payload: bytes) -> R:
+def is_empty_request(payload: bytes) -> bool:
+    """Return whether a request says nothing at all: no bytes, or an object without members."""
+    if not payload:
+        return True
+    try:
+        return bool(msgspec.json.decode(payload) == {})
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+
+
+def read(record: type[R], payload: bytes, *, is_strict: bool = True) -> R:
     """Return what a request says; without JSON its defaults.
+
+    Args:
+        record: What it is.
+        payload: Of the request.
+        is_strict: Fields that the record does not have are errors; else they are passed over.
 
     Raises:
         ApiFailure: It is no such JSON.
@@ -38,9 +55,30 @@ def read(record: type[R], payload: bytes) -> R:
     if is_empty(payload):
         return record()
     try:
-        return msgspec.json.decode(payload, type=record)
+        return _decode(record, payload, is_strict=is_strict)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise failure(ErrCode.INVALID_JSON, err=_problem(str(error))) from None
+
+
+def _decode(record: type[R], payload: bytes, *, is_strict: bool) -> R:
+    if is_strict:
+        return msgspec.json.decode(payload, type=record)
+    return msgspec.convert(_known(msgspec.json.decode(payload), type_info(record)), record)
+
+
+def _known(value: object, kind: Type) -> object:
+    """Return a value without the fields that records don't have."""
+    if isinstance(kind, UnionType):
+        structs = [it for it in kind.types if isinstance(it, StructType | ListType | DictType)]
+        return _known(value, structs[0]) if structs else value
+    if isinstance(kind, StructType) and isinstance(value, dict):
+        fields = {it.encode_name: it.type for it in kind.fields}
+        return {name: _known(it, fields[name]) for name, it in value.items() if name in fields}
+    if isinstance(kind, ListType) and isinstance(value, list):
+        return [_known(it, kind.item_type) for it in value]
+    if isinstance(kind, DictType) and isinstance(value, dict):
+        return {name: _known(it, kind.value_type) for name, it in value.items()}
+    return value
 
 
 def _problem(text: str) -> str:
@@ -55,5 +93,7 @@ def _problem(text: str) -> str:
 def check_level(headers: Mapping[str, tuple[str, ...]]) -> None:
     """Raise ApiFailure where a request needs another level of the API than this server's."""
     for value in headers.get(LEVEL_HEADER, ())[:1]:
-        if not value.isdecimal() or int(value) > JETSTREAM_API_LEVEL:
+        if value and not _LEVEL.fullmatch(value):
+            raise failure(ErrCode.REQUIRED_API_LEVEL)
+        if value and int(value) > JETSTREAM_API_LEVEL:
             raise failure(ErrCode.REQUIRED_API_LEVEL)

@@ -34,22 +34,57 @@ _KINDS: Final[dict[tuple[str, ...], tuple[str, int, int]]] = {
     ("STREAM", "PURGE"): ("stream_purge", 1, 1),
     ("STREAM", "MSG", "GET"): ("stream_msg_get", 1, 1),
     ("STREAM", "MSG", "DELETE"): ("stream_msg_delete", 1, 1),
+    ("STREAM", "SNAPSHOT"): ("stream_snapshot", 1, 1),
+    ("STREAM", "RESTORE"): ("stream_restore", 1, 1),
     ("STREAM", "LEADER", "STEPDOWN"): ("stream_leader_stepdown", 1, 1),
     ("STREAM", "PEER", "REMOVE"): ("stream_remove_peer", 1, 1),
+    ("STREAM", "PEER", "EVACUATE"): ("stream_evacuate_peer", 1, 1),
+    ("STREAM", "CANCEL_MOVE"): ("stream_cancel_move", 1, 1),
     ("CONSUMER", "CREATE"): ("consumer_create", 1, 1000),
     ("CONSUMER", "DURABLE", "CREATE"): ("consumer_create", 2, 2),
     ("CONSUMER", "NAMES"): ("consumer_names", 1, 1),
     ("CONSUMER", "LIST"): ("consumer_list", 1, 1),
     ("CONSUMER", "INFO"): ("consumer_info", 2, 2),
     ("CONSUMER", "DELETE"): ("consumer_delete", 2, 2),
+    ("CONSUMER", "PAUSE"): ("consumer_pause", 2, 2),
+    ("CONSUMER", "UNPIN"): ("consumer_unpin", 2, 2),
+    ("CONSUMER", "RESET"): ("consumer_reset", 2, 2),
     ("CONSUMER", "LEADER", "STEPDOWN"): ("consumer_leader_stepdown", 2, 2),
+    ("CONSUMER", "PEER", "REMOVE"): ("consumer_remove_peer", 2, 2),
+    ("CONSUMER", "PEER", "EVACUATE"): ("consumer_evacuate_peer", 2, 2),
+    ("META", "LEADER", "STEPDOWN"): ("meta_leader_stepdown", 0, 0),
+    ("META", "RESCUE"): ("meta_rescue", 0, 0),
+    ("SERVER", "REMOVE"): ("meta_server_remove", 0, 0),
+    ("SERVER", "EVACUATE"): ("meta_server_evacuate", 0, 0),
+    ("ACCOUNT", "PURGE"): ("account_purge", 1, 1),
+    ("ACCOUNT", "STREAM", "MOVE"): ("stream_update", 2, 2),
+    ("ACCOUNT", "STREAM", "CANCEL_MOVE"): ("stream_update", 2, 2),
 }
 """What answers are called, and how many tokens follow at least and at most."""
+
+SYSTEM_WORDS: Final = frozenset({"META", "SERVER", "ACCOUNT"})
+"""Requests that begin with these are for users of the system account."""
+
+SERVED: Final = (
+    "$JS.API.INFO",
+    "$JS.API.STREAM.>",
+    *(
+        f"$JS.API.CONSUMER.{word}.>"
+        for word in dict.fromkeys(words[1] for words in _KINDS if words[0] == "CONSUMER")
+    ),
+    *(f"$JS.API.{word}.>" for word in ("META", "SERVER", "ACCOUNT")),
+)
+"""Subjects of all requests: without those that the engine takes, for messages of consumers and of
+streams with direct access."""
 
 CLUSTERED: Final = frozenset({
     "stream_leader_stepdown",
     "stream_remove_peer",
+    "stream_evacuate_peer",
+    "stream_cancel_move",
     "consumer_leader_stepdown",
+    "consumer_remove_peer",
+    "consumer_evacuate_peer",
 })
 """Requests that only a cluster can carry out."""
 

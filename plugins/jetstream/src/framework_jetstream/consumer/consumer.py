@@ -19,7 +19,7 @@ from framework_jetstream.api.records import (
     SequenceInfo,
     plain,
 )
-from framework_jetstream.api.requests import is_empty
+from framework_jetstream.api.requests import is_empty_request
 from framework_jetstream.api.times import text_from_ns
 from framework_jetstream.consumer.rules import check_update, filters_of, numbers_of
 from framework_jetstream.engine.link import EngineAnswers
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from framework.actors import ActorRef
+    from framework_jetstream.advisories import Advisories
     from framework_jetstream.engine.link import EngineAnswer, EngineLink
+    from framework_jetstream.host import Host
 
 
 class ConsumerEntry(Struct, kw_only=True):
@@ -50,6 +52,9 @@ class Consumer(Component):
     Args:
         entry: What its stream knows of it; its configuration is changed here.
         link: The way to the engine.
+        account: Whose it is.
+        host: The server.
+        advisories: Publishes what happens.
         clock: Returns the Unix time in nanoseconds.
         ended: Called when it is gone.
     """
@@ -80,12 +85,18 @@ class Consumer(Component):
         *,
         entry: ConsumerEntry,
         link: EngineLink,
+        account: str,
+        host: Host,
+        advisories: Advisories,
         clock: Callable[[], int],
         ended: Callable[[ConsumerEntry], None],
     ) -> None:
         super().__init__()
         self._entry = entry
         self._link = link
+        self._account = account
+        self._host = host
+        self._advisories = advisories
         self._clock = clock
         self._ended = ended
 
@@ -116,7 +127,7 @@ class Consumer(Component):
     def _take(self, request: Consumer.Request) -> None:
         if request.kind == "consumer_info":
             self._answer_info("consumer_info", request.reply)
-        elif is_empty(request.payload) and not request.payload.strip():
+        elif is_empty_request(request.payload):
             self._end(lambda: request.reply.set(answer("consumer_delete", {"success": True})))
         else:
             error = failure(ErrCode.NOT_EMPTY_REQUEST).error
@@ -125,6 +136,7 @@ class Consumer(Component):
     def _open(self, reply: Reply[bytes | None]) -> None:
         config = self._entry.config
         self._link.listen(self._entry.number, self.actor_ref, Consumer.Unused())
+        self._tell("create")
         self._ask(
             Verb.OPEN_CONSUMER,
             lambda told: self._say("consumer_create", reply, told),
@@ -155,11 +167,17 @@ class Consumer(Component):
 
     def _end(self, then: Callable[[], object]) -> None:
         def end(_: EngineAnswer) -> None:
+            self._tell("delete")
             self._ended(self._entry)
             then()
             self.stop()
 
         self._ask(Verb.CLOSE_CONSUMER, end)
+
+    def _tell(self, action: str) -> None:
+        """Let who listens know what happens to the consumer."""
+        stream, name = self._entry.stream_name, self._entry.config.name
+        self._advisories.say_consumer(self._account, stream, name, action)
 
     def _answer_info(self, kind: str, reply: Reply[bytes | None]) -> None:
         self._ask(Verb.CONSUMER_STATE, lambda told: self._say(kind, reply, told))

@@ -13,6 +13,7 @@ import msgspec
 from framework_jetstream.api.errors import ErrCode, failure
 from framework_jetstream.api.records import CreateConsumerRequest
 from framework_jetstream.api.requests import read
+from framework_jetstream.consumer.bounds import ConsumerBounds
 from framework_jetstream.consumer.rules import settled
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 _NAME_LETTERS: Final = 8
+_ANY: Final = ConsumerBounds()
 
 
 def new_name() -> str:
@@ -28,7 +30,13 @@ def new_name() -> str:
 
 
 def wanted_consumer(
-    payload: bytes, rest: tuple[str, ...], stream: StreamConfig, *, is_durable: bool
+    payload: bytes,
+    rest: tuple[str, ...],
+    stream: StreamConfig,
+    *,
+    is_durable: bool,
+    is_strict: bool = True,
+    bounds: ConsumerBounds = _ANY,
 ) -> tuple[ConsumerConfig, str]:
     """Return the configuration that a request asks for, with its defaults, and the action.
 
@@ -37,11 +45,13 @@ def wanted_consumer(
         rest: Tokens behind the name of the stream: the consumer's, and a filter.
         stream: Of the stream.
         is_durable: It is the older request for durable consumers.
+        is_strict: Fields that nobody knows are errors.
+        bounds: Of the server and the account.
 
     Raises:
         ApiFailure: It makes no sense.
     """
-    request = read(CreateConsumerRequest, payload)
+    request = read(CreateConsumerRequest, payload, is_strict=is_strict)
     if request.stream_name != stream.name:
         raise failure(ErrCode.STREAM_MISMATCH)
     config = msgspec.structs.replace(request.config)
@@ -58,4 +68,7 @@ def wanted_consumer(
         if ".".join(rest[1:]) != config.filter_subject:
             raise failure(ErrCode.CONSUMER_CREATE_FILTER_SUBJECT_MISMATCH)
     config.name = named or config.name or new_name()
-    return settled(config, stream), request.action
+    bounds.fill_in(config, stream)
+    config = settled(config, stream)
+    bounds.check(config)
+    return config, request.action

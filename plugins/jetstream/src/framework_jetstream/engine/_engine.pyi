@@ -2,7 +2,13 @@ from typing import Self, final
 
 @final
 class Engine:
-    def __new__(cls, refusals: list[tuple[bytes, bytes]], seed: int) -> Self: ...
+    def __new__(
+        cls,
+        refusals: list[tuple[bytes, bytes]],
+        seed: int,
+        domain: bytes = b"",
+        id_prefix: bytes = b"000000000000",
+    ) -> Self: ...
     def open(self, capsule: object) -> None: ...
     def command(
         self,

@@ -207,19 +207,29 @@ cdef class Engine:
     Args:
         refusals: What publishers are told, in the order of `Refusal`: JSON up to where a sequence or an id stands, and behind it.
         seed: Secret, of hashes.
+        domain: Of JetStream; empty: none.
+        id_prefix: 12 characters that no other server draws.
     """
 
     cdef State state
     cdef object capsule
     cdef list texts
+    cdef bytes domain
     cdef int answers_fd
     cdef int answers_write_fd
     cdef int commands_fd
     cdef int commands_write_fd
     cdef int64_t last_id
 
-    def __cinit__(self, refusals: list[tuple[bytes, bytes]], seed: int) -> None:
+    def __cinit__(
+        self, refusals: list[tuple[bytes, bytes]], seed: int, domain: bytes = b"", id_prefix: bytes = b"000000000000"
+    ) -> None:
         cdef int at
+        if len(id_prefix) != sizeof(self.state.id_prefix):
+            raise ValueError(f"{id_prefix!r} has not the length of a prefix")
+        self.domain = domain
+        self.state.domain.chars, self.state.domain.length = <const char*> self.domain, <uint32_t> len(domain)
+        memcpy(self.state.id_prefix, <const char*> id_prefix, sizeof(self.state.id_prefix))
         self.texts = [text for pair in refusals for text in pair]
         if len(refusals) != REFUSALS:
             raise ValueError(f"{len(refusals)} refusals: there are {REFUSALS}")

@@ -1,6 +1,6 @@
 """The C face of the reader of small JSON objects; see `_json.pyx`."""
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint32_t
 
 from framework_jetstream.engine._outbox cimport Outbox
 from framework_jetstream.stream._headers cimport Text
@@ -23,3 +23,4 @@ cdef Text json_text(Json* json) noexcept nogil
 cdef bint json_item(Json* json, bint is_first) noexcept nogil
 cdef bint json_null(Json* json) noexcept nogil
 cdef void json_skip(Json* json) noexcept nogil
+cdef uint32_t write_json_text(char* to, Text text) noexcept nogil

@@ -12,7 +12,7 @@ What is wrong stops it for good (`has_failed`), and every reader returns nothing
 """
 
 from libc.stdint cimport int64_t, uint32_t
-from libc.string cimport memchr, memcmp
+from libc.string cimport memchr, memcmp, memcpy
 
 from framework_jetstream.engine._outbox cimport outbox_chars
 
@@ -250,3 +250,24 @@ cdef void json_skip(Json* json) noexcept nogil:
             return
         while json.at < json.end and (json.at[0] == b"," or json.at[0] == b":"):
             json.at += 1
+
+
+cdef uint32_t write_json_text(char* to, Text text) noexcept nogil:
+    """Write what a client has chosen as part of a string, which becomes 6 times as long at most; return its length.
+
+    What is no UTF-8 is written as it is.
+    """
+    cdef const char* digits = b"0123456789abcdef"
+    cdef uint32_t at, written = 0
+    cdef unsigned char char
+    for at in range(text.length):
+        char = <unsigned char> text.chars[at]
+        if char == 34 or char == 92 or char < 32:
+            memcpy(to + written, b"\\u00", 4)
+            to[written + 4] = digits[char >> 4]
+            to[written + 5] = digits[char & 15]
+            written += 6
+        else:
+            to[written] = <char> char
+            written += 1
+    return written

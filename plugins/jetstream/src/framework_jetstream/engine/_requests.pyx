@@ -9,6 +9,7 @@ from libc.string cimport memcmp, memcpy
 
 from framework.sublist._bytes cimport write_decimal
 from framework_jetstream.consumer._machine cimport ACK_NONE, machine_ack, machine_has_more, machine_in_progress, machine_nak
+from framework_jetstream.engine._advisories cimport Acked, advise_nak, advise_term
 from framework_jetstream.engine._delivery cimport consumer_expire, consumer_wake_at, request_refuse
 from framework_jetstream.engine._json cimport Json, json_begin, json_bool, json_end, json_int, json_key, json_skip
 from framework_jetstream.engine._outbox cimport outbox_add, outbox_chars
@@ -158,21 +159,28 @@ cdef void next_row(Engine* engine, ConsumerSlot* consumer, const framework_batch
 # ---- acknowledgements ----------------------------------------------------------------------------------------------------
 
 
-cdef uint64_t _seq_of_ack(ConsumerSlot* consumer, const char* subject, uint32_t length) noexcept nogil:
-    """Return the sequence in the stream that an acknowledgement's subject names; 0: it names none."""
-    cdef uint32_t at = consumer.ack_prefix.length, begin
+cdef uint64_t _next_number(const char* subject, uint32_t length, uint32_t* at) noexcept nogil:
+    """Return the number of the next token of a subject, which others follow; 0: there is none."""
     cdef Text token
-    while at < length and subject[at] != b".":
-        at += 1
-    at += 1
-    begin = at
-    while at < length and subject[at] != b".":
-        at += 1
-    if at >= length:
-        return 0
+    cdef uint32_t begin = at[0]
+    cdef uint64_t number
+    while at[0] < length and subject[at[0]] != b".":
+        at[0] += 1
     token.chars = subject + begin
-    token.length = at - begin
-    return seq_of_text(token)
+    token.length = at[0] - begin
+    number = seq_of_text(token) if at[0] < length else 0
+    at[0] += 1
+    return 0 if number == <uint64_t> -1 else number
+
+
+cdef Acked _acked_of(ConsumerSlot* consumer, const char* subject, uint32_t length) noexcept nogil:
+    """Return what an acknowledgement is about; sequence 0: its subject does not say so."""
+    cdef uint32_t at = consumer.ack_prefix.length
+    cdef Acked acked
+    acked.deliveries = _next_number(subject, length, &at)
+    acked.seq = _next_number(subject, length, &at)
+    acked.consumer_seq = _next_number(subject, length, &at)
+    return acked
 
 
 cdef int64_t _delay_of(Engine* engine, Text body) noexcept nogil:
@@ -193,15 +201,32 @@ cdef int64_t _delay_of(Engine* engine, Text body) noexcept nogil:
     return max(delay_ns, <int64_t> 0) if json_end(&json) else 0
 
 
+cdef Text _trimmed(Text body, uint32_t begin) noexcept nogil:
+    """Return what follows in a body, without blanks around it."""
+    body.chars += begin
+    body.length -= begin
+    while body.length and body.chars[0] <= 32:
+        body.chars += 1
+        body.length -= 1
+    while body.length and body.chars[body.length - 1] <= 32:
+        body.length -= 1
+    return body
+
+
 cdef bint _begins(Text body, const char* word, uint32_t length) noexcept nogil:
     return body.length >= length and memcmp(body.chars, word, length) == 0
 
 
-cdef void _take_ack(Engine* engine, ConsumerSlot* consumer, uint64_t seq, Text body, Text reply) noexcept nogil:
+cdef void _take_ack(Engine* engine, ConsumerSlot* consumer, const Acked* acked, Text body, Text reply) noexcept nogil:
     cdef Text rest = body
-    if body.length == 0 or _begins(body, b"+ACK", 4) or _begins(body, b"+OK", 3) or _begins(body, b"+TERM", 5):
+    cdef uint64_t seq = acked.seq
+    if body.length == 0 or _begins(body, b"+ACK", 4) or _begins(body, b"+OK", 3):
         machine_ack(&consumer.machine, seq)
         consumer.last_ack_ns = engine.unix_ns
+    elif _begins(body, b"+TERM", 5):
+        machine_ack(&consumer.machine, seq)
+        consumer.last_ack_ns = engine.unix_ns
+        advise_term(engine, consumer, acked, _trimmed(rest, 5))
     elif _begins(body, b"+NXT", 4):
         machine_ack(&consumer.machine, seq)
         consumer.last_ack_ns = engine.unix_ns
@@ -213,6 +238,7 @@ cdef void _take_ack(Engine* engine, ConsumerSlot* consumer, uint64_t seq, Text b
         rest.chars += 4
         rest.length -= 4
         if machine_nak(&consumer.machine, seq, engine.now_ns + _delay_of(engine, rest)):
+            advise_nak(engine, consumer, acked)
             consumer_expire(engine, consumer)
     elif _begins(body, b"+WPI", 4):
         machine_in_progress(&consumer.machine, seq, engine.now_ns)
@@ -222,15 +248,15 @@ cdef void ack_row(Engine* engine, ConsumerSlot* consumer, const framework_batch*
     """Take an acknowledgement; one that asks for an answer gets an empty one."""
     cdef Text body, reply
     cdef const char* subject = batch.chars + row.at
-    cdef uint64_t seq = _seq_of_ack(consumer, subject, row.subject_length)
+    cdef Acked acked = _acked_of(consumer, subject, row.subject_length)
     reply.chars = subject + row.subject_length
     reply.length = row.reply_length
     body.chars = reply.chars + row.reply_length + row.header_length
     body.length = row.payload_length
     consumer.active_ns = engine.now_ns
-    if seq == 0 or consumer.machine.terms.ack_policy == ACK_NONE:
+    if acked.seq == 0 or consumer.machine.terms.ack_policy == ACK_NONE:
         return
-    _take_ack(engine, consumer, seq, body, reply)
+    _take_ack(engine, consumer, &acked, body, reply)
     if machine_has_more(&consumer.machine):
         ready_add(engine, consumer)
     if reply.length and not _begins(body, b"+NXT", 4):

@@ -172,6 +172,11 @@ cdef struct Engine:
     # JSON of errors of PubAcks, up to where a sequence or an id stands.
     Text refusal_ends[REFUSALS]
     uint64_t seed
+    Text domain
+    # Of JetStream; empty: none.
+    char id_prefix[12]
+    uint64_t advisories
+    # So far: the rest of their ids.
     int64_t now_ns
     # Of a clock that never goes back.
     int64_t unix_ns

@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memchr, memcmp, memcpy
 
+from framework_jetstream.engine._json cimport write_json_text
 from framework_jetstream.engine._answers cimport answer_bytes, answer_made
 from framework_jetstream.engine._consumer_commands cimport consumer_close, consumers_purged
 from framework_jetstream.engine._state cimport (
@@ -134,7 +135,7 @@ cdef void _open(Engine* engine, Command* command) noexcept nogil:
     )
     slot.stream.owner = slot
     slot.expires_ns = NEVER
-    _write_ack_parts(slot)
+    _write_ack_parts(engine, slot)
     engine.slots[slot.number] = slot
     _follow_subjects(engine, slot, command_text(command, 1), command.lengths[1])
     if slot.stream.limits.allow_direct:
@@ -155,9 +156,9 @@ cdef uint32_t _write_name(char* to, Slot* slot) noexcept nogil:
     return used
 
 
-cdef void _write_ack_parts(Slot* slot) noexcept nogil:
+cdef void _write_ack_parts(Engine* engine, Slot* slot) noexcept nogil:
     """Write what PubAcks of a stream have in common."""
-    cdef char* room = <char*> malloc(slot.name.length * 2 + 64)
+    cdef char* room = <char*> malloc(slot.name.length * 2 + 64 + engine.domain.length * 6)
     cdef char* refused = <char*> malloc(slot.name.length * 2 + 64)
     cdef uint32_t length
     if room == NULL or refused == NULL:
@@ -166,9 +167,14 @@ cdef void _write_ack_parts(Slot* slot) noexcept nogil:
         return
     memcpy(room, b"{\"stream\":\"", 11)
     length = _write_name(room + 11, slot)
-    memcpy(room + 11 + length, b"\",\"seq\":", 8)
     slot.ack.chars = room
-    slot.ack.length = length + 19
+    slot.ack.length = length + 11
+    if engine.domain.length:
+        memcpy(room + slot.ack.length, b"\",\"domain\":\"", 12)
+        slot.ack.length += 12
+        slot.ack.length += write_json_text(room + slot.ack.length, engine.domain)
+    memcpy(room + slot.ack.length, b"\",\"seq\":", 8)
+    slot.ack.length += 8
     memcpy(refused, b",\"stream\":\"", 11)
     _write_name(refused + 11, slot)
     memcpy(refused + 11 + length, b"\",\"seq\":0}", 10)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import secrets
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
+from framework.wire.event_ids import EventIds
 from framework_jetstream.engine._engine import Engine
 from framework_jetstream.engine.refusals import refusal_texts
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from framework_jetstream.engine.verbs import Verb
 
 THREAD: Final = "jetstream-engine"
+_PREFIX_CHARS: Final = 12
+"""Of ids of events, which differ between servers."""
 
 
 class EngineAnswer(Struct, frozen=True):
@@ -48,10 +52,14 @@ class EngineLink:
     """One engine of a server, its thread, and who waits for its answers.
 
     All but the thread runs in the control loop.
+
+    Args:
+        domain: Of JetStream, for PubAcks and advisories; empty: none.
     """
 
-    def __init__(self) -> None:
-        self._engine = Engine(refusal_texts(), secrets.randbits(63))
+    def __init__(self, domain: str = "") -> None:
+        prefix = EventIds(random.SystemRandom()).next()[:_PREFIX_CHARS].encode()
+        self._engine = Engine(refusal_texts(), secrets.randbits(63), domain.encode(), prefix)
         self._listening: dict[int, tuple[ActorRef[Any], object]] = {}
         self._consumers = 0
         self._waiting: dict[int, tuple[ActorRef[Any], Callable[[EngineAnswer], object]]] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from framework_jetstream.api.errors import ErrCode, failure
 from framework_jetstream.stream.rules import find_overlap, holds
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from framework.actors import ActorRef
     from framework_jetstream.api.records import StreamConfig
+    from framework_jetstream.consumer.consumer import ConsumerEntry
 
 
 class StreamEntry(Struct, kw_only=True):
@@ -25,7 +26,13 @@ class StreamEntry(Struct, kw_only=True):
     config: StreamConfig
     created_ns: int
     stream: ActorRef[Any] | None = None
-    consumer_count: int = 0
+    consumers: dict[str, ConsumerEntry] = field(default_factory=dict)
+    """By name; the actor of the stream changes them."""
+
+    @property
+    def consumer_count(self) -> int:
+        """How many consumers there are."""
+        return len(self.consumers)
 
 
 class StreamBook:

@@ -41,7 +41,7 @@ _NOT_YET: Final = (
 def check_name(name: str) -> None:
     """Raise ApiFailure for a name that no stream may have."""
     if not name or any(char <= " " or char in ".*>\x7f" for char in name):
-        raise invalid("stream name is required and can not contain '.', '*', '>'")
+        raise invalid("stream name is required and can not contain '.', '*', '>', '\\', '/'")
     if len(name.encode()) > NAME_MAX:
         raise invalid(f"stream name is too long, maximum allowed is {NAME_MAX}")
     if "/" in name or "\\" in name:

@@ -20,6 +20,7 @@ from framework_jetstream.api.answers import (
     page,
     refused,
 )
+from framework_jetstream.api.asker import Asker
 from framework_jetstream.api.errors import ApiFailure, ErrCode, failure
 from framework_jetstream.api.records import (
     ClusterInfo,
@@ -34,19 +35,24 @@ from framework_jetstream.api.records import (
     StreamState,
     plain,
 )
-from framework_jetstream.api.requests import is_empty, read
+from framework_jetstream.api.requests import is_empty_request, read
 from framework_jetstream.api.times import text_from_ns
+from framework_jetstream.consumer.bounds import ConsumerBounds
 from framework_jetstream.consumer.consumer import Consumer, ConsumerEntry, info_of
 from framework_jetstream.consumer.consumer_requests import wanted_consumer
 from framework_jetstream.engine.link import EngineAnswers
 from framework_jetstream.engine.verbs import Verb
+from framework_jetstream.stream.account_limits import limits_for
 from framework_jetstream.stream.rules import limits_of, updated
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from framework.spec import JetStreamLimits
+    from framework_jetstream.advisories import Advisories
     from framework_jetstream.api.records import StreamConfig
     from framework_jetstream.engine.link import EngineAnswer, EngineLink
+    from framework_jetstream.host import Host
     from framework_jetstream.stream.book import StreamBook, StreamEntry
 
 _SUBJECT: Final = struct.Struct("=QI")
@@ -59,7 +65,9 @@ class Stream(Component):
         entry: What others know of it; its configuration is changed here.
         book: All streams, whose subjects it may not take.
         link: The way to the engine.
-        server: Name of the server, which leads it.
+        host: The server, which leads it.
+        advisories: Publishes what happens.
+        check_room: Raises ApiFailure where an account may not have a stream like this.
         clock: Returns the Unix time in nanoseconds.
     """
 
@@ -73,6 +81,7 @@ class Stream(Component):
         rest: tuple[str, ...] = ()
         """Tokens of its subject behind the stream's name."""
         is_durable: bool = False
+        asker: Asker = Asker("")
 
     class Open(Struct, frozen=True):
         """Make it in the engine."""
@@ -86,16 +95,20 @@ class Stream(Component):
         entry: StreamEntry,
         book: StreamBook,
         link: EngineLink,
-        server: str,
+        host: Host,
+        advisories: Advisories,
+        check_room: Callable[[str, StreamConfig], None],
         clock: Callable[[], int],
     ) -> None:
         super().__init__()
         self._entry = entry
         self._book = book
         self._link = link
-        self._server = server
+        self._host = host
+        self._advisories = advisories
+        self._check_room = check_room
         self._clock = clock
-        self._consumers: dict[str, ConsumerEntry] = {}
+        self._consumers = entry.consumers
         self._handlers = {
             "stream_create": self._repeat_create,
             "stream_info": self._info,
@@ -118,7 +131,7 @@ class Stream(Component):
                 message.use()
             case Stream.Request():
                 try:
-                    self._handlers[message.kind](message)
+                    self._handlers.get(message.kind, _refuse_missing)(message)
                 except ApiFailure as refusal:
                     message.reply.set(refused(message.kind, refusal.error))
             case Stream.Open():
@@ -134,6 +147,7 @@ class Stream(Component):
 
     def _open(self, request: Stream.Open) -> None:
         config = self._entry.config
+        self._tell("create")
         self._ask(
             Verb.OPEN_STREAM,
             lambda _: self._answer_info("stream_create", request.reply, did_create=True),
@@ -147,12 +161,14 @@ class Stream(Component):
         self._answer_info("stream_create", request.reply, did_create=True)
 
     def _update(self, request: Stream.Request) -> None:
-        wanted = read(StreamConfigRequest, request.payload)
+        wanted = read(StreamConfigRequest, request.payload, is_strict=self._host.is_strict)
         if wanted.name != self._entry.config.name:
             raise failure(ErrCode.STREAM_MISMATCH)
         config = updated(self._entry.config, wanted)
+        self._check_room(self._entry.account, config)
         self._book.check_subjects(self._entry.account, config)
         self._entry.config = config
+        self._tell("modify")
         self._ask(
             Verb.UPDATE_STREAM,
             lambda _: self._answer_info("stream_update", request.reply),
@@ -161,20 +177,25 @@ class Stream(Component):
         )
 
     def _delete(self, request: Stream.Request) -> None:
-        if not is_empty(request.payload) or request.payload.strip():
+        if not is_empty_request(request.payload):
             raise failure(ErrCode.NOT_EMPTY_REQUEST)
         self._book.remove(self._entry)
 
         def end(_: EngineAnswer) -> None:
+            self._tell("delete")
             request.reply.set(answer("stream_delete", {"success": True}))
             self.stop()
 
         self._ask(Verb.CLOSE_STREAM, end)
 
+    def _tell(self, action: str) -> None:
+        """Let who listens know what happens to the stream."""
+        self._advisories.say_stream(self._entry.account, self._entry.config.name, action)
+
     # -- saying how it is ------------------------------------------------------------------------
 
     def _info(self, request: Stream.Request) -> None:
-        wanted = read(StreamInfoRequest, request.payload)
+        wanted = read(StreamInfoRequest, request.payload, is_strict=self._host.is_strict)
         found: dict[str, Any] = {}
 
         def deleted(told: EngineAnswer) -> None:
@@ -198,7 +219,7 @@ class Stream(Component):
                 state.subjects = dict(rows[offset : offset + SUBJECTS_MAX])
                 if rows:
                     paged = {"total": len(rows), "offset": offset, "limit": SUBJECTS_MAX}
-            info = plain(self.info_of(state, leader=True))
+            info = plain(self.info_of(state, leader=True, domain=self._host.config.domain))
             request.reply.set(answer("stream_info", {**paged, **info}))
 
         self._ask(Verb.STREAM_STATE, finish)
@@ -208,25 +229,27 @@ class Stream(Component):
     ) -> None:
         def finish(told: EngineAnswer) -> None:
             state = state_from_numbers(told.numbers, self._entry.consumer_count)
-            fields = plain(self.info_of(state))
+            domain = "" if did_create else self._host.config.domain
+            fields = plain(self.info_of(state, domain=domain))
             reply.set(answer(kind, {**fields, "did_create": True} if did_create else fields))
 
         self._ask(Verb.STREAM_STATE, finish)
 
-    def info_of(self, state: StreamState, *, leader: bool = False) -> StreamInfo:
+    def info_of(self, state: StreamState, *, leader: bool = False, domain: str = "") -> StreamInfo:
         """Return the stream as answers about it alone show it."""
         return StreamInfo(
             config=_with_levels(self._entry.config),
             created=text_from_ns(self._entry.created_ns),
             state=state,
-            cluster=ClusterInfo(leader=self._server) if leader else None,
+            domain=domain,
+            cluster=ClusterInfo(leader=self._host.name) if leader else None,
             ts=text_from_ns(self._clock()),
         )
 
     # -- its messages ----------------------------------------------------------------------------
 
     def _purge(self, request: Stream.Request) -> None:
-        wanted = read(PurgeRequest, request.payload)
+        wanted = read(PurgeRequest, request.payload, is_strict=self._host.is_strict)
         config = self._entry.config
         if config.sealed:
             raise failure(ErrCode.STREAM_SEALED)
@@ -243,9 +266,9 @@ class Stream(Component):
         self._ask(Verb.PURGE, finish, numbers=numbers, first=wanted.filter.encode())
 
     def _get_message(self, request: Stream.Request) -> None:
-        if is_empty(request.payload):
+        if is_empty_request(request.payload):
             raise failure(ErrCode.BAD_REQUEST)
-        wanted = read(MessageGetRequest, request.payload)
+        wanted = read(MessageGetRequest, request.payload, is_strict=self._host.is_strict)
         is_by_seq = wanted.seq > 0 and not wanted.last_by_subj and not wanted.next_by_subj
         is_last = bool(wanted.last_by_subj) and not wanted.seq and not wanted.next_by_subj
         is_next = bool(wanted.next_by_subj) and not wanted.last_by_subj
@@ -264,9 +287,9 @@ class Stream(Component):
         self._ask(Verb.GET_MESSAGE, finish, numbers=(wanted.seq, is_last), first=pattern)
 
     def _delete_message(self, request: Stream.Request) -> None:
-        if is_empty(request.payload):
+        if is_empty_request(request.payload):
             raise failure(ErrCode.BAD_REQUEST)
-        wanted = read(MessageDeleteRequest, request.payload)
+        wanted = read(MessageDeleteRequest, request.payload, is_strict=self._host.is_strict)
         config = self._entry.config
         if config.sealed:
             raise failure(ErrCode.STREAM_SEALED)
@@ -287,7 +310,12 @@ class Stream(Component):
     def _create_consumer(self, request: Stream.Request) -> None:
         stream = self._entry.config
         config, action = wanted_consumer(
-            request.payload, request.rest, stream, is_durable=request.is_durable
+            request.payload,
+            request.rest,
+            stream,
+            is_durable=request.is_durable,
+            is_strict=self._host.is_strict,
+            bounds=self._bounds(),
         )
         known = self._consumers.get(config.name)
         if known is not None:
@@ -298,7 +326,8 @@ class Stream(Component):
             return
         if action == "update":
             raise failure(ErrCode.CONSUMER_DOES_NOT_EXIST)
-        if 0 < stream.max_consumers <= len(self._consumers):
+        most = self._consumers_max(stream)
+        if 0 < most <= len(self._consumers):
             raise failure(ErrCode.MAXIMUM_CONSUMERS_REACHED)
         entry = ConsumerEntry(
             number=self._link.next_consumer(),
@@ -308,20 +337,43 @@ class Stream(Component):
             created_ns=self._clock(),
         )
         self._consumers[config.name] = entry
-        self._entry.consumer_count = len(self._consumers)
         entry.consumer = self.spawn(
             Consumer,
             entry=entry,
             link=self._link,
+            account=self._entry.account,
+            host=self._host,
+            advisories=self._advisories,
             clock=self._clock,
             ended=self._forget_consumer,
         )
         entry.consumer.tell(Consumer.Open(request.reply))
 
+    def _limits(self) -> JetStreamLimits:
+        """Return what the account may have in streams like this one."""
+        tiers = self._host.limits(self._entry.account) or {}
+        return limits_for(tiers, self._entry.config.num_replicas)
+
+    def _bounds(self) -> ConsumerBounds:
+        """Return what a consumer may have at most."""
+        server, allowed = self._host.config.limits, self._limits().max_ack_pending
+        known = [it for it in (server.max_ack_pending, allowed) if it > 0]
+        return ConsumerBounds(
+            max_ack_pending=min(known, default=0), max_request_batch=server.max_request_batch
+        )
+
+    def _consumers_max(self, stream: StreamConfig) -> int:
+        """Return how many consumers the stream may have; below 1: any number.
+
+        Source: nats-server `consumer.go`, `addConsumerWithAssignment`.
+        """
+        allowed = self._limits().max_consumers
+        known = [it for it in (stream.max_consumers, allowed) if it > 0]
+        return min(known, default=0) or self._host.config.limits.default_max_consumers
+
     def _forget_consumer(self, entry: ConsumerEntry) -> None:
         if self._consumers.get(entry.config.name) is entry:
             del self._consumers[entry.config.name]
-        self._entry.consumer_count = len(self._consumers)
 
     def _pass_on(self, request: Stream.Request) -> None:
         entry = self._consumers.get(request.rest[0])
@@ -331,12 +383,12 @@ class Stream(Component):
         entry.consumer.tell(Consumer.Request(request.kind, request.payload, request.reply))
 
     def _name_consumers(self, request: Stream.Request) -> None:
-        wanted = read(PagedRequest, request.payload)
+        wanted = read(PagedRequest, request.payload, is_strict=self._host.is_strict)
         paged = page(sorted(self._consumers), wanted.offset, NAMES_MAX, "consumers")
         request.reply.set(answer("consumer_names", paged))
 
     def _list_consumers(self, request: Stream.Request) -> None:
-        wanted = read(PagedRequest, request.payload)
+        wanted = read(PagedRequest, request.payload, is_strict=self._host.is_strict)
         entries = [entry for _, entry in sorted(self._consumers.items())]
         paged = page([], 0, LIST_MAX, "consumers")
         paged |= {"total": len(entries), "offset": min(max(wanted.offset, 0), len(entries))}
@@ -354,6 +406,11 @@ class Stream(Component):
             self._link.ask(self.actor_ref, Verb.CONSUMER_STATE, number, then=then)
         if not shown:
             request.reply.set(answer("consumer_list", paged))
+
+
+def _refuse_missing(_: Stream.Request) -> None:
+    """Refuse what this version can't do."""
+    raise failure(ErrCode.GENERIC, err="not available in this version")
 
 
 def state_from_numbers(numbers: tuple[int, ...], consumer_count: int) -> StreamState:

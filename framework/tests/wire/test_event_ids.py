@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import random
 
-from framework.server.system import event_ids
-from framework.server.system.event_ids import DIGITS, EventIds
+from framework.wire import event_ids
+from framework.wire.event_ids import DIGITS, EventIds
 
 
 def test_they_are_22_characters_and_never_the_same() -> None:

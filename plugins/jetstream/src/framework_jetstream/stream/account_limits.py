@@ -1,0 +1,153 @@
+"""What an account may store, and what of it is taken.
+
+Source: nats-server `jetstream.go`, `checkLimits`, `checkBytesLimits`, `selectLimits`,
+`tieredReservation`, `JetStreamUsage`; `jetstream_api.go`, `jsNonClusteredStreamLimitsCheck`;
+`stream.go`, `checkStreamCfg`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from framework.spec import ALL_TIERS, JetStreamLimits
+from framework_jetstream.api.errors import ErrCode, failure
+from framework_jetstream.api.records import TierStats
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from framework_jetstream.api.records import StreamConfig
+    from framework_jetstream.config import JetStreamConfig
+    from framework_jetstream.stream.book import StreamEntry
+    from framework_jetstream.stream.census import StreamCount
+
+_NO_LIMITS: Final = JetStreamLimits(
+    max_memory=0,
+    max_storage=0,
+    max_streams=0,
+    max_consumers=0,
+    max_ack_pending=0,
+    memory_max_stream_bytes=0,
+    storage_max_stream_bytes=0,
+)
+"""Shown in all for an account that has tiers."""
+
+
+def tier_of(tiers: Mapping[str, JetStreamLimits], replicas: int) -> str | None:
+    """Return the tier of streams of so many replicas; None: they may not be."""
+    if ALL_TIERS in tiers:
+        return ALL_TIERS
+    name = f"R{max(replicas, 1)}"
+    return name if name in tiers else None
+
+
+def limits_for(tiers: Mapping[str, JetStreamLimits], replicas: int) -> JetStreamLimits:
+    """Return the limits of streams of so many replicas.
+
+    Raises:
+        ApiFailure: The account has no tier for them.
+    """
+    tier = tier_of(tiers, replicas)
+    if tier is None:
+        raise failure(ErrCode.NO_LIMITS)
+    return tiers[tier]
+
+
+def check_stream(
+    tiers: Mapping[str, JetStreamLimits],
+    config: StreamConfig,
+    others: Sequence[StreamEntry],
+    *,
+    is_new: bool,
+) -> None:
+    """Raise ApiFailure where an account may not have a stream like this.
+
+    Args:
+        tiers: Of the account.
+        config: With its defaults.
+        others: All other streams of the account.
+        is_new: It is none that was there.
+    """
+    limits = limits_for(tiers, config.num_replicas)
+    tier = tier_of(tiers, config.num_replicas)
+    same = [it for it in others if tier_of(tiers, it.config.num_replicas) == tier]
+    if is_new and 0 < limits.max_streams <= len(same):
+        raise failure(ErrCode.MAXIMUM_STREAMS_REACHED)
+    if 0 < limits.max_consumers < config.max_consumers:
+        raise failure(ErrCode.MAXIMUM_CONSUMERS_REACHED)
+    in_memory = config.storage == "memory"
+    most = limits.max_memory if in_memory else limits.max_storage
+    wanted = config.max_bytes if config.max_bytes >= 0 else 1
+    if most >= 0 and reserved_bytes((it.config for it in same), config.storage) + wanted > most:
+        raise failure(
+            ErrCode.MEMORY_RESOURCES_EXCEEDED if in_memory else ErrCode.STORAGE_RESOURCES_EXCEEDED
+        )
+    _check_max_bytes(limits, config)
+
+
+def check_server(
+    server: JetStreamConfig, config: StreamConfig, others: Sequence[StreamConfig]
+) -> None:
+    """Raise ApiFailure where this server has no room for what a stream wants to reserve.
+
+    Args:
+        server: What there is.
+        config: With its defaults.
+        others: All other streams of all accounts.
+    """
+    in_memory = config.storage == "memory"
+    most = server.max_memory if in_memory else server.max_file
+    wanted = config.max_bytes if config.max_bytes >= 0 else 1
+    if most >= 0 and reserved_bytes(others, config.storage) + wanted > most:
+        raise failure(
+            ErrCode.MEMORY_RESOURCES_EXCEEDED if in_memory else ErrCode.STORAGE_RESOURCES_EXCEEDED
+        )
+
+
+def _check_max_bytes(limits: JetStreamLimits, config: StreamConfig) -> None:
+    if limits.max_bytes_required and config.max_bytes <= 0:
+        raise failure(ErrCode.STREAM_MAX_BYTES_REQUIRED)
+    most = (
+        limits.memory_max_stream_bytes
+        if config.storage == "memory"
+        else limits.storage_max_stream_bytes
+    )
+    if 0 < most < config.max_bytes:
+        raise failure(ErrCode.STREAM_MAX_STREAM_BYTES_EXCEEDED)
+
+
+def reserved_bytes(configs: Iterable[StreamConfig], storage: str) -> int:
+    """Return the bytes that streams of a storage may have at most, of those that say so."""
+    return sum(it.max_bytes for it in configs if it.storage == storage and it.max_bytes > 0)
+
+
+def usage_of(counts: Sequence[StreamCount], limits: JetStreamLimits) -> TierStats:
+    """Return what streams take, beside what they may."""
+
+    def used(storage: str) -> int:
+        return sum(it.bytes for it in counts if it.entry.config.storage == storage)
+
+    configs = [it.entry.config for it in counts]
+    return TierStats(
+        memory=used("memory"),
+        storage=used("file"),
+        reserved_memory=reserved_bytes(configs, "memory"),
+        reserved_storage=reserved_bytes(configs, "file"),
+        streams=len(counts),
+        consumers=sum(it.entry.consumer_count for it in counts),
+        limits=limits,
+    )
+
+
+def usage_by_tier(
+    counts: Sequence[StreamCount], tiers: Mapping[str, JetStreamLimits]
+) -> tuple[TierStats, dict[str, TierStats] | None]:
+    """Return what the streams of an account take in all, and of each tier if it has some."""
+    if ALL_TIERS in tiers:
+        return usage_of(counts, tiers[ALL_TIERS]), None
+    return usage_of(counts, _NO_LIMITS), {
+        name: usage_of(
+            [it for it in counts if tier_of(tiers, it.entry.config.num_replicas) == name], limits
+        )
+        for name, limits in tiers.items()
+    }

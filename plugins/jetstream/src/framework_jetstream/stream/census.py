@@ -1,0 +1,107 @@
+"""Streams and consumers as they are now, asked of the engine all at once."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from msgspec import Struct, field
+
+from framework_jetstream.engine.verbs import Verb
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from framework.actors import ActorRef
+    from framework_jetstream.consumer.consumer import ConsumerEntry
+    from framework_jetstream.engine.link import EngineAnswer, EngineLink
+    from framework_jetstream.stream.book import StreamEntry
+
+
+class StreamCount(Struct):
+    """How a stream is."""
+
+    entry: StreamEntry
+    state: EngineAnswer | None = None
+    consumers: list[tuple[ConsumerEntry, EngineAnswer]] = field(default_factory=list)
+    """Only where they were asked for; by name."""
+
+    @property
+    def messages(self) -> int:
+        """How many it has; one that has just gone has none."""
+        return self.state.numbers[0] if self.state else 0
+
+    @property
+    def bytes(self) -> int:
+        """Of its messages."""
+        return self.state.numbers[1] if self.state else 0
+
+
+Counted: TypeAlias = "Callable[[list[StreamCount]], object]"
+
+
+class Census:
+    """Asks for many, and goes on when all have answered.
+
+    Args:
+        link: The way to the engine.
+        owner: In whose turns it goes on.
+    """
+
+    def __init__(self, link: EngineLink, owner: ActorRef[Any]) -> None:
+        self._link = link
+        self._owner = owner
+
+    def take(
+        self, entries: Sequence[StreamEntry], finish: Counted, *, consumers_of: str | None = None
+    ) -> None:
+        """Count streams; `finish` gets one count each, in order.
+
+        Args:
+            entries: Which.
+            finish: Called in a later turn, or at once where there are none.
+            consumers_of: An account whose consumers are told too; empty: of all accounts. None:
+                no consumers.
+        """
+        counts = [StreamCount(entry) for entry in entries]
+        waiting = _Waiting(partial(finish, counts))
+        for count in counts:
+            entry = count.entry
+            self._ask(Verb.STREAM_STATE, entry.number, waiting, partial(setattr, count, "state"))
+            if consumers_of is not None and consumers_of in {"", entry.account}:
+                for _, consumer in sorted(entry.consumers.items()):
+                    told = partial(_add_consumer, count, consumer)
+                    self._ask(Verb.CONSUMER_STATE, consumer.number, waiting, told)
+        waiting.begin()
+
+    def _ask(
+        self, verb: Verb, number: int, waiting: _Waiting, told: Callable[[EngineAnswer], object]
+    ) -> None:
+        def take(answer: EngineAnswer) -> None:
+            if not answer.status:
+                told(answer)
+            waiting.end_one()
+
+        waiting.count += 1
+        self._link.ask(self._owner, verb, number, then=take)
+
+
+def _add_consumer(count: StreamCount, consumer: ConsumerEntry, answer: EngineAnswer) -> None:
+    count.consumers.append((consumer, answer))
+
+
+class _Waiting:
+    """Answers that are still to come; the one below 1 calls `finish`."""
+
+    def __init__(self, finish: Callable[[], object]) -> None:
+        self._finish = finish
+        self.count = 1
+
+    def begin(self) -> None:
+        """All was asked."""
+        self.end_one()
+
+    def end_one(self) -> None:
+        self.count -= 1
+        if not self.count:
+            self._finish()
