@@ -80,10 +80,8 @@ cdef struct Match:
     # Bits for whoever asks sublists.
     uint64_t watch_serial
     # Of the rules by which it was found out by whom the subject is `watched`; 0: it was not yet.
-    uint64_t watchers_serial
-    # Of the next one, when it was found; 0 with that: none was.
-    Match* watchers
-    # Of the same subject in another sublist.
+    Interest* watcher
+    # The only one, if it is `watched` by one tap; NULL: by several, or none.
     uint32_t bucket_one
     uint32_t bucket_two
     uint8_t recent
@@ -189,7 +187,7 @@ cdef void sublist_remove(SublistState* self, Interest* interest) noexcept nogil
 cdef size_t sublist_all(SublistState* self, Interest** into) noexcept nogil
 cdef void sublist_touch(SublistState* self, Interest* interest) noexcept nogil
 cdef Group* group_find(GroupIndex* index, Match* match, const char* name, size_t length) noexcept nogil
-cdef bint sublist_is_here(SublistState* self, const char* subject, size_t length) noexcept nogil
+cdef uint32_t sublist_count_here(SublistState* self, const char* subject, size_t length, Interest** one) noexcept nogil
 cdef Match* sublist_match(SublistState* self, const char* subject, size_t length) noexcept nogil
 
 cdef inline bint sublist_fresh(SublistState* self, Match* match) noexcept nogil:

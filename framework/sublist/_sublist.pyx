@@ -32,6 +32,8 @@ cdef enum:
     SEEN_FIRST = 128
     SEEN_MAX = 8192
     # Slots of the doorkeeper; powers of two.
+    SEEN_WAYS = 4
+    # Slots that a subject may be in, the latest first: two that come by turns must not keep each other out for good.
     STORE_BYTES_MAX = 67108864
     # Of all remembered matches together: a match of many subscriptions is large.
     WIDE = 1024
@@ -781,27 +783,37 @@ cdef bint _seen_grow(SublistState* self) noexcept nogil:
 cdef bint _was_seen(SublistState* self, uint64_t hashed) noexcept nogil:
     """Whether the subject was looked up before, lately; remember that it was now."""
     cdef uint32_t tag = <uint32_t> (hashed >> 32) | 1
-    cdef uint32_t* slot
+    cdef uint32_t* slots
+    cdef int at
     if self.seen_fills >= self.seen_room and self.seen_room < SEEN_MAX and not _seen_grow(self):
         return False
-    slot = &self.seen[hashed & (self.seen_room - 1)]
-    if slot[0] == tag:
-        return True
-    slot[0] = tag
+    slots = &self.seen[hashed & (self.seen_room - 1) & ~<uint64_t> (SEEN_WAYS - 1)]
+    for at in range(SEEN_WAYS):
+        if slots[at] == tag:
+            return True
+    for at in range(SEEN_WAYS - 1, 0, -1):
+        slots[at] = slots[at - 1]
+    slots[0] = tag
     self.seen_fills += 1
     return False
 
 
-cdef bint sublist_is_here(SublistState* self, const char* subject, size_t length) noexcept nogil:
-    """Whether anybody here, not at another server, is interested in a subject; no match that is in use changes by the question."""
-    cdef uint32_t which, at
+cdef uint32_t sublist_count_here(SublistState* self, const char* subject, size_t length, Interest** one) noexcept nogil:
+    """Return how much interest there is here, not at other servers, in a subject; no match that is in use changes by the question.
+
+    Args:
+        one: Set to some of it, if there is any; NULL: nobody asks.
+    """
+    cdef uint32_t which, at, count = 0
     if not _collect(self, subject, length, hash_bytes(self.seed, subject, length)):
-        return False
+        return 0
     for which in range(self.reached_count):
         for at in range(self.reached[which].count):
             if self.reached[which].items[at].rank == 0:
-                return True
-    return False
+                count += 1
+                if one != NULL:
+                    one[0] = self.reached[which].items[at]
+    return count
 
 
 cdef Match* sublist_match(SublistState* self, const char* subject, size_t length) noexcept nogil:

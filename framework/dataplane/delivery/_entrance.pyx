@@ -8,7 +8,7 @@ from libc.string cimport memcpy
 
 from framework.dataplane.delivery._delivery cimport subscription_drop
 from framework.dataplane.delivery._watches cimport (
-    WATCHED_BY_TAPS, unheard_copy, watched_by, watchers_copy, watchers_of, watches_of,
+    WATCHED_BY_TAPS, unheard_copy, watched_by, watched_copy, watches_of,
 )
 from framework.dataplane.links._output cimport output_commit, output_reserve
 from framework.dataplane._state cimport Link, Message, State, Subscription, Watches
@@ -80,11 +80,8 @@ cdef inline bint _is_sent(Message* message) noexcept nogil:
 cdef void message_watched(State* state, Match* match, Message* message) noexcept nogil:
     """Give a message that is about to be delivered to those who watch its subject."""
     cdef Watches* watches = message.account.watches
-    cdef Match* watchers
     if watched_by(watches, match, message.subject, message.subject_length) & WATCHED_BY_TAPS and _is_sent(message):
-        watchers = watchers_of(watches, match, message.subject, message.subject_length)
-        if watchers != NULL:
-            watchers_copy(state, watchers, message)
+        watched_copy(state, match, message)
 
 
 cdef void message_unserved(State* state, Message* message) noexcept nogil:

@@ -18,7 +18,7 @@ cdef void watches_free(Account* account) noexcept nogil
 cdef Match* watch_match(Watches* watches, const char* subject, size_t length) noexcept nogil
 cdef void watched_find(Watches* watches, Match* match, const char* subject, size_t length) noexcept nogil
 cdef void watches_count(Watches* watches, Interest* rule, int change) noexcept nogil
-cdef void watchers_copy(State* state, Match* watchers, Message* message) noexcept nogil
+cdef void watched_copy(State* state, Match* match, Message* message) noexcept nogil
 cdef void watchers_copy_run(
     State* state, Match* watchers, Message* message, const char* body, size_t frame, size_t count
 ) noexcept nogil
@@ -35,21 +35,6 @@ cdef inline int watched_by(Watches* watches, Match* match, const char* subject, 
     if match.watch_serial != watches.serial:
         watched_find(watches, match, subject, length)
     return match.watched
-
-
-cdef inline Match* watchers_of(Watches* watches, Match* match, const char* subject, size_t length) noexcept nogil:
-    """Return the taps that watch a subject, which `watched_by` has said that there are; NULL: there is none.
-
-    Cost: a comparison, when they were asked for before. A record that is used for something else has another serial.
-    """
-    if match.watchers_serial == 0 or match.watchers.serial != match.watchers_serial:
-        match.watchers = watch_match(watches, subject, length)
-        if match.watchers == NULL:
-            match.watchers_serial = 0
-            return NULL
-        match.watchers_serial = match.watchers.serial
-    match.watchers.recent = 1
-    return match.watchers
 
 
 cdef inline Watches* watches_of(Link* link, Account* account) noexcept nogil:

@@ -17,7 +17,9 @@ from framework.dataplane.ports._sinkbatch cimport sink_put, sink_put_run
 from framework.dataplane._state cimport FIRST_TOKENS, Account, Message, Sink, State, Watch, Watches
 from framework.dataplane._work cimport REPEATS_A_WORK
 from framework.sublist._bytes cimport COPY_SLACK, hash_bytes
-from framework.sublist._sublist cimport Interest, Match, sublist_close, sublist_insert, sublist_match, sublist_open, sublist_remove
+from framework.sublist._sublist cimport (
+    Interest, Match, sublist_close, sublist_count_here, sublist_insert, sublist_match, sublist_open, sublist_remove,
+)
 
 cdef enum:
     WATCHED_CACHE_MAX = 65536
@@ -127,14 +129,18 @@ cdef Match* watch_match(Watches* watches, const char* subject, size_t length) no
 
 cdef void watched_find(Watches* watches, Match* match, const char* subject, size_t length) noexcept nogil:
     """Find out who watches a subject, for `watched_by`. Cost: a hash of its first token, where no rule has that."""
+    cdef uint32_t taps = 0
     match.watched = 0
-    match.watchers_serial = 0
     match.watch_serial = watches.serial
     if watches.first_tokens[_first_token(subject, length)] == 0:
         return
-    if watches.ingress.count and watch_match(watches, subject, length) != NULL:
-        match.watched = WATCHED_BY_TAPS
-    if watches.gates.count and sublist_match(&watches.gates, subject, length).plain_count:
+    # The answer is kept: a match among the rules for each subject beside that would only be in the way.
+    if watches.ingress.count:
+        taps = sublist_count_here(&watches.ingress, subject, length, &match.watcher)
+        match.watched = WATCHED_BY_TAPS * (taps > 0)
+    if taps != 1:
+        match.watcher = NULL
+    if watches.gates.count and sublist_count_here(&watches.gates, subject, length, NULL):
         match.watched |= WATCHED_BY_GATES
 
 
@@ -162,6 +168,19 @@ cdef void watchers_copy_run(
     state.work += watchers.plain_count * <int64_t> (1 + count // REPEATS_A_WORK)
     for at in range(watchers.plain_count):
         sink_put_run(state, (<Watch*> watchers.plain[at]).sink, message, body, frame, count)
+
+
+cdef void watched_copy(State* state, Match* match, Message* message) noexcept nogil:
+    """Give a message to the taps that watch its subject.
+
+    Args:
+        match: Of the subject in the account; `watched_by` has said of it that there are some.
+    """
+    if match.watcher != NULL:
+        state.work += 1
+        sink_put(state, (<Watch*> match.watcher).sink, message, 0)
+    else:
+        watchers_copy(state, sublist_match(&message.account.watches.ingress, message.subject, message.subject_length), message)
 
 
 cdef void unheard_copy(State* state, Message* message) noexcept nogil:

@@ -19,7 +19,7 @@ from framework.dataplane.delivery._forwards cimport is_forwarded
 from framework.dataplane.accounts._mappings cimport room_for
 from framework.dataplane._state cimport HIDES_ADDRESS, WAY_BYTES_MAX, WAYS_MAX, Link, Message, State, Way, Ways
 from framework.sublist._bytes cimport COPY_SLACK, hash_bytes
-from framework.sublist._sublist cimport sublist_is_here
+from framework.sublist._sublist cimport sublist_count_here
 from framework.sublist._table cimport table_clear, table_find, table_make, table_remove
 
 cdef enum:
@@ -39,7 +39,7 @@ cdef void address_set(State* state, Link* link, const char* chars, size_t length
 
 cdef bint is_reply_here(Message* message) noexcept nogil:
     """Whether somebody here waits for answers to a message, and no server has put its address there."""
-    return not message.hidden and sublist_is_here(&message.account.sublist, message.reply, message.reply_length)
+    return not message.hidden and sublist_count_here(&message.account.sublist, message.reply, message.reply_length, NULL) > 0
 
 
 cdef void address_hide(State* state, Message* message) noexcept nogil:

@@ -123,6 +123,24 @@ def test_watches_that_come_and_go_change_lines_that_repeat(talk: Talk) -> None:
         assert 3 == len(seen(talk, sink))
 
 
+def test_one_tap_or_several_see_subjects_that_change_from_line_to_line(talk: Talk) -> None:
+    client = talk.client()
+    lines = b"".join(published(b"a.%d" % (number % 3), b"%d" % number) for number in range(9))
+    all_, one = watch(talk, b"a.*"), watch(talk, b"a.1")
+    client.say(lines)
+    expected = [(b"a.%d" % (number % 3), b"%d" % number) for number in range(9)]
+    assert expected == seen(talk, all_)
+    assert expected[1::3] == seen(talk, one)
+
+    talk.core.unsubscribe_sink(all_)
+    talk.events.clear()
+    talk.turn()
+    client.say(lines)
+
+    assert [] == seen(talk, all_)
+    assert expected[1::3] == seen(talk, one)
+
+
 def test_accounts_are_watched_apart_and_a_removed_one_may_come_back(talk: Talk) -> None:
     other = talk.core.add_account(b"OTHER")
     here, there = watch(talk, b">"), watch(talk, b">", account=other)
