@@ -47,9 +47,11 @@ from framework_jetstream.stream.stream import Stream, state_from_numbers
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from framework.actors import ActorRef
     from framework_jetstream.advisories import Advisories
     from framework_jetstream.api.asker import Asker
     from framework_jetstream.api.records import StreamConfig
+    from framework_jetstream.api.saved import RestoredStream
     from framework_jetstream.api.subjects import ApiSubject
     from framework_jetstream.api.usage import ApiUsage
     from framework_jetstream.engine.link import EngineLink
@@ -86,6 +88,11 @@ class JetStream(Component):
         def account(self) -> str:
             """Of who asks."""
             return self.asker.account
+
+    class Restore(Struct, frozen=True):
+        """Go on with streams that were read from the log."""
+
+        streams: list[RestoredStream]
 
     class Describe(Struct, frozen=True):
         """Count streams, for monitoring."""
@@ -130,6 +137,9 @@ class JetStream(Component):
                 message.use()
             case JetStream.ApiRequest():
                 self._take(message)
+            case JetStream.Restore(streams):
+                for restored in streams:
+                    self._go_on(restored)
             case JetStream.Describe():
                 entries = list(self._book.all())
                 finish, of = message.reply.set, message.consumers_of
@@ -258,6 +268,22 @@ class JetStream(Component):
             config=config,
             created_ns=self._clock(),
         )
+        stream = self._begin(entry)
+        stream.tell(Stream.Open(self._host.account_number(request.account), request.reply))
+
+    def _go_on(self, restored: RestoredStream) -> None:
+        saved = restored.saved
+        entry = StreamEntry(
+            number=restored.number,
+            account=saved.account,
+            config=saved.config,
+            created_ns=saved.created_ns,
+        )
+        self._book.use_number(restored.number)
+        stream = self._begin(entry)
+        stream.tell(Stream.Restore(self._host.account_number(saved.account), restored.consumers))
+
+    def _begin(self, entry: StreamEntry) -> ActorRef[Stream]:
         self._book.put(entry)
         entry.stream = self.spawn(
             Stream,
@@ -270,8 +296,7 @@ class JetStream(Component):
             check_room=self.check_room,
             clock=self._clock,
         )
-        number = self._host.account_number(request.account)
-        entry.stream.tell(Stream.Open(number, request.reply))
+        return entry.stream
 
     def _restore(self, request: JetStream.ApiRequest, name: str) -> None:
         if is_empty_request(request.payload):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
@@ -24,9 +25,11 @@ if TYPE_CHECKING:
 
     from framework.spec import CommandGroup, Port, ServerContext, ServiceRequest
     from framework.topology import ConfigSection
+    from framework_jetstream.log.folder import LogFolder
     from framework_jetstream.parts import Parts
 
 API: Final = "$JS.API."
+_LOG_FOLDER: Final = "log"
 _PORT_BYTES_MAX: Final = 64 * 1024 * 1024
 _parts: WeakKeyDictionary[ServerContext, Parts] = WeakKeyDictionary()
 
@@ -72,7 +75,12 @@ def framework_ports(server: ServerContext) -> Iterable[PortSpec]:
         return []
 
     def start(port: Port) -> None:
+        from framework_jetstream.jet_stream import JetStream  # noqa: PLC0415 - for who has streams
+        from framework_jetstream.recovery import restore  # noqa: PLC0415 - the same
+
+        restored = parts.link.use_log(_open_folder(parts), restore)
         parts.link.start(port)
+        server.component("jetstream").tell(JetStream.Restore(restored))
 
     return [
         PortSpec(
@@ -83,6 +91,13 @@ def framework_ports(server: ServerContext) -> Iterable[PortSpec]:
             said_bytes_max=_PORT_BYTES_MAX,
         )
     ]
+
+
+def _open_folder(parts: Parts) -> LogFolder:
+    """Open the log of a server."""
+    from framework_jetstream.log.folder import LogFolder  # noqa: PLC0415 - for who has streams
+
+    return LogFolder(Path(parts.host.config.store_dir, _LOG_FOLDER))
 
 
 @hookimpl

@@ -83,7 +83,8 @@ class Steps:
         return [it.api(what, payload) for it in self.pair]
 
     def create(self):
-        stream = {"name": "S", "subjects": ["s.>"], "storage": "memory"}
+        storage = "memory"
+        stream = {"name": "S", "subjects": ["s.>"], "storage": storage}
         if self.consumer["ack_policy"] != "all":
             stream["max_msgs"] = self.rng.choice([0, 0, 8])
             stream["max_msgs_per_subject"] = self.rng.choice([0, 0, 2])

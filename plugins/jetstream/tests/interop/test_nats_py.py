@@ -12,9 +12,9 @@ PLUGIN = ("-plugin", "framework_jetstream.plugin")
 
 
 @pytest.fixture
-def session(fleet):
+def session(fleet, tmp_path):
     """Run a coroutine function with a client's JetStream, and a stream `S` with ten messages."""
-    server = fleet.start("-js", *PLUGIN)
+    server = fleet.start("-js", "-sd", str(tmp_path), *PLUGIN)
 
     def run(scenario):
         async def connected():

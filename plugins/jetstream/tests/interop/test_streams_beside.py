@@ -37,9 +37,9 @@ HEADERS = [
 ]
 
 
-def some_config(rng):
+def some_config(rng, storage):
     """Return a configuration that both servers take."""
-    config = {"name": "S", "subjects": ["s.>"], "storage": "memory"}
+    config = {"name": "S", "subjects": ["s.>"], "storage": storage}
     per_subject = rng.choice([0, 0, 1, 2])
     options = {
         "max_msgs": rng.choice([0, 0, 3, 6]),
@@ -102,11 +102,12 @@ def play(rng, pair):
     """Do some things to both; yield what was done and what they answered."""
     ours, theirs = pair
     last = 0
+    storage = "memory"
 
     def both(what, payload=b""):
         return what, payload, told(ours.api(what, payload)), told(theirs.api(what, payload))
 
-    yield both("STREAM.CREATE.S", some_config(rng))
+    yield both("STREAM.CREATE.S", some_config(rng, storage))
     for _ in range(60):
         kind = rng.choice(["publish"] * 7 + ["update", "purge", "delete", "get", "info"])
         if kind == "publish":
@@ -115,7 +116,7 @@ def play(rng, pair):
             yield (subject, headers), len(payload), *answers
             last = max(last, answers[1]["seq"])
         elif kind == "update":
-            yield both("STREAM.UPDATE.S", some_config(rng))
+            yield both("STREAM.UPDATE.S", some_config(rng, storage))
         elif kind == "purge":
             yield both("STREAM.PURGE.S", some_purge(rng, last))
         elif kind == "delete":

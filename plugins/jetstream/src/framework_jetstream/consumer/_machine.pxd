@@ -92,6 +92,11 @@ cdef struct Delivery:
 cdef void machine_begin(Machine* machine, Stream* stream) noexcept nogil
 cdef void machine_recount(Machine* machine) noexcept nogil
 cdef void machine_free(Machine* machine) noexcept nogil
+cdef void machine_settle(Machine* machine, Stream* stream, int64_t now_ns) noexcept nogil
+cdef Pending* machine_find(Machine* machine, uint64_t seq) noexcept nogil
+cdef Pending* machine_wait_for(Machine* machine, uint64_t seq) noexcept nogil
+cdef void machine_drop(Machine* machine, Pending* gone) noexcept nogil
+cdef void machine_drop_to(Machine* machine, uint64_t seq) noexcept nogil
 cdef bint machine_wants(Machine* machine, const char* subject, size_t length) noexcept nogil
 cdef bint machine_has_more(Machine* machine) noexcept nogil
 cdef bint machine_next(Machine* machine, Delivery* delivery, int64_t now_ns) noexcept nogil

@@ -132,7 +132,7 @@ cdef void machine_free(Machine* machine) noexcept nogil:
 # ---- what waits to be acknowledged ---------------------------------------------------------------------------------------
 
 
-cdef Pending* _find(Machine* machine, uint64_t seq) noexcept nogil:
+cdef Pending* machine_find(Machine* machine, uint64_t seq) noexcept nogil:
     """Return a message that waits; NULL: it does not."""
     cdef uint32_t low = machine.pending_first, high = machine.pending_end, middle
     while low < high:
@@ -146,7 +146,7 @@ cdef Pending* _find(Machine* machine, uint64_t seq) noexcept nogil:
     return NULL
 
 
-cdef Pending* _add(Machine* machine, uint64_t seq) noexcept nogil:
+cdef Pending* machine_wait_for(Machine* machine, uint64_t seq) noexcept nogil:
     """Add a message behind all that wait; NULL: no memory."""
     cdef uint32_t at, kept = 0
     cdef void* grown
@@ -173,7 +173,7 @@ cdef Pending* _add(Machine* machine, uint64_t seq) noexcept nogil:
     return made
 
 
-cdef void _drop(Machine* machine, Pending* gone) noexcept nogil:
+cdef void machine_drop(Machine* machine, Pending* gone) noexcept nogil:
     """Let a message wait no more, and move the floor."""
     cdef uint64_t consumer_seq = gone.consumer_seq
     machine.queued -= gone.is_queued
@@ -191,14 +191,44 @@ cdef void _drop(Machine* machine, Pending* gone) noexcept nogil:
         machine.floor_seq = machine.pending[machine.pending_first].seq - 1
 
 
+cdef void machine_drop_to(Machine* machine, uint64_t seq) noexcept nogil:
+    """Let no message up to a sequence wait any more."""
+    while machine.pending_live and machine.pending[machine.pending_first].seq <= seq:
+        machine_drop(machine, &machine.pending[machine.pending_first])
+
+
+cdef void machine_settle(Machine* machine, Stream* stream, int64_t now_ns) noexcept nogil:
+    """Go on with a stream: forget messages that it does not have, and count what is pending.
+
+    Args:
+        now_ns: From it on acknowledgements are waited for.
+    """
+    cdef uint32_t at = machine.pending_first
+    cdef Pending* pending
+    machine.stream = stream
+    while at < machine.pending_end and machine.pending_live:
+        pending = &machine.pending[at]
+        at += 1
+        if pending.is_gone:
+            continue
+        if messages_get(&stream.messages, pending.seq) == NULL:
+            machine_drop(machine, pending)
+        else:
+            pending.deadline_ns = now_ns + _wait_of(machine, pending.deliveries)
+    while machine.skip_at < machine.skip_count and machine.skip[machine.skip_at] < machine.cursor:
+        machine.skip_at += 1
+    machine_recount(machine)
+    machine_purged(machine)
+
+
 cdef bint machine_ack(Machine* machine, uint64_t seq) noexcept nogil:
     """Take an acknowledgement; False: the message does not wait."""
-    cdef Pending* found = _find(machine, seq)
+    cdef Pending* found = machine_find(machine, seq)
     cdef uint32_t at
     if machine.terms.ack_policy != ACK_ALL:
         if found == NULL:
             return False
-        _drop(machine, found)
+        machine_drop(machine, found)
         return True
     if seq > machine.delivered_seq or seq <= machine.floor_seq:
         return False
@@ -206,7 +236,7 @@ cdef bint machine_ack(Machine* machine, uint64_t seq) noexcept nogil:
     while at < machine.pending_end and machine.pending[at].seq <= seq and machine.pending_live:
         if not machine.pending[at].is_gone:
             machine.floor_consumer_seq = machine.pending[at].consumer_seq - 1
-            _drop(machine, &machine.pending[at])
+            machine_drop(machine, &machine.pending[at])
         at += 1
     machine.floor_seq = seq
     return True
@@ -221,7 +251,7 @@ cdef void _queue(Machine* machine, Pending* pending) noexcept nogil:
 
 cdef bint machine_nak(Machine* machine, uint64_t seq, int64_t at_ns) noexcept nogil:
     """Deliver a message again at a time; False: it does not wait."""
-    cdef Pending* found = _find(machine, seq)
+    cdef Pending* found = machine_find(machine, seq)
     if found == NULL:
         return False
     found.deadline_ns = at_ns
@@ -237,7 +267,7 @@ cdef int64_t _wait_of(Machine* machine, uint32_t deliveries) noexcept nogil:
 
 cdef bint machine_in_progress(Machine* machine, uint64_t seq, int64_t now_ns) noexcept nogil:
     """Wait longer for a message; False: it does not wait."""
-    cdef Pending* found = _find(machine, seq)
+    cdef Pending* found = machine_find(machine, seq)
     if found == NULL:
         return False
     found.deadline_ns = now_ns + _wait_of(machine, found.deliveries)
@@ -246,7 +276,7 @@ cdef bint machine_in_progress(Machine* machine, uint64_t seq, int64_t now_ns) no
 
 cdef void machine_undo(Machine* machine, uint64_t seq) noexcept nogil:
     """Take a delivery back that nobody got: it comes again at once, and does not count."""
-    cdef Pending* found = _find(machine, seq)
+    cdef Pending* found = machine_find(machine, seq)
     if found != NULL and not found.is_queued:
         found.deliveries -= 1 if found.deliveries else 0
         _queue(machine, found)
@@ -343,7 +373,7 @@ cdef bint machine_next(Machine* machine, Delivery* delivery, int64_t now_ns) noe
         if record == NULL:
             return False
         if machine.terms.ack_policy != ACK_NONE:
-            pending = _add(machine, record.seq)
+            pending = machine_wait_for(machine, record.seq)
             if pending == NULL:
                 return False
             pending.consumer_seq = machine.consumer_seq + 1
@@ -391,9 +421,9 @@ cdef void machine_removing(Machine* machine, Record* record) noexcept nogil:
             machine.num_pending -= 1
         return
     if machine.pending_live:
-        pending = _find(machine, record.seq)
+        pending = machine_find(machine, record.seq)
         if pending != NULL:
-            _drop(machine, pending)
+            machine_drop(machine, pending)
 
 
 cdef void machine_purged(Machine* machine) noexcept nogil:

@@ -20,10 +20,11 @@ from framework_jetstream.api.records import (
     plain,
 )
 from framework_jetstream.api.requests import is_empty_request
+from framework_jetstream.api.saved import SavedConsumer, text_of
 from framework_jetstream.api.times import text_from_ns
 from framework_jetstream.consumer.rules import check_update, filters_of, numbers_of
 from framework_jetstream.engine.link import EngineAnswers
-from framework_jetstream.engine.verbs import Verb
+from framework_jetstream.engine.verbs import NOT_STORED, Verb
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from framework_jetstream.advisories import Advisories
     from framework_jetstream.engine.link import EngineAnswer, EngineLink
     from framework_jetstream.host import Host
+    from framework_jetstream.stream.book import StreamEntry
 
 
 class ConsumerEntry(Struct, kw_only=True):
@@ -39,6 +41,7 @@ class ConsumerEntry(Struct, kw_only=True):
 
     number: int
     """By which the engine knows it."""
+    stream: StreamEntry
     stream_number: int
     stream_name: str
     config: ConsumerConfig
@@ -70,6 +73,8 @@ class Consumer(Component):
         """Make it in the engine."""
 
         reply: Reply[bytes | None]
+        is_new: bool = True
+        """Whether it was not read from the log."""
 
     class Update(Struct, frozen=True):
         """Change its configuration, which makes sense by itself."""
@@ -105,8 +110,8 @@ class Consumer(Component):
         match message:
             case EngineAnswers():
                 message.use()
-            case Consumer.Open(reply):
-                self._open(reply)
+            case Consumer.Open(reply, is_new):
+                self._open(reply, is_new=is_new)
             case Consumer.Update():
                 self._update(message)
             case Consumer.Request():
@@ -133,16 +138,38 @@ class Consumer(Component):
             error = failure(ErrCode.NOT_EMPTY_REQUEST).error
             request.reply.set(refused("consumer_delete", error))
 
-    def _open(self, reply: Reply[bytes | None]) -> None:
+    def _saved(self, config: ConsumerConfig) -> bytes:
+        """Return what the log is to know of the consumer; empty: it is in memory only."""
+        entry = self._entry
+        stream = entry.stream
+        if stream.config.storage != "file" or config.mem_storage:
+            return b""
+        return text_of(
+            SavedConsumer(
+                stream.account, entry.stream_name, stream.created_ns, entry.created_ns, config
+            )
+        )
+
+    def _open(self, reply: Reply[bytes | None], *, is_new: bool = True) -> None:
         config = self._entry.config
         self._link.listen(self._entry.number, self.actor_ref, Consumer.Unused())
-        self._tell("create")
+
+        def opened(told: EngineAnswer) -> None:
+            if told.status:
+                error = failure(ErrCode.CONSUMER_STORE_FAILED, err=NOT_STORED).error
+                self._end(lambda: reply.set(refused("consumer_create", error)))
+            else:
+                self._say("consumer_create", reply, told)
+
+        if is_new:
+            self._tell("create")
         self._ask(
             Verb.OPEN_CONSUMER,
-            lambda told: self._say("consumer_create", reply, told),
+            opened,
             numbers=numbers_of(config, self._entry.stream_number),
             first="\n".join([config.name, *filters_of(config)]).encode(),
             second=self._target(config),
+            third=self._saved(config),
         )
 
     @staticmethod
@@ -156,13 +183,24 @@ class Consumer(Component):
         except ApiFailure as refusal:
             request.reply.set(refused("consumer_create", refusal.error))
             return
+        before = self._entry.config
         self._entry.config = request.config
+
+        def changed(told: EngineAnswer) -> None:
+            if told.status:
+                self._entry.config = before
+                error = failure(ErrCode.CONSUMER_STORE_FAILED, err=NOT_STORED).error
+                request.reply.set(refused("consumer_create", error))
+            else:
+                self._say("consumer_create", request.reply, told)
+
         self._ask(
             Verb.UPDATE_CONSUMER,
-            lambda told: self._say("consumer_create", request.reply, told),
+            changed,
             numbers=numbers_of(request.config, self._entry.stream_number),
             first="\n".join([request.config.name, *filters_of(request.config)]).encode(),
             second=self._target(request.config),
+            third=self._saved(request.config),
         )
 
     def _end(self, then: Callable[[], object]) -> None:

@@ -6,13 +6,20 @@ from libc.string cimport memchr, memcpy
 
 from framework_jetstream.consumer._machine cimport (
     Machine, machine_appended, machine_begin, machine_free, machine_has_more, machine_purged, machine_recount, machine_removing,
+    machine_settle,
 )
 from framework_jetstream.engine._answers cimport answer_made
+from framework_jetstream.engine._consumer_log cimport consumer_change, consumer_leave_log
 from framework_jetstream.engine._delivery cimport consumer_expire, request_end, request_refuse
+from framework_jetstream.engine._groups cimport (
+    CARRIED_KEPT, CARRIED_OUT, group_close, group_opened, group_propose, refused_as,
+)
 from framework_jetstream.engine._state cimport (
     CLOSE_CONSUMER, CONSUMER_STATE, OPEN_CONSUMER, TAG_ACK, TAG_DELIVER, TAG_KIND_SHIFT, TAG_NEXT, TAG_NUMBER_SHIFT, UPDATE_CONSUMER,
-    Answer, command_text, consumer_of, ready_add, slot_of,
+    Answer, Group, command_text, consumer_of, ready_add, slot_of,
 )
+from framework_jetstream.log._log cimport LogPart
+from framework_jetstream.log._record cimport OP
 from framework_jetstream.stream._headers cimport Text
 
 cdef enum:
@@ -145,19 +152,53 @@ cdef bint _make_room(Engine* engine, uint32_t number) noexcept nogil:
     return True
 
 
-cdef void _open(Engine* engine, Command* command) noexcept nogil:
-    """Open a consumer: the texts are its name and filters, and where it pushes, with times of backoff behind."""
+cdef ConsumerSlot* consumer_made(Engine* engine, uint32_t number) noexcept nogil:
+    """Make a consumer that nobody can reach yet; NULL: no memory."""
+    cdef ConsumerSlot* consumer = <ConsumerSlot*> calloc(1, sizeof(ConsumerSlot)) if _make_room(engine, number) else NULL
+    if consumer == NULL:
+        return NULL
+    consumer.number = number
+    consumer.wakes_ns = NEVER
+    engine.consumers[number] = consumer
+    return consumer
+
+
+cdef int _open(Engine* engine, Command* command) noexcept nogil:
+    """Open a consumer: the texts are its name and filters, where it pushes, with times of backoff behind, and what the log is to know."""
     cdef Slot* slot = slot_of(engine, <uint64_t> command.numbers[0])
+    cdef ConsumerSlot* consumer = consumer_of(engine, command.number)
+    cdef int refused
+    if slot == NULL:
+        answer_made(engine, command.id, NOT_THERE, 0)
+        return CARRIED_OUT
+    if consumer == NULL:
+        consumer = consumer_made(engine, command.number)
+    if consumer == NULL:
+        answer_made(engine, command.id, NO_ROOM, 0)
+        return CARRIED_OUT
+    if command.lengths[2] and consumer.group == NULL and slot.group != NULL:
+        consumer.group = group_opened(engine, NULL, consumer, command)
+        if consumer.group == NULL:
+            engine.consumers[command.number] = NULL
+            free(consumer)
+            refused = refused_as(engine, command)
+            return refused
+    _begin(engine, slot, consumer, command)
+    if consumer.group == NULL or consumer.is_restored:
+        consumer.is_restored = 0
+        consumer_say(engine, consumer, command.id)
+        return CARRIED_OUT
+    consumer.opening = command
+    consumer.is_whole_due = 1
+    consumer_change(engine, consumer)
+    return CARRIED_KEPT
+
+
+cdef void _begin(Engine* engine, Slot* slot, ConsumerSlot* consumer, Command* command) noexcept nogil:
+    """Let a consumer begin, or go on as it was read."""
     cdef const char* at = command_text(command, 0)
     cdef const char* end = at + command.lengths[0]
-    cdef ConsumerSlot* consumer = <ConsumerSlot*> calloc(1, sizeof(ConsumerSlot))
-    if slot == NULL or consumer == NULL or not _make_room(engine, command.number):
-        free(consumer)
-        answer_made(engine, command.id, NOT_THERE if slot == NULL else NO_ROOM, 0)
-        return
-    consumer.number = command.number
     consumer.slot = slot
-    consumer.wakes_ns = NEVER
     consumer.active_ns = engine.now_ns
     consumer.beats_ns = engine.now_ns
     _read_numbers(consumer, command)
@@ -167,17 +208,17 @@ cdef void _open(Engine* engine, Command* command) noexcept nogil:
     at = command_text(command, 1)
     consumer.deliver = _line(&at, at + command.lengths[1] - command.numbers[14] * 8)
     _read_backoff(&consumer.machine, command)
-    machine_begin(&consumer.machine, &slot.stream)
+    if consumer.is_restored:
+        machine_settle(&consumer.machine, &slot.stream, engine.now_ns)
+    else:
+        machine_begin(&consumer.machine, &slot.stream)
     consumer.next = slot.consumers
     slot.consumers = consumer
     slot.consumer_count += 1
     slot.stream.appended = consumers_appended
     slot.stream.removing = consumers_removing
-    slot.engine = engine
-    engine.consumers[consumer.number] = consumer
     _follow(engine, consumer)
     consumer_expire(engine, consumer)
-    _say_state(engine, consumer, command.id)
 
 
 cdef void consumer_close(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
@@ -202,6 +243,7 @@ cdef void consumer_close(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
         consumer.slot.stream.removing = NULL
     engine.consumers[consumer.number] = NULL
     _leave_ready(engine, consumer)
+    consumer_leave_log(engine, consumer)
     machine_free(&consumer.machine)
     free(<void*> consumer.name.chars)
     free(<void*> consumer.ack_prefix.chars)
@@ -222,7 +264,7 @@ cdef void _leave_ready(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
         engine.last_ready = before
 
 
-cdef void _say_state(Engine* engine, ConsumerSlot* consumer, int64_t id) noexcept nogil:
+cdef void consumer_say(Engine* engine, ConsumerSlot* consumer, int64_t id) noexcept nogil:
     """Answer delivered and floor in consumer and stream, what waits, was delivered again and is pending, and who waits."""
     cdef Answer* answer = answer_made(engine, id, 0, 0)
     cdef Machine* machine = &consumer.machine
@@ -243,7 +285,7 @@ cdef void _say_state(Engine* engine, ConsumerSlot* consumer, int64_t id) noexcep
     answer.numbers[10] = consumer.last_ack_ns
 
 
-cdef void _update(ConsumerSlot* consumer, Command* command) noexcept nogil:
+cdef void _update(Engine* engine, ConsumerSlot* consumer, Command* command) noexcept nogil:
     """Change what may change; where the filters do, what is pending is counted anew."""
     cdef const char* at = command_text(command, 0)
     cdef const char* end = at + command.lengths[0]
@@ -253,27 +295,50 @@ cdef void _update(ConsumerSlot* consumer, Command* command) noexcept nogil:
     _read_backoff(&consumer.machine, command)
     _read_filters(&consumer.machine, at, end)
     machine_recount(&consumer.machine)
+    consumer_expire(engine, consumer)
+    ready_add(engine, consumer)
 
 
-cdef void consumer_command(Engine* engine, Command* command) noexcept nogil:
-    """Carry out a command to a consumer, and answer it; status 1: it is not there."""
+cdef int _update_logged(Engine* engine, ConsumerSlot* consumer, Command* command) noexcept nogil:
+    """Change a consumer, and answer when the log knows its configuration, which is the third text."""
+    cdef LogPart part
+    part.chars = command_text(command, 2)
+    part.length = <uint32_t> command.lengths[2]
+    part.goes_on = False
+    if not group_propose(engine, consumer.group, OP, &part, 1, command, NULL, 0):
+        return refused_as(engine, command)
+    _update(engine, consumer, command)
+    return CARRIED_KEPT
+
+
+cdef int _close(Engine* engine, ConsumerSlot* consumer, Command* command) noexcept nogil:
+    cdef Group* group = consumer.group
+    consumer_close(engine, consumer)
+    if group == NULL or engine.log.failed:
+        answer_made(engine, command.id, 0, 0)
+        return CARRIED_OUT
+    group_close(engine, group, command)
+    return CARRIED_KEPT
+
+
+cdef int consumer_command(Engine* engine, Command* command) noexcept nogil:
+    """Carry out a command to a consumer, and answer it; status 1: it is not there. A `Carried`."""
     cdef ConsumerSlot* consumer
     if command.verb == OPEN_CONSUMER:
-        _open(engine, command)
-        return
+        return _open(engine, command)
     consumer = consumer_of(engine, command.number)
-    if consumer == NULL:
+    if consumer == NULL or consumer.slot == NULL:
         answer_made(engine, command.id, NOT_THERE, 0)
     elif command.verb == CLOSE_CONSUMER:
-        consumer_close(engine, consumer)
-        answer_made(engine, command.id, 0, 0)
+        return _close(engine, consumer, command)
     elif command.verb == CONSUMER_STATE:
-        _say_state(engine, consumer, command.id)
+        consumer_say(engine, consumer, command.id)
+    elif command.verb == UPDATE_CONSUMER and consumer.group != NULL:
+        return _update_logged(engine, consumer, command)
     elif command.verb == UPDATE_CONSUMER:
-        _update(consumer, command)
-        consumer_expire(engine, consumer)
-        ready_add(engine, consumer)
-        _say_state(engine, consumer, command.id)
+        _update(engine, consumer, command)
+        consumer_say(engine, consumer, command.id)
+    return CARRIED_OUT
 
 
 # ---- what happens to the stream ------------------------------------------------------------------------------------------

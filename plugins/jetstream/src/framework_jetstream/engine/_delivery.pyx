@@ -14,6 +14,7 @@ from framework_jetstream.consumer._machine cimport (
     Delivery, machine_expire, machine_has_more, machine_next, machine_peek, machine_undo,
 )
 from framework_jetstream.engine._answers cimport answer_made
+from framework_jetstream.engine._consumer_log cimport consumer_change, consumer_touch
 from framework_jetstream.engine._outbox cimport outbox_add, outbox_chars
 from framework_jetstream.engine._port cimport framework_message
 from framework_jetstream.engine._state cimport TAG_DELIVER, TAG_KIND_SHIFT, TAG_NUMBER_SHIFT, consumer_of, ready_add
@@ -167,6 +168,7 @@ cdef void _add_message(
         | <int64_t> (record.seq & TOKEN_SEQ_MASK)
     )
     consumer.last_delivered_ns = engine.unix_ns
+    consumer_touch(engine, consumer, record.seq)
 
 
 cdef void _show_size(Engine* engine, framework_message* message, Record* record) noexcept nogil:
@@ -238,7 +240,7 @@ cdef void _deliver_pulled(Engine* engine, ConsumerSlot* consumer) noexcept nogil
     request = consumer.first
     while request != NULL:
         following = request.next
-        if request.no_wait and not consumer.is_stalled:
+        if request.no_wait and not consumer.is_stalled and (not request.behind or request.behind <= consumer.slot.group.applied):
             _end_no_messages(engine, consumer, request)
         elif not request.is_watched:
             request.is_watched = 1
@@ -367,6 +369,10 @@ cdef void consumer_expire(Engine* engine, ConsumerSlot* consumer) noexcept nogil
         next_ns = machine_expire(&consumer.machine, engine.now_ns)
         if consumer.machine.queued:
             ready_add(engine, consumer)
+    if consumer.tells_ns and consumer.tells_ns <= engine.now_ns:
+        consumer_change(engine, consumer)
+    elif consumer.tells_ns:
+        next_ns = min(next_ns, consumer.tells_ns)
     next_ns = min(next_ns, _expire_requests(engine, consumer))
     if consumer.deliver.chars != NULL and consumer.heartbeat_ns and consumer.has_interest:
         if consumer.beats_ns <= engine.now_ns:
@@ -398,4 +404,5 @@ cdef void request_undeliverable(Engine* engine, int64_t token) noexcept nogil:
     if request != NULL:
         request_end(engine, consumer, request)
     machine_undo(&consumer.machine, seq)
+    consumer_touch(engine, consumer, seq)
     ready_add(engine, consumer)

@@ -3,6 +3,8 @@
 A turn takes the commands that are there, then the messages, and carries the commands out behind them: who asks for a purge behind what it
 has published finds that purged. It has no clock and no thread of its own; `run` is the thread that drives it in a server, and a test or
 the simulator calls `turn`.
+
+Size: a turn, and the object that Python has of the engine with its log.
 """
 
 cimport cython
@@ -11,27 +13,40 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
+from framework_jetstream.consumer._machine cimport machine_free
 from framework_jetstream.engine._answers cimport answers_hand_over, answers_take
+from framework_jetstream.engine._apply cimport apply_committed, entry_apply, entry_is_update
+from framework_jetstream.engine._carrying cimport command_carry_out, direct_get_wait
 from framework_jetstream.engine._chains cimport chain_push, chain_take
-from framework_jetstream.engine._consumer_commands cimport consumer_command
+from framework_jetstream.engine._consumer_commands cimport consumer_close, consumer_made
+from framework_jetstream.engine._consumer_log cimport consumers_tell, consumers_tell_all
 from framework_jetstream.engine._delivery cimport (
     TOKEN_NUMBER_SHIFT, consumer_expire, consumer_unrequest, deliver_ready, request_undeliverable,
 )
 from framework_jetstream.engine._direct cimport direct_get_row
+from framework_jetstream.engine._groups cimport (
+    CARRIED_BUSY, CARRIED_OUT, group_close, group_free, group_made, group_of, groups_close_rest,
+)
+from framework_jetstream.engine._operations cimport operation_time, slot_expire_by_log
 from framework_jetstream.engine._outbox cimport outbox_flush, outbox_free
 from framework_jetstream.engine._port cimport (
     FRAMEWORK_PORT_CAPSULE, FRAMEWORK_ROW_ANSWER, FRAMEWORK_ROW_MESSAGE, FRAMEWORK_WORD_FULL, FRAMEWORK_WORD_NOBODY,
     FRAMEWORK_WORD_ROOM, FRAMEWORK_WORD_SOMEBODY, framework_batch, framework_port, framework_row,
 )
 from framework_jetstream.engine._publishing cimport publish_row
+from framework_jetstream.engine._staging cimport publish_stage, staging_propose
 from framework_jetstream.engine._state cimport (
-    OPEN_CONSUMER, TAG_ACK, TAG_DIRECT_GET, TAG_KIND_SHIFT, TAG_NEXT, TAG_NUMBER_SHIFT, TAG_PUBLISH, Command, ConsumerSlot,
-    Engine as State, Slot, consumer_of, ready_add, slot_of,
+    BATCHES_MAX, TAG_ACK, TAG_DIRECT_GET, TAG_KIND_SHIFT, TAG_NEXT, TAG_NUMBER_SHIFT, TAG_PUBLISH, Command, ConsumerSlot,
+    Engine as State, Group, Slot, consumer_of, ready_add, slot_of,
 )
 from framework_jetstream.engine._requests cimport ack_row, next_row
-from framework_jetstream.engine._stream_commands cimport slot_close, slot_expire, stream_command
+from framework_jetstream.engine._stream_commands cimport slot_close, slot_expire, slot_made
 from framework_jetstream.engine._wakes cimport FAR_NS, wake_at, wake_at_unix
-from framework_jetstream.stream._machine cimport REFUSALS, limits_made
+from framework_jetstream.log._face cimport Log
+from framework_jetstream.log._log cimport Log as LogStruct, LogEntry, log_forget
+from framework_jetstream.log._solo cimport solo_committer
+from framework_jetstream.log._thread cimport LogRunner, LogThread, log_kick
+from framework_jetstream.stream._machine cimport REFUSALS, Limits, limits_made, stream_set_limits
 
 import os
 
@@ -61,8 +76,6 @@ cdef extern from "unistd.h" nogil:
     ssize_t write(int fd, const void* source, size_t count)
 
 cdef enum:
-    BATCHES_MAX = 16
-    # Taken in one turn: then what they led to is said.
     SECOND_NS = 1000000000
     SPIN_NS = 50000
     # About what it takes to be woken: 13,000 synchronous publishes a second without, 33,000 with it.
@@ -114,11 +127,13 @@ cdef void _take_row(State* state, const framework_batch* batch, const framework_
         return
     if kind == TAG_PUBLISH:
         slot = slot_of(state, number)
-        if slot != NULL:
+        if slot != NULL and slot.group == NULL:
             publish_row(state, slot, batch, row)
+        elif slot != NULL:
+            publish_stage(state, slot, batch, row)
     elif kind == TAG_DIRECT_GET:
         slot = slot_of(state, number)
-        if slot != NULL:
+        if slot != NULL and not direct_get_wait(slot, batch, row):
             direct_get_row(state, slot, batch, row)
     else:
         consumer = consumer_of(state, number)
@@ -153,46 +168,94 @@ cdef void _expire(State* state) noexcept nogil:
                 wake_at(state, consumer.wakes_ns)
     for at in range(state.slot_count):
         if state.slots[at] != NULL:
-            if state.slots[at].expires_ns <= state.unix_ns:
+            if state.slots[at].expires_ns <= state.unix_ns and state.slots[at].group != NULL:
+                slot_expire_by_log(state, state.slots[at])
+            elif state.slots[at].expires_ns <= state.unix_ns:
                 slot_expire(state, state.slots[at])
             else:
                 wake_at_unix(state, state.slots[at].expires_ns)
 
 
-cdef bint engine_turn(State* state, int64_t now_ns, int64_t unix_ns) noexcept nogil:
-    """Take what there is, and say what follows; True: there may be more at once."""
-    cdef Command* command
-    cdef Command* following
-    cdef const framework_batch* batch = NULL
-    cdef uint32_t at, taken = 0
-    state.now_ns = now_ns
-    state.unix_ns = max(state.unix_ns, unix_ns)
-    if state.outbox.is_blocked and not outbox_flush(&state.outbox):
+cdef bint _propose_held(State* state) noexcept nogil:
+    """Propose what came for streams in files, and let go of it; False: the log has no room for all of it now."""
+    cdef uint32_t at
+    if not staging_propose(state):
         return False
-    command = <Command*> chain_take(<void**> &state.commands)
-    while taken < BATCHES_MAX:
+    for at in range(state.held_count):
+        state.port.release(state.port.self, state.held[at])
+    state.held_count = 0
+    return True
+
+
+cdef bint _take_batches(State* state) noexcept nogil:
+    """Take what clients say; True: there may be more. While the log has no room nothing is taken, and the port holds up who publishes."""
+    cdef const framework_batch* batch = NULL
+    cdef uint32_t at
+    if not _propose_held(state):
+        return False
+    while state.held_count < BATCHES_MAX:
         batch = state.port.take(state.port.self)
         if batch == NULL:
             break
         for at in range(batch.count):
             _take_row(state, batch, &batch.rows[at])
-        state.port.release(state.port.self, batch)
-        state.took_ns = now_ns
-        taken += 1
-    command = _oldest_first(command)
-    while command != NULL:
-        following = command.next
-        if command.verb >= OPEN_CONSUMER:
-            consumer_command(state, command)
-        else:
-            stream_command(state, command)
-        free(command)
-        command = following
+        state.held[state.held_count] = batch
+        state.held_count += 1
+        state.took_ns = state.now_ns
+    _propose_held(state)
+    return batch != NULL
+
+
+cdef void _carry_out(State* state, Command* command) noexcept nogil:
+    """Carry commands out, the oldest first, behind those that wait for room in the log."""
+    cdef Command** last = &state.todo
+    cdef int carried
+    while last[0] != NULL:
+        last = &last[0].next
+    last[0] = command
+    while state.todo != NULL:
+        command = state.todo
+        state.todo = command.next
+        command.next = NULL
+        carried = command_carry_out(state, command)
+        if carried == CARRIED_BUSY:
+            command.next = state.todo
+            state.todo = command
+            return
+        if carried == CARRIED_OUT:
+            free(command)
+
+
+cdef bint engine_turn(State* state, int64_t now_ns, int64_t unix_ns) noexcept nogil:
+    """Take what there is, and say what follows; True: there may be more at once."""
+    cdef Command* command
+    cdef bint goes_on
+    state.now_ns = now_ns
+    state.unix_ns = max(state.unix_ns, unix_ns)
+    if state.outbox.is_blocked and not outbox_flush(&state.outbox):
+        return False
+    if state.log != NULL:
+        if not apply_committed(state):
+            return False
+        groups_close_rest(state)
+    command = <Command*> chain_take(<void**> &state.commands)
+    goes_on = _take_batches(state)
+    _kick(state)
+    _carry_out(state, _oldest_first(command))
     if state.now_ns >= state.wakes_ns:
         _expire(state)
     deliver_ready(state)
+    consumers_tell(state)
     outbox_flush(&state.outbox)
-    return batch != NULL or (state.ready != NULL and not state.outbox.is_blocked)
+    _kick(state)
+    return goes_on or (state.ready != NULL and not state.outbox.is_blocked)
+
+
+cdef void _kick(State* state) noexcept nogil:
+    """Let the log's thread look at what was appended."""
+    if state.has_appended and state.runner != NULL:
+        log_kick(<LogRunner*> state.runner)
+        state.has_appended = False
 
 
 # ---- as Python has it ----------------------------------------------------------------------------------------------------
@@ -215,6 +278,9 @@ cdef class Engine:
     cdef object capsule
     cdef list texts
     cdef bytes domain
+    cdef Log log
+    cdef LogThread log_thread
+    cdef int log_fd
     cdef int answers_fd
     cdef int answers_write_fd
     cdef int commands_fd
@@ -238,6 +304,7 @@ cdef class Engine:
             self.state.refusal_ends[at].chars = self.texts[2 * at + 1]
             self.state.refusal_ends[at].length = <uint32_t> len(self.texts[2 * at + 1])
         self.state.seed = seed
+        self.log_fd = -1
         self.answers_fd, self.answers_write_fd = os.pipe()
         self.commands_fd, self.commands_write_fd = os.pipe()
         for fd in (self.answers_fd, self.answers_write_fd, self.commands_fd, self.commands_write_fd):
@@ -251,10 +318,19 @@ cdef class Engine:
             gone = command
             command = command.next
             free(gone)
+        command = self.state.todo
+        while command != NULL:
+            gone = command
+            command = command.next
+            free(gone)
         if self.state.port != NULL:
+            for at in range(self.state.consumer_room):
+                if self.state.consumers[at] != NULL and self.state.consumers[at].slot != NULL:
+                    consumer_close(&self.state, self.state.consumers[at])
             for at in range(self.state.slot_count):
                 if self.state.slots[at] != NULL:
                     slot_close(&self.state, self.state.slots[at])
+        self._free_groups()
         free(self.state.slots)
         free(self.state.consumers)
         outbox_free(&self.state.outbox)
@@ -272,9 +348,9 @@ cdef class Engine:
 
     def command(
         self, verb: int, number: int, *, numbers: tuple[int, ...] = (), limits: dict[str, int] | None = None, first: bytes = b"",
-        second: bytes = b"",
+        second: bytes = b"", third: bytes = b"",
     ) -> int:
-        """Ask something of the engine, as `engine.py` says it; return the id of the answer.
+        """Ask something of the engine, as `verbs.py` says it; return the id of the answer.
 
         Args:
             verb: A `Verb`.
@@ -283,8 +359,9 @@ cdef class Engine:
             limits: Of a stream.
             first: The first text.
             second: The second text.
+            third: What the log is to know of it.
         """
-        cdef Command* made = <Command*> calloc(1, sizeof(Command) + len(first) + len(second))
+        cdef Command* made = <Command*> calloc(1, sizeof(Command) + len(first) + len(second) + len(third))
         cdef char byte = 0
         if made == NULL:
             raise MemoryError
@@ -298,8 +375,10 @@ cdef class Engine:
             made.limits = limits_made(limits)
         made.lengths[0] = len(first)
         made.lengths[1] = len(second)
+        made.lengths[2] = len(third)
         memcpy(<char*> (made + 1), <const char*> first, len(first))
         memcpy(<char*> (made + 1) + len(first), <const char*> second, len(second))
+        memcpy(<char*> (made + 1) + len(first) + len(second), <const char*> third, len(third))
         if chain_push(<void**> &self.state.commands, made, made):
             write(self.commands_write_fd, &byte, 1)
         return self.last_id
@@ -326,6 +405,128 @@ cdef class Engine:
         self._hand_over()
         return goes_on
 
+    # ---- the log
+
+    cdef void _free_groups(self) noexcept:
+        cdef LogStruct* log = self.state.log
+        cdef size_t at
+        if log == NULL or log.groups == NULL:
+            return
+        for at in range(log.group_mask + 1):
+            if log.groups[at] != NULL and log.groups[at].owner != NULL:
+                group_free(<Group*> log.groups[at].owner)
+                log.groups[at].owner = NULL
+
+    def use_log(self, log: Log, thread: LogThread | None = None, log_fd: int = -1) -> None:
+        """Keep streams in a log; once, before any turn.
+
+        Args:
+            log: Was recovered; its entries are read by `replay`.
+            thread: Performs the log's rounds, and is kicked; None: somebody else does, between turns.
+            log_fd: Becomes readable when a round is done.
+        """
+        self.log = log
+        self.log_thread = thread
+        self.log_fd = log_fd
+        self.state.log = log.log
+        self.state.committer = solo_committer(log.log)
+        if thread is not None:
+            self.state.runner = thread.runner
+
+    def restore_stream(self, number: int, group: int, name: bytes, limits: dict[str, int], first_seq: int) -> None:
+        """Make a stream whose entries are going to be read; it is reached when it is opened.
+
+        Args:
+            limits: As they were before the first of these entries.
+        """
+        cdef Limits wanted = limits_made(limits)
+        cdef Slot* slot = slot_made(&self.state, number, name, len(name), &wanted, True, first_seq)
+        if slot == NULL:
+            raise MemoryError
+        slot.is_restored = 1
+        slot.group = group_made(&self.state, group, slot, NULL)
+        if slot.group == NULL:
+            raise MemoryError
+
+    def restore_consumer(self, number: int, group: int) -> None:
+        """Make a consumer whose entries are going to be read; it is reached when it is opened."""
+        cdef ConsumerSlot* consumer = consumer_made(&self.state, number)
+        if consumer == NULL:
+            raise MemoryError
+        consumer.is_restored = 1
+        consumer.group = group_made(&self.state, group, NULL, consumer)
+        if consumer.group == NULL:
+            raise MemoryError
+
+    def replay(self, update: object) -> set[int]:
+        """Apply what was read from the log; return the groups whose first entry has never come: nobody was told that they exist.
+
+        Args:
+            update: Called with a group and its configuration where that has changed; returns limits if it is a stream's.
+        """
+        cdef LogEntry entry
+        cdef bint found = True
+        self.state.is_replaying = True
+        while found:
+            with nogil:
+                found = self._replay_to_update(&entry)
+            if found:
+                self._replay_update(&entry, update)
+        self.state.is_replaying = False
+        log_forget(self.state.log)
+        return self._settle_groups()
+
+    cdef bint _replay_to_update(self, LogEntry* entry) noexcept nogil:
+        while self.state.committer.committed(self.state.committer.self, entry):
+            if entry_is_update(entry):
+                return True
+            entry_apply(&self.state, entry)
+        return False
+
+    cdef _replay_update(self, LogEntry* entry, update):
+        cdef Group* group = group_of(&self.state, entry.group)
+        cdef Limits limits
+        cdef size_t begin = entry.parts[0].length if entry.part_count > 1 else 0
+        if group == NULL:
+            return
+        changed = update(entry.group, entry.chars[begin:begin + entry.parts[entry.part_count - 1].length])
+        if group.slot != NULL and changed is not None:
+            limits = limits_made(changed)
+            stream_set_limits(&group.slot.stream, &limits, operation_time(entry))
+        entry_apply(&self.state, entry)
+
+    cdef set _settle_groups(self):
+        cdef LogStruct* log = self.state.log
+        cdef Group* group
+        cdef size_t at
+        unborn = set()
+        for at in range(log.group_mask + 1 if log.groups != NULL else 0):
+            group = <Group*> log.groups[at].owner if log.groups[at] != NULL else NULL
+            if group == NULL:
+                continue
+            group.proposed = group.applied = log.groups[at].last_index
+            if group.slot != NULL:
+                self.state.unix_ns = max(self.state.unix_ns, group.slot.stream.messages.last_time_ns)
+            if not group.is_created:
+                unborn.add(group.number)
+        return unborn
+
+    def forget_group(self, group: int) -> None:
+        """Close a group that was read, with its stream or consumer, which was not opened."""
+        cdef Group* it = group_of(&self.state, group)
+        if it == NULL:
+            self.log.close_group(group)
+            return
+        if it.slot != NULL:
+            it.slot.group = NULL
+            slot_close(&self.state, it.slot)
+            it.slot = NULL
+        elif it.consumer != NULL:
+            self.state.consumers[it.consumer.number] = NULL
+            machine_free(&it.consumer.machine)
+            free(it.consumer)
+        group_close(&self.state, it, NULL)
+
     @property
     def wakes_ns(self) -> int:
         """When it has to turn at the latest, in the clock of `now_ns`."""
@@ -338,13 +539,14 @@ cdef class Engine:
 
     def run(self) -> None:
         """Turn until the port has ended; the interpreter is not held meanwhile."""
-        cdef pollfd waits[2]
+        cdef pollfd waits[3]
         cdef char drained[64]
         cdef bint goes_on
         cdef int64_t left
         waits[0].fd = self.state.port.wake_fd
         waits[1].fd = self.commands_fd
-        waits[0].events = waits[1].events = POLLIN
+        waits[2].fd = self.log_fd
+        waits[0].events = waits[1].events = waits[2].events = POLLIN
         with nogil:
             while not self.state.port.has_ended(self.state.port.self):
                 goes_on = engine_turn(&self.state, _clock(CLOCK_MONOTONIC), _clock(CLOCK_REALTIME))
@@ -356,7 +558,11 @@ cdef class Engine:
                     sched_yield()
                     continue
                 left = (self.state.wakes_ns - _clock(CLOCK_MONOTONIC)) // 1000000 + 1
-                poll(waits, 2, <int> max(min(left, <int64_t> 3600000), <int64_t> 0))
+                poll(waits, 3, <int> max(min(left, <int64_t> 3600000), <int64_t> 0))
                 if waits[1].revents:
                     while read(self.commands_fd, drained, sizeof(drained)) == sizeof(drained):
                         pass
+                if waits[2].revents:
+                    read(self.log_fd, drained, 8)
+            if self.state.log != NULL:
+                consumers_tell_all(&self.state)

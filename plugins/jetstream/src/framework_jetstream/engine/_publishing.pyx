@@ -4,7 +4,7 @@ Source: nats-server `stream.go`, `PubAck`, `JSPubAckResponse`.
 """
 
 from libc.stdint cimport int64_t, uint32_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from framework.sublist._bytes cimport write_decimal
 from framework_jetstream.engine._outbox cimport outbox_add, outbox_chars
@@ -83,21 +83,41 @@ cdef void _acknowledge(Engine* engine, Slot* slot, const char* reply, uint32_t r
     message.payload_length = used
 
 
-cdef void publish_row(Engine* engine, Slot* slot, const framework_batch* batch, const framework_row* row) noexcept nogil:
-    """Apply a message that came for a stream, and answer it."""
-    cdef Publish publish
+cdef void publish_refuse(Engine* engine, Slot* slot, const char* reply, uint32_t length, int refusal) noexcept nogil:
+    """Tell a publisher that its message is not stored."""
     cdef Outcome outcome
-    cdef const char* reply = batch.chars + row.at + row.subject_length
-    publish.subject.chars = batch.chars + row.at
-    publish.subject.length = row.subject_length
-    publish.header.chars = reply + row.reply_length
-    publish.header.length = row.header_length
-    publish.payload.chars = publish.header.chars + row.header_length
-    publish.payload.length = row.payload_length
-    stream_publish(&slot.stream, &publish, engine.unix_ns, &outcome)
-    if (slot.expires_ns == NEVER and (slot.stream.limits.max_age_ns > 0 or row.header_length)) or (
+    memset(&outcome, 0, sizeof(outcome))
+    outcome.refusal = refusal
+    _acknowledge(engine, slot, reply, length, &outcome)
+
+
+cdef void publish_apply(Engine* engine, Slot* slot, const Publish* publish, Text reply, int64_t now_ns) noexcept nogil:
+    """Let a stream take a message, and answer it.
+
+    Args:
+        reply: Where to; `length` 0: nowhere.
+        now_ns: Unix time of its entry.
+    """
+    cdef Outcome outcome
+    stream_publish(&slot.stream, publish, now_ns, &outcome)
+    if (slot.expires_ns == NEVER and (slot.stream.limits.max_age_ns > 0 or publish.header.length)) or (
         slot.stream.ttls.count and slot.stream.ttls.heap[0].at_ns < slot.expires_ns
     ):
         slot_expire(engine, slot)
-    if row.reply_length and not slot.stream.limits.no_ack:
-        _acknowledge(engine, slot, reply, row.reply_length, &outcome)
+    if reply.length and not slot.stream.limits.no_ack:
+        _acknowledge(engine, slot, reply.chars, reply.length, &outcome)
+
+
+cdef void publish_row(Engine* engine, Slot* slot, const framework_batch* batch, const framework_row* row) noexcept nogil:
+    """Apply a message that came for a stream in memory."""
+    cdef Publish publish
+    cdef Text reply
+    publish.subject.chars = batch.chars + row.at
+    publish.subject.length = row.subject_length
+    reply.chars = publish.subject.chars + row.subject_length
+    reply.length = row.reply_length
+    publish.header.chars = reply.chars + row.reply_length
+    publish.header.length = row.header_length
+    publish.payload.chars = publish.header.chars + row.header_length
+    publish.payload.length = row.payload_length
+    publish_apply(engine, slot, &publish, reply, engine.unix_ns)

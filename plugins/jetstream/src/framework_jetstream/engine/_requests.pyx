@@ -10,10 +10,11 @@ from libc.string cimport memcmp, memcpy
 from framework.sublist._bytes cimport write_decimal
 from framework_jetstream.consumer._machine cimport ACK_NONE, machine_ack, machine_has_more, machine_in_progress, machine_nak
 from framework_jetstream.engine._advisories cimport Acked, advise_nak, advise_term
+from framework_jetstream.engine._consumer_log cimport consumer_change, consumer_owe, consumer_touch
 from framework_jetstream.engine._delivery cimport consumer_expire, consumer_wake_at, request_refuse
 from framework_jetstream.engine._json cimport Json, json_begin, json_bool, json_end, json_int, json_key, json_skip
 from framework_jetstream.engine._outbox cimport outbox_add, outbox_chars
-from framework_jetstream.engine._state cimport Request, ready_add
+from framework_jetstream.engine._state cimport Request, published_by, ready_add
 from framework_jetstream.engine._times cimport write_duration
 from framework_jetstream.stream._headers cimport Text, seq_of_text, text_is
 
@@ -100,10 +101,23 @@ cdef bint _is_refused(Engine* engine, ConsumerSlot* consumer, Text reply, Asked*
     return True
 
 
-cdef void _ask(Engine* engine, ConsumerSlot* consumer, Text reply, Text body) noexcept nogil:
+cdef uint64_t _behind(ConsumerSlot* consumer, uint64_t link) noexcept nogil:
+    """Return the entry with messages of a connection that are not applied yet; 0: there is none."""
+    cdef uint64_t index
+    if consumer.slot.group == NULL:
+        return 0
+    index = published_by(consumer.slot, link)[0]
+    if index <= consumer.slot.group.applied:
+        return 0
+    consumer.slot.behind = max(consumer.slot.behind, index)
+    return index
+
+
+cdef void _ask(Engine* engine, ConsumerSlot* consumer, Text reply, Text body, uint64_t link) noexcept nogil:
     """Take a request: serve it at the end of the turn, or let it wait."""
     cdef Asked asked
     cdef Request* made
+    cdef uint64_t behind = 0
     if consumer.deliver.chars != NULL:
         request_refuse(engine, consumer, reply, b"409 Consumer is push based", 26)
         return
@@ -113,10 +127,13 @@ cdef void _ask(Engine* engine, ConsumerSlot* consumer, Text reply, Text body) no
     if _is_refused(engine, consumer, reply, &asked):
         return
     if asked.no_wait and not machine_has_more(&consumer.machine):
-        if asked.expires_ns == 0:
+        behind = _behind(consumer, link)
+        if asked.expires_ns == 0 and behind == 0:
             request_refuse(engine, consumer, reply, b"404 No Messages", 15)
             return
-        asked.no_wait = False
+        asked.no_wait = asked.expires_ns == 0
+    elif asked.no_wait:
+        behind = _behind(consumer, link)
     made = <Request*> calloc(1, sizeof(Request) + reply.length)
     if made == NULL:
         return
@@ -126,6 +143,7 @@ cdef void _ask(Engine* engine, ConsumerSlot* consumer, Text reply, Text body) no
     made.bytes_left = asked.max_bytes
     made.has_bytes = asked.max_bytes > 0
     made.no_wait = asked.no_wait
+    made.behind = behind
     made.expires_ns = engine.now_ns + asked.expires_ns if asked.expires_ns > 0 else 0
     made.heartbeat_ns = asked.heartbeat_ns if asked.expires_ns > 0 else 0
     made.beats_ns = engine.now_ns + made.heartbeat_ns
@@ -153,7 +171,7 @@ cdef void next_row(Engine* engine, ConsumerSlot* consumer, const framework_batch
     body.chars = reply.chars + row.reply_length + row.header_length
     body.length = row.payload_length
     if reply.length:
-        _ask(engine, consumer, reply, body)
+        _ask(engine, consumer, reply, body, row.link)
 
 
 # ---- acknowledgements ----------------------------------------------------------------------------------------------------
@@ -217,7 +235,9 @@ cdef bint _begins(Text body, const char* word, uint32_t length) noexcept nogil:
     return body.length >= length and memcmp(body.chars, word, length) == 0
 
 
-cdef void _take_ack(Engine* engine, ConsumerSlot* consumer, const Acked* acked, Text body, Text reply) noexcept nogil:
+cdef void _take_ack(
+    Engine* engine, ConsumerSlot* consumer, const Acked* acked, Text body, Text reply, uint64_t link
+) noexcept nogil:
     cdef Text rest = body
     cdef uint64_t seq = acked.seq
     if body.length == 0 or _begins(body, b"+ACK", 4) or _begins(body, b"+OK", 3):
@@ -233,7 +253,7 @@ cdef void _take_ack(Engine* engine, ConsumerSlot* consumer, const Acked* acked, 
         rest.chars += 4
         rest.length -= 4
         if reply.length:
-            _ask(engine, consumer, reply, rest)
+            _ask(engine, consumer, reply, rest, link)
     elif _begins(body, b"-NAK", 4):
         rest.chars += 4
         rest.length -= 4
@@ -256,8 +276,10 @@ cdef void ack_row(Engine* engine, ConsumerSlot* consumer, const framework_batch*
     consumer.active_ns = engine.now_ns
     if acked.seq == 0 or consumer.machine.terms.ack_policy == ACK_NONE:
         return
-    _take_ack(engine, consumer, &acked, body, reply)
+    _take_ack(engine, consumer, &acked, body, reply, row.link)
+    consumer_touch(engine, consumer, acked.seq)
+    consumer_change(engine, consumer)
     if machine_has_more(&consumer.machine):
         ready_add(engine, consumer)
-    if reply.length and not _begins(body, b"+NXT", 4):
+    if reply.length and not _begins(body, b"+NXT", 4) and not consumer_owe(engine, consumer, reply):
         outbox_add(&engine.outbox, consumer.slot.account, reply.chars, reply.length)

@@ -1,10 +1,14 @@
 """The engine's state: streams, commands and answers."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free
+from libc.string cimport memset
 
 from framework_jetstream.consumer._machine cimport Machine
 from framework_jetstream.engine._outbox cimport Outbox
-from framework_jetstream.engine._port cimport framework_port
+from framework_jetstream.engine._port cimport framework_batch, framework_port, framework_row
+from framework_jetstream.log._log cimport Log, LogPart
+from framework_jetstream.log._solo cimport Committer
 from framework_jetstream.stream._headers cimport Text
 from framework_jetstream.stream._machine cimport REFUSALS, Limits, Stream
 
@@ -37,13 +41,18 @@ cdef enum TagKind:
 
 cdef enum:
     NUMBERS = 16
+    TEXTS = 3
+    BATCHES_MAX = 16
+    # Taken in one turn: then what they led to is said.
+    LINK_PLACES = 64
+    # A power of two.
     TAG_KIND_SHIFT = 56
     TAG_NUMBER_SHIFT = 24
     # Below it the place of a subject in its stream.
 
 
 cdef struct Command:
-    # What Python asks; its two texts follow.
+    # What Python asks; its texts follow.
     Command* next
     int64_t id
     int32_t verb
@@ -51,7 +60,7 @@ cdef struct Command:
     # Of the stream or consumer.
     int64_t numbers[NUMBERS]
     Limits limits
-    size_t lengths[2]
+    size_t lengths[TEXTS]
 
 
 cdef struct Answer:
@@ -71,6 +80,57 @@ cdef struct StreamSubject:
     # Part of its tag.
 
 
+cdef struct Proposal:
+    # An entry that was proposed and is not committed yet; replies follow, each with its length in two bytes before it.
+    Proposal* next
+    uint64_t index
+    Command* command
+    # That it carries out; NULL: none.
+    size_t length
+    # Of the replies.
+
+
+cdef struct Waiting:
+    # What has to see what was proposed before it: a command, or a message of a client, whose text follows.
+    Waiting* next
+    uint64_t behind
+    # This entry.
+    Command* command
+    framework_row row
+
+
+cdef struct Group:
+    # A group of the log, as the engine has it.
+    Slot* slot
+    # Whose entries they are; NULL: a consumer's, or nobody's any more.
+    ConsumerSlot* consumer
+    Group* next_closing
+    Proposal* first
+    Proposal* last
+    Command* closing
+    # Who is told when it is closed; NULL: nobody.
+    uint64_t proposed
+    # Indexes of the last entries that were proposed and applied.
+    uint64_t applied
+    uint32_t number
+    uint8_t is_created
+    # Its first entry was applied.
+
+
+cdef struct Staging:
+    # Messages of a stream that are to become one entry.
+    LogPart* pieces
+    void* heads
+    # MessageHead of each.
+    uint32_t piece_count
+    uint32_t piece_room
+    uint64_t bytes
+    char* replies
+    # As a proposal has them.
+    size_t reply_length
+    size_t reply_room
+
+
 cdef struct Request:
     # What a client asked of a pull consumer; its reply subject follows.
     Request* next
@@ -84,6 +144,8 @@ cdef struct Request:
     int64_t beats_ns
     # When it is told that the server is there.
     uint32_t reply_length
+    uint64_t behind
+    # It may be told that there is nothing when this entry was applied.
     uint8_t has_bytes
     uint8_t no_wait
     uint8_t is_watched
@@ -127,6 +189,27 @@ cdef struct ConsumerSlot:
     uint8_t is_stalled
     # Its receiver has much waiting.
     uint8_t is_ending
+    uint8_t is_changed
+    # The log is to hear of it at the end of the turn.
+    uint8_t is_restored
+    # It was read, and not opened yet.
+    uint8_t is_whole_due
+    # The log is to hear all of it.
+    Group* group
+    # NULL: it is in memory only.
+    Command* opening
+    # Is answered when the log knows of it; NULL: it does.
+    ConsumerSlot* next_changed
+    uint64_t* touched
+    # Sequences of which something has changed since the log heard of them.
+    uint32_t touched_count
+    uint32_t touched_room
+    int64_t tells_ns
+    # When the log hears of deliveries at the latest; 0: there were none.
+    char* owed
+    # Replies of acknowledgements that the log has not heard of yet, as a proposal has them.
+    size_t owed_length
+    size_t owed_room
 
 
 cdef struct Slot:
@@ -148,6 +231,23 @@ cdef struct Slot:
     ConsumerSlot* consumers
     uint32_t consumer_count
     Engine* engine
+    Group* group
+    # NULL: it is in memory only.
+    Staging staging
+    Slot* next_staging
+    Waiting* waiting
+    Waiting* last_waiting
+    int64_t expired_ns
+    # When it was last proposed to remove what is too old; Unix time.
+    uint8_t is_staging
+    uint8_t is_expiring
+    # That is not applied yet.
+    uint8_t is_restored
+    # It was read, and not opened yet.
+    uint64_t behind
+    # The last entry that a request waits for.
+    uint64_t published[LINK_PLACES]
+    # The last entry that has a message of a connection, by a part of its number.
 
 
 cdef struct Engine:
@@ -184,6 +284,26 @@ cdef struct Engine:
     # When there is something to do without being told.
     int64_t took_ns
     # When there was last something from the port.
+    Log* log
+    # NULL: streams in files are refused.
+    Committer committer
+    void* runner
+    # The thread of the log, a LogRunner; NULL: somebody else performs its rounds.
+    Slot* staging
+    # Streams with messages that are to be proposed.
+    const framework_batch* held[BATCHES_MAX]
+    # Where these messages are.
+    uint32_t held_count
+    Command* todo
+    # Commands that wait until the log has room again, the oldest first.
+    ConsumerSlot* changed
+    # Consumers of which the log is to hear.
+    Group* closing
+    # Groups that wait to be closed until the log has room again.
+    bint has_appended
+    # The log has something to write.
+    bint is_replaying
+    # Entries that were read are applied.
 
 
 cdef inline Slot* slot_of(Engine* engine, uint64_t number) noexcept nogil:
@@ -209,5 +329,21 @@ cdef inline void ready_add(Engine* engine, ConsumerSlot* consumer) noexcept nogi
     engine.last_ready = consumer
 
 
+cdef inline void staging_free(Staging* staging) noexcept nogil:
+    free(staging.pieces)
+    free(staging.heads)
+    free(staging.replies)
+    memset(staging, 0, sizeof(Staging))
+
+
 cdef inline const char* command_text(Command* command, int which) noexcept nogil:
-    return <char*> (command + 1) + (command.lengths[0] if which else 0)
+    cdef const char* text = <char*> (command + 1)
+    cdef int at
+    for at in range(which):
+        text += command.lengths[at]
+    return text
+
+
+cdef inline uint64_t* published_by(Slot* slot, uint64_t link) noexcept nogil:
+    """Return where the last entry with a message of a connection stands; two may share one."""
+    return &slot.published[(link ^ link >> 32) & (LINK_PLACES - 1)]

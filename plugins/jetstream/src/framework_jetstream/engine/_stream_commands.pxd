@@ -1,8 +1,20 @@
 """The C face of commands to streams; see `_stream_commands.pyx`."""
 
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
 from framework_jetstream.engine._state cimport Command, Engine, Slot
+from framework_jetstream.stream._machine cimport Limits
 
 
-cdef void stream_command(Engine* engine, Command* command) noexcept nogil
+cdef Slot* slot_made(
+    Engine* engine, uint32_t number, const char* name, size_t length, const Limits* limits, bint is_file, uint64_t first_seq
+) noexcept nogil
+cdef void slot_serve(Engine* engine, Slot* slot, Command* command) noexcept nogil
 cdef void slot_close(Engine* engine, Slot* slot) noexcept nogil
 cdef void slot_expire(Engine* engine, Slot* slot) noexcept nogil
+cdef void stream_command(Engine* engine, Command* command) noexcept nogil
+cdef void stream_update(Engine* engine, Slot* slot, Command* command, int64_t now_ns) noexcept nogil
+cdef void stream_purged(
+    Engine* engine, Slot* slot, const char* pattern, size_t length, uint64_t seq, uint64_t keep, Command* command
+) noexcept nogil
+cdef void stream_deleted(Engine* engine, Slot* slot, uint64_t seq, Command* command) noexcept nogil

@@ -8,13 +8,13 @@ from framework_jetstream.engine._json cimport write_json_text
 from framework_jetstream.engine._answers cimport answer_bytes, answer_made
 from framework_jetstream.engine._consumer_commands cimport consumer_close, consumers_purged
 from framework_jetstream.engine._state cimport (
-    CLOSE_STREAM, DELETE_MESSAGE, GET_MESSAGE, LIST_DELETED, LIST_SUBJECTS, OPEN_STREAM, PURGE, STREAM_STATE, TAG_DIRECT_GET,
-    TAG_KIND_SHIFT, TAG_NUMBER_SHIFT, TAG_PUBLISH, UPDATE_STREAM, Answer, StreamSubject, command_text, slot_of,
+    CLOSE_STREAM, DELETE_MESSAGE, GET_MESSAGE, LIST_DELETED, LIST_SUBJECTS, PURGE, STREAM_STATE, TAG_DIRECT_GET, TAG_KIND_SHIFT,
+    TAG_NUMBER_SHIFT, TAG_PUBLISH, UPDATE_STREAM, Answer, StreamSubject, Waiting, command_text, slot_of, staging_free,
 )
 from framework_jetstream.engine._wakes cimport wake_at_unix
 from framework_jetstream.stream._headers cimport Text
 from framework_jetstream.stream._machine cimport (
-    stream_begin, stream_delete, stream_expire, stream_free, stream_last_seq_of, stream_purge, stream_set_limits,
+    Limits, stream_begin, stream_delete, stream_expire, stream_free, stream_last_seq_of, stream_purge, stream_set_limits,
 )
 from framework_jetstream.stream._messages cimport (
     Messages, Record, Subject, messages_first, messages_get, messages_mark, messages_next, record_header, record_payload,
@@ -24,7 +24,8 @@ cdef enum:
     DELETED_MAX = 1000000
     # Sequences in one answer.
     NOT_THERE = 1
-    NO_ROOM = 2
+    EXPIRE_NS = 250000000
+    # In files what is too old is removed at most so often, for each time is a write. nats-server looks as often.
 
 cdef int64_t NEVER = <int64_t> 0x7fffffffffffffff
 
@@ -108,40 +109,47 @@ cdef void _follow_direct(Engine* engine, Slot* slot, bint wanted) noexcept nogil
     engine.port.subscribe(engine.port.self, slot.account, subject, length + 2, b"_sys_", 5, _tag(TAG_DIRECT_GET, slot, 1))
 
 
-cdef void _open(Engine* engine, Command* command) noexcept nogil:
-    """Open a stream: texts are its name and its subjects; numbers are account, whether it is a file's, and its first sequence."""
-    cdef Slot* slot
+cdef bint _make_room(Engine* engine, uint32_t number) noexcept nogil:
+    cdef uint32_t room = max(number + 1, engine.slot_count * 2)
     cdef void* grown
-    cdef uint32_t room = max(command.number + 1, engine.slot_count * 2)
-    if command.number >= engine.slot_count:
-        grown = realloc(engine.slots, room * sizeof(Slot*))
-        if grown == NULL:
-            answer_made(engine, command.id, NO_ROOM, 0)
-            return
-        engine.slots = <Slot**> grown
-        while engine.slot_count < room:
-            engine.slots[engine.slot_count] = NULL
-            engine.slot_count += 1
-    slot = <Slot*> calloc(1, sizeof(Slot))
+    if number < engine.slot_count:
+        return True
+    grown = realloc(engine.slots, room * sizeof(Slot*))
+    if grown == NULL:
+        return False
+    engine.slots = <Slot**> grown
+    while engine.slot_count < room:
+        engine.slots[engine.slot_count] = NULL
+        engine.slot_count += 1
+    return True
+
+
+cdef Slot* slot_made(
+    Engine* engine, uint32_t number, const char* name, size_t length, const Limits* limits, bint is_file, uint64_t first_seq
+) noexcept nogil:
+    """Make a stream that nobody can reach yet; NULL: no memory."""
+    cdef Slot* slot = <Slot*> calloc(1, sizeof(Slot)) if _make_room(engine, number) else NULL
     if slot == NULL:
-        answer_made(engine, command.id, NO_ROOM, 0)
-        return
-    slot.number = command.number
-    slot.account = <uint32_t> command.numbers[0]
-    slot.name = _copied(command_text(command, 0), command.lengths[0])
-    stream_begin(
-        &slot.stream, &command.limits, slot.name.chars, slot.name.length, engine.seed, command.numbers[1] != 0,
-        <uint64_t> command.numbers[2],
-    )
+        return NULL
+    slot.number = number
+    slot.engine = engine
+    slot.name = _copied(name, length)
+    stream_begin(&slot.stream, limits, slot.name.chars, slot.name.length, engine.seed, is_file, first_seq)
     slot.stream.owner = slot
     slot.expires_ns = NEVER
     _write_ack_parts(engine, slot)
-    engine.slots[slot.number] = slot
+    engine.slots[number] = slot
+    return slot
+
+
+cdef void slot_serve(Engine* engine, Slot* slot, Command* command) noexcept nogil:
+    """Let clients reach a stream: the command's first number is the account, its second text has the subjects."""
+    slot.account = <uint32_t> command.numbers[0]
+    slot.is_restored = 0
     _follow_subjects(engine, slot, command_text(command, 1), command.lengths[1])
     if slot.stream.limits.allow_direct:
         _follow_direct(engine, slot, True)
     slot_expire(engine, slot)
-    answer_made(engine, command.id, 0, 0)
 
 
 cdef uint32_t _write_name(char* to, Slot* slot) noexcept nogil:
@@ -190,6 +198,10 @@ cdef void slot_close(Engine* engine, Slot* slot) noexcept nogil:
     if slot.stream.limits.allow_direct:
         _follow_direct(engine, slot, False)
     engine.slots[slot.number] = NULL
+    if slot.is_staging:
+        _leave_staging(engine, slot)
+    _waiting_free(engine, slot)
+    staging_free(&slot.staging)
     stream_free(&slot.stream)
     free(<void*> slot.ack.chars)
     free(<void*> slot.ack_refused.chars)
@@ -197,20 +209,63 @@ cdef void slot_close(Engine* engine, Slot* slot) noexcept nogil:
     free(slot)
 
 
+cdef void _leave_staging(Engine* engine, Slot* slot) noexcept nogil:
+    cdef Slot** at = &engine.staging
+    while at[0] != slot:
+        at = &at[0].next_staging
+    at[0] = slot.next_staging
+
+
+cdef void _waiting_free(Engine* engine, Slot* slot) noexcept nogil:
+    """Tell those who wait for a stream that it is gone."""
+    cdef Waiting* gone
+    while slot.waiting != NULL:
+        gone = slot.waiting
+        slot.waiting = gone.next
+        if gone.command != NULL:
+            answer_made(engine, gone.command.id, NOT_THERE, 0)
+            free(gone.command)
+        free(gone)
+
+
 cdef void slot_expire(Engine* engine, Slot* slot) noexcept nogil:
-    """Remove what is too old, and wake up for what will be."""
-    slot.expires_ns = stream_expire(&slot.stream, engine.unix_ns)
+    """Remove what is too old, and wake up for what will be; of a stream in files only find out when."""
+    if slot.group == NULL:
+        slot.expires_ns = stream_expire(&slot.stream, engine.unix_ns)
+    else:
+        slot.expires_ns = max(stream_expire(&slot.stream, 0), slot.expired_ns + EXPIRE_NS)
     wake_at_unix(engine, slot.expires_ns)
 
 
-cdef void _update(Engine* engine, Slot* slot, Command* command) noexcept nogil:
-    """Change limits, and follow other subjects, which are the first text."""
+cdef void stream_update(Engine* engine, Slot* slot, Command* command, int64_t now_ns) noexcept nogil:
+    """Change limits, and follow other subjects, which are the first text; answer."""
     cdef bint was_direct = slot.stream.limits.allow_direct
-    stream_set_limits(&slot.stream, &command.limits, engine.unix_ns)
+    stream_set_limits(&slot.stream, &command.limits, now_ns)
     _follow_subjects(engine, slot, command_text(command, 0), command.lengths[0])
     if was_direct != slot.stream.limits.allow_direct:
         _follow_direct(engine, slot, not was_direct)
     slot_expire(engine, slot)
+    answer_made(engine, command.id, 0, 0)
+
+
+cdef void stream_purged(
+    Engine* engine, Slot* slot, const char* pattern, size_t length, uint64_t seq, uint64_t keep, Command* command
+) noexcept nogil:
+    """Purge a stream, and answer how much; `command` NULL: nobody asked."""
+    cdef uint64_t purged = stream_purge(&slot.stream, pattern, length, seq, keep)
+    cdef Answer* answer
+    if purged:
+        consumers_purged(slot)
+    answer = answer_made(engine, command.id, 0, 0) if command != NULL else NULL
+    if answer != NULL:
+        answer.numbers[0] = <int64_t> purged
+
+
+cdef void stream_deleted(Engine* engine, Slot* slot, uint64_t seq, Command* command) noexcept nogil:
+    """Delete a message, and answer whether it was there; `command` NULL: nobody asked."""
+    cdef bint was_there = stream_delete(&slot.stream, seq)
+    if command != NULL:
+        answer_made(engine, command.id, 0 if was_there else NOT_THERE, 0)
 
 
 # ---- saying how it is --------------------------------------------------------------------------------------------------
@@ -321,18 +376,11 @@ cdef Record* _wanted(Slot* slot, Command* command) noexcept nogil:
 
 cdef void stream_command(Engine* engine, Command* command) noexcept nogil:
     """Carry out a command to a stream, and answer it; status 1: what it is about is not there."""
-    cdef Slot* slot
-    cdef Answer* answer
-    cdef uint64_t purged
-    if command.verb == OPEN_STREAM:
-        _open(engine, command)
-        return
-    slot = slot_of(engine, command.number)
+    cdef Slot* slot = slot_of(engine, command.number)
     if slot == NULL:
         answer_made(engine, command.id, NOT_THERE, 0)
     elif command.verb == UPDATE_STREAM:
-        _update(engine, slot, command)
-        answer_made(engine, command.id, 0, 0)
+        stream_update(engine, slot, command, engine.unix_ns)
     elif command.verb == CLOSE_STREAM:
         slot_close(engine, slot)
         answer_made(engine, command.id, 0, 0)
@@ -343,15 +391,11 @@ cdef void stream_command(Engine* engine, Command* command) noexcept nogil:
     elif command.verb == LIST_DELETED:
         _say_deleted(engine, slot, command.id)
     elif command.verb == PURGE:
-        purged = stream_purge(
-            &slot.stream, command_text(command, 0), command.lengths[0], <uint64_t> command.numbers[0], <uint64_t> command.numbers[1]
+        stream_purged(
+            engine, slot, command_text(command, 0), command.lengths[0], <uint64_t> command.numbers[0], <uint64_t> command.numbers[1],
+            command,
         )
-        if purged:
-            consumers_purged(slot)
-        answer = answer_made(engine, command.id, 0, 0)
-        if answer != NULL:
-            answer.numbers[0] = <int64_t> purged
     elif command.verb == GET_MESSAGE:
         _say_message(engine, slot, command.id, _wanted(slot, command))
     elif command.verb == DELETE_MESSAGE:
-        answer_made(engine, command.id, 0 if stream_delete(&slot.stream, <uint64_t> command.numbers[0]) else NOT_THERE, 0)
+        stream_deleted(engine, slot, <uint64_t> command.numbers[0], command)

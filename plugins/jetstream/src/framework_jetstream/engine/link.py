@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
     from framework.actors import ActorRef
     from framework.spec import Port
+    from framework_jetstream.api.saved import RestoredStream
     from framework_jetstream.engine.verbs import Verb
+    from framework_jetstream.log import Log
+    from framework_jetstream.log.folder import LogFolder
 
 THREAD: Final = "jetstream-engine"
 _PREFIX_CHARS: Final = 12
@@ -30,7 +33,8 @@ class EngineAnswer(Struct, frozen=True):
     """What the engine says to a command."""
 
     status: int
-    """0: it was done; 1: what it is about is not there; 2: there is no memory."""
+    """0: it was done; 1: what it is about is not there; 2: there is no memory; 3: the disk is full,
+    or the log has ended."""
     numbers: tuple[int, ...]
     data: bytes
     then: Callable[[EngineAnswer], object]
@@ -60,15 +64,30 @@ class EngineLink:
     def __init__(self, domain: str = "") -> None:
         prefix = EventIds(random.SystemRandom()).next()[:_PREFIX_CHARS].encode()
         self._engine = Engine(refusal_texts(), secrets.randbits(63), domain.encode(), prefix)
+        self._folder: LogFolder | None = None
         self._listening: dict[int, tuple[ActorRef[Any], object]] = {}
         self._consumers = 0
         self._waiting: dict[int, tuple[ActorRef[Any], Callable[[EngineAnswer], object]]] = {}
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
+    def use_log(
+        self, folder: LogFolder, restore: Callable[[Engine, Log], list[RestoredStream]]
+    ) -> list[RestoredStream]:
+        """Keep streams in a log, and return those that it has; once, before `start`."""
+        self._folder = folder
+        self._engine.use_log(folder.log, folder.thread, folder.wake_fd)
+        restored = restore(self._engine, folder.log)
+        self._consumers = max(
+            (it.number for stream in restored for it in stream.consumers), default=0
+        )
+        return restored
+
     def start(self, port: Port) -> None:
         """Let the engine use a port, on a thread of its own."""
         self._engine.open(port.capsule())
+        if self._folder is not None:
+            self._folder.start()
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._engine.fileno(), self._take)
         self._thread = threading.Thread(target=self._engine.run, name=THREAD, daemon=True)
@@ -78,6 +97,8 @@ class EngineLink:
         """Wait until the thread has ended; its port was closed. Callable from any thread."""
         if self._thread is not None:
             self._thread.join()
+        if self._folder is not None:
+            self._folder.close()
 
     def close(self) -> None:
         """Listen to answers no more."""
@@ -96,6 +117,7 @@ class EngineLink:
         limits: Mapping[str, int] | None = None,
         first: bytes = b"",
         second: bytes = b"",
+        third: bytes = b"",
     ) -> None:
         """Ask the engine; `then` gets its answer in a turn of `owner`."""
         asked = self._engine.command(
@@ -105,6 +127,7 @@ class EngineLink:
             limits=dict(limits) if limits is not None else None,
             first=first,
             second=second,
+            third=third,
         )
         self._waiting[asked] = (owner, then)
 

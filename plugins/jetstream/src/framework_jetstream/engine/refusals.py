@@ -32,6 +32,7 @@ _REFUSALS: Final[tuple[tuple[ErrCode, dict[str, str]], ...]] = (
     (ErrCode.STORE_FAILED, {"err": "maximum bytes exceeded"}),
     (ErrCode.STORE_FAILED, {"err": "maximum messages per subject exceeded"}),
     (ErrCode.MEMORY_RESOURCES_EXCEEDED, {}),
+    (ErrCode.INSUFFICIENT_RESOURCES, {}),
 )
 
 

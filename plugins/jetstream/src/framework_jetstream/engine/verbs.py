@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Final
+
+NOT_LOGGED: Final = 3
+"""Status of an answer: the disk is full, or the log has ended."""
+NOT_STORED: Final = "no space left on device"
+"""How that is said."""
 
 
 class Verb(IntEnum):
     """A command. Numbers and texts of each stand beside it."""
 
     OPEN_STREAM = 1
-    """Account, whether it is a file's, first sequence; name, subjects one a line."""
+    """Account, whether it is a file's, first sequence; name, subjects one a line, what the log is
+    to know."""
     UPDATE_STREAM = 2
-    """Subjects, one a line."""
+    """Subjects, one a line; none; what the log is to know."""
     CLOSE_STREAM = 3
     STREAM_STATE = 4
     LIST_SUBJECTS = 5
@@ -27,7 +34,7 @@ class Verb(IntEnum):
     """Number of the stream, ack policy, ack wait, max deliver, max ack pending, max waiting, max
     batch, max expires, max bytes, headers only, deliver policy, start, idle heartbeat, inactive
     threshold, how many times of backoff; name and filters one a line, and where it pushes, with the
-    times behind, 8 bytes each."""
+    times behind, 8 bytes each; what the log is to know, empty if it is in memory only."""
     UPDATE_CONSUMER = 11
     CLOSE_CONSUMER = 12
     CONSUMER_STATE = 13

@@ -77,6 +77,7 @@ cdef class Log:
         for part in parts:
             items[at].chars = part
             items[at].length = <uint32_t> len(part)
+            items[at].goes_on = False
             at += 1
         index = log_append(self.log, group, kind, items, at)
         free(items)

@@ -63,6 +63,7 @@ def run(LogThread thread not None, *, uint32_t group, uint64_t count, uint32_t p
                     memcpy(payload + at * payload_bytes, &number, 8 if payload_bytes >= 8 else payload_bytes)
                     parts[at].chars = payload + at * payload_bytes
                     parts[at].length = payload_bytes
+                    parts[at].goes_on = False
                 if not log_append(thread.runner.log, group, BATCH, parts, n):
                     break
                 said += n

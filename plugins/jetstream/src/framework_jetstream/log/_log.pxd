@@ -29,11 +29,13 @@ cdef enum:  # why `log_append` returned 0; `log.refused`
 cdef struct LogPart:
     const char* chars
     uint32_t length
+    bint goes_on  # with the next one, which is of the same part
 
 
 cdef struct LogEntry:
     uint32_t group
     uint16_t kind
+    uint16_t flags  # of GROUP
     uint32_t part_count
     uint64_t term
     uint64_t index
@@ -101,6 +103,7 @@ cdef struct LogGroup:
     uint32_t description_bytes
     char* snapshot
     uint32_t snapshot_bytes
+    void* owner  # whose it is in this process: for who appends
 
 
 cdef struct LogRetired:
@@ -195,7 +198,7 @@ cdef bint log_group_describe(Log* log, uint32_t group, const char* description, 
 cdef bint log_group_close(Log* log, uint32_t group) noexcept nogil
 cdef LogGroup* log_group(Log* log, uint32_t group) noexcept nogil
 
-# Append an entry; its index, or 0: refused.
+# Append an entry of `count` pieces of parts; its index, or 0: refused.
 cdef uint64_t log_append(Log* log, uint32_t group, uint16_t kind, const LogPart* parts, uint32_t count) noexcept nogil
 # Entries of the group up to `index` live elsewhere, synced; `state` is given back when the log is opened.
 cdef bint log_snapshot(Log* log, uint32_t group, uint64_t index, const char* state, uint32_t length) noexcept nogil
@@ -207,6 +210,8 @@ cdef void log_round_done(Log* log, LogRound* done, int error) noexcept nogil
 cdef bint log_next_committed(Log* log, LogEntry* entry) noexcept nogil
 # Files before this one are needed no more: what lives of them is elsewhere, synced. Their memory is freed.
 cdef bint log_trim(Log* log, uint64_t first_file) noexcept nogil
+# Free the memory of files that nobody reads or writes any more: who took their entries has copied them.
+cdef void log_forget(Log* log) noexcept nogil
 # With `sync: interval`: the next round syncs all that was written.
 cdef void log_sync(Log* log) noexcept nogil
 

@@ -326,17 +326,26 @@ cdef void _round_sign(Log* log, LogRound* it) noexcept nogil:
     head.crc = head_sum(place_sum(log.salt, it.file.number, it.offset + it.lead), head, sizeof(RoundHead))
 
 
+cdef uint32_t _part_count(const LogPart* parts, uint32_t count) noexcept nogil:
+    cdef uint32_t at, found = 0
+    for at in range(count):
+        found += not parts[at].goes_on
+    return found
+
+
 cdef bint _record_write(
     Log* log, uint16_t kind, uint16_t flags, uint32_t group, uint64_t term, uint64_t index, const LogPart* parts, uint32_t count
 ) noexcept nogil:
     """Put a record into the open round, which has room for it."""
     cdef LogRound* it = log.open
-    cdef uint64_t used = sizeof(RecordHead) + count * sizeof(PartHead)
+    cdef uint32_t part_count = _part_count(parts, count)
+    cdef uint64_t used = sizeof(RecordHead) + part_count * sizeof(PartHead)
     cdef uint64_t place = it.offset + it.length
     cdef uint64_t length = used
     cdef RecordHead* head
-    cdef PartHead* table
+    cdef PartHead* part
     cdef uint32_t at
+    cdef bint goes_on = False
     for at in range(count):
         length += parts[at].length
     length = rounded(length, 8)
@@ -345,16 +354,18 @@ cdef bint _record_write(
         log.failed = ENOMEM
         return False
     memset(<char*> head + length - 8, 0, 8)  # the zeros behind; what else is there is written over
-    table = <PartHead*> (<char*> head + sizeof(RecordHead))
+    part = <PartHead*> (<char*> head + sizeof(RecordHead))
     for at in range(count):
-        table[at].length = parts[at].length
-        table[at].crc = crc32c(0, parts[at].chars, parts[at].length)
+        part.length = parts[at].length + (part.length if goes_on else 0)
+        part.crc = crc32c(part.crc if goes_on else 0, parts[at].chars, parts[at].length)
         memcpy(<char*> head + used, parts[at].chars, parts[at].length)
         used += parts[at].length
+        goes_on = parts[at].goes_on
+        part += not goes_on
     head.length = <uint32_t> length
     head.kind = kind
     head.flags = flags
-    head.part_count = count
+    head.part_count = part_count
     head.group = group
     head.reserved = 0
     head.term = term
@@ -367,6 +378,7 @@ cdef bint _record_write(
 cdef bint _group_write(Log* log, LogGroup* group, uint16_t flags) noexcept nogil:
     cdef GroupState state
     cdef LogPart parts[3]
+    memset(parts, 0, sizeof(parts))
     state.last_index = group.last_index
     state.last_term = group.last_term
     state.term = group.term
@@ -585,6 +597,7 @@ cdef bint log_snapshot(Log* log, uint32_t group, uint64_t index, const char* sta
     cdef bint done = False
     part.chars = state
     part.length = length
+    part.goes_on = False
     pthread_mutex_lock(&log.lock)
     it = _open_group(log, group)
     if it != NULL and _say(log, SNAPSHOT, group, it.term, index, &part, 1):
@@ -767,6 +780,7 @@ cdef void _entry_of(LogEntry* entry, const char* record, uint64_t file, uint64_t
     cdef const RecordHead* head = <const RecordHead*> record
     entry.group = head.group
     entry.kind = head.kind
+    entry.flags = head.flags
     entry.part_count = head.part_count
     entry.term = head.term
     entry.index = head.index
@@ -869,3 +883,15 @@ cdef bint log_trim(Log* log, uint64_t first_file) noexcept nogil:
                 file = file.next
     pthread_mutex_unlock(&log.lock)
     return done
+
+
+cdef void log_forget(Log* log) noexcept nogil:
+    cdef LogFile* file
+    cdef uint64_t first
+    pthread_mutex_lock(&log.lock)
+    first = _first_in_use(log)
+    file = log.files
+    while file != NULL and file.number < first and file != log.file:
+        _file_forget(log, file)
+        file = file.next
+    pthread_mutex_unlock(&log.lock)

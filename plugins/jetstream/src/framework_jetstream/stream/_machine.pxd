@@ -31,6 +31,8 @@ cdef enum Refusal:
     MAX_BYTES_REACHED
     MAX_MSGS_PER_SUBJECT_REACHED
     NO_MEMORY
+    STORAGE_EXHAUSTED
+    # The disk is full, or the log has ended: decided before anything is proposed.
     REFUSALS
 
 

@@ -47,6 +47,10 @@ class StreamBook:
         self._number += 1
         return self._number
 
+    def use_number(self, number: int) -> None:
+        """Give no stream this number, or a lower one, any more."""
+        self._number = max(self._number, number)
+
     def find(self, account: str, name: str) -> StreamEntry:
         """Return a stream.
 

@@ -171,9 +171,6 @@ def check_create(config: StreamConfig) -> None:
         raise invalid("stream configuration for create can not be sealed")
     if config.num_replicas > 1:
         raise failure(ErrCode.REPLICAS_NOT_SUPPORTED)
-    if config.storage == "file":
-        # Until streams are on the log nothing would survive the end of the server.
-        raise failure(ErrCode.STORAGE_RESOURCES_EXCEEDED)
 
 
 def updated(old: StreamConfig, wanted: StreamConfig) -> StreamConfig:

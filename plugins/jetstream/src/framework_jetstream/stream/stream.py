@@ -36,21 +36,24 @@ from framework_jetstream.api.records import (
     plain,
 )
 from framework_jetstream.api.requests import is_empty_request, read
+from framework_jetstream.api.saved import SavedStream, text_of
 from framework_jetstream.api.times import text_from_ns
 from framework_jetstream.consumer.bounds import ConsumerBounds
 from framework_jetstream.consumer.consumer import Consumer, ConsumerEntry, info_of
 from framework_jetstream.consumer.consumer_requests import wanted_consumer
 from framework_jetstream.engine.link import EngineAnswers
-from framework_jetstream.engine.verbs import Verb
+from framework_jetstream.engine.verbs import NOT_LOGGED, NOT_STORED, Verb
 from framework_jetstream.stream.account_limits import limits_for
 from framework_jetstream.stream.rules import limits_of, updated
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from framework.actors import ActorRef
     from framework.spec import JetStreamLimits
     from framework_jetstream.advisories import Advisories
-    from framework_jetstream.api.records import StreamConfig
+    from framework_jetstream.api.records import ConsumerConfig, StreamConfig
+    from framework_jetstream.api.saved import RestoredConsumer
     from framework_jetstream.engine.link import EngineAnswer, EngineLink
     from framework_jetstream.host import Host
     from framework_jetstream.stream.book import StreamBook, StreamEntry
@@ -88,6 +91,12 @@ class Stream(Component):
 
         account_number: int
         reply: Reply[bytes | None]
+
+    class Restore(Struct, frozen=True):
+        """Go on with it, and with its consumers, as they were read from the log."""
+
+        account_number: int
+        consumers: list[RestoredConsumer]
 
     def __init__(
         self,
@@ -136,6 +145,8 @@ class Stream(Component):
                     message.reply.set(refused(message.kind, refusal.error))
             case Stream.Open():
                 self._open(message)
+            case Stream.Restore():
+                self._restore(message)
             case _:
                 super().on_receive(message)
         return None
@@ -146,16 +157,42 @@ class Stream(Component):
     # -- opening, changing and ending ------------------------------------------------------------
 
     def _open(self, request: Stream.Open) -> None:
-        config = self._entry.config
+        def opened(told: EngineAnswer) -> None:
+            if told.status:
+                self._book.remove(self._entry)
+                error = failure(ErrCode.STORAGE_RESOURCES_EXCEEDED).error
+                request.reply.set(refused("stream_create", error))
+                self.stop()
+            else:
+                self._answer_info("stream_create", request.reply, did_create=True)
+
         self._tell("create")
+        self._ask_open(request.account_number, opened)
+
+    def _ask_open(self, account_number: int, then: Callable[[EngineAnswer], object]) -> None:
+        config = self._entry.config
         self._ask(
             Verb.OPEN_STREAM,
-            lambda _: self._answer_info("stream_create", request.reply, did_create=True),
-            numbers=(request.account_number, config.storage == "file", config.first_seq),
+            then,
+            numbers=(account_number, config.storage == "file", config.first_seq),
             limits=limits_of(config),
             first=config.name.encode(),
             second="\n".join(config.subjects or ()).encode(),
+            third=self._saved(config),
         )
+
+    def _restore(self, request: Stream.Restore) -> None:
+        self._ask_open(request.account_number, lambda _: None)
+        for restored in request.consumers:
+            saved = restored.saved
+            consumer = self._begin_consumer(restored.number, saved.config, saved.created_ns)
+            consumer.tell(Consumer.Open(Reply[bytes | None](), is_new=False))
+
+    def _saved(self, config: StreamConfig) -> bytes:
+        """Return what the log is to know of the stream; empty: it has none."""
+        if config.storage != "file":
+            return b""
+        return text_of(SavedStream(self._entry.account, self._entry.created_ns, config))
 
     def _repeat_create(self, request: Stream.Request) -> None:
         self._answer_info("stream_create", request.reply, did_create=True)
@@ -164,16 +201,27 @@ class Stream(Component):
         wanted = read(StreamConfigRequest, request.payload, is_strict=self._host.is_strict)
         if wanted.name != self._entry.config.name:
             raise failure(ErrCode.STREAM_MISMATCH)
-        config = updated(self._entry.config, wanted)
+        before = self._entry.config
+        config = updated(before, wanted)
         self._check_room(self._entry.account, config)
         self._book.check_subjects(self._entry.account, config)
         self._entry.config = config
-        self._tell("modify")
+
+        def changed(told: EngineAnswer) -> None:
+            if told.status:
+                self._entry.config = before
+                error = failure(ErrCode.STORAGE_RESOURCES_EXCEEDED).error
+                request.reply.set(refused("stream_update", error))
+            else:
+                self._tell("modify")
+                self._answer_info("stream_update", request.reply)
+
         self._ask(
             Verb.UPDATE_STREAM,
-            lambda _: self._answer_info("stream_update", request.reply),
+            changed,
             limits=limits_of(config),
             first="\n".join(config.subjects or ()).encode(),
+            third=self._saved(config),
         )
 
     def _delete(self, request: Stream.Request) -> None:
@@ -181,10 +229,15 @@ class Stream(Component):
             raise failure(ErrCode.NOT_EMPTY_REQUEST)
         self._book.remove(self._entry)
 
-        def end(_: EngineAnswer) -> None:
-            self._tell("delete")
-            request.reply.set(answer("stream_delete", {"success": True}))
-            self.stop()
+        def end(told: EngineAnswer) -> None:
+            if told.status:
+                self._book.put(self._entry)
+                error = failure(ErrCode.STREAM_DELETE, err=NOT_STORED).error
+                request.reply.set(refused("stream_delete", error))
+            else:
+                self._tell("delete")
+                request.reply.set(answer("stream_delete", {"success": True}))
+                self.stop()
 
         self._ask(Verb.CLOSE_STREAM, end)
 
@@ -260,7 +313,11 @@ class Stream(Component):
 
         def finish(told: EngineAnswer) -> None:
             fields = {"success": True, "purged": told.numbers[0]}
-            request.reply.set(answer("stream_purge", fields))
+            if told.status == NOT_LOGGED:
+                error = failure(ErrCode.STREAM_PURGE_FAILED, err=NOT_STORED).error
+                request.reply.set(refused("stream_purge", error))
+            else:
+                request.reply.set(answer("stream_purge", fields))
 
         numbers = (wanted.seq, wanted.keep)
         self._ask(Verb.PURGE, finish, numbers=numbers, first=wanted.filter.encode())
@@ -297,7 +354,10 @@ class Stream(Component):
             raise failure(ErrCode.MSG_DELETE_FAILED, err="message delete not permitted")
 
         def finish(told: EngineAnswer) -> None:
-            if told.status:
+            if told.status == NOT_LOGGED:
+                error = failure(ErrCode.MSG_DELETE_FAILED, err=NOT_STORED).error
+                request.reply.set(refused("stream_msg_delete", error))
+            elif told.status:
                 missing = failure(ErrCode.SEQUENCE_NOT_FOUND, seq=wanted.seq).error
                 request.reply.set(refused("stream_msg_delete", missing))
             else:
@@ -329,12 +389,19 @@ class Stream(Component):
         most = self._consumers_max(stream)
         if 0 < most <= len(self._consumers):
             raise failure(ErrCode.MAXIMUM_CONSUMERS_REACHED)
+        consumer = self._begin_consumer(self._link.next_consumer(), config, self._clock())
+        consumer.tell(Consumer.Open(request.reply))
+
+    def _begin_consumer(
+        self, number: int, config: ConsumerConfig, created_ns: int
+    ) -> ActorRef[Consumer]:
         entry = ConsumerEntry(
-            number=self._link.next_consumer(),
+            number=number,
+            stream=self._entry,
             stream_number=self._entry.number,
-            stream_name=stream.name,
+            stream_name=self._entry.config.name,
             config=config,
-            created_ns=self._clock(),
+            created_ns=created_ns,
         )
         self._consumers[config.name] = entry
         entry.consumer = self.spawn(
@@ -347,7 +414,7 @@ class Stream(Component):
             clock=self._clock,
             ended=self._forget_consumer,
         )
-        entry.consumer.tell(Consumer.Open(request.reply))
+        return entry.consumer
 
     def _limits(self) -> JetStreamLimits:
         """Return what the account may have in streams like this one."""

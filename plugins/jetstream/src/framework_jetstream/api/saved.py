@@ -1,0 +1,56 @@
+"""What the log says of streams and consumers."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+
+from framework_jetstream.api.records import ConsumerConfig, StreamConfig  # noqa: TC001 - read
+
+
+class SavedStream(Struct, frozen=True, tag="stream", tag_field="is"):
+    """A stream as the log describes its group."""
+
+    account: str
+    created_ns: int
+    config: StreamConfig
+
+
+class SavedConsumer(Struct, frozen=True, tag="consumer", tag_field="is"):
+    """A consumer as the log describes its group."""
+
+    account: str
+    stream: str
+    stream_created_ns: int
+    created_ns: int
+    config: ConsumerConfig
+
+
+class RestoredConsumer(Struct, frozen=True):
+    """A consumer that was read."""
+
+    number: int
+    saved: SavedConsumer
+
+
+class RestoredStream(Struct, frozen=True):
+    """A stream that was read, with its consumers."""
+
+    number: int
+    group: int
+    saved: SavedStream
+    consumers: list[RestoredConsumer]
+
+
+def text_of(saved: SavedStream | SavedConsumer) -> bytes:
+    """Return what the log is told."""
+    return msgspec.json.encode(saved)
+
+
+def saved_from_text(text: bytes) -> SavedStream | SavedConsumer:
+    """Return what the log was told.
+
+    Raises:
+        msgspec.ValidationError: A newer version has told it.
+    """
+    return msgspec.json.decode(text, type=SavedStream | SavedConsumer)

@@ -1,0 +1,152 @@
+"""A consumer's state as the log has it: all of it, or what has changed since the log was told last.
+
+    head    where the consumer stands; it replaces what was said before
+    rows    messages that wait to be acknowledged; one with no deliveries waits no more
+    skip    what is left of the last messages of subjects, in a whole state: sequences
+
+All numbers little-endian. What can be found out from the stream is not there: how much is pending, and which messages are gone.
+"""
+
+from libc.stdint cimport uint16_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset
+
+from framework_jetstream.consumer._machine cimport Pending, machine_drop_to, machine_drop, machine_find, machine_wait_for
+
+cdef enum:
+    VERSION = 1
+
+
+cdef packed struct StateHead:
+    uint16_t version
+    uint16_t is_whole
+    uint32_t row_count
+    uint32_t skip_count
+    uint32_t reserved
+    uint64_t cursor
+    uint64_t delivered_seq
+    uint64_t consumer_seq
+    uint64_t floor_seq
+    uint64_t floor_consumer_seq
+    uint64_t skip_end
+    int64_t delivered_ns
+    int64_t acked_ns
+
+
+cdef packed struct StateRow:
+    uint64_t seq
+    uint64_t consumer_seq
+    uint32_t deliveries
+    uint32_t reserved
+
+
+cdef size_t state_size(Machine* machine, uint32_t touched, bint is_whole) noexcept nogil:
+    """Return how many bytes a state has at most."""
+    cdef size_t rows = machine.pending_live if is_whole else touched
+    cdef size_t skips = machine.skip_count - machine.skip_at if is_whole else 0
+    return sizeof(StateHead) + rows * sizeof(StateRow) + skips * sizeof(uint64_t)
+
+
+cdef void _row(char** to, StateHead* head, uint64_t seq, const Pending* pending) noexcept nogil:
+    cdef StateRow row
+    row.seq = seq
+    row.consumer_seq = pending.consumer_seq if pending != NULL else 0
+    row.deliveries = pending.deliveries if pending != NULL else 0
+    row.reserved = 0
+    memcpy(to[0], &row, sizeof(row))
+    to[0] += sizeof(row)
+    head.row_count += 1
+
+
+cdef size_t state_write(
+    Machine* machine, const uint64_t* touched, uint32_t count, bint is_whole, int64_t delivered_ns, int64_t acked_ns, char* to
+) noexcept nogil:
+    """Write a state; return its bytes.
+
+    Args:
+        touched: Sequences of which something has changed; without meaning where `is_whole`.
+        delivered_ns: Unix time of the last delivery; 0: there was none. `acked_ns` is that of the last acknowledgement.
+    """
+    cdef StateHead head
+    cdef Pending* pending
+    cdef char* at = to + sizeof(head)
+    cdef uint32_t number
+    memset(&head, 0, sizeof(head))
+    head.version = VERSION
+    head.is_whole = is_whole
+    head.cursor = machine.cursor
+    head.delivered_seq = machine.delivered_seq
+    head.consumer_seq = machine.consumer_seq
+    head.floor_seq = machine.floor_seq
+    head.floor_consumer_seq = machine.floor_consumer_seq
+    head.skip_end = machine.skip_end
+    head.delivered_ns = delivered_ns
+    head.acked_ns = acked_ns
+    if is_whole:
+        for number in range(machine.pending_first, machine.pending_end):
+            if not machine.pending[number].is_gone:
+                _row(&at, &head, machine.pending[number].seq, &machine.pending[number])
+        head.skip_count = machine.skip_count - machine.skip_at
+        memcpy(at, machine.skip + machine.skip_at, head.skip_count * sizeof(uint64_t))
+        at += head.skip_count * sizeof(uint64_t)
+    else:
+        for number in range(count):
+            pending = machine_find(machine, touched[number])
+            if pending != NULL or touched[number] > machine.floor_seq:
+                _row(&at, &head, touched[number], pending)
+    memcpy(to, &head, sizeof(head))
+    return at - to
+
+
+cdef bint _read_skips(Machine* machine, const char* source, const StateHead* head) noexcept nogil:
+    free(machine.skip)
+    machine.skip_at = 0
+    machine.skip_count = 0
+    machine.skip = <uint64_t*> malloc((head.skip_count + 1) * sizeof(uint64_t))
+    if machine.skip == NULL:
+        return False
+    memcpy(machine.skip, source, head.skip_count * sizeof(uint64_t))
+    machine.skip_count = head.skip_count
+    return True
+
+
+cdef bint state_read(Machine* machine, const char* source, size_t length, int64_t* delivered_ns, int64_t* acked_ns) noexcept nogil:
+    """Let a consumer stand where a state says; False: no memory, or it makes no sense."""
+    cdef StateHead head
+    cdef StateRow row
+    cdef Pending* pending
+    cdef uint32_t at
+    if length < sizeof(head):
+        return False
+    memcpy(&head, source, sizeof(head))
+    if length != sizeof(head) + <size_t> head.row_count * sizeof(row) + <size_t> head.skip_count * sizeof(uint64_t):
+        return False
+    if head.version != VERSION:
+        return False
+    if head.is_whole:
+        machine_drop_to(machine, <uint64_t> -1)
+        if not _read_skips(machine, source + sizeof(head) + head.row_count * sizeof(row), &head):
+            return False
+    machine.delivered_seq = head.delivered_seq
+    machine.consumer_seq = head.consumer_seq
+    for at in range(head.row_count):
+        memcpy(&row, source + sizeof(head) + at * sizeof(row), sizeof(row))
+        pending = machine_find(machine, row.seq)
+        if row.deliveries == 0:
+            if pending != NULL:
+                machine_drop(machine, pending)
+            continue
+        if pending == NULL:
+            pending = machine_wait_for(machine, row.seq)
+        if pending == NULL:
+            return False
+        pending.consumer_seq = row.consumer_seq
+        pending.deliveries = row.deliveries
+    machine_drop_to(machine, head.floor_seq)
+    machine.cursor = head.cursor
+    machine.skip_end = head.skip_end
+    machine.floor_seq = head.floor_seq
+    machine.floor_consumer_seq = head.floor_consumer_seq
+    delivered_ns[0] = head.delivered_ns
+    acked_ns[0] = head.acked_ns
+    return True

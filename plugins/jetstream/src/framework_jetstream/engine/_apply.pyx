@@ -1,0 +1,206 @@
+"""Entries that are committed, and what they do: sequences, duplicates, expectations and limits are decided here, by the entry alone.
+
+The same function applies an entry that has just been synced and one that was read from the log; who is to be answered is known only of
+the first.
+"""
+
+from libc.stdint cimport uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport free
+from libc.string cimport memcpy
+
+from framework_jetstream.consumer._state cimport state_read
+from framework_jetstream.engine._answers cimport answer_made
+from framework_jetstream.engine._carrying cimport waiting_run
+from framework_jetstream.engine._consumer_commands cimport consumer_say
+from framework_jetstream.engine._groups cimport STATUS_NOT_THERE, group_applied, group_closed, group_of
+from framework_jetstream.engine._operations cimport (
+    OP_CREATE, OP_DELETE, OP_EXPIRE, OP_PURGE, OP_REMOVE, OP_UPDATE, OperationHead,
+)
+from framework_jetstream.engine._outbox cimport outbox_add, outbox_flush
+from framework_jetstream.engine._publishing cimport publish_apply
+from framework_jetstream.engine._staging cimport BatchHead, MessageHead
+from framework_jetstream.engine._state cimport Command, ConsumerSlot, Group, Proposal, Slot, ready_add
+from framework_jetstream.engine._stream_commands cimport (
+    slot_close, slot_expire, slot_serve, stream_deleted, stream_purged, stream_update,
+)
+from framework_jetstream.log._record cimport BATCH, CLOSED, CONSUMER, GROUP, OP
+from framework_jetstream.stream._headers cimport Text
+from framework_jetstream.stream._machine cimport Publish, stream_delete, stream_expire
+
+cdef enum:
+    SAID_MAX = 8192
+    # Answers that are gathered before they are said.
+
+
+cdef Text _next_reply(Proposal* proposal, size_t* at) noexcept nogil:
+    """Return the next reply of a proposal, empty where there is none."""
+    cdef Text reply
+    cdef uint16_t length
+    reply.chars = NULL
+    reply.length = 0
+    if proposal == NULL or at[0] >= proposal.length:
+        return reply
+    memcpy(&length, <char*> (proposal + 1) + at[0], 2)
+    reply.chars = <char*> (proposal + 1) + at[0] + 2
+    reply.length = length
+    at[0] += length + 2
+    return reply
+
+
+# ---- streams ---------------------------------------------------------------------------------------------------------------
+
+
+cdef bint _read_message(Publish* publish, const char* chars, uint32_t length) noexcept nogil:
+    """Take a part apart; False: it makes no sense."""
+    cdef MessageHead head
+    if length < sizeof(head):
+        return False
+    memcpy(&head, chars, sizeof(head))
+    if <uint64_t> head.subject_length + head.header_length + sizeof(head) > length:
+        return False
+    publish.subject.chars = chars + sizeof(head)
+    publish.subject.length = head.subject_length
+    publish.header.chars = publish.subject.chars + head.subject_length
+    publish.header.length = head.header_length
+    publish.payload.chars = publish.header.chars + head.header_length
+    publish.payload.length = <uint32_t> (length - sizeof(head) - head.subject_length - head.header_length)
+    return True
+
+
+cdef void _apply_batch(Engine* engine, Slot* slot, const LogEntry* entry, Proposal* proposal) noexcept nogil:
+    """Store messages, and answer their publishers."""
+    cdef Publish publish
+    cdef BatchHead head
+    cdef const char* chars = entry.chars
+    cdef size_t replied = 0
+    cdef uint32_t at
+    cdef Text reply
+    if entry.part_count == 0 or entry.parts[0].length != sizeof(head):
+        return
+    memcpy(&head, chars, sizeof(head))
+    chars += sizeof(head)
+    for at in range(1, entry.part_count):
+        reply = _next_reply(proposal, &replied)
+        if _read_message(&publish, chars, entry.parts[at].length):
+            publish_apply(engine, slot, &publish, reply, head.time_ns)
+        chars += entry.parts[at].length
+
+
+cdef void _remove(Slot* slot, const char* chars, uint32_t length) noexcept nogil:
+    cdef uint64_t seq
+    cdef uint32_t at
+    for at in range(0, length - length % 8, 8):
+        memcpy(&seq, chars + at, 8)
+        stream_delete(&slot.stream, seq)
+
+
+cdef void _apply_operation(Engine* engine, Slot* slot, const LogEntry* entry, Proposal* proposal) noexcept nogil:
+    """Change a stream; who asked is answered."""
+    cdef OperationHead head
+    cdef const char* text = entry.chars + sizeof(head)
+    cdef Command* command = proposal.command if proposal != NULL else NULL
+    if entry.part_count != 2 or entry.parts[0].length != sizeof(head):
+        return
+    memcpy(&head, entry.chars, sizeof(head))
+    if head.operation == OP_CREATE:
+        slot.group.is_created = 1
+        if command != NULL:
+            slot_serve(engine, slot, command)
+            answer_made(engine, command.id, 0, 0)
+    elif head.operation == OP_UPDATE:
+        if command != NULL:
+            stream_update(engine, slot, command, head.time_ns)
+    elif head.operation == OP_PURGE:
+        stream_purged(engine, slot, text, entry.parts[1].length, head.first, head.second, command)
+    elif head.operation == OP_DELETE:
+        stream_deleted(engine, slot, head.first, command)
+    elif head.operation == OP_REMOVE:
+        _remove(slot, text, entry.parts[1].length)
+    elif head.operation == OP_EXPIRE:
+        stream_expire(&slot.stream, head.time_ns)
+        slot.is_expiring = 0
+        slot_expire(engine, slot)
+
+
+cdef void _look_at_requests(Engine* engine, Slot* slot) noexcept nogil:
+    """Let consumers serve requests that have waited for this entry."""
+    cdef ConsumerSlot* consumer = slot.consumers
+    if slot.group.applied > slot.behind:
+        return
+    while consumer != NULL:
+        if consumer.first != NULL:
+            ready_add(engine, consumer)
+        consumer = consumer.next
+
+
+# ---- consumers -------------------------------------------------------------------------------------------------------------
+
+
+cdef void _apply_state(Engine* engine, Group* group, const LogEntry* entry, Proposal* proposal) noexcept nogil:
+    """Take up where a consumer stands, if it was read; answer acknowledgements, and who has opened or changed it."""
+    cdef ConsumerSlot* consumer = group.consumer
+    cdef size_t replied = 0
+    cdef Text reply = _next_reply(proposal, &replied)
+    group.is_created = 1
+    if consumer.is_restored and entry.kind == CONSUMER and entry.part_count == 1:
+        state_read(&consumer.machine, entry.chars, entry.parts[0].length, &consumer.last_delivered_ns, &consumer.last_ack_ns)
+    while reply.length and consumer.slot != NULL:
+        outbox_add(&engine.outbox, consumer.slot.account, reply.chars, reply.length)
+        reply = _next_reply(proposal, &replied)
+    if proposal != NULL and proposal.command != NULL:
+        consumer_say(engine, consumer, proposal.command.id)
+
+
+# ---- all of them -----------------------------------------------------------------------------------------------------------
+
+
+cdef bint entry_is_update(const LogEntry* entry) noexcept nogil:
+    """Whether an entry has a configuration, which Python has to read."""
+    cdef OperationHead head
+    if entry.kind != OP or entry.part_count == 0:
+        return False
+    if entry.part_count == 1:
+        return True
+    memcpy(&head, entry.chars, sizeof(head))
+    return entry.parts[0].length == sizeof(head) and head.operation == OP_UPDATE
+
+
+cdef void entry_apply(Engine* engine, const LogEntry* entry) noexcept nogil:
+    """Do what an entry says."""
+    cdef Group* group = group_of(engine, entry.group)
+    cdef Proposal* proposal
+    if group == NULL:
+        return
+    if entry.kind == GROUP and entry.flags & CLOSED:
+        if group.slot != NULL:
+            slot_close(engine, group.slot)
+        group_closed(engine, group)
+        return
+    if entry.kind not in (BATCH, OP, CONSUMER):
+        return
+    proposal = group_applied(group, entry.index)
+    if group.consumer != NULL:
+        _apply_state(engine, group, entry, proposal)
+    elif group.slot != NULL:
+        if entry.kind == BATCH:
+            _apply_batch(engine, group.slot, entry, proposal)
+        elif entry.kind == OP:
+            _apply_operation(engine, group.slot, entry, proposal)
+        waiting_run(engine, group.slot)
+        _look_at_requests(engine, group.slot)
+    elif proposal != NULL and proposal.command != NULL:
+        answer_made(engine, proposal.command.id, STATUS_NOT_THERE, 0)
+    if proposal != NULL:
+        free(proposal.command)
+        free(proposal)
+
+
+cdef bint apply_committed(Engine* engine) noexcept nogil:
+    """Apply what is committed; False: the port takes no more answers now, and some is left."""
+    cdef LogEntry entry
+    while engine.outbox.count < SAID_MAX or outbox_flush(&engine.outbox):
+        if not engine.committer.committed(engine.committer.self, &entry):
+            return True
+        engine.took_ns = engine.now_ns
+        entry_apply(engine, &entry)
+    return False

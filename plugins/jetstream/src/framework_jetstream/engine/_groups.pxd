@@ -1,0 +1,38 @@
+"""The C face of groups of the log; see `_groups.pyx`."""
+
+from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
+
+from framework_jetstream.engine._state cimport Command, ConsumerSlot, Engine, Group, Proposal, Slot
+from framework_jetstream.log._log cimport LogPart
+
+
+cdef enum Carried:
+    # What has become of a command.
+    CARRIED_OUT = 0
+    CARRIED_KEPT
+    # It is answered later, and stays.
+    CARRIED_BUSY
+    # The log has no room now: it is tried again.
+
+
+cdef enum:
+    STATUS_NOT_THERE = 1
+    STATUS_NO_ROOM = 2
+    STATUS_NOT_STORED = 3
+    # The disk is full, or the log has ended.
+
+
+cdef Group* group_made(Engine* engine, uint32_t number, Slot* slot, ConsumerSlot* consumer) noexcept nogil
+cdef Group* group_opened(Engine* engine, Slot* slot, ConsumerSlot* consumer, Command* command) noexcept nogil
+cdef Group* group_of(Engine* engine, uint32_t number) noexcept nogil
+cdef uint64_t group_propose(
+    Engine* engine, Group* group, uint16_t kind, const LogPart* parts, uint32_t count, Command* command, const char* replies,
+    size_t length,
+) noexcept nogil
+cdef Proposal* group_applied(Group* group, uint64_t index) noexcept nogil
+cdef void group_close(Engine* engine, Group* group, Command* command) noexcept nogil
+cdef void group_closed(Engine* engine, Group* group) noexcept nogil
+cdef void groups_close_rest(Engine* engine) noexcept nogil
+cdef void group_free(Group* group) noexcept nogil
+cdef int refused_as(Engine* engine, Command* command) noexcept nogil
+cdef bint texts_add(char** texts, size_t* used, size_t* room, const char* text, uint32_t length) noexcept nogil

@@ -1,0 +1,151 @@
+"""Groups of the log, as the engine has them: what was proposed to one and is not committed yet, and who is told when it is.
+
+A group is freed when the log says that it is closed: until then its entries come back.
+"""
+
+from libc.stdint cimport uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memcpy
+
+from framework_jetstream.engine._answers cimport answer_made
+from framework_jetstream.engine._state cimport command_text
+from framework_jetstream.log._log cimport LOG_BUSY, LOG_UNKNOWN, LogGroup, log_group, log_group_close, log_group_new
+
+
+cdef Group* group_made(Engine* engine, uint32_t number, Slot* slot, ConsumerSlot* consumer) noexcept nogil:
+    """Return what the engine has of a group that is open; NULL: no memory."""
+    cdef Group* made = <Group*> calloc(1, sizeof(Group))
+    if made == NULL:
+        return NULL
+    made.number = number
+    made.slot = slot
+    made.consumer = consumer
+    log_group(engine.log, number).owner = made
+    return made
+
+
+cdef Group* group_opened(Engine* engine, Slot* slot, ConsumerSlot* consumer, Command* command) noexcept nogil:
+    """Open a group that the third text of a command describes; NULL: refused, see `refused_as`."""
+    cdef uint32_t number = log_group_new(engine.log, command_text(command, 2), <uint32_t> command.lengths[2])
+    engine.has_appended = True
+    return group_made(engine, number, slot, consumer) if number else NULL
+
+
+cdef Group* group_of(Engine* engine, uint32_t number) noexcept nogil:
+    """Return a group by its number in the log; NULL: it is nobody's."""
+    cdef LogGroup* it = log_group(engine.log, number)
+    return <Group*> it.owner if it != NULL else NULL
+
+
+cdef uint64_t group_propose(
+    Engine* engine, Group* group, uint16_t kind, const LogPart* parts, uint32_t count, Command* command, const char* replies,
+    size_t length,
+) noexcept nogil:
+    """Propose an entry; return its index, or 0: it is refused now.
+
+    Args:
+        command: Is carried out when the entry is applied; NULL: none.
+        replies: Of those who are answered then.
+    """
+    cdef Proposal* made = NULL
+    cdef uint64_t index
+    if command != NULL or length:
+        made = <Proposal*> calloc(1, sizeof(Proposal) + length)
+        if made == NULL:
+            return 0
+    index = engine.committer.propose(engine.committer.self, group.number, kind, parts, count)
+    engine.has_appended = True
+    if index == 0:
+        free(made)
+        return 0
+    group.proposed = index
+    if made == NULL:
+        return index
+    made.index = index
+    made.command = command
+    made.length = length
+    memcpy(made + 1, replies, length)
+    if group.last != NULL:
+        group.last.next = made
+    else:
+        group.first = made
+    group.last = made
+    return index
+
+
+cdef Proposal* group_applied(Group* group, uint64_t index) noexcept nogil:
+    """Return what was said with an entry that is applied now, to be freed; NULL: nothing."""
+    cdef Proposal* found = group.first
+    group.applied = index
+    if found == NULL or found.index != index:
+        return NULL
+    group.first = found.next
+    if group.first == NULL:
+        group.last = NULL
+    return found
+
+
+cdef void group_close(Engine* engine, Group* group, Command* command) noexcept nogil:
+    """Close a group for good, as soon as the log has room for that.
+
+    Args:
+        command: Is answered when it is closed; NULL: nobody asked.
+    """
+    group.closing = command
+    group.consumer = NULL
+    if not log_group_close(engine.log, group.number):
+        group.next_closing = engine.closing
+        engine.closing = group
+    engine.has_appended = True
+
+
+cdef void groups_close_rest(Engine* engine) noexcept nogil:
+    """Close the groups for which the log had no room."""
+    cdef Group* group
+    while engine.closing != NULL and log_group_close(engine.log, engine.closing.number):
+        group = engine.closing
+        engine.closing = group.next_closing
+        engine.has_appended = True
+
+
+cdef void group_closed(Engine* engine, Group* group) noexcept nogil:
+    """Forget a group of which the log says that it is closed; its stream is gone."""
+    log_group(engine.log, group.number).owner = NULL
+    if group.closing != NULL:
+        answer_made(engine, group.closing.id, 0, 0)
+    group_free(group)
+
+
+cdef void group_free(Group* group) noexcept nogil:
+    cdef Proposal* gone
+    while group.first != NULL:
+        gone = group.first
+        group.first = gone.next
+        free(gone.command)
+        free(gone)
+    free(group.closing)
+    free(group)
+
+
+cdef int refused_as(Engine* engine, Command* command) noexcept nogil:
+    """Answer a command that the log has refused, or let it be tried again; a `Carried`."""
+    if engine.log.refused == LOG_BUSY and not engine.log.failed:
+        return CARRIED_BUSY
+    answer_made(engine, command.id, STATUS_NOT_THERE if engine.log.refused == LOG_UNKNOWN else STATUS_NOT_STORED, 0)
+    return CARRIED_OUT
+
+
+cdef bint texts_add(char** texts, size_t* used, size_t* room, const char* text, uint32_t length) noexcept nogil:
+    """Add a text with its length in two bytes before it; False: no memory."""
+    cdef uint16_t size = <uint16_t> length
+    cdef void* grown
+    if used[0] + length + 2 > room[0]:
+        grown = realloc(texts[0], (used[0] + length) * 2 + 256)
+        if grown == NULL:
+            return False
+        texts[0] = <char*> grown
+        room[0] = (used[0] + length) * 2 + 256
+    memcpy(texts[0] + used[0], &size, 2)
+    memcpy(texts[0] + used[0] + 2, text, size)
+    used[0] += size + 2
+    return True

@@ -1,0 +1,27 @@
+"""The C face of messages on their way to the log; see `_staging.pyx`."""
+
+from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
+
+from framework_jetstream.engine._port cimport framework_batch, framework_row
+from framework_jetstream.engine._state cimport Engine, Slot
+
+
+cdef packed struct BatchHead:
+    # The first part of an entry BATCH.
+    int64_t time_ns
+    # Unix time of all its messages.
+    uint64_t applied
+    # The last entry that was applied when it was proposed, and the last sequence then: where an entry is lost, sequences go on from there.
+    uint64_t last_seq
+
+
+cdef packed struct MessageHead:
+    # Subject, header and payload follow.
+    uint32_t header_length
+    uint16_t subject_length
+    uint16_t flags
+
+
+cdef bint publish_stage(Engine* engine, Slot* slot, const framework_batch* batch, const framework_row* row) noexcept nogil
+cdef bint slot_propose(Engine* engine, Slot* slot) noexcept nogil
+cdef bint staging_propose(Engine* engine) noexcept nogil

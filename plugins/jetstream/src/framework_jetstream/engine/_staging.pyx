@@ -1,0 +1,132 @@
+"""Messages on their way to the log: what comes for a stream in one turn is one entry.
+
+Its first part has the time, by which all replicas decide; then each message is a part of its own, so that damage names it. Nothing is
+copied before the log copies it: batches of the port are held until then.
+"""
+
+from libc.stdint cimport uint16_t, uint32_t
+from libc.stdlib cimport realloc
+from libc.string cimport memcpy
+
+from framework_jetstream.engine._groups cimport group_propose, texts_add
+from framework_jetstream.engine._publishing cimport publish_refuse
+from framework_jetstream.engine._state cimport published_by
+from framework_jetstream.log._log cimport LOG_BUSY, LOG_UNKNOWN, LogPart
+from framework_jetstream.log._record cimport BATCH
+from framework_jetstream.stream._machine cimport STORAGE_EXHAUSTED
+
+cdef enum:
+    ENTRY_BYTES_MAX = 1 << 20
+    # Then the next one begins.
+    PIECES = 3
+    # Of a message: head, subject, header with payload.
+
+
+cdef bint _make_room(Slot* slot) noexcept nogil:
+    cdef uint32_t room = slot.staging.piece_room * 2 + 64
+    cdef void* grown
+    if slot.staging.piece_count + PIECES + 1 <= slot.staging.piece_room:
+        return True
+    grown = realloc(slot.staging.pieces, room * sizeof(LogPart))
+    if grown == NULL:
+        return False
+    slot.staging.pieces = <LogPart*> grown
+    grown = realloc(slot.staging.heads, room * sizeof(MessageHead))
+    if grown == NULL:
+        return False
+    slot.staging.heads = grown
+    slot.staging.piece_room = room
+    return True
+
+
+cdef void _piece(Slot* slot, const char* chars, uint32_t length, bint goes_on) noexcept nogil:
+    cdef LogPart* piece = &slot.staging.pieces[slot.staging.piece_count]
+    piece.chars = chars
+    piece.length = length
+    piece.goes_on = goes_on
+    slot.staging.piece_count += 1
+
+
+cdef bint publish_stage(Engine* engine, Slot* slot, const framework_batch* batch, const framework_row* row) noexcept nogil:
+    """Let a message be part of the stream's next entry; False: no memory.
+
+    Args:
+        batch: Is held until that is proposed.
+    """
+    cdef const char* subject = batch.chars + row.at
+    cdef const char* reply = subject + row.subject_length
+    cdef uint32_t reply_length = 0 if slot.stream.limits.no_ack else row.reply_length
+    cdef MessageHead* head
+    if not _make_room(slot) or not texts_add(
+        &slot.staging.replies, &slot.staging.reply_length, &slot.staging.reply_room, reply, reply_length
+    ):
+        return False
+    if slot.staging.piece_count == 0:
+        _piece(slot, NULL, sizeof(BatchHead), False)
+    if not slot.is_staging:
+        slot.is_staging = 1
+        slot.next_staging = engine.staging
+        engine.staging = slot
+    head = &(<MessageHead*> slot.staging.heads)[slot.staging.piece_count // PIECES]
+    head.header_length = row.header_length
+    head.subject_length = <uint16_t> row.subject_length
+    head.flags = 0
+    _piece(slot, NULL, sizeof(MessageHead), True)
+    _piece(slot, subject, row.subject_length, True)
+    _piece(slot, reply + row.reply_length, row.header_length + row.payload_length, False)
+    slot.staging.bytes += row.subject_length + row.header_length + row.payload_length
+    published_by(slot, row.link)[0] = slot.group.proposed + 1
+    if slot.staging.bytes >= ENTRY_BYTES_MAX:
+        slot_propose(engine, slot)  # where the log has no room, it grows: by what one turn takes at most
+    return True
+
+
+cdef void _refuse_all(Engine* engine, Slot* slot) noexcept nogil:
+    """Tell publishers that their messages can't be stored."""
+    cdef const char* at = slot.staging.replies
+    cdef const char* end = at + slot.staging.reply_length
+    cdef uint16_t length
+    while at < end:
+        memcpy(&length, at, 2)
+        if length:
+            publish_refuse(engine, slot, at + 2, length, STORAGE_EXHAUSTED)
+        at += length + 2
+
+
+cdef bint slot_propose(Engine* engine, Slot* slot) noexcept nogil:
+    """Propose a stream's entry; False: the log has no room now."""
+    cdef LogPart* pieces = slot.staging.pieces
+    cdef BatchHead head
+    cdef uint32_t at = 1
+    if slot.staging.piece_count == 0:
+        return True
+    head.time_ns = engine.unix_ns
+    head.applied = slot.group.applied
+    head.last_seq = slot.stream.messages.last_seq
+    pieces[0].chars = <const char*> &head
+    while at < slot.staging.piece_count:
+        pieces[at].chars = <const char*> &(<MessageHead*> slot.staging.heads)[at // PIECES]
+        at += PIECES
+    if not group_propose(
+        engine, slot.group, BATCH, pieces, slot.staging.piece_count, NULL, slot.staging.replies, slot.staging.reply_length
+    ):
+        if engine.log.refused == LOG_BUSY and not engine.log.failed:
+            return False
+        if engine.log.refused != LOG_UNKNOWN:
+            _refuse_all(engine, slot)
+    slot.staging.piece_count = 0
+    slot.staging.bytes = 0
+    slot.staging.reply_length = 0
+    return True
+
+
+cdef bint staging_propose(Engine* engine) noexcept nogil:
+    """Propose the entries of all streams; False: the log has no room for one of them now."""
+    cdef Slot* slot
+    while engine.staging != NULL:
+        slot = engine.staging
+        if not slot_propose(engine, slot):
+            return False
+        engine.staging = slot.next_staging
+        slot.is_staging = 0
+    return True

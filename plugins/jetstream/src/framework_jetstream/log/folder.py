@@ -1,0 +1,62 @@
+"""The folder that a server's log is in."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from typing import TYPE_CHECKING, Final
+
+from framework.errors import FrameworkError
+from framework_jetstream.log._face import Log
+from framework_jetstream.log._thread import LogThread
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Self
+
+_MODE: Final = 0o750
+
+
+class StoreError(FrameworkError):
+    """The folder of streams can't be used."""
+
+
+class LogFolder:
+    """A log in a folder, with its thread, and what tells that a round is done.
+
+    Args:
+        folder: Is made if it is not there.
+        sync_interval_s: Seconds between syncs; 0: each round is synced before it is acknowledged.
+
+    Raises:
+        StoreError: Another process has it, or it can't be read or written.
+        NewerVersionError: A newer version wrote in it.
+    """
+
+    def __init__(self, folder: Path, sync_interval_s: float = 0) -> None:
+        self.folder: Final = folder
+        self.wake_fd: Final = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        always = sync_interval_s <= 0
+        self.log: Final = Log(salt=secrets.randbits(63), syncs_always=always)
+        try:
+            folder.mkdir(mode=_MODE, parents=True, exist_ok=True)
+            self.thread: Final = LogThread(
+                self.log, folder, interval_s=max(sync_interval_s, 0), wake_fd=self.wake_fd
+            )
+        except BlockingIOError as error:
+            os.close(self.wake_fd)
+            raise StoreError(
+                f"{folder} is used by another server: give each one a `store_dir` of its own"
+            ) from error
+        except OSError as error:
+            os.close(self.wake_fd)
+            raise StoreError(f"{folder} can't be used for streams: {error}") from error
+
+    def start(self) -> Self:
+        """Begin to write."""
+        self.thread.start()
+        return self
+
+    def close(self) -> None:
+        """Write and sync what was appended, and end the thread."""
+        self.thread.stop()

@@ -1,0 +1,71 @@
+"""Streams and consumers come back from the log."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from framework_jetstream.api.saved import (
+    RestoredConsumer,
+    RestoredStream,
+    SavedConsumer,
+    SavedStream,
+    saved_from_text,
+)
+from framework_jetstream.stream.rules import limits_of
+
+if TYPE_CHECKING:
+    from framework_jetstream.engine._engine import Engine
+    from framework_jetstream.log import Log
+
+
+def restore(engine: Engine, log: Log) -> list[RestoredStream]:
+    """Let an engine have the streams and consumers of a log, as they were.
+
+    Raises:
+        msgspec.ValidationError: A newer version has described a stream or consumer.
+    """
+    saved: dict[int, SavedStream | SavedConsumer] = {}
+    numbers: dict[int, int] = {}
+    for group in log.groups():
+        state = log.group(group)
+        assert state is not None, "it is listed"
+        known = saved[group] = saved_from_text(state.description)
+        numbers[group] = len(saved)
+        if isinstance(known, SavedStream):
+            engine.restore_stream(
+                numbers[group],
+                group,
+                known.config.name.encode(),
+                limits_of(known.config),
+                known.config.first_seq,
+            )
+        else:
+            engine.restore_consumer(numbers[group], group)
+
+    def update(group: int, text: bytes) -> dict[str, int] | None:
+        known = saved[group] = saved_from_text(text)
+        return limits_of(known.config) if isinstance(known, SavedStream) else None
+
+    for group in engine.replay(update):
+        engine.forget_group(group)
+        del saved[group]
+    return _families(engine, saved, numbers)
+
+
+def _families(
+    engine: Engine, saved: dict[int, SavedStream | SavedConsumer], numbers: dict[int, int]
+) -> list[RestoredStream]:
+    """Return streams with their consumers; a consumer whose stream is gone goes as well."""
+    found = {
+        (it.account, it.config.name, it.created_ns): RestoredStream(numbers[group], group, it, [])
+        for group, it in saved.items()
+        if isinstance(it, SavedStream)
+    }
+    for group, it in saved.items():
+        if isinstance(it, SavedConsumer):
+            stream = found.get((it.account, it.stream, it.stream_created_ns))
+            if stream is None:
+                engine.forget_group(group)
+            else:
+                stream.consumers.append(RestoredConsumer(numbers[group], it))
+    return list(found.values())
