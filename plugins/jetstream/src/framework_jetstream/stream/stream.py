@@ -1,4 +1,7 @@
-"""`Stream`: one stream's configuration, and what its API answers; the engine has its messages."""
+"""`Stream`: one stream's configuration, and what its API answers; the engine has its messages.
+
+Size: one handler for each request of the API.
+"""
 
 from __future__ import annotations
 
