@@ -33,7 +33,7 @@ cdef enum:
     SEEN_MAX = 8192
     # Slots of the doorkeeper; powers of two.
     SEEN_WAYS = 4
-    # Slots that a subject may be in, the latest first: two that come by turns must not keep each other out for good.
+    # Slots that a subject may be in: some that come by turns must not keep each other out for good.
     STORE_BYTES_MAX = 67108864
     # Of all remembered matches together: a match of many subscriptions is large.
     WIDE = 1024
@@ -791,9 +791,7 @@ cdef bint _was_seen(SublistState* self, uint64_t hashed) noexcept nogil:
     for at in range(SEEN_WAYS):
         if slots[at] == tag:
             return True
-    for at in range(SEEN_WAYS - 1, 0, -1):
-        slots[at] = slots[at - 1]
-    slots[0] = tag
+    slots[self.seen_fills % SEEN_WAYS] = tag
     self.seen_fills += 1
     return False
 

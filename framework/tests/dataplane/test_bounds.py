@@ -207,7 +207,7 @@ def test_a_trace_goes_to_what_fits_into_a_line(talk: Talk, length: int, count: i
 def test_each_of_a_thousand_subjects_that_come_by_turns_is_remembered(talk: Talk) -> None:
     client = talk.client()
     client.say(b"SUB a.> 1\r\n")
-    for _ in range(16):
+    for _ in range(32):
         client.say(b"".join(b"PUB a.%d 0\r\n\r\n" % number for number in range(1000)))
 
     assert 1000 == talk.core.sublist_counters().cached
