@@ -52,6 +52,7 @@ cdef enum Verb:
     GIVE_QUOTAS
     MARK_ACCOUNTS
     SET_ADDRESS
+    TELL_ACCOUNT
     SHELL_VERBS = 100
     # Verbs from here on are of a plane with sockets.
 
@@ -66,6 +67,8 @@ cdef enum:
     FLAG_ALL_ACCOUNTS = 64
     FLAG_TRACES = 128
     FLAG_TELLS_NOTHING = 256
+    FLAG_ASSUMES = 512
+    FLAG_TELLS_UNKNOWN = 1024
 
 
 cdef enum:

@@ -17,6 +17,7 @@ from framework.dataplane.delivery._quotas cimport QuotaTerms, quota_release, quo
 from framework.dataplane.delivery._watches cimport watch_add, watch_remove
 from framework.dataplane.delivery._forwards cimport forward_remove, forward_set
 from framework.dataplane.protocol._info cimport info_set, names_set
+from framework.dataplane.accounts._assumed cimport account_told, assumptions_new
 from framework.dataplane.accounts._interest cimport subscription_add
 from framework.dataplane.links._links cimport link_of, link_received, link_register, link_wake, link_window
 from framework.dataplane._listing cimport listing_close, listing_next, listing_open
@@ -180,6 +181,8 @@ cdef void _register_peer(State* state, Link* link, Command* command) noexcept no
     link_register(state, link)
     link_ping(state, link, SECOND_NS)
     # At once: the peer takes a link to be there when it is asked, and how it is coded may depend on the round trip.
+    if command.flags & (FLAG_ASSUMES | FLAG_TELLS_UNKNOWN):
+        assumptions_new(state, link, command.flags & FLAG_ASSUMES != 0, command.flags & FLAG_TELLS_UNKNOWN != 0)
     if command.flags & FLAG_ALL_ACCOUNTS:
         accounts_carry(state, link)
     for at in range(count):
@@ -392,6 +395,8 @@ cdef bint command_apply(State* state, Command* command) noexcept nogil:
             _register_peer(state, link, command)
         elif command.verb == REPEAT_INTEREST:
             route_repeat(state, link)
+        elif command.verb == TELL_ACCOUNT:
+            account_told(state, link, state.accounts[command.number], command.other != 0)
         elif command.verb == SET_ADDRESS:
             address_set(state, link, command_chars(command), command.length)
         elif command.verb == MARK_ACCOUNTS:

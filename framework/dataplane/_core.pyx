@@ -18,11 +18,12 @@ from framework.dataplane.links._coding cimport coding_flush, coding_waits
 from framework.dataplane._commands cimport (
     ADD_ACCOUNT, ADD_GATE, ANNOUNCE_INFO, ANSWER_GATE, CHANGE_ADDRESSES, CHANGE_GATE, CHANGE_QUOTA, CLOSE, CLOSE_LISTING, CONFIRM,
     DROP_QUOTA,
-    FLAG_ACCOUNT_OMITTED, FLAG_ALL_ACCOUNTS, FLAG_ECHO, FLAG_HEADERS, FLAG_NO_RESPONDERS, FLAG_PEDANTIC, FLAG_TELLS_NOTHING, FLAG_TRACES,
-    FLAG_VERBOSE, GIVE_QUOTAS, KEEP_PERMISSIONS, MARK_ACCOUNTS, NEXT_ROWS, OPEN_LISTING, PIN_ACCOUNTS, PUBLISH, REGISTER_PEER,
+    FLAG_ACCOUNT_OMITTED, FLAG_ALL_ACCOUNTS, FLAG_ASSUMES, FLAG_ECHO, FLAG_HEADERS, FLAG_NO_RESPONDERS, FLAG_PEDANTIC,
+    FLAG_TELLS_NOTHING, FLAG_TELLS_UNKNOWN, FLAG_TRACES, FLAG_VERBOSE, GIVE_QUOTAS, KEEP_PERMISSIONS, MARK_ACCOUNTS, NEXT_ROWS,
+    OPEN_LISTING, PIN_ACCOUNTS, PUBLISH, REGISTER_PEER,
     REMOVE_ACCOUNT, REMOVE_GATE, REPEAT_INTEREST, RESUME, RESUME_CLIENT, SEND, SET_ADDRESS, SET_CLIENT, SET_CLIENT_INFO, SET_CODING,
     SET_FORWARD, SET_DEFLATE, SET_INFO, SET_LIMITS, SET_LINK_TIMES, SET_LOGIN_TERMS, SET_NAMES, SET_NONCES, SET_PEER_PERMISSIONS,
-    SET_SYSTEM_ACCOUNT, SET_TABLES, SET_TRACE, SHELL_VERBS, SUBSCRIBE_SINK, TRACE_HEADERS_ONLY, TRACE_INTERNAL,
+    SET_SYSTEM_ACCOUNT, SET_TABLES, SET_TRACE, SHELL_VERBS, SUBSCRIBE_SINK, TELL_ACCOUNT, TRACE_HEADERS_ONLY, TRACE_INTERNAL,
     UNSUBSCRIBE_SINK, WATCH_INTEREST, ClientTerms, PeerTerms as PeerTermsC, command_apply, command_chars, stages_add,
 )
 from framework.dataplane._slices cimport checks_settle, link_go_on
@@ -166,6 +167,9 @@ cdef int _dialect_put(Dialect* made, dialect) except -1:
     _letters_put(made.message, dialect.message + b" ")
     _letters_put(made.interest, dialect.interest + b" ")
     _letters_put(made.no_interest, dialect.no_interest + b" ")
+    if dialect.no_account and len(_plain("the verb for an unknown account", dialect.no_account)) != 2:
+        raise ValueError(f"the verb for an unknown account has 2 letters: {dialect.no_account!r}")
+    _letters_put(made.no_account, dialect.no_account + b" ")
     made.account = dialect.account
     made.weighs_groups = dialect.weighs_groups
     return 0
@@ -627,9 +631,22 @@ cdef class Core:
         command.flags = (
             FLAG_HEADERS * bool(terms.headers) + FLAG_ACCOUNT_OMITTED * bool(terms.account_omitted)
             + FLAG_ALL_ACCOUNTS * (terms.accounts is None) + FLAG_TRACES * bool(terms.traces)
-            + FLAG_TELLS_NOTHING * (not terms.tells_interest)
+            + FLAG_TELLS_NOTHING * (not terms.tells_interest) + FLAG_ASSUMES * bool(terms.assumes_interest)
+            + FLAG_TELLS_UNKNOWN * bool(terms.tells_unknown)
         )
         self._post(command)
+
+    def set_interest_told(self, link: int, account: int, *, ends: bool) -> None:
+        """Take that a peer which is taken to want everything is about to tell all its interest in an account, or has told it.
+
+        Args:
+            link: Parked by INFO; nothing happens with others than those of `PeerTerms.assumes_interest`.
+            account: Its index.
+            ends: It has told all.
+        """
+        if not 0 <= account < len(self.account_indexes):
+            raise ValueError(f"no account {account}")
+        self._post(self._order(TELL_ACCOUNT, link, account, ends, b""))
 
     cdef bytes _indexes(self, accounts):
         for account in accounts:
@@ -1243,10 +1260,11 @@ cdef class Core:
         """Return the counters of the subject tables of one or all accounts, as they stand. Callable from any thread."""
         cdef Account* at = self.state.first_account if account is None else self._account(account)
         cdef SublistState* sublist
-        cdef uint64_t count = 0, inserts = 0, removes = 0, hits = 0, misses = 0, cached = 0, fanout = 0, fanout_max = 0
+        cdef uint64_t count = 0, inserts = 0, removes = 0, hits = 0, misses = 0, cached = 0, fanout = 0, fanout_max = 0, apart = 0
         while at != NULL:
             sublist = &at.sublist
             count += sublist.count
+            apart += at.apart
             inserts += sublist.inserts
             removes += sublist.removes
             hits += sublist.hits
@@ -1257,7 +1275,7 @@ cdef class Core:
             if account is not None:
                 break
             at = <Account*> seen_pointer(<void**> &at.next)
-        return SublistCounters(count, inserts, removes, hits, misses, cached, fanout, fanout_max)
+        return SublistCounters(count, inserts, removes, hits, misses, cached, fanout, fanout_max, apart)
 
     # ---- joined with others
 

@@ -179,6 +179,8 @@ cdef struct Dialect:
     # What goes to such a link begins so, with the blank.
     char interest[4]
     char no_interest[4]
+    char no_account[4]
+    # A server is told so that an account is not known here; empty: it is not told.
     uint8_t account
     uint8_t weighs_groups
 
@@ -499,6 +501,8 @@ cdef struct Account:
     uint32_t assigned
     # Its number for pools: the rest by the size of a pool is the index of its connection.
     SublistState sublist
+    uint64_t apart
+    # Of what stands there: interest of other clusters.
     Table interest
     # By subject and queue: what other servers were told.
     Traffic traffic
@@ -659,6 +663,35 @@ cdef struct Replies:
     Table table
     Reply* first
     Reply* last
+
+
+cdef enum AssumedMode:
+    # Of an account of a link: see `_assumed.pyx`.
+    ASSUMED = 1
+    NOTHING = 2
+    SWITCHING = 3
+    TOLD = 4
+
+
+cdef enum:
+    REFUSALS_MAX = 65536
+    # Subjects that one peer may refuse, and accounts that it may be told of, before further ones are let be.
+
+
+cdef struct AssumedAccount:
+    Key key
+    # The name of the account.
+    uint8_t mode
+
+
+cdef struct Assumptions:
+    Table accounts
+    Table refused
+    # Names of accounts and subjects, a blank between them.
+    Table unknown
+    # Names of accounts that the peer was told are not known here.
+    uint8_t from_start
+    uint8_t tells_unknown
 
 
 cdef struct Way:
@@ -1008,6 +1041,8 @@ cdef struct Link:
     # Of this server, before replies of messages by this link; NULL: they go as they are.
     Ways* ways
     # Of answers that it owes to other clusters; NULL: none.
+    Assumptions* assumed
+    # NULL: what it wants was told.
     Subscription* checking
     # The next of its subscriptions to be held against changed permissions; NULL: none.
     Record* closed
@@ -1595,6 +1630,8 @@ cdef struct State:
     uint32_t free_count
     Link** links
     uint32_t link_count
+    uint32_t assuming_count
+    # Links that are taken to want everything from the start.
     uint32_t link_room
     Link* system
     PermissionTable** permissions

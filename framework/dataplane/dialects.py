@@ -38,7 +38,7 @@ class VerbOperation(IntEnum):
     MESSAGE_WITH_HEADERS = 8
     """The same, ending in `#header #total`."""
     ACCOUNT_INTEREST = 9
-    """`account`: of a server, which wants all there is in it."""
+    """`account`: of a server, which wants all there is in it, but for subjects that it refuses."""
     NO_ACCOUNT_INTEREST = 10
     """`account`: all interest in it that came by this link ends."""
 
@@ -63,6 +63,9 @@ class Dialect(Struct, frozen=True, kw_only=True):
     interest: bytes = b"RS+"
     """Three letters: how another server is told of interest."""
     no_interest: bytes = b"RS-"
+    no_account: bytes = b""
+    """Two letters: how another server that sends unasked is told of an account that is not known
+    here; empty: it is not told."""
     account: AccountWord = AccountWord.UNLESS_OMITTED
     weighs_groups: bool = True
     """It is told how many members a queue group has here, whenever that changes; else 1, once."""
@@ -99,6 +102,7 @@ GATEWAY_DIALECT: Final = Dialect(
         b"A+": VerbOperation.ACCOUNT_INTEREST,
         b"A-": VerbOperation.NO_ACCOUNT_INTEREST,
     },
+    no_account=b"A-",
     account=AccountWord.ALWAYS,
     weighs_groups=False,
 )

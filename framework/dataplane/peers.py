@@ -37,6 +37,12 @@ class PeerTerms(Struct, frozen=True, kw_only=True):
     byte stands for the account's name in base64."""
     tells_interest: bool = True
     """Without it, the peer ends the link with the first interest that it tells."""
+    assumes_interest: bool = False
+    """The peer is taken to want all there is in every account, until it says otherwise: what it
+    wants nothing of it refuses, an account or a subject. INFO of its parks the link, since it may
+    say that interest of an account is told from now on, or has been: see `set_interest_told`."""
+    tells_unknown: bool = False
+    """The peer sends unasked: it is told once of each account that is not known here."""
     address: bytes = b""
     """Stands before replies of messages that go there, where somebody here waits for the answer:
     servers that see it send the answer to this one by forwards. Empty: replies go as they are."""

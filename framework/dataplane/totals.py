@@ -89,7 +89,7 @@ class SublistCounters(Struct, frozen=True):
     """What the subject tables have done since the start."""
 
     count: int
-    """Subscriptions that stand in them now: of clients, of sinks, and the interest of routes."""
+    """Subscriptions that stand in them now: of clients, of sinks, and the interest of servers."""
     inserts: int
     removes: int
     hits: int
@@ -102,3 +102,10 @@ class SublistCounters(Struct, frozen=True):
     """Receivers of all matches that were worked out."""
     fanout_max: int
     """The most receivers of one."""
+    elsewhere: int = 0
+    """Of `count`: interest of other clusters."""
+
+    @property
+    def subscriptions(self) -> int:
+        """Return those of this cluster, as nats-server counts them; it keeps others apart."""
+        return self.count - self.elsewhere

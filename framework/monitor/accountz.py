@@ -63,7 +63,7 @@ async def answer_account_info(source: MonitorSource, options: AccountzOptions) -
         "jetstream_enabled": source.accounts.jetstream_limits(name) is not None,
         "leafnode_connections": 0,
         "client_connections": source.connection_counts().get(name, 0),
-        "subscriptions": counters.count,
+        "subscriptions": counters.subscriptions,
         **_without_empty(
             mappings=mappings_of((*spec.mappings, *source.system_mappings(name))),
             exports=exports_of(spec, source.system_exports(name)),

@@ -71,7 +71,7 @@ def account_statistics(source: MonitorSource, name: str, connections: int) -> di
         "conns": connections,
         "leafnodes": 0,
         "total_conns": connections,
-        "num_subscriptions": source.sublist_counters(index).count,
+        "num_subscriptions": source.sublist_counters(index).subscriptions,
         "sent": {
             **_messages(traffic.out_msgs, traffic.out_bytes),
             **{name: _messages(peer.out_msgs, peer.out_bytes) for name, peer in _by_name(traffic)},

@@ -15,7 +15,7 @@ def sublist_stats(counters: SublistCounters) -> dict[str, object]:
     """Return the part of `/subsz` and `/accountz` that tells of subject tables."""
     matches = counters.hits + counters.misses
     return {
-        "num_subscriptions": counters.count,
+        "num_subscriptions": counters.subscriptions,
         "num_cache": counters.cached,
         "num_inserts": counters.inserts,
         "num_removes": counters.removes,

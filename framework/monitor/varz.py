@@ -40,7 +40,7 @@ async def answer_varz(source: MonitorSource, _options: NoOptions) -> object:
         **_configuration(source.facts),
         **_runtime(source, source.facts),
         **_counters(source, totals),
-        "subscriptions": source.sublist_counters().count,
+        "subscriptions": source.sublist_counters().subscriptions,
         **_rest(source, source.facts, totals),
     }
     fields = await source.plugin_fields("/varz")

@@ -111,6 +111,11 @@ class Handshake(ABC, Generic[DocumentT]):
         self._phase = Phase.CREATED
         self._connect: DocumentT | None = None
 
+    @property
+    def is_registered(self) -> bool:
+        """Tell whether the handshake is done, and the connection still there."""
+        return self._phase is Phase.REGISTERED
+
     # -- what it is told --------------------------------------------------------------------------
 
     def receive_opened(self) -> Effects:

@@ -112,14 +112,20 @@ class PeerLink(Component):
         match event:
             case Greeting(verb="CONNECT", document=document):
                 self._perform(self._handshake.receive_connect(document, self._certificate()))
-            case Greeting(verb="INFO", document=document):
-                self._perform(self._handshake.receive_info(document))
+            case Greeting(verb="INFO", document=document, parked=parked):
+                self._receive_info(document, is_parked=parked)
             case ErrReceived(text=text):
                 self._perform(self._handshake.receive_err(text))
             case PongReceived(rtt_ns=rtt_ns):
                 self._perform(self._handshake.receive_pong(rtt_ns))
             case _:
                 return
+
+    def _receive_info(self, document: bytes, *, is_parked: bool) -> None:
+        is_update = self._handshake.is_registered
+        self._perform(self._handshake.receive_info(document))
+        if is_parked and is_update:  # see `PeerTerms.assumes_interest`
+            self._plane.resume(self._link)
 
     def _perform(self, effects: Sequence[Any]) -> None:
         for effect in effects:

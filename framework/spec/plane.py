@@ -76,6 +76,17 @@ class PlaneControl(Protocol):
         """
         ...
 
+    def set_interest_told(self, link: LinkId, account: int, *, ends: bool) -> None:
+        """Take that a peer tells its interest in an account, which was assumed until now.
+
+        Args:
+            link: Registered with `PeerTerms.assumes_interest`, and parked by INFO; nothing happens
+                with others.
+            account: Its index.
+            ends: It has told all; else it is about to.
+        """
+        ...
+
     def pin_accounts(self, accounts: Sequence[int]) -> None:
         """Say which accounts have links of their own; no pool carries them.
 

@@ -77,3 +77,19 @@ def test_clients_of_a_lame_duck_are_served_until_it_ends(fleet: Fleet) -> None:
         both.servers["A0"].wait()
         both.check("B0", "A1")
         both.check("A1", "B1")
+
+
+@pytest.mark.peer(REAL)
+def test_interest_of_other_clusters_is_counted_apart_as_by_the_real_server(fleet: Fleet) -> None:
+    added = []
+    for kind in (OURS, REAL):
+        with Supercluster(fleet, [[kind], [kind]]) as both, both.client("B0", b"d 1") as there:
+            before = both.servers["B0"].document("/subsz")["num_subscriptions"]
+            with both.client("A0", b"a 1", b"b q 2", b"c.* 3"):
+                there.await_interest(b"a")
+                there.send(b"SUB e 2\r\n")
+                there.flush()
+                after = both.servers["B0"].document("/subsz")["num_subscriptions"]
+            added.append(after - before)
+
+    assert added[0] == added[1]

@@ -10,6 +10,7 @@ from libc.string cimport memcmp, memcpy
 
 from framework.dataplane.delivery._delivery cimport lines_forget, subscription_drop
 from framework.dataplane.delivery._watches cimport watches_free
+from framework.dataplane.accounts._assumed cimport account_assume
 from framework.dataplane.accounts._routes cimport account_carry_widely
 from framework.dataplane.ports._sinkbatch cimport publish_pointer
 from framework.dataplane._state cimport ACCOUNTS_FOREIGN_MAX, Account, Link, State, Subscription
@@ -91,6 +92,7 @@ cdef Account* account_new(State* state, const char* name, size_t length) noexcep
         return NULL
     account.ours = 1
     account_carry_widely(state, account)
+    account_assume(state, account)
     return account
 
 

@@ -6,7 +6,7 @@ from libc.string cimport memcpy
 
 from framework.dataplane.delivery._delivery cimport interest_change
 from framework.dataplane.ports._port_watches cimport port_watches_touch
-from framework.dataplane._state cimport Account, Link, State, Subscription
+from framework.dataplane._state cimport SCOPE_GATEWAY, Account, Link, State, Subscription
 from framework.dataplane._work cimport INTEREST_WORK
 from framework.sublist._bytes cimport COPY_SLACK, hash_bytes
 from framework.sublist._sublist cimport sublist_insert, sublist_remove, sublist_touch
@@ -98,6 +98,7 @@ cdef Subscription* subscription_add(
         port_watches_touch(state, made)
     if made.interest.rank == 0:
         state.totals.subscriptions += 1
+    account.apart += made.interest.scope == SCOPE_GATEWAY
     interest_change(state, made, weight)
     return made
 

@@ -19,6 +19,7 @@ from framework.dataplane._listing cimport listings_pass
 from framework.dataplane.links._output cimport (
     output_append, output_commit, output_mark, output_reserve, output_segment,
 )
+from framework.dataplane.accounts._assumed cimport is_refused
 from framework.dataplane.accounts._permissions cimport is_allowed_to_publish, may_hear, may_import, may_send
 from framework.dataplane.accounts._replies cimport reply_owe
 from framework.dataplane.accounts._sids cimport interest_of_link
@@ -29,7 +30,7 @@ from framework.dataplane.ports._sinkbatch cimport atomic_add, atomic_get, sink_p
 from framework.dataplane._state cimport (
     DETAIL_BYTES, GROUPS_BYTES_MAX, IS_USER, NEAREST_RANK, PICKED_FOR_GROUPS, PICKED_PLAINLY, RECORDS_WAITING_BYTES,
     RECORD_DELIVERED, RECORD_INTEREST, RECORD_TRACE, REFERENCE_BYTES, REFERENCE_PENDING_BYTES, SCOPES_MAX, SCOPE_HERE, SCOPE_INNER,
-    SCOPE_ROUTE, SLOW_CONSUMER_PENDING_BYTES, STALLS, STREAM_IMPORT,
+    SCOPE_GATEWAY, SCOPE_ROUTE, SLOW_CONSUMER_PENDING_BYTES, STALLS, STREAM_IMPORT,
     SYSTEM, TRACED_LINE_BYTES_MAX, TRACES_MAX, WRITE_ERROR, Account, ClosedStateC, Fanout, Fence, Link, LocalInterest, Message, Peer, Pick,
     Record, RecordType, State, Subscription,
 )
@@ -237,6 +238,7 @@ cdef void subscription_drop(State* state, Subscription* subscription) noexcept n
             link.checking = subscription.next
     if subscription.interest.rank == 0:
         state.totals.subscriptions -= 1
+    subscription.account.apart -= subscription.interest.scope == SCOPE_GATEWAY
     interest_change(state, subscription, -<int> subscription.interest.weight)
     subscription.next = state.dead
     state.dead = subscription
@@ -900,6 +902,11 @@ cdef inline bint _is_from(Peer* origin, Link* link) noexcept nogil:
     return link.peer == origin or (origin != NULL and origin.is_core and link.peer.is_core)
 
 
+cdef inline bint _is_unwanted(State* state, Link* link, Message* message) noexcept nogil:
+    """Whether a server that is taken to want everything has refused the subject: see `_assumed.pyx`."""
+    return link.assumed != NULL and is_refused(state, link, message.account, message.subject, message.subject_length)
+
+
 cdef int _serve_peers(State* state, Match* match, Message* message) noexcept nogil:
     """Give a message to every server that is to have it, once, by whichever of its links."""
     cdef uint32_t at
@@ -911,7 +918,7 @@ cdef int _serve_peers(State* state, Match* match, Message* message) noexcept nog
         link = <Link*> match.remote[0].owner
         if not match.scopes & hears or link.doomed or _is_from(origin, link):
             return 0
-        if not may_send(state, link, message.subject, message.subject_length):
+        if not may_send(state, link, message.subject, message.subject_length) or _is_unwanted(state, link, message):
             return 0
         return to_route(state, link_way(link, message.account), message)
     if match.scopes & hears:
@@ -919,7 +926,7 @@ cdef int _serve_peers(State* state, Match* match, Message* message) noexcept nog
             link = <Link*> match.remote[at].owner
             if link.peer.picked or link.doomed or not hears >> link.scope & 1 or _is_from(origin, link):
                 continue
-            if may_send(state, link, message.subject, message.subject_length):
+            if may_send(state, link, message.subject, message.subject_length) and not _is_unwanted(state, link, message):
                 link.peer.picked = PICKED_PLAINLY
                 served += to_route(state, link_way(link, message.account), message)
     for at in range(state.pick_count):

@@ -23,6 +23,7 @@ from framework.dataplane.delivery._message_trace cimport traced_route, traced_su
 from framework.dataplane.delivery._quotas cimport quotas_leave
 from framework.dataplane.delivery._gates cimport gate_go_on, gate_is_ready, gate_leave, gates_end, gates_hand_over
 from framework.dataplane.delivery._watches cimport watch_remove
+from framework.dataplane.accounts._assumed cimport assumptions_end
 from framework.dataplane.delivery._ways cimport ways_end
 from framework.dataplane.links._nonces cimport nonce_give
 from framework.dataplane.links._output cimport block_chars, block_drop, block_new, output_discard
@@ -650,6 +651,7 @@ cdef void _end(State* state, Link* link) noexcept nogil:
     free(link.marks)
     link.marks = NULL
     ways_end(link)
+    assumptions_end(state, link)
     free(link.info)
     link.info = NULL
 

@@ -18,7 +18,7 @@ Size: one grammar; all dialects share the words, the payloads, the answers and t
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport calloc, realloc
 from libc.string cimport memchr, memcpy
 
 from framework.dataplane.accounts._accounts cimport account_foreign, account_named, account_spare
@@ -47,7 +47,10 @@ from framework.dataplane.accounts._permissions cimport (
     ALLOWED, FORBIDDEN, Allowed, is_allowed_to_publish, may_export, may_hear, may_publish, may_send, may_subscribe, needs_filter,
 )
 from framework.dataplane.accounts._remote_latency cimport is_tracked_reply, remote_latency_begin
-from framework.dataplane.accounts._routes cimport fences_pass, interest_forget
+from framework.dataplane.accounts._assumed cimport (
+    account_unknown, account_unwanted, account_wanted, interest_is_kept, is_refused,
+)
+from framework.dataplane.accounts._routes cimport fences_pass
 from framework.dataplane.protocol._reserved cimport is_reserved
 from framework.dataplane.protocol._server_info cimport link_info_connected
 from framework.dataplane.accounts._sids cimport subscription_find
@@ -320,6 +323,8 @@ cdef bint _aim_at_peer(State* state, Link* link, Memo* memo, Link* peer) noexcep
     cdef char* at = memo.head
     cdef Link* to = link_way(peer, memo.account)
     if peer.peer == link.peer or not may_send(state, peer, memo.line + memo.subject_at, memo.subject_length):
+        return True
+    if peer.assumed != NULL and is_refused(state, peer, memo.account, memo.line + memo.subject_at, memo.subject_length):
         return True
     if peer.joined != NULL or memo.subject_length + memo.account.name_length + 32 > MEMO_HEAD_BYTES:
         return False
@@ -809,7 +814,11 @@ cdef char* _routed(
     _count_in(state, link, message.account, 1, total)
     if state.trace:
         trace_body(state, link, True, message.body, header, total)
-    if message.account == NULL or not message.account.ours or is_forwarded(state, &message, &served):
+    if message.account == NULL or not message.account.ours:
+        if link.assumed != NULL and link.assumed.tells_unknown:
+            account_unknown(state, link, words.words[0], words.lengths[0])
+        return rest
+    if is_forwarded(state, &message, &served):
         return rest
     if not headers and message.reply_length == 0 and message.queue_count == 0 and not state.trace and body - line <= MEMO_LINE_BYTES:
         _remember(state, link, line, body - line, &message)
@@ -936,6 +945,10 @@ cdef void _remote_interest(State* state, Link* link, Line* words, bint coming) n
         return
     # The words up to the subject or queue name the interest; a peer that spells them differently next time wrote one blank each.
     count = min(count, 2)
+    if link.assumed != NULL and not interest_is_kept(
+        state, link, account, words.words[first], words.lengths[first], count == 2, coming
+    ):
+        return
     sid_length = words.words[first + count - 1] + words.lengths[first + count - 1] - sid
     subscription = subscription_find(state, link, sid, sid_length)
     if not coming:
@@ -953,30 +966,21 @@ cdef void _remote_interest(State* state, Link* link, Line* words, bint coming) n
 
 cdef void _account_interest(State* state, Link* link, Line* words, bint coming) noexcept nogil:
     """Handle A+, which wants all there is in an account, and A-, which ends all interest in it that came by this link."""
-    cdef uint32_t length = words.lengths[0]
-    cdef char* chars
     cdef Account* account
     if words.count != 1 or link.account_omitted:
         _refuse(state, link, PROTOCOL_VIOLATION, b"Unknown Protocol Operation", b"wrong number of words in A")
         return
-    if coming:
-        chars = <char*> malloc(length + 2)
-        if chars == NULL:
-            _refuse(state, link, PROTOCOL_VIOLATION, b"Insufficient Memory", NULL)
-            return
-        # As if it had said so itself: the words name the interest.
-        memcpy(chars, words.words[0], length)
-        memcpy(chars + length, b" >", 2)
-        words.words[0] = chars
-        words.words[1] = chars + length + 1
-        words.lengths[1] = 1
-        words.count = 2
-        _remote_interest(state, link, words, True)
-        free(chars)
+    if link.tells_nothing:
+        _refuse(state, link, PROTOCOL_VIOLATION, b"Unknown Protocol Operation", b"interest comes by other links of this server")
         return
     account = account_named(state, link, words.words[0], words.lengths[0])
-    if account != NULL:
-        interest_forget(state, account, link)
+    if account == NULL:
+        return
+    if coming:
+        if account.ours:
+            account_wanted(state, link, account)
+    else:
+        account_unwanted(state, link, account)
         account_spare(state, account)
 
 
@@ -996,7 +1000,7 @@ cdef void _greeting(State* state, Link* link, bint info, const char* at, const c
         return
     memcpy(record_chars(record), at, end - at)
     record.number = info
-    link.parked = link.traits & ASKS_EACH_CONNECT != 0 or not link.registered
+    link.parked = link.traits & ASKS_EACH_CONNECT != 0 or not link.registered or (info and link.assumed != NULL)
     record.flag = link.parked
     if link.traits & IS_USER:
         # Who is silent is timed from the connection, who decides from here; what asks others has its own clock, which goes first.

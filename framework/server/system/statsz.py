@@ -54,7 +54,7 @@ class Statsz:
             "connections": clients.links,
             "total_connections": clients.opened,
             "active_accounts": self._active_accounts(),
-            "subscriptions": self._source.sublist_counters().count,
+            "subscriptions": self._source.sublist_counters().subscriptions,
             "sent": traffic_document(totals.out_msgs, totals.out_bytes),
             "sent_to_clients": traffic_document(clients.out_msgs, clients.out_bytes),
             "received": traffic_document(totals.in_msgs, totals.in_bytes),

@@ -81,7 +81,7 @@ def test_a_gateway_always_names_the_account_and_tells_groups_once(talk: Talk) ->
 
 def test_a_gateway_may_want_all_of_an_account_or_nothing(talk: Talk) -> None:
     gateway, client = talk.server(LinkKind.GATEWAY), talk.client()
-    gateway.say(b"A+ $G\r\nRS+ $G a\r\n")
+    gateway.say(b"A- $G\r\nA+ $G\r\nRS+ $G a\r\n")
     client.say(b"PUB a 1\r\n1\r\nPUB b 1\r\n2\r\n")
 
     assert b"RMSG $G a 1\r\n1\r\nRMSG $G b 1\r\n2\r\n" == gateway.heard()

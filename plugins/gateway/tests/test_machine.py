@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from framework_gateway.effect import Claim, Register
+from framework_gateway.effect import AccountTold, Claim, Register
 from framework_gateway.info import GatewayInfo
 from framework_gateway.machine import LinkMachine
 from framework_gateway.url import parse_gateway_url
@@ -29,9 +29,12 @@ class Handshakes(HandshakeScript):
 
     def show(self, effect) -> str:
         match effect:
-            case Register(is_outbound, headers, traces):
+            case Register(is_outbound, headers, traces, is_optimistic):
                 way = "outbound" if is_outbound else "inbound"
-                return f"register {way} headers={headers} traces={traces}"
+                mode = " optimistic" if is_optimistic else ""
+                return f"register {way} headers={headers} traces={traces}{mode}"
+            case AccountTold(account, ends):
+                return f"interest in {account} {'was' if ends else 'is'} told"
             case Claim(gateway):
                 return f"claim {gateway}"
             case Introduce(info):

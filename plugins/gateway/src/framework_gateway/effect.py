@@ -24,6 +24,16 @@ class Register(Struct, frozen=True):
     headers: bool
     traces: bool
     """It reports what becomes of messages that ask for it."""
+    is_optimistic: bool = False
+    """The peer is older than 2.9: what it does not say that it does not want, it wants."""
+
+
+class AccountTold(Struct, frozen=True):
+    """Go by the interest that the peer tells of an account from now on, and by nothing else."""
+
+    account: str
+    ends: bool
+    """It has told all; else it is about to."""
 
 
 class Claim(Struct, frozen=True):
@@ -35,7 +45,7 @@ class Claim(Struct, frozen=True):
 Report: TypeAlias = Claim | Introduce[GatewayInfo] | Update[GatewayInfo]
 """What a connection cannot decide alone."""
 
-GatewayEffect: TypeAlias = LinkEffect | Register | Report
+GatewayEffect: TypeAlias = LinkEffect | Register | AccountTold | Report
 
 # -- of the mesh, performed by the GatewayManager --------------------------------------------------
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from typing_extensions import override
 
 from framework.peering import PeerLink
-from framework_gateway.effect import Register
+from framework_gateway.effect import AccountTold, Register
 from framework_gateway.introduction import peer_terms
 
 if TYPE_CHECKING:
@@ -63,7 +64,16 @@ class GatewayLink(PeerLink):
 
     @override
     def _perform_own(self, effect: object) -> bool:
-        if not isinstance(effect, Register):
-            return False
-        self._plane.register_peer(self._link, peer_terms(self._local, effect))
+        match effect:
+            case Register():
+                self._plane.register_peer(self._link, peer_terms(self._local, effect))
+            case AccountTold(account, ends):
+                self._follow_mode(account, ends=ends)
+            case _:
+                return False
         return True
+
+    def _follow_mode(self, account: str, *, ends: bool) -> None:
+        with suppress(KeyError):  # another cluster may have accounts that this one has not
+            index = self._server.accounts.index(account)
+            self._plane.set_interest_told(self._link, index, ends=ends)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec.structs import replace
@@ -76,6 +77,14 @@ class GatewayInfo(Document, frozen=True, kw_only=True):
     """Knows replies with the prefix `_GR_.`."""
     gateway_iom: bool = False
     """Tells all its interest from the beginning, and wants nothing else."""
+
+    @property
+    def account(self) -> str:
+        """Return the account that a command is about; empty: it names none."""
+        try:
+            return b64decode(self.gateway_cmd_payload, validate=True).decode()
+        except ValueError:
+            return ""
 
 
 _NAMES = ("server_id", "server_name", "version", "host", "gateway", "gateway_url")

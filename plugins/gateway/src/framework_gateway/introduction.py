@@ -77,11 +77,16 @@ def peer_terms(local: GatewayInfo, register: Register) -> PeerTerms:
             accounts=(),
             headers=register.headers,
             traces=register.traces,
+            assumes_interest=register.is_optimistic,
             address=f"{own_prefix(local.gateway, local.server_id)}".encode(),
         )
     marks = _mark(local, ALL_INTEREST_BEGINS), _mark(local, ALL_INTEREST_TOLD)
     return PeerTerms(
-        headers=register.headers, traces=register.traces, marks=marks, tells_interest=False
+        headers=register.headers,
+        traces=register.traces,
+        marks=marks,
+        tells_interest=False,
+        tells_unknown=register.is_optimistic,
     )
 
 

@@ -30,11 +30,10 @@ from framework.peering import (
     Update,
 )
 from framework.wire.closed_state import ClosedState
-from framework_gateway.effect import (
-    Claim,
-    Register,
-)
+from framework_gateway.effect import AccountTold, Claim, Register
 from framework_gateway.info import (
+    ALL_INTEREST_BEGINS,
+    ALL_INTEREST_TOLD,
     GOSSIP,
     TRACE_PROTOCOL,
     GatewayConnect,
@@ -148,6 +147,7 @@ class LinkMachine(Handshake[GatewayConnect]):
             is_outbound=self._url is not None,
             headers=local.headers and remote.headers,
             traces=remote.proto >= TRACE_PROTOCOL,
+            is_optimistic=not remote.gateway_iom,
         )
         fields = {"gateway": remote.gateway, "remote_id": remote.server_id}
         if self._url is None:
@@ -170,5 +170,23 @@ class LinkMachine(Handshake[GatewayConnect]):
             return self._close_malformed("INFO", error)
         if self._url is None:
             return []
-        refusal = None if info.gateway_cmd == GOSSIP else self._refuse_other(info)
-        return [Update(info)] if refusal is None else refusal
+        if info.gateway_cmd == GOSSIP:
+            return [Update(info)]
+        refusal = self._refuse_other(info)
+        if refusal is not None:
+            return refusal
+        if info.gateway_cmd in {ALL_INTEREST_BEGINS, ALL_INTEREST_TOLD}:
+            return self._take_told(info)
+        return [Update(info)]
+
+    def _take_told(self, info: GatewayInfo) -> Sequence[GatewayEffect]:
+        """Take that all interest in an account is told, or was told.
+
+        Source: nats-server `gateway.go`, `getAccountFromGatewayCommand`.
+        """
+        ends = info.gateway_cmd == ALL_INTEREST_TOLD
+        if not info.gateway_cmd_payload:
+            step = "complete" if ends else "start"
+            words = f"Account absent from receive-all-subscriptions-{step} command"
+            return self._close(ClosedState.PROTOCOL_VIOLATION, words, level=Level.ERROR)
+        return [AccountTold(info.account, ends), Update(info)] if info.account else []

@@ -10,7 +10,6 @@ Source: nats-server `gateway.go`, `solicitGateway`, `processImplicitGateway`,
 
 from __future__ import annotations
 
-from base64 import b64decode
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -33,7 +32,7 @@ from framework_gateway.effect import (
     Led,
     RemoteChanged,
 )
-from framework_gateway.info import ALL_INTEREST_BEGINS, GOSSIP, gossip, introduction
+from framework_gateway.info import ALL_INTEREST_TOLD, GOSSIP, gossip, introduction
 from framework_gateway.limits import (
     ACCOUNTS_MAX,
     CONNECT_DELAY_MAX_S,
@@ -45,7 +44,7 @@ from framework_gateway.limits import (
     RECONNECT_JITTER_S,
     URLS_MAX,
 )
-from framework_gateway.peer import Connection, Remote
+from framework_gateway.peer import INTEREST_ONLY, TRANSITIONING, Connection, Remote
 from framework_gateway.url import parse_gateway_url
 
 if TYPE_CHECKING:
@@ -445,14 +444,11 @@ class Mesh:
 
 
 def _note_account(connection: Connection, info: GatewayInfo) -> None:
-    """Remember an account whose interest is told: what it is, the plane takes from its lines."""
-    if info.gateway_cmd != ALL_INTEREST_BEGINS or len(connection.accounts) >= ACCOUNTS_MAX:
-        return
-    try:
-        name = b64decode(info.gateway_cmd_payload, validate=True).decode()
-    except ValueError:
-        return
-    connection.accounts[name] = None
+    """Remember whether interest of an account was told; what it is, the plane takes from lines."""
+    name = info.account
+    if name in connection.accounts or len(connection.accounts) < ACCOUNTS_MAX:
+        is_told = info.gateway_cmd == ALL_INTEREST_TOLD
+        connection.accounts[name] = INTEREST_ONLY if is_told else TRANSITIONING
 
 
 def _parsed(urls: Sequence[str]) -> dict[str, PeerUrl]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from framework.peering import join_host_port
 from framework.spec import LinkKind, SubscriptionRows
 from framework.spec.formats import rtt_text, time_text, uptime_text
+from framework_gateway.peer import INTEREST_ONLY
 from framework_gateway.status import describe_status
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ class _Shown:
         for name in names:
             number = _number(self._server, name)
             documents.append({
-                **_account(name),
+                **_account(name, connection.accounts[name]),
                 **({"num_subs": counts[number]} if counts[number] else {}),
                 **({"num_queue_subs": queues[number]} if queues[number] else {}),
                 **self._listed(connection, number, counts[number]),
@@ -173,17 +174,17 @@ class _Shown:
     def _inbound_accounts(self) -> dict[str, object]:
         """Return the accounts whose interest is told: all of them."""
         names = self._asked(self._server.accounts.names())
-        return {"accounts": [_account(name) for name in names]} if names else {}
+        return {"accounts": [_account(name, INTEREST_ONLY) for name in names]} if names else {}
 
     def _asked(self, names: Iterable[str]) -> Sequence[str]:
         asked = self._options.account_name
         return [name for name in names if asked in {"", name}]
 
 
-def _account(name: str) -> dict[str, object]:
+def _account(name: str, mode: str) -> dict[str, object]:
     return {
         "name": name,
-        "interest_mode": "Interest-Only",
+        "interest_mode": mode,
         "interest_only_threshold": _THRESHOLD,
     }
 

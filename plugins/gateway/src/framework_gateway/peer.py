@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     from framework.peering import PeerUrl
     from framework.spec import LinkId, TlsSettings
     from framework_gateway.info import GatewayInfo
+
+
+INTEREST_ONLY: Final = "Interest-Only"
+TRANSITIONING: Final = "Transitioning"
+OPTIMISTIC: Final = "Optimistic"
+"""How messages are sent. Source: nats-server `gateway.go`, `GatewayInterestMode`."""
 
 
 class Connection(Struct):
@@ -31,13 +37,13 @@ class Connection(Struct):
 
     greeted: GatewayInfo | None = None
     """How this server had introduced itself when it was accepted."""
-    accounts: dict[str, None] = {}
-    """Of an outbound one: those whose interest its server has told."""
+    accounts: dict[str, str] = {}
+    """Of an outbound one: modes by the names of accounts whose interest its server tells."""
 
     @property
     def mode(self) -> str:
         """Return how messages are sent there, in nats-server's word."""
-        return "Interest-Only" if self.info and self.info.gateway_iom else "Optimistic"
+        return INTEREST_ONLY if self.info and self.info.gateway_iom else OPTIMISTIC
 
     @property
     def is_outbound(self) -> bool:
