@@ -84,7 +84,7 @@ cdef struct Machine:
 
 
 cdef struct Delivery:
-    Record* record
+    Record record
     uint32_t deliveries
     uint64_t consumer_seq
 
@@ -100,9 +100,9 @@ cdef void machine_drop_to(Machine* machine, uint64_t seq) noexcept nogil
 cdef bint machine_wants(Machine* machine, const char* subject, size_t length) noexcept nogil
 cdef bint machine_has_more(Machine* machine) noexcept nogil
 cdef bint machine_next(Machine* machine, Delivery* delivery, int64_t now_ns) noexcept nogil
-cdef Record* machine_peek(Machine* machine) noexcept nogil
-cdef void machine_appended(Machine* machine, Record* record) noexcept nogil
-cdef void machine_removing(Machine* machine, Record* record) noexcept nogil
+cdef Record machine_peek(Machine* machine) noexcept nogil
+cdef void machine_appended(Machine* machine, const Record* record) noexcept nogil
+cdef void machine_removing(Machine* machine, const Record* record) noexcept nogil
 cdef void machine_purged(Machine* machine) noexcept nogil
 cdef bint machine_ack(Machine* machine, uint64_t seq) noexcept nogil
 cdef bint machine_nak(Machine* machine, uint64_t seq, int64_t at_ns) noexcept nogil

@@ -9,9 +9,12 @@ Source: nats-server `consumer.go`, `getNextMsg`, `processAckMsg`, `trackPending`
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 
+from framework_jetstream.store._subjects cimport (
+    Subject, marks_clear, number_is_marked, pattern_matches, subject_chars, subjects_mark, subjects_next,
+)
 from framework_jetstream.stream._machine cimport stream_last_seq_of
 from framework_jetstream.stream._messages cimport (
-    Messages, Subject, messages_first, messages_get, messages_next, pattern_matches,
+    Messages, messages_count_marked, messages_first, messages_get, messages_last_of, messages_next, messages_next_matching,
 )
 
 cdef int64_t NEVER = <int64_t> 0x7fffffffffffffff
@@ -31,18 +34,15 @@ cdef bint machine_wants(Machine* machine, const char* subject, size_t length) no
     return False
 
 
-cdef uint64_t _mark(Machine* machine) noexcept nogil:
-    """Mark the subjects that it wants; return the mark."""
+cdef void _mark(Machine* machine) noexcept nogil:
+    """Mark the subjects that it wants."""
     cdef Messages* messages = &machine.stream.messages
-    cdef Subject* subject
-    cdef size_t at
-    messages.marks += 1
-    if messages.subjects.slots != NULL:
-        for at in range(messages.subjects.mask + 1):
-            subject = <Subject*> messages.subjects.slots[at].key
-            if subject != NULL and machine_wants(machine, subject.key.chars, subject.key.length):
-                subject.mark = messages.marks
-    return messages.marks
+    cdef uint32_t at
+    marks_clear(&messages.subjects)
+    for at in range(machine.filter_count):
+        subjects_mark(&messages.subjects, machine.filters[at].chars, machine.filters[at].length)
+    if machine.filter_count == 0:
+        subjects_mark(&messages.subjects, b">", 1)
 
 
 cdef int _compare(const void* left, const void* right) noexcept nogil:
@@ -54,20 +54,22 @@ cdef extern from "stdlib.h" nogil:
     void qsort(void* base, size_t count, size_t size, int (*compare)(const void*, const void*) noexcept nogil)
 
 
-cdef void _begin_with_last(Machine* machine, uint64_t mark) noexcept nogil:
+cdef void _begin_with_last(Machine* machine) noexcept nogil:
     """Deliver the last message of each subject first."""
     cdef Messages* messages = &machine.stream.messages
     cdef Subject* subject
-    cdef size_t at
+    cdef uint32_t at = 0
     machine.skip = <uint64_t*> malloc((messages.subjects.count + 1) * sizeof(uint64_t))
     machine.skip_end = messages.last_seq + 1
-    if machine.skip == NULL or messages.subjects.slots == NULL:
+    if machine.skip == NULL:
         return
-    for at in range(messages.subjects.mask + 1):
-        subject = <Subject*> messages.subjects.slots[at].key
-        if subject != NULL and subject.mark == mark:
-            machine.skip[machine.skip_count] = subject.last.seq
+    _mark(machine)
+    subject = subjects_next(&messages.subjects, &at)
+    while subject != NULL:
+        if number_is_marked(&messages.subjects, subject.number):
+            machine.skip[machine.skip_count] = messages_last_of(messages, subject)
             machine.skip_count += 1
+        subject = subjects_next(&messages.subjects, &at)
     qsort(machine.skip, machine.skip_count, sizeof(uint64_t), _compare)
     machine.num_pending = machine.skip_count
     machine.cursor = machine.skip[0] if machine.skip_count else max(messages.last_seq, <uint64_t> 1)
@@ -76,11 +78,10 @@ cdef void _begin_with_last(Machine* machine, uint64_t mark) noexcept nogil:
 cdef void machine_begin(Machine* machine, Stream* stream) noexcept nogil:
     """Choose where a consumer begins; its terms and filters are there."""
     cdef Messages* messages = &stream.messages
-    cdef Record* record
-    cdef uint64_t mark, last = 0
+    cdef Record record
+    cdef uint64_t last = 0
     cdef uint32_t at
     machine.stream = stream
-    mark = _mark(machine)
     machine.cursor = max(messages.first_seq, <uint64_t> 1)
     if machine.terms.deliver_policy == DELIVER_NEW:
         machine.cursor = messages.last_seq + 1
@@ -94,29 +95,49 @@ cdef void machine_begin(Machine* machine, Stream* stream) noexcept nogil:
         machine.cursor = last if last else machine.cursor
     elif machine.terms.deliver_policy == DELIVER_BY_START_TIME:
         record = messages_first(messages)
-        while record != NULL and record.time_ns < machine.terms.start:
+        while record.seq and record.time_ns < machine.terms.start:
             record = messages_next(messages, record.seq + 1)
-        machine.cursor = record.seq if record != NULL else messages.last_seq + 1
+        machine.cursor = record.seq if record.seq else messages.last_seq + 1
     elif machine.terms.deliver_policy == DELIVER_LAST_PER_SUBJECT:
-        _begin_with_last(machine, mark)
+        _begin_with_last(machine)
     if machine.terms.deliver_policy != DELIVER_LAST_PER_SUBJECT:
         machine_recount(machine)
     machine.delivered_seq = machine.floor_seq = machine.cursor - 1
 
 
+cdef uint64_t _count_of_subjects(Machine* machine) noexcept nogil:
+    """Return how many messages the marked subjects have. Cost: O(subjects)."""
+    cdef Messages* messages = &machine.stream.messages
+    cdef uint64_t found = 0
+    cdef uint32_t at = 0
+    cdef Subject* subject = subjects_next(&messages.subjects, &at)
+    while subject != NULL:
+        if number_is_marked(&messages.subjects, subject.number):
+            found += subject.count
+        subject = subjects_next(&messages.subjects, &at)
+    return found
+
+
 cdef void machine_recount(Machine* machine) noexcept nogil:
     """Count what is pending: after its filters have changed."""
     cdef Messages* messages = &machine.stream.messages
-    cdef uint64_t mark = _mark(machine)
-    cdef Record* record = messages_next(messages, max(machine.cursor, machine.skip_end))
+    cdef uint64_t begin = max(machine.cursor, machine.skip_end)
+    cdef Record record
     cdef uint32_t at
     machine.num_pending = 0
-    while record != NULL:
-        machine.num_pending += record.subject.mark == mark
-        record = messages_next(messages, record.seq + 1)
+    if begin > messages.last_seq and machine.skip_at == machine.skip_count:
+        return
+    if machine.filter_count == 0 and begin <= messages.first_seq:
+        machine.num_pending = messages.count
+        return
+    _mark(machine)
+    if begin <= messages.first_seq:
+        machine.num_pending = _count_of_subjects(machine)
+    else:
+        machine.num_pending = messages_count_marked(messages, begin)
     for at in range(machine.skip_at, machine.skip_count):
         record = messages_get(messages, machine.skip[at])
-        machine.num_pending += record != NULL and record.subject.mark == mark
+        machine.num_pending += record.seq != 0 and number_is_marked(&messages.subjects, record.subject.number)
 
 
 cdef void machine_free(Machine* machine) noexcept nogil:
@@ -305,23 +326,21 @@ cdef int64_t machine_expire(Machine* machine, int64_t now_ns) noexcept nogil:
 # ---- what comes next -----------------------------------------------------------------------------------------------------
 
 
-cdef Record* _wanted_from(Machine* machine) noexcept nogil:
-    """Return the first message from the cursor on that is wanted, and move the cursor there; NULL: there is none."""
+cdef Record _wanted_from(Machine* machine) noexcept nogil:
+    """Return the first message from the cursor on that is wanted, and move the cursor there; `seq` of it is 0: there is none."""
     cdef Messages* messages = &machine.stream.messages
-    cdef Record* record = NULL
+    cdef Record record
     if machine.num_pending == 0:
         machine.cursor = max(machine.cursor, messages.last_seq + 1)
-        return NULL
+        return messages_get(messages, 0)
     while machine.skip_at < machine.skip_count:
         record = messages_get(messages, machine.skip[machine.skip_at])
-        if record != NULL:
+        if record.seq:
             machine.cursor = record.seq
             return record
         machine.skip_at += 1
-    record = messages_next(messages, max(machine.cursor, machine.skip_end))
-    while record != NULL and not machine_wants(machine, record.subject.key.chars, record.subject.key.length):
-        record = messages_next(messages, record.seq + 1)
-    machine.cursor = record.seq if record != NULL else messages.last_seq + 1
+    record = messages_next_matching(messages, max(machine.cursor, machine.skip_end), machine.filters, machine.filter_count)
+    machine.cursor = record.seq if record.seq else messages.last_seq + 1
     return record
 
 
@@ -349,18 +368,18 @@ cdef Pending* _queued(Machine* machine) noexcept nogil:
     return found
 
 
-cdef Record* machine_peek(Machine* machine) noexcept nogil:
-    """Return the message that `machine_next` would deliver; NULL: none."""
+cdef Record machine_peek(Machine* machine) noexcept nogil:
+    """Return the message that `machine_next` would deliver; `seq` of it is 0: none."""
     cdef Pending* again = _queued(machine)
     if again != NULL:
         return messages_get(&machine.stream.messages, again.seq)
-    return NULL if _is_full(machine) else _wanted_from(machine)
+    return messages_get(&machine.stream.messages, 0) if _is_full(machine) else _wanted_from(machine)
 
 
 cdef bint machine_next(Machine* machine, Delivery* delivery, int64_t now_ns) noexcept nogil:
     """Deliver the next message; False: there is none."""
     cdef Pending* pending = _queued(machine)
-    cdef Record* record
+    cdef Record record
     if pending != NULL:
         pending.is_queued = 0
         machine.queued -= 1
@@ -369,8 +388,10 @@ cdef bint machine_next(Machine* machine, Delivery* delivery, int64_t now_ns) noe
         delivery.record = messages_get(&machine.stream.messages, pending.seq)
         delivery.deliveries = pending.deliveries
     else:
-        record = NULL if _is_full(machine) else _wanted_from(machine)
-        if record == NULL:
+        if _is_full(machine):
+            return False
+        record = _wanted_from(machine)
+        if record.seq == 0:
             return False
         if machine.terms.ack_policy != ACK_NONE:
             pending = machine_wait_for(machine, record.seq)
@@ -396,9 +417,9 @@ cdef bint machine_next(Machine* machine, Delivery* delivery, int64_t now_ns) noe
 # ---- what happens to the stream ------------------------------------------------------------------------------------------
 
 
-cdef void machine_appended(Machine* machine, Record* record) noexcept nogil:
+cdef void machine_appended(Machine* machine, const Record* record) noexcept nogil:
     """Count a message that was stored, if it is wanted."""
-    if record.seq >= machine.cursor and machine_wants(machine, record.subject.key.chars, record.subject.key.length):
+    if record.seq >= machine.cursor and machine_wants(machine, subject_chars(record.subject), record.subject.length):
         machine.num_pending += 1
 
 
@@ -413,11 +434,11 @@ cdef bint _is_skipped(Machine* machine, uint64_t seq) noexcept nogil:
     return True
 
 
-cdef void machine_removing(Machine* machine, Record* record) noexcept nogil:
+cdef void machine_removing(Machine* machine, const Record* record) noexcept nogil:
     """Forget a message that goes: it is not to come any more, and nobody need acknowledge it."""
     cdef Pending* pending
     if record.seq >= machine.cursor:
-        if machine_wants(machine, record.subject.key.chars, record.subject.key.length) and not _is_skipped(machine, record.seq):
+        if machine_wants(machine, subject_chars(record.subject), record.subject.length) and not _is_skipped(machine, record.seq):
             machine.num_pending -= 1
         return
     if machine.pending_live:

@@ -11,6 +11,6 @@ cdef ConsumerSlot* consumer_made(Engine* engine, uint32_t number) noexcept nogil
 cdef int consumer_command(Engine* engine, Command* command) noexcept nogil
 cdef void consumer_say(Engine* engine, ConsumerSlot* consumer, int64_t id) noexcept nogil
 cdef void consumer_close(Engine* engine, ConsumerSlot* consumer) noexcept nogil
-cdef void consumers_appended(Stream* stream, Record* record) noexcept nogil
+cdef void consumers_appended(Stream* stream, const Record* record) noexcept nogil
 cdef void consumers_purged(Slot* slot) noexcept nogil
-cdef void consumers_removing(Stream* stream, Record* record) noexcept nogil
+cdef void consumers_removing(Stream* stream, const Record* record) noexcept nogil

@@ -344,7 +344,7 @@ cdef int consumer_command(Engine* engine, Command* command) noexcept nogil:
 # ---- what happens to the stream ------------------------------------------------------------------------------------------
 
 
-cdef void consumers_appended(Stream* stream, Record* record) noexcept nogil:
+cdef void consumers_appended(Stream* stream, const Record* record) noexcept nogil:
     """Tell the consumers of a stream of a message."""
     cdef Slot* slot = <Slot*> stream.owner
     cdef ConsumerSlot* consumer = slot.consumers
@@ -355,7 +355,7 @@ cdef void consumers_appended(Stream* stream, Record* record) noexcept nogil:
         consumer = consumer.next
 
 
-cdef void consumers_removing(Stream* stream, Record* record) noexcept nogil:
+cdef void consumers_removing(Stream* stream, const Record* record) noexcept nogil:
     """Tell the consumers of a stream that a message goes."""
     cdef ConsumerSlot* consumer = (<Slot*> stream.owner).consumers
     while consumer != NULL:

@@ -19,6 +19,7 @@ from framework_jetstream.engine._outbox cimport outbox_add, outbox_chars
 from framework_jetstream.engine._port cimport framework_message
 from framework_jetstream.engine._state cimport TAG_DELIVER, TAG_KIND_SHIFT, TAG_NUMBER_SHIFT, consumer_of, ready_add
 from framework_jetstream.engine._wakes cimport wake_at
+from framework_jetstream.store._subjects cimport subject_chars
 from framework_jetstream.stream._messages cimport Record, record_header, record_payload
 
 cdef enum:
@@ -130,9 +131,9 @@ cdef void _add_message(
     Engine* engine, ConsumerSlot* consumer, Delivery* delivery, const char* to, uint32_t to_length, int64_t request
 ) noexcept nogil:
     """Add a message for a subject, with where it is to be acknowledged."""
-    cdef Record* record = delivery.record
+    cdef const Record* record = &delivery.record
     cdef framework_message* message = outbox_add(
-        &engine.outbox, consumer.slot.account, record.subject.key.chars, record.subject.key.length
+        &engine.outbox, consumer.slot.account, subject_chars(record.subject), record.subject.length
     )
     cdef char* chars = outbox_chars(&engine.outbox, consumer.ack_prefix.length + ACK_DIGITS + to_length)
     cdef uint32_t used = consumer.ack_prefix.length
@@ -171,7 +172,7 @@ cdef void _add_message(
     consumer_touch(engine, consumer, record.seq)
 
 
-cdef void _show_size(Engine* engine, framework_message* message, Record* record) noexcept nogil:
+cdef void _show_size(Engine* engine, framework_message* message, const Record* record) noexcept nogil:
     """Let a message without its payload say how long that is."""
     cdef char* chars = outbox_chars(&engine.outbox, record.header_length + 50)
     cdef uint32_t used = 10
@@ -195,10 +196,10 @@ cdef int64_t _digits(uint64_t value) noexcept nogil:
     return count
 
 
-cdef int64_t _size(ConsumerSlot* consumer, Record* record) noexcept nogil:
+cdef int64_t _size(ConsumerSlot* consumer, const Record* record) noexcept nogil:
     """Return how many bytes a delivery counts: subject, reply, headers and payload."""
     return (
-        record.subject.key.length + record.header_length + (0 if consumer.headers_only else record.payload_length)
+        record.subject.length + record.header_length + (0 if consumer.headers_only else record.payload_length)
         + consumer.ack_prefix.length + 5 + _digits(record.seq) + _digits(consumer.machine.consumer_seq + 1)
         + _digits(<uint64_t> record.time_ns) + _digits(consumer.machine.num_pending - 1 if consumer.machine.num_pending else 0)
     )
@@ -208,16 +209,16 @@ cdef bint _serve_request(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
     """Deliver one message to the first request; False: there is none, or no message."""
     cdef Request* request = consumer.first
     cdef Delivery delivery
-    cdef Record* record = machine_peek(&consumer.machine)
-    if record == NULL:
+    cdef Record record = machine_peek(&consumer.machine)
+    if record.seq == 0:
         return False
-    if request.has_bytes and _size(consumer, record) > request.bytes_left:
+    if request.has_bytes and _size(consumer, &record) > request.bytes_left:
         _end_with(engine, consumer, request, b"409 Message Size Exceeds MaxBytes", 33)
         return True
     if not machine_next(&consumer.machine, &delivery, engine.now_ns):
         return False
     if request.has_bytes:
-        request.bytes_left -= _size(consumer, record)
+        request.bytes_left -= _size(consumer, &record)
     _add_message(engine, consumer, &delivery, _reply_of(request), request.reply_length, <int64_t> request.id)
     request.left -= 1
     request.beats_ns = engine.now_ns + request.heartbeat_ns

@@ -13,8 +13,10 @@ from framework_jetstream.engine._port cimport framework_message
 from framework_jetstream.engine._times cimport TIME_BYTES, ns_of_text, write_time
 from framework_jetstream.stream._headers cimport Text, text_is
 from framework_jetstream.stream._machine cimport stream_last_seq_of
+from framework_jetstream.store._subjects cimport Subject, marks_clear, number_is_marked, subject_chars, subjects_mark, subjects_next, unmark
 from framework_jetstream.stream._messages cimport (
-    Messages, Record, Subject, messages_get, messages_mark, messages_next, record_header, record_payload,
+    Messages, Record, messages_count_marked, messages_get, messages_last_of, messages_next, messages_next_marked, messages_next_matching,
+    messages_previous_marked, record_header, record_payload,
 )
 
 cdef enum:
@@ -115,10 +117,10 @@ cdef void _say_status(Engine* engine, Slot* slot, Text reply, const char* status
     message.header_length = length + 13
 
 
-cdef void _say(Engine* engine, Slot* slot, Text reply, Record* record, Get* get, int64_t pending, uint64_t last_seq) noexcept nogil:
+cdef void _say(Engine* engine, Slot* slot, Text reply, const Record* record, Get* get, int64_t pending, uint64_t last_seq) noexcept nogil:
     """Answer with a message; `pending` below 0: it is the only one."""
     cdef framework_message* message = outbox_add(&engine.outbox, slot.account, reply.chars, reply.length)
-    cdef uint32_t subject_length = record.subject.key.length, used = 0
+    cdef uint32_t subject_length = record.subject.length, used = 0
     cdef char* chars = outbox_chars(
         &engine.outbox, record.header_length + record.payload_length + subject_length + slot.name.length + EXTRA_BYTES
     )
@@ -133,7 +135,7 @@ cdef void _say(Engine* engine, Slot* slot, Text reply, Record* record, Get* get,
             memcpy(chars, b"NATS/1.0\r\n", 10)
             used = 10
         used += _line(chars + used, b"Nats-Stream: ", 13, slot.name.chars, slot.name.length)
-        used += _line(chars + used, b"Nats-Subject: ", 14, record.subject.key.chars, subject_length)
+        used += _line(chars + used, b"Nats-Subject: ", 14, subject_chars(record.subject), subject_length)
         used += _number_line(chars + used, b"Nats-Sequence: ", 15, record.seq)
         used += _line(chars + used, b"Nats-Time-Stamp: ", 17, time, write_time(time, record.time_ns))
         if pending >= 0:
@@ -171,116 +173,121 @@ cdef void _say_end(Engine* engine, Slot* slot, Text reply, int64_t pending, uint
 cdef uint64_t _seq_from(Messages* messages, int64_t time_ns) noexcept nogil:
     """Return the first sequence at a time or behind it; above the last one: there is none. Cost: O(log messages)."""
     cdef uint64_t low = messages.first_seq, high = messages.last_seq + 1, middle
-    cdef Record* record
+    cdef Record record
     while low < high:
         middle = low + (high - low) // 2
         record = messages_next(messages, middle)
-        if record == NULL or record.time_ns >= time_ns:
+        if record.seq == 0 or record.time_ns >= time_ns:
             high = middle
         else:
             low = record.seq + 1
     return low
 
 
-cdef int64_t _size(Record* record) noexcept nogil:
-    return record.subject.key.length + record.header_length + record.payload_length
+cdef int64_t _size(const Record* record) noexcept nogil:
+    return record.subject.length + record.header_length + record.payload_length
 
 
 cdef void _get_one(Engine* engine, Slot* slot, Text reply, Get* get) noexcept nogil:
     cdef Messages* messages = &slot.stream.messages
-    cdef Record* record
-    cdef uint64_t mark
+    cdef Record record
     if get.last.length:
         record = messages_get(messages, stream_last_seq_of(&slot.stream, get.last.chars, get.last.length))
     elif get.next.length:
-        mark = messages_mark(messages, get.next.chars, get.next.length)
-        record = messages_next(messages, <uint64_t> get.seq)
-        while record != NULL and record.subject.mark != mark:
-            record = messages_next(messages, record.seq + 1)
+        record = messages_next_matching(messages, <uint64_t> get.seq, &get.next, 1)
     else:
         record = messages_get(messages, <uint64_t> get.seq)
-    if record == NULL:
+    if record.seq == 0:
         _say_status(engine, slot, reply, b"404 Message Not Found", 21)
     else:
-        _say(engine, slot, reply, record, get, -1, 0)
+        _say(engine, slot, reply, &record, get, -1, 0)
 
 
 cdef void _get_batch(Engine* engine, Slot* slot, Text reply, Get* get) noexcept nogil:
     cdef Messages* messages = &slot.stream.messages
-    cdef uint64_t mark
-    cdef Record* record = messages_next(messages, <uint64_t> get.seq)
-    cdef Record* at
-    cdef int64_t pending = 0, sent = 0, size = 0, most = get.max_bytes if get.max_bytes > 0 else BYTES_MAX
+    cdef Record record
+    cdef int64_t pending, sent = 0, size = 0, most = get.max_bytes if get.max_bytes > 0 else BYTES_MAX
     cdef uint64_t last_seq = 0
+    marks_clear(&messages.subjects)
     if get.next.length:
-        mark = messages_mark(messages, get.next.chars, get.next.length)
+        subjects_mark(&messages.subjects, get.next.chars, get.next.length)
     else:
-        mark = messages_mark(messages, b">", 1)
-    at = record
-    while at != NULL:
-        pending += at.subject.mark == mark
-        at = messages_next(messages, at.seq + 1)
+        subjects_mark(&messages.subjects, b">", 1)
+    pending = <int64_t> messages_count_marked(messages, <uint64_t> get.seq)
     if pending == 0:
         _say_status(engine, slot, reply, b"404 Message Not Found", 21)
         return
-    while record != NULL and sent < get.batch:
-        if record.subject.mark == mark:
-            if sent and size + _size(record) > most:
-                break
-            size += _size(record)
-            sent += 1
-            pending -= 1
-            _say(engine, slot, reply, record, get, pending, last_seq)
-            last_seq = record.seq
-        record = messages_next(messages, record.seq + 1)
+    record = messages_next_marked(messages, <uint64_t> get.seq)
+    while record.seq and sent < get.batch:
+        if sent and size + _size(&record) > most:
+            break
+        size += _size(&record)
+        sent += 1
+        pending -= 1
+        _say(engine, slot, reply, &record, get, pending, last_seq)
+        last_seq = record.seq
+        record = messages_next_marked(messages, record.seq + 1)
     _say_end(engine, slot, reply, pending, last_seq, 0)
 
 
-cdef Record* _last_up_to(Subject* subject, uint64_t up_to) noexcept nogil:
-    cdef Record* record = subject.last
-    while record != NULL and record.seq > up_to:
-        record = record.previous
-    return record
+cdef int64_t _last_seqs(Messages* messages, uint64_t least, uint64_t* seqs) noexcept nogil:
+    """Find the last messages of subjects that are marked; return how many, RESULTS_MAX + 1 for more. Cost: O(subjects)."""
+    cdef uint32_t at = 0
+    cdef int64_t found = 0
+    cdef Subject* subject = subjects_next(&messages.subjects, &at)
+    while subject != NULL and found <= RESULTS_MAX:
+        if number_is_marked(&messages.subjects, subject.number):
+            seqs[found] = messages_last_of(messages, subject)
+            found += seqs[found] >= least
+        subject = subjects_next(&messages.subjects, &at)
+    return found
+
+
+cdef int64_t _last_seqs_up_to(Messages* messages, uint64_t least, uint64_t up_to, uint64_t* seqs) noexcept nogil:
+    """Find the same as they were when a message was the last one. Cost: O(messages)."""
+    cdef int64_t found = 0
+    cdef Record record = messages_previous_marked(messages, up_to)
+    while record.seq >= max(least, <uint64_t> 1) and found <= RESULTS_MAX:
+        seqs[found] = record.seq
+        found += 1
+        unmark(&messages.subjects, record.subject.number)
+        record = messages_previous_marked(messages, record.seq - 1)
+    return found
 
 
 cdef void _get_last_of_many(Engine* engine, Slot* slot, Text reply, Get* get) noexcept nogil:
     """Answer with the last messages of subjects, in order of their sequences."""
     cdef Messages* messages = &slot.stream.messages
     cdef uint64_t up_to = <uint64_t> get.up_to_seq if get.up_to_seq else messages.last_seq
-    cdef uint64_t first_mark = messages.marks + 1, last_seq = 0
+    cdef uint64_t last_seq = 0
     cdef uint64_t* seqs = <uint64_t*> outbox_chars(&engine.outbox, (RESULTS_MAX + 1) * sizeof(uint64_t))
-    cdef Subject* subject
-    cdef Record* record
-    cdef int64_t found = 0, at, sent = 0, size = 0, most = get.max_bytes if get.max_bytes > 0 else BYTES_MAX
+    cdef Record record
+    cdef int64_t found, at, sent = 0, size = 0, most = get.max_bytes if get.max_bytes > 0 else BYTES_MAX
     if seqs == NULL:
         return
     if get.up_to_ns:
         up_to = _seq_from(messages, get.up_to_ns + 1) - 1
+    marks_clear(&messages.subjects)
     for at in range(get.subject_count):
-        messages_mark(messages, get.subjects[at].chars, get.subjects[at].length)
-    for at in range(<int64_t> (messages.subjects.mask + 1) if messages.subjects.slots != NULL else 0):
-        subject = <Subject*> messages.subjects.slots[at].key
-        if subject == NULL or subject.mark < first_mark:
-            continue
-        record = _last_up_to(subject, up_to)
-        if record == NULL or record.seq < <uint64_t> get.seq:
-            continue
-        if found == RESULTS_MAX:
-            _say_status(engine, slot, reply, b"413 Too Many Results", 20)
-            return
-        seqs[found] = record.seq
-        found += 1
+        subjects_mark(&messages.subjects, get.subjects[at].chars, get.subjects[at].length)
+    if up_to >= messages.last_seq:
+        found = _last_seqs(messages, <uint64_t> get.seq, seqs)
+    else:
+        found = _last_seqs_up_to(messages, <uint64_t> get.seq, up_to, seqs)
+    if found > RESULTS_MAX:
+        _say_status(engine, slot, reply, b"413 Too Many Results", 20)
+        return
     if found == 0:
         _say_status(engine, slot, reply, b"404 No Results", 14)
         return
     qsort(seqs, found, sizeof(uint64_t), _compare)
     for at in range(found):
         record = messages_get(messages, seqs[at])
-        if (get.batch > 0 and sent >= get.batch) or (sent and size + _size(record) > most):
+        if (get.batch > 0 and sent >= get.batch) or (sent and size + _size(&record) > most):
             break
-        size += _size(record)
+        size += _size(&record)
         sent += 1
-        _say(engine, slot, reply, record, get, found - sent, last_seq)
+        _say(engine, slot, reply, &record, get, found - sent, last_seq)
         last_seq = record.seq
     _say_end(engine, slot, reply, found - sent, last_seq, up_to)
 

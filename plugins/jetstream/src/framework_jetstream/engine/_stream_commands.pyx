@@ -16,8 +16,9 @@ from framework_jetstream.stream._headers cimport Text
 from framework_jetstream.stream._machine cimport (
     Limits, stream_begin, stream_delete, stream_expire, stream_free, stream_last_seq_of, stream_purge, stream_set_limits,
 )
+from framework_jetstream.store._subjects cimport Subject, marks_clear, number_is_marked, subject_chars, subjects_mark, subjects_next
 from framework_jetstream.stream._messages cimport (
-    Messages, Record, Subject, messages_first, messages_get, messages_mark, messages_next, record_header, record_payload,
+    Messages, Record, messages_first, messages_get, messages_next, messages_next_matching, record_header, record_payload,
 )
 
 cdef enum:
@@ -275,13 +276,13 @@ cdef void _say_state(Engine* engine, Slot* slot, int64_t id) noexcept nogil:
     """Answer messages, bytes, first sequence and time, last ones, subjects, deleted messages; a time of 0 is none."""
     cdef Answer* answer = answer_made(engine, id, 0, 0)
     cdef Messages* messages = &slot.stream.messages
-    cdef Record* first = messages_first(messages)
+    cdef Record first = messages_first(messages)
     if answer == NULL:
         return
     answer.numbers[0] = <int64_t> messages.count
     answer.numbers[1] = <int64_t> messages.bytes
     answer.numbers[2] = <int64_t> messages.first_seq
-    answer.numbers[3] = first.time_ns if first != NULL else 0
+    answer.numbers[3] = first.time_ns
     answer.numbers[4] = <int64_t> messages.last_seq
     answer.numbers[5] = messages.last_time_ns
     answer.numbers[6] = <int64_t> messages.subjects.count
@@ -292,32 +293,38 @@ cdef void _say_state(Engine* engine, Slot* slot, int64_t id) noexcept nogil:
 cdef void _say_subjects(Engine* engine, Slot* slot, int64_t id, const char* pattern, size_t length) noexcept nogil:
     """Answer subjects that a pattern holds: count (8 bytes), length (4 bytes) and text of each, in no order."""
     cdef Messages* messages = &slot.stream.messages
-    cdef uint64_t mark = messages_mark(messages, pattern, length)
-    cdef size_t size = 0, at, places = messages.subjects.mask + 1 if messages.subjects.slots != NULL else 0
+    cdef size_t size = 0
+    cdef uint32_t at = 0
     cdef Subject* subject
     cdef Answer* answer
     cdef char* to
-    for at in range(places):
-        subject = <Subject*> messages.subjects.slots[at].key
-        if subject != NULL and subject.mark == mark:
-            size += 12 + subject.key.length
+    marks_clear(&messages.subjects)
+    subjects_mark(&messages.subjects, pattern, length)
+    subject = subjects_next(&messages.subjects, &at)
+    while subject != NULL:
+        if number_is_marked(&messages.subjects, subject.number):
+            size += 12 + subject.length
+        subject = subjects_next(&messages.subjects, &at)
     answer = answer_made(engine, id, 0, size)
     if answer == NULL:
         return
     to = answer_bytes(answer)
-    for at in range(places):
-        subject = <Subject*> messages.subjects.slots[at].key
-        if subject != NULL and subject.mark == mark:
+    at = 0
+    subject = subjects_next(&messages.subjects, &at)
+    while subject != NULL:
+        if number_is_marked(&messages.subjects, subject.number):
             memcpy(to, &subject.count, 8)
-            memcpy(to + 8, &subject.key.length, 4)
-            memcpy(to + 12, subject.key.chars, subject.key.length)
-            to += 12 + subject.key.length
+            memcpy(to + 8, &subject.length, 4)
+            memcpy(to + 12, subject_chars(subject), subject.length)
+            to += 12 + subject.length
+        subject = subjects_next(&messages.subjects, &at)
 
 
 cdef void _say_deleted(Engine* engine, Slot* slot, int64_t id) noexcept nogil:
     """Answer the sequences between the first and the last message that have none, 8 bytes each."""
     cdef Messages* messages = &slot.stream.messages
     cdef uint64_t seq = messages.first_seq, count = 0
+    cdef Record following
     cdef Answer* answer
     cdef char* to
     if messages.count:
@@ -327,48 +334,48 @@ cdef void _say_deleted(Engine* engine, Slot* slot, int64_t id) noexcept nogil:
         return
     to = answer_bytes(answer)
     while count:
-        if messages_get(messages, seq) == NULL:
+        following = messages_next(messages, seq)
+        while count and seq != following.seq:
             memcpy(to, &seq, 8)
             to += 8
             count -= 1
+            seq += 1
         seq += 1
 
 
-cdef void _say_message(Engine* engine, Slot* slot, int64_t id, Record* record) noexcept nogil:
+cdef void _say_message(Engine* engine, Slot* slot, int64_t id, const Record* record) noexcept nogil:
     """Answer a message: sequence, time, lengths of subject and header; then subject, header and payload."""
     cdef Answer* answer
     cdef char* to
-    if record == NULL:
+    if record.seq == 0:
         answer_made(engine, id, NOT_THERE, 0)
         return
-    answer = answer_made(engine, id, 0, record.subject.key.length + record.header_length + record.payload_length)
+    answer = answer_made(engine, id, 0, record.subject.length + record.header_length + record.payload_length)
     if answer == NULL:
         return
     answer.numbers[0] = <int64_t> record.seq
     answer.numbers[1] = record.time_ns
-    answer.numbers[2] = record.subject.key.length
+    answer.numbers[2] = record.subject.length
     answer.numbers[3] = record.header_length
     to = answer_bytes(answer)
-    memcpy(to, record.subject.key.chars, record.subject.key.length)
-    to += record.subject.key.length
+    memcpy(to, subject_chars(record.subject), record.subject.length)
+    to += record.subject.length
     memcpy(to, record_header(record), record.header_length)
     memcpy(to + record.header_length, record_payload(record), record.payload_length)
 
 
-cdef Record* _wanted(Slot* slot, Command* command) noexcept nogil:
+cdef Record _wanted(Slot* slot, Command* command) noexcept nogil:
     """Return a message: by sequence, the last of a subject, or the next of one from a sequence on."""
     cdef Messages* messages = &slot.stream.messages
-    cdef uint64_t seq = <uint64_t> command.numbers[0], mark
-    cdef Record* record
+    cdef uint64_t seq = <uint64_t> command.numbers[0]
+    cdef Text pattern
     if command.lengths[0] == 0:
         return messages_get(messages, seq)
     if command.numbers[1]:
         return messages_get(messages, stream_last_seq_of(&slot.stream, command_text(command, 0), command.lengths[0]))
-    mark = messages_mark(messages, command_text(command, 0), command.lengths[0])
-    record = messages_next(messages, seq)
-    while record != NULL and record.subject.mark != mark:
-        record = messages_next(messages, record.seq + 1)
-    return record
+    pattern.chars = command_text(command, 0)
+    pattern.length = <uint32_t> command.lengths[0]
+    return messages_next_matching(messages, seq, &pattern, 1)
 
 
 # ---- all of them -------------------------------------------------------------------------------------------------------
@@ -377,6 +384,7 @@ cdef Record* _wanted(Slot* slot, Command* command) noexcept nogil:
 cdef void stream_command(Engine* engine, Command* command) noexcept nogil:
     """Carry out a command to a stream, and answer it; status 1: what it is about is not there."""
     cdef Slot* slot = slot_of(engine, command.number)
+    cdef Record record
     if slot == NULL:
         answer_made(engine, command.id, NOT_THERE, 0)
     elif command.verb == UPDATE_STREAM:
@@ -396,6 +404,7 @@ cdef void stream_command(Engine* engine, Command* command) noexcept nogil:
             command,
         )
     elif command.verb == GET_MESSAGE:
-        _say_message(engine, slot, command.id, _wanted(slot, command))
+        record = _wanted(slot, command)
+        _say_message(engine, slot, command.id, &record)
     elif command.verb == DELETE_MESSAGE:
         stream_deleted(engine, slot, <uint64_t> command.numbers[0], command)

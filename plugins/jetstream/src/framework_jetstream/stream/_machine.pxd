@@ -68,8 +68,6 @@ cdef struct Outcome:
     # Its own, that of the message that it repeats, or what an error shows.
     Text shown
     # By an error; valid until the stream changes.
-    Record* record
-    # NULL: it was not stored, or limits have removed it at once.
 
 
 cdef struct Stream:
@@ -82,9 +80,9 @@ cdef struct Stream:
     uint32_t last_id_length
     uint32_t name_length
     const char* name
-    void (*appended)(Stream* stream, Record* record) noexcept nogil
+    void (*appended)(Stream* stream, const Record* record) noexcept nogil
     # Called when a message has come, before limits remove others, or itself; NULL: nobody listens.
-    void (*removing)(Stream* stream, Record* record) noexcept nogil
+    void (*removing)(Stream* stream, const Record* record) noexcept nogil
     # Called before a message goes; NULL: nobody listens.
     void* owner
 

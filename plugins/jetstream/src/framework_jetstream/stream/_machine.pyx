@@ -6,7 +6,7 @@ and the entry, so every replica comes to the same end.
 Source: nats-server `stream.go`, `processJetStreamMsg`; `memstore.go`, `storeRawMsg`, `PurgeEx`.
 """
 
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
@@ -14,9 +14,12 @@ from framework_jetstream.stream._dedupe cimport dedupe_add, dedupe_expire, dedup
 from framework_jetstream.stream._headers cimport (
     TTL_INVALID, TTL_NEVER, TTL_NONE, PublishHeaders, headers_read, seq_of_text, text_is, ttl_of_text,
 )
+from framework_jetstream.store._subjects cimport (
+    Subject, marks_clear, number_is_marked, pattern_is_literal, subjects_mark, subjects_next,
+)
 from framework_jetstream.stream._messages cimport (
-    Subject, message_bytes, messages_append, messages_begin, messages_first, messages_free, messages_get, messages_mark, messages_next,
-    messages_remove, messages_skip_to, messages_subject, pattern_is_literal, record_bytes,
+    message_bytes, messages_append, messages_begin, messages_first, messages_first_of, messages_free, messages_get, messages_keep_nexts,
+    messages_last_of, messages_next_marked, messages_remove, messages_skip_to, messages_subject, record_bytes,
 )
 from framework_jetstream.stream._ttls cimport ttls_add, ttls_free, ttls_take
 
@@ -49,6 +52,7 @@ cdef void stream_begin(
     messages_begin(
         &stream.messages, seed, FILE_OVERHEAD if is_file else MEMORY_OVERHEAD, FILE_HEADER_OVERHEAD if is_file else 0, first_seq
     )
+    messages_keep_nexts(&stream.messages, limits.max_msgs_per_subject > 1)
 
 
 cdef void stream_free(Stream* stream) noexcept nogil:
@@ -61,15 +65,18 @@ cdef void stream_free(Stream* stream) noexcept nogil:
 # ---- removal -------------------------------------------------------------------------------------------------------------
 
 
-cdef void _remove(Stream* stream, Record* record) noexcept nogil:
+cdef void _remove(Stream* stream, uint64_t seq) noexcept nogil:
+    cdef Record record
     if stream.removing != NULL:
-        stream.removing(stream, record)
-    messages_remove(&stream.messages, record)
+        record = messages_get(&stream.messages, seq)
+        stream.removing(stream, &record)
+    messages_remove(&stream.messages, seq)
 
 
-cdef void _keep_subject_limit(Stream* stream, Subject* subject) noexcept nogil:
-    while stream.limits.max_msgs_per_subject > 0 and subject.count > <uint64_t> stream.limits.max_msgs_per_subject:
-        _remove(stream, subject.first)
+cdef void _keep_subject_limit(Stream* stream, Subject* subject, uint64_t most) noexcept nogil:
+    """Let a subject have so many messages at most; `most` is above 0."""
+    while subject.count > most:
+        _remove(stream, messages_first_of(&stream.messages, subject))
 
 
 cdef void _keep_limits(Stream* stream) noexcept nogil:
@@ -80,12 +87,12 @@ cdef void _keep_limits(Stream* stream) noexcept nogil:
         (limits.max_msgs > 0 and stream.messages.count > <uint64_t> limits.max_msgs)
         or (limits.max_bytes > 0 and stream.messages.bytes > <uint64_t> limits.max_bytes)
     ):
-        _remove(stream, messages_first(&stream.messages))
+        _remove(stream, stream.messages.first_seq)
 
 
 cdef int64_t stream_expire(Stream* stream, int64_t now_ns) noexcept nogil:
     """Forget messages and ids that are too old; return when the next one will be, far off if there is none."""
-    cdef Record* record
+    cdef Record record
     cdef int64_t next_ns = NEVER
     cdef uint64_t seq
     dedupe_expire(&stream.dedupe, now_ns - stream.limits.duplicate_window_ns)
@@ -103,59 +110,57 @@ cdef int64_t stream_expire(Stream* stream, int64_t now_ns) noexcept nogil:
         record = messages_first(&stream.messages)
         if record.time_ns > now_ns - stream.limits.max_age_ns:
             return min(next_ns, record.time_ns + stream.limits.max_age_ns)
-        _remove(stream, record)
+        _remove(stream, record.seq)
     return next_ns
 
 
 cdef void stream_set_limits(Stream* stream, const Limits* limits, int64_t now_ns) noexcept nogil:
     """Change the limits, and keep to them."""
-    cdef size_t at
-    cdef Record* record
+    cdef uint32_t at = 0
+    cdef Subject* subject
     stream.limits = limits[0]
+    messages_keep_nexts(&stream.messages, limits.max_msgs_per_subject > 1)
     _keep_limits(stream)
     stream_expire(stream, now_ns)
     if limits.max_msgs_per_subject > 0:
-        record = messages_first(&stream.messages)
-        while record != NULL:
-            if record.subject.count > <uint64_t> limits.max_msgs_per_subject:
-                at = record.seq + 1
-                _keep_subject_limit(stream, record.subject)
-                record = messages_next(&stream.messages, at)
-            else:
-                record = messages_next(&stream.messages, record.seq + 1)
+        subject = subjects_next(&stream.messages.subjects, &at)
+        while subject != NULL:
+            _keep_subject_limit(stream, subject, <uint64_t> limits.max_msgs_per_subject)
+            subject = subjects_next(&stream.messages.subjects, &at)
 
 
 cdef bint stream_delete(Stream* stream, uint64_t seq) noexcept nogil:
     """Remove one message; False: there is none with this sequence."""
-    cdef Record* record = messages_get(&stream.messages, seq)
-    if record == NULL:
+    if messages_get(&stream.messages, seq).seq == 0:
         return False
-    _remove(stream, record)
+    _remove(stream, seq)
     return True
 
 
 cdef uint64_t _purge_subjects(Stream* stream, const char* pattern, size_t length, uint64_t seq, uint64_t keep) noexcept nogil:
     """Remove messages of subjects; return how many."""
-    cdef Record* record = messages_first(&stream.messages)
+    cdef Messages* messages = &stream.messages
+    cdef Record record
     cdef Subject* subject
-    cdef uint64_t purged = 0, matching = 0, most, mark, at
-    cdef bint is_literal = pattern_is_literal(pattern, length)
-    mark = messages_mark(&stream.messages, pattern, length)
-    for at in range(stream.messages.subjects.mask + 1 if stream.messages.subjects.slots != NULL else 0):
-        subject = <Subject*> stream.messages.subjects.slots[at].key
-        if subject != NULL and subject.mark == mark:
+    cdef uint64_t purged = 0, matching = 0, most, begin = messages.last_seq
+    cdef uint32_t at = 0
+    marks_clear(&messages.subjects)
+    subjects_mark(&messages.subjects, pattern, length)
+    subject = subjects_next(&messages.subjects, &at)
+    while subject != NULL:
+        if number_is_marked(&messages.subjects, subject.number):
             matching += subject.count
+            begin = min(begin, subject.first_seq)
+        subject = subjects_next(&messages.subjects, &at)
     most = matching - keep if keep < matching else 0
-    if is_literal and matching:
-        record = messages_subject(&stream.messages, pattern, length).first
-    while record != NULL and purged < most and (seq == 0 or record.seq < seq):
-        at = record.seq
-        if record.subject.mark == mark:
-            purged += 1
-            if is_literal and record.next != NULL:
-                at = record.next.seq - 1
-            _remove(stream, record)
-        record = messages_next(&stream.messages, at + 1)
+    record.seq = begin
+    while purged < most:
+        record = messages_next_marked(messages, record.seq)
+        if record.seq == 0 or (seq and record.seq >= seq):
+            break
+        _remove(stream, record.seq)
+        record.seq += 1
+        purged += 1
     return purged
 
 
@@ -174,7 +179,7 @@ cdef uint64_t stream_purge(Stream* stream, const char* pattern, size_t length, u
     while messages.count > keep:
         if seq and messages.first_seq >= seq:
             break
-        _remove(stream, messages_first(messages))
+        _remove(stream, messages.first_seq)
         purged += 1
     if messages.count == 0 and keep == 0 and seq != 1:
         messages_skip_to(messages, seq if seq > messages.last_seq + 1 else messages.last_seq + 1)
@@ -187,17 +192,20 @@ cdef uint64_t stream_purge(Stream* stream, const char* pattern, size_t length, u
 
 cdef uint64_t stream_last_seq_of(Stream* stream, const char* pattern, size_t length) noexcept nogil:
     """Return the last sequence of subjects that a pattern holds; 0: they have no messages."""
+    cdef Messages* messages = &stream.messages
     cdef Subject* subject
-    cdef uint64_t found = 0, mark, at
+    cdef uint64_t found = 0
+    cdef uint32_t at = 0
     if pattern_is_literal(pattern, length):
-        subject = messages_subject(&stream.messages, pattern, length)
-        return subject.last.seq if subject != NULL else 0
-    mark = messages_mark(&stream.messages, pattern, length)
-    if stream.messages.subjects.slots != NULL:
-        for at in range(stream.messages.subjects.mask + 1):
-            subject = <Subject*> stream.messages.subjects.slots[at].key
-            if subject != NULL and subject.mark == mark and subject.last.seq > found:
-                found = subject.last.seq
+        subject = messages_subject(messages, pattern, length)
+        return messages_last_of(messages, subject) if subject != NULL else 0
+    marks_clear(&messages.subjects)
+    subjects_mark(&messages.subjects, pattern, length)
+    subject = subjects_next(&messages.subjects, &at)
+    while subject != NULL:
+        if subject.last_seq > found and number_is_marked(&messages.subjects, subject.number):
+            found = max(found, messages_last_of(messages, subject))
+        subject = subjects_next(&messages.subjects, &at)
     return found
 
 
@@ -278,6 +286,7 @@ cdef int _refusal_of_limits(Stream* stream, const Publish* publish, bint rolls_u
     """Judge a message by what the stream holds: only where new messages are discarded."""
     cdef Limits* limits = &stream.limits
     cdef Subject* subject
+    cdef Record replaced
     cdef uint64_t size
     cdef bint replaces = False
     if not limits.discard_new:
@@ -291,7 +300,10 @@ cdef int _refusal_of_limits(Stream* stream, const Publish* publish, bint rolls_u
         return MAX_MSGS_REACHED
     size = message_bytes(&stream.messages, publish.subject.length, publish.header.length, publish.payload.length)
     if limits.max_bytes > 0 and stream.messages.bytes + size > <uint64_t> limits.max_bytes:
-        if not replaces or record_bytes(&stream.messages, subject.first) < size:
+        if not replaces:
+            return MAX_BYTES_REACHED
+        replaced = messages_get(&stream.messages, messages_first_of(&stream.messages, subject))
+        if record_bytes(&stream.messages, &replaced) < size:
             return MAX_BYTES_REACHED
     return STORED
 
@@ -305,13 +317,11 @@ cdef void _forget_last_id(Stream* stream) noexcept nogil:
 
 cdef void _roll_up(Stream* stream, PublishHeaders* headers, uint64_t seq) noexcept nogil:
     """Remove what came before a message: of its subject, or all."""
-    cdef Record* record = messages_get(&stream.messages, seq)
+    cdef Record record = messages_get(&stream.messages, seq)
     if _rollup_kind(headers.rollup) == 2:
         stream_purge(stream, NULL, 0, 0, 1)
-        return
-    while record != NULL and record.subject.count > 1:
-        _remove(stream, record.subject.first)
-        record = messages_get(&stream.messages, seq)
+    elif record.seq:
+        _keep_subject_limit(stream, record.subject, 1)
 
 
 cdef void _remember_id(Stream* stream, Text id, uint64_t seq, int64_t now_ns) noexcept nogil:
@@ -334,8 +344,7 @@ cdef void stream_publish(Stream* stream, const Publish* publish, int64_t now_ns,
         outcome: Is filled in.
     """
     cdef PublishHeaders headers
-    cdef Record* record
-    cdef uint64_t before = stream.messages.last_seq
+    cdef Record record
     cdef Limits* limits = &stream.limits
     memset(outcome, 0, sizeof(Outcome))
     if limits.sealed:
@@ -361,12 +370,12 @@ cdef void stream_publish(Stream* stream, const Publish* publish, int64_t now_ns,
         &stream.messages, publish.subject.chars, publish.subject.length, publish.header.chars, publish.header.length,
         publish.payload.chars, publish.payload.length, now_ns,
     )
-    if record == NULL:
+    if record.seq == 0:
         outcome.refusal = NO_MEMORY
         return
-    outcome.seq = before + 1
+    outcome.seq = record.seq
     if stream.appended != NULL:
-        stream.appended(stream, record)
+        stream.appended(stream, &record)
     if publish.header.length:
         _remember_id(stream, headers.msg_id, outcome.seq, now_ns)
         if headers.ttl.chars != NULL and ttl_of_text(headers.ttl) > 0:
@@ -374,12 +383,11 @@ cdef void stream_publish(Stream* stream, const Publish* publish, int64_t now_ns,
     else:
         _forget_last_id(stream)
     if limits.max_msgs_per_subject > 0:
-        _keep_subject_limit(stream, record.subject)
+        _keep_subject_limit(stream, record.subject, <uint64_t> limits.max_msgs_per_subject)
     if limits.max_msgs > 0 or limits.max_bytes > 0:
         _keep_limits(stream)
     if publish.header.length and headers.rollup.chars != NULL:
         _roll_up(stream, &headers, outcome.seq)
-    outcome.record = messages_get(&stream.messages, outcome.seq)
 
 
 # ---- as Python has them -----------------------------------------------------------------------------------------------

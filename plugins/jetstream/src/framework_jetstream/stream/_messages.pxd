@@ -1,61 +1,39 @@
 """The C face of a stream's messages; see `_messages.pyx`."""
 
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from framework.sublist._table cimport Key, Table
-
-
-cdef enum:
-    CHUNK_RECORDS = 1024
-
-
-cdef struct Subject:
-    # A subject that messages have; first member as tables want it.
-    Key key
-    Record* first
-    Record* last
-    uint64_t count
-    uint64_t mark
-    # Whether the scan of this number wants it; see `messages_mark`.
+from framework_jetstream.store._block cimport Block
+from framework_jetstream.store._subjects cimport Subject, Subjects
+from framework_jetstream.stream._headers cimport Text
 
 
 cdef struct Record:
-    # One message; header and payload follow.
+    # What a stream says of one message; its bytes stay where they are until the stream changes.
     Subject* subject
-    Record* previous
-    Record* next
-    # Of the same subject.
-    Block* block
     uint64_t seq
+    # 0: there is no message.
     int64_t time_ns
     # Unix time.
     uint32_t header_length
     uint32_t payload_length
+    const char* chars
+    # Header, then payload.
 
 
-cdef struct Block:
-    # Room for records, freed when none lives in it.
-    uint32_t size
-    uint32_t used
-    uint32_t live
-    # Records, and one for the block that is being filled.
-    uint32_t live_bytes
-
-
-cdef struct Chunk:
-    # Records by sequence; NULL: deleted.
-    uint32_t live
-    Record* records[CHUNK_RECORDS]
+cdef struct BlockPlace:
+    uint64_t first_seq
+    Block* block
 
 
 cdef struct Messages:
-    uint64_t seed
-    Table subjects
-    Chunk** chunks
-    # By `seq // CHUNK_RECORDS - chunk_first`; NULL: none of them lives.
-    uint64_t chunk_first
-    size_t chunk_count
-    size_t chunk_room
+    Subjects subjects
+    BlockPlace* blocks
+    # In order of sequences; the last one is being filled.
+    size_t block_begin
+    size_t block_end
+    size_t block_room
+    size_t looked_at
+    # The block that was looked at last.
     uint64_t first_seq
     # Of the first message; without messages that of the next one, or 0 before there was one.
     uint64_t last_seq
@@ -63,33 +41,54 @@ cdef struct Messages:
     uint64_t count
     uint64_t bytes
     # As nats-server counts them.
-    uint64_t marks
-    # Scans so far.
     uint32_t overhead
     # Bytes that a message counts beside its own.
     uint32_t header_overhead
     # And more where it has headers.
-    Block* filling
+    uint8_t keeps_nexts
+
+
+cdef inline const char* record_header(const Record* record) noexcept nogil:
+    return record.chars
+
+
+cdef inline const char* record_payload(const Record* record) noexcept nogil:
+    return record.chars + record.header_length
+
+
+cdef inline uint64_t message_bytes(
+    const Messages* messages, size_t subject_length, size_t header_length, size_t payload_length
+) noexcept nogil:
+    """Return how many bytes a message counts. Source: nats-server `memstore.go`, `filestore.go`, sizes of messages."""
+    return messages.overhead + subject_length + header_length + payload_length + (messages.header_overhead if header_length else 0)
+
+
+cdef inline uint64_t record_bytes(const Messages* messages, const Record* record) noexcept nogil:
+    return message_bytes(messages, record.subject.length, record.header_length, record.payload_length)
 
 
 cdef void messages_begin(
     Messages* messages, uint64_t seed, uint32_t overhead, uint32_t header_overhead, uint64_t first_seq
 ) noexcept nogil
 cdef void messages_free(Messages* messages) noexcept nogil
-cdef uint64_t message_bytes(Messages* messages, size_t subject_length, size_t header_length, size_t payload_length) noexcept nogil
-cdef uint64_t record_bytes(Messages* messages, Record* record) noexcept nogil
-cdef const char* record_header(Record* record) noexcept nogil
-cdef const char* record_payload(Record* record) noexcept nogil
-cdef Subject* messages_subject(Messages* messages, const char* subject, size_t length) noexcept nogil
-cdef Record* messages_append(
+cdef Record messages_append(
     Messages* messages, const char* subject, size_t subject_length, const char* header, size_t header_length, const char* payload,
     size_t payload_length, int64_t time_ns,
 ) noexcept nogil
-cdef Record* messages_get(Messages* messages, uint64_t seq) noexcept nogil
-cdef Record* messages_next(Messages* messages, uint64_t seq) noexcept nogil
-cdef Record* messages_first(Messages* messages) noexcept nogil
-cdef void messages_remove(Messages* messages, Record* record) noexcept nogil
-cdef void messages_skip_to(Messages* messages, uint64_t first_seq) noexcept nogil
-cdef uint64_t messages_mark(Messages* messages, const char* pattern, size_t length) noexcept nogil
-cdef bint pattern_matches(const char* pattern, size_t pattern_length, const char* subject, size_t length) noexcept nogil
-cdef bint pattern_is_literal(const char* pattern, size_t length) noexcept nogil
+cdef void messages_remove(Messages* messages, uint64_t seq) noexcept nogil
+cdef void messages_skip_to(Messages* messages, uint64_t seq) noexcept nogil
+cdef void messages_keep_nexts(Messages* messages, bint wanted) noexcept nogil
+
+cdef Record messages_get(Messages* messages, uint64_t seq) noexcept nogil
+cdef Record messages_next(Messages* messages, uint64_t seq) noexcept nogil
+cdef Record messages_next_marked(Messages* messages, uint64_t seq) noexcept nogil
+cdef Record messages_previous_marked(Messages* messages, uint64_t seq) noexcept nogil
+cdef Record messages_next_matching(Messages* messages, uint64_t seq, const Text* filters, uint32_t filter_count) noexcept nogil
+cdef Record messages_first(Messages* messages) noexcept nogil
+cdef uint64_t messages_count_marked(Messages* messages, uint64_t seq) noexcept nogil
+cdef uint64_t messages_memory(const Messages* messages) noexcept nogil
+
+# By subject: a subject has messages, so these return a sequence.
+cdef Subject* messages_subject(Messages* messages, const char* subject, size_t length) noexcept nogil
+cdef uint64_t messages_first_of(Messages* messages, Subject* subject) noexcept nogil
+cdef uint64_t messages_last_of(Messages* messages, Subject* subject) noexcept nogil

@@ -3,12 +3,15 @@
 cimport cython
 from libc.stdint cimport uint32_t
 
+from framework_jetstream.stream._headers cimport Text
 from framework_jetstream.stream._machine cimport (
     Limits, Outcome, Publish, Stream, limits_made, stream_begin, stream_delete, stream_expire, stream_free, stream_publish,
     stream_purge, stream_set_limits,
 )
+from framework_jetstream.store._subjects cimport Subject, marks_clear, pattern_matches, subject_chars, subjects_mark
 from framework_jetstream.stream._messages cimport (
-    Messages, Record, Subject, messages_next, messages_subject, pattern_matches, record_header, record_payload,
+    Messages, Record, messages_count_marked, messages_first_of, messages_last_of, messages_memory, messages_next,
+    messages_next_matching, messages_subject, record_header, record_payload,
 )
 
 
@@ -66,27 +69,46 @@ cdef class StreamMachine:
         cdef Messages* messages = &self.stream.messages
         return messages.count, messages.bytes, messages.first_seq, messages.last_seq, messages.subjects.count
 
+    def memory(self) -> int:
+        """Return the bytes of memory that messages take, but for what malloc needs itself."""
+        return messages_memory(&self.stream.messages)
+
     def records(self) -> list[tuple[int, bytes, bytes, bytes, int]]:
         """Return (sequence, subject, header, payload, time) of all messages, in order."""
-        cdef Record* record = messages_next(&self.stream.messages, 0)
+        cdef Record record = messages_next(&self.stream.messages, 0)
         rows = []
-        while record != NULL:
+        while record.seq:
             rows.append((
-                record.seq, record.subject.key.chars[:record.subject.key.length], record_header(record)[:record.header_length],
-                record_payload(record)[:record.payload_length], record.time_ns,
+                record.seq, subject_chars(record.subject)[:record.subject.length], record_header(&record)[:record.header_length],
+                record_payload(&record)[:record.payload_length], record.time_ns,
             ))
             record = messages_next(&self.stream.messages, record.seq + 1)
         return rows
 
     def subject_seqs(self, subject: bytes) -> list[int]:
         """Return the sequences of one subject's messages, in order."""
-        cdef Subject* found = messages_subject(&self.stream.messages, subject, len(subject))
-        cdef Record* record = found.first if found != NULL else NULL
+        cdef Text filter
+        cdef Record record
+        filter.chars, filter.length = subject, <uint32_t> len(subject)
+        record = messages_next_matching(&self.stream.messages, 0, &filter, 1)
         seqs = []
-        while record != NULL:
+        while record.seq:
             seqs.append(record.seq)
-            record = record.next
+            record = messages_next_matching(&self.stream.messages, record.seq + 1, &filter, 1)
         return seqs
+
+    def count(self, pattern: bytes, seq: int) -> int:
+        """Return how many messages from a sequence on a pattern holds."""
+        marks_clear(&self.stream.messages.subjects)
+        subjects_mark(&self.stream.messages.subjects, pattern, len(pattern))
+        return messages_count_marked(&self.stream.messages, seq)
+
+    def subject_ends(self, subject: bytes) -> tuple[int, int, int]:
+        """Return (messages, first sequence, last sequence) of a subject; zeros: it has no messages."""
+        cdef Subject* found = messages_subject(&self.stream.messages, subject, len(subject))
+        if found == NULL:
+            return 0, 0, 0
+        return found.count, messages_first_of(&self.stream.messages, found), messages_last_of(&self.stream.messages, found)
 
 
 def matches(pattern: bytes, subject: bytes) -> bool:

@@ -1,0 +1,1 @@
+"""What keeps messages: subjects by number, and blocks of messages by sequence."""
