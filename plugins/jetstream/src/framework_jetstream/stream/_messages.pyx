@@ -6,6 +6,8 @@ some ten thousand of them in a microsecond. Only where a subject keeps a few mes
 with each publish, the way to it is kept: 4 bytes more a message.
 
 No clock and no limits: the stream decides what is kept.
+
+Size: one struct, which every function here reads or changes.
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
