@@ -232,7 +232,7 @@ cdef void machine_settle(Machine* machine, Stream* stream, int64_t now_ns) noexc
         at += 1
         if pending.is_gone:
             continue
-        if messages_get(&stream.messages, pending.seq) == NULL:
+        if messages_get(&stream.messages, pending.seq).seq == 0:
             machine_drop(machine, pending)
         else:
             pending.deadline_ns = now_ns + _wait_of(machine, pending.deliveries)
