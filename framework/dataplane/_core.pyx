@@ -35,7 +35,7 @@ from framework.dataplane.inner._inner_messages cimport ALL_RECORDS, inner_is_bus
 from framework.dataplane.inner._joining cimport CORES_MAX, cores_join
 from framework.dataplane.accounts._interest cimport is_valid_subject
 from framework.dataplane.delivery._gates cimport gate_release, gates_tick
-from framework.dataplane.delivery._quotas cimport QuotaTerms, quota_release, quota_set, quotas_tick
+from framework.dataplane.delivery._quotas cimport QuotaTerms, quota_release, quota_set, quotas_settle, quotas_tick
 from framework.dataplane.links._links cimport (
     link_hung_up, link_of, link_open, link_received, link_window, links_end, links_unpause, state_free, state_new,
     state_sweep,
@@ -438,6 +438,7 @@ cdef class Core:
 
     cdef void begin_turn(self, int64_t now_ns) noexcept nogil:
         """Apply what was posted, as far as the turn's work goes, then look at the clocks."""
+        quotas_settle(self.state)
         self.state.now_ns = now_ns
         work_begin(self.state, WORK_A_TURN)
         while not is_work_done(self.state) and self._commands_next():
@@ -458,6 +459,8 @@ cdef class Core:
     cdef void end_turn(self) noexcept nogil:
         """Bury what ended, and hand the events over."""
         cdef bint first
+        quotas_settle(self.state)
+        self.state.last_asked = NULL
         links_end(self.state)
         checks_settle(self.state)
         state_sweep(self.state)

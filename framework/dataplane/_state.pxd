@@ -1083,6 +1083,8 @@ cdef struct Link:
     uint32_t paced_at
     # From 1 in the heap of those that wait for a quota; 0: it does not.
     uint8_t quota_count
+    uint8_t quotas_everywhere
+    # Of these, the first ones, on all subjects.
     uint8_t quotas_asked
     # That count for the subject of its last message, a bit each.
     uint32_t read_bytes
@@ -1689,6 +1691,18 @@ cdef struct State:
     # Something with a wildcard came or went.
     Sink* sinks
     Table sinks_by_id
+    Link* last_asked
+    # Whether it has room in its quotas; to be compared only.
+    Link* leased
+    # May publish what follows without a look at its quotas, to be charged when the lease ends; NULL: no link may.
+    int64_t lease_messages
+    int64_t lease_bytes
+    # Both: what is left.
+    int64_t leased_messages
+    int64_t leased_bytes
+    # What there was.
+    double leased_ns
+    # When.
     Sink* filled
     uint8_t gathers
     # There is more to do at once: batches of taps that are young wait for more.

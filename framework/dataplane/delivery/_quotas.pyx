@@ -7,21 +7,20 @@ on all subjects or on one; a message passes if it has room in each.
 
 Who is over one that waits is read no further until it has room: it is held, in a heap by time, and costs nothing until then. Links that
 wait for one quota go on one after the other. Where a quota refuses, the message is dropped, and the client is told once a second at most;
-a request gets a status in any case. A run of messages with a remembered line is looked at once.
+a request gets a status in any case. A run of messages with a remembered line is looked at once; a link that publishes on many subjects
+may go on without a look for as many as there is room for, until its turn ends: nothing else can change its quotas meanwhile.
 
 Source: the generic cell rate algorithm, ITU-T I.371.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memcpy
 
 from framework.dataplane.delivery._delivery cimport link_say
 from framework.dataplane.delivery._entrance cimport tell_status
 from framework.dataplane.links._links cimport link_of, link_wake
 from framework.dataplane.links._output cimport output_append
 from framework.dataplane._state cimport Command, Link, Message, Quota, State
-from framework.sublist._transform cimport subjects_overlap
 
 cdef extern from "math.h" nogil:
     double ceil(double number)
@@ -109,20 +108,11 @@ cdef inline void _charge(Quota* quota, double now, int64_t messages, int64_t len
 # ---- those of a link ---------------------------------------------------------------------------------------------------
 
 
-cdef inline bint _is_on(Quota* quota, const char* subject, size_t length) noexcept nogil:
-    """Whether a quota counts for a subject; mostly its first character tells that it does not."""
-    cdef const char* own = <const char*> (quota + 1)
-    if quota.subject_length == 0:
-        return True
-    if own[0] != subject[0] and own[0] != c"*" and own[0] != c">":
-        return False
-    return subjects_overlap(own, quota.subject_length, subject, length)
-
-
 cdef int64_t quotas_room(State* state, Link* link, uint8_t which, size_t length) noexcept nogil:
     """Return how many messages of a length a link may publish now."""
     cdef int64_t room = MANY
     cdef uint32_t at
+    quotas_settle(state)
     for at in range(link.quota_count):
         if which >> at & 1:
             room = min(room, _room(link.quotas[at], <double> state.now_ns, length))
@@ -174,15 +164,47 @@ cdef QuotaAnswer _over(State* state, Link* link, Message* message, uint8_t full)
     return QUOTA_LETS
 
 
-cdef QuotaAnswer quotas_ask(State* state, Link* link, Message* message) noexcept nogil:
-    """Whether a client may publish a message now, which is charged if so; else its link is held, or it is told."""
+cdef void _lease(State* state, Link* link) noexcept nogil:
+    """Let a link publish without a look what its quotas on all subjects have room for: until the turn ends, or another link asks."""
+    cdef uint32_t at
+    cdef Quota* quota
+    cdef double left, now = <double> state.now_ns
+    state.lease_messages = state.lease_bytes = MANY
+    for at in range(link.quotas_everywhere):
+        quota = link.quotas[at]
+        state.lease_messages = min(state.lease_messages, _room(quota, now, 0) - 1)
+        if quota.byte_ns > 0:
+            left = (quota.burst_bytes_ns - max(quota.bytes_due_ns - now, 0.0)) / quota.byte_ns
+            state.lease_bytes = min(state.lease_bytes, <int64_t> min(left, <double> MANY) - 1)
+    state.leased_messages, state.leased_bytes = state.lease_messages, state.lease_bytes
+    state.leased_ns = now
+    state.leased = link
+
+
+cdef void quotas_settle(State* state) noexcept nogil:
+    """End the lease, if there is one: charge what was published by it."""
+    cdef Link* link = state.leased
+    cdef uint32_t at
+    cdef int64_t messages = state.leased_messages - state.lease_messages
+    if link == NULL:
+        return
+    state.leased = NULL
+    if messages == 0:
+        return
+    for at in range(link.quotas_everywhere):
+        _charge(link.quotas[at], state.leased_ns, messages, state.leased_bytes - state.lease_bytes)
+
+
+cdef QuotaAnswer quotas_look(State* state, Link* link, Message* message) noexcept nogil:
+    """As `quotas_ask`, with a look at each quota."""
     cdef uint8_t which = 0, full = 0
     cdef uint32_t at
     cdef Quota* quota
     cdef double now = <double> state.now_ns
+    quotas_settle(state)
     for at in range(link.quota_count):
         quota = link.quotas[at]
-        if _is_on(quota, message.subject, message.subject_length):
+        if quota_is_on(quota, message.subject, message.subject_length):
             which |= 1 << at
             full |= (not _lets(quota, now)) << at
     link.quotas_asked = which
@@ -191,6 +213,9 @@ cdef QuotaAnswer quotas_ask(State* state, Link* link, Message* message) noexcept
     for at in range(link.quota_count):
         if which >> at & 1:
             _charge(link.quotas[at], now, 1, message.body_length)
+    if state.last_asked == link:
+        _lease(state, link)
+    state.last_asked = link
     return QUOTA_LETS
 
 
@@ -200,30 +225,40 @@ cdef inline void _wait_no_more(Link* link) noexcept nogil:
         link.paced_by = NULL
 
 
-cdef void _drop(Link* link) noexcept nogil:
+cdef void _drop(State* state, Link* link) noexcept nogil:
     cdef uint32_t at
     _wait_no_more(link)
+    if state.leased == link:
+        quotas_settle(state)
     for at in range(link.quota_count):
         quota_release(link.quotas[at])
     free(link.quotas)
     link.quotas = NULL
-    link.quota_count = 0
+    link.quota_count = link.quotas_everywhere = 0
 
 
 cdef void _give(State* state, Link* link, Quota** quotas, uint32_t count) noexcept nogil:
     """Put a link under quotas, instead of those that it had; one that is held asks again. Without memory it keeps the old ones."""
     cdef Quota** made = NULL
-    cdef uint32_t at
+    cdef uint32_t at, placed, everywhere = 0
     if count:
         made = <Quota**> malloc(count * sizeof(Quota*))
         if made == NULL:
             return
-        memcpy(made, quotas, count * sizeof(Quota*))
     for at in range(count):
-        made[at].users += 1
-    _drop(link)
+        quotas[at].users += 1
+        if quotas[at].subject_length == 0:
+            made[everywhere] = quotas[at]
+            everywhere += 1
+    placed = everywhere
+    for at in range(count):
+        if quotas[at].subject_length:
+            made[placed] = quotas[at]
+            placed += 1
+    _drop(state, link)
     link.quotas = made
     link.quota_count = <uint8_t> count
+    link.quotas_everywhere = <uint8_t> everywhere
     if link.memo != NULL:
         link.memo.line_length = 0
     _let_go(state, link)
@@ -244,7 +279,7 @@ cdef void quotas_give(State* state, Command* command) noexcept nogil:
 cdef void quotas_leave(State* state, Link* link) noexcept nogil:
     """A link ends: it waits no more, and has no quotas."""
     _unpace(state, link)
-    _drop(link)
+    _drop(state, link)
 
 
 # ---- those that wait ---------------------------------------------------------------------------------------------------

@@ -108,6 +108,27 @@ def test_several_clients_share_one_and_one_has_several(talk: Talk) -> None:
     assert count(hears) == 7
 
 
+def test_what_clients_on_many_subjects_share_holds_within_one_turn_as_well(talk: Talk) -> None:
+    hears, one, two = listener(talk), talk.client(), talk.client()
+    shared = talk.core.add_quota(
+        messages_per_s=1, burst_messages=20, bytes_per_s=1, burst_bytes=100
+    )
+    wide = talk.core.add_quota(messages_per_s=1, burst_messages=13)
+    narrow = talk.core.add_quota(messages_per_s=1, burst_messages=2, subject=b"s.1.*")
+    talk.core.give_quotas([(one.link, [narrow, wide, shared]), (two.link, [shared])])
+    talk.turn()
+    lines = b"".join(b"PUB s.%d.x %d\r\n%b\r\n" % (at, at, b"x" * at) for at in range(6))
+    for link in (one.link, two.link, one.link, two.link):
+        talk.core.feed(link, lines, talk.now_ns)
+    talk.turn()
+    heard = hears.heard().split(b"MSG ")[1:]
+
+    assert (20, 4) == (len(heard), sum(it.startswith(b"s.1.x") for it in heard))
+    assert [(20, 1), (12, 0), (2, 0)] == [
+        talk.core.quota_counters(it)[:2] for it in (shared, wide, narrow)
+    ]
+
+
 def test_a_quota_on_a_subject_leaves_others_alone_also_with_remembered_lines(talk: Talk) -> None:
     hears, client = listener(talk), talk.client()
     under(talk, client, messages_per_s=1, subject=b"big.>", refuses=True)
