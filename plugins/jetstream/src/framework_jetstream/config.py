@@ -50,6 +50,8 @@ class JetStreamConfig(Struct, frozen=True, kw_only=True):
     strict: bool = True
     unique_tag: str = ""
     limits: ServerLimits = field(default_factory=ServerLimits)
+    sync_interval_s: float = 0.0
+    """Between syncs; 0: what is acknowledged was synced before."""
 
 
 def jetstream_section() -> ConfigSection:
@@ -70,16 +72,24 @@ def jetstream_section() -> ConfigSection:
 def _block_from_word(node: Node) -> Node:
     """Return the block that a word stands for: `jetstream: enabled`."""
     if isinstance(node.value, dict):
-        has_switch = any(key.lower() in {"enabled", "enable"} for key in node.value)
-        if has_switch:
-            return node
-        return node.with_value({**node.value, "enabled": _switch(node, is_on=True)})
+        values = dict(map(_sync_from_word, node.value.items()))
+        has_switch = any(key.lower() in {"enabled", "enable"} for key in values)
+        if not has_switch:
+            values["enabled"] = _switch(node, is_on=True)
+        return node.with_value(values)
     word = str(node.value).lower()
     if word in {"enabled", "enable", "true"}:
         return node.with_value({"enabled": _switch(node, is_on=True)})
     if word in {"disabled", "disable", "false"}:
         return node.with_value({"enabled": _switch(node, is_on=False)})
     raise ValueError("expected a block, `enabled` or `disabled`")
+
+
+def _sync_from_word(item: tuple[str, Node]) -> tuple[str, Node]:
+    """Let `always`, the default, be the interval 0."""
+    name, node = item
+    is_word = name.lower() in _SYNC and str(node.value).lower() == "always"
+    return name, Node(0, node.place, node.key_place) if is_word else node
 
 
 def _switch(node: Node, *, is_on: bool) -> Node:
@@ -97,6 +107,7 @@ def _config_from_values(value: Mapping[str, Any]) -> JetStreamConfig | None:
         strict=value["strict"],
         unique_tag=value["unique_tag"].strip().lower(),
         limits=_limits_from_values(value["limits"] or _LIMITS.defaults),
+        sync_interval_s=value["sync_interval"],
     )
 
 
@@ -137,6 +148,7 @@ def _check_hint(hint: object) -> str | None:
 
 
 _SECOND_NS = 1_000_000_000
+_SYNC = ("sync_interval", "sync")
 _NO_REPLICAS = "it is of replicas, which are not there yet"
 _BATCH = Option(
     name="batch", kind=Kind.BLOCK, reload=Reload.LIVE, help="Atomic and fast batches of messages",
@@ -195,6 +207,9 @@ _OPTIONS = (
            help="Bytes of streams in memory; 75 % of what there is, if not set"),
     Option(name="max_file_store", kind=Kind.SIZE, default=-1, aliases=("max_file", "max_storage"),
            help="Bytes of streams in files; as many as there are, if not set"),
+    Option(name=_SYNC[0], kind=Kind.DURATION, default=0.0, minimum=0, aliases=_SYNC[1:],
+           help="`always`: what is acknowledged was synced before; else how long it may take, and"
+                " a power cut may lose what came since"),
     Option(name="domain", kind=Kind.STRING, default="", check=_check_domain,
            help="Name by which others reach these streams, as `$JS.<domain>.API.>`"),
     Option(name="strict", kind=Kind.BOOL, default=True, reload=Reload.LIVE,

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from framework.spec import HealthQuestion, ServerContext
+    from framework_jetstream.api.saved import Damaged
     from framework_jetstream.api.usage import ApiUsage
     from framework_jetstream.host import Host
     from framework_jetstream.stream.book import StreamBook
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 _ACCOUNTS_SHOWN: Final = 1024
 _UNLIMITED: Final = 2**64 - 1
 """What nats-server makes of -1 here."""
+_SECOND_NS: Final = 1_000_000_000
 _SYNC_NS: Final = 120_000_000_000
 """As nats-server has it beside `sync_always`: nothing waits so long."""
 
@@ -78,6 +80,10 @@ class Monitor:
         self._book = book
         self._usage = usage
         self._clock = clock
+        self.damage: list[HealthProblem] = []
+        """What was found damaged when the streams were read."""
+        self.trouble: Callable[[], str] = str
+        """Says why nothing can be stored now."""
 
     # -- /jsz ------------------------------------------------------------------------------------
 
@@ -190,8 +196,8 @@ class Monitor:
             "max_memory": config.max_memory,
             "max_storage": config.max_file,
             **({"store_dir": config.store_dir} if has_folder else {}),
-            "sync_interval": _SYNC_NS,
-            "sync_always": True,
+            "sync_interval": round(config.sync_interval_s * _SECOND_NS) or _SYNC_NS,
+            **({} if config.sync_interval_s else {"sync_always": True}),
             **({"domain": config.domain} if config.domain else {}),
             "compress_ok": True,
             **({"unique_tag": config.unique_tag} if config.unique_tag else {}),
@@ -214,8 +220,37 @@ class Monitor:
 
     # -- /healthz --------------------------------------------------------------------------------
 
+    def watch(self, trouble: Callable[[], str], damaged: Sequence[Damaged]) -> None:
+        """Say from now on how the files are.
+
+        Args:
+            trouble: Returns why nothing can be stored now; empty: it can.
+            damaged: What could not be read.
+        """
+        self.trouble = trouble
+        for it in damaged:
+            kind: Any = "CONSUMER" if it.consumer else "STREAM" if it.stream else "JETSTREAM"
+            self.damage.append(
+                HealthProblem(
+                    kind=kind,
+                    error=f"JetStream: {it.what}",
+                    account=it.account,
+                    stream=it.stream,
+                    consumer=it.consumer,
+                )
+            )
+            whose = " > ".join(filter(None, (it.account, it.stream, it.consumer))) or "JetStream"
+            self._server.log.error("Damage of {whose}: {what}", whose=whose, what=it.what)
+
     def examine(self, question: HealthQuestion) -> Sequence[HealthProblem]:
-        """Return what of an account was asked for and is not there."""
+        """Return what is wrong with the files, or what was asked for and is not there."""
+        trouble = self.trouble()
+        problems = [HealthProblem(kind="JETSTREAM", error=trouble)] if trouble else []
+        if not question.is_shallow:
+            problems += self.damage
+        return [*problems, *self._look_for(question)]
+
+    def _look_for(self, question: HealthQuestion) -> Sequence[HealthProblem]:
         account, stream, consumer = question.account, question.stream, question.consumer
         if question.is_shallow or not account:
             return ()

@@ -78,9 +78,11 @@ def framework_ports(server: ServerContext) -> Iterable[PortSpec]:
         from framework_jetstream.jet_stream import JetStream  # noqa: PLC0415 - for who has streams
         from framework_jetstream.recovery import restore  # noqa: PLC0415 - the same
 
-        restored = parts.link.use_log(_open_folder(parts), restore)
+        folder = _open_folder(server, parts)
+        restored = parts.link.use_log(folder, restore)
+        parts.monitor.watch(folder.trouble, restored.damaged)
         parts.link.start(port)
-        server.component("jetstream").tell(JetStream.Restore(restored))
+        server.component("jetstream").tell(JetStream.Restore(restored.streams))
 
     return [
         PortSpec(
@@ -93,11 +95,17 @@ def framework_ports(server: ServerContext) -> Iterable[PortSpec]:
     ]
 
 
-def _open_folder(parts: Parts) -> LogFolder:
-    """Open the log of a server."""
+def _open_folder(server: ServerContext, parts: Parts) -> LogFolder:
+    """Open the log of a server, and say how."""
     from framework_jetstream.log.folder import LogFolder  # noqa: PLC0415 - for who has streams
 
-    return LogFolder(Path(parts.host.config.store_dir, _LOG_FOLDER))
+    config = parts.host.config
+    if config.sync_interval_s:
+        server.log.warning(
+            "Streams are synced every {seconds} s: a power cut may lose what was acknowledged",
+            seconds=config.sync_interval_s,
+        )
+    return LogFolder(Path(config.store_dir, _LOG_FOLDER), config.sync_interval_s)
 
 
 @hookimpl

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from framework_jetstream.api.saved import (
+    Damaged,
+    Restored,
     RestoredConsumer,
     RestoredStream,
     SavedConsumer,
     SavedStream,
     saved_from_text,
 )
+from framework_jetstream.log.offline import words_of
 from framework_jetstream.stream.rules import limits_of
 
 if TYPE_CHECKING:
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
     from framework_jetstream.log import Log
 
 
-def restore(engine: Engine, log: Log) -> list[RestoredStream]:
+def restore(engine: Engine, log: Log) -> Restored:
     """Let an engine have the streams and consumers of a log, as they were.
 
     Raises:
@@ -49,7 +52,38 @@ def restore(engine: Engine, log: Log) -> list[RestoredStream]:
     for group in engine.replay(update):
         engine.forget_group(group)
         del saved[group]
-    return _families(engine, saved, numbers)
+    return Restored(_families(engine, saved, numbers), _damaged(engine, log, saved))
+
+
+def _damaged(
+    engine: Engine, log: Log, saved: dict[int, SavedStream | SavedConsumer]
+) -> list[Damaged]:
+    """Return what is damaged: of streams by sequence, of others by where it stands."""
+    found = [
+        _in_words(saved.get(group), _lost(first, last)) for group, first, last in engine.lost()
+    ]
+    told = {group for group, _, _ in engine.lost()}
+    return found + [
+        _in_words(saved.get(it.group), words_of(it)) for it in log.damage if it.group not in told
+    ]
+
+
+def _lost(first: int, last: int) -> str:
+    if not last:
+        return f"messages are lost from sequence {first} on, nobody knows how many"
+    if first == last:
+        return f"the message with sequence {first} is lost"
+    return f"the messages with sequences {first} to {last} are lost"
+
+
+def _in_words(saved: SavedStream | SavedConsumer | None, what: str) -> Damaged:
+    match saved:
+        case SavedStream():
+            return Damaged(saved.account, saved.config.name, "", what)
+        case SavedConsumer():
+            return Damaged(saved.account, saved.stream, saved.config.name, what)
+        case _:
+            return Damaged("", "", "", what)
 
 
 def _families(

@@ -83,7 +83,7 @@ class Steps:
         return [it.api(what, payload) for it in self.pair]
 
     def create(self):
-        storage = "memory"
+        storage = self.rng.choice(["memory", "file"])
         stream = {"name": "S", "subjects": ["s.>"], "storage": storage}
         if self.consumer["ack_policy"] != "all":
             stream["max_msgs"] = self.rng.choice([0, 0, 8])

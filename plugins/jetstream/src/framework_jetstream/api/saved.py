@@ -42,6 +42,23 @@ class RestoredStream(Struct, frozen=True):
     consumers: list[RestoredConsumer]
 
 
+class Damaged(Struct, frozen=True):
+    """Something of a stream or consumer that was stored and is not readable any more."""
+
+    account: str
+    stream: str
+    """Empty: it is not known whose it is."""
+    consumer: str
+    what: str
+
+
+class Restored(Struct, frozen=True):
+    """What was read from the log."""
+
+    streams: list[RestoredStream]
+    damaged: list[Damaged]
+
+
 def text_of(saved: SavedStream | SavedConsumer) -> bytes:
     """Return what the log is told."""
     return msgspec.json.encode(saved)

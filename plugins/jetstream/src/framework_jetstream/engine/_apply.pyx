@@ -13,6 +13,7 @@ from framework_jetstream.engine._answers cimport answer_made
 from framework_jetstream.engine._carrying cimport waiting_run
 from framework_jetstream.engine._consumer_commands cimport consumer_say
 from framework_jetstream.engine._groups cimport STATUS_NOT_THERE, group_applied, group_closed, group_of
+from framework_jetstream.engine._lost cimport lose_entries_before, lose_next, part_is_good
 from framework_jetstream.engine._operations cimport (
     OP_CREATE, OP_DELETE, OP_EXPIRE, OP_PURGE, OP_REMOVE, OP_UPDATE, OperationHead,
 )
@@ -77,11 +78,16 @@ cdef void _apply_batch(Engine* engine, Slot* slot, const LogEntry* entry, Propos
     cdef Text reply
     if entry.part_count == 0 or entry.parts[0].length != sizeof(head):
         return
+    if not part_is_good(entry, 0, chars):
+        lose_next(engine, slot, entry.part_count - 1)
+        return
     memcpy(&head, chars, sizeof(head))
     chars += sizeof(head)
     for at in range(1, entry.part_count):
         reply = _next_reply(proposal, &replied)
-        if _read_message(&publish, chars, entry.parts[at].length):
+        if not part_is_good(entry, at, chars):
+            lose_next(engine, slot, 1)
+        elif _read_message(&publish, chars, entry.parts[at].length):
             publish_apply(engine, slot, &publish, reply, head.time_ns)
         chars += entry.parts[at].length
 
@@ -142,7 +148,7 @@ cdef void _apply_state(Engine* engine, Group* group, const LogEntry* entry, Prop
     cdef size_t replied = 0
     cdef Text reply = _next_reply(proposal, &replied)
     group.is_created = 1
-    if consumer.is_restored and entry.kind == CONSUMER and entry.part_count == 1:
+    if consumer.is_restored and entry.kind == CONSUMER and entry.part_count == 1 and not entry.is_damaged:
         state_read(&consumer.machine, entry.chars, entry.parts[0].length, &consumer.last_delivered_ns, &consumer.last_ack_ns)
     while reply.length and consumer.slot != NULL:
         outbox_add(&engine.outbox, consumer.slot.account, reply.chars, reply.length)
@@ -157,7 +163,7 @@ cdef void _apply_state(Engine* engine, Group* group, const LogEntry* entry, Prop
 cdef bint entry_is_update(const LogEntry* entry) noexcept nogil:
     """Whether an entry has a configuration, which Python has to read."""
     cdef OperationHead head
-    if entry.kind != OP or entry.part_count == 0:
+    if entry.kind != OP or entry.part_count == 0 or entry.is_damaged:
         return False
     if entry.part_count == 1:
         return True
@@ -178,13 +184,15 @@ cdef void entry_apply(Engine* engine, const LogEntry* entry) noexcept nogil:
         return
     if entry.kind not in (BATCH, OP, CONSUMER):
         return
+    if group.slot != NULL and entry.index > group.applied + 1:
+        lose_entries_before(engine, group.slot, entry)
     proposal = group_applied(group, entry.index)
     if group.consumer != NULL:
         _apply_state(engine, group, entry, proposal)
     elif group.slot != NULL:
         if entry.kind == BATCH:
             _apply_batch(engine, group.slot, entry, proposal)
-        elif entry.kind == OP:
+        elif entry.kind == OP and not entry.is_damaged:
             _apply_operation(engine, group.slot, entry, proposal)
         waiting_run(engine, group.slot)
         _look_at_requests(engine, group.slot)

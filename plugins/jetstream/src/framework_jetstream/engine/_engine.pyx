@@ -27,6 +27,7 @@ from framework_jetstream.engine._direct cimport direct_get_row
 from framework_jetstream.engine._groups cimport (
     CARRIED_BUSY, CARRIED_OUT, group_close, group_free, group_made, group_of, groups_close_rest,
 )
+from framework_jetstream.engine._lost cimport lose_rest
 from framework_jetstream.engine._operations cimport operation_time, slot_expire_by_log
 from framework_jetstream.engine._outbox cimport outbox_flush, outbox_free
 from framework_jetstream.engine._port cimport (
@@ -43,7 +44,7 @@ from framework_jetstream.engine._requests cimport ack_row, next_row
 from framework_jetstream.engine._stream_commands cimport slot_close, slot_expire, slot_made
 from framework_jetstream.engine._wakes cimport FAR_NS, wake_at, wake_at_unix
 from framework_jetstream.log._face cimport Log
-from framework_jetstream.log._log cimport Log as LogStruct, LogEntry, log_forget
+from framework_jetstream.log._log cimport Log as LogStruct, LogEntry, log_forget, log_group
 from framework_jetstream.log._solo cimport solo_committer
 from framework_jetstream.log._thread cimport LogRunner, LogThread, log_kick
 from framework_jetstream.stream._machine cimport REFUSALS, Limits, limits_made, stream_set_limits
@@ -331,6 +332,7 @@ cdef class Engine:
                 if self.state.slots[at] != NULL:
                     slot_close(&self.state, self.state.slots[at])
         self._free_groups()
+        free(self.state.lost)
         free(self.state.slots)
         free(self.state.consumers)
         outbox_free(&self.state.outbox)
@@ -429,6 +431,7 @@ cdef class Engine:
         self.log_thread = thread
         self.log_fd = log_fd
         self.state.log = log.log
+        log.log.gives_damaged = True
         self.state.committer = solo_committer(log.log)
         if thread is not None:
             self.state.runner = thread.runner
@@ -447,6 +450,7 @@ cdef class Engine:
         slot.group = group_made(&self.state, group, slot, NULL)
         if slot.group == NULL:
             raise MemoryError
+        slot.group.applied = log_group(self.state.log, group).snapshot_index
 
     def restore_consumer(self, number: int, group: int) -> None:
         """Make a consumer whose entries are going to be read; it is reached when it is opened."""
@@ -504,12 +508,19 @@ cdef class Engine:
             group = <Group*> log.groups[at].owner if log.groups[at] != NULL else NULL
             if group == NULL:
                 continue
+            if group.slot != NULL and group.applied < log.groups[at].last_index:
+                lose_rest(&self.state, group.slot)
             group.proposed = group.applied = log.groups[at].last_index
             if group.slot != NULL:
                 self.state.unix_ns = max(self.state.unix_ns, group.slot.stream.messages.last_time_ns)
             if not group.is_created:
                 unborn.add(group.number)
         return unborn
+
+    def lost(self) -> list[tuple[int, int, int]]:
+        """Return (group, first sequence, last one) of messages that damage has taken; a last one of 0: it is not known."""
+        cdef size_t at
+        return [(self.state.lost[at].group, self.state.lost[at].first, self.state.lost[at].last) for at in range(self.state.lost_count)]
 
     def forget_group(self, group: int) -> None:
         """Close a group that was read, with its stream or consumer, which was not opened."""

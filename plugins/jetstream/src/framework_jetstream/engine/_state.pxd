@@ -117,6 +117,14 @@ cdef struct Group:
     # Its first entry was applied.
 
 
+cdef struct Lost:
+    # Messages that damage has taken.
+    uint32_t group
+    uint64_t first
+    uint64_t last
+    # 0: it is not known.
+
+
 cdef struct Staging:
     # Messages of a stream that are to become one entry.
     LogPart* pieces
@@ -304,6 +312,8 @@ cdef struct Engine:
     # The log has something to write.
     bint is_replaying
     # Entries that were read are applied.
+    Lost* lost
+    size_t lost_count
 
 
 cdef inline Slot* slot_of(Engine* engine, uint64_t number) noexcept nogil:

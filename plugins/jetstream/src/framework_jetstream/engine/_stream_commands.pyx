@@ -263,10 +263,14 @@ cdef void stream_purged(
 
 
 cdef void stream_deleted(Engine* engine, Slot* slot, uint64_t seq, Command* command) noexcept nogil:
-    """Delete a message, and answer whether it was there; `command` NULL: nobody asked."""
+    """Delete a message, and answer whether it was there, the last sequence and the first one; `command` NULL: nobody asked."""
     cdef bint was_there = stream_delete(&slot.stream, seq)
+    cdef Answer* answer = NULL
     if command != NULL:
-        answer_made(engine, command.id, 0 if was_there else NOT_THERE, 0)
+        answer = answer_made(engine, command.id, 0 if was_there else NOT_THERE, 0)
+    if answer != NULL:
+        answer.numbers[0] = <int64_t> slot.stream.messages.last_seq
+        answer.numbers[1] = <int64_t> slot.stream.messages.first_seq
 
 
 # ---- saying how it is --------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from framework.actors import ActorRef
     from framework.spec import Port
-    from framework_jetstream.api.saved import RestoredStream
+    from framework_jetstream.api.saved import Restored
     from framework_jetstream.engine.verbs import Verb
     from framework_jetstream.log import Log
     from framework_jetstream.log.folder import LogFolder
@@ -71,15 +71,13 @@ class EngineLink:
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def use_log(
-        self, folder: LogFolder, restore: Callable[[Engine, Log], list[RestoredStream]]
-    ) -> list[RestoredStream]:
+    def use_log(self, folder: LogFolder, restore: Callable[[Engine, Log], Restored]) -> Restored:
         """Keep streams in a log, and return those that it has; once, before `start`."""
         self._folder = folder
         self._engine.use_log(folder.log, folder.thread, folder.wake_fd)
         restored = restore(self._engine, folder.log)
         self._consumers = max(
-            (it.number for stream in restored for it in stream.consumers), default=0
+            (it.number for stream in restored.streams for it in stream.consumers), default=0
         )
         return restored
 

@@ -206,6 +206,11 @@ cdef class Log:
         return self.log.failed
 
     @property
+    def is_full(self):
+        """Whether the disk has no room for the next file; it is tried again when something is to be stored."""
+        return bool(self.log.disk_is_full)
+
+    @property
     def file(self):
         """Number of the file that is written; 0: none yet."""
         return self.log.file.number if self.log.file != NULL else 0

@@ -44,6 +44,7 @@ cdef struct LogEntry:
     uint64_t length  # of the record
     const PartHead* parts
     const char* chars  # of all parts, one behind the other
+    bint is_damaged  # some parts are not what was written: look at their sums
 
 
 cdef struct LogBlock:  # memory that rounds are put together in
@@ -114,6 +115,7 @@ cdef struct LogRetired:
 cdef struct LogRead:  # a record that was read when the log was opened
     LogFile* file
     uint64_t offset
+    bint is_damaged  # a part of it is
 
 
 cdef struct LogCut:
@@ -140,6 +142,7 @@ cdef struct Log:
     uint64_t file_bytes
     uint64_t round_bytes_max
     bint syncs_always
+    bint gives_damaged  # entries of which parts are damaged are given all the same
     int failed  # errno of what failed
     int refused  # LOG_*, by the last call that returned 0
     LogFile* files  # the oldest first; the last one is written
@@ -208,6 +211,8 @@ cdef bint log_vote(Log* log, uint32_t group, uint64_t term, uint64_t vote) noexc
 cdef LogRound* log_take_round(Log* log) noexcept nogil
 cdef void log_round_done(Log* log, LogRound* done, int error) noexcept nogil
 cdef bint log_next_committed(Log* log, LogEntry* entry) noexcept nogil
+# Look ahead, behind the entry that was given last: the next one of a group that was read, from `at` on, 0 at first; False: there is none.
+cdef bint log_read_of(Log* log, uint32_t group, size_t* at, LogEntry* entry) noexcept nogil
 # Files before this one are needed no more: what lives of them is elsewhere, synced. Their memory is freed.
 cdef bint log_trim(Log* log, uint64_t first_file) noexcept nogil
 # Free the memory of files that nobody reads or writes any more: who took their entries has copied them.

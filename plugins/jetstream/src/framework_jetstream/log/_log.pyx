@@ -781,6 +781,7 @@ cdef void _entry_of(LogEntry* entry, const char* record, uint64_t file, uint64_t
     entry.group = head.group
     entry.kind = head.kind
     entry.flags = head.flags
+    entry.is_damaged = False
     entry.part_count = head.part_count
     entry.term = head.term
     entry.index = head.index
@@ -812,8 +813,25 @@ cdef bint _next_read(Log* log, LogEntry* entry) noexcept nogil:
         read = &log.reads[log.read_at]
         log.read_at += 1
         record = read.file.image + read.offset
+        if read.is_damaged and not log.gives_damaged:
+            continue
         if not _is_void(log, <const RecordHead*> record, log.read_at - 1):
             _entry_of(entry, record, read.file.number, read.offset)
+            entry.is_damaged = read.is_damaged
+            return True
+    return False
+
+
+cdef bint log_read_of(Log* log, uint32_t group, size_t* at, LogEntry* entry) noexcept nogil:
+    cdef LogRead* read
+    cdef const char* record
+    while log.read_at + at[0] < log.read_count:
+        read = &log.reads[log.read_at + at[0]]
+        at[0] += 1
+        record = read.file.image + read.offset
+        if (<const RecordHead*> record).group == group and not _is_void(log, <const RecordHead*> record, log.read_at + at[0] - 1):
+            _entry_of(entry, record, read.file.number, read.offset)
+            entry.is_damaged = read.is_damaged
             return True
     return False
 

@@ -187,13 +187,14 @@ cdef void _take_record(Scan* scan, LogFile* file, uint64_t offset) noexcept nogi
         _take_group(scan, file, offset, head)
         return
     _take_entry(scan, file, offset, head)
-    if part >= 0 or head.kind not in (BATCH, OP, CONSUMER):
+    if head.kind not in (BATCH, OP, CONSUMER):
         return
     if room_for(<void**> &log.reads, &log.read_room, log.read_count, sizeof(LogRead)) == NULL:
         scan.has_failed = True
         return
     log.reads[log.read_count].file = file
     log.reads[log.read_count].offset = offset
+    log.reads[log.read_count].is_damaged = part >= 0
     log.read_count += 1
 
 

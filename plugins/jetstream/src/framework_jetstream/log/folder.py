@@ -52,6 +52,15 @@ class LogFolder:
             os.close(self.wake_fd)
             raise StoreError(f"{folder} can't be used for streams: {error}") from error
 
+    def trouble(self) -> str:
+        """Return why nothing can be stored now; empty: it can."""
+        if self.log.failed:
+            why = os.strerror(self.log.failed)
+            return f"writing to {self.folder} failed, and nothing more is stored: {why}"
+        if self.log.is_full:
+            return f"no space left on device for {self.folder}"
+        return ""
+
     def start(self) -> Self:
         """Begin to write."""
         self.thread.start()

@@ -361,12 +361,24 @@ class Stream(Component):
                 error = failure(ErrCode.MSG_DELETE_FAILED, err=NOT_STORED).error
                 request.reply.set(refused("stream_msg_delete", error))
             elif told.status:
-                missing = failure(ErrCode.SEQUENCE_NOT_FOUND, seq=wanted.seq).error
+                missing = self._missing(wanted.seq, told).error
                 request.reply.set(refused("stream_msg_delete", missing))
             else:
                 request.reply.set(answer("stream_msg_delete", {"success": True}))
 
         self._ask(Verb.DELETE_MESSAGE, finish, numbers=(wanted.seq,))
+
+    def _missing(self, seq: int, told: EngineAnswer) -> ApiFailure:
+        """Return why a message can't be deleted.
+
+        Source: nats-server `filestore.go`, `removeMsg`; `memstore.go`, `RemoveMsg`.
+        """
+        last_seq, first_seq = (number % 2**64 for number in told.numbers[:2])
+        if self._entry.config.storage == "file" and seq > last_seq:
+            return failure(ErrCode.MSG_DELETE_FAILED, err="stream store EOF")
+        if self._entry.config.storage == "file" and seq < max(first_seq, 1):
+            return failure(ErrCode.MSG_DELETE_FAILED, err="no message found")
+        return failure(ErrCode.SEQUENCE_NOT_FOUND, seq=seq)
 
     # -- its consumers ---------------------------------------------------------------------------
 
