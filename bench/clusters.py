@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import compileall
+import time
 from typing import TYPE_CHECKING
 
 import framework_auth
+import framework_gateway
 import framework_route
 import psutil
 
@@ -18,6 +20,14 @@ if TYPE_CHECKING:
 
     from bench.contest import Contestant
     from framework.testing import Fleet, ServerProcess
+
+
+_LOOK_EVERY_S = 0.01
+
+
+def rss_bytes(servers: Sequence[ServerProcess]) -> float:
+    """Return the memory of the largest server."""
+    return max(float(psutil.Process(server.pid).memory_info().rss) for server in servers)
 
 
 def config(
@@ -53,6 +63,46 @@ def start_cluster(fleet: Fleet, contestant: Contestant, count: int) -> list[Serv
     return servers
 
 
+def start_supercluster(fleet: Fleet, contestant: Contestant, count: int) -> list[ServerProcess]:
+    """Start clusters of one server each, and wait until each is connected to all others.
+
+    Args:
+        fleet: Will stop them.
+        contestant: What they are; its settings stand in the block `gateway`.
+        count: Clusters.
+    """
+    ports = {f"c{number}": free_port() for number in range(count)}
+    remotes = "".join(
+        f'{{ name: {name}, url: "nats://127.0.0.1:{port}" }}\n' for name, port in ports.items()
+    )
+    servers = [
+        fleet.start(
+            kind=contestant.kind,
+            config=f"""
+                http: "127.0.0.1:{free_port()}"
+                gateway {{
+                    name: {name}
+                    listen: "127.0.0.1:{port}"
+                    gateways: [{remotes}]
+                    {contestant.settings}
+                }}
+            """,
+        )
+        for name, port in ports.items()
+    ]
+    for server in servers:
+        while _gateways(server) < 2 * (count - 1):
+            time.sleep(_LOOK_EVERY_S)
+    return servers
+
+
+def _gateways(server: ServerProcess) -> int:
+    """Return how many connections a server has with other clusters, in both directions."""
+    document = server.document("/gatewayz")
+    inbound = sum(len(each) for each in document["inbound_gateways"].values())
+    return len(document["outbound_gateways"]) + inbound
+
+
 def cpu_s(servers: Sequence[ServerProcess]) -> float:
     """Return the CPU time that servers have used so far."""
     return sum(sum(psutil.Process(server.pid).cpu_times()[:2]) for server in servers)
@@ -60,5 +110,5 @@ def cpu_s(servers: Sequence[ServerProcess]) -> float:
 
 def compile_all() -> None:
     """Compile every module, as an installation does; else each start does it anew."""
-    for package in (framework, framework_auth, framework_route):
+    for package in (framework, framework_auth, framework_gateway, framework_route):
         compileall.compile_dir(package.__path__[0], quiet=1)

@@ -1,11 +1,11 @@
 """How fast subscriptions reach the other servers of a cluster, and how fast they go again.
 
-    python -m bench.interest [--rounds 5] [--count 100000] [--servers 3]
+    python -m bench.interest [--rounds 5] [--count 100000] [--servers 3] [--gateways]
 
 One client of the first server subscribes to that many subjects of their own, then unsubscribes.
 Timed is from its first byte until every other server knows the last one: what one client says
 goes to another server in its order. A server knows a subject when a request to it is not answered
-with 503. CPU time is that of all servers.
+with 503. CPU time is that of all servers, memory that of the largest when all is known.
 """
 
 from __future__ import annotations
@@ -18,17 +18,19 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.clusters import cpu_s, start_cluster
+from bench.clusters import cpu_s, rss_bytes, start_cluster, start_supercluster
 from bench.contest import add_contestants, contest
 from framework.testing import Fleet
 
 if TYPE_CHECKING:
     from bench.contest import Contestant
+    from bench.routes import Start
     from framework.testing import RawClient, ServerProcess
 
-FIGURES = ("coming_s", "coming_cpu_s", "going_s", "going_cpu_s")
+FIGURES = ("coming_s", "coming_cpu_s", "rss_mib", "going_s", "going_cpu_s")
 LOOK_EVERY_S = 0.002
 _INBOX = "_INBOX.bench"
+_MIB = 1 << 20
 
 
 def subject(index: int) -> str:
@@ -73,12 +75,12 @@ def timed(client: RawClient, lines: bytes, watches: list[Watch], *, known: bool)
     return took_s
 
 
-def measure(servers_count: int, count: int, contestant: Contestant) -> list[float]:
-    """Start a cluster and return the figures of one run."""
+def measure(servers_count: int, count: int, start: Start, contestant: Contestant) -> list[float]:
+    """Start servers and return the figures of one run."""
     with tempfile.TemporaryDirectory() as folder:
         fleet = Fleet(Path(folder))
         try:
-            servers = start_cluster(fleet, contestant, servers_count)
+            servers = start(fleet, contestant, servers_count)
             watches = [Watch(server, subject(count - 1)) for server in servers[1:]]
             figures = []
             with servers[0].client() as client:
@@ -88,6 +90,8 @@ def measure(servers_count: int, count: int, contestant: Contestant) -> list[floa
                     before_s = cpu_s(servers)
                     took_s = timed(client, text.encode(), watches, known=known)
                     figures += [took_s, cpu_s(servers) - before_s]
+                    if known:
+                        figures.append(rss_bytes(servers) / _MIB)
             for watch in watches:
                 watch.close()
         finally:
@@ -101,9 +105,12 @@ def main() -> None:
     add_contestants(parser)
     parser.add_argument("--count", type=int, default=100_000)
     parser.add_argument("--servers", type=int, default=3)
+    parser.add_argument("--gateways", action="store_true", help="each is a cluster of its own")
     options = parser.parse_args()
-    title = f"{options.count:,} subscriptions, {options.servers} servers"
-    contest(title, options, FIGURES, partial(measure, options.servers, options.count))
+    start = start_supercluster if options.gateways else start_cluster
+    what = "clusters" if options.gateways else "servers"
+    title = f"{options.count:,} subscriptions, {options.servers} {what}"
+    contest(title, options, FIGURES, partial(measure, options.servers, options.count, start))
 
 
 if __name__ == "__main__":

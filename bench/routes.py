@@ -22,7 +22,13 @@ from bench.loadgen import build_loadgen, run_loadgen
 from framework.testing import Fleet
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import TypeAlias
+
     from bench.contest import Contestant
+    from framework.testing import ServerProcess
+
+    Start: TypeAlias = Callable[[Fleet, Contestant, int], Sequence[ServerProcess]]
 
 
 class Case(NamedTuple):
@@ -48,12 +54,14 @@ CASES = {
 }
 
 
-def measure(loadgen: Path, case: Case, seconds: float, contestant: Contestant) -> list[float]:
+def measure(
+    loadgen: Path, case: Case, seconds: float, start: Start, contestant: Contestant
+) -> list[float]:
     """Start two servers, and return the figures of one run between them."""
     with tempfile.TemporaryDirectory() as folder:
         fleet = Fleet(Path(folder))
         try:
-            servers = start_cluster(fleet, contestant, 2)
+            servers = start(fleet, contestant, 2)
             options = (*case.options, f"seconds={seconds}")
             document = run_loadgen(loadgen, case.mode, servers, *options)
         finally:
@@ -63,7 +71,12 @@ def measure(loadgen: Path, case: Case, seconds: float, contestant: Contestant) -
 
 def main() -> None:
     """Read the command line and run."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    run(__doc__, start_cluster)
+
+
+def run(description: str | None, start: Start) -> None:
+    """Read the command line, and run all cases between servers that `start` starts."""
+    parser = argparse.ArgumentParser(description=description)
     add_contestants(parser)
     parser.add_argument("--seconds", type=float, default=2.0, help="of each run")
     parser.add_argument("--only", default="", help="cases whose name contains this")
@@ -72,7 +85,7 @@ def main() -> None:
         loadgen = build_loadgen(Path(folder))
         for name, case in CASES.items():
             if options.only in name:
-                once = partial(measure, loadgen, case, options.seconds)
+                once = partial(measure, loadgen, case, options.seconds, start)
                 contest(name, options, case.figures, once)
 
 

@@ -85,7 +85,8 @@ def _try_standard(python: Path, wheels: Path, elsewhere: Path) -> None:
     plugins = subprocess.run(
         [str(bin_ / "framework"), "plugins"], cwd=elsewhere, check=True, capture_output=True
     ).stdout.decode()
-    _demand("auth: " in plugins and "route: " in plugins, "both plugins are there", plugins)
+    for name in ("auth", "gateway", "route", "websocket"):
+        _demand(f"{name}: " in plugins, f"the plugin {name} is there", plugins)
 
 
 def _said_by_a_server(python: Path, elsewhere: Path, *flags: str) -> str:

@@ -73,7 +73,6 @@ from framework.spec.connection import ClientIdentity, ConnectionInfo
 from framework.spec.gate import GateSpec
 from framework.spec.hooks import HookOffer
 from framework.spec.link_kind import LinkKindSpec
-from framework.spec.link_options import GatewayzOptions, LeafzOptions
 from framework.spec.listener import DialFailed, LinkEvents, ListenerSpec
 from framework.spec.login import (
     Accepted,
@@ -94,7 +93,13 @@ from framework.spec.monitor import (
 from framework.spec.plane import PlaneControl
 from framework.spec.ports import Outgoing, Port, PortSpec, RowKind, RowWord, include_folder
 from framework.spec.quota import Quota
-from framework.spec.request_options import InQuery, NoOptions, Unsigned
+from framework.spec.request_options import (
+    GatewayzOptions,
+    InQuery,
+    LeafzOptions,
+    NoOptions,
+    Unsigned,
+)
 from framework.spec.rows import Rows, SubscriptionRows
 from framework.spec.rules import subject_rules
 from framework.spec.server import ServerContext, StopReason

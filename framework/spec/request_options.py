@@ -10,6 +10,8 @@ from typing import Annotated, Any, Final, TypeAlias, get_args, get_origin, get_t
 import msgspec
 from msgspec import Meta, Struct
 
+from framework.spec.query import read_bool_or_details, read_details
+
 Unsigned: TypeAlias = Annotated[int, Meta(ge=0)]
 """A number without a sign."""
 
@@ -74,3 +76,23 @@ def _field(options: type[Struct], field: msgspec.structs.FieldInfo, hint: Any) -
         json_name=field.encode_name,
         in_query=next(named, InQuery(field.encode_name)),
     )
+
+
+# -- the same whether a plugin answers, or the core where that plugin is not ----------------------
+
+
+class GatewayzOptions(Struct, frozen=True, kw_only=True):
+    """Options of `/gatewayz`."""
+
+    name: Annotated[str, InQuery("gw_name")] = ""
+    accounts: Annotated[bool, InQuery("accs")] = False
+    account_name: Annotated[str, InQuery("acc_name")] = ""
+    subscriptions: Annotated[bool, InQuery("subs", read_bool_or_details)] = False
+    subscriptions_detail: Annotated[bool, InQuery("subs", read_details)] = False
+
+
+class LeafzOptions(Struct, frozen=True, kw_only=True):
+    """Options of `/leafz`."""
+
+    subscriptions: Annotated[bool, InQuery("subs")] = False
+    account: Annotated[str, InQuery("acc")] = ""

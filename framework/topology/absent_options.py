@@ -101,7 +101,11 @@ _ABSENT: tuple[Option, ...] = (
            help="Folder of JetStream; without JetStream nothing is written there"),
     Option(name="feature_flags", kind=Kind.FREE, help="Features of JetStream to turn on or off",
            inert="all of them are features of JetStream, which is not there yet"),
-    _absent("gateways are", "gateway", is_off=_is_gateway_off),
+    replace(
+        _absent("gateways are", "gateway", is_off=_is_gateway_off),
+        help="Gateways to other clusters: of the plugin gateway",
+        refusal="it needs the gateway plugin, which is not loaded",
+    ),
     _absent("leaf nodes are", "leafnodes", "leaf", is_off=_is_leafnode_off),
     replace(
         _absent("WebSocket is", "websocket", "ws", is_off=_is_listener_off),

@@ -56,11 +56,11 @@ class OldGateway:
         if self._sock is not None:
             self._sock.close()
 
-    def accept(self) -> None:
-        """Let a server be the one that sends messages here."""
+    def accept(self, **fields: object) -> None:
+        """Let a server be the one that sends messages here; fields of our INFO may be others."""
         self._sock, _ = self._listener.accept()
         self._sock.settimeout(WAIT_S)
-        self.say(line("INFO", document()))
+        self.say(line("INFO", document(**fields)))
         while not self._read_line().startswith(b"INFO"):
             pass  # CONNECT, too
 

@@ -93,3 +93,23 @@ def test_interest_of_other_clusters_is_counted_apart_as_by_the_real_server(fleet
             added.append(after - before)
 
     assert added[0] == added[1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_mapping_may_have_destinations_for_each_cluster(fleet: Fleet, kind: str) -> None:
+    places = ", ".join(
+        f"{{ destination: orders.{it}, weight: 100%, cluster: {it} }}" for it in "AB"
+    )
+    more = f"accounts {{ $SYS {{}}, G {{ users: [{{user: g, password: x}}]\n\
+        mappings: {{ orders: [{places}] }} }} }}"
+    with (
+        Supercluster(fleet, [[kind], [OURS]], more=more) as both,
+        both.client("A0", b"orders.* 1", user="g", **{"pass": "x"}) as a,
+        both.client("B0", b"orders.* 1", user="g", **{"pass": "x"}) as b,
+    ):
+        both.check("A0", "B0", account="g")
+        both.check("B0", "A0", account="g")
+        for client, subject in ((a, b"orders.A"), (b, b"orders.B")):
+            client.send(b"PUB orders 2\r\nhi\r\n")
+            for hears in (a, b):
+                assert hears.read_until(b"MSG")[-1].subject == subject

@@ -66,6 +66,7 @@ PRINTED = {
     r"curl .*/healthz": r'\{"status": ?"ok"\}',
     r"curl .*/pluginz": r'"plugins": \[.*"gates": \[',
     r"curl .*/quotaz": r'"num_quotas": 0',
+    r"curl .*/gatewayz": r'"outbound_gateways": \{\}',
     r"curl .*/routez": r'"num_routes": 10,.*"remote_name": "t.*"sid":',
 }
 """What each command of the page prints, by the command; one of these must be about it."""
@@ -147,7 +148,7 @@ def test_the_cluster_of_the_page_runs_and_is_reloaded(fleet, run, tmp_path):
         run(servers[0], line)
 
     servers[0].wait_log("Reloaded server configuration")
-    assert len(others) == 7
+    assert len(others) == 8
 
 
 @pytest.mark.peer("nats")

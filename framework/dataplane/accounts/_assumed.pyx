@@ -32,6 +32,7 @@ from framework.dataplane.accounts._sids cimport subscription_find
 from framework.dataplane.delivery._delivery cimport lines_forget, link_doom, subscription_drop, trace
 from framework.dataplane.links._output cimport output_commit, output_reserve
 from framework.sublist._bytes cimport hash_bytes
+from framework.sublist._sublist cimport Interest, sublist_all
 from framework.sublist._table cimport Key, Table, table_clear, table_find, table_make, table_remove
 from framework.sublist._transform cimport is_subset
 
@@ -136,20 +137,32 @@ cdef void account_assume(State* state, Account* account) noexcept nogil:
             _assume(state, link, account)
 
 
-cdef bint _has_groups(Link* link, Account* account) noexcept nogil:
-    """Whether a peer has told of queue groups in an account."""
+cdef bint _has_groups(State* state, Link* link, Account* account) noexcept nogil:
+    """Whether a peer has told of queue groups in an account. Cost: O(its interest, or that in the account, whatever is less)."""
     cdef Subscription* subscription = link.subscriptions
-    while subscription != NULL:
-        if subscription.account == account and subscription.interest.queue_length:
-            return True
+    cdef Interest** all_of_it = NULL
+    cdef size_t at, count
+    cdef bint found = False
+    if account.sublist.count < link.subscription_count:
+        all_of_it = <Interest**> malloc((account.sublist.count + 1) * sizeof(Interest*))
+    if all_of_it != NULL:
+        count = sublist_all(&account.sublist, all_of_it)
+        state.work += count // SLOTS_A_WORK
+        for at in range(count):
+            found = found or (all_of_it[at].owner == link and all_of_it[at].queue_length)
+        free(all_of_it)
+        return found
+    state.work += link.subscription_count // SLOTS_A_WORK
+    while subscription != NULL and not found:
+        found = subscription.account == account and subscription.interest.queue_length
         subscription = subscription.next
-    return False
+    return found
 
 
 cdef void account_wanted(State* state, Link* link, Account* account) noexcept nogil:
     """Take that a peer wants all of an account, whatever it has told before; with queue groups it has said so already."""
     if link.assumed == NULL or (
-        _mode_of(state, link, account.name, account.name_length) != NOTHING and _has_groups(link, account)
+        _mode_of(state, link, account.name, account.name_length) != NOTHING and _has_groups(state, link, account)
     ):
         return
     interest_forget(state, account, link)
@@ -163,7 +176,7 @@ cdef void account_unwanted(State* state, Link* link, Account* account) noexcept 
     if link.assumed == NULL and not assumptions_new(state, link, False, False):
         return
     _refusals_end(state, link, account, NULL, 0)
-    if _mode_of(state, link, account.name, account.name_length) == ASSUMED and _has_groups(link, account):
+    if _mode_of(state, link, account.name, account.name_length) == ASSUMED and _has_groups(state, link, account):
         return
     interest_forget(state, account, link)
     _set_mode(state, link, account.name, account.name_length, NOTHING)

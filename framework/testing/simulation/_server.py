@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from framework.actors import ActorSystem
 from framework.dataplane import Core, PlaneLimits, link_rows
+from framework.server.link_kinds import LinkKinds
 from framework.spec import Closed, Delivered, LinkEvents, LinkKind, Listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from framework.spec import ConnectionInfo, LinkId, TlsSettings
+    from framework.spec import ConnectionInfo, LinkId, LinkKindSpec, TlsSettings
     from framework.testing.simulation._network import End, SimulatedNetwork
     from framework.wire.closed_state import ClosedState
 
@@ -80,6 +81,7 @@ class SimulatedServer:
         listeners: Kinds of links by the port that they are accepted on.
         seed: Of its core.
         accounts: Names, `$G` and `$SYS` among them.
+        kinds: Rows of the kinds of links that its core knows, beside those of the core itself.
     """
 
     def __init__(
@@ -92,6 +94,7 @@ class SimulatedServer:
         listeners: Mapping[int, LinkKind],
         seed: int,
         accounts: Sequence[str] = ("$G", "$SYS"),
+        kinds: Sequence[LinkKindSpec] = (),
     ) -> None:
         self.network = network
         self.host = host
@@ -99,7 +102,8 @@ class SimulatedServer:
         self.server_id = server_id
         self.cluster_name = ""
         self.listeners = listeners
-        self.core = Core(PlaneLimits(), seed=seed)
+        known = LinkKinds.with_those(kinds)
+        self.core = Core(PlaneLimits(), seed=seed, kinds=known.rows, reserved=known.reserved)
         self.plane = SimulatedPlane(self.core, self._pump_soon)
         self.accounts = SimulatedAccounts(self.core, accounts)
         self.system = ActorSystem(network.dispatcher, name=server_id)
@@ -175,6 +179,10 @@ class SimulatedServer:
         assert (tls, tls_name, tuple(avoided)) == (None, "", ())
         self.network.dial(self, host, port, token)
 
+    def take_delivered(self, event: Delivered) -> None:
+        """Keep what a subscription got."""
+        self.delivered += [payload for *_, payload in event.batch.detach()]
+
     # -- what drives it
 
     def pump(self) -> None:
@@ -190,7 +198,7 @@ class SimulatedServer:
         others = []
         for event in self.core.take_events():
             if isinstance(event, Delivered):
-                self.delivered += [payload for *_, payload in event.batch.detach()]
+                self.take_delivered(event)
                 continue
             others.append(event)
             if isinstance(event, Closed) and event.link in self.ends:

@@ -1,0 +1,126 @@
+"""What goes wrong between clusters, and what our server and the real one make of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from framework.testing import OURS, RawClient
+from tests.interop.gateways import SYSTEM_USER, Supercluster
+from tests.interop.old_gateway import OldGateway, document, line
+
+if TYPE_CHECKING:
+    from framework.testing import Fleet
+
+REAL = "2.15.2"
+KINDS = [OURS, pytest.param(REAL, marks=pytest.mark.peer(REAL))]
+MEGABYTE = 1_000_000
+WRONG_PORT = 'Attempt to connect to gateway "B" using wrong port'
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("port", ["client", "route"])
+def test_a_gateway_that_dials_another_port_says_so(fleet: Fleet, kind: str, port: str) -> None:
+    with Supercluster(fleet, [[kind], [OURS]], order=[]) as both:
+        listen = "127.0.0.1:-1"
+        other = fleet.start(config=f'cluster {{ name: B, listen: "{listen}" }}', clustered=True)
+        both.ports["B0"] = other.port if port == "client" else other.cluster_port
+        both.start("A0")
+
+        both.servers["A0"].wait_log(WRONG_PORT)
+        assert both.gatewayz("A0")["outbound_gateways"] == {}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_cluster_with_another_name_is_not_the_one_that_was_dialed(
+    fleet: Fleet, kind: str
+) -> None:
+    with Supercluster(fleet, [[kind], [OURS], [OURS]], order=["C0"], known={"C": ()}) as three:
+        three.ports["B0"] = three.ports["C0"]
+        three.known["A"] = ("B",)
+        three.start("A0")
+
+        words = 'Failing connection to gateway "B", remote gateway name is "C"'
+        three.servers["A0"].wait_log(words)
+        # A cluster that connects is connected to all the same.
+        assert set(three.gatewayz("A0")["outbound_gateways"]) <= {"C"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_server_with_a_name_of_the_own_cluster_is_refused(fleet: Fleet, kind: str) -> None:
+    with Supercluster(fleet, [[kind], [OURS]], order=["A0"]) as both:
+        with RawClient(both.ports["A0"]) as peer:
+            peer.expect(b"INFO")
+            peer.send(line("CONNECT", {"name": "NX", "gateway": "B"}))
+            peer.send(line("INFO", document(server_name="A0")))
+            peer.read_to_end()
+
+        both.servers["A0"].wait_log('Remote server has a duplicate name: "A0"')
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_peer_that_reads_nothing_is_cut_off_and_others_get_all(fleet: Fleet, kind: str) -> None:
+    more = f'{SYSTEM_USER}\nwrite_deadline: "1s"\nmax_pending: 8MB\n'
+    with Supercluster(
+        fleet, [[kind], [OURS], [OURS]], order=["A0", "C0"], known={"C": ("A",)}, more=more
+    ) as three:
+        three.check_all()
+        with (
+            OldGateway(three.ports["B0"]) as silent,
+            three.client("C0", b"big 1") as hears,
+            three.client("A0") as says,
+        ):
+            silent.accept(gateway_iom=True)
+            silent.command(2)
+            silent.say(b"RS+ $G big\r\n")
+            silent.command(3)
+            silent.sent()
+            says.await_interest(b"big")
+            hears.read_until(b"MSG big")
+            payload = b"x" * MEGABYTE
+            for _ in range(40):
+                says.send(b"PUB big %d\r\n%b\r\n" % (MEGABYTE, payload))
+                while hears.read_until(b"MSG big")[-1].body == b"":
+                    pass
+
+            three.servers["A0"].wait_log("Slow Consumer Detected")
+            says.send(b"PUB big 3\r\nend\r\n")
+            while hears.read_until(b"MSG big")[-1].body != b"end":
+                pass
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_gossip_of_absurd_clusters_disturbs_nobody(fleet: Fleet, kind: str) -> None:
+    with Supercluster(
+        fleet, [[kind], [OURS], [OURS]], order=["A0", "C0"], known={"C": ("A",)}
+    ) as three:
+        three.check_all()
+        with OldGateway(three.ports["B0"]) as liar:
+            liar.accept(gateway_iom=True)
+            told = [f"127.0.0.1:{three.ports['A0']}", "127.0.0.1:1", "localhost:0", "", "x" * 300]
+            for number in range(200):
+                name = f"G{number}" if number else "A"
+                liar.say(line("INFO", {"gateway": name, "gateway_urls": told, "gateway_cmd": 1}))
+            liar.sent()
+            three.check("A0", "C0")
+            three.check("C0", "A0")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_interest_without_end_and_storms_of_commands_disturb_nobody(
+    fleet: Fleet, kind: str
+) -> None:
+    with Supercluster(
+        fleet, [[kind], [OURS], [OURS]], order=["A0", "C0"], known={"C": ("A",)}
+    ) as three:
+        three.check_all()
+        with OldGateway(three.ports["B0"]) as peer:
+            peer.accept(gateway_iom=True)
+            for number in range(50):
+                names = range(number * 1_000, (number + 1) * 1_000)
+                peer.say(b"".join(b"RS+ ACCOUNT%d a\r\n" % it for it in names))
+            peer.say(b"A- $G\r\nA+ $G\r\n" * 20_000)
+            peer.sent()
+            three.check("A0", "C0")
+            three.check("C0", "A0")
