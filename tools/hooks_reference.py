@@ -153,20 +153,27 @@ def _target(node: ast.AnnAssign | ast.Assign) -> str:
 
 
 def _compiled(room: str, name: str) -> Iterator[str]:
-    """Describe a class that is no text of Python: by its stub and its docstrings."""
+    """Describe what is no text of Python: by its stub and its docstrings."""
     item = getattr(importlib.import_module(room), name)
     yield f"### {name}\n"
-    yield _prose(inspect.getdoc(item) or "")
     stub = ROOT / f"{item.__module__.replace('.', '/')}.pyi"
     for node in ast.parse(stub.read_text()).body:
-        if isinstance(node, ast.ClassDef) and node.name == name:
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            yield _signature(node)
+            yield _compiled_prose(item, name)
+        elif isinstance(node, ast.ClassDef) and node.name == name:
+            yield _prose(inspect.getdoc(item) or "")
             for function in _functions(node):
                 if not function.name.startswith("_"):
                     yield _signature(function)
-                    text = inspect.getdoc(getattr(item, function.name)) or ""
-                    first, _, rest = text.partition("\n")
-                    # Cython begins some with their signature.
-                    yield _prose(rest.strip() if first.startswith(f"{name}.") else text)
+                    yield _compiled_prose(getattr(item, function.name), f"{name}.")
+
+
+def _compiled_prose(item: object, begins: str) -> str:
+    """Return a docstring without the signature with which Cython begins some."""
+    text = inspect.getdoc(item) or ""
+    first, _, rest = text.partition("\n")
+    return _prose(rest.strip() if first.startswith(begins) else text)
 
 
 def _fixtures() -> Iterator[str]:

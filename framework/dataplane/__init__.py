@@ -36,7 +36,7 @@ from framework.dataplane.message_trace import MessageTraced, StepKind, TraceFaul
 from framework.dataplane.peers import PeerTerms
 from framework.dataplane.ports._gatequeue import GateQueue
 from framework.dataplane.ports._sinkbatch import Batch
-from framework.dataplane.sink import Overflow, SinkId, TapKind
+from framework.dataplane.sink import Overflow, SinkId, TapKind, WatchTerms
 from framework.dataplane.totals import AccountTraffic, SublistCounters, Totals
 
 __all__ = [
@@ -81,6 +81,7 @@ __all__ = [
     "Traced",
     "Violated",
     "Violation",
+    "WatchTerms",
     "WebSocketFrames",
     "link_rows",
     "subject_items",

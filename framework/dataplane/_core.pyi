@@ -16,7 +16,7 @@ from framework.dataplane.ports._gatequeue import GateQueue
 from framework.dataplane.reserved import RESERVED_PREFIXES as RESERVED_PREFIXES
 from framework.dataplane.reserved import ReservedPrefix
 from framework.dataplane.scopes import SCOPES as SCOPES
-from framework.dataplane.sink import Overflow, SinkId, TapKind
+from framework.dataplane.sink import Overflow, SinkId, TapKind, WatchTerms
 from framework.dataplane.tables import AccountTables
 from framework.dataplane.totals import AccountTraffic, SublistCounters, Totals
 from framework.wire.closed_state import ClosedState
@@ -84,6 +84,7 @@ class Core:
         bytes_max: int = ...,
         overflow: Overflow = ...,
         kind: TapKind = ...,
+        terms: WatchTerms = ...,
         replaces: SinkId | int = 0,
     ) -> SinkId: ...
     def unsubscribe_sink(self, sink: SinkId) -> None: ...

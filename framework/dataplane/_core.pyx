@@ -76,7 +76,7 @@ from framework.dataplane.permissions import Permissions
 from framework.dataplane.reserved import RESERVED_PREFIXES, ReservedPrefix
 from framework.dataplane.scopes import SCOPES, Scope
 from framework.dataplane.ports._gatequeue import GateQueue
-from framework.dataplane.sink import Overflow, TapKind
+from framework.dataplane.sink import ALL_OF_IT, PAYLOAD_UNCUT, Overflow, TapKind, WatchTerms
 from framework.dataplane.tables import AccountTables
 from framework.dataplane.totals import AccountTraffic, KindTotals, PeerTraffic, SublistCounters, Totals
 from framework.wire.address import packed_address
@@ -751,7 +751,7 @@ cdef class Core:
 
     def subscribe_sink(
         self, account: int, subject: bytes, queue: bytes | None = None, *, bytes_max: int = SINK_BYTES_MAX,
-        overflow: Overflow = Overflow.DROP, kind: TapKind = TapKind.SUBSCRIBER, replaces: int = 0,
+        overflow: Overflow = Overflow.DROP, kind: TapKind = TapKind.SUBSCRIBER, terms: WatchTerms = ALL_OF_IT, replaces: int = 0,
     ) -> int:
         """Subscribe within this process, or watch; messages come as `Delivered` events.
 
@@ -762,6 +762,7 @@ cdef class Core:
             bytes_max: Bytes of messages that may be held, in batches that were not let go of; at least 1.
             overflow: What happens to more; one that watches drops.
             kind: Which messages it gets, and whether it counts as interest.
+            terms: What of them, for one that watches.
             replaces: Sink that ends in the same moment, as by `unsubscribe_sink`; 0: none does.
 
         Returns:
@@ -773,6 +774,8 @@ cdef class Core:
             raise ValueError(f"not a valid subject: {subject!r}")
         if kind != TapKind.SUBSCRIBER and (queue or overflow != Overflow.DROP):
             raise ValueError("who watches is in no queue group, and drops what it has no room for")
+        if kind == TapKind.SUBSCRIBER and terms != ALL_OF_IT:
+            raise ValueError("a subscriber gets all of its messages")
         cdef bytes group = _plain("a queue group", queue or b"")
         cdef Command* command = self._order(SUBSCRIBE_SINK, 0, account, replaces, subject + group)
         command.split = len(subject)
@@ -786,6 +789,11 @@ cdef class Core:
         command.sink.bytes_max = bytes_max
         command.sink.overflow = overflow
         command.sink.users = 1
+        command.sink.no_headers = not terms.headers
+        command.sink.no_reserved = not terms.reserved_subjects
+        command.sink.payload_max = PAYLOAD_UNCUT if terms.payload_max is None else terms.payload_max
+        command.sink.sample = 0 if terms.sample == 1 else max(1, int(terms.sample * 2**32))
+        command.sink.random = <uint64_t> command.sink.id * <uint64_t> 0x9E3779B97F4A7C15
         self._post(command)
         return self.next_sink
 

@@ -1128,6 +1128,16 @@ cdef struct Sink:
     uint8_t overflow
     uint8_t filled
     uint8_t closed
+    uint8_t no_headers
+    # What it watches comes without header blocks.
+    uint8_t no_reserved
+    # What it watches has no subject that begins with `$`.
+    uint32_t payload_max
+    # Bytes of a payload that it watches, from its beginning on.
+    uint32_t sample
+    # Of 2**32 messages that it watches, how many it gets; 0: all of them.
+    uint64_t random
+    # Draws these.
     SinkBatch* batch
     Port* port
     # Whose thread takes its batches; NULL: Python does, by events.

@@ -79,7 +79,9 @@ class _Tap(Struct):
 
 def _place(spec: TapSpec, account: int) -> tuple[object, ...]:
     """Return what of a tap can't change while it listens."""
-    return account, spec.subject, spec.kind, spec.queue, spec.bytes_max, spec.overflow
+    return (
+        account, spec.subject, spec.kind, spec.terms, spec.queue, spec.bytes_max, spec.overflow
+    )  # fmt: skip
 
 
 class Bridge:
@@ -370,6 +372,7 @@ class Bridge:
             bytes_max=spec.bytes_max,
             overflow=spec.overflow,
             kind=spec.kind,
+            terms=spec.terms,
             replaces=replaces,
         )
 

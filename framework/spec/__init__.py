@@ -1,6 +1,14 @@
 """The plugin API: what plugins hand to the core, and what the core hands to plugins."""
 
-from framework.dataplane.batch import Batch
+from framework.dataplane.batch import (
+    Batch,
+    SinkDrops,
+    columns_of,
+    filled_bits,
+    gathered_numbers,
+    gathered_texts,
+)
+from framework.dataplane.batch_columns import BatchColumns, TextColumn
 from framework.dataplane.coding import Coding, PlaneStage, WebSocketFrames
 from framework.dataplane.dialects import (
     CLIENT_DIALECT,
@@ -38,7 +46,7 @@ from framework.dataplane.peers import PeerTerms
 from framework.dataplane.permissions import Permissions, ResponsePermission, SubjectRules
 from framework.dataplane.reserved import ReservedPrefix
 from framework.dataplane.scopes import GroupClass, Scope
-from framework.dataplane.sink import Overflow, SinkId, TapKind
+from framework.dataplane.sink import Overflow, SinkId, TapKind, WatchTerms
 from framework.dataplane.tables import MappedDestination, ResponseKind, SubjectMapping
 from framework.dataplane.verdict import PASS, Delay, Pass, Refuse, Rewrite, Verdict
 from framework.redacted import Redacted
@@ -145,6 +153,7 @@ __all__ = [
     "Arrival",
     "Authenticator",
     "Batch",
+    "BatchColumns",
     "ChannelStage",
     "ClientConnect",
     "ClientIdentity",
@@ -232,6 +241,7 @@ __all__ = [
     "ServiceReply",
     "ServiceRequest",
     "ServiceSpec",
+    "SinkDrops",
     "SinkId",
     "StatusColumn",
     "StatusDetails",
@@ -247,6 +257,7 @@ __all__ = [
     "SubscriptionRows",
     "TapKind",
     "TapSpec",
+    "TextColumn",
     "TlsFacts",
     "TlsPeer",
     "TlsSettings",
@@ -265,7 +276,12 @@ __all__ = [
     "Verdict",
     "Violated",
     "Violation",
+    "WatchTerms",
     "WebSocketFrames",
+    "columns_of",
+    "filled_bits",
+    "gathered_numbers",
+    "gathered_texts",
     "include_folder",
     "subject_rules",
     "tls_settings",

@@ -9,7 +9,7 @@ from framework.dataplane.coding import Coding
 from framework.dataplane.link import LinkId, LinkKind
 from framework.dataplane.peers import PeerTerms
 from framework.dataplane.permissions import Permissions
-from framework.dataplane.sink import Overflow, SinkId, TapKind
+from framework.dataplane.sink import ALL_OF_IT, Overflow, SinkId, TapKind, WatchTerms
 from framework.spec.ports import Port
 from framework.wire.closed_state import ClosedState
 
@@ -195,6 +195,7 @@ class PlaneControl(Protocol):
         bytes_max: int,
         overflow: Overflow,
         kind: TapKind = TapKind.SUBSCRIBER,
+        terms: WatchTerms = ALL_OF_IT,
         replaces: SinkId | int = 0,
     ) -> SinkId:
         """Subscribe this process, or let it watch; batches come as event `Delivered`.

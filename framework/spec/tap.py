@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 from framework.dataplane.batch import Batch
-from framework.dataplane.sink import Overflow, TapKind
+from framework.dataplane.sink import ALL_OF_IT, Overflow, TapKind, WatchTerms
 from framework.spec._checks import check, check_function, check_name, check_queue, check_subject
 from framework.spec.account import GLOBAL_ACCOUNT
 
@@ -30,6 +30,8 @@ class TapSpec(Struct, frozen=True, kw_only=True):
     """
     kind: TapKind = TapKind.SUBSCRIBER
     """Which messages it gets, and whether it counts as interest: to watch is INGRESS."""
+    terms: WatchTerms = ALL_OF_IT
+    """What of the messages it gets; a SUBSCRIBER gets all of them."""
     queue: str | None = None
     """Queue group that a SUBSCRIBER shares the messages with; None: gets all of them."""
     bytes_max: int = TAP_BYTES_MAX
@@ -55,6 +57,9 @@ class TapSpec(Struct, frozen=True, kw_only=True):
             check(what, "queue", self.queue, is_good=self.queue is None, expected="None")
             drops = self.overflow is Overflow.DROP
             check(what, "overflow", self.overflow, is_good=drops, expected="Overflow.DROP")
+        else:
+            is_all = self.terms == ALL_OF_IT
+            check(what, "terms", self.terms, is_good=is_all, expected="none: it is a SUBSCRIBER")
 
 
 class TapRow(Struct, frozen=True):

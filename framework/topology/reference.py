@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["main", "render_reference"]
 
 _PAGE = Path("docs/OPTIONS.md")
-_PLUGINS = Path(__file__).parents[2] / "plugins"
+_TREE = Path(__file__).parents[2]
 _INTRODUCTION = """\
 # Options
 
@@ -137,7 +137,9 @@ def _our_sections() -> list[ConfigSection]:
     """Return the sections of our plugins, in the order of their names."""
     sections: list[ConfigSection] = []
     installed = {entry.name: entry for entry in entry_points(group="framework")}
-    for name in sorted(folder.name for folder in _PLUGINS.iterdir() if folder.name in installed):
+    folders = [*_TREE.glob("plugins/*"), *_TREE.glob("spark/*")]
+    names = {folder.name.removeprefix("framework_") for folder in folders}
+    for name in sorted(names & installed.keys()):
         plugin = installed[name].load()
         if hasattr(plugin, "framework_config_sections"):
             hook = plugin.framework_config_sections

@@ -19,6 +19,7 @@ JETSTREAM = "plugins/jetstream/src/framework_jetstream"
 AUTH = "plugins/auth/src/framework_auth"
 ROUTE = "plugins/route/src/framework_route"
 SPARK = "spark/pyspark_nats/src/pyspark_nats"
+TAP = "spark/framework_tap/src/framework_tap"
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -85,6 +86,11 @@ VIOLATIONS = {
     ),
     "a data source that knows the server": Violation(
         "spark-apart", {f"{SPARK}/jetstream.py": "import framework.wire"}, "framework"
+    ),
+    "a frame that knows its sink": Violation(
+        "tap",
+        {f"{TAP}/frames.py": "import framework_tap.stream_sink"},
+        "framework_tap.frames is not allowed to import framework_tap.stream_sink",
     ),
     "bytes that know their connection": Violation(
         "spark",

@@ -8,7 +8,7 @@ The verdict on a subject, whether anybody watches it, is kept with the match of 
 watches costs a comparison, however many rules there are.
 """
 
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memchr, memcpy
 
@@ -152,12 +152,44 @@ cdef bint is_heard_unheard(Watches* watches, const char* subject, size_t length)
 # ---- copies ------------------------------------------------------------------------------------------------------------
 
 
+cdef inline bint _leaves_out(Sink* sink, Message* message) noexcept nogil:
+    """Whether a sink wants nothing of a subject that it watches."""
+    return sink.no_reserved and message.subject[0] == c"$"
+
+
+cdef inline bint _is_drawn(Sink* sink) noexcept nogil:
+    """Whether the next message is one of the sample."""
+    # Knuth's MMIX: its upper half is random enough to choose messages.
+    sink.random = sink.random * <uint64_t> 6364136223846793005 + <uint64_t> 1442695040888963407
+    return <uint32_t> (sink.random >> 32) < sink.sample
+
+
+cdef void _cut(Sink* sink, Message* message, Message* part) noexcept nogil:
+    """Make of a message what a sink wants of it."""
+    part[0] = message[0]
+    if sink.no_headers:
+        part.body += part.header_length
+        part.body_length -= part.header_length
+        part.header_length = 0
+    part.body_length = min(part.body_length, part.header_length + <size_t> sink.payload_max)
+
+
 cdef void watchers_copy(State* state, Match* watchers, Message* message) noexcept nogil:
     """Give each watcher a copy; one that has no room drops and counts it."""
     cdef uint32_t at
+    cdef Sink* sink
+    cdef Message part
+    cdef int64_t payload = message.body_length - message.header_length
     state.work += watchers.plain_count
     for at in range(watchers.plain_count):
-        sink_put(state, (<Watch*> watchers.plain[at]).sink, message, 0)
+        sink = (<Watch*> watchers.plain[at]).sink
+        if _leaves_out(sink, message) or (sink.sample and not _is_drawn(sink)):
+            continue
+        if payload > sink.payload_max or (sink.no_headers and message.header_length):
+            _cut(sink, message, &part)
+            sink_put(state, sink, &part, payload)
+        else:
+            sink_put(state, sink, message, payload)
 
 
 cdef void watchers_copy_run(
@@ -165,9 +197,28 @@ cdef void watchers_copy_run(
 ) noexcept nogil:
     """Give each watcher copies of messages that differ in their bodies alone; these begin at `body`, one each `frame` bytes."""
     cdef uint32_t at
+    cdef Sink* sink
+    cdef Message part
     state.work += watchers.plain_count * <int64_t> (1 + count // REPEATS_A_WORK)
     for at in range(watchers.plain_count):
-        sink_put_run(state, (<Watch*> watchers.plain[at]).sink, message, body, frame, count)
+        sink = (<Watch*> watchers.plain[at]).sink
+        if _leaves_out(sink, message):
+            continue
+        _cut(sink, message, &part)
+        if sink.sample:
+            _copy_drawn(state, sink, &part, <int64_t> message.body_length, body, frame, count)
+        else:
+            sink_put_run(state, sink, &part, <int64_t> message.body_length, body, frame, count)
+
+
+cdef void _copy_drawn(
+    State* state, Sink* sink, Message* part, int64_t payload, const char* body, size_t frame, size_t count
+) noexcept nogil:
+    """Give a sink a sample of a run."""
+    cdef size_t at
+    for at in range(count):
+        if _is_drawn(sink):
+            sink_put_run(state, sink, part, payload, body + at * frame, frame, 1)
 
 
 cdef void watched_copy(State* state, Match* match, Message* message) noexcept nogil:

@@ -2,16 +2,19 @@
 
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint64_t
 
-from framework.dataplane._state cimport Message, Sink, SinkBatch, State
+from framework.dataplane._state cimport Message, Sink, SinkBatch, State, framework_row
 
 
 cdef bint sink_put(State* state, Sink* sink, Message* message, int64_t tag) noexcept nogil
-cdef void sink_put_run(State* state, Sink* sink, Message* message, const char* body, size_t frame, size_t count) noexcept nogil
+cdef void sink_put_run(
+    State* state, Sink* sink, Message* message, int64_t tag, const char* body, size_t frame, size_t count
+) noexcept nogil
 cdef void sink_say(State* state, Sink* sink, int64_t tag, uint16_t kind, uint16_t word) noexcept nogil
 cdef bint sink_gathers(State* state, Sink* sink) noexcept nogil
 cdef void sink_flush(State* state, Sink* sink) noexcept nogil
 cdef void sink_release(Sink* sink) noexcept nogil
 cdef bint sink_is_full(Sink* sink) noexcept nogil
+cdef int64_t row_arrived(SinkBatch* batch, framework_row* row) noexcept nogil
 cdef object batch_made(SinkBatch* batch)
 cdef SinkBatch* batch_of(object batch) except NULL
 cdef void batch_free(SinkBatch* batch) noexcept nogil

@@ -6,7 +6,7 @@ its `bytes_max` until then; a full sink drops, refuses, or stalls the clients th
 
 from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.pycapsule cimport PyCapsule_New
-from libc.stdint cimport int64_t, uint16_t, uint32_t
+from libc.stdint cimport UINT16_MAX, int64_t, uint16_t, uint32_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
 
@@ -30,6 +30,8 @@ cdef enum:
     SPARES_MAX = 8
     # How long a tap's batch waits for more while the loop is busy.
     GATHER_NS = 1000000
+    # The unit in which rows of taps tell when they came; 65,535 of it are many times what a batch waits.
+    AGE_NS = 1000
 
 cdef void* spares[SPARES_MAX]
 # Batches of all planes of this process; swapped, atomically.
@@ -147,10 +149,16 @@ cdef bint _overflowed(State* state, Sink* sink, int64_t count) noexcept nogil:
     return sink.overflow != OVERFLOW_REFUSE
 
 
-cdef inline void _row_fill(framework_row* row, size_t at, Message* message) noexcept nogil:
+cdef inline uint16_t _age(State* state, Sink* sink) noexcept nogil:
+    """Return how much later than the batch of a tap that watches a message has come, in units of `AGE_NS`; 0: of other sinks."""
+    return 0 if sink.watch == NULL else <uint16_t> min((state.now_ns - sink.batch.since_ns) // AGE_NS, <int64_t> UINT16_MAX)
+
+
+cdef inline void _row_fill(framework_row* row, size_t at, Message* message, int64_t tag, uint16_t age) noexcept nogil:
     row.link = message.source.id
-    row.tag = 0
-    row.kind = row.word = 0
+    row.tag = tag
+    row.kind = 0
+    row.word = age
     row.at = <uint32_t> at
     row.subject_length = <uint32_t> (message.subject_length if message.shown == NULL else message.shown_length)
     row.reply_length = <uint32_t> message.reply_length
@@ -190,9 +198,7 @@ cdef bint sink_put(State* state, Sink* sink, Message* message, int64_t tag) noex
     if batch == NULL or not _batch_room(batch, need, 1):
         return _overflowed(state, sink, 1)
     row = &batch.messages[batch.count]
-    _row_fill(row, batch.used, message)
-    row.subject_length = <uint32_t> subject_length
-    row.tag = tag
+    _row_fill(row, batch.used, message, tag, _age(state, sink))
     at = batch.chars + batch.used
     copy_short(at, subject, subject_length)
     at += subject_length
@@ -204,10 +210,13 @@ cdef bint sink_put(State* state, Sink* sink, Message* message, int64_t tag) noex
     return True
 
 
-cdef void sink_put_run(State* state, Sink* sink, Message* message, const char* body, size_t frame, size_t count) noexcept nogil:
+cdef void sink_put_run(
+    State* state, Sink* sink, Message* message, int64_t tag, const char* body, size_t frame, size_t count
+) noexcept nogil:
     """Copy messages without reply and headers that differ in their bodies alone, for a sink that drops what it has no room for.
 
     Args:
+        tag: Of all of them.
         body: Of the first; those of the others follow, one each `frame` bytes, with COPY_SLACK readable bytes behind the last.
     """
     cdef size_t need = message.subject_length + message.body_length
@@ -215,6 +224,7 @@ cdef void sink_put_run(State* state, Sink* sink, Message* message, const char* b
     cdef framework_row* row
     cdef char* at
     cdef size_t part, _
+    cdef uint16_t age
     while count:
         batch = sink.batch
         if batch != NULL and (batch.count >= BATCH_MESSAGES or batch.used + need > BATCH_BYTES):
@@ -232,8 +242,9 @@ cdef void sink_put_run(State* state, Sink* sink, Message* message, const char* b
             return
         row = &batch.messages[batch.count]
         at = batch.chars + batch.used
+        age = _age(state, sink)
         for _ in range(part):
-            _row_fill(row, at - batch.chars, message)
+            _row_fill(row, at - batch.chars, message, tag, age)
             copy_short(at, message.subject, message.subject_length)
             copy_short(at + message.subject_length, body, message.body_length)
             row += 1
@@ -409,13 +420,21 @@ cdef class Batch:
         """Return the tag of the port's subscription that row `index` came for, or what an answer or a watch goes by; 0: it has none."""
         return self._row(index).tag
 
+    def payload_size(self, index: int) -> int:
+        """Return the bytes of the payload of message `index` of a tap that watches, before `WatchTerms.payload_max` has cut it."""
+        return self._row(index).tag
+
+    def arrived_ns(self, index: int) -> int:
+        """Return when message `index` of a tap that watches has come: the begin of that turn by the monotonic clock, to a microsecond."""
+        return row_arrived(self.batch, self._row(index))
+
     def kind(self, index: int) -> int:
         """Return what row `index` is, by a number of `RowKind`; rows of taps are all messages."""
         return self._row(index).kind
 
     def word(self, index: int) -> int:
         """Return what a row says that is no message, by a number of `RowWord`; 0: it is one."""
-        return self._row(index).word
+        return self._row(index).word if self._row(index).kind else 0
 
     def detach(self) -> list[tuple[bytes, bytes, bytes, bytes]]:
         """Return copies of all messages as (subject, reply, header block, payload); they don't count against the sink."""
@@ -442,6 +461,11 @@ cdef class Batch:
         self.view.messages = self.batch.messages
         self.view.chars = self.batch.chars
         return PyCapsule_New(&self.view, b"framework.batch.2", NULL)
+
+
+cdef int64_t row_arrived(SinkBatch* batch, framework_row* row) noexcept nogil:
+    """Return when a message of a tap that watches has come."""
+    return batch.since_ns + row.word * <int64_t> AGE_NS
 
 
 cdef object batch_made(SinkBatch* batch):

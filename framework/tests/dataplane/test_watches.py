@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from framework.dataplane import Delivered, Overflow, TapKind
+from framework.dataplane import Delivered, Overflow, TapKind, WatchTerms
 from framework.dataplane.permissions import Permissions, SubjectRules
 from framework.dataplane.tables import AccountTables, MappedDestination, SubjectMapping
 
@@ -185,3 +185,47 @@ def test_ten_thousand_rules_each_see_their_subject(talk: Talk) -> None:
 def test_who_watches_shares_with_nobody_and_holds_up_nobody(talk: Talk, terms: dict) -> None:
     with pytest.raises(ValueError, match="who watches"):
         talk.core.subscribe_sink(0, b"a", kind=TapKind.INGRESS, **terms)
+
+
+@pytest.mark.parametrize("kind", [TapKind.INGRESS, TapKind.UNHEARD])
+def test_a_sample_is_drawn_of_runs_and_of_single_messages(talk: Talk, kind: TapKind) -> None:
+    sink = talk.core.subscribe_sink(0, b"a.*", kind=kind, terms=WatchTerms(sample=0.1))
+    whole = talk.core.subscribe_sink(0, b"a.*", kind=kind)
+    talk.turn()
+    client = talk.client()
+    for number in range(5):
+        client.say(published(b"a.run", *[b"x"] * 200))
+        client.say(b"".join(published(b"a.%d" % (200 * number + at), b"x") for at in range(200)))
+    drawn = seen(talk, sink)
+
+    assert 2000 == len(seen(talk, whole))
+    assert 100 < len(drawn) < 300  # 200, give or take 13
+    assert 30 < sum(subject == b"a.run" for subject, _ in drawn) < 170
+
+
+def test_reserved_subjects_may_be_left_out(talk: Talk) -> None:
+    terms = WatchTerms(reserved_subjects=False)
+    sink = talk.core.subscribe_sink(0, b">", kind=TapKind.INGRESS, terms=terms)
+    talk.turn()
+    talk.client().say(published(b"$K", b"1", b"2", b"3"))
+    talk.client().say(published(b"K", b"1", b"2", b"3"))
+
+    assert [(b"K", it) for it in (b"1", b"2", b"3")] == seen(talk, sink)
+
+
+@pytest.mark.parametrize(
+    ("terms", "said"),
+    [
+        ({"sample": 0.0}, "sample"),
+        ({"sample": 1.1}, "sample"),
+        ({"payload_max": -1}, "payload_max"),
+    ],
+)
+def test_terms_that_make_no_sense(terms: dict[str, float], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        WatchTerms(**terms)  # type: ignore[arg-type]
+
+
+def test_a_subscriber_has_no_terms(talk: Talk) -> None:
+    with pytest.raises(ValueError, match="all of its messages"):
+        talk.core.subscribe_sink(0, b"a", terms=WatchTerms(sample=0.5))

@@ -14,24 +14,38 @@ from pyspark_nats.credentials import Credentials
 from pyspark_nats.errors import NatsSourceError
 from pyspark_nats.jetstream import JetStream
 
-from framework.testing import Fleet
+from framework.testing import OURS, Fleet
 
 REAL = "2.15.2"
-SERVERS = [pytest.param(REAL, marks=pytest.mark.peer(REAL))]
+SERVERS = [pytest.param(REAL, marks=pytest.mark.peer(REAL)), OURS]
 """Kinds that store streams; each test that needs one runs with each of them."""
+FLAGS = {OURS: ("-plugin", "framework_jetstream.plugin")}
+STORAGE = {OURS: "memory"}
+NOT_YET = {OURS: {"file", "interest", "workqueue"}}
+"""What a test says by the mark `needs` that it needs of streams, and a kind does not have."""
 NEEDS_ARROW = "needs pyspark, pyarrow and numpy: ./dev test -e spark"
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     here = Path(__file__).parent
-    for item in items:
-        if here not in item.path.parents:
-            continue
+    own = [item for item in items if here in item.path.parents]
+    left_out = [item for item in own if not has_what_it_needs(item)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+    for item in own:
         # Spark's own sockets and deprecations are not ours.
         item.add_marker(pytest.mark.filterwarnings("ignore"), append=False)
         if "session" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
             item.add_marker(pytest.mark.timeout(240))
+
+
+def has_what_it_needs(item):
+    """Whether the kind of server that a test is for has all that it needs."""
+    kind = getattr(item, "callspec", None) and item.callspec.params.get("kind")
+    needed = {word for mark in item.iter_markers("needs") for word in mark.args}
+    return not needed & NOT_YET.get(kind, set())
 
 
 @pytest.fixture(scope="session")
@@ -77,8 +91,8 @@ def store(kind, tmp_path_factory):
     """A server with JetStream that tests share; each takes stream names of its own."""
     folder = tmp_path_factory.mktemp("store")
     fleet = Fleet(folder)
-    server = fleet.start(kind=kind, config=streams_config(folder))
-    yield Store(server)
+    server = fleet.start(*FLAGS.get(kind, ()), kind=kind, config=streams_config(folder))
+    yield Store(server, kind=kind)
     fleet.stop()
 
 
@@ -87,8 +101,9 @@ def own_store(kind, fleet, tmp_path):
     """Give a function that starts a server with JetStream, which the test may stop or restart."""
 
     def start(more="", user="", password=""):
-        server = fleet.start(kind=kind, config=streams_config(tmp_path / "js", more))
-        return Store(server, fleet, user=user, password=password)
+        config = streams_config(tmp_path / "js", more)
+        server = fleet.start(*FLAGS.get(kind, ()), kind=kind, config=config)
+        return Store(server, fleet, kind=kind, user=user, password=password)
 
     return start
 
@@ -96,8 +111,9 @@ def own_store(kind, fleet, tmp_path):
 class Store:
     """A server with streams, and a connection that fills them."""
 
-    def __init__(self, server, fleet=None, *, user="", password=""):
+    def __init__(self, server, fleet=None, *, kind=REAL, user="", password=""):
         self.server, self.fleet = server, fleet
+        self.storage = STORAGE.get(kind, "file")
         self.login = (user, password)
 
     @property
@@ -118,7 +134,8 @@ class Store:
         """Make a stream and fill it; return its name."""
         name = name or f"S{uuid.uuid4().hex[:10]}"
         with self.api() as api:
-            api.create_stream({"name": name, "subjects": subjects or [f"{name}.*"], **config})
+            wanted = {"name": name, "subjects": subjects or [f"{name}.*"], "storage": self.storage}
+            api.create_stream({**wanted, **config})
         if count:
             self.fill(name, range(1, count + 1))
         return name

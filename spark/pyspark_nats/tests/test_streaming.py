@@ -186,6 +186,7 @@ def test_a_loss_may_be_accepted(session, store, table):
     assert sorted([*range(1, 51), *range(61, 101), *range(1, 8)]) == table.sequences()
 
 
+@pytest.mark.needs("workqueue")
 def test_what_others_take_from_a_work_queue_is_no_loss(session, store, table):
     name = store.stream(20, retention="workqueue", allow_direct=True)
     table.run(stream(session, store, name))
@@ -215,6 +216,7 @@ def test_another_streams_checkpoint(session, store, table):
 
 
 @pytest.mark.peer("nats")
+@pytest.mark.needs("file")
 def test_progress_is_in_a_bucket_that_the_cli_reads(session, store, table, nats_cli):
     name = store.stream(95)
     table.run(stream(session, store, name, maxOffsetsPerTrigger="50", progress="tests.orders"))
@@ -225,6 +227,7 @@ def test_progress_is_in_a_bucket_that_the_cli_reads(session, store, table, nats_
     assert value in ({"next": 51, "end": 96, "lag": 45}, {"next": 96, "end": 96, "lag": 0})
 
 
+@pytest.mark.needs("file")
 def test_a_server_that_restarts_is_read_on(session, own_store, table):
     store = own_store()
     store.server.stop()

@@ -53,7 +53,12 @@ def _maps(rows: Rows, kind: pa.DataType) -> pa.Array:
     """Return a map of name to values for each row; null where a message has no headers."""
     if rows.headers is None:
         return pa.nulls(len(rows.sequence), kind)
-    return pa.array([_map(each) for each in rows.headers.to_pylist()], kind)
+    return header_maps(rows.headers.to_pylist(), kind)
+
+
+def header_maps(blocks: Iterable[bytes | None], kind: pa.DataType) -> pa.Array:
+    """Return header blocks as maps of name to values; null where there is none."""
+    return pa.array([_map(each) for each in blocks], kind)
 
 
 def _map(headers: bytes | None) -> list[tuple[str, list[str]]] | None:

@@ -299,6 +299,35 @@ class Connection:
         """Send `payload` and return the JSON that answers it; errors are as those of `request`."""
         return self.ask(subject, lambda reply: pub(subject, payload, reply))
 
+    def ask_all(
+        self, subject: str, payload: bytes, timeout_s: float, quiet_s: float
+    ) -> list[dict[str, Any]]:
+        """Return the JSON of all who answer; none where nobody is there to.
+
+        Args:
+            subject: What many serve, as `$SYS.REQ.SERVER.PING.VARZ`.
+            payload: What they are asked.
+            timeout_s: Until the first answer.
+            quiet_s: Silence after which no more are waited for.
+
+        Raises:
+            ConnectionLostError: The connection has ended.
+            LoginError: This user may not ask.
+        """
+        self._requests += 1
+        reply = f"{self.inbox}.api.{self._requests}"
+        self.send(pub(subject, payload, reply))
+        found: list[dict[str, Any]] = []
+        wait_s = timeout_s
+        while (frame := self.next_message(wait_s)) is not None:
+            if frame.subject != reply.encode():
+                continue
+            if status(frame.headers) == NO_RESPONDERS:
+                break
+            found.append(_answer_of(subject, frame))
+            wait_s = quiet_s
+        return found
+
     def ask(self, subject: str, wire: Callable[[str], bytes]) -> dict[str, Any]:
         """Send what `wire` makes of a reply subject, and return the JSON that comes there."""
         self._requests += 1

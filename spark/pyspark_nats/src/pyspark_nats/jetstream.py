@@ -97,6 +97,21 @@ class JetStream:
             if not page or len(names) >= document.get("total", 0):
                 return sorted(set(names))
 
+    def pages(self, request: str, key: str) -> list[dict[str, Any]]:
+        """Return all that a request lists, page by page.
+
+        Args:
+            request: Such as `STREAM.LIST`.
+            key: Of the array in an answer.
+        """
+        found: list[dict[str, Any]] = []
+        while True:
+            document = self.connection.request(f"{self._prefix}.{request}", {"offset": len(found)})
+            page = document.get(key) or []
+            found += page
+            if not page or len(found) >= document.get("total", 0):
+                return found
+
     def create_stream(self, config: dict[str, Any]) -> None:
         """Create a stream, or leave one of the same configuration as it is."""
         self.connection.request(f"{self._prefix}.STREAM.CREATE.{config['name']}", config)

@@ -24,6 +24,7 @@ from pyspark_nats.option_forms import (
     sequences,
     whole,
 )
+from pyspark_nats.views import MESSAGES, SNAPSHOTS, TAP, VIEWS, view_columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,7 +40,7 @@ READ = (
     "endingOffsets", "startingTimestamp", "endingTimestamp", "failOnDataLoss", "minPartitions",
     "maxRecordsPerPartition", "maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay",
     "maxBytesPerTrigger", "includeHeaders", "columns", "protocol", "filterPushdown", "batchRows",
-    "progress",
+    "progress", "view",
 )  # fmt: skip
 WRITE = (
     "stream", "subject", "delivery", "idempotence", "idempotencyKey", "ackWindow",
@@ -47,6 +48,17 @@ WRITE = (
 )  # fmt: skip
 COLUMNS = ("stream", "subject", "sequence", "timestamp", "timestamp_ns", "data", "size", "headers")
 COLUMNS_DEFAULT = ("stream", "subject", "sequence", "timestamp", "data", "size")
+TAP_COLUMNS = (
+    "stream", "sequence", "timestamp", "server", "account", "subject", "reply", "headers", "data",
+    "size", "cid", "client", "user", "host", "request_subject", "latency_ns", "dropped",
+)  # fmt: skip
+TAP_COLUMNS_DEFAULT = tuple(it for it in TAP_COLUMNS if it != "headers")
+VIEW_COLUMNS = {
+    MESSAGES: (COLUMNS, COLUMNS_DEFAULT),
+    TAP: (TAP_COLUMNS, TAP_COLUMNS_DEFAULT),
+    **{view: (view_columns(view),) * 2 for view in VIEWS},
+}
+"""What rows are: name to all columns, and those of a read that names none."""
 STREAMS_ONE_OF = ("stream", "streams", "streamPattern", "subscribe")
 PROTOCOLS = ("auto", "consumer", "direct")
 OF_SPARK = frozenset({"checkpointlocation", "queryname"})
@@ -57,7 +69,7 @@ SUBJECT_VALID = "a subject: words of no space or control character, joined by do
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """Which streams are read; one of the fields is set."""
+    """Which streams are read; none of the fields is set: all of them, or none is of interest."""
 
     names: tuple[str, ...] = ()
     pattern: str = ""
@@ -101,6 +113,8 @@ class ReadOptions:
     """`auto`, `consumer` or `direct`"""
     filter_pushdown: bool
     batch_rows: int
+    view: str
+    """One of `VIEW_COLUMNS`."""
     progress: str
     """Key of the KV bucket under which progress is published; empty: nowhere."""
 
@@ -129,11 +143,12 @@ def read_options(options: Mapping[str, str]) -> ReadOptions:
         OptionError: One is unknown, missing, or has a value that it can't have.
     """
     given = _Given(options, (*CONNECTION, *READ), "read")
+    view = one_of("view", given.text("view", MESSAGES), tuple(VIEW_COLUMNS))
     return ReadOptions(
         target=_target(given),
         domain=given.text("domain"),
-        streams=_streams(given),
-        subjects=_subjects(given),
+        streams=_streams(given, view),
+        subjects=_subjects(given, view),
         starting=_bounds(given, "starting"),
         ending=_bounds(given, "ending"),
         fail_on_data_loss=boolean("failOnDataLoss", given.text("failOnDataLoss", "true")),
@@ -146,10 +161,11 @@ def read_options(options: Mapping[str, str]) -> ReadOptions:
         trigger_delay_max_s=duration_s("maxTriggerDelay", given.text("maxTriggerDelay", "15m")),
         trigger_bytes_max=given.whole_or_none("maxBytesPerTrigger"),
         include_headers=boolean("includeHeaders", given.text("includeHeaders", "false")),
-        columns=names("columns", given.text("columns"), COLUMNS),
+        columns=names("columns", given.text("columns"), VIEW_COLUMNS[view][0]),
         protocol=one_of("protocol", given.text("protocol", "auto"), PROTOCOLS),
         filter_pushdown=boolean("filterPushdown", given.text("filterPushdown", "false")),
         batch_rows=whole("batchRows", given.text("batchRows", "16384")),
+        view=view,
         progress=_progress(given),
     )
 
@@ -300,8 +316,13 @@ def _tls(given: _Given) -> Tls:
     return tls
 
 
-def _streams(given: _Given) -> Streams:
+def _streams(given: _Given, view: str) -> Streams:
     chosen = given.set_ones(STREAMS_ONE_OF)
+    if view in SNAPSHOTS:
+        if chosen and view != "consumers":
+            raise OptionError(chosen[0], f"set with view={view}", "none: it is of all there is")
+        if not chosen:
+            return Streams()
     if len(chosen) != 1:
         problem = f"{' and '.join(chosen)} are set" if chosen else "no stream is named"
         raise OptionError(
@@ -331,7 +352,9 @@ def _stream_name(option: str, name: str) -> str:
     return name
 
 
-def _subjects(given: _Given) -> tuple[str, ...]:
+def _subjects(given: _Given, view: str) -> tuple[str, ...]:
+    if view == TAP and given.text("subject"):
+        raise OptionError("subject", "set with view=tap", "a filter on the column `subject`")
     subjects = [it.strip() for it in given.text("subject").split(",") if it.strip()]
     if not subjects and given.text("subscribe"):
         subjects = [given.text("subscribe")]

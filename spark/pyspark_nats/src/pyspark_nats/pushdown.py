@@ -59,6 +59,11 @@ def limits_of(filters: Iterable[Filter], subjects: tuple[str, ...]) -> Limits:
     return Limits(first, end, chosen)
 
 
+def of_sequences(filters: Iterable[Filter]) -> list[Filter]:
+    """Return those filters that are of the sequence alone."""
+    return [it for it in filters if getattr(it, "attribute", None) == ("sequence",)]
+
+
 def _sequences(each: Filter) -> tuple[int, int]:
     """Return the first sequence that passes, and the one behind the last."""
     first, end = 1, SEQ_MAX

@@ -12,12 +12,15 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from pyspark_nats.columns import BatchMaker
 from pyspark_nats.connection import Connection
+from pyspark_nats.documents import EventMaker
 from pyspark_nats.jetstream import JetStream
 from pyspark_nats.offsets import refuse_unless
 from pyspark_nats.options import EARLIEST, LATEST, Bounds
 from pyspark_nats.plan import batch_parts, check_names, sequence_at, stream_states
 from pyspark_nats.pull import PullReader, Range
-from pyspark_nats.pushdown import Limits, limits_of
+from pyspark_nats.pushdown import Limits, limits_of, of_sequences
+from pyspark_nats.tapped import FrameReader
+from pyspark_nats.views import EVENTS, TAP, VIEWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -68,6 +71,11 @@ class RangeReader:
         schema = to_arrow_schema(self._schema, timezone="UTC")
         target = options.target.rotated(partition.number)
         rows = PullReader(target, options.domain, range_, self.lose).read()
+        if options.view in EVENTS:
+            view = VIEWS[options.view]
+            return EventMaker(range_.stream, view, schema, options.batch_rows).batches(rows)
+        if options.view == TAP:
+            return FrameReader(range_.stream, schema, options.batch_rows).batches(rows)
         return BatchMaker(range_.stream, schema, options.batch_rows).batches(rows)
 
 
@@ -114,5 +122,8 @@ class PushdownNatsReader(NatsReader):
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
         """Read less where a filter allows it; Spark applies all of them again."""
-        self._limits = limits_of(filters, self._options.subjects)
+        filters = list(filters)
+        # A message of a tap's stream is many rows, whose subjects are in it.
+        pushed = filters if self._options.view != TAP else of_sequences(filters)
+        self._limits = limits_of(pushed, self._options.subjects)
         return filters

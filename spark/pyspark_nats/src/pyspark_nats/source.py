@@ -32,26 +32,37 @@ class NatsDataSource(DataSource):
     def schema(self) -> StructType:
         """Return the columns of a read."""
         from pyspark_nats.schema import columns_of, schema_of  # noqa: PLC0415 - see the module
+        from pyspark_nats.views import MESSAGES, TAP  # noqa: PLC0415 - as above
 
         options = self._read_options()
-        return schema_of(columns_of(options.columns, include_headers=options.include_headers))
+        headers = options.include_headers and options.view in {MESSAGES, TAP}
+        columns = columns_of(options.view, options.columns, include_headers=headers)
+        return schema_of(options.view, columns)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return what plans a batch read."""
         from pyspark_nats.reader import NatsReader, PushdownNatsReader  # noqa: PLC0415 - as above
         from pyspark_nats.schema import check_schema  # noqa: PLC0415 - as above
+        from pyspark_nats.snapshot import SnapshotReader  # noqa: PLC0415 - as above
+        from pyspark_nats.views import SNAPSHOTS  # noqa: PLC0415 - as above
 
         options = self._read_options()
-        check_schema(schema)
+        check_schema(options.view, schema)
+        if options.view in SNAPSHOTS:
+            return SnapshotReader(options, schema)
         return (PushdownNatsReader if options.filter_pushdown else NatsReader)(options, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Return what plans the batches of a streaming read."""
         from pyspark_nats.schema import check_schema  # noqa: PLC0415 - as above
+        from pyspark_nats.snapshot import SnapshotStreamReader  # noqa: PLC0415 - as above
         from pyspark_nats.stream_reader import NatsStreamReader  # noqa: PLC0415 - as above
+        from pyspark_nats.views import SNAPSHOTS  # noqa: PLC0415 - as above
 
         options = self._read_options()
-        check_schema(schema)
+        check_schema(options.view, schema)
+        if options.view in SNAPSHOTS:
+            return SnapshotStreamReader(options, schema)
         return NatsStreamReader(options, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # noqa: FBT001 - Spark's

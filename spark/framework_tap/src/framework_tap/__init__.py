@@ -1,0 +1,1 @@
+"""What clients of a server publish, as tables: into streams or Parquet files."""

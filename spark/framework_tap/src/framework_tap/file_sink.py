@@ -1,0 +1,83 @@
+"""Frames into Parquet segments, by a worker's thread."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from framework_tap.segments import Segments
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from framework_tap.config import TapRule
+    from framework_tap.frames import Frame
+
+
+class FileSink:
+    """The segments of one rule in one account.
+
+    Args:
+        folder: Where they are.
+        config: The rule.
+        prefix: What their names begin with.
+    """
+
+    def __init__(self, folder: Path, config: TapRule, prefix: str) -> None:
+        self.problem = ""
+        """Why rows are not stored; empty: they are."""
+        self.rows = 0
+        self.lost = 0
+        """Rows that were recorded and not stored."""
+        self._folder = folder
+        self._segments = Segments(folder, config, prefix)
+        self._lost_untold = 0
+
+    @property
+    def place(self) -> str:
+        """Return where rows go, for people."""
+        return f"folder {self._folder}"
+
+    @property
+    def has_room(self) -> bool:
+        """Return True: while a worker writes, no other frame is made."""
+        return True
+
+    def write(self, frame: Frame, now_ns: int) -> None:
+        """Write a frame; in a worker's thread.
+
+        Args:
+            frame: What was recorded; none of it, when a segment is only to be ended in time.
+            now_ns: Nanoseconds since 1970.
+        """
+        try:
+            if frame.rows or frame.dropped:
+                self._segments.write(frame, now_ns)
+            else:
+                self._segments.end_if_due(now_ns)
+            self.problem = ""
+        except (OSError, ImportError) as error:
+            self.problem = str(error)
+            self.lost += frame.rows
+            self._lost_untold += frame.rows + frame.dropped
+        self.rows = self._segments.rows
+
+    def store(self, frame: Frame, now_ns: int) -> None:
+        """Do nothing: it is written."""
+
+    def tick(self, now_ns: int) -> None:
+        """Do nothing: what is due is found when a frame is written, were it empty."""
+
+    def receive(self, token: str, payload: bytes) -> None:
+        """Do nothing: nobody answers."""
+
+    def take_lost(self) -> int:
+        """Return the messages that were lost on their way since the last call."""
+        lost, self._lost_untold = self._lost_untold, 0
+        return lost
+
+    def close(self, now_ns: int) -> None:
+        """End the segment."""
+        try:
+            self._segments.end(now_ns)
+        except OSError as error:
+            self.problem = str(error)

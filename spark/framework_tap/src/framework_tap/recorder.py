@@ -1,0 +1,235 @@
+"""The actor that records what one rule finds in one account."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Final, Protocol
+
+from msgspec import Struct
+from typing_extensions import override
+
+from framework.actors import Component
+from framework_tap.frames import EMPTY, Frame
+from framework_tap.limits import FRAME_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from framework.actors import Timer
+    from framework.spec import Batch
+    from framework.spec.logger import FilteringBoundLogger
+    from framework_tap.frames import FrameMaker
+    from framework_tap.rule_plan import RulePlan
+
+TICK_S: Final = 0.5
+STOP_WAIT_S: Final = 1.0
+
+
+class Sink(Protocol):
+    """Where frames go. All but `write` happens in the recorder's turn."""
+
+    problem: str
+    """Why rows are not stored; empty: they are."""
+    rows: int
+    """Stored so far."""
+    lost: int
+    """Rows that were recorded and not stored."""
+
+    @property
+    def place(self) -> str:
+        """Return where rows go, for people."""
+        ...
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one more frame may be made."""
+        ...
+
+    def write(self, frame: Frame, now_ns: int) -> None:
+        """Write a frame, in a worker's thread; may block. `now_ns`: since 1970."""
+        ...
+
+    def store(self, frame: Frame, now_ns: int) -> None:
+        """Take a frame that `write` has had. `now_ns`: of the monotonic clock."""
+        ...
+
+    def tick(self, now_ns: int) -> None:
+        """Do what is due. `now_ns`: of the monotonic clock."""
+        ...
+
+    def receive(self, token: str, payload: bytes) -> None:
+        """Take an answer to what was published."""
+        ...
+
+    def take_lost(self) -> int:
+        """Return the messages that were lost on their way since the last call."""
+        ...
+
+    def close(self, now_ns: int) -> None:
+        """Leave things as they should be. `now_ns`: since 1970."""
+        ...
+
+
+class Recorder(Component):
+    """Make frames of what waits, in a worker's thread, and give them to a sink.
+
+    While the sink has no room, batches stay where they are: the plane drops what is more, and
+    counts it.
+
+    Args:
+        plan: The rule.
+        maker: Makes frames.
+        sink: Takes them.
+        unix_ns: The time of day, in nanoseconds since 1970.
+        log: The server's logger.
+    """
+
+    class Answered(Struct, frozen=True):
+        """An answer came to what the sink has published."""
+
+        token: str
+        payload: bytes
+
+    class _Woken(Struct, frozen=True):
+        """Something waits."""
+
+    class _Due(Struct, frozen=True):
+        """What waits has waited long enough."""
+
+    class _Tick(Struct, frozen=True):
+        """Time to look after the sink."""
+
+    class _Made(Struct, frozen=True):
+        frame: Frame | BaseException
+
+    def __init__(
+        self,
+        *,
+        plan: RulePlan,
+        maker: FrameMaker,
+        sink: Sink,
+        unix_ns: Callable[[], int],
+        log: FilteringBoundLogger,
+    ) -> None:
+        self._plan = plan
+        self._maker = maker
+        self._sink = sink
+        self._unix_ns = unix_ns
+        self._log = log
+        self._is_woken = False
+        self._is_making = False
+        self._working = threading.Lock()
+        """Held by who has the maker and `Sink.write`."""
+        self._made_last: Frame | None = None
+        """By a worker, and not stored yet."""
+        self._due: Timer | None = None
+        self._is_due = False
+        self._problem = ""
+
+    @override
+    def on_start(self) -> None:
+        self._plan.open(self._wake, self._answered)
+        self._plan.sink = self._sink
+        self._sink.tick(self.now_ns())
+        self.tell_later(TICK_S, Recorder._Tick())
+
+    @override
+    def on_receive(self, message: object) -> None:
+        match message:
+            case Recorder._Woken():
+                self._is_woken = False
+                self._consider()
+            case Recorder._Due():
+                self._due, self._is_due = None, True
+                self._consider()
+            case Recorder._Made(frame):
+                self._made(frame)
+            case Recorder.Answered(token, payload):
+                self._sink.receive(token, payload)
+                self._consider()
+            case Recorder._Tick():
+                self._tick(message)
+            case _:
+                super().on_receive(message)
+
+    @override
+    def on_stop(self) -> None:
+        # A worker that is about to be done is waited for: the loop has nothing better to do.
+        if not self._working.acquire(timeout=STOP_WAIT_S):
+            return  # a sink that hangs has it
+        self._working.release()
+        if self._made_last is not None:
+            self._store(self._made_last)
+        if self._sink.has_room and not self._plan.is_empty:
+            self._store(self._record(*self._take()))
+        self._sink.close(self._unix_ns())
+
+    def _wake(self) -> None:
+        if not self._is_woken and self.actor_ref.is_alive():
+            self._is_woken = True
+            self.actor_ref.tell(Recorder._Woken())
+
+    def _answered(self, token: str, payload: bytes) -> None:
+        if self.actor_ref.is_alive():
+            self.actor_ref.tell(Recorder.Answered(token, payload))
+
+    def _consider(self) -> None:
+        """Make a frame if it is time to, and there is room for it."""
+        if self._is_making or self._plan.is_empty or not self._sink.has_room:
+            return
+        if self._plan.size_bytes < FRAME_BYTES and not self._is_due:
+            if self._due is None:
+                self._due = self.tell_later(self._plan.rule.flush_interval, Recorder._Due())
+            return
+        self._begin(*self._take())
+
+    def _take(self) -> tuple[list[Batch], list[Batch], int]:
+        self._is_due = False
+        dropped = self._plan.take_dropped() + self._sink.take_lost()
+        answers = self._plan.take_answers(FRAME_BYTES)
+        return self._plan.take(FRAME_BYTES), answers, dropped
+
+    def _begin(self, batches: list[Batch], answers: list[Batch], dropped: int) -> None:
+        self._is_making = True
+        self.run_blocking(self._record, batches, answers, dropped, answer=Recorder._Made)
+
+    def _record(self, batches: list[Batch], answers: list[Batch], dropped: int) -> Frame:
+        """Make a frame and write it; in a worker's thread."""
+        now_ns, unix_ns = self.now_ns(), self._unix_ns()
+        with self._working:
+            if not (batches or answers or dropped):
+                frame = EMPTY
+            else:
+                frame = self._maker.make(batches, answers, dropped, unix_ns - now_ns, now_ns)
+            self._sink.write(frame, unix_ns)
+            self._made_last = frame
+        return frame
+
+    def _made(self, frame: Frame | BaseException) -> None:
+        self._is_making, self._made_last = False, None
+        if isinstance(frame, BaseException):
+            self._log.error("Tap {component} failed", component=self._plan.name, error=repr(frame))
+            self._plan.failures += 1
+        else:
+            self._store(frame)
+        self._consider()
+
+    def _store(self, frame: Frame) -> None:
+        if frame.rows or frame.dropped:
+            self._sink.store(frame, self.now_ns())
+
+    def _tick(self, tick: object) -> None:
+        self._sink.tick(self.now_ns())
+        if self._sink.problem != self._problem:
+            self._problem = self._sink.problem
+            if self._problem:
+                self._log.warning(
+                    "Tap {component} does not reach {detail}: {reason}",
+                    component=self._plan.name,
+                    detail=self._sink.place,
+                    reason=self._problem,
+                )
+        if not self._is_making and self._plan.is_empty:
+            self._begin([], [], 0)
+        self._consider()
+        self.tell_later(TICK_S, tick)

@@ -1,0 +1,46 @@
+"""What must not be recorded is overwritten, with as many `*`: lengths and places stay."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from framework.spec import TextColumn
+
+
+class Redaction:
+    """Overwrites what patterns match in payloads, and values of headers.
+
+    Args:
+        patterns: Regular expressions over the bytes of one payload.
+        headers: Names, in any case.
+    """
+
+    def __init__(self, patterns: Sequence[str], headers: Sequence[str]) -> None:
+        self._patterns = [re.compile(pattern.encode()) for pattern in patterns]
+        names = b"|".join(re.escape(name.encode()) for name in headers)
+        # A header ends with its line, and blocks begin with a line of their own.
+        self._headers = re.compile(rb"(?im)^((?:%b)[ \t]*:)([^\r\n]+)" % names) if names else None
+
+    def apply(self, headers: TextColumn, payloads: TextColumn) -> None:
+        """Overwrite in place."""
+        if self._headers is not None and headers.chars:
+            for found in list(self._headers.finditer(headers.chars)):
+                _overwrite(headers.chars, *found.span(2))
+        if not self._patterns:
+            return
+        # Each payload by itself: no match may begin in one and end in the next.
+        offsets = memoryview(payloads.offsets).cast("i")
+        for at in range(len(offsets) - 1):
+            payload = payloads.chars[offsets[at] : offsets[at + 1]]
+            for pattern in self._patterns:
+                for found in list(pattern.finditer(payload)):
+                    _overwrite(payload, *found.span())
+            payloads.chars[offsets[at] : offsets[at + 1]] = payload
+
+
+def _overwrite(chars: bytearray, start: int, end: int) -> None:
+    chars[start:end] = b"*" * (end - start)

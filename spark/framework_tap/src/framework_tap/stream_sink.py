@@ -1,0 +1,166 @@
+"""Frames into a stream: published with ids, and again until they are acknowledged.
+
+It is told what happens, and publishes through what it is given: no I/O, no clock.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from framework_tap.limits import ACK_DEADLINE_S, FRAMES_UNACKED_MAX, MAKE_RETRY_S, SENDS_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from framework_tap.config import TapRule
+    from framework_tap.frames import Frame
+
+_NAME_IN_USE = 10058
+_MAKE = "make"
+_NOT_OF_A_TOKEN = re.compile(r"[^A-Za-z0-9_-]")
+SECOND_NS = 1_000_000_000
+
+
+class _Sent(NamedTuple):
+    frame: Frame
+    at_ns: int
+    sends: int
+
+
+class StreamSink:
+    """The stream of one rule in one account.
+
+    Args:
+        rule: Its name.
+        config: The rule.
+        server: Name of this server.
+        run: What no other run of a server is called.
+        inbox: Answers come to one token behind it.
+        publish: Publishes (subject, reply, header block, payload) in the rule's account.
+    """
+
+    def __init__(
+        self,
+        *,
+        rule: str,
+        config: TapRule,
+        server: str,
+        run: str,
+        inbox: str,
+        publish: Callable[[bytes, bytes, bytes, bytes], None],
+    ) -> None:
+        self.name = config.stream or f"TAP_{rule}"
+        self.problem = ""
+        """Why rows are not stored; empty: they are."""
+        self.rows = 0
+        self.lost = 0
+        """Rows that were recorded and not stored."""
+        self._config = config
+        self._subjects = f"$TAP.{rule}.>"
+        self._subject = f"$TAP.{rule}.{_NOT_OF_A_TOKEN.sub('_', server)}".encode()
+        self._run = run
+        self._inbox = inbox
+        self._publish = publish
+        self._is_made = False
+        self._asked_ns: int | None = None
+        self._sent: dict[int, _Sent] = {}
+        self._count = 0
+        self._lost_untold = 0
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one more frame may be stored."""
+        return self._is_made and len(self._sent) < FRAMES_UNACKED_MAX
+
+    @property
+    def place(self) -> str:
+        """Return where rows go, for people."""
+        return f"stream {self.name}"
+
+    def write(self, frame: Frame, now_ns: int) -> None:
+        """Do nothing: what a frame costs is published in the control loop's turn."""
+
+    def close(self, now_ns: int) -> None:
+        """Do nothing: what was published is on its way."""
+
+    def store(self, frame: Frame, now_ns: int) -> None:
+        """Publish a frame."""
+        self._count += 1
+        self._send(self._count, _Sent(frame, now_ns, 1))
+
+    def tick(self, now_ns: int) -> None:
+        """Make the stream if it is not there, and publish again what was not acknowledged."""
+        if not self._is_made:
+            is_due = self._asked_ns is None or now_ns - self._asked_ns >= MAKE_RETRY_S * SECOND_NS
+            if is_due:
+                self._asked_ns = now_ns
+                self._ask_to_make()
+            return
+        for number, sent in list(self._sent.items()):
+            if now_ns - sent.at_ns < ACK_DEADLINE_S * SECOND_NS:
+                continue
+            if sent.sends < SENDS_MAX:
+                self._send(number, _Sent(sent.frame, now_ns, sent.sends + 1))
+            else:
+                self._lose(number, "no acknowledgement came")
+
+    def receive(self, token: str, payload: bytes) -> None:
+        """Take an answer that came to `<inbox>.<token>`."""
+        try:
+            answer: dict[str, Any] = json.loads(payload)
+        except ValueError:
+            answer = {"error": {"description": "no stream takes it"}}
+        error: dict[str, Any] = answer.get("error") or {}
+        if token == _MAKE:
+            self._is_made = not error or error.get("err_code") == _NAME_IN_USE
+            self.problem = "" if self._is_made else str(error.get("description"))
+            return
+        number = int(token) if token.isdecimal() else 0
+        if number not in self._sent:
+            return
+        if error:
+            self._lose(number, str(error.get("description")))
+            return
+        self.problem = ""
+        self.rows += self._sent.pop(number).frame.rows
+
+    def take_lost(self) -> int:
+        """Return the messages that were lost on their way since the last call."""
+        lost, self._lost_untold = self._lost_untold, 0
+        return lost
+
+    def _lose(self, number: int, why: str) -> None:
+        frame = self._sent.pop(number).frame
+        self.lost += frame.rows
+        self._lost_untold += frame.rows + frame.dropped
+        self.problem = why
+        # Somebody may have deleted it.
+        self._is_made = False
+
+    def _send(self, number: int, sent: _Sent) -> None:
+        self._sent[number] = sent
+        header = (
+            f"NATS/1.0\r\nNats-Msg-Id: {self._run}.{number}\r\n"
+            f"Nats-Expected-Stream: {self.name}\r\n\r\n"
+        )
+        reply = f"{self._inbox}.{number}".encode()
+        self._publish(self._subject, reply, header.encode(), sent.frame.data)
+
+    def _ask_to_make(self) -> None:
+        config = self._config
+        wanted = {
+            "name": self.name,
+            "subjects": [self._subjects],
+            "storage": config.storage,
+            "num_replicas": config.replicas,
+            "retention": "limits",
+            "discard": "old",
+            "max_bytes": config.max_bytes,
+            "max_age": int(config.max_age * SECOND_NS),
+            "allow_direct": True,
+        }
+        subject = f"$JS.API.STREAM.CREATE.{self.name}".encode()
+        reply = f"{self._inbox}.{_MAKE}".encode()
+        self._publish(subject, reply, b"", json.dumps(wanted).encode())

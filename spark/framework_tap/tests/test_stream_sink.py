@@ -1,0 +1,117 @@
+"""The machine that publishes frames: made, sent again, lost, counted."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from framework_tap.config import TapRule
+from framework_tap.frames import Frame
+from framework_tap.limits import ACK_DEADLINE_S, FRAMES_UNACKED_MAX, MAKE_RETRY_S, SENDS_MAX
+from framework_tap.stream_sink import StreamSink
+
+SECOND_NS = 1_000_000_000
+STORED = b'{"stream": "TAP_r", "seq": 1}'
+
+
+@pytest.fixture
+def said():
+    return []
+
+
+@pytest.fixture
+def sink(said):
+    return StreamSink(
+        rule="r",
+        config=TapRule(),
+        server="a server",
+        run="RUN.1",
+        inbox="$TAPS.x",
+        publish=lambda *message: said.append(message),
+    )
+
+
+@pytest.fixture
+def made(sink, said):
+    sink.tick(0)
+    sink.receive("make", b"{}")
+    said.clear()
+    return sink
+
+
+def ids(said):
+    return [header.split(b"Nats-Msg-Id: ")[1].split(b"\r\n")[0] for _, _, header, _ in said]
+
+
+def test_the_stream_is_made_before_anything_is_stored(sink, said):
+    sink.tick(0)
+    sink.tick(1)
+    [(subject, reply, _, payload)] = said
+
+    assert (b"$JS.API.STREAM.CREATE.TAP_r", b"$TAPS.x.make") == (subject, reply)
+    assert ["$TAP.r.>"] == json.loads(payload)["subjects"]
+    assert not sink.has_room
+    sink.receive("make", b'{"error": {"code": 503, "description": "no room"}}')
+    assert (False, "no room") == (sink.has_room, sink.problem)
+    sink.tick(int(MAKE_RETRY_S * SECOND_NS))
+    assert 2 == len(said)
+    sink.receive("make", b'{"error": {"err_code": 10058, "description": "in use"}}')
+    assert (True, "") == (sink.has_room, sink.problem)
+
+
+def test_frames_are_published_and_acknowledged(made, said):
+    made.store(Frame(b"frame", 7, 0), 0)
+    [(subject, reply, header, payload)] = said
+
+    assert (b"$TAP.r.a_server", b"$TAPS.x.1", b"frame") == (subject, reply, payload)
+    assert [b"RUN.1.1"] == ids(said)
+    assert b"Nats-Expected-Stream: TAP_r\r\n" in header
+    assert 0 == made.rows
+    made.receive("1", STORED)
+    made.receive("1", STORED)
+    assert (7, 0) == (made.rows, made.lost)
+
+
+def test_a_frame_without_an_answer_is_sent_again_under_its_id_and_then_lost(made, said):
+    made.store(Frame(b"frame", 7, 2), 0)
+    for turn in range(1, 2 * SENDS_MAX):
+        made.tick(int(turn * ACK_DEADLINE_S * SECOND_NS))
+
+    assert {b"RUN.1.1"} == set(ids(said[:SENDS_MAX]))
+    assert (0, 7, 9) == (made.rows, made.lost, made.take_lost())
+    assert 0 == made.take_lost()
+    assert not made.has_room
+    # Somebody may have deleted the stream.
+    assert b"$JS.API.STREAM.CREATE.TAP_r" == said[SENDS_MAX][0]
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (b'{"error": {"code": 400, "description": "maximum bytes exceeded"}}', "maximum bytes"),
+        (b"", "no stream takes it"),
+    ],
+)
+def test_a_frame_that_is_refused_is_lost(made, answer, problem):
+    made.store(Frame(b"frame", 7, 0), 0)
+    made.receive("1", answer)
+
+    assert (7, 7) == (made.lost, made.take_lost())
+    assert problem in made.problem
+
+
+def test_so_many_frames_may_be_on_their_way(made):
+    for _ in range(FRAMES_UNACKED_MAX):
+        assert made.has_room
+        made.store(Frame(b"frame", 1, 0), 0)
+    assert not made.has_room
+    made.receive("3", STORED)
+    assert made.has_room
+
+
+@pytest.mark.parametrize("token", ["", "0", "99", "x", "-1", "make"])
+def test_answers_to_nothing_change_nothing(made, token):
+    made.store(Frame(b"frame", 1, 0), 0)
+    made.receive(token, STORED)
+
+    assert (0, 0) == (made.rows, made.lost)
