@@ -37,6 +37,7 @@ from framework.spec import (
     MonitorEndpoint,
     MonitorFields,
     PortSpec,
+    ProcessSpec,
     Quota,
     RefusedAddresses,
     ServerContext,
@@ -117,6 +118,18 @@ def framework_status_sections() -> Iterable[StatusSection]:
 
     Assembly. Called once by `framework run`, in the process that supervises the servers; these
     report by a MonitorEndpoint with `status`. Two columns with one title stop the start.
+    """
+
+
+@hookspec
+def framework_topology_processes(topology: Topology) -> Iterable[ProcessSpec]:
+    """Declare processes that run beside the servers of a topology, such as what reads from them.
+
+    Assembly. Called once by `framework run`, in the process that supervises, when the file was
+    read and checked. Two processes with one name, or one with the name of a server, stop the start.
+
+    Args:
+        topology: With every server in it, and their addresses as far as the file says them.
     """
 
 

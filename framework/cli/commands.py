@@ -36,14 +36,15 @@ class _Parser(argparse.ArgumentParser):
         self.exit(EXIT_USAGE, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 
-def run_command(words: Sequence[str], name: str | None, program: str) -> int:
+def run_command(words: Sequence[str], index: int | None, program: str) -> int:
     """Run the command that `words` say and return its exit status.
 
     Args:
         words: Behind the name of the program.
-        name: The command among them; None when there is none.
+        index: Of the command among them; None when there is none.
         program: What to call ourselves.
     """
+    name = None if index is None else words[index]
     choice = PluginChoice.from_words(words)
     parser = _Parser(prog=program, description=_DESCRIPTION, allow_abbrev=False)
     parser.add_argument("--version", action="store_true", help="print the version and exit")
@@ -56,7 +57,9 @@ def run_command(words: Sequence[str], name: str | None, program: str) -> int:
     commands.add_parser("serve", help=_SERVE_HELP, description=_SERVE_HELP, add_help=False)
     add_plugin_flags(parser)
     if name not in commands.choices:
-        registry = _add_plugin_commands(commands, choice)
+        registry, groups = _add_plugin_commands(commands, choice)
+        if index is not None and name in groups:
+            words = [*words[: index + 1], *groups[name].words(words[index + 1 :])]
         arguments = parser.parse_args(words)
         if arguments.run is not None:
             with registry.attributing():
@@ -72,18 +75,23 @@ def run_command(words: Sequence[str], name: str | None, program: str) -> int:
 
 def _add_plugin_commands(
     commands: argparse._SubParsersAction[_Parser], choice: PluginChoice
-) -> PluginRegistry:
+) -> tuple[PluginRegistry, dict[str, CommandGroup]]:
+    """Let plugins add their commands; return the groups by the names of plugins."""
     from framework.spec import CommandGroup  # noqa: PLC0415
+
+    groups: dict[str, CommandGroup] = {}
 
     def group_of(plugin: str) -> CommandGroup:
         if plugin in commands.choices:
             raise PluginError(plugin, f"has commands, but `{plugin}` is a command of ours")
         text = f"commands of the plugin {plugin}"
-        return CommandGroup(commands.add_parser(plugin, help=text, description=text))
+        made = CommandGroup(commands.add_parser(plugin, help=text, description=text))
+        groups[plugin] = made
+        return made
 
     registry = choice.registry()
     registry.add_commands(group_of)
-    return registry
+    return registry, groups
 
 
 def _run_plugin_command(arguments: argparse.Namespace, plugin: str) -> int:

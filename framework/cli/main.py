@@ -53,7 +53,7 @@ def _dispatch(words: list[str]) -> int:
         return _serve([*words[:index], *words[index + 1 :]], f"{PROGRAM} serve")
     from framework.cli.commands import run_command  # noqa: PLC0415
 
-    return run_command(words, name, PROGRAM)
+    return run_command(words, index, PROGRAM)
 
 
 def _command_index(words: list[str]) -> int | None:

@@ -48,11 +48,14 @@ def run(arguments: argparse.Namespace) -> int:
     _name_variables(topology)
     from framework.supervise import ServerCommand, run_servers  # noqa: PLC0415
 
+    commands = [
+        ServerCommand(plan.name, server_command(arguments.file, plan.name, choice))
+        for plan in topology.servers
+    ]
+    with registry.attributing():
+        processes = registry.topology_processes(topology)
     return run_servers(
-        [
-            ServerCommand(plan.name, server_command(arguments.file, plan.name, choice))
-            for plan in topology.servers
-        ],
+        [*commands, *(ServerCommand(spec.name, spec.arguments) for spec in processes)],
         title=topology.name,
         file=arguments.file,
         log_folder=arguments.log_dir,

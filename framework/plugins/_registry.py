@@ -34,6 +34,7 @@ from framework.spec import (
     MonitorEndpoint,
     MonitorFields,
     PortSpec,
+    ProcessSpec,
     RefusedAddresses,
     ServiceSpec,
     StatusSection,
@@ -156,6 +157,15 @@ class PluginRegistry(PluginSet):
         columns = [(plugin, it.title) for plugin, section in found for it in section.columns]
         core = [(CORE, title) for title in CORE_COLUMNS]
         check_claims("status column", [*core, *columns], loaded=self.names)
+        return _items(found)
+
+    def topology_processes(self, topology: Topology) -> tuple[ProcessSpec, ...]:
+        """Return what runs beside the servers of a topology, in the order of loading."""
+        found = self._collect("topology_processes", ProcessSpec, topology=topology)
+        found.sort(key=lambda item: self.names.index(item[0]))
+        servers = [(CORE, plan.name) for plan in topology.servers]
+        processes = [(plugin, spec.name) for plugin, spec in found]
+        check_claims("process", [*servers, *processes], loaded=self.names)
         return _items(found)
 
     def add_commands(self, group_of: Callable[[str], CommandGroup]) -> None:

@@ -100,6 +100,7 @@ from framework.spec.monitor import (
 )
 from framework.spec.plane import PlaneControl
 from framework.spec.ports import Outgoing, Port, PortSpec, RowKind, RowWord, include_folder
+from framework.spec.process import ProcessSpec
 from framework.spec.quota import Quota
 from framework.spec.request_options import (
     GatewayzOptions,
@@ -220,6 +221,7 @@ __all__ = [
     "PongReceived",
     "Port",
     "PortSpec",
+    "ProcessSpec",
     "Quota",
     "Redacted",
     "Refuse",

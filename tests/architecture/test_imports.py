@@ -19,6 +19,7 @@ JETSTREAM = "plugins/jetstream/src/framework_jetstream"
 AUTH = "plugins/auth/src/framework_auth"
 ROUTE = "plugins/route/src/framework_route"
 SPARK = "spark/pyspark_nats/src/pyspark_nats"
+SPARK_PLUGIN = "spark/framework_spark/src/framework_spark"
 TAP = "spark/framework_tap/src/framework_tap"
 
 pytestmark = pytest.mark.timeout(120)
@@ -86,6 +87,11 @@ VIOLATIONS = {
     ),
     "a data source that knows the server": Violation(
         "spark-apart", {f"{SPARK}/jetstream.py": "import framework.wire"}, "framework"
+    ),
+    "a command that knows its plugin": Violation(
+        "spark-plugin",
+        {f"{SPARK_PLUGIN}/commands.py": "import framework_spark.plugin"},
+        "framework_spark.commands is not allowed to import framework_spark.plugin",
     ),
     "a frame that knows its sink": Violation(
         "tap",

@@ -33,6 +33,7 @@ from framework.spec import (
     MonitorEndpoint,
     MonitorFields,
     PortSpec,
+    ProcessSpec,
     Quota,
     RefusedAddresses,
     ReservedPrefix,
@@ -47,6 +48,7 @@ from framework.topology.errors import TopologyError
 from framework.topology.option import ConfigSection
 from framework.topology.place import Place
 from framework.topology.planner import PortSlot, TopologyPlanner
+from framework.topology.topology import ServerPlan, Topology
 
 CONFIG = SimpleNamespace()
 SERVER = SimpleNamespace(log=structlog.get_logger())
@@ -340,6 +342,25 @@ def test_status_sections_have_fields_and_columns_of_their_own():
     )
     with pytest.raises(PluginError, match="status column c belongs to plugin a already"):
         registry.status_sections()
+
+
+def test_topology_processes_have_names_of_their_own():
+    spec = ProcessSpec(name="p", arguments=("program",))
+    server = ServerPlan("s", "", CONFIG)
+    topology = Topology("t", "t.toml", None, (server,))
+    registry = registry_of(a=("topology_processes", lambda: [spec]))
+
+    assert registry.topology_processes(topology) == (spec,)
+    registry = registry_of(
+        a=("topology_processes", lambda: [spec]), b=("topology_processes", lambda: [spec])
+    )
+    with pytest.raises(PluginError, match="process p belongs to plugin a already"):
+        registry.topology_processes(topology)
+    taken = ProcessSpec(name="s", arguments=("program",))
+    with pytest.raises(PluginError, match="process s belongs to the core"):
+        registry_of(a=("topology_processes", lambda: [taken])).topology_processes(topology)
+    with pytest.raises(ValueError, match="process p: arguments"):
+        ProcessSpec(name="p", arguments=())
 
 
 def test_monitor_fields_have_one_owner_each():

@@ -21,7 +21,7 @@ SERVERS = [pytest.param(REAL, marks=pytest.mark.peer(REAL)), OURS]
 """Kinds that store streams; each test that needs one runs with each of them."""
 FLAGS = {OURS: ("-plugin", "framework_jetstream.plugin")}
 STORAGE = {OURS: "memory"}
-NOT_YET = {OURS: {"file", "interest", "workqueue"}}
+NOT_YET = {OURS: {"advisories", "file", "interest", "workqueue"}}
 """What a test says by the mark `needs` that it needs of streams, and a kind does not have."""
 NEEDS_ARROW = "needs pyspark, pyarrow and numpy: ./dev test -e spark"
 
@@ -104,6 +104,32 @@ def own_store(kind, fleet, tmp_path):
         config = streams_config(tmp_path / "js", more)
         server = fleet.start(*FLAGS.get(kind, ()), kind=kind, config=config)
         return Store(server, fleet, kind=kind, user=user, password=password)
+
+    return start
+
+
+@pytest.fixture(scope="module")
+def start_store(kind, tmp_path_factory):
+    """As `own_store`, for the tests of a module together."""
+    folder = tmp_path_factory.mktemp("store")
+    fleet = Fleet(folder)
+
+    def start(more="", user="", password=""):
+        config = streams_config(folder / "js", more)
+        server = fleet.start(*FLAGS.get(kind, ()), kind=kind, config=config)
+        return Store(server, fleet, kind=kind, user=user, password=password)
+
+    yield start
+    fleet.stop()
+
+
+@pytest.fixture
+def tap_store(fleet, tmp_path):
+    """Give a function that starts one of our servers with streams and taps."""
+
+    def start(more):
+        config = streams_config(tmp_path / "js", more)
+        return Store(fleet.start(*FLAGS[OURS], kind=OURS, config=config), fleet, kind=OURS)
 
     return start
 

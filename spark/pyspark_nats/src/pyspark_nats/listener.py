@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
+import threading
 from typing import TYPE_CHECKING, Any, TextIO
 
 from pyspark.sql.streaming import StreamingQueryListener
@@ -81,3 +83,89 @@ def line_of(progress: Mapping[str, Any]) -> dict[str, Any]:
         "took_ms": progress.get("batchDuration", 0),
         "streams": streams,
     }
+
+
+class RowCounter(StreamingQueryListener):
+    """Adds up what all queries of a session do."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, dict[str, Any]] = {}
+        self._rows = 0
+        self._lock = threading.Lock()
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's name
+        """Count a query."""
+        with self._lock:
+            self._lines[str(event.id)] = {}
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 - as above
+        """Add the rows of a batch."""
+        line = line_of(json.loads(event.progress.json))
+        with self._lock:
+            self._rows += line["rows"]
+            self._lines[str(event.progress.id)] = line
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802 - as above
+        """Count nothing."""
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802 - as above
+        """Forget a query."""
+        with self._lock:
+            self._lines.pop(str(event.id), None)
+
+    def totals(self) -> dict[str, int]:
+        """Return `queries` that run, `rows` so far, and the `lag` of all streams together.
+
+        Callable from any thread.
+        """
+        with self._lock:
+            streams = [line.get("streams", {}) for line in self._lines.values()]
+            lag = sum(it["lag"] for each in streams for it in each.values())
+            return {"queries": len(self._lines), "rows": self._rows, "lag": lag}
+
+
+class BarProgress(StreamingQueryListener):
+    """Shows the last batch of each query in one line of a terminal.
+
+    Args:
+        file: A terminal.
+    """
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+        self._shown: dict[str, str] = {}
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - as above
+        """Show nothing yet."""
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 - as above
+        """Show a batch in place of the one before."""
+        line = line_of(json.loads(event.progress.json))
+        self._shown[str(event.progress.id)] = bar_of(line)
+        self._show()
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802 - as above
+        """Leave what is shown."""
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802 - as above
+        """Leave the last batch of the query on the screen."""
+        if self._shown.pop(str(event.id), None):
+            self._file.write("\n")
+
+    def _show(self) -> None:
+        width = shutil.get_terminal_size().columns - 1
+        self._file.write("\r" + " | ".join(self._shown.values())[:width].ljust(width))
+        self._file.flush()
+
+
+BAR_CELLS = 10
+
+
+def bar_of(line: Mapping[str, Any]) -> str:
+    """Return a batch as a bar: how much of what there was to read was read."""
+    lag = sum(it["lag"] for it in line["streams"].values())
+    rows = line["rows"]
+    full = BAR_CELLS if not lag else BAR_CELLS * rows // max(rows + lag, 1)
+    bar = "#" * full + "-" * (BAR_CELLS - full)
+    rate = f"{rows:,} rows, {line['rows_per_s']:,}/s, lag {lag:,}"
+    return f"{str(line['query'])[:12]} {line['batch']} [{bar}] {rate}"

@@ -1,0 +1,1 @@
+"""Spark beside servers: scripts, a shell, and jobs of a topology."""

@@ -1,0 +1,10 @@
+"""What is asked of every plugin."""
+
+from __future__ import annotations
+
+from framework.testing.contract import PluginContract
+
+
+class TestContract(PluginContract):
+    PLUGIN = "spark"
+    CONFIG = 'spark { jobs { j { file: "job.py" } } }'
