@@ -96,7 +96,7 @@ class Tables:
 
 
 def summary(frame: DataFrame) -> dict[str, list[dict[str, Any]]]:
-    """Return top talkers, rates, latencies, rushes and what was dropped."""
+    """Return top talkers, rates, latencies, lags, rushes and what was dropped."""
     messages = frame.where("subject is not null and latency_ns is null")
     rates = messages.groupBy("subject", F.date_trunc("second", "timestamp").alias("second")).agg(
         F.count("*").alias("messages"), F.sum("size").alias("bytes")
@@ -136,9 +136,17 @@ def summary(frame: DataFrame) -> dict[str, list[dict[str, Any]]]:
         "rates": dicts(rates.orderBy("second")),
         "latency": dicts(latency.orderBy(F.desc("p99_ms")).limit(10)),
         "latency_curve": dicts(all_latencies),
+        "lag": lags(),
         "rushes": dicts(usual.where(F.col("now") >= RUSH * F.greatest("usual", F.lit(1)))),
         "dropped": dicts(frame.groupBy("server").agg(F.sum("dropped").alias("messages"))),
     }
+
+
+def lags() -> list[dict[str, Any]]:
+    """Return how far consumers are behind, the furthest first."""
+    consumers = spark.read.format("nats").options(servers=URLS, view="consumers").load()
+    shown = consumers.select("stream", "consumer", "lag", "ack_pending")
+    return dicts(shown.orderBy(F.desc("lag")).limit(10))
 
 
 def dicts(frame: DataFrame) -> list[dict[str, Any]]:

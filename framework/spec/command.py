@@ -19,7 +19,7 @@ class CommandGroup:
 
     def words(self, given: Sequence[str]) -> list[str]:
         """Return words behind the plugin's name, with that of the default command if none is."""
-        is_named = not given or given[0].startswith("-") or given[0] in self._subparsers.choices
+        is_named = not given or given[0] in {"-h", "--help", *self._subparsers.choices}
         return [*given] if is_named or not self._default else [self._default, *given]
 
     def add_command(

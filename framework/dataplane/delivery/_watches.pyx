@@ -174,22 +174,25 @@ cdef void _cut(Sink* sink, Message* message, Message* part) noexcept nogil:
     part.body_length = min(part.body_length, part.header_length + <size_t> sink.payload_max)
 
 
+cdef void _copy(State* state, Sink* sink, Message* message) noexcept nogil:
+    """Give a watcher what it wants of a message."""
+    cdef Message part
+    cdef int64_t payload = message.body_length - message.header_length
+    if _leaves_out(sink, message) or (sink.sample and not _is_drawn(sink)):
+        return
+    if payload > sink.payload_max or (sink.no_headers and message.header_length):
+        _cut(sink, message, &part)
+        sink_put(state, sink, &part, payload)
+    else:
+        sink_put(state, sink, message, payload)
+
+
 cdef void watchers_copy(State* state, Match* watchers, Message* message) noexcept nogil:
     """Give each watcher a copy; one that has no room drops and counts it."""
     cdef uint32_t at
-    cdef Sink* sink
-    cdef Message part
-    cdef int64_t payload = message.body_length - message.header_length
     state.work += watchers.plain_count
     for at in range(watchers.plain_count):
-        sink = (<Watch*> watchers.plain[at]).sink
-        if _leaves_out(sink, message) or (sink.sample and not _is_drawn(sink)):
-            continue
-        if payload > sink.payload_max or (sink.no_headers and message.header_length):
-            _cut(sink, message, &part)
-            sink_put(state, sink, &part, payload)
-        else:
-            sink_put(state, sink, message, payload)
+        _copy(state, (<Watch*> watchers.plain[at]).sink, message)
 
 
 cdef void watchers_copy_run(
@@ -229,7 +232,7 @@ cdef void watched_copy(State* state, Match* match, Message* message) noexcept no
     """
     if match.watcher != NULL:
         state.work += 1
-        sink_put(state, (<Watch*> match.watcher).sink, message, 0)
+        _copy(state, (<Watch*> match.watcher).sink, message)
     else:
         watchers_copy(state, sublist_match(&message.account.watches.ingress, message.subject, message.subject_length), message)
 

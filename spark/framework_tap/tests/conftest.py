@@ -30,8 +30,12 @@ class Keeper:
                 continue
             if operation.subject.startswith(b"$TAP."):
                 return self._take(operation)
-            self.asked.append(json.loads(operation.body))
+            self.asked.append(json.loads(self._payload(operation)))
             self._say(operation.line.split()[3], {"config": {}})
+
+    @staticmethod
+    def _payload(operation):
+        return operation.body[int(operation.line.split()[-2]) :]
 
     def _take(self, operation):
         words = operation.line.split()
@@ -39,7 +43,7 @@ class Keeper:
         self.ids += [it[13:] for it in head.split(b"\r\n") if it.startswith(b"Nats-Msg-Id: ")]
         if self.answer is not None:
             self._say(words[3], self.answer)
-        return operation.body[int(words[-2]) :]
+        return self._payload(operation)
 
     def _say(self, subject, document):
         body = json.dumps(document).encode()

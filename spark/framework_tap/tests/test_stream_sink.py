@@ -23,6 +23,7 @@ def said():
 def sink(said):
     return StreamSink(
         rule="r",
+        account="A",
         config=TapRule(),
         server="a server",
         run="RUN.1",
@@ -46,8 +47,9 @@ def ids(said):
 def test_the_stream_is_made_before_anything_is_stored(sink, said):
     sink.tick(0)
     sink.tick(1)
-    [(subject, reply, _, payload)] = said
+    [(subject, reply, header, payload)] = said
 
+    assert b'Nats-Request-Info: {"acc": "A"}' in header
     assert (b"$JS.API.STREAM.CREATE.TAP_r", b"$TAPS.x.make") == (subject, reply)
     assert ["$TAP.r.>"] == json.loads(payload)["subjects"]
     assert not sink.has_room

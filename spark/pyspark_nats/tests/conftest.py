@@ -14,7 +14,7 @@ from pyspark_nats.credentials import Credentials
 from pyspark_nats.errors import NatsSourceError
 from pyspark_nats.jetstream import JetStream
 
-from framework.testing import OURS, Fleet
+from framework.testing import OURS, Fleet, free_port
 
 REAL = "2.15.2"
 SERVERS = [pytest.param(REAL, marks=pytest.mark.peer(REAL)), OURS]
@@ -42,8 +42,10 @@ def pytest_collection_modifyitems(config, items):
 
 
 def has_what_it_needs(item):
-    """Whether the kind of server that a test is for has all that it needs."""
+    """Whether the kind of server that a test is for has all that it needs, and is of interest."""
     kind = getattr(item, "callspec", None) and item.callspec.params.get("kind")
+    if kind == OURS and item.get_closest_marker("once"):
+        return False
     needed = {word for mark in item.iter_markers("needs") for word in mark.args}
     return not needed & NOT_YET.get(kind, set())
 
@@ -56,6 +58,15 @@ def spark_settings(tmp_path_factory):
         "spark.local.dir": str(folder / "local"),
         "spark.master": "local[2,2]",  # a task that fails is tried once more
         "spark.python.worker.reuse": "true",
+        # What plans and compiles for minutes of data takes most of the time of a hundred rows.
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+        # A second Java for the clients of Spark Connect would take longer than all they do.
+        "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": str(free_port()),
     }
 
 

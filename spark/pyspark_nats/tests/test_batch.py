@@ -104,6 +104,7 @@ def test_subjects_are_filtered_by_the_server(session, store, orders):
     assert 1 == one.rdd.getNumPartitions()
 
 
+@pytest.mark.once
 def test_columns_and_schema_choose(session, store, orders):
     frame = read(session, store, orders, columns="size,subject")
     reader = session.read.format("nats").option("servers", store.url).option("stream", orders)
@@ -128,6 +129,7 @@ def test_headers(session, store):
     assert "headers" not in read(session, store, stream).columns
 
 
+@pytest.mark.once
 def test_payloads_that_look_like_the_protocol(session, store):
     stream = store.stream()
     payload = b"\r\nMSG a 1 $JS.ACK.a.b.1.9.9.9.9 2\r\nok\r\n"
@@ -139,6 +141,7 @@ def test_payloads_that_look_like_the_protocol(session, store):
     ]
 
 
+@pytest.mark.once
 def test_several_streams(session, store):
     name = store.stream(10)
     more = store.stream(20, name=f"{name}-B")

@@ -47,6 +47,7 @@ print(json.dumps({row[0]: row[1] for row in found}))
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.timeout(300)
+@pytest.mark.once
 def test_two_workers_read_and_write(store, tmp_path):
     stream, target = store.stream(4000), store.stream()
     job = tmp_path / "job.py"
@@ -65,7 +66,12 @@ def test_two_workers_read_and_write(store, tmp_path):
     words = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
     submit = Path(sys.executable).with_name("spark-submit")
     # Only what was submitted is to be found: not the package as it is installed here.
-    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONSAFEPATH": "1"}
+    environment = {
+        **os.environ,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYSPARK_PYTHON": sys.executable,
+        "PYTHONSAFEPATH": "1",
+    }
     command = [str(submit), *words, "--py-files", str(archive), str(job), store.url, stream, target]
     done = subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False

@@ -62,6 +62,7 @@ def test_a_server_that_restarts_in_the_middle_of_a_range(own_store):
     assert list(range(1, COUNT + 1)) == found
 
 
+@pytest.mark.once
 def test_a_server_that_stays_away_ends_the_read(own_store):
     store = own_store()
     name = store.stream(COUNT)
@@ -109,6 +110,7 @@ def frame_of(session, url, stream, **options):
     return session.read.format("nats").options(servers=url, stream=stream, **options).load()
 
 
+@pytest.mark.once
 def test_a_worker_that_is_killed_in_the_middle_of_its_range(session, store, tmp_path):
     name = store.stream(COUNT)
     go = tmp_path / "go"
@@ -166,6 +168,7 @@ def test_logins(session, own_store):
         assert SECRET not in str(raised.value)
 
 
+@pytest.mark.once
 def test_wrong_options_name_themselves(session, store):
     name = store.stream(10)
     for options, said in (
@@ -187,33 +190,24 @@ def test_wrong_options_name_themselves(session, store):
         ).load().count()
 
 
-@pytest.mark.spark
-@pytest.mark.timeout(240)
-def test_the_format_is_found_by_spark_connect(store, tmp_path):
+@pytest.mark.once
+def test_the_format_is_found_by_spark_connect(session, store, tmp_path):
     """In a process of its own, as a process has one kind of session."""
     pytest.importorskip("grpc")
+    port = session.conf.get("spark.connect.grpc.binding.port")
     name = store.stream(100)
     script = (
-        "import json, sys\n"
+        "import json\n"
         "from pyspark.sql import SparkSession\n"
-        "from pyspark_nats.java import java_home\n"
-        "assert java_home() is None\n"
-        "session = SparkSession.builder.remote('local[1]').getOrCreate()\n"
+        f"session = SparkSession.builder.remote('sc://127.0.0.1:{port}').getOrCreate()\n"
         f"frame = session.read.format('nats').options(servers='{store.url}', stream='{name}')\n"
         "rows = frame.load().selectExpr('count(*)', 'sum(sequence)').collect()\n"
         "print(json.dumps(list(rows[0])))\n"
-        "session.stop()\n"
+        "assert 'connect' in type(session).__module__\n"
     )
-    environment = {
-        **os.environ,
-        "PYSPARK_PYTHON": sys.executable,
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "PYSPARK_SUBMIT_ARGS": "--driver-memory 512m pyspark-shell",
-    }
     done = subprocess.run(
-        [sys.executable, "-c", script], check=False, capture_output=True, text=True,
-        cwd=tmp_path, env=environment,
-    )  # fmt: skip
+        [sys.executable, "-c", script], check=False, capture_output=True, text=True, cwd=tmp_path
+    )
 
     assert 0 == done.returncode, done.stderr
     assert [100, 5050] == json.loads(done.stdout.splitlines()[-1])

@@ -11,6 +11,7 @@ WIRE = (
     b'INFO {"a":1}\r\n+OK\r\nPING\r\n'
     b"MSG a.b 1 5\r\na\r\nbc\r\n"
     b"MSG a.b 2 _R.1 0\r\n\r\n"
+    b"MSG a.b 4  1\r\nx\r\n"
     b"HMSG a.b 3 _R.1 %d %d\r\n" % (len(HEAD), len(HEAD) + 2) + HEAD + b"hi\r\n"
     b"-ERR 'Unknown Protocol Operation'\r\n"
 )
@@ -20,6 +21,7 @@ FRAMES = [
     Frame(b"PING"),
     Frame(b"MSG", b"", b"a.b", 1, b"", b"", b"a\r\nbc"),
     Frame(b"MSG", b"", b"a.b", 2, b"_R.1", b"", b""),
+    Frame(b"MSG", b"", b"a.b", 4, b"", b"", b"x"),
     Frame(b"MSG", b"", b"a.b", 3, b"_R.1", HEAD, b"hi"),
     Frame(b"-ERR", b"'Unknown Protocol Operation'"),
 ]

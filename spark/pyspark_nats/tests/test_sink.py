@@ -119,6 +119,7 @@ def test_a_ledger_goes_on_where_a_job_was_killed_after_the_window(session, store
     assert expected() == stored(session, store, stream)
 
 
+@pytest.mark.once
 def test_core_subjects_are_written_at_most_once(session, store):
     with store.api() as api:
         sid = api.connection.subscribe("core.test")
@@ -141,6 +142,7 @@ def test_a_query_writes_batches(session, store, tmp_path):
 
 
 @pytest.mark.needs("file")
+@pytest.mark.once
 def test_a_killed_driver_leaves_nothing_out_and_nothing_twice(session, store, tmp_path):
     """The driver, its Java and its workers at once, as when a machine goes away."""
     source = store.stream(20_000)
@@ -175,11 +177,13 @@ def test_a_killed_driver_leaves_nothing_out_and_nothing_twice(session, store, tm
         ({"stream": "NONE", "subject": "x"}, "stream not found"),
     ],
 )
+@pytest.mark.once
 def test_a_write_that_cannot_be_says_why(session, store, options, said):
     with pytest.raises(errors.PySparkException, match=said):
         write(store, rows(session, 1), **options)
 
 
+@pytest.mark.once
 def test_columns_that_do_not_fit(session, store):
     stream = store.stream()
     frame = session.range(1)

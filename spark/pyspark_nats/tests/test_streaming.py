@@ -60,6 +60,7 @@ def test_a_query_goes_on_where_it_was(session, store, table):
     assert list(range(1, 151)) == table.sequences()
 
 
+@pytest.mark.once
 def test_offsets_are_in_the_progress_and_batches_are_limited(session, store, table):
     name = store.stream(95)
     frame = stream(session, store, name, maxOffsetsPerTrigger="30", minPartitions="2")
@@ -72,6 +73,7 @@ def test_offsets_are_in_the_progress_and_batches_are_limited(session, store, tab
     assert list(range(1, 96)) == table.sequences()
 
 
+@pytest.mark.once
 def test_progress_as_lines_of_json(session, store, table, wait_until):
     listener = pytest.importorskip("pyspark_nats.listener")
     name = store.stream(50)
@@ -94,6 +96,7 @@ def test_progress_as_lines_of_json(session, store, table, wait_until):
     assert {"next": 56, "lag": 0} == next(it for it in written if it.get("rows"))["streams"][name]
 
 
+@pytest.mark.once
 def test_a_batch_waits_until_there_is_enough(session, store, table, wait_until):
     name = store.stream(10)
     frame = stream(session, store, name, minOffsetsPerTrigger="15", maxTriggerDelay="1h")
@@ -116,6 +119,7 @@ def test_a_batch_waits_until_there_is_enough(session, store, table, wait_until):
     assert list(range(1, 16)) == table.sequences()
 
 
+@pytest.mark.once
 def test_a_limit_of_bytes(session, store, table):
     name = store.stream()
     store.fill(name, range(100), payload=b"x" * 1000)
@@ -126,6 +130,7 @@ def test_a_limit_of_bytes(session, store, table):
     assert [25] * 4 == batches
 
 
+@pytest.mark.once
 def test_latest_is_where_a_stream_begins_by_default(session, store, table):
     name = store.stream(10)
     reader = session.readStream.format("nats").option("servers", store.url).option("stream", name)
@@ -144,6 +149,7 @@ def test_filters_holes_and_a_deleted_tail(session, store, table):
     assert [it for it in range(2, 100, 10) if it != 12] == table.sequences()
 
 
+@pytest.mark.once
 def test_all_of_several_streams(session, store, table):
     first = store.stream(40)
     second = store.stream(4, name=f"{first}-B")
@@ -197,6 +203,7 @@ def test_what_others_take_from_a_work_queue_is_no_loss(session, store, table):
     assert [*range(1, 21), *range(31, 41)] == table.sequences()
 
 
+@pytest.mark.once
 def test_what_was_read_may_go(session, store, table):
     name = store.stream(50)
     table.run(stream(session, store, name))
@@ -208,6 +215,7 @@ def test_what_was_read_may_go(session, store, table):
     assert list(range(1, 56)) == table.sequences()
 
 
+@pytest.mark.once
 def test_another_streams_checkpoint(session, store, table):
     table.run(stream(session, store, store.stream(10)))
 

@@ -84,6 +84,7 @@ def test_a_view_is_asked_again_for_each_batch(session, servers, tmp_path):
     assert [[3], [5]] == found[:2]
 
 
+@pytest.mark.once
 def test_who_may_not_ask_is_told(session, servers):
     with pytest.raises(errors.PySparkException, match="system account"):
         view(session, servers, "varz", requestTimeout="1s", **ANN).collect()
@@ -105,6 +106,7 @@ def test_advisories_of_a_stream(session, servers):
     assert "io.nats.jetstream.advisory.v1.stream_action" in {row.type for row in rows}
 
 
+@pytest.mark.once
 def test_messages_that_are_no_json_are_rows_all_the_same(session, servers):
     stream = servers.stream(2)
     rows = view(session, servers, "events", stream=stream, **ANN).collect()
@@ -152,6 +154,7 @@ def tap_rows(session, store):
         return []
 
 
+@pytest.mark.once
 def test_messages_that_are_no_frames_are_told(session, store):
     stream = store.stream(2)
 

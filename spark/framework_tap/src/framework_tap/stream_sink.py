@@ -34,6 +34,7 @@ class StreamSink:
 
     Args:
         rule: Its name.
+        account: Whose stream it is.
         config: The rule.
         server: Name of this server.
         run: What no other run of a server is called.
@@ -45,6 +46,7 @@ class StreamSink:
         self,
         *,
         rule: str,
+        account: str,
         config: TapRule,
         server: str,
         run: str,
@@ -57,6 +59,7 @@ class StreamSink:
         self.rows = 0
         self.lost = 0
         """Rows that were recorded and not stored."""
+        self._account = account
         self._config = config
         self._subjects = f"$TAP.{rule}.>"
         self._subject = f"$TAP.{rule}.{_NOT_OF_A_TOKEN.sub('_', server)}".encode()
@@ -163,4 +166,7 @@ class StreamSink:
         }
         subject = f"$JS.API.STREAM.CREATE.{self.name}".encode()
         reply = f"{self._inbox}.{_MAKE}".encode()
-        self._publish(subject, reply, b"", json.dumps(wanted).encode())
+        # What the server adds to requests of clients: by it JetStream knows who asks.
+        asker = json.dumps({"acc": self._account})
+        header = f"NATS/1.0\r\nNats-Request-Info: {asker}\r\n\r\n".encode()
+        self._publish(subject, reply, header, json.dumps(wanted).encode())

@@ -8,12 +8,12 @@ from msgspec import Struct
 from typing_extensions import override
 
 from framework.actors import Component, Supervision
-from framework_tap.recorder import Recorder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from framework.actors import ActorRef
+    from framework_tap.recorder import Recorder
     from framework_tap.rule_plan import RulePlan
 
 
@@ -45,6 +45,10 @@ class TapManager(Component):
     def _follow(self, plans: tuple[RulePlan, ...]) -> None:
         for plan in self._running.keys() - set(plans):
             self._running.pop(plan).stop(block=False)
+        if not plans:
+            return
+        from framework_tap.recorder import Recorder  # noqa: PLC0415 - for who has rules
+
         for plan in plans:
             if plan not in self._running:
                 self._count += 1

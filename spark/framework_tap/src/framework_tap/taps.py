@@ -6,13 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from framework_tap.clients import Clients
-from framework_tap.file_sink import FileSink
-from framework_tap.frames import FrameMaker
-from framework_tap.latencies import Latencies
 from framework_tap.monitor import document
-from framework_tap.redaction import Redaction
 from framework_tap.rule_plan import RulePlan
-from framework_tap.stream_sink import StreamSink
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -67,6 +62,10 @@ class Taps:
 
     def recorder_arguments(self, plan: RulePlan) -> Mapping[str, Any]:
         """Return the arguments of a plan's recorder."""
+        from framework_tap.frames import FrameMaker  # noqa: PLC0415 - for who has rules
+        from framework_tap.latencies import Latencies  # noqa: PLC0415 - as above
+        from framework_tap.redaction import Redaction  # noqa: PLC0415 - as above
+
         rule = plan.rule
         maker = FrameMaker(
             server=self._server.name,
@@ -86,10 +85,15 @@ class Taps:
     def _sink(self, plan: RulePlan) -> Sink:
         rule = plan.rule
         if rule.sink == "parquet":
+            from framework_tap.file_sink import FileSink  # noqa: PLC0415 - as above
+
             folder = self._folder / (rule.folder or f"tap/{plan.name}")
             return FileSink(folder, rule, f"{plan.account}-{self._server.server_id[:8]}")
+        from framework_tap.stream_sink import StreamSink  # noqa: PLC0415 - as above
+
         return StreamSink(
             rule=plan.name,
+            account=plan.account,
             config=rule,
             server=self._server.name,
             run=f"{self._server.server_id}.{plan.inbox.rpartition('.')[2]}",

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 CONTROL_LINE_BYTES_MAX = 64 << 10
 """A longer line is no line of this protocol; INFO of a large cluster is the longest."""
 
-_MSG = re.compile(rb"MSG ([^ \r]+) ([0-9]+) (?:([^ \r]+) )?([0-9]+)\r\n")
-_HMSG = re.compile(rb"HMSG ([^ \r]+) ([0-9]+) (?:([^ \r]+) )?([0-9]+) ([0-9]+)\r\n")
+# The system account of nats-server leaves two spaces where there is no reply subject.
+_MSG = re.compile(rb"MSG ([^ \r]+) ([0-9]+) +(?:([^ \r]+) )?([0-9]+)\r\n")
+_HMSG = re.compile(rb"HMSG ([^ \r]+) ([0-9]+) +(?:([^ \r]+) )?([0-9]+) ([0-9]+)\r\n")
 
 
 class Frame(NamedTuple):

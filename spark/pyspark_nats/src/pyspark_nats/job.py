@@ -16,7 +16,7 @@ import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from pyspark_nats.listener import BarProgress, JsonProgress, RowCounter
 from pyspark_nats.session import local_session
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 REPORT_S = 1.0
+STOP_DEADLINE_S = 8.0
+"""`framework run` kills after ten."""
 _BANNER = "The session is `spark`; functions of columns are `F`. End with Ctrl-D."
 
 
@@ -40,12 +42,12 @@ def main(words: Sequence[str] | None = None) -> None:
     arguments = _parser().parse_args([*supervised, *own])
     if arguments.stderr_file:
         _open_log(arguments.stderr_file)
-    for number in (signal.SIGTERM, signal.SIGUSR2):
-        signal.signal(number, _end)
     reloads = _Reloads()
     signal.signal(signal.SIGHUP, reloads.count_one)
     signal.signal(signal.SIGUSR1, lambda *_: _open_log(arguments.stderr_file))
     spark = local_session(cores=arguments.cores, memory=arguments.memory)
+    for number in (signal.SIGTERM, signal.SIGUSR2):
+        signal.signal(number, lambda *_: threading.Thread(target=_end, args=(spark,)).start())
     try:
         counter = RowCounter()
         spark.streams.addListener(counter)
@@ -57,9 +59,7 @@ def main(words: Sequence[str] | None = None) -> None:
             spark.streams.addListener(BarProgress(sys.stderr))
         _run(arguments, spark)
     finally:
-        for query in spark.streams.active:
-            query.stop()
-        spark.stop()
+        _stop(spark)
 
 
 def _parted(words: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -104,9 +104,19 @@ def _shell(names: dict[str, Any]) -> None:
     code.interact(_BANNER, local=names, exitmsg="")
 
 
-def _end(*_: object) -> NoReturn:
-    """Leave the script; queries and session are stopped on the way."""
-    raise SystemExit(0)
+def _end(spark: SparkSession) -> None:
+    """End this process, wherever the script is: it may be waiting for Java."""
+    threading.Timer(STOP_DEADLINE_S, os._exit, (0,)).start()
+    with suppress(Exception):  # of a session that is about to begin, or to end
+        _stop(spark)
+    sys.stderr.flush()
+    os._exit(0)
+
+
+def _stop(spark: SparkSession) -> None:
+    for query in spark.streams.active:
+        query.stop()
+    spark.stop()
 
 
 def _open_log(path: Path | None) -> None:

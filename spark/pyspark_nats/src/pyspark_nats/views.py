@@ -134,7 +134,7 @@ VIEWS: dict[str, View] = {
         | _JSON,
         "$SYS.REQ.ACCOUNT.PING.STATZ",
         '{"include_unused": true}',
-        "data.statz",
+        "data.account_statz",
         is_of_servers=True,
     ),
     "streams": View(
