@@ -90,7 +90,9 @@ class Tables:
             found = summary(frame)
         finally:
             frame.unpersist()
-        (self.folder / "summary.json").write_text(json.dumps(found, indent=1, default=str))
+        written = self.folder / "summary.json.new"
+        written.write_text(json.dumps(found, indent=1, default=str))
+        written.replace(self.folder / "summary.json")
         plot(found, self.folder)
         alert(found["rushes"])
 
