@@ -9,6 +9,7 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from framework.actors import Reply
     from framework.spec import JetStreamLimits
     from framework_jetstream.config import JetStreamConfig
 
@@ -23,6 +24,10 @@ class Host(Struct, frozen=True, kw_only=True):
     limits: Callable[[str], Mapping[str, JetStreamLimits] | None]
     """What an account may store, by tier; None: nothing."""
     system_account: Callable[[], str]
+    max_payload: Callable[[], int]
+    """Bytes of a message."""
+    listens: Callable[[int, str], Reply[bool]]
+    """Whether a client here has subscribed to just this subject of an account."""
 
     @property
     def is_strict(self) -> bool:

@@ -34,6 +34,8 @@ from framework_jetstream.api.requests import check_level, is_empty_request, read
 from framework_jetstream.api.subjects import CLUSTERED, SYSTEM_WORDS, subject_of
 from framework_jetstream.api.times import text_from_ns
 from framework_jetstream.engine.link import EngineAnswers
+from framework_jetstream.engine.verbs import Verb
+from framework_jetstream.snapshots.restore import Origin, Restore
 from framework_jetstream.stream.account_limits import (
     check_server,
     check_stream,
@@ -41,7 +43,7 @@ from framework_jetstream.stream.account_limits import (
 )
 from framework_jetstream.stream.book import StreamBook, StreamEntry
 from framework_jetstream.stream.census import Census, StreamCount
-from framework_jetstream.stream.rules import check_create, settled
+from framework_jetstream.stream.rules import check_create, limits_of, settled
 from framework_jetstream.stream.stream import Stream, state_from_numbers
 
 if TYPE_CHECKING:
@@ -55,7 +57,9 @@ if TYPE_CHECKING:
     from framework_jetstream.api.subjects import ApiSubject
     from framework_jetstream.api.usage import ApiUsage
     from framework_jetstream.engine.link import EngineLink
+    from framework_jetstream.exchange import Exchange
     from framework_jetstream.host import Host
+    from framework_jetstream.snapshots.archive import ArchivedConsumer
 
 JETSTREAM: Final = "jetstream"
 """Name of its ComponentSpec."""
@@ -69,6 +73,7 @@ class JetStream(Component):
         book: The streams, which health checks read too.
         usage: Counts requests.
         advisories: Publishes what happens.
+        exchange: Takes and sends pieces of archives.
         host: The server.
         clock: Returns the Unix time in nanoseconds.
     """
@@ -108,6 +113,7 @@ class JetStream(Component):
         book: StreamBook,
         usage: ApiUsage,
         advisories: Advisories,
+        exchange: Exchange,
         host: Host,
         clock: Callable[[], int] = time.time_ns,
     ) -> None:
@@ -116,6 +122,7 @@ class JetStream(Component):
         self._book = book
         self._usage = usage
         self._advisories = advisories
+        self._exchange = exchange
         self._host = host
         self._clock = clock
         self._handlers: dict[str, Callable[[JetStream.ApiRequest, str], None]] = {
@@ -151,6 +158,7 @@ class JetStream(Component):
     @override
     def on_stop(self) -> None:
         self._link.close()
+        self._exchange.close()
 
     def _take(self, request: JetStream.ApiRequest) -> None:
         """Answer a request, or pass it to the stream that it is about."""
@@ -273,6 +281,11 @@ class JetStream(Component):
 
     def _go_on(self, restored: RestoredStream) -> None:
         saved = restored.saved
+        if saved.is_unfinished:
+            number = restored.number
+            self._book.use_number(number)
+            self._link.ask(self.actor_ref, Verb.CLOSE_STREAM, number, then=lambda _: None)
+            return
         entry = StreamEntry(
             number=restored.number,
             account=saved.account,
@@ -285,7 +298,7 @@ class JetStream(Component):
 
     def _begin(self, entry: StreamEntry) -> ActorRef[Stream]:
         self._book.put(entry)
-        entry.stream = self.spawn(
+        entry.stream = stream = self.spawn(
             Stream,
             supervision=STOP_ON_FAILURE,
             entry=entry,
@@ -294,17 +307,71 @@ class JetStream(Component):
             host=self._host,
             advisories=self._advisories,
             check_room=self.check_room,
+            exchange=self._exchange,
             clock=self._clock,
         )
-        return entry.stream
+        return stream
 
     def _restore(self, request: JetStream.ApiRequest, name: str) -> None:
+        """Tell a client where to send an archive."""
         if is_empty_request(request.payload):
             raise failure(ErrCode.BAD_REQUEST)
-        wanted = read(RestoreRequest, request.payload, is_strict=self._host.is_strict)
-        if (wanted.config.name or name) != name:
+        wanted = read(RestoreRequest, request.payload, is_strict=self._host.is_strict).config
+        wanted.name = wanted.name or name
+        if wanted.name != name:
             raise failure(ErrCode.STREAM_MISMATCH)
-        raise failure(ErrCode.GENERIC, err="not available in this version")
+        config = settled(wanted)
+        check_create(config)
+        self.check_room(request.account, config, is_new=True)
+        if self._book.get(request.account, name) is not None:
+            raise failure(ErrCode.STREAM_NAME_EXISTS_RESTORE)
+        self._book.check_subjects(request.account, config)
+        subject = f"$JS.SNAPSHOT.RESTORE.{name}.{self._advisories.next_id()}"
+        origin = Origin(
+            asker=request.asker,
+            account_number=self._host.account_number(request.account),
+            config=config,
+            limits=limits_of(config),
+            number=self._book.next_number(),
+            created_ns=self._clock(),
+            subject=subject,
+            body_max=self._host.max_payload(),
+        )
+        self.spawn(
+            Restore,
+            origin=origin,
+            link=self._link,
+            exchange=self._exchange,
+            advisories=self._advisories,
+            finish=self._adopt,
+            clock=self._clock,
+        )
+        fields = {"stream": name, "client": request.asker.client}
+        words = f"STREAM.RESTORE_CREATE.{name}"
+        self._advisories.say(request.account, words, "restore_create", fields)
+        request.reply.set(answer("stream_restore", {"deliver_subject": subject}))
+
+    def _adopt(
+        self, origin: Origin, consumers: list[ArchivedConsumer], made: Reply[bytes | None]
+    ) -> None:
+        """Let a restored stream be one of its account, unless another one has come meanwhile."""
+        account, config = origin.asker.account, origin.config
+        try:
+            if self._book.get(account, config.name) is not None:
+                raise failure(ErrCode.STREAM_NAME_EXISTS_RESTORE)
+            self._book.check_subjects(account, config)
+            self.check_room(account, config, is_new=True)
+        except ApiFailure as refusal:
+            self._link.ask(self.actor_ref, Verb.CLOSE_STREAM, origin.number, then=lambda _: None)
+            made.set(refused("stream_create", refusal.error))
+            return
+        entry = StreamEntry(
+            number=origin.number,
+            account=account,
+            config=config,
+            created_ns=origin.created_ns,
+        )
+        self._begin(entry).tell(Stream.Adopt(consumers, made))
 
     def check_room(self, account: str, config: StreamConfig, *, is_new: bool = False) -> None:
         """Raise ApiFailure where an account, or this server, has no room for a stream."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
 
@@ -11,8 +11,11 @@ from framework.wire.event_ids import EventIds
 from framework_jetstream.advisories import Advisories
 from framework_jetstream.api.usage import ApiUsage
 from framework_jetstream.engine.link import EngineLink
+from framework_jetstream.exchange import BYTES_MAX as EXCHANGE_BYTES
+from framework_jetstream.exchange import Exchange
 from framework_jetstream.host import Host
 from framework_jetstream.jet_stream import JetStream
+from framework_jetstream.listening import Listening
 from framework_jetstream.monitor import Monitor
 from framework_jetstream.resources import settled_config
 from framework_jetstream.stream.book import StreamBook
@@ -32,6 +35,7 @@ class Parts(Struct, frozen=True, kw_only=True):
     book: StreamBook
     usage: ApiUsage
     advisories: Advisories
+    exchange: Exchange
     monitor: Monitor
 
     def component(self) -> tuple[type[JetStream], Mapping[str, Any]]:
@@ -41,6 +45,7 @@ class Parts(Struct, frozen=True, kw_only=True):
             "book": self.book,
             "usage": self.usage,
             "advisories": self.advisories,
+            "exchange": self.exchange,
             "host": self.host,
         }
 
@@ -53,6 +58,8 @@ def assemble(server: ServerContext, config: JetStreamConfig, clock: Callable[[],
         account_number=server.account_number,
         limits=server.accounts.jetstream_limits,
         system_account=lambda: server.accounts.system_account,
+        listens=Listening(server).listens,
+        max_payload=lambda: cast("int", server.config.values["max_payload"]),
     )
 
     def publish(account: str, subject: str, payload: bytes) -> None:
@@ -71,6 +78,9 @@ def assemble(server: ServerContext, config: JetStreamConfig, clock: Callable[[],
             domain=config.domain,
             ids=EventIds(random.SystemRandom()),
             clock=clock,
+        ),
+        exchange=Exchange(
+            lambda: server.open_port(bytes_max=EXCHANGE_BYTES, said_bytes_max=EXCHANGE_BYTES)
         ),
         monitor=Monitor(server=server, host=host, book=book, usage=usage, clock=clock),
     )

@@ -150,6 +150,17 @@ class StreamState(Record):
     consumer_count: int = 0
 
 
+class SnapshotRequest(Record):
+    """Where a snapshot is sent, and how."""
+
+    deliver_subject: str = ""
+    no_consumers: bool = False
+    chunk_size: Signed = 0
+    window_size: Signed = 0
+    jsck: bool = False
+    """Each message is looked at anyway."""
+
+
 class RestoreRequest(Record):
     """What a snapshot is restored to."""
 

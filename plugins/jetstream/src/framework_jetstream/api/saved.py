@@ -14,6 +14,8 @@ class SavedStream(Struct, frozen=True, tag="stream", tag_field="is"):
     account: str
     created_ns: int
     config: StreamConfig
+    is_unfinished: bool = False
+    """Its snapshot was not restored to the end: it is nothing."""
 
 
 class SavedConsumer(Struct, frozen=True, tag="consumer", tag_field="is"):

@@ -25,6 +25,7 @@ from framework_jetstream.api.times import text_from_ns
 from framework_jetstream.consumer.rules import check_update, filters_of, numbers_of
 from framework_jetstream.engine.link import EngineAnswers
 from framework_jetstream.engine.verbs import NOT_STORED, Verb
+from framework_jetstream.snapshots.consumers import engine_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from framework_jetstream.advisories import Advisories
     from framework_jetstream.engine.link import EngineAnswer, EngineLink
     from framework_jetstream.host import Host
+    from framework_jetstream.snapshots.archive import ConsumerState
     from framework_jetstream.stream.book import StreamEntry
 
 
@@ -82,6 +84,11 @@ class Consumer(Component):
         config: ConsumerConfig
         reply: Reply[bytes | None]
 
+    class Adopt(Struct, frozen=True):
+        """Make it in the engine, and go on where it stood."""
+
+        state: ConsumerState
+
     class Unused(Struct, frozen=True):
         """Nobody has used it for as long as it may be unused."""
 
@@ -112,6 +119,8 @@ class Consumer(Component):
                 message.use()
             case Consumer.Open(reply, is_new):
                 self._open(reply, is_new=is_new)
+            case Consumer.Adopt(state):
+                self._adopt(state)
             case Consumer.Update():
                 self._update(message)
             case Consumer.Request():
@@ -171,6 +180,16 @@ class Consumer(Component):
             second=self._target(config),
             third=self._saved(config),
         )
+
+    def _adopt(self, state: ConsumerState) -> None:
+        numbers, waiting = engine_state(state)
+        made = Reply[bytes | None]()
+        made.when_done(
+            lambda _: self._ask(
+                Verb.RESTORE_CONSUMER, lambda _: None, numbers=numbers, first=waiting
+            )
+        )
+        self._open(made)
 
     @staticmethod
     def _target(config: ConsumerConfig) -> bytes:

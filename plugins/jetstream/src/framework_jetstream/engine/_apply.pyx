@@ -10,12 +10,13 @@ from libc.string cimport memcpy
 
 from framework_jetstream.consumer._state cimport state_read
 from framework_jetstream.engine._answers cimport answer_made
+from framework_jetstream.engine._archives cimport archive_apply
 from framework_jetstream.engine._carrying cimport waiting_run
 from framework_jetstream.engine._consumer_commands cimport consumer_say
 from framework_jetstream.engine._groups cimport STATUS_NOT_THERE, group_applied, group_closed, group_of
 from framework_jetstream.engine._lost cimport lose_entries_before, lose_next, part_is_good
 from framework_jetstream.engine._operations cimport (
-    OP_CREATE, OP_DELETE, OP_EXPIRE, OP_PURGE, OP_REMOVE, OP_UPDATE, OperationHead,
+    OP_CREATE, OP_DELETE, OP_EXPIRE, OP_PURGE, OP_REMOVE, OP_RESTORE, OP_UPDATE, OperationHead,
 )
 from framework_jetstream.engine._outbox cimport outbox_add, outbox_flush
 from framework_jetstream.engine._publishing cimport publish_apply
@@ -120,6 +121,8 @@ cdef void _apply_operation(Engine* engine, Slot* slot, const LogEntry* entry, Pr
         stream_purged(engine, slot, text, entry.parts[1].length, head.first, head.second, command)
     elif head.operation == OP_DELETE:
         stream_deleted(engine, slot, head.first, command)
+    elif head.operation == OP_RESTORE:
+        archive_apply(engine, slot, text, entry.parts[1].length, head.first, head.second, command)
     elif head.operation == OP_REMOVE:
         _remove(slot, text, entry.parts[1].length)
     elif head.operation == OP_EXPIRE:

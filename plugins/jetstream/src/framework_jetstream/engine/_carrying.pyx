@@ -8,6 +8,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from framework_jetstream.engine._answers cimport answer_made
+from framework_jetstream.engine._archives cimport archive_command, archive_propose
 from framework_jetstream.engine._consumer_commands cimport consumer_command
 from framework_jetstream.engine._direct cimport direct_get_row
 from framework_jetstream.engine._groups cimport (
@@ -16,7 +17,8 @@ from framework_jetstream.engine._groups cimport (
 from framework_jetstream.engine._operations cimport OP_CREATE, operation_of_command, operation_propose
 from framework_jetstream.engine._staging cimport slot_propose
 from framework_jetstream.engine._state cimport (
-    CLOSE_STREAM, DELETE_MESSAGE, OPEN_CONSUMER, OPEN_STREAM, PURGE, UPDATE_STREAM, ConsumerSlot, Waiting, command_text, consumer_of,
+    CLOSE_STREAM, DELETE_MESSAGE, OPEN_CONSUMER, OPEN_STREAM, PURGE, READ_ARCHIVE, READ_CONSUMER, RESTORE_ARCHIVE, RESTORE_CONSUMER,
+    UPDATE_STREAM, ConsumerSlot, Waiting, command_text, consumer_of,
     published_by, slot_of,
 )
 from framework_jetstream.engine._stream_commands cimport slot_close, slot_made, slot_serve, stream_command
@@ -155,6 +157,9 @@ cdef void waiting_run(Engine* engine, Slot* slot) noexcept nogil:
 
 
 cdef int _carry_out_now(Engine* engine, Command* command) noexcept nogil:
+    if command.verb >= READ_ARCHIVE:
+        archive_command(engine, command)
+        return CARRIED_OUT
     if command.verb >= OPEN_CONSUMER:
         return consumer_command(engine, command)
     stream_command(engine, command)
@@ -164,7 +169,7 @@ cdef int _carry_out_now(Engine* engine, Command* command) noexcept nogil:
 cdef Slot* _slot_of_command(Engine* engine, Command* command) noexcept nogil:
     """Return the stream that a command is about; NULL: there is none."""
     cdef ConsumerSlot* consumer
-    if command.verb < OPEN_CONSUMER:
+    if command.verb < OPEN_CONSUMER or (command.verb >= READ_ARCHIVE and command.verb not in (READ_CONSUMER, RESTORE_CONSUMER)):
         return slot_of(engine, command.number)
     if command.verb == OPEN_CONSUMER:
         return slot_of(engine, <uint64_t> command.numbers[0])
@@ -182,6 +187,8 @@ cdef int command_carry_out(Engine* engine, Command* command) noexcept nogil:
         return _carry_out_now(engine, command)
     if command.verb in (UPDATE_STREAM, PURGE, DELETE_MESSAGE):
         return operation_of_command(engine, slot, command)
+    if command.verb == RESTORE_ARCHIVE:
+        return archive_propose(engine, slot, command)
     if command.verb == CLOSE_STREAM:
         return _close_logged(engine, slot, command)
     if not slot_propose(engine, slot):

@@ -21,6 +21,8 @@ cdef enum Operation:
     # What is too old at its time.
     OP_REMOVE = 6
     # Sequences, 8 bytes each.
+    OP_RESTORE = 7
+    # The longest body, the last sequence; entries of an archive.
 
 
 cdef packed struct OperationHead:

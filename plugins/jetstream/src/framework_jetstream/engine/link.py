@@ -153,4 +153,5 @@ class EngineLink:
             owner, then = self._waiting.pop(asked)
             batches.setdefault(owner, []).append(EngineAnswer(status, numbers, data, then))
         for owner, answers in batches.items():
-            owner.tell(EngineAnswers(answers))
+            if owner.is_alive():  # who has ended meanwhile has no use for them
+                owner.tell(EngineAnswers(answers))

@@ -38,3 +38,10 @@ class Verb(IntEnum):
     UPDATE_CONSUMER = 11
     CLOSE_CONSUMER = 12
     CONSUMER_STATE = 13
+    READ_ARCHIVE = 64
+    """First and last sequence, how many bytes are enough."""
+    RESTORE_ARCHIVE = 65
+    """The longest body, the last sequence, the most messages; entries of an archive."""
+    READ_CONSUMER = 66
+    RESTORE_CONSUMER = 67
+    """Delivered and acknowledged, in the consumer's sequences and the stream's; what waits."""

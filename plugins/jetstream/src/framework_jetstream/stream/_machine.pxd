@@ -92,6 +92,7 @@ cdef void stream_begin(
 ) noexcept nogil
 cdef void stream_free(Stream* stream) noexcept nogil
 cdef void stream_publish(Stream* stream, const Publish* publish, int64_t now_ns, Outcome* outcome) noexcept nogil
+cdef bint stream_put(Stream* stream, const Publish* publish, uint64_t seq, int64_t time_ns) noexcept nogil
 cdef void stream_set_limits(Stream* stream, const Limits* limits, int64_t now_ns) noexcept nogil
 cdef int64_t stream_expire(Stream* stream, int64_t now_ns) noexcept nogil
 cdef uint64_t stream_purge(Stream* stream, const char* pattern, size_t length, uint64_t seq, uint64_t keep) noexcept nogil

@@ -390,6 +390,35 @@ cdef void stream_publish(Stream* stream, const Publish* publish, int64_t now_ns,
         _roll_up(stream, &headers, outcome.seq)
 
 
+cdef bint stream_put(Stream* stream, const Publish* publish, uint64_t seq, int64_t time_ns) noexcept nogil:
+    """Store a message as it was elsewhere, behind all that is there, whatever it says; False: there is no memory.
+
+    Limits don't count until they are set again.
+    """
+    cdef PublishHeaders headers
+    cdef Record record
+    cdef int64_t ttl_ns
+    if seq > stream.messages.last_seq + 1:
+        messages_skip_to(&stream.messages, seq)
+    record = messages_append(
+        &stream.messages, publish.subject.chars, publish.subject.length, publish.header.chars, publish.header.length,
+        publish.payload.chars, publish.payload.length, time_ns,
+    )
+    if record.seq == 0:
+        return False
+    if stream.appended != NULL:
+        stream.appended(stream, &record)
+    if publish.header.length == 0:
+        _forget_last_id(stream)
+        return True
+    headers_read(&headers, publish.header.chars, publish.header.length)
+    _remember_id(stream, headers.msg_id, seq, time_ns)
+    ttl_ns = ttl_of_text(headers.ttl) if headers.ttl.chars != NULL else 0
+    if ttl_ns > 0:
+        ttls_add(&stream.ttls, time_ns + ttl_ns, seq)
+    return True
+
+
 # ---- as Python has them -----------------------------------------------------------------------------------------------
 
 

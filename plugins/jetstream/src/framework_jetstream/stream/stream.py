@@ -6,6 +6,7 @@ Size: one handler for each request of the API.
 from __future__ import annotations
 
 import struct
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +15,7 @@ from msgspec import Struct
 from typing_extensions import override
 
 from framework.actors import Component, Reply
+from framework.wire.subject import is_literal
 from framework.wire.version import JETSTREAM_API_LEVEL, NATS_VERSION
 from framework_jetstream.api.answers import (
     LIST_MAX,
@@ -31,6 +33,7 @@ from framework_jetstream.api.records import (
     MessageGetRequest,
     PagedRequest,
     PurgeRequest,
+    SnapshotRequest,
     StoredMessage,
     StreamConfigRequest,
     StreamInfo,
@@ -44,8 +47,12 @@ from framework_jetstream.api.times import text_from_ns
 from framework_jetstream.consumer.bounds import ConsumerBounds
 from framework_jetstream.consumer.consumer import Consumer, ConsumerEntry, info_of
 from framework_jetstream.consumer.consumer_requests import wanted_consumer
+from framework_jetstream.consumer.rules import settled as settled_consumer
 from framework_jetstream.engine.link import EngineAnswers
 from framework_jetstream.engine.verbs import NOT_LOGGED, NOT_STORED, Verb
+from framework_jetstream.snapshots.archive import ArchivedConsumer, archive_head
+from framework_jetstream.snapshots.consumers import consumer_state
+from framework_jetstream.snapshots.snapshot import Snapshot, Target, sizes
 from framework_jetstream.stream.account_limits import limits_for
 from framework_jetstream.stream.rules import limits_of, updated
 
@@ -58,6 +65,7 @@ if TYPE_CHECKING:
     from framework_jetstream.api.records import ConsumerConfig, StreamConfig
     from framework_jetstream.api.saved import RestoredConsumer
     from framework_jetstream.engine.link import EngineAnswer, EngineLink
+    from framework_jetstream.exchange import Exchange
     from framework_jetstream.host import Host
     from framework_jetstream.stream.book import StreamBook, StreamEntry
 
@@ -74,6 +82,7 @@ class Stream(Component):
         host: The server, which leads it.
         advisories: Publishes what happens.
         check_room: Raises ApiFailure where an account may not have a stream like this.
+        exchange: Sends snapshots.
         clock: Returns the Unix time in nanoseconds.
     """
 
@@ -88,6 +97,12 @@ class Stream(Component):
         """Tokens of its subject behind the stream's name."""
         is_durable: bool = False
         asker: Asker = Asker("")
+
+    class Adopt(Struct, frozen=True):
+        """Go on with what was restored in the engine."""
+
+        consumers: list[ArchivedConsumer]
+        reply: Reply[bytes | None]
 
     class Open(Struct, frozen=True):
         """Make it in the engine."""
@@ -110,6 +125,7 @@ class Stream(Component):
         host: Host,
         advisories: Advisories,
         check_room: Callable[[str, StreamConfig], None],
+        exchange: Exchange,
         clock: Callable[[], int],
     ) -> None:
         super().__init__()
@@ -119,6 +135,7 @@ class Stream(Component):
         self._host = host
         self._advisories = advisories
         self._check_room = check_room
+        self._exchange = exchange
         self._clock = clock
         self._consumers = entry.consumers
         self._handlers = {
@@ -129,6 +146,7 @@ class Stream(Component):
             "stream_purge": self._purge,
             "stream_msg_get": self._get_message,
             "stream_msg_delete": self._delete_message,
+            "stream_snapshot": self._snapshot,
             "consumer_create": self._create_consumer,
             "consumer_names": self._name_consumers,
             "consumer_list": self._list_consumers,
@@ -150,6 +168,8 @@ class Stream(Component):
                 self._open(message)
             case Stream.Restore():
                 self._restore(message)
+            case Stream.Adopt():
+                self._adopt(message)
             case _:
                 super().on_receive(message)
         return None
@@ -196,6 +216,31 @@ class Stream(Component):
         if config.storage != "file":
             return b""
         return text_of(SavedStream(self._entry.account, self._entry.created_ns, config))
+
+    def _adopt(self, request: Stream.Adopt) -> None:
+        config = self._entry.config
+        self._tell("create")
+        self._ask(
+            Verb.UPDATE_STREAM,
+            lambda _: self._adopt_consumers(request),
+            limits=limits_of(config),
+            first="\n".join(config.subjects or ()).encode(),
+            third=self._saved(config),
+        )
+
+    def _adopt_consumers(self, request: Stream.Adopt) -> None:
+        """Make the consumers of an archive; those that make no sense here are left out."""
+        for archived in request.consumers:
+            config = archived.config
+            config.name = config.name or config.durable_name
+            with suppress(ApiFailure):
+                if config.name not in self._consumers:
+                    settled = settled_consumer(config, self._entry.config)
+                    consumer = self._begin_consumer(
+                        self._link.next_consumer(), settled, self._clock()
+                    )
+                    consumer.tell(Consumer.Adopt(archived.state))
+        self._answer_info("stream_create", request.reply)
 
     def _repeat_create(self, request: Stream.Request) -> None:
         self._answer_info("stream_create", request.reply, did_create=True)
@@ -379,6 +424,63 @@ class Stream(Component):
         if self._entry.config.storage == "file" and seq < max(first_seq, 1):
             return failure(ErrCode.MSG_DELETE_FAILED, err="no message found")
         return failure(ErrCode.SEQUENCE_NOT_FOUND, seq=seq)
+
+    def _snapshot(self, request: Stream.Request) -> None:
+        """Begin to send the stream as an archive."""
+        if is_empty_request(request.payload):
+            raise failure(ErrCode.BAD_REQUEST)
+        wanted = read(SnapshotRequest, request.payload, is_strict=self._host.is_strict)
+        if not is_literal(wanted.deliver_subject):
+            raise failure(ErrCode.SNAPSHOT_DELIVER_SUBJECT_INVALID)
+        consumers: list[ArchivedConsumer] = []
+        entries = [] if wanted.no_consumers else list(self._consumers.values())
+
+        def take(entry: ConsumerEntry, told: EngineAnswer) -> None:
+            if not told.status:
+                consumers.append(ArchivedConsumer(entry.config, consumer_state(told)))
+
+        for entry in entries:
+            self._link.ask(
+                self.actor_ref, Verb.READ_CONSUMER, entry.number, then=partial(take, entry)
+            )
+        self._ask(Verb.STREAM_STATE, partial(self._send_snapshot, request, wanted, consumers))
+
+    def _send_snapshot(
+        self,
+        request: Stream.Request,
+        wanted: SnapshotRequest,
+        consumers: list[ArchivedConsumer],
+        told: EngineAnswer,
+    ) -> None:
+        state = state_from_numbers(told.numbers, len(consumers))
+        config, account = self._entry.config, self._entry.account
+        chunk_bytes, chunks_max = sizes(wanted.chunk_size, wanted.window_size)
+        fields = {"config": plain(config), "state": plain(state)}
+        request.reply.set(answer("stream_snapshot", fields))
+        advised = {"stream": config.name, "state": plain(state), "client": request.asker.client}
+        subject = f"STREAM.SNAPSHOT_CREATE.{config.name}"
+        self._advisories.say(account, subject, "snapshot_create", advised)
+        self.spawn(
+            Snapshot,
+            stream=config.name,
+            number=self._entry.number,
+            head=archive_head(state, consumers, self._clock()),
+            range_=(state.first_seq, state.last_seq),
+            target=Target(
+                account=account,
+                account_number=self._host.account_number(account),
+                subject=wanted.deliver_subject,
+                asker=request.asker,
+                chunk_bytes=chunk_bytes,
+                chunks_max=chunks_max,
+            ),
+            ack_subject=f"$JS.SNAPSHOT.ACK.{config.name}.{self._advisories.next_id()}",
+            link=self._link,
+            exchange=self._exchange,
+            advisories=self._advisories,
+            listens=self._host.listens,
+            clock=self._clock,
+        )
 
     # -- its consumers ---------------------------------------------------------------------------
 

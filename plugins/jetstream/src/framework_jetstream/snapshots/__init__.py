@@ -1,0 +1,1 @@
+"""Snapshots of streams, and streams restored from them: archives in pieces."""
