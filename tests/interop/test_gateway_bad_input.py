@@ -113,9 +113,21 @@ def test_a_peer_is_told_interest_between_its_marks(victim: Supercluster) -> None
 def test_a_spoofed_answer_of_a_client_is_refused(victim: Supercluster) -> None:
     with victim.client("A0", b"> 1") as client:
         client.send(b"PUB _GR_.aaaaaa.bbbbbb.x 1\r\n1\r\nPUB a _GR_.aaaaaa.bbbbbb.x 1\r\n1\r\n")
+        client.send(b"PUB a _R_.aaaaaa.x 1\r\n1\r\n")
         said = client.flush()
 
         assert [it.line.split(b'"')[0] for it in said] == [
             b"-ERR 'Permissions Violation for Publish to ",
             b"-ERR 'Permissions Violation for Publish with Reply of ",
+            b"-ERR 'Permissions Violation for Publish with Reply of ",
         ]
+
+
+def test_an_answer_for_another_cluster_goes_to_nobody(victim: Supercluster) -> None:
+    with victim.client("A0", b"> 1") as client, RawClient(victim.ports["A0"]) as peer:
+        peer.expect(b"INFO")
+        peer.send(connect() + info(gateway_iom=True))
+        peer.read_until(b"RS+ $G >")
+        peer.send(b"RMSG $G _GR_.aaaaaa.bbbbbb.x 1\r\n1\r\nRMSG $G seen 1\r\n2\r\n")
+
+        assert client.read_until(b"MSG")[-1].subject == b"seen"

@@ -9,7 +9,8 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy
 
 from framework.dataplane.delivery._delivery cimport link_way, to_route
-from framework.dataplane._state cimport FORWARDED, FORWARDS_MAX, SCOPE_HERE, Forward, Link, Message, State
+from framework.dataplane._state cimport FORWARDED, FORWARDS_MAX, HIDES_ADDRESS, SCOPE_HERE, Forward, Link, Message, State
+from framework.dataplane.protocol._reserved cimport is_reserved
 
 
 cdef Forward** _place_of(State* state, const char* prefix, size_t length) noexcept nogil:
@@ -85,7 +86,8 @@ cdef bint forward_pass(State* state, Message* message, int* served) noexcept nog
     ):
         forward = forward.next
     if forward == NULL:
-        return False
+        # An address that leads nowhere is no subject: nobody here is to see it. Source: nats-server `gateway.go`, `handleGatewayReply`.
+        return message.scope != SCOPE_HERE and is_reserved(state, HIDES_ADDRESS, message.subject, message.subject_length)
     if forward.link == 0:
         message.subject += forward.length
         message.subject_length -= forward.length

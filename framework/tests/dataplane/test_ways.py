@@ -146,3 +146,16 @@ def test_interest_of_an_account_stands_between_its_marks(talk: Talk) -> None:
         other.say(b"SUB b 1\r\n")
 
         assert b"RS+ %s b\r\n" % name == gateway.heard()
+
+
+@pytest.mark.parametrize("kind", [LinkKind.GATEWAY, LinkKind.ROUTE])
+def test_an_address_that_leads_nowhere_is_no_subject(talk: Talk, kind: LinkKind) -> None:
+    peer, client = talk.server(kind), talk.client()
+    talk.core.set_forward(b"_GR_.near.me.")
+    client.say(b"SUB > 1\r\n")
+    client.heard()
+    peer.say(b"RMSG $G _GR_.far.you.x 1\r\n1\r\n" * 2)
+    assert client.heard() == b""
+
+    peer.say(b"RMSG $G _GR_.near.me.x 1\r\n1\r\nRMSG $G _GR_ 1\r\n2\r\n")
+    assert client.heard() == b"MSG x 1 1\r\n1\r\nMSG _GR_ 1 1\r\n2\r\n"
