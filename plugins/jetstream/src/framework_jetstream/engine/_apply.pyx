@@ -13,10 +13,10 @@ from framework_jetstream.engine._answers cimport answer_made
 from framework_jetstream.engine._archives cimport archive_apply
 from framework_jetstream.engine._carrying cimport waiting_run
 from framework_jetstream.engine._consumer_commands cimport consumer_say
-from framework_jetstream.engine._groups cimport STATUS_NOT_THERE, group_applied, group_closed, group_of
-from framework_jetstream.engine._lost cimport lose_entries_before, lose_next, part_is_good
+from framework_jetstream.engine._groups cimport STATUS_NOT_THERE, group_applied, group_describe, group_closed, group_of
+from framework_jetstream.engine._lost cimport lose_entries_before, lose_next, lose_rest, part_is_good
 from framework_jetstream.engine._operations cimport (
-    OP_CREATE, OP_DELETE, OP_EXPIRE, OP_PURGE, OP_REMOVE, OP_RESTORE, OP_UPDATE, OperationHead,
+    OP_CREATE, OP_DELETE, OP_EXPIRE, OP_PURGE, OP_REMOVE, OP_RESTORE, OP_STATE, OP_UPDATE, OperationHead,
 )
 from framework_jetstream.engine._outbox cimport outbox_add, outbox_flush
 from framework_jetstream.engine._publishing cimport publish_apply
@@ -28,6 +28,7 @@ from framework_jetstream.engine._stream_commands cimport (
 from framework_jetstream.log._record cimport BATCH, CLOSED, CONSUMER, GROUP, OP
 from framework_jetstream.stream._headers cimport Text
 from framework_jetstream.stream._machine cimport Publish, stream_delete, stream_expire
+from framework_jetstream.stream._whole cimport whole_end, whole_read, whole_read_message
 
 cdef enum:
     SAID_MAX = 8192
@@ -101,21 +102,45 @@ cdef void _remove(Slot* slot, const char* chars, uint32_t length) noexcept nogil
         stream_delete(&slot.stream, seq)
 
 
+cdef void _read_state(Engine* engine, Slot* slot, const LogEntry* entry, const char* whole) noexcept nogil:
+    """Let a stream be as it was written as a whole."""
+    cdef const char* chars = whole
+    cdef uint32_t at
+    if entry.part_count < 3 or not part_is_good(entry, 2, whole) or not whole_read(&slot.stream, whole, entry.parts[2].length):
+        lose_rest(engine, slot)
+        return
+    chars += entry.parts[2].length
+    for at in range(3, entry.part_count):
+        if part_is_good(entry, at, chars):
+            whole_read_message(&slot.stream, chars, entry.parts[at].length)
+        else:
+            lose_next(engine, slot, 1)
+        chars += entry.parts[at].length
+    whole_end(&slot.stream, whole)
+
+
 cdef void _apply_operation(Engine* engine, Slot* slot, const LogEntry* entry, Proposal* proposal) noexcept nogil:
     """Change a stream; who asked is answered."""
     cdef OperationHead head
     cdef const char* text = entry.chars + sizeof(head)
     cdef Command* command = proposal.command if proposal != NULL else NULL
-    if entry.part_count != 2 or entry.parts[0].length != sizeof(head):
+    if entry.part_count < 2 or entry.parts[0].length != sizeof(head) or not part_is_good(entry, 0, entry.chars):
         return
     memcpy(&head, entry.chars, sizeof(head))
-    if head.operation == OP_CREATE:
+    if head.operation == OP_STATE:
+        slot.group.is_created = 1
+        if engine.is_replaying:
+            _read_state(engine, slot, entry, text + entry.parts[1].length)
+    elif entry.is_damaged:
+        return
+    elif head.operation == OP_CREATE:
         slot.group.is_created = 1
         if command != NULL:
             slot_serve(engine, slot, command)
             answer_made(engine, command.id, 0, 0)
     elif head.operation == OP_UPDATE:
         if command != NULL:
+            group_describe(slot.group, text, entry.parts[1].length)
             stream_update(engine, slot, command, head.time_ns)
     elif head.operation == OP_PURGE:
         stream_purged(engine, slot, text, entry.parts[1].length, head.first, head.second, command)
@@ -166,12 +191,14 @@ cdef void _apply_state(Engine* engine, Group* group, const LogEntry* entry, Prop
 cdef bint entry_is_update(const LogEntry* entry) noexcept nogil:
     """Whether an entry has a configuration, which Python has to read."""
     cdef OperationHead head
-    if entry.kind != OP or entry.part_count == 0 or entry.is_damaged:
+    if entry.kind != OP or entry.part_count == 0 or not part_is_good(entry, 0, entry.chars):
         return False
     if entry.part_count == 1:
         return True
+    if entry.parts[0].length != sizeof(head) or not part_is_good(entry, 1, entry.chars + sizeof(head)):
+        return False
     memcpy(&head, entry.chars, sizeof(head))
-    return entry.parts[0].length == sizeof(head) and head.operation == OP_UPDATE
+    return head.operation in (OP_UPDATE, OP_STATE)
 
 
 cdef void entry_apply(Engine* engine, const LogEntry* entry) noexcept nogil:
@@ -195,7 +222,7 @@ cdef void entry_apply(Engine* engine, const LogEntry* entry) noexcept nogil:
     elif group.slot != NULL:
         if entry.kind == BATCH:
             _apply_batch(engine, group.slot, entry, proposal)
-        elif entry.kind == OP and not entry.is_damaged:
+        elif entry.kind == OP:
             _apply_operation(engine, group.slot, entry, proposal)
         waiting_run(engine, group.slot)
         _look_at_requests(engine, group.slot)

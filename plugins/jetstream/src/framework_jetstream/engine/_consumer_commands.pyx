@@ -12,7 +12,7 @@ from framework_jetstream.engine._answers cimport answer_made
 from framework_jetstream.engine._consumer_log cimport consumer_change, consumer_leave_log
 from framework_jetstream.engine._delivery cimport consumer_expire, request_end, request_refuse
 from framework_jetstream.engine._groups cimport (
-    CARRIED_KEPT, CARRIED_OUT, group_close, group_opened, group_propose, refused_as,
+    CARRIED_KEPT, CARRIED_OUT, group_close, group_describe, group_opened, group_propose, refused_as,
 )
 from framework_jetstream.engine._state cimport (
     CLOSE_CONSUMER, CONSUMER_STATE, OPEN_CONSUMER, TAG_ACK, TAG_DELIVER, TAG_KIND_SHIFT, TAG_NEXT, TAG_NUMBER_SHIFT, UPDATE_CONSUMER,
@@ -307,6 +307,7 @@ cdef int _update_logged(Engine* engine, ConsumerSlot* consumer, Command* command
     part.goes_on = False
     if not group_propose(engine, consumer.group, OP, &part, 1, command, NULL, 0):
         return refused_as(engine, command)
+    group_describe(consumer.group, command_text(command, 2), command.lengths[2])
     _update(engine, consumer, command)
     return CARRIED_KEPT
 

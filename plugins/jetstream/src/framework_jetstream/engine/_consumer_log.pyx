@@ -89,6 +89,9 @@ cdef bint _tell(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
             free(consumer.opening)
             consumer.opening = NULL
         return False
+    if is_whole:
+        consumer.group.saved_at = index
+        consumer.group.saved_in = engine.log.file.number
     consumer.opening = NULL
     consumer.owed_length = 0
     consumer.touched_count = 0

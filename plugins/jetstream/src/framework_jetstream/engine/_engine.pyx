@@ -25,7 +25,7 @@ from framework_jetstream.engine._delivery cimport (
 )
 from framework_jetstream.engine._direct cimport direct_get_row
 from framework_jetstream.engine._groups cimport (
-    CARRIED_BUSY, CARRIED_OUT, group_close, group_free, group_made, group_of, groups_close_rest,
+    CARRIED_BUSY, CARRIED_OUT, group_close, group_describe, group_free, group_made, group_of, groups_close_rest,
 )
 from framework_jetstream.engine._lost cimport lose_rest
 from framework_jetstream.engine._operations cimport operation_time, slot_expire_by_log
@@ -42,9 +42,10 @@ from framework_jetstream.engine._state cimport (
 )
 from framework_jetstream.engine._requests cimport ack_row, next_row
 from framework_jetstream.engine._stream_commands cimport slot_close, slot_expire, slot_made
+from framework_jetstream.engine._trimming cimport trim_turn
 from framework_jetstream.engine._wakes cimport FAR_NS, wake_at, wake_at_unix
 from framework_jetstream.log._face cimport Log
-from framework_jetstream.log._log cimport Log as LogStruct, LogEntry, log_forget, log_group
+from framework_jetstream.log._log cimport Log as LogStruct, LogEntry, LogGroup, log_forget, log_group
 from framework_jetstream.log._solo cimport solo_committer
 from framework_jetstream.log._thread cimport LogRunner, LogThread, log_kick
 from framework_jetstream.stream._machine cimport REFUSALS, Limits, limits_made, stream_set_limits
@@ -239,6 +240,7 @@ cdef bint engine_turn(State* state, int64_t now_ns, int64_t unix_ns) noexcept no
         if not apply_committed(state):
             return False
         groups_close_rest(state)
+        trim_turn(state)
     command = <Command*> chain_take(<void**> &state.commands)
     goes_on = _take_batches(state)
     _kick(state)
@@ -444,23 +446,29 @@ cdef class Engine:
         """
         cdef Limits wanted = limits_made(limits)
         cdef Slot* slot = slot_made(&self.state, number, name, len(name), &wanted, True, first_seq)
+        cdef LogGroup* it
         if slot == NULL:
             raise MemoryError
         slot.is_restored = 1
         slot.group = group_made(&self.state, group, slot, NULL)
         if slot.group == NULL:
             raise MemoryError
-        slot.group.applied = log_group(self.state.log, group).snapshot_index
+        it = log_group(self.state.log, group)
+        slot.group.applied = it.snapshot_index
+        group_describe(slot.group, it.description, it.description_bytes)
 
     def restore_consumer(self, number: int, group: int) -> None:
         """Make a consumer whose entries are going to be read; it is reached when it is opened."""
         cdef ConsumerSlot* consumer = consumer_made(&self.state, number)
+        cdef LogGroup* it
         if consumer == NULL:
             raise MemoryError
         consumer.is_restored = 1
         consumer.group = group_made(&self.state, group, NULL, consumer)
         if consumer.group == NULL:
             raise MemoryError
+        it = log_group(self.state.log, group)
+        group_describe(consumer.group, it.description, it.description_bytes)
 
     def replay(self, update: object) -> set[int]:
         """Apply what was read from the log; return the groups whose first entry has never come: nobody was told that they exist.
@@ -490,10 +498,12 @@ cdef class Engine:
     cdef _replay_update(self, LogEntry* entry, update):
         cdef Group* group = group_of(&self.state, entry.group)
         cdef Limits limits
-        cdef size_t begin = entry.parts[0].length if entry.part_count > 1 else 0
+        cdef bint is_stream = entry.part_count > 1
+        cdef size_t begin = entry.parts[0].length if is_stream else 0, length = entry.parts[is_stream].length
         if group == NULL:
             return
-        changed = update(entry.group, entry.chars[begin:begin + entry.parts[entry.part_count - 1].length])
+        group_describe(group, entry.chars + begin, length)
+        changed = update(entry.group, entry.chars[begin:begin + length])
         if group.slot != NULL and changed is not None:
             limits = limits_made(changed)
             stream_set_limits(&group.slot.stream, &limits, operation_time(entry))

@@ -24,6 +24,7 @@ cdef enum:
 
 cdef Group* group_made(Engine* engine, uint32_t number, Slot* slot, ConsumerSlot* consumer) noexcept nogil
 cdef Group* group_opened(Engine* engine, Slot* slot, ConsumerSlot* consumer, Command* command) noexcept nogil
+cdef void group_describe(Group* group, const char* text, size_t length) noexcept nogil
 cdef Group* group_of(Engine* engine, uint32_t number) noexcept nogil
 cdef uint64_t group_propose(
     Engine* engine, Group* group, uint16_t kind, const LogPart* parts, uint32_t count, Command* command, const char* replies,

@@ -4,7 +4,7 @@ A group is freed when the log says that it is closed: until then its entries com
 """
 
 from libc.stdint cimport uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, realloc
+from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy
 
 from framework_jetstream.engine._answers cimport answer_made
@@ -27,8 +27,25 @@ cdef Group* group_made(Engine* engine, uint32_t number, Slot* slot, ConsumerSlot
 cdef Group* group_opened(Engine* engine, Slot* slot, ConsumerSlot* consumer, Command* command) noexcept nogil:
     """Open a group that the third text of a command describes; NULL: refused, see `refused_as`."""
     cdef uint32_t number = log_group_new(engine.log, command_text(command, 2), <uint32_t> command.lengths[2])
+    cdef Group* made = NULL
     engine.has_appended = True
-    return group_made(engine, number, slot, consumer) if number else NULL
+    if number:
+        made = group_made(engine, number, slot, consumer)
+    if made != NULL:
+        group_describe(made, command_text(command, 2), command.lengths[2])
+        made.saved_in = engine.log.file.number
+    return made
+
+
+cdef void group_describe(Group* group, const char* text, size_t length) noexcept nogil:
+    """Remember how a group is described from now on."""
+    cdef char* copy = <char*> malloc(length + 1)
+    if copy == NULL:
+        return
+    memcpy(copy, text, length)
+    free(group.description)
+    group.description = copy
+    group.description_bytes = length
 
 
 cdef Group* group_of(Engine* engine, uint32_t number) noexcept nogil:
@@ -124,6 +141,7 @@ cdef void group_free(Group* group) noexcept nogil:
         free(gone.command)
         free(gone)
     free(group.closing)
+    free(group.description)
     free(group)
 
 

@@ -23,6 +23,8 @@ cdef enum Operation:
     # Sequences, 8 bytes each.
     OP_RESTORE = 7
     # The longest body, the last sequence; entries of an archive.
+    OP_STATE = 8
+    # All of a stream: its description, then as `stream/_whole.pyx` says it, in parts of their own.
 
 
 cdef packed struct OperationHead:

@@ -100,6 +100,8 @@ cdef bint slot_propose(Engine* engine, Slot* slot) noexcept nogil:
     cdef uint32_t at = 1
     if slot.staging.piece_count == 0:
         return True
+    if slot.is_saving:
+        return False
     head.time_ns = engine.unix_ns
     head.applied = slot.group.applied
     head.last_seq = slot.stream.messages.last_seq

@@ -116,6 +116,13 @@ cdef struct Group:
     uint64_t proposed
     # Indexes of the last entries that were proposed and applied.
     uint64_t applied
+    char* description
+    # In JSON, as it is now.
+    size_t description_bytes
+    uint64_t saved_in
+    # The file with an entry that has all of it; 0: not known.
+    uint64_t saved_at
+    # That entry, until a SNAPSHOT has said so; 0: there is none, or it has.
     uint32_t number
     uint8_t is_created
     # Its first entry was applied.
@@ -252,6 +259,8 @@ cdef struct Slot:
     int64_t expired_ns
     # When it was last proposed to remove what is too old; Unix time.
     uint8_t is_staging
+    uint8_t is_saving
+    # Nothing is proposed to it until all was applied, and it is written as a whole.
     uint8_t is_expiring
     # That is not applied yet.
     uint8_t is_restored
@@ -318,6 +327,12 @@ cdef struct Engine:
     # Entries that were read are applied.
     Lost* lost
     size_t lost_count
+    uint64_t trim_before
+    # Files before this one are given up; 0: none are.
+    uint64_t trim_waits
+    # The round that has to be synced before that; 0: not all is written.
+    uint64_t trim_looked
+    # The file at whose begin it was last asked whether that is worth it.
 
 
 cdef inline Slot* slot_of(Engine* engine, uint64_t number) noexcept nogil:

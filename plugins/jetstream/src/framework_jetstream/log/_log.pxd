@@ -215,6 +215,8 @@ cdef bint log_next_committed(Log* log, LogEntry* entry) noexcept nogil
 cdef bint log_read_of(Log* log, uint32_t group, size_t* at, LogEntry* entry) noexcept nogil
 # Files before this one are needed no more: what lives of them is elsewhere, synced. Their memory is freed.
 cdef bint log_trim(Log* log, uint64_t first_file) noexcept nogil
+# How many files there are that are needed.
+cdef int64_t log_file_count(Log* log) noexcept nogil
 # Free the memory of files that nobody reads or writes any more: who took their entries has copied them.
 cdef void log_forget(Log* log) noexcept nogil
 # With `sync: interval`: the next round syncs all that was written.

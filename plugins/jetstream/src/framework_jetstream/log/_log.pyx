@@ -12,7 +12,7 @@ Size: rounds, files and groups of one struct; what reads them again is in `_reco
 """
 
 from libc.errno cimport EDQUOT, EFBIG, ENOMEM, ENOSPC
-from libc.stdint cimport uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
 from posix.uio cimport iovec
@@ -913,3 +913,15 @@ cdef void log_forget(Log* log) noexcept nogil:
         _file_forget(log, file)
         file = file.next
     pthread_mutex_unlock(&log.lock)
+
+
+cdef int64_t log_file_count(Log* log) noexcept nogil:
+    cdef LogFile* file
+    cdef int64_t count = 0
+    pthread_mutex_lock(&log.lock)
+    file = log.files
+    while file != NULL:
+        count += file.number >= log.first_file
+        file = file.next
+    pthread_mutex_unlock(&log.lock)
+    return count

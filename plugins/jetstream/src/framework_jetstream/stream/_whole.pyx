@@ -1,0 +1,150 @@
+"""A stream written as a whole: what it decides by, then its messages, a part each. Read again it decides as the one that was written.
+
+    head      sequences, time and number of messages; the id of the last message; ids that are remembered, each with sequence and time
+    messages  each with sequence, time, subject, header and payload
+
+All numbers little-endian.
+"""
+
+from libc.stdint cimport uint16_t
+from libc.stdlib cimport malloc
+from libc.string cimport memcpy, memset
+
+from framework_jetstream.stream._dedupe cimport MessageId, dedupe_add
+from framework_jetstream.stream._headers cimport PublishHeaders, headers_read, ttl_of_text
+from framework_jetstream.stream._machine cimport Limits, stream_begin, stream_free
+from framework_jetstream.stream._messages cimport messages_append, messages_skip_to
+from framework_jetstream.stream._ttls cimport ttls_add
+
+cdef enum:
+    VERSION = 1
+
+
+cdef packed struct WholeHead:
+    uint16_t version
+    uint16_t reserved
+    uint32_t last_id_length
+    uint64_t first_seq
+    uint64_t last_seq
+    int64_t last_time_ns
+    uint64_t id_count
+
+
+cdef packed struct IdRow:
+    # The id follows.
+    uint64_t seq
+    int64_t time_ns
+    uint32_t length
+
+
+cdef size_t whole_size(const Stream* stream) noexcept nogil:
+    """Return the bytes of a stream's head."""
+    cdef size_t size = sizeof(WholeHead) + stream.last_id_length
+    cdef const MessageId* id = stream.dedupe.first
+    while id != NULL:
+        size += sizeof(IdRow) + id.key.length
+        id = id.next
+    return size
+
+
+cdef void whole_write(const Stream* stream, char* to) noexcept nogil:
+    """Write a stream's head."""
+    cdef WholeHead head
+    cdef IdRow row
+    cdef const MessageId* id = stream.dedupe.first
+    cdef char* at = to + sizeof(head) + stream.last_id_length
+    memset(&head, 0, sizeof(head))
+    head.version = VERSION
+    head.last_id_length = stream.last_id_length
+    head.first_seq = stream.messages.first_seq
+    head.last_seq = stream.messages.last_seq
+    head.last_time_ns = stream.messages.last_time_ns
+    memcpy(to + sizeof(head), stream.last_id, stream.last_id_length)
+    while id != NULL:
+        row.seq = id.seq
+        row.time_ns = id.time_ns
+        row.length = <uint32_t> id.key.length
+        memcpy(at, &row, sizeof(row))
+        memcpy(at + sizeof(row), id.key.chars, row.length)
+        at += sizeof(row) + row.length
+        head.id_count += 1
+        id = id.next
+    memcpy(to, &head, sizeof(head))
+
+
+cdef void _begin_again(Stream* stream) noexcept nogil:
+    """Forget all of a stream but its limits and name."""
+    cdef Limits limits = stream.limits
+    cdef Stream fresh
+    stream_begin(&fresh, &limits, stream.name, stream.name_length, stream.dedupe.seed, True, 0)
+    fresh.owner = stream.owner
+    fresh.appended = stream.appended
+    fresh.removing = stream.removing
+    stream_free(stream)
+    stream[0] = fresh
+
+
+cdef bint whole_read(Stream* stream, const char* source, size_t length) noexcept nogil:
+    """Let a stream be as a head says; its messages follow, then `whole_end`. False: it makes no sense."""
+    cdef WholeHead head
+    cdef IdRow row
+    cdef uint64_t _number
+    cdef const char* at = source + sizeof(head)
+    cdef const char* end = source + length
+    if length < sizeof(head):
+        return False
+    memcpy(&head, source, sizeof(head))
+    if head.version != VERSION or head.last_id_length > length - sizeof(head):
+        return False
+    _begin_again(stream)
+    if head.last_id_length:
+        stream.last_id = <char*> malloc(head.last_id_length)
+        if stream.last_id != NULL:
+            memcpy(stream.last_id, at, head.last_id_length)
+            stream.last_id_length = head.last_id_length
+    at += head.last_id_length
+    for _number in range(head.id_count):
+        if <size_t> (end - at) < sizeof(row):
+            return False
+        memcpy(&row, at, sizeof(row))
+        at += sizeof(row)
+        if <size_t> (end - at) < row.length:
+            return False
+        dedupe_add(&stream.dedupe, at, row.length, row.seq, row.time_ns)
+        at += row.length
+    return True
+
+
+cdef bint whole_read_message(Stream* stream, const char* source, size_t length) noexcept nogil:
+    """Add a message; False: it makes no sense."""
+    cdef WholeMessage head
+    cdef PublishHeaders headers
+    cdef const char* header
+    cdef int64_t ttl_ns
+    if length < sizeof(head):
+        return False
+    memcpy(&head, source, sizeof(head))
+    if <uint64_t> head.subject_length + head.header_length + sizeof(head) > length:
+        return False
+    header = source + sizeof(head) + head.subject_length
+    messages_skip_to(&stream.messages, head.seq)
+    messages_append(
+        &stream.messages, source + sizeof(head), head.subject_length, header, head.header_length, header + head.header_length,
+        length - sizeof(head) - head.subject_length - head.header_length, head.time_ns,
+    )
+    if head.header_length:
+        headers_read(&headers, header, head.header_length)
+        ttl_ns = ttl_of_text(headers.ttl) if headers.ttl.chars != NULL else 0
+        if ttl_ns > 0:
+            ttls_add(&stream.ttls, head.time_ns + ttl_ns, head.seq)
+    return True
+
+
+cdef void whole_end(Stream* stream, const char* source) noexcept nogil:
+    """Take up, behind all messages, what the head says of sequences."""
+    cdef WholeHead head
+    memcpy(&head, source, sizeof(head))
+    messages_skip_to(&stream.messages, head.last_seq + 1)
+    stream.messages.last_time_ns = head.last_time_ns
+    if stream.messages.count == 0:
+        stream.messages.first_seq = head.first_seq
