@@ -20,8 +20,7 @@ REAL = "2.15.2"
 SERVERS = [pytest.param(REAL, marks=pytest.mark.peer(REAL)), OURS]
 """Kinds that store streams; each test that needs one runs with each of them."""
 FLAGS = {OURS: ("-plugin", "framework_jetstream.plugin")}
-STORAGE = {OURS: "memory"}
-NOT_YET = {OURS: {"advisories", "file", "interest", "workqueue"}}
+NOT_YET = {OURS: {"interest", "workqueue"}}
 """What a test says by the mark `needs` that it needs of streams, and a kind does not have."""
 NEEDS_ARROW = "needs pyspark, pyarrow and numpy: ./dev test -e spark"
 
@@ -103,7 +102,7 @@ def store(kind, tmp_path_factory):
     folder = tmp_path_factory.mktemp("store")
     fleet = Fleet(folder)
     server = fleet.start(*FLAGS.get(kind, ()), kind=kind, config=streams_config(folder))
-    yield Store(server, kind=kind)
+    yield Store(server)
     fleet.stop()
 
 
@@ -114,7 +113,7 @@ def own_store(kind, fleet, tmp_path):
     def start(more="", user="", password=""):
         config = streams_config(tmp_path / "js", more)
         server = fleet.start(*FLAGS.get(kind, ()), kind=kind, config=config)
-        return Store(server, fleet, kind=kind, user=user, password=password)
+        return Store(server, fleet, user=user, password=password)
 
     return start
 
@@ -128,7 +127,7 @@ def start_store(kind, tmp_path_factory):
     def start(more="", user="", password=""):
         config = streams_config(folder / "js", more)
         server = fleet.start(*FLAGS.get(kind, ()), kind=kind, config=config)
-        return Store(server, fleet, kind=kind, user=user, password=password)
+        return Store(server, fleet, user=user, password=password)
 
     yield start
     fleet.stop()
@@ -140,7 +139,7 @@ def tap_store(fleet, tmp_path):
 
     def start(more):
         config = streams_config(tmp_path / "js", more)
-        return Store(fleet.start(*FLAGS[OURS], kind=OURS, config=config), fleet, kind=OURS)
+        return Store(fleet.start(*FLAGS[OURS], kind=OURS, config=config), fleet)
 
     return start
 
@@ -148,9 +147,8 @@ def tap_store(fleet, tmp_path):
 class Store:
     """A server with streams, and a connection that fills them."""
 
-    def __init__(self, server, fleet=None, *, kind=REAL, user="", password=""):
+    def __init__(self, server, fleet=None, *, user="", password=""):
         self.server, self.fleet = server, fleet
-        self.storage = STORAGE.get(kind, "file")
         self.login = (user, password)
 
     @property
@@ -171,8 +169,7 @@ class Store:
         """Make a stream and fill it; return its name."""
         name = name or f"S{uuid.uuid4().hex[:10]}"
         with self.api() as api:
-            wanted = {"name": name, "subjects": subjects or [f"{name}.*"], "storage": self.storage}
-            api.create_stream({**wanted, **config})
+            api.create_stream({"name": name, "subjects": subjects or [f"{name}.*"], **config})
         if count:
             self.fill(name, range(1, count + 1))
         return name

@@ -50,7 +50,6 @@ def sequences(parts):
     return [seq for rows in parts for seq in rows.sequence.to_pylist()]
 
 
-@pytest.mark.needs("file")
 def test_a_server_that_restarts_in_the_middle_of_a_range(own_store):
     store = own_store()
     name = store.stream(COUNT)

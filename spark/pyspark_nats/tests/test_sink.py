@@ -60,9 +60,7 @@ def copy(session, store, source, stream, checkpoint, **options):
     query.awaitTermination()
 
 
-@pytest.mark.parametrize(
-    "idempotence", ["msgid", pytest.param("ledger", marks=pytest.mark.needs("file")), "none"]
-)
+@pytest.mark.parametrize("idempotence", ["msgid", "ledger", "none"])
 def test_a_frame_is_written(session, store, idempotence):
     stream = store.stream()
     write(store, rows(session), subject=f"{stream}.x", idempotence=idempotence)
@@ -85,9 +83,7 @@ def test_rows_have_subjects_headers_and_ids(session, store):
     assert {"A": ["1", "2"], "Nats-Msg-Id": ["id-0"]} == found[0].headers
 
 
-@pytest.mark.parametrize(
-    "idempotence", ["msgid", pytest.param("ledger", marks=pytest.mark.needs("file"))]
-)
+@pytest.mark.parametrize("idempotence", ["msgid", "ledger"])
 def test_a_job_that_is_run_again_writes_nothing_twice(session, store, idempotence):
     stream = store.stream()
     key = f"job-{stream}"
@@ -100,7 +96,6 @@ def test_a_job_that_is_run_again_writes_nothing_twice(session, store, idempotenc
     assert expected() == stored(session, store, stream)
 
 
-@pytest.mark.needs("file")
 def test_a_ledger_goes_on_where_a_job_was_killed_after_the_window(session, store):
     stream = store.stream(duplicate_window=100_000_000)
     key = f"job-{stream}"
@@ -141,7 +136,6 @@ def test_a_query_writes_batches(session, store, tmp_path):
     assert ROWS + 10 == store.ask(f"STREAM.INFO.{stream}")["state"]["messages"]
 
 
-@pytest.mark.needs("file")
 @pytest.mark.once
 def test_a_killed_driver_leaves_nothing_out_and_nothing_twice(session, store, tmp_path):
     """The driver, its Java and its workers at once, as when a machine goes away."""
@@ -203,7 +197,6 @@ def test_a_full_stream_says_so(session, store):
     assert 5 == len(stored(session, store, stream))
 
 
-@pytest.mark.needs("file")
 def test_a_server_that_restarts_is_written_on(session, own_store):
     store = own_store()
     store.server.stop()

@@ -224,7 +224,6 @@ def test_another_streams_checkpoint(session, store, table):
 
 
 @pytest.mark.peer("nats")
-@pytest.mark.needs("file")
 def test_progress_is_in_a_bucket_that_the_cli_reads(session, store, table, nats_cli):
     name = store.stream(95)
     table.run(stream(session, store, name, maxOffsetsPerTrigger="50", progress="tests.orders"))
@@ -235,7 +234,6 @@ def test_progress_is_in_a_bucket_that_the_cli_reads(session, store, table, nats_
     assert value in ({"next": 51, "end": 96, "lag": 45}, {"next": 96, "end": 96, "lag": 0})
 
 
-@pytest.mark.needs("file")
 def test_a_server_that_restarts_is_read_on(session, own_store, table):
     store = own_store()
     store.server.stop()

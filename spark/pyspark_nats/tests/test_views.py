@@ -94,7 +94,6 @@ def test_who_may_not_ask_is_told(session, servers):
         view(session, servers, "varz", stream="S", **SYS)
 
 
-@pytest.mark.needs("advisories")
 def test_advisories_of_a_stream(session, servers):
     kept = servers.stream(subjects=["$JS.EVENT.ADVISORY.>"])
     stream = servers.stream()

@@ -40,8 +40,8 @@ def framework_topology_processes(topology: Topology) -> Iterable[ProcessSpec]:
 @hookimpl
 def framework_status_sections() -> Iterable[StatusSection]:
     """Show rows and lag of jobs."""
-    rows = StatusColumn(title="rows", cell=lambda it: it["rows"], priority=46, is_summed=True)
-    lag = StatusColumn(title="lag", cell=lambda it: it["lag"], priority=44, is_summed=True)
+    rows = StatusColumn(title="rows", cell=lambda it: it["rows"], priority=46)
+    lag = StatusColumn(title="lag", cell=lambda it: it["lag"], priority=44)
     return [StatusSection(field="spark", read=_counted, columns=(rows, lag))]
 
 

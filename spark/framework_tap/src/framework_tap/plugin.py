@@ -64,7 +64,7 @@ def framework_status_sections() -> Iterable[StatusSection]:
     """Show how many rows each server has recorded."""
     from framework_tap.status import tapped  # noqa: PLC0415 - no server needs it
 
-    column = StatusColumn(title="tapped", cell=lambda rows: rows, priority=45, is_summed=True)
+    column = StatusColumn(title="tapped", cell=lambda rows: rows, priority=45)
     return [StatusSection(field=NAME, read=tapped, columns=(column,))]
 
 
