@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -14,11 +15,12 @@ if TYPE_CHECKING:
     from framework_jetstream.config import JetStreamConfig
 
 
-class Host(Struct, frozen=True, kw_only=True):
+class Host(Struct, kw_only=True):
     """A server."""
 
     name: str
     config: JetStreamConfig
+    """A reload changes what of it can be changed."""
     account_number: Callable[[str], int]
     """The number of an account in the plane; KeyError: it is not known."""
     limits: Callable[[str], Mapping[str, JetStreamLimits] | None]
@@ -28,6 +30,10 @@ class Host(Struct, frozen=True, kw_only=True):
     """Bytes of a message."""
     listens: Callable[[int, str], Reply[bool]]
     """Whether a client here has subscribed to just this subject of an account."""
+
+    def follow(self, config: JetStreamConfig) -> None:
+        """Put a reloaded configuration in force, as far as that goes without a new start."""
+        self.config = replace(self.config, limits=config.limits, strict=config.strict)
 
     @property
     def is_strict(self) -> bool:

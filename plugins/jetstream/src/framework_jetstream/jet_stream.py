@@ -39,6 +39,7 @@ from framework_jetstream.snapshots.restore import Origin, Restore
 from framework_jetstream.stream.account_limits import (
     check_server,
     check_stream,
+    fill_in_window,
     usage_by_tier,
 )
 from framework_jetstream.stream.book import StreamBook, StreamEntry
@@ -259,6 +260,7 @@ class JetStream(Component):
         wanted = read(StreamConfigRequest, request.payload, is_strict=self._host.is_strict)
         if wanted.name != name:
             raise failure(ErrCode.STREAM_MISMATCH)
+        fill_in_window(self._host.config, wanted)
         config = settled(wanted)
         check_create(config)
         known = self._book.get(request.account, name)
@@ -320,6 +322,7 @@ class JetStream(Component):
         wanted.name = wanted.name or name
         if wanted.name != name:
             raise failure(ErrCode.STREAM_MISMATCH)
+        fill_in_window(self._host.config, wanted)
         config = settled(wanted)
         check_create(config)
         self.check_room(request.account, config, is_new=True)

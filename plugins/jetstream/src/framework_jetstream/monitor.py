@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from framework_jetstream.api.saved import Damaged
     from framework_jetstream.api.usage import ApiUsage
     from framework_jetstream.host import Host
+    from framework_jetstream.rivals import Rivals
     from framework_jetstream.stream.book import StreamBook
     from framework_jetstream.stream.census import StreamCount
 
@@ -63,6 +64,7 @@ class Monitor:
         host: The same, as streams know it.
         book: Its streams.
         usage: Counts of requests.
+        rivals: Other servers with JetStream.
         clock: Returns the Unix time in nanoseconds.
     """
 
@@ -73,12 +75,14 @@ class Monitor:
         host: Host,
         book: StreamBook,
         usage: ApiUsage,
+        rivals: Rivals,
         clock: Callable[[], int],
     ) -> None:
         self._server = server
         self._host = host
         self._book = book
         self._usage = usage
+        self._rivals = rivals
         self._clock = clock
         self.damage: list[HealthProblem] = []
         """What was found damaged when the streams were read."""
@@ -251,6 +255,8 @@ class Monitor:
         return [*problems, *self._look_for(question)]
 
     def _look_for(self, question: HealthQuestion) -> Sequence[HealthProblem]:
+        if problem := self._rivals.problem:
+            return [HealthProblem(kind="JETSTREAM", error=problem)]
         account, stream, consumer = question.account, question.stream, question.consumer
         if question.is_shallow or not account:
             return ()

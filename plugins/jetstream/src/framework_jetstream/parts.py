@@ -18,6 +18,7 @@ from framework_jetstream.jet_stream import JetStream
 from framework_jetstream.listening import Listening
 from framework_jetstream.monitor import Monitor
 from framework_jetstream.resources import settled_config
+from framework_jetstream.rivals import Rivals
 from framework_jetstream.stream.book import StreamBook
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class Parts(Struct, frozen=True, kw_only=True):
     advisories: Advisories
     exchange: Exchange
     monitor: Monitor
+    rivals: Rivals
 
     def component(self) -> tuple[type[JetStream], Mapping[str, Any]]:
         """Return the actor that has the streams, and its arguments."""
@@ -67,6 +69,12 @@ def assemble(server: ServerContext, config: JetStreamConfig, clock: Callable[[],
         server.plane.publish(server.account_number(account), [message])
 
     book, usage = StreamBook(), ApiUsage()
+    rivals = Rivals(
+        server_id=server.server_id,
+        domain=config.domain,
+        started_ns=clock(),
+        report=lambda problem: server.log.error("{detail}", detail=problem),
+    )
     return Parts(
         link=EngineLink(config.domain),
         host=host,
@@ -82,5 +90,8 @@ def assemble(server: ServerContext, config: JetStreamConfig, clock: Callable[[],
         exchange=Exchange(
             lambda: server.open_port(bytes_max=EXCHANGE_BYTES, said_bytes_max=EXCHANGE_BYTES)
         ),
-        monitor=Monitor(server=server, host=host, book=book, usage=usage, clock=clock),
+        monitor=Monitor(
+            server=server, host=host, book=book, usage=usage, rivals=rivals, clock=clock
+        ),
+        rivals=rivals,
     )

@@ -17,6 +17,7 @@ from framework.spec import (
     MonitorFields,
     PortSpec,
     ServiceSpec,
+    TapSpec,
 )
 from framework_jetstream.config import JetStreamConfig, jetstream_section
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from framework.spec import CommandGroup, Port, ServerContext, ServiceRequest
-    from framework.topology import ConfigSection
+    from framework.topology import ConfigDiff, ConfigSection
     from framework_jetstream.log.folder import LogFolder
     from framework_jetstream.parts import Parts
 
@@ -119,11 +120,25 @@ def framework_services(server: ServerContext) -> Iterable[ServiceSpec]:
     return [ServiceSpec(name=f"jetstream {it}", subject=it, answer=answer) for it in SERVED]
 
 
+@hookimpl
+def framework_taps(server: ServerContext) -> Iterable[TapSpec]:
+    """Hear of other servers with JetStream."""
+    parts, account = _parts.get(server), server.accounts.system_account
+    if parts is None or not account:
+        return []
+    from framework_jetstream.rivals import HEARD  # noqa: PLC0415 - for who has streams
+
+    receive = parts.rivals.receive
+    return [TapSpec(name="jetstream-rivals", subject=HEARD, account=account, receive=receive)]
+
+
 async def _answer(server: ServerContext, request: ServiceRequest) -> bytes | None:
     """Answer one request of an account."""
     from framework_jetstream.api.asker import asker_of  # noqa: PLC0415 - for who has streams
     from framework_jetstream.jet_stream import JetStream  # noqa: PLC0415 - the same
 
+    if _parts[server].rivals.problem:
+        return None  # another server answers
     asker = asker_of(request.headers, server.accounts.system_account)
     if asker is None:
         return None
@@ -181,6 +196,14 @@ def framework_health_checks(server: ServerContext) -> Iterable[HealthCheck]:
     if server not in _parts:
         return []
     return [HealthCheck(name="jetstream", examine=_parts[server].monitor.examine)]
+
+
+@hookimpl
+def framework_reloaded(server: ServerContext, diff: ConfigDiff) -> None:
+    """Follow other limits."""
+    config = diff.config.section_as(JetStreamConfig)
+    if server in _parts and config is not None:
+        _parts[server].host.follow(config)
 
 
 @hookimpl

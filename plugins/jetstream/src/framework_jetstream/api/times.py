@@ -8,6 +8,7 @@ from typing import Final
 ZERO: Final = "0001-01-01T00:00:00Z"
 """No time. Source: Go, `time.Time{}`."""
 
+_MILLI_NS: Final = 1_000_000
 _SECOND_NS: Final = 1_000_000_000
 
 
@@ -38,3 +39,14 @@ def ns_from_text(text: str) -> int:
     if moment.year == 1:
         return 0
     return round(moment.timestamp()) * _SECOND_NS + int(digits.ljust(9, "0")[:9] or 0)
+
+
+def go_duration(duration_ns: int) -> str:
+    """Return a duration as Go writes it, such as `1m30s` or `250ms`."""
+    if duration_ns < _SECOND_NS:
+        is_short = duration_ns < _MILLI_NS
+        return f"{duration_ns / 1000:g}\u00b5s" if is_short else f"{duration_ns / _MILLI_NS:g}ms"
+    minutes, rest_ns = divmod(duration_ns, 60 * _SECOND_NS)
+    hours, minutes = divmod(minutes, 60)
+    begin = f"{hours}h{minutes}m" if hours else f"{minutes}m" if minutes else ""
+    return f"{begin}{rest_ns / _SECOND_NS:g}s"

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final
 from framework.spec import ALL_TIERS, JetStreamLimits
 from framework_jetstream.api.errors import ErrCode, failure
 from framework_jetstream.api.records import TierStats
+from framework_jetstream.api.times import go_duration
+from framework_jetstream.stream.rules import WINDOW_NS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -95,6 +97,13 @@ def check_server(
         config: With its defaults.
         others: All other streams of all accounts.
     """
+    window_ns = server.limits.max_duplicate_window
+    if 0 < window_ns < config.duplicate_window:
+        longest = go_duration(window_ns)
+        raise failure(
+            ErrCode.STREAM_INVALID_CONFIG,
+            err=f"duplicates window can not be larger then server limit of {longest}",
+        )
     in_memory = config.storage == "memory"
     most = server.max_memory if in_memory else server.max_file
     wanted = config.max_bytes if config.max_bytes >= 0 else 1
@@ -102,6 +111,14 @@ def check_server(
         raise failure(
             ErrCode.MEMORY_RESOURCES_EXCEEDED if in_memory else ErrCode.STORAGE_RESOURCES_EXCEEDED
         )
+
+
+def fill_in_window(server: JetStreamConfig, wanted: StreamConfig) -> None:
+    """Set the window of duplicates that a request leaves to the server, where it has a limit."""
+    limit_ns = server.limits.max_duplicate_window
+    if 0 < limit_ns < WINDOW_NS and not wanted.duplicate_window and not wanted.mirror:
+        ages = [wanted.max_age] if wanted.max_age > 0 else []
+        wanted.duplicate_window = min(limit_ns, *ages) if ages else limit_ns
 
 
 def _check_max_bytes(limits: JetStreamLimits, config: StreamConfig) -> None:

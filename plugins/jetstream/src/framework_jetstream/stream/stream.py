@@ -53,7 +53,7 @@ from framework_jetstream.engine.verbs import NOT_LOGGED, NOT_STORED, Verb
 from framework_jetstream.snapshots.archive import ArchivedConsumer, archive_head
 from framework_jetstream.snapshots.consumers import consumer_state
 from framework_jetstream.snapshots.snapshot import Snapshot, Target, sizes
-from framework_jetstream.stream.account_limits import limits_for
+from framework_jetstream.stream.account_limits import fill_in_window, limits_for
 from framework_jetstream.stream.rules import limits_of, updated
 
 if TYPE_CHECKING:
@@ -250,6 +250,7 @@ class Stream(Component):
         if wanted.name != self._entry.config.name:
             raise failure(ErrCode.STREAM_MISMATCH)
         before = self._entry.config
+        fill_in_window(self._host.config, wanted)
         config = updated(before, wanted)
         self._check_room(self._entry.account, config)
         self._book.check_subjects(self._entry.account, config)
