@@ -13,6 +13,8 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from framework.topology.option import Kind
 from framework.topology.plan import SERVERS_OPTION
 from framework.topology.schema import Schema
@@ -144,7 +146,8 @@ def _our_sections() -> list[ConfigSection]:
         if hasattr(plugin, "framework_config_sections"):
             hook = plugin.framework_config_sections
             # A page of options doesn't list what other plugins add to them.
-            sections.extend(hook(*({} for _ in inspect.signature(hook).parameters)))
+            found = hook(*({} for _ in inspect.signature(hook).parameters))
+            sections.extend(replace(section, plugin=name) for section in found)
     return sections
 
 

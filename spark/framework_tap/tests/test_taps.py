@@ -183,6 +183,19 @@ def test_a_reload_follows_rules_and_leaves_others_alone(tapped, keeper, talker):
     ]
 
 
+def test_reload_after_reload_nothing_is_lost_or_twice(tapped, keeper, talker):
+    server = tapped('subjects: ["a.*"]')
+    kept = keeper(server)
+    client = talker(server)
+    for turn in range(4):
+        client.send(b"".join(pub(b"a.x", b"%d" % (100 * turn + at)) for at in range(100)))
+        other = f'o {{ subjects: ["b.{turn}"] }}' if turn % 2 else ""
+        server.reload(f'tap {{ rules {{ r {{ subjects: ["a.*"] }}, {other} }} }}')
+    rows = kept.rows_until(lambda rows: len(rows) >= 400)
+
+    assert [b"%d" % at for at in range(400)] == [it["data"] for it in rows]
+
+
 def test_monitoring_shows_rules(tapped, keeper, talker):
     server = tapped('subjects: ["a", "b.*"]')
     kept = keeper(server)
