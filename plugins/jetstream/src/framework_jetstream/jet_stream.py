@@ -322,7 +322,6 @@ class JetStream(Component):
         wanted.name = wanted.name or name
         if wanted.name != name:
             raise failure(ErrCode.STREAM_MISMATCH)
-        fill_in_window(self._host.config, wanted)
         config = settled(wanted)
         check_create(config)
         self.check_room(request.account, config, is_new=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from framework_jetstream.api.errors import ErrCode, failure
+from framework_jetstream.api.pedantic import NEVER_NEGATIVE
 from framework_jetstream.consumer.rules import MAX_ACK_PENDING
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ class ConsumerBounds(Struct, frozen=True, kw_only=True):
 
     def fill_in(self, config: ConsumerConfig, stream: StreamConfig) -> None:
         """Set what a configuration leaves to the server, where this is less than the default."""
+        for name in NEVER_NEGATIVE:
+            setattr(config, name, max(getattr(config, name), 0))
         leaves = not config.max_ack_pending and not stream.consumer_limits.max_ack_pending
         if leaves and config.ack_policy != "none" and 0 < self.max_ack_pending < MAX_ACK_PENDING:
             config.max_ack_pending = self.max_ack_pending

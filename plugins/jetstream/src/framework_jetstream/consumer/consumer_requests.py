@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from framework_jetstream.api.errors import ErrCode, failure
+from framework_jetstream.api.pedantic import check_consumer
 from framework_jetstream.api.records import CreateConsumerRequest
 from framework_jetstream.api.requests import read
 from framework_jetstream.consumer.bounds import ConsumerBounds
@@ -54,6 +55,8 @@ def wanted_consumer(
     request = read(CreateConsumerRequest, payload, is_strict=is_strict)
     if request.stream_name != stream.name:
         raise failure(ErrCode.STREAM_MISMATCH)
+    if request.pedantic:
+        check_consumer(request.config, stream, bounds.max_request_batch)
     config = msgspec.structs.replace(request.config)
     named = rest[0] if rest else ""
     if is_durable and not config.durable_name:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from framework.spec import ALL_TIERS, JetStreamLimits
+from framework_jetstream.api import pedantic
 from framework_jetstream.api.errors import ErrCode, failure
 from framework_jetstream.api.records import TierStats
 from framework_jetstream.api.times import go_duration
@@ -18,7 +19,7 @@ from framework_jetstream.stream.rules import WINDOW_NS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from framework_jetstream.api.records import StreamConfig
+    from framework_jetstream.api.records import StreamConfig, StreamConfigRequest
     from framework_jetstream.config import JetStreamConfig
     from framework_jetstream.stream.book import StreamEntry
     from framework_jetstream.stream.census import StreamCount
@@ -113,9 +114,15 @@ def check_server(
         )
 
 
-def fill_in_window(server: JetStreamConfig, wanted: StreamConfig) -> None:
-    """Set the window of duplicates that a request leaves to the server, where it has a limit."""
+def fill_in_window(server: JetStreamConfig, wanted: StreamConfigRequest) -> None:
+    """Set the window of duplicates that a request leaves to the server, where it has a limit.
+
+    Raises:
+        ApiFailure: The request is pedantic, and leaves to the server what it should say.
+    """
     limit_ns = server.limits.max_duplicate_window
+    if wanted.pedantic:
+        pedantic.check_stream(wanted, WINDOW_NS, limit_ns)
     if 0 < limit_ns < WINDOW_NS and not wanted.duplicate_window and not wanted.mirror:
         ages = [wanted.max_age] if wanted.max_age > 0 else []
         wanted.duplicate_window = min(limit_ns, *ages) if ages else limit_ns
