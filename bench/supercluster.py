@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 FIGURES = ("complete_s", "replaced_s", "again_s", "known_s")
 LOOK_EVERY_S = 0.01
 TIMEOUT_S = 60.0
+QUIET_S = 3.0
+"""Before a server is killed: connections that have just come are treated otherwise."""
 SUBJECT = "wanted.there"
 
 
@@ -64,7 +66,7 @@ class Member:
             f'server_name: {self.name}\nlisten: "127.0.0.1:{self.port}"\n'
             f'http: "127.0.0.1:{self._http}"\n'
             f'cluster {{ name: {self.cluster}, listen: "127.0.0.1:{self.routes}"'
-            f" routes: [{routes}] }}\n"
+            f"\n routes: [{routes}] }}\n"
             f'gateway {{ name: {self.cluster}, listen: "127.0.0.1:{self.gateways}"\n'
             f" gateways: [{remotes}]\n {contestant.settings} }}\n",
             "utf-8",
@@ -134,8 +136,8 @@ def measure(clusters: int, servers: int, contestant: Contestant) -> list[float]:
             for it in members:
                 it.start()
             figures = [timed(partial(are_joined, members))]
-            lost = members[0]
-            lost.kill()
+            time.sleep(QUIET_S)
+            members[0].kill()
             left = members[1:]
             figures.append(timed(partial(are_joined, left)))
             return figures + after_a_restart(left, names[-1])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from framework.testing import OURS, RawClient
+from framework.testing import OURS, RawClient, free_port
 from tests.interop.gateways import Supercluster
 
 if TYPE_CHECKING:
@@ -51,6 +51,19 @@ def test_clusters_come_and_go_by_reload_while_messages_flow(fleet: Fleet, other:
         three.servers["C0"].wait_log(r'Connection to gateway \\?"A\\?" rejected')
         assert set(three.gatewayz("A0")["outbound_gateways"]) == {"B"}
         assert set(three.gatewayz("A0")["inbound_gateways"]) == {"B"}
+
+
+@pytest.mark.parametrize("other", KINDS)
+def test_a_cluster_that_has_moved_is_found_after_a_reload(fleet: Fleet, other: str) -> None:
+    with Supercluster(fleet, [[OURS], [other]], known={"B": ()}) as both:
+        both.check_all()
+        both.servers["B0"].stop()
+        both.ports["B0"] = free_port()
+        both.start("B0")
+        both.reload("A0")
+
+        both.check("A0", "B0")
+        both.check("B0", "A0")
 
 
 def test_a_lame_duck_is_not_named_to_other_clusters(fleet: Fleet) -> None:
