@@ -33,7 +33,7 @@ from framework.dataplane.limits import PlaneLimits
 from framework.dataplane.link import LinkId, LinkKind, LinkRow, SubscriptionRow
 from framework.dataplane.links._loop import Plane
 from framework.dataplane.message_trace import MessageTraced, StepKind, TraceFault, TraceStep
-from framework.dataplane.peers import PeerTerms
+from framework.dataplane.peers import PeerGuard, PeerTerms
 from framework.dataplane.ports._gatequeue import GateQueue
 from framework.dataplane.ports._sinkbatch import Batch
 from framework.dataplane.sink import Overflow, SinkId, TapKind, WatchTerms
@@ -64,6 +64,7 @@ __all__ = [
     "MessageTraced",
     "Opened",
     "Overflow",
+    "PeerGuard",
     "PeerTerms",
     "Plane",
     "PlaneLimits",

@@ -1,6 +1,6 @@
 """The C face of commands; see `_commands.pyx`."""
 
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from framework.dataplane._state cimport Command, Link, State
 
@@ -53,6 +53,7 @@ cdef enum Verb:
     MARK_ACCOUNTS
     SET_ADDRESS
     TELL_ACCOUNT
+    SET_LOOP
     SHELL_VERBS = 100
     # Verbs from here on are of a plane with sockets.
 
@@ -92,6 +93,12 @@ cdef struct PeerTerms:
     uint32_t pool_size
     uint32_t permissions
     # A number; 0: everything.
+    uint8_t has_scope
+    # Else that of its kind.
+    uint8_t scope
+    uint8_t guard
+    uint8_t untold
+    # Scopes, a bit each.
 
 
 cdef char* command_chars(Command* command) noexcept nogil

@@ -29,11 +29,11 @@ from framework.dataplane.protocol._server_info cimport server_info_announce, ser
 from framework.dataplane.ports._port cimport port_attach, port_detach, port_release
 from framework.dataplane.ports._sinkbatch cimport sink_release
 from framework.dataplane._state cimport (
-    ACCOUNT_NEVER, ACCOUNT_UNLESS_OMITTED, AUTHENTICATION_VIOLATION, IS_PEER, IS_USER, PROTOCOL_VIOLATION, READ_ERROR, S2_STAGE, Account,
-    ClosedStateC, Command, GateTerms, Limits, Link, LoginTerms, PermissionTable, Sink, State, Times,
+    ACCOUNT_NEVER, ACCOUNT_UNLESS_OMITTED, AUTHENTICATION_VIOLATION, ENTERS, IS_PEER, IS_USER, PROTOCOL_VIOLATION, READ_ERROR, S2_STAGE,
+    SCOPE_HUB, Account, ClosedStateC, Command, GateTerms, Limits, Link, LoginTerms, PermissionTable, Sink, State, Times,
 )
 from framework.dataplane._slices cimport confirm, subscriptions_check
-from framework.dataplane.accounts._telling cimport marks_set
+from framework.dataplane.accounts._telling cimport loop_set, marks_set
 from framework.dataplane.delivery._ways cimport address_set
 from framework.dataplane.accounts._stream_imports cimport shadows_add
 from framework.dataplane.accounts._tables cimport tables_set
@@ -164,6 +164,13 @@ cdef void _register_peer(State* state, Link* link, Command* command) noexcept no
     cdef size_t at, count = (command.length - sizeof(PeerTerms)) // sizeof(uint32_t)
     if link.registered or not link.traits & IS_PEER:
         return
+    if terms.has_scope:
+        link.scope = terms.scope
+    link.told = state.hears[link.scope] & ~terms.untold
+    link.guard = terms.guard
+    if link.scope == SCOPE_HUB:
+        # What a hub says has entered there.
+        link.traits &= ~ENTERS
     if not _peer_joins(state, link, terms):
         link_doom(state, link, READ_ERROR, False, "no memory")
         return
@@ -401,6 +408,8 @@ cdef bint command_apply(State* state, Command* command) noexcept nogil:
             address_set(state, link, command_chars(command), command.length)
         elif command.verb == MARK_ACCOUNTS:
             marks_set(state, link, command_chars(command), command.split, command.length)
+        elif command.verb == SET_LOOP:
+            loop_set(state, link, command_chars(command), command.split, command.length)
         elif command.verb == SET_CLIENT_INFO:
             info_set(link, command_chars(command), command.split, command.length - command.split)
         elif command.verb == SEND:

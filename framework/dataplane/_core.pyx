@@ -22,8 +22,8 @@ from framework.dataplane._commands cimport (
     FLAG_TELLS_NOTHING, FLAG_TELLS_UNKNOWN, FLAG_TRACES, FLAG_VERBOSE, GIVE_QUOTAS, KEEP_PERMISSIONS, MARK_ACCOUNTS, NEXT_ROWS,
     OPEN_LISTING, PIN_ACCOUNTS, PUBLISH, REGISTER_PEER,
     REMOVE_ACCOUNT, REMOVE_GATE, REPEAT_INTEREST, RESUME, RESUME_CLIENT, SEND, SET_ADDRESS, SET_CLIENT, SET_CLIENT_INFO, SET_CODING,
-    SET_FORWARD, SET_DEFLATE, SET_INFO, SET_LIMITS, SET_LINK_TIMES, SET_LOGIN_TERMS, SET_NAMES, SET_NONCES, SET_PEER_PERMISSIONS,
-    SET_SYSTEM_ACCOUNT, SET_TABLES, SET_TRACE, SHELL_VERBS, SUBSCRIBE_SINK, TELL_ACCOUNT, TRACE_HEADERS_ONLY, TRACE_INTERNAL,
+    SET_FORWARD, SET_DEFLATE, SET_INFO, SET_LIMITS, SET_LINK_TIMES, SET_LOGIN_TERMS, SET_LOOP, SET_NAMES, SET_NONCES,
+    SET_PEER_PERMISSIONS, SET_SYSTEM_ACCOUNT, SET_TABLES, SET_TRACE, SHELL_VERBS, SUBSCRIBE_SINK, TELL_ACCOUNT, TRACE_HEADERS_ONLY, TRACE_INTERNAL,
     UNSUBSCRIBE_SINK, WATCH_INTEREST, ClientTerms, PeerTerms as PeerTermsC, command_apply, command_chars, stages_add,
 )
 from framework.dataplane._slices cimport checks_settle, link_go_on
@@ -50,7 +50,8 @@ from framework.dataplane.ports._port cimport port_release, ports_hear_interest, 
 from framework.dataplane.ports._sinkbatch cimport atomic_add, atomic_add_users, batch_free, seen_pointer, sink_release
 from framework.dataplane._state cimport (
     ADDRESS_TABLES_MAX, ASKS_EACH_CONNECT, ENTERS, HEARS_PEER, HIDES_ADDRESS, INFOS_MAX, IS_LIMITED, IS_PEER, IS_TOLD_INTEREST, IS_USER,
-    KEEPS_REPLY, KINDS_MAX, LEAF, MAY_BE_ANONYMOUS, NEEDED_BY_SERVERS, NODE_BYTES, NO_PUBLISH, NO_REPLY, PINGS_WHEN_QUIET, READ_BLOCK_BYTES,
+    KEEPS_REPLY, KINDS_MAX, LEAF, MAY_BE_ANONYMOUS, NEEDED_BY_SERVERS, NODE_BYTES, NO_PUBLISH, NO_REPLY, NUMBERED, PINGS_WHEN_QUIET,
+    READ_BLOCK_BYTES,
     RECORD_DELIVERED, RECORD_TRACE, RESERVED_BYTES_MAX, RESERVED_MAX, S2_STAGE, SCOPE_HERE, SCOPE_ROUTE, SHOWS_SUBJECT, STALLS,
     STALL_PENDING_BYTES, STAYS_IN_ACCOUNT, SYSTEM, VERBS_MAX, WEBSOCKET_DEFLATE, WEBSOCKET_PLAIN_FRAMES, WEBSOCKET_STAGE, Account,
     Command, Dialect, Farewell, Gate, GateTerms, KindTraits as KindTraitsC, Limits, Link, ListingTerms, LoginTerms, Port as PortStruct,
@@ -184,7 +185,7 @@ cdef int _traits_put(KindTraitsC* made, traits) except -1:
         IS_USER * traits.is_user | IS_PEER * traits.is_peer | IS_LIMITED * traits.is_limited | MAY_BE_ANONYMOUS * traits.may_be_anonymous
         | ASKS_EACH_CONNECT * traits.asks_each_connect | HEARS_PEER * traits.hears_peer | IS_TOLD_INTEREST * traits.is_told_interest
         | STALLS * traits.stalls | PINGS_WHEN_QUIET * traits.pings_when_quiet
-        | ENTERS * traits.enters
+        | ENTERS * traits.enters | NUMBERED * traits.is_numbered
     )
     return _dialect_put(&made.dialect, traits.dialect)
 
@@ -196,7 +197,7 @@ cdef int _kinds_put(State* state, kinds) except -1:
         if kind == SYSTEM or not 0 <= kind < KINDS_MAX:
             raise ValueError(f"kinds of links are numbers below {KINDS_MAX}, without {<int> SYSTEM}: {kind}")
         _traits_put(&state.kinds[<int> kind], traits)
-    scopes = {Scope.HERE, *(traits.scope for traits in kinds.values())}
+    scopes = {Scope.HERE}.union(*((traits.scope, *traits.other_scopes) for traits in kinds.values()))
     for scope, row in SCOPES.items():
         state.hears[<int> scope] = sum(1 << to for to in row.heard_by)
         state.picks_groups |= row.picks_groups << scope
@@ -621,6 +622,13 @@ cdef class Core:
         self._check_permissions(terms.permissions)
         head.peer, head.permissions = terms.peer, terms.permissions
         head.pool_index, head.pool_size = terms.pool_index, terms.pool_size
+        head.has_scope, head.scope = terms.scope is not None, terms.scope or 0
+        head.guard, head.untold = terms.guard, sum(1 << scope for scope in terms.untold)
+        if terms.loop:
+            subject, words = terms.loop
+            command = self._order(SET_LOOP, link, 0, 0, _plain("a subject", subject) + words)
+            command.split = len(subject)
+            self._post(command)
         if terms.address:
             self._post(self._order(SET_ADDRESS, link, 0, 0, _plain("an address", terms.address)))
         if terms.marks:
@@ -1182,7 +1190,7 @@ cdef class Core:
         cdef int64_t wanted = TRACE_HEADERS_ONLY * bool(headers_only) + TRACE_INTERNAL * bool(internal)
         self._post(self._order(SET_TRACE, 0, bool(on), wanted, b""))
 
-    def set_nonces(self, kind: LinkKind, on: bool) -> None:
+    def set_nonces(self, kind: LinkKind, *, on: bool) -> None:
         """Give links of this kind that are accepted from now on a nonce to sign, in their INFO and in `Opened`, or no more."""
         self._post(self._order(SET_NONCES, 0, bool(on), kind, b""))
 

@@ -119,10 +119,19 @@ cdef enum ScopeC:
     SCOPE_ROUTE = 2
     SCOPE_GATEWAY = 3
     SCOPE_LEAF = 4
+    SCOPE_HUB = 5
+    SCOPE_IMPORTS = 6
 
 
 cdef enum:
-    SCOPES_MAX = 5
+    SCOPES_MAX = 7
+
+
+cdef enum PeerGuard:
+    # As framework.dataplane.peers.PeerGuard.
+    GUARD_NONE = 0
+    GUARD_DROPS = 1
+    GUARD_ENDS = 2
 
 
 cdef enum Operation:
@@ -237,6 +246,7 @@ cdef enum Trait:
     STALLS = 1 << 7
     PINGS_WHEN_QUIET = 1 << 8
     ENTERS = 1 << 9
+    NUMBERED = 1 << 10
 
 
 cdef struct KindTraits:
@@ -311,8 +321,8 @@ cdef struct Traffic:
     int64_t out_msgs
     int64_t out_bytes
     int64_t slow_consumers
-    PeerTraffic peers[SCOPES_MAX - SCOPE_ROUTE]
-    # What servers of one scope have of these; the first is of routes.
+    PeerTraffic peers[SCOPE_LEAF - SCOPE_ROUTE + 1]
+    # What servers of one scope have of these; the first is of routes, and hubs are leaf nodes: see `traffic_of`.
 
 
 cdef struct Destination:
@@ -336,6 +346,8 @@ cdef struct Mapping:
     const Destinations* sets
     # The first is for clusters without a name here.
     size_t count
+    Subscription* subscription
+    # Interest in the source, of which leaf nodes are told; in no sublist. NULL: it is not told.
 
 
 cdef enum ImportKind:
@@ -616,6 +628,7 @@ cdef struct Listing:
 cdef struct Rule:
     # A subject, or one with a queue group, that is allowed or (as interest of others) denied; its chars follow.
     Interest interest
+    uint8_t publish
     Rule* next
     Rule* next_filter
 
@@ -953,6 +966,10 @@ cdef struct Link:
     uint8_t account_omitted
     uint8_t tells_nothing
     # A server whose interest comes by other links; it may not say any here.
+    uint8_t guard
+    # What follows when a server says what its permissions forbid: see PeerGuard.
+    uint8_t told
+    # Scopes of whose interest a server is told, a bit each.
     uint8_t lined
     # What it has of an incomplete CONNECT is in a block of its own.
     uint8_t line_traced
@@ -1036,6 +1053,10 @@ cdef struct Link:
     # Lines before and behind all interest in an account, with a 0 for the account; NULL: none.
     uint32_t marks_split
     uint32_t marks_length
+    char* loop
+    # A subject, and what a server is told that has interest in it: it leads back here. NULL: none does.
+    uint32_t loop_split
+    uint32_t loop_length
     uint32_t address_length
     char* address
     # Of this server, before replies of messages by this link; NULL: they go as they are.

@@ -23,12 +23,17 @@ class KindTraits(Struct, frozen=True, kw_only=True):
     scope: Scope = Scope.HERE
     """Where it leads: what it brings goes to the scopes that hear this one, and it is told of
     their interest."""
+    other_scopes: frozenset[Scope] = frozenset()
+    """Where some of its links lead instead: `PeerTerms.scope`."""
     group_class: GroupClass = GroupClass.EVENLY
     """When members of queue groups at its end are chosen; of another server."""
     is_user: bool = False
     """Each is a user of one account, who is held to permissions, limits and mappings."""
     enters: bool = False
-    """What it publishes enters the cluster here: taps see it."""
+    """What it publishes enters the cluster here: taps see it. Of a link to a hub: it has entered
+    there."""
+    is_numbered: bool = False
+    """Its INFO says the number of the connection, as `client_id`."""
     is_limited: bool = False
     """`max_connections` counts it."""
     may_be_anonymous: bool = False

@@ -3,8 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import IntEnum
 
 from msgspec import Struct
+
+from framework.dataplane.scopes import Scope
+
+
+class PeerGuard(IntEnum):
+    """What follows when a server says what the permissions of its link forbid.
+
+    With a guard, each message is looked at, those that come as well; interest with wildcards is
+    told, and counts, where it is allowed in part. Source: nats-server `leafnode.go`,
+    `leafMsgAllowed`, `leafPermViolation`.
+    """
+
+    NONE = 0
+    """Its messages are not looked at; interest that is not allowed does not count."""
+    DROPS = 1
+    """It is not told; what it may not say is dropped."""
+    ENDS = 2
+    """It is told by `-ERR`, and the link ends."""
 
 
 class PeerTerms(Struct, frozen=True, kw_only=True):
@@ -48,3 +67,11 @@ class PeerTerms(Struct, frozen=True, kw_only=True):
     servers that see it send the answer to this one by forwards. Empty: replies go as they are."""
     permissions: int = 0
     """Of this link; see `set_peer_permissions`."""
+    guard: PeerGuard = PeerGuard.NONE
+    scope: Scope | None = None
+    """Where this very link leads; None: where links of its kind do."""
+    untold: frozenset[Scope] = frozenset()
+    """It is not told of interest of these, though its scope hears them."""
+    loop: tuple[bytes, bytes] | None = None
+    """A subject, and words: a server with interest in the subject leads back here, is told the
+    words by `-ERR`, and the link ends. The words are `Closed.detail` then."""

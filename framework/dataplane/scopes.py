@@ -3,14 +3,17 @@
 One matrix, read in both directions: a message from a scope goes to the scopes in its row, and
 interest of a scope is told to those in whose rows it stands.
 
-            to  HERE  INNER  ROUTE  GATEWAY  LEAF
-    HERE         x      x      x       x       x
-    INNER        x             x       x       x
+            to  HERE  INNER  ROUTE  GATEWAY  LEAF  HUB  IMPORTS
+    HERE         x      x      x       x       x     x      x
+    INNER        x             x       x       x     x      x
     ROUTE        x      x                      x
     GATEWAY      x      x      x               x
-    LEAF         x      x      x       x       x
+    LEAF         x      x      x       x       x     x      x
+    HUB          x      x                      x            x
 
-No message goes back to the server that it came from, and no server is told of its own interest.
+What comes from a hub is for this server and its leaf nodes: others of the cluster have links to the
+hub of their own. No message goes back to the server that it came from, and no server is told of its
+own interest.
 """
 
 from __future__ import annotations
@@ -34,7 +37,12 @@ class Scope(IntEnum):
     GATEWAY = 3
     """To another cluster."""
     LEAF = 4
-    """To a leaf node, or from one to its hub."""
+    """To a leaf node."""
+    HUB = 5
+    """From a leaf node to its hub."""
+    IMPORTS = 6
+    """Nowhere: imports of services, and mappings, of the accounts here. Leaf nodes and hubs are
+    told of them; in a cluster each server passes what enters there."""
 
 
 class ScopeRow(Struct, frozen=True, kw_only=True):
@@ -48,13 +56,16 @@ class ScopeRow(Struct, frozen=True, kw_only=True):
 
 
 _EVERYWHERE: Final = frozenset(Scope)
+_NEAR: Final = frozenset({Scope.HERE, Scope.INNER, Scope.LEAF})
 
 SCOPES: Final[Mapping[Scope, ScopeRow]] = {
     Scope.HERE: ScopeRow(heard_by=_EVERYWHERE, picks_groups=True, enters_services=True),
     Scope.INNER: ScopeRow(heard_by=_EVERYWHERE - {Scope.INNER}),
-    Scope.ROUTE: ScopeRow(heard_by=frozenset({Scope.HERE, Scope.INNER, Scope.LEAF})),
-    Scope.GATEWAY: ScopeRow(heard_by=_EVERYWHERE - {Scope.GATEWAY}),
+    Scope.ROUTE: ScopeRow(heard_by=_NEAR),
+    Scope.GATEWAY: ScopeRow(heard_by=_NEAR | {Scope.ROUTE}),
     Scope.LEAF: ScopeRow(heard_by=_EVERYWHERE, enters_services=True),
+    Scope.HUB: ScopeRow(heard_by=_NEAR | {Scope.IMPORTS}, enters_services=True),
+    Scope.IMPORTS: ScopeRow(heard_by=frozenset()),
 }
 """The matrix. Source: nats-server `client.go`, `processMsgResults`; `route.go`, `gateway.go`,
 `leafnode.go`, who is told of which interest."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from typing_extensions import override
 
+from framework.actors import Reply
 from framework.dataplane import subscription_rows
 from framework.dataplane.sink import PORT_BYTES_MAX
 from framework.monitor import answer_query
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from framework.server.tls import TlsHandshakes
     from framework.server.transports import Arrivals
     from framework.spec import (
+        Accepted,
         AccountBook,
         ClosedState,
         Codec,
@@ -45,9 +47,11 @@ if TYPE_CHECKING:
         HookOffer,
         LinkId,
         LinkRow,
+        LoginRequest,
         MonitorEndpoint,
         PlaneControl,
         Port,
+        Refused,
         SubscriptionRow,
         TapSpec,
         TlsFacts,
@@ -204,6 +208,17 @@ class Context(ServerContext):
     def recheck_logins(self, account: str | None = None) -> None:
         if listener := self.components.get(CLIENT_LISTENER):
             listener.tell(ClientListener.Recheck(account))
+
+    @override
+    def authenticate(self, request: LoginRequest) -> Reply[Accepted | Refused]:
+        reply: Reply[Accepted | Refused] = Reply()
+        self.components[CLIENT_LISTENER].tell(ClientListener.AskAbout(request, reply))
+        return reply
+
+    @override
+    def withdraw_login(self, link: LinkId) -> None:
+        if listener := self.components.get(CLIENT_LISTENER):
+            listener.tell(ClientListener.Forget(link))
 
     def account_name(self, account: int) -> str:
         """Return the name of an account by its number in the data plane."""

@@ -90,6 +90,8 @@ class Listeners:
         """
         for spec in listeners:
             self._tls.configure(spec.kind, self._tls.prepare(spec.tls))
+            if spec.port is None:
+                continue
             bound = self._bind(spec.host, spec.port, f"{spec.kind.names.noun} connections")
             self.all.append(Listener(spec.kind, spec.kind, bound))
         for number, transport in enumerate(transports, _OWN_NUMBERS):

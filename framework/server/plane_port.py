@@ -295,10 +295,6 @@ class ServerPlane(PlaneControl, Protocol):
         """Remove the subscriptions of an account; its number stays reserved for its name."""
         ...
 
-    def set_nonces(self, kind: LinkKind, on: bool) -> None:  # noqa: FBT001 - it is the whole command
-        """Set whether new links of `kind` get a nonce to sign."""
-        ...
-
     def confirm(self, token: int) -> None:
         """Ask for `Confirmed`, when all commands before it are in force."""
         ...

@@ -315,7 +315,7 @@ class Server:
             if it.kind is not LinkKind.CLIENT:
                 info(
                     "Listening for {kind} connections on {address}",
-                    kind=it.kind.name.lower(),
+                    kind=it.kind.names.noun,
                     address=it.bound.address,
                 )
 

@@ -42,7 +42,7 @@ from framework.dataplane.event import (
 from framework.dataplane.kinds import KindTraits
 from framework.dataplane.link import KindNames, LinkId, LinkKind, LinkRow, SubscriptionRow
 from framework.dataplane.message_trace import MessageTraced, StepKind, TraceFault, TraceStep
-from framework.dataplane.peers import PeerTerms
+from framework.dataplane.peers import PeerGuard, PeerTerms
 from framework.dataplane.permissions import Permissions, ResponsePermission, SubjectRules
 from framework.dataplane.reserved import ReservedPrefix
 from framework.dataplane.scopes import GroupClass, Scope
@@ -214,6 +214,7 @@ __all__ = [
     "Outgoing",
     "Overflow",
     "Pass",
+    "PeerGuard",
     "PeerTerms",
     "Permissions",
     "PlaneControl",

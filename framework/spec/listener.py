@@ -15,8 +15,9 @@ class ListenerSpec(Struct, frozen=True, kw_only=True):
     kind: LinkKind
     """Has one owner: no second listener may name it."""
     host: str
-    port: int
-    """-1 or 0: any free one; `ServerContext.listening_address` tells which."""
+    port: int | None
+    """-1 or 0: any free one; `ServerContext.listening_address` tells which. None: nobody is
+    accepted; links of this kind are dialed only."""
     owner: str
     """Name of the component that is told `LinkEvents` of all links of this kind."""
     tls: TlsSettings | None = None

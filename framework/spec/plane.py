@@ -60,6 +60,13 @@ class PlaneControl(Protocol):
         """
         ...
 
+    def set_nonces(self, kind: LinkKind, *, on: bool) -> None:
+        """Set whether links of `kind` that are accepted from now on get a nonce to sign.
+
+        It stands in their INFO, and in `Opened`.
+        """
+        ...
+
     def register_peer(self, link: LinkId, terms: PeerTerms = ...) -> None:
         """Make a parked link one to another server: send interest, and exchange messages.
 

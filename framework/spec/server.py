@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Seque
 from enum import Enum
 from typing import Any, Protocol
 
-from framework.actors import ActorRef, ActorSystem
+from framework.actors import ActorRef, ActorSystem, Reply
 from framework.dataplane import Listed
 from framework.dataplane.link import LinkId, LinkKind, LinkRow, SubscriptionRow
 from framework.dataplane.sink import PORT_BYTES_MAX, Overflow
@@ -15,7 +15,7 @@ from framework.spec.compression import Codec, CompressionMode
 from framework.spec.connection import ConnectionInfo
 from framework.spec.hooks import HookOffer
 from framework.spec.logger import FilteringBoundLogger
-from framework.spec.login import TlsPeer
+from framework.spec.login import Accepted, LoginRequest, Refused, TlsPeer
 from framework.spec.plane import PlaneControl
 from framework.spec.ports import Port
 from framework.spec.tap import TapSpec
@@ -108,6 +108,22 @@ class ServerContext(Protocol):
         Args:
             account: Only about clients of this account; None: about all.
         """
+        ...
+
+    def authenticate(self, request: LoginRequest) -> Reply[Accepted | Refused]:
+        """Ask those who decide on clients about a link of another kind, such as a leaf node.
+
+        Who need not log in is accepted. The reply's account is known, and its permissions are
+        what the account allows everybody where the user has none. It is set in the control loop;
+        never, if an authenticator does not answer: the owner of the link has a time for that.
+
+        Args:
+            request: Of a link that is asked about once at a time.
+        """
+        ...
+
+    def withdraw_login(self, link: LinkId) -> None:
+        """Forget what `authenticate` was asked about a link that has gone."""
         ...
 
     def add_tap(self, spec: TapSpec) -> Callable[[], None]:

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport uint64_t
 
-from framework.dataplane._state cimport Account, Message, State
+from framework.dataplane._state cimport Account, Message, State, Tables
 from framework.sublist._transform cimport Transform
 
 
@@ -11,4 +11,5 @@ cdef bint mapping_select(
     State* state, Account* account, const char* subject, size_t length, char** into, size_t* room, size_t* result_length
 ) noexcept nogil
 cdef bint is_mapped(Account* account, const char* subject, size_t length) noexcept nogil
+cdef void mappings_set(State* state, Account* account, Tables* before) noexcept nogil
 cdef bint mapping_apply(State* state, Message* message) noexcept nogil

@@ -5,11 +5,13 @@ source, or is lost when the source is among them. Source: nats-server `accounts.
 """
 
 from libc.stdint cimport uint32_t
-from libc.stdlib cimport realloc
-from libc.string cimport memcmp
+from libc.stdlib cimport calloc, realloc
+from libc.string cimport memcmp, memcpy
 
-from framework.dataplane.delivery._delivery cimport random_next
-from framework.dataplane._state cimport Account, Destination, Destinations, Mapping, Message, State
+from framework.dataplane.delivery._delivery cimport interest_change, random_next
+from framework.dataplane._state cimport (
+    SCOPE_IMPORTS, Account, Destination, Destinations, Mapping, Message, State, Subscription, Tables,
+)
 from framework.sublist._bytes cimport COPY_SLACK
 from framework.sublist._transform cimport is_subset, transform_apply, transform_room
 
@@ -24,6 +26,41 @@ cdef bint room_for(char** at, size_t* room, size_t need) noexcept nogil:
         at[0] = grown
         room[0] = need
     return True
+
+
+cdef Subscription* _interest_in(State* state, Account* account, const Mapping* mapping) noexcept nogil:
+    """Return interest in the source of a mapping, of which leaf nodes and hubs are told; NULL: no memory."""
+    cdef Subscription* made = <Subscription*> calloc(1, sizeof(Subscription) + mapping.source_length + COPY_SLACK)
+    if made == NULL:
+        return NULL
+    memcpy(<char*> (made + 1), mapping.source, mapping.source_length)
+    made.account = account
+    made.interest.subject = <char*> (made + 1)
+    made.interest.subject_length = <uint32_t> mapping.source_length
+    made.interest.weight = 1
+    made.interest.scope = SCOPE_IMPORTS
+    interest_change(state, made, 1)
+    return made
+
+
+cdef void mappings_set(State* state, Account* account, Tables* before) noexcept nogil:
+    """Tell leaf nodes and hubs of the sources of an account's mappings, in place of those of the tables before.
+
+    Source: nats-server `leafnode.go`, `initLeafNodeSmapAndSendSubs`.
+    """
+    cdef size_t at
+    cdef Mapping* mapping
+    if account.tables != NULL:
+        for at in range(account.tables.mapping_count):
+            mapping = &account.tables.mappings[at]
+            mapping.subscription = _interest_in(state, account, mapping)
+    for at in range(before.mapping_count if before != NULL else 0):
+        mapping = &before.mappings[at]
+        if mapping.subscription != NULL:
+            interest_change(state, mapping.subscription, -1)
+            mapping.subscription.next = state.dead
+            state.dead = mapping.subscription
+            mapping.subscription = NULL
 
 
 cdef const Destinations* _destinations(State* state, const Mapping* mapping) noexcept nogil:

@@ -24,8 +24,9 @@ cdef bint is_allowed_to_publish(State* state, Link* link, const char* subject, s
 cdef Allowed may_publish(State* state, Link* link, const char* subject, size_t length, Match* match) noexcept nogil
 cdef bint may_subscribe(Link* link, const char* subject, size_t length, const char* queue, size_t queue_length) noexcept nogil
 cdef bint may_hear(State* state, Subscription* subscription, const char* subject, size_t length) noexcept nogil
-cdef bint may_import(State* state, PermissionTable* table, const char* subject, size_t length) noexcept nogil
-cdef bint may_export(State* state, Link* route, const char* subject, size_t length) noexcept nogil
-cdef bint may_send(State* state, Link* route, const char* subject, size_t length) noexcept nogil
+cdef bint may_import(State* state, Link* peer, PermissionTable* table, const char* subject, size_t length) noexcept nogil
+cdef bint may_export(State* state, Link* peer, const char* subject, size_t length) noexcept nogil
+cdef bint may_send(State* state, Link* peer, const char* subject, size_t length) noexcept nogil
+cdef Allowed may_bring(State* state, Link* peer, const char* subject, size_t length) noexcept nogil
 cdef bint needs_filter(Link* link, const char* subject, size_t length) noexcept nogil
 cdef void link_permit(Link* link, PermissionTable* table) noexcept nogil

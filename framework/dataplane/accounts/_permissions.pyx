@@ -14,7 +14,7 @@ from libc.string cimport memchr, memcmp, memcpy
 
 from framework.dataplane.accounts._replies cimport reply_is_due, replies_free, replies_new
 from framework.dataplane._state cimport (
-    NEEDED_BY_SERVERS, VERDICT_BYTES, VERDICT_SETS, Link, PermissionTable, Rule, State, Subscription, Verdict,
+    GUARD_NONE, NEEDED_BY_SERVERS, VERDICT_BYTES, VERDICT_SETS, Link, PermissionTable, Rule, State, Subscription, Verdict,
 )
 from framework.dataplane.protocol._reserved cimport is_reserved
 from framework.sublist._bytes cimport COPY_SLACK, hash_bytes
@@ -25,6 +25,8 @@ cdef enum Question:
     # What a remembered answer is about.
     PUBLISH = 0
     HEAR = 1
+    SEND = 2
+    TELL = 3
 
 
 # ---- tables ------------------------------------------------------------------------------------------------------------
@@ -60,6 +62,7 @@ cdef bint permission_rule_add(
     rule.interest.queue_length = <uint32_t> queue_length
     rule.interest.weight = 1
     rule.interest.rank = deny
+    rule.publish = publish
     if not sublist_insert(&table.publish if publish else &table.subscribe, &rule.interest):
         free(rule)
         return False
@@ -205,22 +208,49 @@ cdef bint _reaches(Interest** rules, uint32_t count, bint all_below) noexcept no
 # ---- answers -----------------------------------------------------------------------------------------------------------
 
 
+cdef bint _is_wild(const char* subject, size_t length) noexcept nogil:
+    """Whether a subject has a wildcard."""
+    cdef const char* end = subject + length
+    cdef size_t token
+    while subject <= end:
+        token = _token(subject, end)
+        if _is(subject, token, c">") or _is(subject, token, c"*"):
+            return True
+        subject += token + 1
+    return False
+
+
+cdef bint _overlaps(PermissionTable* table, const char* subject, size_t length) noexcept nogil:
+    """Whether a rule allows to publish to some of a subject with wildcards."""
+    cdef Rule* rule = table.rules
+    if not _is_wild(subject, length):
+        return False
+    while rule != NULL:
+        if rule.publish and not rule.interest.rank and _collide(rule.interest.subject, rule.interest.subject_length, subject, length):
+            return True
+        rule = rule.next
+    return False
+
+
 cdef bint _judge(PermissionTable* table, Question question, const char* subject, size_t length, const char* queue,
                  size_t queue_length) noexcept nogil:
     """Look the rules up; True: allowed."""
-    cdef Match* match = sublist_match(&table.publish if question == PUBLISH else &table.subscribe, subject, length)
+    cdef bint of_publish = question == PUBLISH or question == TELL
+    cdef Match* match = sublist_match(&table.publish if of_publish else &table.subscribe, subject, length)
     cdef bint any_group
     if match.remote_count:
         return False
-    if question == PUBLISH:
-        return match.plain_count > 0 or not table.publish_limited
+    if of_publish:
+        return match.plain_count > 0 or not table.publish_limited or (question == TELL and _overlaps(table, subject, length))
+    if question == SEND:
+        return match.plain_count > 0 or not table.subscribe_limited
     return not (queue_length and _names_group(match, True, False, queue, queue_length, &any_group))
 
 
 cdef bint _remembered(State* state, PermissionTable* table, Question question, const char* subject, size_t length,
                       const char* queue, size_t queue_length) noexcept nogil:
     """Return what `_judge` says. Cost: a hash and a comparison when the subject was asked for lately."""
-    cdef uint64_t serial = table.serial * 2 + question
+    cdef uint64_t serial = table.serial * 4 + question
     cdef uint64_t hashed = hash_bytes(state.seed ^ serial, subject, length)
     cdef Verdict* verdict
     cdef int way
@@ -316,29 +346,53 @@ cdef bint may_hear(State* state, Subscription* subscription, const char* subject
     )
 
 
-# ---- routes ------------------------------------------------------------------------------------------------------------
+# ---- servers -----------------------------------------------------------------------------------------------------------
 
 
-cdef bint may_import(State* state, PermissionTable* table, const char* subject, size_t length) noexcept nogil:
-    """Whether a route under these rules is told of interest in a subject, which may have wildcards: these must be allowed as such."""
+cdef bint may_import(State* state, Link* peer, PermissionTable* table, const char* subject, size_t length) noexcept nogil:
+    """Whether a server under these rules is told of interest in a subject.
+
+    A subject with wildcards must be allowed as such; where the link has a guard, in part. Source: nats-server `client.go`,
+    `canSubscribeInternal`.
+    """
     if table == NULL or not table.publish_checked:
         return True
+    if peer.guard != GUARD_NONE:
+        return _remembered(state, table, TELL, subject, length, b"", 0)
     if is_reserved(state, NEEDED_BY_SERVERS, subject, length):
         return sublist_match(&table.publish, subject, length).remote_count == 0
     return _remembered(state, table, PUBLISH, subject, length, b"", 0)
 
 
-cdef bint may_export(State* state, Link* route, const char* subject, size_t length) noexcept nogil:
-    """Whether interest of a route in a subject counts here, with or without a queue group.
+cdef bint may_export(State* state, Link* peer, const char* subject, size_t length) noexcept nogil:
+    """Whether interest of a server in a subject counts here, with or without a queue group.
 
-    As for clients, a rule that ends in `*` does not let `>` in; nats-server lets it.
+    As for clients, a rule that ends in `*` does not let `>` in; nats-server lets it. Where the link has a guard, any interest with
+    wildcards counts: each message is looked at. Source: nats-server `leafnode.go`, `processLeafSub`.
     """
-    if route.permissions != NULL and is_reserved(state, NEEDED_BY_SERVERS, subject, length):
-        return sublist_match(&route.permissions.subscribe, subject, length).remote_count == 0
-    return may_subscribe(route, subject, length, b"", 0)
+    if peer.permissions == NULL:
+        return True
+    if peer.guard != GUARD_NONE:
+        return _is_wild(subject, length) or _remembered(state, peer.permissions, SEND, subject, length, b"", 0)
+    if is_reserved(state, NEEDED_BY_SERVERS, subject, length):
+        return sublist_match(&peer.permissions.subscribe, subject, length).remote_count == 0
+    return may_subscribe(peer, subject, length, b"", 0)
 
 
-cdef bint may_send(State* state, Link* route, const char* subject, size_t length) noexcept nogil:
-    """Whether a message may go to a route that has interest in it: wildcards may let more through than is to be exported."""
-    cdef PermissionTable* table = route.permissions
-    return table == NULL or table.filters == NULL or _remembered(state, table, HEAR, subject, length, b"", 0)
+cdef bint may_send(State* state, Link* peer, const char* subject, size_t length) noexcept nogil:
+    """Whether a message may go to a server that has interest in it: wildcards may let more through than is to be exported."""
+    cdef PermissionTable* table = peer.permissions
+    if table == NULL:
+        return True
+    if peer.guard != GUARD_NONE:
+        return _remembered(state, table, SEND, subject, length, b"", 0)
+    return table.filters == NULL or _remembered(state, table, HEAR, subject, length, b"", 0)
+
+
+cdef Allowed may_bring(State* state, Link* peer, const char* subject, size_t length) noexcept nogil:
+    """Whether a server whose link has a guard may send a message here; an answer that it owes is counted."""
+    if is_allowed_to_publish(state, peer, subject, length):
+        return ALLOWED
+    if peer.replies != NULL and reply_is_due(state, peer.replies, subject, length):
+        return AS_ANSWER
+    return FORBIDDEN

@@ -312,8 +312,8 @@ cdef void _tell_difference(State* state, Link* route, Account* account, Permissi
         local = <LocalInterest*> account.interest.slots[at].key
         if local == NULL or route.doomed:
             continue
-        was = may_import(state, before, local.key.chars, local.subject_length)
-        now = may_import(state, route.permissions, local.key.chars, local.subject_length)
+        was = may_import(state, route, before, local.key.chars, local.subject_length)
+        now = may_import(state, route, route.permissions, local.key.chars, local.subject_length)
         if was != now:
             interest_tell_in_bulk(state, route, account, local, now)
 

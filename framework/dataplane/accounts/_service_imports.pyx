@@ -10,7 +10,7 @@ from libc.stdint cimport uint32_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy
 
-from framework.dataplane.delivery._delivery cimport deliver
+from framework.dataplane.delivery._delivery cimport deliver, interest_change
 from framework.dataplane.protocol._headers cimport header_set
 from framework.dataplane.protocol._info cimport info_put, info_room
 from framework.dataplane.accounts._latency cimport sample_answered, sample_begin, sample_refused, sample_wanted
@@ -21,8 +21,8 @@ from framework.dataplane.accounts._response_mappings cimport (
     ENDED, NOT_DELIVERED, response_mapping_end, response_mapping_find, response_mapping_new, response_mapping_touch,
 )
 from framework.dataplane._state cimport (
-    HOPS_MAX, IMPORTS_PASSED_MAX, IS_USER, KEEPS_REPLY, SCOPE_HERE, SERVICE_IMPORT, STAYS_IN_ACCOUNT, STREAM_IMPORT, Account, Block,
-    Hop, Import, Message, MessageTrace, ResponseMapping, State, Subscription, Tables,
+    HOPS_MAX, IMPORTS_PASSED_MAX, IS_USER, KEEPS_REPLY, SCOPE_HERE, SCOPE_IMPORTS, SERVICE_IMPORT, STAYS_IN_ACCOUNT, STREAM_IMPORT,
+    Account, Block, Hop, Import, Message, MessageTrace, ResponseMapping, State, Subscription, Tables,
 )
 from framework.dataplane.accounts._stream_imports cimport shadow_enter
 from framework.dataplane.protocol._reserved cimport is_reserved
@@ -54,7 +54,8 @@ cdef struct Passage:
 
 
 cdef void _subscribe(State* state, Account* account, Import* imported) noexcept nogil:
-    """Subscribe a service import in the importer's account. Other servers are not told: each passes what its own clients publish."""
+    """Subscribe a service import in the importer's account. Of other servers leaf nodes and hubs alone are told: the others of the cluster
+    pass what their own clients publish. Source: nats-server `leafnode.go`, `initLeafNodeSmapAndSendSubs`."""
     cdef Subscription* made = <Subscription*> calloc(1, sizeof(Subscription) + imported.to_length + COPY_SLACK)
     if made == NULL:
         return
@@ -64,10 +65,12 @@ cdef void _subscribe(State* state, Account* account, Import* imported) noexcept 
     made.interest.subject = <char*> (made + 1)
     made.interest.subject_length = <uint32_t> imported.to_length
     made.interest.weight = 1
+    made.interest.scope = SCOPE_IMPORTS
     if not sublist_insert(&account.sublist, &made.interest):
         free(made)
         return
     imported.subscription = made
+    interest_change(state, made, 1)
 
 
 cdef void _unsubscribe(State* state, Import* imported) noexcept nogil:
@@ -76,6 +79,7 @@ cdef void _unsubscribe(State* state, Import* imported) noexcept nogil:
     if subscription == NULL:
         return
     sublist_remove(&subscription.account.sublist, &subscription.interest)
+    interest_change(state, subscription, -1)
     subscription.dead = 1
     subscription.next = state.dead
     state.dead = subscription
@@ -85,12 +89,13 @@ cdef void _unsubscribe(State* state, Import* imported) noexcept nogil:
 cdef void services_set(State* state, Account* account, Tables* before) noexcept nogil:
     """Put the service imports of an account's tables in place of those of the tables before."""
     cdef size_t at
-    if before != NULL:
-        for at in range(before.service_count):
-            _unsubscribe(state, &before.services[at])
     if account.tables != NULL:
         for at in range(account.tables.service_count):
             _subscribe(state, account, &account.tables.services[at])
+    if before != NULL:
+        # Behind the new ones: nobody is told that what stays has gone.
+        for at in range(before.service_count):
+            _unsubscribe(state, &before.services[at])
 
 
 # ---- delivery's side -------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcpy
 
 from framework.dataplane.delivery._delivery cimport subscription_drop
+from framework.dataplane.accounts._mappings cimport mappings_set
 from framework.dataplane.accounts._remote_latency cimport remote_latencies_free
 from framework.dataplane.accounts._response_mappings cimport response_mappings_forget, response_mappings_free
 from framework.dataplane.accounts._service_imports cimport services_set
@@ -250,6 +251,7 @@ cdef void tables_set(State* state, Account* account, Tables* tables) noexcept no
         _resolve(state, account, tables.services, tables.service_count)
     account.tables = tables
     services_set(state, account, before)
+    mappings_set(state, account, before)
     if _has_streams(before) or _has_streams(tables):
         shadows_renew(state, account)
     tables_free(before)
@@ -281,6 +283,7 @@ cdef void tables_leave(State* state, Account* account) noexcept nogil:
     account.ours = 0
     account.tables = NULL
     services_set(state, account, before)
+    mappings_set(state, account, before)
     if _has_streams(before):
         shadows_renew(state, account)
     tables_free(before)
@@ -301,6 +304,7 @@ cdef void tables_end(State* state) noexcept nogil:
         tables = account.tables
         account.tables = NULL
         services_set(state, account, tables)
+        mappings_set(state, account, tables)
         tables_free(tables)
         _drop_answers(state, account)
     response_mappings_free(state)

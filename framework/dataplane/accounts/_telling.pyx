@@ -37,6 +37,19 @@ cdef void marks_set(State* state, Link* link, const char* chars, size_t split, s
     link.marks_length = <uint32_t> length
 
 
+cdef void loop_set(State* state, Link* link, const char* chars, size_t split, size_t length) noexcept nogil:
+    """Let a link end whose server has interest in a subject: see `PeerTerms.loop`. What it is told stands behind that, with a last zero."""
+    free(link.loop)
+    link.loop = <char*> malloc(length + 1)
+    if link.loop == NULL:
+        link_doom(state, link, WRITE_ERROR, False, "no memory")
+        return
+    memcpy(link.loop, chars, length)
+    link.loop[length] = 0
+    link.loop_split = <uint32_t> split
+    link.loop_length = <uint32_t> length
+
+
 cdef char* _put_base64(char* at, const char* chars, uint32_t length) noexcept nogil:
     cdef const char* digits = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
     cdef uint32_t which, left, bits

@@ -3,9 +3,14 @@
 from libc.stdint cimport int64_t, uint64_t
 
 from framework.dataplane._state cimport (
-    Account, ClosedStateC, Link, LocalInterest, Message, Record, RecordType, State, Subscription,
+    SCOPE_LEAF, SCOPE_ROUTE, Account, ClosedStateC, Link, LocalInterest, Message, Record, RecordType, State, Subscription,
 )
 from framework.sublist._sublist cimport Interest, Match
+
+
+cdef inline int traffic_of(Link* link) noexcept nogil:
+    """Return where an account counts what comes from a server, or goes there: hubs with leaf nodes."""
+    return min(<int> link.scope, <int> SCOPE_LEAF) - SCOPE_ROUTE
 
 
 cdef int deliver_matched(State* state, Match* match, Message* message) noexcept nogil

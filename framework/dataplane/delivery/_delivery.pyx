@@ -249,7 +249,7 @@ cdef void subscription_drop(State* state, Subscription* subscription) noexcept n
 
 cdef int64_t _heard(State* state, Link* peer, Account* account, LocalInterest* local) noexcept nogil:
     """Return how much interest there is in the scopes that hear a server, its own left out."""
-    cdef uint8_t hears = state.hears[peer.scope]
+    cdef uint8_t hears = peer.told
     cdef int64_t count = 0
     cdef int which
     for which in range(SCOPES_MAX):
@@ -351,7 +351,7 @@ cdef void interest_tell_in_bulk(State* state, Link* peer, Account* account, Loca
 
 cdef void tell_in_bulk(State* state, Link* peer, Account* account, LocalInterest* local) noexcept nogil:
     """Tell a server of one interest of many, if there is any, and if it may know of it."""
-    if not peer.doomed and may_import(state, peer.permissions, local.key.chars, local.subject_length):
+    if not peer.doomed and may_import(state, peer, peer.permissions, local.key.chars, local.subject_length):
         interest_tell_in_bulk(state, peer, account, local, True)
 
 
@@ -371,7 +371,7 @@ cdef void _tell(State* state, Link* peer, Subscription* subscription, int change
     cdef LocalInterest* local = subscription.local
     cdef Link* source = subscription.link
     cdef int64_t count, before
-    if not state.hears[peer.scope] >> subscription.interest.scope & 1 or peer.doomed:
+    if not peer.told >> subscription.interest.scope & 1 or peer.doomed:
         return
     if source != NULL and source.peer != NULL and source.peer == peer.peer:
         # Its own.
@@ -380,7 +380,7 @@ cdef void _tell(State* state, Link* peer, Subscription* subscription, int change
     if count and count != change and not (local.subject_length < local.key.length and peer.dialect.weighs_groups):
         return
     state.work += 1
-    if not may_import(state, peer.permissions, local.key.chars, local.subject_length):
+    if not may_import(state, peer, peer.permissions, local.key.chars, local.subject_length):
         return
     before = peer.sent_bytes + <int64_t> peer.pending
     _interest_tell(state, peer, account, local, count)
@@ -477,8 +477,8 @@ cdef void _count_out(State* state, Link* to, Message* message, size_t length) no
     message.account.traffic.out_msgs += 1
     message.account.traffic.out_bytes += length
     if to.scope >= SCOPE_ROUTE:
-        message.account.traffic.peers[to.scope - SCOPE_ROUTE].out_msgs += 1
-        message.account.traffic.peers[to.scope - SCOPE_ROUTE].out_bytes += length
+        message.account.traffic.peers[traffic_of(to)].out_msgs += 1
+        message.account.traffic.peers[traffic_of(to)].out_bytes += length
     if <int64_t> to.pending > state.limits.pending_free:
         link_fills(state, to, message.source)
 
@@ -666,6 +666,8 @@ cdef bint to_route(State* state, Link* to, Message* message) noexcept nogil:
         link_doom(state, to, WRITE_ERROR, False, "no memory")
         return False
     _count_out(state, to, message, length)
+    if to.replies != NULL and message.reply_length:
+        _may_answer(state, to, message)
     return True
 
 

@@ -14,7 +14,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy
 
 from framework.dataplane._state cimport (
-    SCOPE_HERE, SCOPE_INNER, Account, Inner, InnerPeer, Link, LocalInterest, State, Subscription,
+    SCOPE_HERE, SCOPE_IMPORTS, SCOPE_INNER, Account, Inner, InnerPeer, Link, LocalInterest, State, Subscription,
 )
 from framework.dataplane._work cimport COMMAND_WORK
 from framework.dataplane.accounts._accounts cimport account_foreign, account_named, account_spare
@@ -89,7 +89,8 @@ cdef void inner_tell(State* state, Subscription* subscription, int change) noexc
     cdef LocalInterest* local = subscription.local
     cdef int scope = subscription.interest.scope
     cdef int64_t count
-    if subscription.link != NULL and subscription.link.joined != NULL:
+    if scope == SCOPE_IMPORTS or (subscription.link != NULL and subscription.link.joined != NULL):
+        # Each core has imports of its own.
         return
     count = _own(state, subscription.account, local, scope)
     if count and count != change and local.subject_length == local.key.length:

@@ -282,6 +282,7 @@ cdef Link* link_open(
     link.listener = listener
     link.traits = state.kinds[<int> kind].traits
     link.scope = state.kinds[<int> kind].scope
+    link.told = state.hears[link.scope]
     link.rank = state.kinds[<int> kind].rank
     link.dialect = &state.kinds[<int> kind].dialect
     link.account_omitted = link.dialect.account == ACCOUNT_NEVER
@@ -650,6 +651,8 @@ cdef void _end(State* state, Link* link) noexcept nogil:
     link.memo = NULL
     free(link.marks)
     link.marks = NULL
+    free(link.loop)
+    link.loop = NULL
     ways_end(link)
     assumptions_end(state, link)
     free(link.info)

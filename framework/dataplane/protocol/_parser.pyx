@@ -19,13 +19,13 @@ Size: one grammar; all dialects share the words, the payloads, the answers and t
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, realloc
-from libc.string cimport memchr, memcpy
+from libc.string cimport memchr, memcmp, memcpy
 
 from framework.dataplane.accounts._accounts cimport account_foreign, account_named, account_spare
 from framework.dataplane.links._clocks cimport link_answered, login_terms
 from framework.dataplane.delivery._delivery cimport (
     deliver, deliver_matched, link_doom, link_fills, link_say, link_way, record_chars, record_new, subscription_drop,
-    trace, trace_body,
+    trace, trace_body, traffic_of,
 )
 from framework.dataplane.accounts._interest cimport interest_weigh, is_literal_subject, is_valid_subject, subscription_add
 from framework.dataplane.accounts._mappings cimport mapping_apply
@@ -44,7 +44,7 @@ from framework.dataplane.delivery._watches cimport (
 )
 from framework.dataplane.links._output cimport output_commit, output_reserve
 from framework.dataplane.accounts._permissions cimport (
-    ALLOWED, FORBIDDEN, Allowed, is_allowed_to_publish, may_export, may_hear, may_publish, may_send, may_subscribe, needs_filter,
+    ALLOWED, FORBIDDEN, Allowed, is_allowed_to_publish, may_bring, may_export, may_hear, may_publish, may_send, may_subscribe, needs_filter,
 )
 from framework.dataplane.accounts._remote_latency cimport is_tracked_reply, remote_latency_begin
 from framework.dataplane.accounts._assumed cimport (
@@ -55,12 +55,12 @@ from framework.dataplane.protocol._reserved cimport is_reserved
 from framework.dataplane.protocol._server_info cimport link_info_connected
 from framework.dataplane.accounts._sids cimport subscription_find
 from framework.dataplane._state cimport (
-    ACCOUNT_INTEREST, ASKS_EACH_CONNECT, AUTHENTICATION_VIOLATION, CONNECT_BYTES_MAX, FRAME_OWN_BLOCK_BYTES, HEARS_PEER, HIDES_ADDRESS,
-    IGNORE, INTEREST, IS_PEER, IS_USER, LINE_BYTES_MAX, MAX_CONTROL_LINE_EXCEEDED, MAX_PAYLOAD_EXCEEDED, MAY_BE_ANONYMOUS, MEMO_HEAD_BYTES,
-    MEMO_LINE_BYTES, MESSAGE, MESSAGE_WITH_HEADERS, NO_ACCOUNT_INTEREST, NO_INTEREST, NO_PUBLISH, NO_REPLY, PARSE_ERROR, PROTOCOL_VIOLATION,
-    PUBLISH_MESSAGE, PUBLISH_WITH_HEADERS, RECORD_ERR, RECORD_GREETING, RECORD_PONG, REFERENCE_BYTES, SCOPE_ROUTE, SHOWS_SUBJECT,
-    SUBSCRIBE, SYSTEM, TRACED_LINE_BYTES_MAX, UNSUBSCRIBE, Account, Block, ClosedStateC, Line, Link, Memo, Message, MessageTrace,
-    Operation, Record, State, Subscription, Verb, Watches,
+    ACCOUNT_INTEREST, ASKS_EACH_CONNECT, AUTHENTICATION_VIOLATION, CONNECT_BYTES_MAX, FRAME_OWN_BLOCK_BYTES, GUARD_ENDS, GUARD_NONE,
+    HEARS_PEER, HIDES_ADDRESS, IGNORE, INTEREST, IS_PEER, IS_USER, LINE_BYTES_MAX, MAX_CONTROL_LINE_EXCEEDED, MAX_PAYLOAD_EXCEEDED,
+    MAY_BE_ANONYMOUS, MEMO_HEAD_BYTES, MEMO_LINE_BYTES, MESSAGE, MESSAGE_WITH_HEADERS, NO_ACCOUNT_INTEREST, NO_INTEREST, NO_PUBLISH,
+    NO_REPLY, PARSE_ERROR, PROTOCOL_VIOLATION, PUBLISH_MESSAGE, PUBLISH_WITH_HEADERS, RECORD_ERR, RECORD_GREETING, RECORD_PONG,
+    REFERENCE_BYTES, SCOPE_ROUTE, SHOWS_SUBJECT, SUBSCRIBE, SYSTEM, TRACED_LINE_BYTES_MAX, UNSUBSCRIBE, Account, Block, ClosedStateC,
+    Line, Link, Memo, Message, MessageTrace, Operation, Record, State, Subscription, Verb, Watches,
 )
 from framework.dataplane.accounts._stream_imports cimport shadows_add
 from framework.dataplane.protocol._violations cimport (
@@ -267,8 +267,8 @@ cdef void _count_in(State* state, Link* link, Account* account, int64_t messages
     account.traffic.in_msgs += messages
     account.traffic.in_bytes += length
     if link.scope >= SCOPE_ROUTE:
-        account.traffic.peers[link.scope - SCOPE_ROUTE].in_msgs += messages
-        account.traffic.peers[link.scope - SCOPE_ROUTE].in_bytes += length
+        account.traffic.peers[traffic_of(link)].in_msgs += messages
+        account.traffic.peers[traffic_of(link)].in_bytes += length
 
 
 cdef void _remember(State* state, Link* link, const char* line, size_t length, Message* message) noexcept nogil:
@@ -406,8 +406,8 @@ cdef void _count_repeated(State* state, Link* link, Memo* memo, int64_t count) n
     if memo.target != NULL:
         memo.target.msgs += count
     else:
-        memo.account.traffic.peers[to.scope - SCOPE_ROUTE].out_msgs += count
-        memo.account.traffic.peers[to.scope - SCOPE_ROUTE].out_bytes += length
+        memo.account.traffic.peers[traffic_of(to)].out_msgs += count
+        memo.account.traffic.peers[traffic_of(to)].out_bytes += length
 
 
 cdef char* _repeat_to_link(State* state, Link* link, Memo* memo, char* at, char* end, size_t frame) noexcept nogil:
@@ -759,6 +759,7 @@ cdef char* _routed(
     cdef int64_t total, header = 0
     cdef int served
     cdef char* rest
+    cdef Allowed allowed = ALLOWED
     cdef Watches* watches
     if words.count < first + sizes:
         _refuse(state, link, PROTOCOL_VIOLATION, b"Unknown Protocol Operation", b"too few words in RMSG")
@@ -814,13 +815,25 @@ cdef char* _routed(
     _count_in(state, link, message.account, 1, total)
     if state.trace:
         trace_body(state, link, True, message.body, header, total)
+    if link.guard != GUARD_NONE:
+        allowed = may_bring(state, link, message.subject, message.subject_length)
+        if allowed == FORBIDDEN:
+            if link.guard == GUARD_ENDS:
+                _end_for(state, link, PUBLISH_SUBJECT, message.subject, message.subject_length)
+            return rest
     if message.account == NULL or not message.account.ours:
         if link.assumed != NULL and link.assumed.tells_unknown:
             account_unknown(state, link, words.words[0], words.lengths[0])
         return rest
     if is_forwarded(state, &message, &served):
         return rest
-    if not headers and message.reply_length == 0 and message.queue_count == 0 and not state.trace and body - line <= MEMO_LINE_BYTES:
+    if message.account.tables != NULL and state.enters_services >> link.scope & 1 and mapping_apply(state, &message):
+        if message.subject_length == 0:
+            return rest
+    elif (
+        not headers and message.reply_length == 0 and message.queue_count == 0 and not state.trace and body - line <= MEMO_LINE_BYTES
+        and allowed == ALLOWED
+    ):
         _remember(state, link, line, body - line, &message)
     watches = watches_of(link, message.account)
     if watches != NULL:
@@ -916,6 +929,16 @@ cdef void _unsubscribe(State* state, Link* link, Line* words) noexcept nogil:
         link_say(state, link, b"+OK\r\n")
 
 
+cdef bint _is_loop(Link* link, const char* subject, size_t length) noexcept nogil:
+    return length == link.loop_split and memcmp(subject, link.loop, length) == 0
+
+
+cdef void _end_for(State* state, Link* link, ViolationC violation, const char* subject, size_t length) noexcept nogil:
+    """End the link of a server that says what it may not. Source: nats-server `leafnode.go`, `leafPermViolation`."""
+    violation_say(state, link, violation, subject, length, NULL, 0, NULL, 0)
+    link_doom(state, link, PROTOCOL_VIOLATION, True, b"permissions violation")
+
+
 cdef void _remote_interest(State* state, Link* link, Line* words, bint coming) noexcept nogil:
     """Handle RS+, RS-, LS+ and LS-; a queue group comes again whenever its weight changes."""
     cdef uint32_t first = 0 if link.account_omitted else 1
@@ -936,7 +959,12 @@ cdef void _remote_interest(State* state, Link* link, Line* words, bint coming) n
     if weight < 1 or not is_valid_subject(words.words[first], words.lengths[first]):
         _refuse(state, link, PROTOCOL_VIOLATION, b"Invalid Subject", b"bad subject or weight in RS")
         return
+    if coming and link.loop != NULL and _is_loop(link, words.words[first], words.lengths[first]):
+        _refuse(state, link, PROTOCOL_VIOLATION, link.loop + link.loop_split, link.loop + link.loop_split)
+        return
     if coming and not may_export(state, link, words.words[first], words.lengths[first]):
+        if link.guard == GUARD_ENDS:
+            _end_for(state, link, SUBSCRIBE_SUBJECT, words.words[first], words.lengths[first])
         return
     account = link.account if link.account_omitted else account_named(state, link, words.words[0], words.lengths[0])
     if account == NULL and coming:

@@ -11,7 +11,7 @@ from libc.string cimport memcpy, strlen
 from framework.dataplane.protocol._info cimport text_put
 from framework.dataplane.links._clocks cimport login_terms
 from framework.dataplane.links._output cimport output_append, output_commit, output_reserve
-from framework.dataplane._state cimport IS_USER, Account, Link, ServerInfo, State
+from framework.dataplane._state cimport IS_USER, NUMBERED, Account, Link, ServerInfo, State
 from framework.sublist._bytes cimport write_decimal
 
 cdef extern from "string.h" nogil:
@@ -106,6 +106,7 @@ cdef void _append_client(State* state, Link* link, bint connected) noexcept nogi
 
 
 cdef void _send(State* state, Link* link, bint connected) noexcept nogil:
+    cdef char number[24]
     if _info_of(state, link).length < 2:
         return
     link.info_version = _info_of(state, link).version
@@ -113,6 +114,9 @@ cdef void _send(State* state, Link* link, bint connected) noexcept nogil:
     _append_document(state, link)
     if link.traits & IS_USER:
         _append_client(state, link, connected)
+    if link.traits & NUMBERED:
+        output_append(state, link, b",\"client_id\":", 13)
+        output_append(state, link, number, write_decimal(number, link.cid))
     if link.nonce[0] and not link.registered:
         output_append(state, link, b",\"nonce\":\"", 10)
         output_append(state, link, link.nonce, strlen(link.nonce))

@@ -123,7 +123,7 @@ class Authentication:
         self._authenticators = [it for it in authenticators if not it.transport]
         limits = self.limits(settings.limits)
         self._plane.set_limits(limits)
-        self._plane.set_nonces(LinkKind.CLIENT, any(it.wants_nonce for it in authenticators))
+        self._plane.set_nonces(LinkKind.CLIENT, on=any(it.wants_nonce for it in authenticators))
         pending_max = settings.pending_logins_max
         self._listener().tell(ClientListener.Authenticate(authenticators, pending_max))
         self._client_info.set_auth_required(_asks(self._authenticators))

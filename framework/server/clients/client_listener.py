@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from framework.server.clients.client_row import Client
     from framework.server.clients.clients import Clients
     from framework.server.clients.logins import Question
-    from framework.spec import Authenticator, LinkId
+    from framework.spec import Accepted, Authenticator, LinkId, LoginRequest, Refused
 
 CLIENT_LISTENER: Final = "client_listener"
 """Name of its ComponentSpec."""
@@ -58,6 +58,17 @@ class ClientListener(Component):
 
         authenticators: Sequence[Authenticator]
         pending_max: int
+
+    class AskAbout(Struct, frozen=True):
+        """Decide on a link of another kind that logs in as a client does."""
+
+        request: LoginRequest
+        reply: Reply[Accepted | Refused]
+
+    class Forget(Struct, frozen=True):
+        """Decide on nothing for a link of another kind that has gone."""
+
+        link: LinkId
 
     class Kick(Struct, frozen=True):
         """Close the client with a connection ID; the answer is whether there is one."""
@@ -121,6 +132,11 @@ class ClientListener(Component):
                 self._perform(changes.accounts_changed(names))
             case self.Authenticate(authenticators, pending_max):
                 self._clients.set_logins(authenticators, waiting_max=pending_max)
+            case self.AskAbout(request, reply):
+                question = self._clients.peers.begin(request, reply)
+                self._ask_all([question] if question else ())
+            case self.Forget(link):
+                self._clients.peers.forget(link)
             case self.Kick(cid):
                 effects = changes.kick(cid)
                 self._perform(effects or ())

@@ -28,6 +28,7 @@ from framework.server.clients.client_row import Client, as_claimed, label_of, wi
 from framework.server.clients.client_table import ClientTable
 from framework.server.clients.connect_rules import check_connect, with_credentials
 from framework.server.clients.logins import Logins, Question
+from framework.server.clients.peer_logins import PeerLogins
 from framework.server.clients.refusals import FAILED
 from framework.spec import (
     Accepted,
@@ -98,6 +99,8 @@ class Clients:
             remote_count=remote_count,
         )
         """Reassigns logged-in clients."""
+        self.peers = PeerLogins(self._logins, accounts=accounts)
+        """Links of other kinds that log in as clients do."""
 
     def set_logins(self, authenticators: Sequence[Authenticator], *, waiting_max: int) -> None:
         """Set the authenticators that decide on logins from now on.
@@ -221,6 +224,10 @@ class Clients:
         if decision.problem:
             asked = decision.asked
             self._note(FAILED, component=asked.name, plugin=asked.plugin, error=decision.problem)
+        if link in self.peers:
+            question = self.peers.receive(decision)
+            self._effects += [question] if question else []
+            return take(self._effects)
         if client is None or client.is_closing:
             return take(self._effects)
         connect = decision.request.connect

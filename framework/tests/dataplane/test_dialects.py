@@ -22,7 +22,11 @@ KINDS = {
         dialect=GATEWAY_DIALECT, scope=Scope.GATEWAY, group_class=GroupClass.NEAREST_IF_NONE
     ),
     LinkKind.LEAF: KindTraits(
-        dialect=LEAF_DIALECT, scope=Scope.LEAF, group_class=GroupClass.IF_NONE
+        dialect=LEAF_DIALECT,
+        scope=Scope.LEAF,
+        other_scopes=frozenset({Scope.HUB}),
+        group_class=GroupClass.IF_NONE,
+        is_numbered=True,
     ),
 }
 

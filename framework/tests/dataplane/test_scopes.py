@@ -16,19 +16,22 @@ PLACES = {
     Scope.ROUTE: LinkKind.ROUTE,
     Scope.GATEWAY: LinkKind.GATEWAY,
     Scope.LEAF: LinkKind.LEAF,
+    Scope.HUB: LinkKind.LEAF,
 }
-PEERS = [Scope.ROUTE, Scope.GATEWAY, Scope.LEAF]
+PEERS = [Scope.ROUTE, Scope.GATEWAY, Scope.LEAF, Scope.HUB]
 MESSAGES = {
     Scope.HERE: b"PUB %s 1\r\nx\r\n",
     Scope.ROUTE: b"RMSG $G %s 1\r\nx\r\n",
     Scope.GATEWAY: b"RMSG $G %s 1\r\nx\r\n",
     Scope.LEAF: b"LMSG %s 1\r\nx\r\n",
+    Scope.HUB: b"LMSG %s 1\r\nx\r\n",
 }
 INTEREST = {
     Scope.HERE: (b"SUB a 1\r\n", b"UNSUB 1\r\n"),
     Scope.ROUTE: (b"RS+ $G a\r\n", b"RS- $G a\r\n"),
     Scope.GATEWAY: (b"RS+ $G a\r\n", b"RS- $G a\r\n"),
     Scope.LEAF: (b"LS+ a\r\n", b"LS- a\r\n"),
+    Scope.HUB: (b"LS+ a\r\n", b"LS- a\r\n"),
 }
 
 
@@ -40,7 +43,8 @@ def talk() -> Talk:
 def place(talk: Talk, scope: Scope) -> Peer:
     if scope is Scope.HERE:
         return talk.client()
-    return talk.server(PLACES[scope], accounts=[0] if scope is Scope.LEAF else None)
+    accounts = [0] if PLACES[scope] is LinkKind.LEAF else None
+    return talk.server(PLACES[scope], accounts=accounts, scope=scope)
 
 
 @pytest.mark.parametrize(("source", "to"), [*product(PLACES, PLACES)])
@@ -192,7 +196,7 @@ def test_traffic_is_counted_by_scope(talk: Talk) -> None:
     client.say(b"PUB a 1\r\nx\r\n")
     peers = talk.core.account_traffic(0).peers
 
-    assert {Scope.ROUTE: 2, Scope.GATEWAY: 3, Scope.LEAF: 4} == {
+    assert {Scope.ROUTE: 2, Scope.GATEWAY: 3, Scope.LEAF: 4 + 5} == {
         scope: it.in_msgs for scope, it in peers.items()
     }
-    assert {1} == {it.out_msgs for it in peers.values()}
+    assert [1, 1, 2] == [it.out_msgs for it in peers.values()]

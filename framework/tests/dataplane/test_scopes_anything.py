@@ -18,6 +18,7 @@ KIND_OF = {
     Scope.ROUTE: LinkKind.ROUTE,
     Scope.GATEWAY: LinkKind.GATEWAY,
     Scope.LEAF: LinkKind.LEAF,
+    Scope.HUB: LinkKind.LEAF,
 }
 SUBJECTS = (b"a", b"b", b"a.*", b">")
 QUEUES = (b"", b"", b"q", b"p")
@@ -40,7 +41,7 @@ class Party:
 
     @property
     def verb(self) -> bytes:
-        return b"LS" if self.scope is Scope.LEAF else b"RS"
+        return b"RS" if self.names_account else b"LS"
 
     def line(self, sign: bytes, subject: bytes, queue: bytes, weight: int) -> bytes:
         words = [self.verb + sign, *([b"$G"] if self.names_account else []), subject]
@@ -78,8 +79,9 @@ class World:
         if scope is Scope.HERE:
             self.parties.append(Party(scope, self.talk.client()))
             return
-        accounts = [0] if scope is Scope.LEAF else None
-        self.parties.append(Party(scope, self.talk.server(KIND_OF[scope], accounts=accounts)))
+        accounts = [0] if KIND_OF[scope] is LinkKind.LEAF else None
+        server = self.talk.server(KIND_OF[scope], accounts=accounts, scope=scope)
+        self.parties.append(Party(scope, server))
 
     def go(self) -> None:
         if len(self.parties) > 2:
@@ -129,7 +131,8 @@ class World:
         source = self.random.choice(self.parties)
         for party in self.parties:
             party.hear()
-        said = {Scope.HERE: b"PUB a 1", Scope.LEAF: b"LMSG a 1"}.get(source.scope, b"RMSG $G a 1")
+        said = b"PUB a 1" if source.scope is Scope.HERE else b"LMSG a 1"
+        said = b"RMSG $G a 1" if source.names_account else said
         source.peer.say(said + b"\r\nx\r\n")
         groups: Counter[bytes] = Counter()
         for party in self.parties:
