@@ -1,0 +1,101 @@
+"""Effects of the leaf node machines, as data for their actors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from msgspec import Struct
+
+from framework.peering import Dismiss, LinkEffect, Noted, NotedOf, PeerUrl, Wait
+
+if TYPE_CHECKING:
+    from framework.spec import LinkId
+    from framework_leafnode.info import LeafConnect, LeafInfo
+    from framework_leafnode.peer import Peer
+
+# -- of one connection, performed by its LeafLink --------------------------------------------------
+
+
+class Greet(Struct, frozen=True):
+    """Answer the first INFO of a hub: sign in, say CONNECT, and go on."""
+
+    info: LeafInfo
+
+
+class Authenticate(Struct, frozen=True):
+    """Find out whether a leaf node is who it says, and tell the machine its `Rights`."""
+
+    connect: LeafConnect
+
+
+class Register(Struct, frozen=True):
+    """Let the plane exchange interest and messages with the peer."""
+
+    peer: Peer
+    is_isolated: bool
+    loop_subject: str
+    """Of the account at this server."""
+
+
+class Introduce(Struct, frozen=True):
+    """Ask whether the peer may be registered."""
+
+    peer: Peer
+
+
+class Update(Struct, frozen=True):
+    """Take what a registered hub says later."""
+
+    info: LeafInfo
+
+
+class Delay(Struct, frozen=True):
+    """Wait before the hub is dialed again: what is wrong takes longer to be set right."""
+
+    delay_s: float
+
+
+Report: TypeAlias = Introduce | Update | Delay
+"""What a connection cannot decide alone."""
+
+LeafEffect: TypeAlias = LinkEffect | Greet | Authenticate | Register | Report
+
+# -- of all leaf nodes and hubs, performed by the LeafManager --------------------------------------
+
+
+class Dial(Struct, frozen=True):
+    """Connect to this URL; the outcome comes back with the token."""
+
+    token: int
+    url: PeerUrl
+    timeout_s: float
+
+
+class Lead(Struct, frozen=True):
+    """Begin the handshake of a new connection."""
+
+    link: LinkId
+
+
+class Admit(Struct, frozen=True):
+    """The connection is registered from now on."""
+
+    link: LinkId
+
+
+class Tell(Struct, frozen=True):
+    """Send protocol lines, such as INFO about the cluster."""
+
+    link: LinkId
+    data: bytes
+
+
+class LocalChanged(Struct, frozen=True):
+    """Introduce this server with `local` from now on."""
+
+    local: LeafInfo
+
+
+LeafsEffect: TypeAlias = (
+    Noted | NotedOf | Dial | Wait | Lead | Admit | Dismiss | Tell | LocalChanged
+)

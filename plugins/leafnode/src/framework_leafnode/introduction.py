@@ -1,0 +1,70 @@
+"""INFO of this server for leaf nodes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from framework.peering import join_host_port
+from framework.spec import LinkKind
+from framework.wire.document import build_document
+from framework_leafnode.info import LeafInfo
+
+if TYPE_CHECKING:
+    from framework.spec import ServerContext
+    from framework_leafnode.config import LeafConfig
+
+
+def introduce(server: ServerContext, config: LeafConfig) -> LeafInfo:
+    """Greet leaf nodes with INFO from now on.
+
+    To be called when addresses are bound, and before anything is accepted.
+    """
+    local = leaf_info(server, config)
+    server.plane.set_info(LinkKind.LEAF, build_document(local))
+    return local
+
+
+def leaf_info(server: ServerContext, config: LeafConfig) -> LeafInfo:
+    """Return what this server tells leaf nodes of itself.
+
+    Source: nats-server `leafnode.go`, `startLeafNodeAcceptLoop`, `setLeafNodeInfoHostPortAndIP`.
+    """
+    values = server.config.values
+    max_payload = values["max_payload"]
+    assert isinstance(max_payload, int)
+    host, port = _address(server, config)
+    ip = join_host_port(host, port) if config.port is not None and config.is_advertised else ""
+    return LeafInfo(
+        server_id=server.server_id,
+        server_name=server.name,
+        host=host,
+        port=port,
+        ip=ip,
+        headers=not values["no_header_support"],
+        auth_required=True,
+        tls_required=config.tls is not None,
+        tls_verify=config.tls is not None and config.tls.verify,
+        max_payload=max_payload,
+        cluster=server.cluster_name,
+        info_on_connect=True,
+        leafnode_urls=(ip,) if ip else (),
+    )
+
+
+def _address(server: ServerContext, config: LeafConfig) -> tuple[str, int]:
+    """Return where leaf nodes are told to connect."""
+    host, port = server.listening_address(LinkKind.LEAF) or (config.host, config.port or 0)
+    if config.advertise:
+        return _split_advertised(config.advertise, port)
+    reachable = server.reachable_hosts(host)
+    if not reachable and config.port is not None:
+        server.log.error("Could not find any non-local IP for leafnode's listen specification")
+    return reachable[0] if reachable else host, port
+
+
+def _split_advertised(text: str, default_port: int) -> tuple[str, int]:
+    """Split `host` or `host:port`; an IPv6 address with a port stands in brackets."""
+    host, _, port = text.rpartition(":")
+    if host and port.isdecimal() and (":" not in host or host.startswith("[")):
+        return host.strip("[]"), int(port) or default_port
+    return text.strip("[]"), default_port

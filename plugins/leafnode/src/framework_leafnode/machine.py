@@ -1,0 +1,320 @@
+"""Handshake of one leaf node connection, as a machine without I/O.
+
+    accepted:  INFO sent by the plane → CONNECT → login → introduction → INFO, LS+ → registered
+    dialed:    INFO → CONNECT → INFO with the account → introduction → LS+ → registered
+
+`LeafHandshake.PHASES` is the whole of it as a table. What concerns this connection alone is decided
+here; what concerns others too (duplicates, loops, limits of the account) is asked of `Leafs`, and
+the link stays parked until that has answered.
+
+Source: nats-server `leafnode.go`, `processLeafnodeInfo`, `processLeafNodeConnect`,
+`leafNodeFinishConnectProcess`, `leafProcessErr`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from typing_extensions import override
+
+from framework.errors import ProtocolError
+from framework.peering import (
+    ArmTimer,
+    Handshake,
+    HandshakeEvent,
+    Level,
+    Login,
+    Noted,
+    Phase,
+    Resume,
+    Send,
+    Step,
+    Steps,
+)
+from framework.wire.closed_state import ClosedState
+from framework_leafnode.effect import (
+    Authenticate,
+    Delay,
+    Greet,
+    Introduce,
+    Register,
+    Update,
+)
+from framework_leafnode.info import (
+    TRACE_PROTOCOL,
+    LeafConnect,
+    check_cluster_of,
+    parse_connect,
+    parse_info,
+    welcome,
+)
+from framework_leafnode.limits import (
+    ANSWER_TIMEOUT_S,
+    LOOP_DELAY_S,
+    MIN_VERSION_DELAY_S,
+    SAME_CLUSTER_DELAY_S,
+)
+from framework_leafnode.peer import Peer, Rights
+from framework_leafnode.versions import is_at_least
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from framework.wire.certificates import CertificateFacts
+    from framework_leafnode.effect import LeafEffect
+    from framework_leafnode.info import LeafInfo
+    from framework_leafnode.settings import LeafSettings, RemoteSettings
+
+_DELAYS: Mapping[str, tuple[float, str]] = {
+    "remote leafnode has same cluster name": (
+        SAME_CLUSTER_DELAY_S,
+        "Leafnode connection dropped with same cluster name error",
+    ),
+    "connection rejected since minimum version required is": (
+        MIN_VERSION_DELAY_S,
+        "Leafnode connection dropped due to minimum version requirement",
+    ),
+    "Loop detected": (LOOP_DELAY_S, "Loop detected for leafnode"),
+}
+"""What a hub complains of that does not go by itself: the wait, and the line of the log."""
+
+
+class LeafHandshake(Handshake[LeafConnect]):
+    """Lead one connection through its handshake: told what the peer says, it returns effects.
+
+    Args:
+        local: How this server introduces itself.
+        settings: Of all leaf nodes.
+        remote: The hub that we dialed; None: the peer dialed us.
+        cid: Number of the connection.
+        timeout_s: For an accepted one, from its opening to its login.
+    """
+
+    __slots__ = ("_cid", "_local", "_peer", "_remote", "_settings", "_timers", "_welcome")
+
+    title = "Leafnode"
+
+    def __init__(
+        self,
+        *,
+        local: LeafInfo,
+        settings: LeafSettings,
+        remote: RemoteSettings | None,
+        cid: int,
+        timeout_s: float,
+    ) -> None:
+        super().__init__(login=Login(timeout_s=timeout_s), is_dialed=remote is not None)
+        self._local = local
+        self._settings = settings
+        self._remote = remote
+        self._cid = cid
+        self._peer: Peer | None = None
+        self._welcome: LeafInfo | None = None
+        """The first INFO of a hub."""
+        self._timers = 0
+        """That were armed and have not fired."""
+
+    def receive_authenticated(self, rights: Rights | None) -> Sequence[LeafEffect]:
+        """Take who a leaf node is here; None: nobody who may come in."""
+        return self._receive(HandshakeEvent.PASSWORD_CHECKED, rights)
+
+    def receive_admitted(self, *, is_isolated: bool, loop_subject: str) -> Sequence[LeafEffect]:
+        """Register: the connection is wanted.
+
+        Args:
+            is_isolated: The peer is not told the interest of other leaf nodes.
+            loop_subject: That leads back here when the peer tells interest in it.
+        """
+        return self._receive(HandshakeEvent.ADMITTED, is_isolated, loop_subject)
+
+    @override
+    def receive_timeout(self) -> Sequence[LeafEffect]:
+        self._timers -= 1
+        return [] if self._timers else super().receive_timeout()
+
+    def _arm(self, delay_s: float) -> ArmTimer:
+        """Begin a time anew: only the last timer counts."""
+        self._timers += 1
+        return ArmTimer(delay_s)
+
+    @override
+    def _open(self) -> Sequence[LeafEffect]:
+        if self._remote is None:
+            created = Noted(Level.INFO, "Leafnode connection created")
+            self._phase = Phase.CONNECT_AWAITED
+            return [created, self._arm(self._login.timeout_s)]
+        self._phase = Phase.INFO_AWAITED
+        created = "Leafnode connection created for account: {account}"
+        noted = Noted(Level.INFO, created, {"account": self._remote.account})
+        return [noted, self._arm(self._remote.first_info_timeout_s)]
+
+    # -- who is dialed ----------------------------------------------------------------------------
+
+    @override
+    def _parse_connect(self, document: bytes) -> LeafConnect:
+        return parse_connect(document)
+
+    @override
+    def _check(
+        self, connect: LeafConnect, certificate: CertificateFacts | None
+    ) -> Sequence[LeafEffect]:
+        self._phase = Phase.CHECKED
+        return [Authenticate(connect)]
+
+    def _take_rights(self, rights: Rights | None) -> Sequence[LeafEffect]:
+        if rights is None:
+            return super()._go_on(is_admitted=False)
+        connect, self._connect = self._connect, None
+        assert connect is not None
+        refusal = self._refuse_leaf(connect, rights)
+        if refusal is not None:
+            return refusal
+        self._phase = Phase.INTRODUCED
+        self._peer = Peer(
+            name=connect.name,
+            version=connect.version,
+            cluster=connect.cluster,
+            domain=connect.domain,
+            account=rights.account,
+            remote_account=connect.remote_account,
+            rights=rights,
+            is_hub=connect.is_hub,
+            headers=self._local.headers and connect.headers,
+            traces=connect.protocol >= TRACE_PROTOCOL,
+            denied=connect.deny_pub,
+            wants_isolation=connect.isolate,
+            compression=connect.compress_mode or "not supported",
+        )
+        return [Introduce(self._peer)]
+
+    def _refuse_leaf(self, connect: LeafConnect, rights: Rights) -> Sequence[LeafEffect] | None:
+        """Say no to who is no leaf node, or none that may be one of this server."""
+        if connect.lang:
+            words = "attempted to connect to leaf node port"
+            return self._close(ClosedState.WRONG_PORT, words, level=Level.ERROR)
+        try:
+            check_cluster_of(connect)
+        except ProtocolError as error:
+            return self._close_malformed("CONNECT", error)
+        if connect.cluster and connect.cluster == self._local.cluster:
+            words = "remote leafnode has same cluster name"
+            return self._close(ClosedState.CLUSTER_NAMES_IDENTICAL, words, level=Level.ERROR)
+        if connect.gateway:
+            words = f'Rejecting connection from gateway "{connect.gateway}" on the leafnode port'
+            return self._close(ClosedState.WRONG_GATEWAY, words, level=Level.ERROR)
+        if not is_at_least(connect.version, self._settings.min_version):
+            minimum = self._settings.min_version_text
+            words = f'connection rejected since minimum version required is "{minimum}"'
+            closed = self._close(ClosedState.MINIMUM_VERSION_REQUIRED, words, level=Level.ERROR)
+            return [Send(welcome(self._local, rights, cid=self._cid)), *closed]
+        return None
+
+    # -- who dials --------------------------------------------------------------------------------
+
+    @override
+    def _claim(self, connect: LeafConnect) -> Sequence[LeafEffect]:
+        raise AssertionError("a leaf node has logged in by `receive_authenticated`")
+
+    @override
+    def _take_info(self, document: bytes) -> Sequence[LeafEffect]:
+        try:
+            info = parse_info(document)
+        except ProtocolError as error:
+            return self._close_malformed("INFO", error)
+        if info.client_id == 0 or not (info.leafnode_urls or info.info_on_connect):
+            words = "attempted to connect to wrong port"
+            noted = Noted(Level.ERROR, words)
+            return [noted, *self._close(ClosedState.WRONG_PORT)]
+        self._welcome = info
+        self._phase = Phase.ANSWER_AWAITED
+        greeted = [Greet(info), self._arm(ANSWER_TIMEOUT_S), Resume()]
+        return greeted if info.info_on_connect else [Greet(info), *self._introduce(info)]
+
+    def _take_answer(self, document: bytes) -> Sequence[LeafEffect]:
+        try:
+            info = parse_info(document)
+        except ProtocolError as error:
+            return self._close_malformed("INFO", error)
+        if not info.connect_info:
+            return [Update(info), Resume()]
+        return self._introduce(info)
+
+    def _introduce(self, info: LeafInfo) -> Sequence[LeafEffect]:
+        """Ask whether a hub is to be joined, by what its two INFOs say."""
+        assert self._remote is not None
+        assert self._welcome is not None
+        welcome, self._phase = self._welcome, Phase.INTRODUCED
+        rights = Rights(
+            account=info.remote_account,
+            may_subscribe=info.import_,
+            may_publish=info.export,
+            is_system=info.acc_is_sys,
+        )
+        self._peer = Peer(
+            name=welcome.server_name or welcome.server_id,
+            version=welcome.version,
+            cluster=welcome.cluster,
+            domain=welcome.domain,
+            account=self._remote.account,
+            remote_account=info.remote_account,
+            rights=rights,
+            is_hub=not self._remote.is_hub,
+            headers=self._local.headers and welcome.headers,
+            traces=welcome.proto >= TRACE_PROTOCOL,
+            compression="off" if welcome.compression else "not supported",
+        )
+        return [Introduce(self._peer), Update(info)]
+
+    # -- both -------------------------------------------------------------------------------------
+
+    def _take_admitted(self, is_isolated: bool, loop_subject: str) -> Sequence[LeafEffect]:  # noqa: FBT001 - as `_receive` passes it on
+        assert self._peer is not None
+        peer, self._phase = self._peer, Phase.REGISTERED
+        told = (
+            [Send(welcome(self._local, peer.rights, cid=self._cid))] if self._remote is None else []
+        )
+        mark = Send(f"LS+ {loop_subject}\r\n".encode())
+        return [*told, mark, Register(peer, is_isolated, loop_subject)]
+
+    @override
+    def _take_update(self, document: bytes) -> Sequence[LeafEffect]:
+        if self._remote is None:
+            return []
+        try:
+            return [Update(parse_info(document))]
+        except ProtocolError as error:
+            return self._close_malformed("INFO", error)
+
+    @override
+    def _take_err(self, text: bytes) -> Sequence[LeafEffect]:
+        words = text.decode("utf-8", "replace")
+        for part, (delay_s, what) in _DELAYS.items():
+            if self._remote is not None and part in words:
+                event = f"{what}. Delaying attempt to reconnect for {{delay_s}}s"
+                noted = Noted(Level.ERROR, event, {"delay_s": f"{delay_s:g}"})
+                return [Delay(delay_s), *super()._take_err(text), noted]
+        return super()._take_err(text)
+
+    PHASES: ClassVar[Mapping[Phase, Steps]] = {
+        **Handshake.PHASES,
+        Phase.CONNECT_AWAITED: {
+            **Handshake.PHASES[Phase.CONNECT_AWAITED],
+            HandshakeEvent.CONNECT: Step("_take_connect", leads_to=(Phase.CHECKED, Phase.CLOSED)),
+        },
+        Phase.CHECKED: {
+            **Handshake.PHASES[Phase.CHECKED],
+            HandshakeEvent.PASSWORD_CHECKED: Step(
+                "_take_rights", leads_to=(Phase.INTRODUCED, Phase.CLOSED)
+            ),
+        },
+        Phase.INFO_AWAITED: {
+            **Handshake.PHASES[Phase.INFO_AWAITED],
+            HandshakeEvent.INFO: Step(
+                "_take_info", leads_to=(Phase.ANSWER_AWAITED, Phase.INTRODUCED, Phase.CLOSED)
+            ),
+        },
+        Phase.ANSWER_AWAITED: {
+            **Handshake.PHASES[Phase.INFO_AWAITED],
+            HandshakeEvent.INFO: Step("_take_answer", leads_to=(Phase.INTRODUCED, Phase.CLOSED)),
+        },
+    }

@@ -1,0 +1,230 @@
+"""Options of the block `leafnodes`.
+
+Source: nats-server `opts.go`, `parseLeafNodes`, `parseLeafAuthorization`, `parseRemoteLeafNodes`;
+`leafnode.go`, `validateLeafNode`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from framework.topology import ConfigSection, Kind, Option, Reload, tls_option
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+
+def _check_urls(urls: object) -> str | None:
+    from framework_leafnode.url import parse_hub_url  # noqa: PLC0415 - as in `config`
+
+    assert isinstance(urls, tuple)
+    for url in urls:
+        try:
+            parse_hub_url(url)
+        except ValueError as error:
+            return f"{error}; expected a URL such as nats-leaf://host:7422"
+    return None
+
+
+def _check_url(url: object) -> str | None:
+    return _check_urls((url,)) if url else None
+
+
+def _check_version(text: object) -> str | None:
+    from framework_leafnode.versions import version_from  # noqa: PLC0415 - as in `config`
+
+    if not text:
+        return None
+    try:
+        version = version_from(str(text))
+    except ValueError as error:
+        return str(error)
+    return "the minimum version should be at least 2.8.0" if version < (2, 8, 0) else None
+
+
+def _check_nkey(text: object) -> str | None:
+    from framework.wire.nkey import NkeyKind, is_public_key  # noqa: PLC0415 - as in `config`
+
+    if text and not is_public_key(str(text), NkeyKind.USER):
+        return "Not a valid public nkey for leafnode authorization"
+    return None
+
+
+def _check_seed(text: object) -> str | None:
+    from framework_leafnode.credentials import is_user_seed  # noqa: PLC0415 - as in `config`
+
+    return (
+        "Remote leafnode nkey is not a valid seed" if text and not is_user_seed(str(text)) else None
+    )
+
+
+def _check_subjects(subjects: object) -> str | None:
+    from framework.wire.subject import is_valid_subject  # noqa: PLC0415 - as in `config`
+
+    assert isinstance(subjects, tuple)
+    bad = next((it for it in subjects if not is_valid_subject(it)), None)
+    return f'subject "{bad}" is not a valid subject' if bad is not None else None
+
+
+def _settle_authorization(values: dict[str, object]) -> Iterator[tuple[str, str]]:
+    users = values["users"]
+    assert isinstance(users, tuple)
+    if users and values["user"]:
+        yield "users", "can not have a single user/pass and a users array"
+    elif users and values["nkey"]:
+        yield "users", "can not have a single nkey and a users array"
+    elif values["password"] and not values["user"]:
+        yield "password", "needs a user"
+    names = [user["user"] for user in users]
+    double = next((name for at, name in enumerate(names) if name in names[:at]), None)
+    if double is not None:
+        yield "users", f'duplicate user "{double}" detected in leafnode authorization'
+
+
+def _settle_remote(values: dict[str, object]) -> Iterator[tuple[str, str]]:
+    if not values["urls"] and not values["url"]:
+        yield "urls", "a remote has no URL"
+    if values["nkey"] and values["credentials"]:
+        yield "nkey", "Remote leafnode can not have both creds and nkey defined"
+
+
+def _settle(values: dict[str, object]) -> Iterator[tuple[str, str]]:
+    remotes = values["remotes"]
+    assert isinstance(remotes, tuple)
+    seen: list[object] = []
+    for remote in remotes:
+        key = _key(remote)
+        if key in seen:
+            yield "remotes", f"duplicate remote for account {remote['account'] or '$G'}"
+        seen.append(key)
+
+
+def _key(remote: Mapping[str, object]) -> tuple[object, ...]:
+    return remote["url"], remote["urls"], remote["account"], remote["credentials"]
+
+
+_USER = (
+    Option(name="user", kind=Kind.STRING, reload=Reload.LIVE, default="", aliases=("username",),
+           help="Name that the leaf node must give"),
+    Option(name="password", kind=Kind.STRING, reload=Reload.LIVE, default="", aliases=("pass",),
+           secret=True, help="Password that belongs to the user, or its bcrypt hash"),
+    Option(name="account", kind=Kind.STRING, reload=Reload.LIVE, default="",
+           help="Account that the leaf node joins; if not set, `$G`"),
+    Option(name="proxy_required", kind=Kind.BOOL, help="Only by a trusted proxy",
+           refusal="trusted proxies are not there yet", is_off=lambda node: node.value is False),
+)  # fmt: skip
+
+_AUTHORIZATION = (
+    *_USER[:3],
+    Option(name="nkey", kind=Kind.STRING, reload=Reload.LIVE, default="", check=_check_nkey,
+           help="Public key that must have signed the nonce of INFO"),
+    Option(name="timeout", kind=Kind.DURATION, reload=Reload.LIVE, minimum=0.001,
+           zero_is_default=True,
+           help="How long a leaf node may take to log in; if not set, 2s, or with TLS 1s more than"
+                " `tls.timeout`"),
+    Option(name="users", kind=Kind.BLOCKS, reload=Reload.LIVE, default=(), options=_USER,
+           help="Several users, each with the account that its leaf node joins"),
+    _USER[3],
+)  # fmt: skip
+
+_COMPRESSION = Option(
+    name="compression", kind=Kind.FREE, help="How leaf nodes are compressed; not at all so far",
+    refusal="compression of leaf nodes is not there yet",
+    is_off=lambda node: str(node.plain()).lower() in {"off", "disabled", "false"},
+)  # fmt: skip
+
+_REMOTE = (
+    Option(name="url", kind=Kind.STRING, reload=Reload.LIVE, default="", check=_check_url,
+           help="Where a server of the hub accepts leaf nodes"),
+    Option(name="urls", kind=Kind.URLS, reload=Reload.LIVE, default=(), check=_check_urls,
+           help="Where servers of the hub accept leaf nodes; they tell of the others"),
+    Option(name="account", kind=Kind.STRING, reload=Reload.LIVE, default="", aliases=("local",),
+           help="Account here that joins the one of the hub; if not set, `$G`"),
+    Option(name="credentials", kind=Kind.STRING, reload=Reload.LIVE, default="", aliases=("creds",),
+           help="File with the JWT and the seed of a user of the hub"),
+    Option(name="nkey", kind=Kind.STRING, reload=Reload.LIVE, default="", aliases=("seed",),
+           secret=True, check=_check_seed, help="Seed of a user of the hub"),
+    Option(name="hub", kind=Kind.BOOL, reload=Reload.LIVE, default=False,
+           help="This server is the hub although it connects"),
+    Option(name="deny_imports", kind=Kind.STRINGS, reload=Reload.LIVE, default=(),
+           aliases=("deny_import",), check=_check_subjects,
+           help="Subjects of which nothing comes from the hub"),
+    Option(name="deny_exports", kind=Kind.STRINGS, reload=Reload.LIVE, default=(),
+           aliases=("deny_export",), check=_check_subjects,
+           help="Subjects of which nothing goes to the hub"),
+    Option(name="no_randomize", kind=Kind.BOOL, reload=Reload.LIVE, default=False,
+           aliases=("dont_randomize",), help="Try the URLs in their order"),
+    Option(name="ignore_discovered_servers", kind=Kind.BOOL, reload=Reload.LIVE, default=False,
+           help="Connect to no server that the hub tells of"),
+    Option(name="isolate_leafnode_interest", kind=Kind.BOOL, reload=Reload.LIVE, default=False,
+           aliases=("isolate",), help="Tell this hub nothing of the interest of other leaf nodes"),
+    Option(name="request_isolation", kind=Kind.BOOL, reload=Reload.LIVE, default=False,
+           help="Ask this hub to tell nothing of the interest of other leaf nodes"),
+    Option(name="disabled", kind=Kind.BOOL, reload=Reload.LIVE, default=False,
+           help="Do not connect, or not any more"),
+    Option(name="first_info_timeout", kind=Kind.DURATION, reload=Reload.LIVE, default=None,
+           minimum=0.001, help="How long the hub may take to introduce itself; if not set, 1s"),
+    Option(name="dial_timeout", kind=Kind.DURATION, reload=Reload.LIVE, default=None,
+           minimum=0.001, help="How long connecting may take; if not set, that of all remotes"),
+    Option(name="jetstream_cluster_migrate", kind=Kind.FREE, aliases=("js_cluster_migrate",),
+           help="Without effect", inert="streams have no leaders here yet"),
+    _COMPRESSION,
+    Option(name="tls", kind=Kind.FREE, help="TLS to this hub",
+           refusal="TLS of remotes is not there yet"),
+    Option(name="proxy", kind=Kind.FREE, help="HTTP proxy to connect by",
+           refusal="proxies are not there yet"),
+    Option(name="ws_compression", kind=Kind.BOOL, help="Compress frames of WebSocket",
+           aliases=("ws_compress", "websocket_compress", "websocket_compression"),
+           refusal="leaf nodes over WebSocket are not there yet",
+           is_off=lambda node: node.value is False),
+    Option(name="ws_no_masking", kind=Kind.BOOL, help="Do not mask frames of WebSocket",
+           aliases=("websocket_no_masking",),
+           refusal="leaf nodes over WebSocket are not there yet",
+           is_off=lambda node: node.value is False),
+)  # fmt: skip
+
+_OPTIONS = (
+    Option(name="listen", kind=Kind.LISTEN,
+           help="Where leaf nodes connect: host:port or a port; sets host and port"),
+    Option(name="host", kind=Kind.STRING, default="0.0.0.0", aliases=("net",),  # noqa: S104
+           help="Address that leaf nodes connect to"),
+    Option(name="port", kind=Kind.PORT,
+           help="Port that leaf nodes connect to; without it there are only hubs"),
+    Option(name="authorization", kind=Kind.BLOCK, reload=Reload.LIVE, options=_AUTHORIZATION,
+           settle=_settle_authorization,
+           help="What leaf nodes must prove; without it they log in as clients do"),
+    Option(name="remotes", kind=Kind.BLOCKS, reload=Reload.LIVE, default=(), options=_REMOTE,
+           settle=_settle_remote, help="Hubs to connect to, each with the account that joins"),
+    Option(name="reconnect", kind=Kind.DURATION, reload=Reload.LIVE, default=1.0, minimum=0.001,
+           aliases=("reconnect_delay", "reconnect_interval"),
+           help="Time before a hub is connected to again"),
+    Option(name="dial_timeout", kind=Kind.DURATION, reload=Reload.LIVE, default=None,
+           minimum=0.001, help="How long connecting may take; if not set, 1s"),
+    Option(name="advertise", kind=Kind.STRING, default="", aliases=("leafnode_advertise",),
+           help="host:port that leaf nodes are told to connect to"),
+    Option(name="no_advertise", kind=Kind.BOOL, default=False,
+           help="Do not tell leaf nodes where this server is"),
+    Option(name="min_version", kind=Kind.STRING, reload=Reload.LIVE, default="",
+           aliases=("minimum_version",), check=_check_version,
+           help="Leaf nodes with an older server may not connect"),
+    Option(name="isolate_leafnode_interest", kind=Kind.BOOL, reload=Reload.LIVE, default=False,
+           aliases=("isolate",), help="Tell leaf nodes nothing of each other's interest"),
+    Option(name="write_deadline", kind=Kind.DURATION, default=None, minimum=0.001,
+           reload=Reload.LIVE,
+           help="How long a leaf node may take nothing of what waits; as clients, if not set"),
+    Option(name="write_timeout", kind=Kind.STRING, default="default",
+           choices=("default", "close", "retry"), reload=Reload.LIVE,
+           help="Whether a leaf node that is too slow is closed, or tried again as by default"),
+    _COMPRESSION,
+    tls_option("TLS of the leaf node port"),
+)  # fmt: skip
+
+LEAFNODE_OPTIONS = ConfigSection(
+    name="leafnodes",
+    aliases=("leaf",),
+    plugin="leafnode",
+    help="Leaf nodes of this server, and hubs whose leaf node it is",
+    options=_OPTIONS,
+    settle=_settle,
+    reload=Reload.RESTART,
+)

@@ -1,0 +1,192 @@
+"""Hook implementations of the leaf node plugin."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from framework.actors import Supervision
+from framework.hookspecs import hookimpl
+from framework.spec import (
+    LEAF_DIALECT,
+    ComponentSpec,
+    GroupClass,
+    HealthCheck,
+    KindTraits,
+    LinkKind,
+    LinkKindSpec,
+    ListenerSpec,
+    MonitorEndpoint,
+    Scope,
+)
+from framework.topology import TopologyError
+from framework_leafnode.config import LeafConfig, leafnode_section
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from framework.spec import MonitorFields, ServerContext, StopReason
+    from framework.topology import ConfigDiff, ConfigSection, ServerConfig
+    from framework_leafnode.leaf_manager import LeafManager
+
+LEAF_MANAGER: Final = "leaf_manager"
+"""Name of the ComponentSpec; `framework_leafnode.monitor` has it as well."""
+
+
+@hookimpl
+def framework_config_sections() -> Iterable[ConfigSection]:
+    """Declare the block `leafnodes`."""
+    return [leafnode_section(_read)]
+
+
+def _read(value: Mapping[str, Any]) -> LeafConfig:
+    from framework_leafnode.reading import read_config  # noqa: PLC0415 - as in `_manager`
+
+    return read_config(value)
+
+
+@hookimpl
+def framework_link_kinds(config: ServerConfig) -> Iterable[LinkKindSpec]:
+    """Declare leaf nodes, if the server has them: what nobody has costs nothing."""
+    if config.section_as(LeafConfig) is None:
+        return []
+    traits = KindTraits(
+        dialect=LEAF_DIALECT,
+        scope=Scope.LEAF,
+        other_scopes=frozenset({Scope.HUB}),
+        group_class=GroupClass.IF_NONE,
+        enters=True,
+        is_numbered=True,
+    )
+    return [LinkKindSpec(kind=LinkKind.LEAF, traits=traits)]
+
+
+@hookimpl
+def framework_components(server: ServerContext) -> Iterable[ComponentSpec]:
+    """Bring the LeafManager, if the server has leaf nodes or hubs."""
+    config = _config_of(server)
+    if config is None:
+        return []
+    factory = partial(_leaf_manager, config=config)
+    return [ComponentSpec(name=LEAF_MANAGER, factory=factory, supervision=Supervision())]
+
+
+def _leaf_manager(
+    server: ServerContext, *, config: LeafConfig
+) -> tuple[type[LeafManager], Mapping[str, object]]:
+    from framework_leafnode.introduction import introduce  # noqa: PLC0415 - as in `_manager`
+    from framework_leafnode.leaf_manager import Lasting  # noqa: PLC0415 - the same
+
+    lasting = Lasting(config, introduce(server, config))
+    return _manager(), {"server": server, "lasting": lasting}
+
+
+@hookimpl
+def framework_listeners(server: ServerContext) -> Iterable[ListenerSpec]:
+    """Accept leaf nodes where the block says, and own those that are dialed."""
+    config = _config_of(server)
+    if config is None:
+        return []
+    return [
+        ListenerSpec(
+            kind=LinkKind.LEAF,
+            host=config.host,
+            port=config.port,
+            owner=LEAF_MANAGER,
+            tls=config.tls,
+        )
+    ]
+
+
+@hookimpl
+def framework_monitor_endpoints(server: ServerContext) -> Iterable[MonitorEndpoint]:
+    """Answer `/leafz` and `LEAFZ`, where there are leaf nodes."""
+    if _config_of(server) is None:
+        return []
+    from framework_leafnode.monitor import (  # noqa: PLC0415 - as in `_manager`
+        LeafzOptions,
+        answer_leafz,
+    )
+
+    return [
+        MonitorEndpoint(
+            path="/leafz",
+            answer=partial(answer_leafz, server),
+            options=LeafzOptions,
+            help="LeafNodes",
+            request="LEAFZ",
+            account_request="LEAFZ",
+        ),
+    ]
+
+
+@hookimpl
+def framework_monitor_fields(server: ServerContext) -> Iterable[MonitorFields]:
+    """Show leaf nodes in `/varz`."""
+    if _config_of(server) is None:
+        return []
+    from framework_leafnode.varz import monitor_fields  # noqa: PLC0415 - as in `_manager`
+
+    return monitor_fields(server)
+
+
+@hookimpl
+def framework_health_checks(server: ServerContext) -> Iterable[HealthCheck]:
+    """Report a server whose leaf node port accepts nobody as unhealthy."""
+    config = _config_of(server)
+    if config is None or config.port is None:
+        return []
+    return [HealthCheck(name="leafnodes", check=partial(_listener_problem, server))]
+
+
+@hookimpl
+def framework_server_started(server: ServerContext) -> None:
+    """Dial the hubs, now that everything is there that they may ask for."""
+    if _config_of(server) is not None:
+        server.component(LEAF_MANAGER).tell(_manager().Start())
+
+
+@hookimpl
+def framework_check_reload(server: ServerContext, diff: ConfigDiff) -> Iterable[TopologyError]:
+    """Refuse certificates that leaf nodes could not be shown."""
+    config = diff.config.section_as(LeafConfig)
+    problem = server.check_tls(config.tls) if config else None
+    if problem is None:
+        return []
+    return [TopologyError(diff.config.source("leafnodes.tls"), f"`leafnodes`: {problem}")]
+
+
+@hookimpl
+def framework_reloaded(server: ServerContext) -> None:
+    """Reload TLS for new leaf nodes, and all other settings."""
+    config = _config_of(server)
+    if config is not None:
+        from framework_leafnode.introduction import leaf_info  # noqa: PLC0415 - as `_manager`
+
+        server.configure_tls(LinkKind.LEAF, config.tls)
+        message = _manager().Reload(config, leaf_info(server, config))
+        server.component(LEAF_MANAGER).tell(message)
+
+
+@hookimpl
+def framework_server_stopping(server: ServerContext, reason: StopReason) -> None:  # noqa: ARG001
+    """Redial no hubs that end the connection from now on."""
+    if _config_of(server) is not None:
+        server.component(LEAF_MANAGER).tell(_manager().Stop())
+
+
+def _manager() -> type[LeafManager]:
+    """Import the actor; a server without leaf nodes starts sooner without it."""
+    from framework_leafnode.leaf_manager import LeafManager  # noqa: PLC0415
+
+    return LeafManager
+
+
+def _config_of(server: ServerContext) -> LeafConfig | None:
+    return server.config.section_as(LeafConfig)
+
+
+def _listener_problem(server: ServerContext) -> str | None:
+    if server.listening_address(LinkKind.LEAF) is None:
+        return "not listening for leafnode connections"
+    return None

@@ -1,0 +1,109 @@
+"""A hub and leaf nodes: ours and real ones in any mixture."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+from framework.testing.fleet import free_port
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from framework.testing import Fleet, RawClient
+    from framework.testing.server_process import ServerProcess
+
+
+class Star:
+    """A hub `hub`, and leaf nodes `leaf0`, `leaf1`, ... that dial it.
+
+    Args:
+        fleet: Starts and stops servers.
+        hub: Kind of the hub.
+        leafs: Kinds of the leaf nodes.
+        block: More of the block `leafnodes` of the hub.
+        remote: More of each remote of the leaf nodes; with a name in braces for theirs.
+        login: Of the URL of remotes, with its `@`.
+        more: More of the configuration, by server; `*`: of all.
+        order: Names of servers in the order of their start; those left out are not started.
+    """
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        hub: str,
+        leafs: Sequence[str],
+        *,
+        block: str = "",
+        remote: str = "",
+        login: str = "",
+        more: Mapping[str, str] | None = None,
+        order: Sequence[str] | None = None,
+    ) -> None:
+        self._fleet, self._block, self._remote, self._login = fleet, block, remote, login
+        self._more = more or {}
+        self.kinds = {"hub": hub, **{f"leaf{at}": kind for at, kind in enumerate(leafs)}}
+        self.port = free_port()
+        """Of the hub, for leaf nodes."""
+        self._ports = {name: free_port() for name in self.kinds}
+        self.servers: dict[str, ServerProcess] = {}
+        for name in order if order is not None else self.kinds:
+            self.start(name)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for server in self.servers.values():
+            server.stop()
+
+    def config(self, name: str) -> str:
+        """Return the configuration of a server."""
+        more = self._more.get("*", "") + self._more.get(name, "")
+        head = f'server_name: {name}\nhttp: "127.0.0.1:-1"\n{more}\n'
+        if name == "hub":
+            return f'{head}leafnodes {{ listen: "127.0.0.1:{self.port}"\n{self._block} }}\n'
+        url = f'"nats-leaf://{self._login}127.0.0.1:{self.port}"'
+        remote = self._remote.replace("{name}", name)
+        return f"{head}leafnodes {{ reconnect: '100ms'\nremotes: [{{ url: {url}\n{remote} }}] }}\n"
+
+    def start(self, name: str, *flags: str) -> ServerProcess:
+        """Start a server; it may have run before."""
+        self.servers[name] = self._fleet.start(
+            "-D", *flags, kind=self.kinds[name], config=self.config(name), port=self._ports[name]
+        )
+        return self.servers[name]
+
+    def leafz(self, name: str, query: str = "") -> Mapping[str, Any]:
+        """Return what a server says of its leaf nodes and hubs."""
+        return self.servers[name].document(f"/leafz{query}")
+
+    def client(self, name: str, *subscriptions: bytes, **options: object) -> RawClient:
+        """Return a client that has logged in, whose subscriptions its server has."""
+        client = self.servers[name].client()
+        client.log_in(**{"no_responders": True, "headers": True, **options})
+        client.send(b"".join(b"SUB %b\r\n" % it for it in subscriptions))
+        client.flush()
+        return client
+
+    def check(
+        self, publishing: str, subscribing: str, *, user: str = "", to: str = "", by: str = ""
+    ) -> None:
+        """Send a message from one server to another, once the interest there is known."""
+        subject = f"check.{publishing}.{subscribing}".encode()
+        there, here = ({"user": it, "pass": "x"} if it else {} for it in (to or user, by or user))
+        with (
+            self.client(subscribing, subject + b".> 1", **there) as subscriber,
+            self.client(publishing, **here) as publisher,
+        ):
+            publisher.await_interest(subject + b".try")
+            publisher.send(b"PUB %b.it 2\r\nhi\r\n" % subject)
+
+            assert subscriber.read_until(b"MSG " + subject + b".it")[-1].body == b"hi"
+
+    def check_all(self) -> None:
+        """Send a message from each server that runs to each other one."""
+        running = [name for name, server in self.servers.items() if server.is_running()]
+        for here in running:
+            for there in running:
+                if here != there:
+                    self.check(here, there)
