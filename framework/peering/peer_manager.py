@@ -31,6 +31,7 @@ from framework.spec import (
     PongReceived,
     ServerContext,
     Traced,
+    Violated,
 )
 from framework.spec.endings import log_ending
 from framework.spec.tracing import log_traced
@@ -165,7 +166,12 @@ class PeerManager(Component):
             case Greeting(link=link) if link not in self._links:
                 # It was opened when this actor failed, and nobody leads it any further.
                 self._server.plane.close(link, ClosedState.ROUTE_REMOVED)
-            case Greeting(link=link) | ErrReceived(link=link) | PongReceived(link=link):
+            case (
+                Greeting(link=link)
+                | ErrReceived(link=link)
+                | PongReceived(link=link)
+                | Violated(link=link)
+            ):
                 self._links.tell(link, LinkEvents((event,)))
             case Traced(link=link) if link in self._links:
                 log_traced(self._links.log_of(link), event)

@@ -287,10 +287,6 @@ class ServerPlane(PlaneControl, Protocol):
         """Return messages that passed, how often a client had to wait, and messages refused."""
         ...
 
-    def set_client_info(self, link: LinkId, brief: bytes, full: bytes) -> None:
-        """Set the `Nats-Request-Info` of a client; see `client_document`."""
-        ...
-
     def remove_account(self, account: int) -> None:
         """Remove the subscriptions of an account; its number stays reserved for its name."""
         ...

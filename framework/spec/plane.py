@@ -67,6 +67,18 @@ class PlaneControl(Protocol):
         """
         ...
 
+    def set_client_info(self, link: LinkId, brief: bytes, full: bytes) -> None:
+        """Set what services of other accounts are told of who asks, by `Nats-Request-Info`.
+
+        It takes the place of what a message brings. Without it, a message keeps its own.
+
+        Args:
+            link: Whose messages pass imports of services.
+            brief: JSON object with the account.
+            full: The same with more, for imports that share it.
+        """
+        ...
+
     def register_peer(self, link: LinkId, terms: PeerTerms = ...) -> None:
         """Make a parked link one to another server: send interest, and exchange messages.
 

@@ -64,7 +64,9 @@ class Star:
             return f'{head}leafnodes {{ listen: "127.0.0.1:{self.port}"\n{self._block} }}\n'
         url = f'"nats-leaf://{self._login}127.0.0.1:{self.port}"'
         remote = self._remote.replace("{name}", name)
-        return f"{head}leafnodes {{ reconnect: '100ms'\nremotes: [{{ url: {url}\n{remote} }}] }}\n"
+        # 2.9.10 knows seconds only.
+        pause = "1" if self.kinds[name] == "2.9.10" else "'100ms'"
+        return f"{head}leafnodes {{ reconnect: {pause}\nremotes: [{{ url: {url}\n{remote} }}] }}\n"
 
     def start(self, name: str, *flags: str) -> ServerProcess:
         """Start a server; it may have run before."""

@@ -21,7 +21,7 @@ from framework.dataplane.accounts._response_mappings cimport (
     ENDED, NOT_DELIVERED, response_mapping_end, response_mapping_find, response_mapping_new, response_mapping_touch,
 )
 from framework.dataplane._state cimport (
-    HOPS_MAX, IMPORTS_PASSED_MAX, IS_USER, KEEPS_REPLY, SCOPE_HERE, SCOPE_IMPORTS, SERVICE_IMPORT, STAYS_IN_ACCOUNT, STREAM_IMPORT,
+    HOPS_MAX, IMPORTS_PASSED_MAX, KEEPS_REPLY, SCOPE_HERE, SCOPE_IMPORTS, SERVICE_IMPORT, STAYS_IN_ACCOUNT, STREAM_IMPORT,
     Account, Block, Hop, Import, Message, MessageTrace, ResponseMapping, State, Subscription, Tables,
 )
 from framework.dataplane.accounts._stream_imports cimport shadow_enter
@@ -251,7 +251,7 @@ cdef void _introduce(State* state, Passage* passage, Import* imported, Message* 
     cdef Hop* hop = message.hops
     cdef char* info
     cdef size_t length
-    if not message.source.traits & IS_USER or message.source.info == NULL:
+    if message.source.info == NULL:
         return
     while hop != NULL:
         full = hop.imported.share

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING
 
-from framework_leafnode.effect import Admit, Dial, Lead, LocalChanged, Tell
+from framework_leafnode.effect import Admit, Dial, Lead
 from framework_leafnode.info import LeafInfo
 from framework_leafnode.leafs import Leafs, loop_words
 from framework_leafnode.limits import HANDSHAKES_MAX, URLS_MAX
@@ -13,28 +13,22 @@ from framework_leafnode.peer import Connection, Peer, Rights
 from framework_leafnode.settings import LeafSettings, RemoteSettings
 from framework_leafnode.url import parse_hub_url
 
-from framework.peering import Dismiss, Noted, NotedOf, Wait
+from framework.peering import Dismiss, LocalChanged, Tell
+from framework.testing.peering import show_effects
+from framework.wire.closed_state import ClosedState
 
 if TYPE_CHECKING:
     from framework_leafnode.effect import LeafsEffect
 
 
-def shown(effect: LeafsEffect) -> str:  # noqa: PLR0911 -- one line a case
+def shown(effect: LeafsEffect) -> str:
     match effect:
-        case Noted(level, event, fields):
-            return f"{level.name.lower()}: {event.format(**fields)}"
-        case NotedOf(link, level, event, fields):
-            return f"{link}: {level.name.lower()}: {event.format(**fields)}"
         case Dial(token, url, timeout_s):
             return f"dial {token} {url} {timeout_s:g}s"
-        case Wait(token, delay_s, jitter_s):
-            return f"wait {token} {delay_s:g}s" + (f" jitter {jitter_s:g}s" if jitter_s else "")
         case Lead(link):
             return f"{link}: lead"
         case Admit(link):
             return f"{link}: admit"
-        case Dismiss(link, reason, text):
-            return f"{link}: dismiss: {reason.text}" + (f" -ERR '{text}'" if text else "")
         case Tell(link, data):
             return f"{link}: tell " + data.decode().strip()
         case LocalChanged(local):
@@ -88,7 +82,7 @@ class Scripted:
         self.leafs: Leafs | None = None
 
     def handle(self, command) -> str:
-        return "".join(f"{shown(it)}\n" for it in self.perform(command)) or "nothing\n"
+        return show_effects(self.perform(command), shown)
 
     def perform(self, command):  # noqa: C901, PLR0911 -- one line a case
         arguments = command.arguments
@@ -125,7 +119,7 @@ class Scripted:
                 return leafs.receive_delay(link, float(arguments["s"]))
             case "closed":
                 detail = loop_words(arguments["loop"]) if "loop" in arguments else ""
-                return leafs.receive_closed(link, detail)
+                return leafs.receive_closed(link, ClosedState.CLIENT_CLOSED, detail)
             case "neighbours":
                 return leafs.receive_neighbours(command.input.split())
             case "stop":

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
-from framework.peering import Dismiss, LinkEffect, Noted, NotedOf, PeerUrl, Wait
+from framework.peering import CommonEffect, Introduce, LinkEffect, LocalChanged, PeerUrl, Update
+from framework_leafnode.info import LeafInfo
+from framework_leafnode.peer import Peer
 
 if TYPE_CHECKING:
     from framework.spec import LinkId
-    from framework_leafnode.info import LeafConnect, LeafInfo
-    from framework_leafnode.peer import Peer
+    from framework_leafnode.info import LeafConnect
 
 # -- of one connection, performed by its LeafLink --------------------------------------------------
 
@@ -37,25 +38,13 @@ class Register(Struct, frozen=True):
     """Of the account at this server."""
 
 
-class Introduce(Struct, frozen=True):
-    """Ask whether the peer may be registered."""
-
-    peer: Peer
-
-
-class Update(Struct, frozen=True):
-    """Take what a registered hub says later."""
-
-    info: LeafInfo
-
-
 class Delay(Struct, frozen=True):
     """Wait before the hub is dialed again: what is wrong takes longer to be set right."""
 
     delay_s: float
 
 
-Report: TypeAlias = Introduce | Update | Delay
+Report: TypeAlias = Introduce[Peer] | Update[LeafInfo] | Delay
 """What a connection cannot decide alone."""
 
 LeafEffect: TypeAlias = LinkEffect | Greet | Authenticate | Register | Report
@@ -83,19 +72,4 @@ class Admit(Struct, frozen=True):
     link: LinkId
 
 
-class Tell(Struct, frozen=True):
-    """Send protocol lines, such as INFO about the cluster."""
-
-    link: LinkId
-    data: bytes
-
-
-class LocalChanged(Struct, frozen=True):
-    """Introduce this server with `local` from now on."""
-
-    local: LeafInfo
-
-
-LeafsEffect: TypeAlias = (
-    Noted | NotedOf | Dial | Wait | Lead | Admit | Dismiss | Tell | LocalChanged
-)
+LeafsEffect: TypeAlias = CommonEffect | Dial | Lead | Admit | LocalChanged[LeafInfo]

@@ -15,7 +15,7 @@ from framework_leafnode.effect import Authenticate, Greet, Register
 from framework_leafnode.info import LeafConnect, connect_text
 from framework_leafnode.logins import has_signed, login_request, rights_of
 from framework_leafnode.peer import Rights
-from framework_leafnode.terms import is_strict_with, peer_terms, permissions_of
+from framework_leafnode.terms import is_strict_with, peer_terms, permissions_of, request_info
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -213,3 +213,4 @@ class LeafLink(PeerLink):
             register, account=account, permissions=self._permissions, is_strict=is_strict
         )
         self._plane.register_peer(self._link, terms)
+        self._plane.set_client_info(self._link, *request_info(self._connection, peer))

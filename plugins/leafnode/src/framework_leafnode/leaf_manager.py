@@ -9,31 +9,10 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from typing_extensions import override
 
-from framework.actors import Component
-from framework.peering import Dismiss, Noted, NotedOf, PeerLinks, Wait, write_note
-from framework.spec import (
-    UNLIMITED,
-    Closed,
-    ClosedState,
-    DialFailed,
-    LinkEvents,
-    LinkKind,
-    Opened,
-    Traced,
-)
-from framework.spec.endings import log_ending
-from framework.spec.tracing import log_traced
+from framework.peering import Introduce, LocalChanged, PeerManager, Update
+from framework.spec import UNLIMITED, LinkKind
 from framework.wire.document import build_document
-from framework_leafnode.effect import (
-    Admit,
-    Delay,
-    Dial,
-    Introduce,
-    Lead,
-    LocalChanged,
-    Tell,
-    Update,
-)
+from framework_leafnode.effect import Admit, Delay, Dial, Lead
 from framework_leafnode.leaf_link import LeafLink
 from framework_leafnode.leafs import Leafs
 from framework_leafnode.machine import LeafHandshake
@@ -41,11 +20,9 @@ from framework_leafnode.peer import Connection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from types import TracebackType
 
-    from framework.actors import ActorRef
     from framework.peering import PeerUrl
-    from framework.spec import Event, LinkId, ServerContext
+    from framework.spec import Closed, DialFailed, LinkId, Opened, ServerContext
     from framework_leafnode.config import LeafConfig
     from framework_leafnode.effect import LeafsEffect, Report
     from framework_leafnode.info import LeafInfo
@@ -75,22 +52,13 @@ class LeafsView(Struct, frozen=True):
     leafs: Leafs
 
 
-class LeafManager(Component):
+class LeafManager(PeerManager):
     """Own all leaf node connections: one child each.
 
     Args:
         server: The server whose leaf nodes these are.
         lasting: What was before, if this actor is started again.
     """
-
-    class Reported(Struct, frozen=True):
-        """Effects of a connection for all."""
-
-        link: LinkId
-        report: Report
-
-    class Start(Struct, frozen=True):
-        """The server listens: dial the hubs."""
 
     class Reload(Struct, frozen=True):
         """Another configuration is in force."""
@@ -104,20 +72,8 @@ class LeafManager(Component):
 
         urls: tuple[str, ...]
 
-    class Stop(Struct, frozen=True):
-        """The server is about to stop: connections that end are not missed any more."""
-
-    class Describe(Struct, frozen=True):
-        """Ask for the `LeafsView`."""
-
-    class _WaitOver(Struct, frozen=True):
-        """The time of a `Wait` has passed."""
-
-        token: int
-
     def __init__(self, *, server: ServerContext, lasting: Lasting) -> None:
-        super().__init__()
-        self._server = server
+        super().__init__(server=server, kind=LinkKind.LEAF)
         self._lasting = lasting
         self._leafs = Leafs(
             local=lasting.local,
@@ -129,7 +85,6 @@ class LeafManager(Component):
         """Being dialed."""
         self._nonces: dict[LinkId, bytes] = {}
         """Of connections whose actor is about to begin."""
-        self._links = PeerLinks(server, LinkKind.LEAF)
 
     @override
     def on_start(self) -> None:
@@ -139,43 +94,9 @@ class LeafManager(Component):
             self._perform(self._leafs.start())
 
     @override
-    def on_failure(
-        self,
-        exception_type: type[BaseException] | None,
-        exception_value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._links.abandon()
-
-    @override
-    def on_child_stopped(self, child: ActorRef[LeafLink]) -> None:
-        closed = self._links.receive_stopped(child)
-        if closed is not None:
-            self._bury(closed)
-
-    @override
-    def on_receive(self, message: object) -> LeafsView | None:
-        match message:
-            case LinkEvents(events):
-                for event in events:
-                    self._receive_event(event)
-            case LeafManager.Reported(link, report):
-                self._perform(self._decide(link, report))
-            case DialFailed(token, error):
-                self._urls.pop(token, None)
-                self._perform(self._leafs.receive_dial_failed(token, error))
-            case LeafManager._WaitOver(token):
-                self._perform(self._leafs.receive_timer(token))
-            case LeafManager.Describe():
-                return LeafsView(self._leafs)
-            case _ if not self._follow(message):
-                super().on_receive(message)
-        return None
-
     def _follow(self, message: object) -> bool:
-        """Do what the life of the server and its cluster asks for; return whether it is that."""
         match message:
-            case LeafManager.Start():
+            case PeerManager.Start():
                 self._lasting.is_dialing = True
                 self._perform(self._leafs.start())
             case LeafManager.Reload(config, local):
@@ -184,12 +105,16 @@ class LeafManager(Component):
                 self._perform(self._leafs.receive_reload(config.settings, local))
             case LeafManager.NeighboursChanged(urls):
                 self._perform(self._leafs.receive_neighbours(urls))
-            case LeafManager.Stop():
+            case PeerManager.Stop():
                 self._lasting.is_dialing = False
                 self._leafs.stop()
             case _:
                 return False
         return True
+
+    @override
+    def _describe(self) -> LeafsView:
+        return LeafsView(self._leafs)
 
     def _room(self, account: str) -> int | None:
         """Return how many leaf nodes an account may have; None: any number."""
@@ -205,41 +130,31 @@ class LeafManager(Component):
             LinkKind.LEAF, write_deadline_s=deadline_s, closes_slow=config.closes_slow
         )
 
-    # -- links ------------------------------------------------------------------------------------
+    # -- what the machine is told -----------------------------------------------------------------
 
-    def _receive_event(self, event: Event) -> None:
-        match event:
-            case Opened():
-                self._receive_opened(event)
-            case Closed():
-                if self._links.receive_closed(event):
-                    self._bury(event)
-            case Traced(link=link) if link in self._links:
-                log_traced(self._links.log_of(link), event)
-            case Traced():
-                return
-            case _ if (link := getattr(event, "link", None)) is not None:
-                if link in self._links:
-                    self._links.tell(link, LinkEvents((event,)))
-                else:
-                    # It was opened when this actor failed, and nobody leads it any further.
-                    self._server.plane.close(link, ClosedState.ROUTE_REMOVED)
-
-    def _receive_opened(self, event: Opened) -> None:
-        self._links.receive_opened(event)
+    @override
+    def _receive_opened(self, event: Opened) -> Sequence[LeafsEffect]:
         self._nonces[event.link] = event.nonce
         url = self._urls.pop(event.token, None)
         connection = Connection(event.link, event.cid, event.host, event.port, url=url)
-        opened = self._leafs.receive_opened(connection, event.token)
-        self._perform(opened)
+        return self._leafs.receive_opened(connection, event.token)
+
+    @override
+    def _receive_closed(self, event: Closed) -> Sequence[LeafsEffect]:
         self._nonces.pop(event.link, None)
+        return self._leafs.receive_closed(event.link, event.reason, event.detail)
 
-    def _bury(self, event: Closed) -> None:
-        log_ending(self._links.log_of(event.link), event)
-        self._perform(self._leafs.receive_closed(event.link, event.detail))
-        self._links.remove(event.link)
+    @override
+    def _receive_dial_failed(self, event: DialFailed) -> Sequence[LeafsEffect]:
+        self._urls.pop(event.token, None)
+        return self._leafs.receive_dial_failed(event.token, event.error)
 
-    def _decide(self, link: LinkId, report: Report) -> Sequence[LeafsEffect]:
+    @override
+    def _receive_timer(self, token: int) -> Sequence[LeafsEffect]:
+        return self._leafs.receive_timer(token)
+
+    @override
+    def _receive_report(self, link: LinkId, report: Report) -> Sequence[LeafsEffect]:
         match report:
             case Introduce(peer):
                 return self._leafs.receive_introduction(link, peer)
@@ -250,45 +165,44 @@ class LeafManager(Component):
 
     # -- effects ----------------------------------------------------------------------------------
 
-    def _perform(self, effects: Sequence[LeafsEffect]) -> None:
-        for effect in effects:
-            match effect:
-                case Noted():
-                    write_note(self._server.log, effect)
-                case NotedOf(link=link):
-                    write_note(self._links.log_of(link), effect)
-                case Dial(token, url, timeout_s):
-                    self._urls[token] = url
-                    self._server.dial(url.host, url.port, LinkKind.LEAF, token, timeout_s)
-                case Wait(token, delay_s, jitter_s):
-                    delay_s += self.rng.uniform(0.0, jitter_s)
-                    self.tell_later(delay_s, LeafManager._WaitOver(token))
-                case LocalChanged(local):
-                    self._lasting.local = local
-                    self._server.plane.set_info(LinkKind.LEAF, build_document(local))
-                case _:
-                    self._perform_on_link(effect)
-
-    def _perform_on_link(self, effect: Lead | Admit | Tell | Dismiss) -> None:
+    @override
+    def _perform_own(self, effect: LeafsEffect) -> None:
         match effect:
+            case Dial(token, url, timeout_s):
+                self._urls[token] = url
+                self._server.dial(url.host, url.port, LinkKind.LEAF, token, timeout_s)
+            case LocalChanged(local):
+                self._lasting.local = local
+                self._server.plane.set_info(LinkKind.LEAF, build_document(local))
             case Lead(link):
-                self._lead(link)
+                self._begin(link)
             case Admit(link):
                 self._admit(link)
-            case Tell(link, data):
-                self._links.tell(link, LeafLink.Tell(data))
-            case Dismiss(link, reason, text):
-                self._links.dismiss(link, reason, text)
+
+    def _begin(self, link: LinkId) -> None:
+        connection, config = self._leafs.connections[link], self._lasting.config
+        machine = LeafHandshake(
+            local=self._leafs.local,
+            settings=config.settings,
+            remote=connection.remote.settings if connection.remote else None,
+            cid=connection.cid,
+            timeout_s=config.logins.timeout_s,
+        )
+        self._lead(
+            link,
+            LeafLink,
+            local=self._leafs.local,
+            logins=config.logins,
+            connection=connection,
+            nonce=self._nonces.pop(link, b""),
+            machine=machine,
+        )
 
     def _admit(self, link: LinkId) -> None:
         its = self._leafs.connections[link]
         peer = its.peer
         assert peer is not None
-        subject = self._lasting.loop_subjects.get(peer.account)
-        if subject is None:
-            digits = (self.rng.choice(_LOOP_DIGITS) for _ in range(_LOOP_LENGTH))
-            subject = self._lasting.loop_subjects[peer.account] = f"$LDS.{''.join(digits)}"
-        self._links.tell(link, LeafLink.Admitted(its.is_isolated, subject))
+        self._links.tell(link, LeafLink.Admitted(its.is_isolated, self._loop_subject(peer.account)))
         self._links.report_opened(
             link,
             host=its.host,
@@ -298,29 +212,13 @@ class LeafManager(Component):
             account=peer.account,
         )
 
-    def _lead(self, link: LinkId) -> None:
-        connection, config = self._leafs.connections[link], self._lasting.config
-        machine = LeafHandshake(
-            local=self._leafs.local,
-            settings=config.settings,
-            remote=connection.remote.settings if connection.remote else None,
-            cid=connection.cid,
-            timeout_s=config.logins.timeout_s,
-        )
-        actor = self.spawn(
-            LeafLink,
-            name=self._links.actor_name(link),
-            server=self._server,
-            link=link,
-            local=self._leafs.local,
-            logins=config.logins,
-            connection=connection,
-            nonce=self._nonces.get(link, b""),
-            machine=machine,
-            report=partial(self._take_report, link),
-            log=self._links.log_of(link),
-        )
-        self._links.lead(link, actor)
+    def _loop_subject(self, account: str) -> str:
+        """Return what tells of ways back here, by an account.
 
-    def _take_report(self, link: LinkId, report: Report) -> None:
-        self.actor_ref.tell(LeafManager.Reported(link, report))
+        Source: nats-server `leafnode.go`, `initLeafNodeSmapAndSendSubs`.
+        """
+        known = self._lasting.loop_subjects
+        if account not in known:
+            digits = (self.rng.choice(_LOOP_DIGITS) for _ in range(_LOOP_LENGTH))
+            known[account] = f"$LDS.{''.join(digits)}"
+        return known[account]

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from framework.peering import Dismiss, Level, Noted, NotedOf, Wait
+from framework.peering import Dismiss, Level, LocalChanged, Noted, NotedOf, Tell, Wait
 from framework.wire.closed_state import ClosedState
 from framework.wire.document import build_document
 from framework.wire.info import info_line
-from framework_leafnode.effect import Admit, Dial, Lead, LocalChanged, Tell
+from framework_leafnode.effect import Admit, Dial, Lead
 from framework_leafnode.limits import (
     CONNECT_ERROR_REPORTS,
     HANDSHAKES_MAX,
@@ -235,14 +235,22 @@ class Leafs:
         refusal = self._refuse(connection, peer)
         if refusal is not None:
             return refusal
-        replaced = self._replaced(connection, peer)
         connection.peer = peer
         local = connection.remote.settings.is_isolated if connection.remote else False
         connection.is_isolated = self._settings.is_isolated or local or peer.wants_isolation
         if connection.remote is not None:
             connection.remote.attempts = 0
             connection.remote.was_connected = True
-        return [*replaced, Admit(link)]
+        same = self._same(connection, peer)
+        if same is None:
+            return [Admit(link)]
+        # Not before that has ended: it would be told of this one's interest, as of a loop.
+        same.successor = link
+        reason = ClosedState.DUPLICATE_REMOTE_LEAFNODE_CONNECTION
+        return [
+            NotedOf(link, Level.WARNING, "Replacing connection from same server"),
+            Dismiss(same.link, reason, reason.text),
+        ]
 
     def _refuse(self, connection: Connection, peer: Peer) -> Sequence[LeafsEffect] | None:
         """Say no to a hub that is a leaf node here as well, or where an account has no room."""
@@ -272,15 +280,12 @@ class Leafs:
             for it in self.registered()
         )
 
-    def _replaced(self, connection: Connection, peer: Peer) -> Sequence[LeafsEffect]:
-        """End the connection that a leaf node has already: it may have lost it without us."""
+    def _same(self, connection: Connection, peer: Peer) -> Connection | None:
+        """Return the connection that a leaf node has already: it may have lost it without us."""
         if connection.remote is not None or not peer.name or not peer.remote_account:
-            return []
-        same = [it for it in self.registered() if it.remote is None and _is_same(it.peer, peer)]
-        reason = ClosedState.DUPLICATE_REMOTE_LEAFNODE_CONNECTION
-        replacing = "Replacing connection from same server"
-        noted = [NotedOf(connection.link, Level.WARNING, replacing)] if same else []
-        return [*(Dismiss(it.link, reason, reason.text) for it in same), *noted]
+            return None
+        others = (it for it in self.registered() if it is not connection and it.remote is None)
+        return next((it for it in others if not it.successor and _is_same(it.peer, peer)), None)
 
     def receive_update(self, link: LinkId, info: LeafInfo) -> Sequence[LeafsEffect]:
         """Take what a hub says of its cluster: where else it may be reached."""
@@ -304,16 +309,32 @@ class Leafs:
             connection.remote.delay_s = max(connection.remote.delay_s, delay_s)
         return []
 
-    def receive_closed(self, link: LinkId, detail: str = "") -> Sequence[LeafsEffect]:
+    def receive_closed(
+        self, link: LinkId, reason: ClosedState, detail: str = ""
+    ) -> Sequence[LeafsEffect]:
         """Take that a connection has ended, and dial its hub again.
 
         Args:
             link: Its link.
-            detail: What the plane says of the end.
+            reason: Why.
+            detail: What the plane says besides.
         """
         connection = self._connections.pop(link, None)
-        remote = connection.remote if connection is not None else None
-        if connection is None or remote is None or remote.link != link:
+        if connection is None:
+            return []
+        effects: list[LeafsEffect] = []
+        if connection.peer is not None:
+            event = "Leafnode connection closed: {reason} - Remote: {name}"
+            fields = {"reason": reason.text, "name": connection.peer.name}
+            effects.append(NotedOf(link, Level.INFO, event, fields))
+        if connection.successor in self._connections:
+            effects.append(Admit(connection.successor))
+        return [*effects, *self._redial(connection, detail)]
+
+    def _redial(self, connection: Connection, detail: str) -> Sequence[LeafsEffect]:
+        """Wait, and dial the hub of a connection that has ended."""
+        remote = connection.remote
+        if remote is None or remote.link != connection.link:
             return []
         remote.link = None
         if connection.peer is not None and detail == loop_words(connection.peer.account):

@@ -22,6 +22,7 @@ from framework.peering import (
     ArmTimer,
     Handshake,
     HandshakeEvent,
+    Introduce,
     Level,
     Login,
     Noted,
@@ -30,15 +31,14 @@ from framework.peering import (
     Send,
     Step,
     Steps,
+    Update,
 )
 from framework.wire.closed_state import ClosedState
 from framework_leafnode.effect import (
     Authenticate,
     Delay,
     Greet,
-    Introduce,
     Register,
-    Update,
 )
 from framework_leafnode.info import (
     TRACE_PROTOCOL,
@@ -144,8 +144,8 @@ class LeafHandshake(Handshake[LeafConnect]):
             self._phase = Phase.CONNECT_AWAITED
             return [created, self._arm(self._login.timeout_s)]
         self._phase = Phase.INFO_AWAITED
-        created = "Leafnode connection created for account: {account}"
-        noted = Noted(Level.INFO, created, {"account": self._remote.account})
+        event = "Leafnode connection created for account: {account}"
+        noted = Noted(Level.INFO, event, {"account": self._remote.account})
         return [noted, self._arm(self._remote.first_info_timeout_s)]
 
     # -- who is dialed ----------------------------------------------------------------------------
@@ -227,8 +227,9 @@ class LeafHandshake(Handshake[LeafConnect]):
             return [noted, *self._close(ClosedState.WRONG_PORT)]
         self._welcome = info
         self._phase = Phase.ANSWER_AWAITED
-        greeted = [Greet(info), self._arm(ANSWER_TIMEOUT_S), Resume()]
-        return greeted if info.info_on_connect else [Greet(info), *self._introduce(info)]
+        if not info.info_on_connect:
+            return [Greet(info), *self._introduce(info)]
+        return [Greet(info), self._arm(ANSWER_TIMEOUT_S), Resume()]
 
     def _take_answer(self, document: bytes) -> Sequence[LeafEffect]:
         try:

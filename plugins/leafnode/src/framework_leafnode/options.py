@@ -8,26 +8,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from framework.peering import slow_options, url_check
 from framework.topology import ConfigSection, Kind, Option, Reload, tls_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 
-def _check_urls(urls: object) -> str | None:
+def _parse_url(text: str) -> object:
     from framework_leafnode.url import parse_hub_url  # noqa: PLC0415 - as in `config`
 
-    assert isinstance(urls, tuple)
-    for url in urls:
-        try:
-            parse_hub_url(url)
-        except ValueError as error:
-            return f"{error}; expected a URL such as nats-leaf://host:7422"
-    return None
+    return parse_hub_url(text)
 
 
-def _check_url(url: object) -> str | None:
-    return _check_urls((url,)) if url else None
+_check_urls = url_check(_parse_url, "nats-leaf://host:7422")
 
 
 def _check_version(text: object) -> str | None:
@@ -134,7 +128,7 @@ _COMPRESSION = Option(
 )  # fmt: skip
 
 _REMOTE = (
-    Option(name="url", kind=Kind.STRING, reload=Reload.LIVE, default="", check=_check_url,
+    Option(name="url", kind=Kind.STRING, reload=Reload.LIVE, default="", check=_check_urls,
            help="Where a server of the hub accepts leaf nodes"),
     Option(name="urls", kind=Kind.URLS, reload=Reload.LIVE, default=(), check=_check_urls,
            help="Where servers of the hub accept leaf nodes; they tell of the others"),
@@ -209,12 +203,7 @@ _OPTIONS = (
            help="Leaf nodes with an older server may not connect"),
     Option(name="isolate_leafnode_interest", kind=Kind.BOOL, reload=Reload.LIVE, default=False,
            aliases=("isolate",), help="Tell leaf nodes nothing of each other's interest"),
-    Option(name="write_deadline", kind=Kind.DURATION, default=None, minimum=0.001,
-           reload=Reload.LIVE,
-           help="How long a leaf node may take nothing of what waits; as clients, if not set"),
-    Option(name="write_timeout", kind=Kind.STRING, default="default",
-           choices=("default", "close", "retry"), reload=Reload.LIVE,
-           help="Whether a leaf node that is too slow is closed, or tried again as by default"),
+    *slow_options("leaf node"),
     _COMPRESSION,
     tls_option("TLS of the leaf node port"),
 )  # fmt: skip

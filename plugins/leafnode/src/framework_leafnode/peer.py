@@ -66,6 +66,8 @@ class Connection(Struct):
     peer: Peer | None = None
     """None: it is not registered."""
     is_isolated: bool = False
+    successor: LinkId = 0
+    """Connection of the same leaf node that is registered when this one has ended; 0: none."""
 
     @property
     def is_spoke(self) -> bool:

@@ -19,14 +19,13 @@ from framework.spec import (
     MonitorEndpoint,
     Scope,
 )
-from framework.topology import TopologyError
 from framework_leafnode.config import LeafConfig, leafnode_section
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from framework.spec import MonitorFields, ServerContext, StopReason
-    from framework.topology import ConfigDiff, ConfigSection, ServerConfig
+    from framework.topology import ConfigDiff, ConfigSection, ServerConfig, TopologyError
     from framework_leafnode.leaf_manager import LeafManager
 
 LEAF_MANAGER: Final = "leaf_manager"
@@ -136,7 +135,9 @@ def framework_health_checks(server: ServerContext) -> Iterable[HealthCheck]:
     config = _config_of(server)
     if config is None or config.port is None:
         return []
-    return [HealthCheck(name="leafnodes", check=partial(_listener_problem, server))]
+    from framework.peering import listener_check  # noqa: PLC0415 - as in `_manager`
+
+    return [listener_check(server, LinkKind.LEAF, "leafnodes")]
 
 
 @hookimpl
@@ -150,10 +151,11 @@ def framework_server_started(server: ServerContext) -> None:
 def framework_check_reload(server: ServerContext, diff: ConfigDiff) -> Iterable[TopologyError]:
     """Refuse certificates that leaf nodes could not be shown."""
     config = diff.config.section_as(LeafConfig)
-    problem = server.check_tls(config.tls) if config else None
-    if problem is None:
+    if config is None:
         return []
-    return [TopologyError(diff.config.source("leafnodes.tls"), f"`leafnodes`: {problem}")]
+    from framework.peering import tls_errors  # noqa: PLC0415 - as in `_manager`
+
+    return tls_errors(server, diff, "leafnodes", [config.tls])
 
 
 @hookimpl
@@ -184,9 +186,3 @@ def _manager() -> type[LeafManager]:
 
 def _config_of(server: ServerContext) -> LeafConfig | None:
     return server.config.section_as(LeafConfig)
-
-
-def _listener_problem(server: ServerContext) -> str | None:
-    if server.listening_address(LinkKind.LEAF) is None:
-        return "not listening for leafnode connections"
-    return None

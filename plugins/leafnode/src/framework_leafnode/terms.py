@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from msgspec import json
+
 from framework.spec import PeerGuard, PeerTerms, Permissions, Scope, SubjectRules
 from framework.wire.info import SubjectPermission
 from framework_leafnode.leafs import loop_words
 
 if TYPE_CHECKING:
     from framework_leafnode.effect import Register
-    from framework_leafnode.peer import Peer, Rights
+    from framework_leafnode.peer import Connection, Peer, Rights
     from framework_leafnode.settings import RemoteSettings
 
 _FREE: Final = ("$JS.ACK.>", "$LDS.>", "_GR_.>", "$GR.>", "_R_.>")
@@ -77,6 +79,25 @@ def peer_terms(register: Register, *, account: int, permissions: int, is_strict:
         untold=frozenset({Scope.LEAF, Scope.HUB}) if register.is_isolated else frozenset(),
         loop=(register.loop_subject.encode(), words),
     )
+
+
+def request_info(connection: Connection, peer: Peer) -> tuple[bytes, bytes]:
+    """Return what services of other accounts are told of who asks there: in brief, and in full.
+
+    A leaf node could say anything else itself.
+
+    Source: nats-server `client.go`, `processServiceImport`, `getClientInfo`.
+    """
+    brief = {"acc": peer.account}
+    full = {
+        "host": connection.host,
+        "id": connection.cid,
+        **brief,
+        **({"user": peer.rights.user} if peer.rights.user else {}),
+        "name": peer.name,
+        "kind": "Leafnode",
+    }
+    return json.encode(brief), json.encode(full)
 
 
 def is_strict_with(rights: Rights, remote: RemoteSettings | None) -> bool:
