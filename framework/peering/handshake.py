@@ -56,8 +56,6 @@ class Phase(Enum):
     CLAIMED = auto()
     """The mesh decides whether the peer may go on."""
     INFO_AWAITED = auto()
-    ANSWER_AWAITED = auto()
-    """It was told who we are, and is to say what we may do."""
     INTRODUCED = auto()
     """The mesh decides whether the connection is wanted, and what for."""
     REGISTERED = auto()

@@ -159,7 +159,6 @@ class RouteInfo(Document, frozen=True, kw_only=True):
     gateway: str = ""
     client_id: int = 0
     """Only client ports say it: we have lost our way."""
-    leafnode_urls: tuple[str, ...] = ()
     xkey: str = ""
     others: Others[Mapping[str, object]] = field(default_factory=dict)
     """Members of others than routes, such as plugins."""

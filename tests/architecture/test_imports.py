@@ -15,6 +15,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 GATEWAY = "plugins/gateway/src/framework_gateway"
+LEAFNODE = "plugins/leafnode/src/framework_leafnode"
 JETSTREAM = "plugins/jetstream/src/framework_jetstream"
 AUTH = "plugins/auth/src/framework_auth"
 ROUTE = "plugins/route/src/framework_route"
@@ -74,6 +75,11 @@ VIOLATIONS = {
         "gateway",
         {f"{GATEWAY}/mesh.py": "import framework_gateway.gateway_manager"},
         "framework_gateway.mesh is not allowed to import framework_gateway.gateway_manager",
+    ),
+    "leaf nodes that know their actor": Violation(
+        "leafnode",
+        {f"{LEAFNODE}/leafs.py": "import framework_leafnode.leaf_manager"},
+        "framework_leafnode.leafs is not allowed to import framework_leafnode.leaf_manager",
     ),
     "a log that knows its plugin": Violation(
         "jetstream",

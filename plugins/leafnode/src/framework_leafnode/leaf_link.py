@@ -49,6 +49,8 @@ class LeafLink(PeerLink):
 
         is_isolated: bool
         loop_subject: str
+        addresses: tuple[str, ...]
+        """Of answers that this server leads on, whoever is interested."""
 
     class _Authenticated(Struct, frozen=True):
         """An authenticator's answer, or what it has raised."""
@@ -86,9 +88,9 @@ class LeafLink(PeerLink):
     @override
     def on_receive(self, message: object) -> None:
         match message:
-            case LeafLink.Admitted(is_isolated, loop_subject):
+            case LeafLink.Admitted(is_isolated, loop_subject, addresses):
                 admitted = self._machine.receive_admitted(
-                    is_isolated=is_isolated, loop_subject=loop_subject
+                    is_isolated=is_isolated, loop_subject=loop_subject, addresses=addresses
                 )
                 self._perform(admitted)
             case LeafLink._Authenticated(outcome):

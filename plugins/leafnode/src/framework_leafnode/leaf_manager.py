@@ -16,6 +16,7 @@ from framework_leafnode.effect import Admit, Delay, Dial, Lead
 from framework_leafnode.leaf_link import LeafLink
 from framework_leafnode.leafs import Leafs
 from framework_leafnode.machine import LeafHandshake
+from framework_leafnode.neighbours import neighbours_of
 from framework_leafnode.peer import Connection
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 _LOOP_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _LOOP_LENGTH = 22
+_ADDRESSES = "_GR_.>"
+"""Source: nats-server `leafnode.go`, `initLeafNodeSmapAndSendSubs`."""
 
 
 class Lasting(Struct):
@@ -90,6 +93,7 @@ class LeafManager(PeerManager):
     def on_start(self) -> None:
         self._server.plane.set_nonces(LinkKind.LEAF, on=True)
         self._set_times()
+        self._perform(self._leafs.receive_neighbours(neighbours_of(self._server).urls))
         if self._lasting.is_dialing:
             self._perform(self._leafs.start())
 
@@ -202,7 +206,11 @@ class LeafManager(PeerManager):
         its = self._leafs.connections[link]
         peer = its.peer
         assert peer is not None
-        self._links.tell(link, LeafLink.Admitted(its.is_isolated, self._loop_subject(peer.account)))
+        # What other clusters ask here is answered there by an address: see `framework_gateway`.
+        has_gateways = self._server.listening_address(LinkKind.GATEWAY) is not None
+        addresses = (_ADDRESSES,) if has_gateways else ()
+        loop_subject = self._loop_subject(peer.account)
+        self._links.tell(link, LeafLink.Admitted(its.is_isolated, loop_subject, addresses))
         self._links.report_opened(
             link,
             host=its.host,

@@ -29,6 +29,8 @@ HANDSHAKES_MAX = 512
 """Accepted connections that have not been registered yet; further ones are closed."""
 URLS_MAX = 256
 """That a hub tells of its cluster; further ones are dropped."""
+NEIGHBOURS_MAX = 1_024
+"""Other servers of the cluster whose leaf node ports are remembered."""
 DENIED_MAX = 1_024
 """Subjects that a leaf node may ask not to be sent; one with more is refused."""
 NAME_LENGTH_MAX = 255

@@ -3,7 +3,8 @@
     accepted:  INFO sent by the plane → CONNECT → login → introduction → INFO, LS+ → registered
     dialed:    INFO → CONNECT → INFO with the account → introduction → LS+ → registered
 
-`LeafHandshake.PHASES` is the whole of it as a table. What concerns this connection alone is decided
+`LeafHandshake.PHASES` is the whole of it as a table; CLAIMED is who has dialed and waits for the
+hub to say so. What concerns this connection alone is decided
 here; what concerns others too (duplicates, loops, limits of the account) is asked of `Leafs`, and
 the link stays parked until that has answered.
 
@@ -118,14 +119,18 @@ class LeafHandshake(Handshake[LeafConnect]):
         """Take who a leaf node is here; None: nobody who may come in."""
         return self._receive(HandshakeEvent.PASSWORD_CHECKED, rights)
 
-    def receive_admitted(self, *, is_isolated: bool, loop_subject: str) -> Sequence[LeafEffect]:
+    def receive_admitted(
+        self, *, is_isolated: bool, loop_subject: str, addresses: Sequence[str] = ()
+    ) -> Sequence[LeafEffect]:
         """Register: the connection is wanted.
 
         Args:
             is_isolated: The peer is not told the interest of other leaf nodes.
             loop_subject: That leads back here when the peer tells interest in it.
+            addresses: Further subjects that it is told of.
         """
-        return self._receive(HandshakeEvent.ADMITTED, is_isolated, loop_subject)
+        subjects = (loop_subject, *addresses)
+        return self._receive(HandshakeEvent.ADMITTED, is_isolated, subjects)
 
     @override
     def receive_timeout(self) -> Sequence[LeafEffect]:
@@ -226,7 +231,7 @@ class LeafHandshake(Handshake[LeafConnect]):
             noted = Noted(Level.ERROR, words)
             return [noted, *self._close(ClosedState.WRONG_PORT)]
         self._welcome = info
-        self._phase = Phase.ANSWER_AWAITED
+        self._phase = Phase.CLAIMED
         if not info.info_on_connect:
             return [Greet(info), *self._introduce(info)]
         return [Greet(info), self._arm(ANSWER_TIMEOUT_S), Resume()]
@@ -268,14 +273,18 @@ class LeafHandshake(Handshake[LeafConnect]):
 
     # -- both -------------------------------------------------------------------------------------
 
-    def _take_admitted(self, is_isolated: bool, loop_subject: str) -> Sequence[LeafEffect]:  # noqa: FBT001 - as `_receive` passes it on
+    def _take_admitted(
+        self,
+        is_isolated: bool,  # noqa: FBT001 - as `_receive` passes it on
+        subjects: Sequence[str],
+    ) -> Sequence[LeafEffect]:
         assert self._peer is not None
         peer, self._phase = self._peer, Phase.REGISTERED
         told = (
             [Send(welcome(self._local, peer.rights, cid=self._cid))] if self._remote is None else []
         )
-        mark = Send(f"LS+ {loop_subject}\r\n".encode())
-        return [*told, mark, Register(peer, is_isolated, loop_subject)]
+        marks = Send("".join(f"LS+ {it}\r\n" for it in subjects).encode())
+        return [*told, marks, Register(peer, is_isolated, subjects[0])]
 
     @override
     def _take_update(self, document: bytes) -> Sequence[LeafEffect]:
@@ -311,10 +320,10 @@ class LeafHandshake(Handshake[LeafConnect]):
         Phase.INFO_AWAITED: {
             **Handshake.PHASES[Phase.INFO_AWAITED],
             HandshakeEvent.INFO: Step(
-                "_take_info", leads_to=(Phase.ANSWER_AWAITED, Phase.INTRODUCED, Phase.CLOSED)
+                "_take_info", leads_to=(Phase.CLAIMED, Phase.INTRODUCED, Phase.CLOSED)
             ),
         },
-        Phase.ANSWER_AWAITED: {
+        Phase.CLAIMED: {
             **Handshake.PHASES[Phase.INFO_AWAITED],
             HandshakeEvent.INFO: Step("_take_answer", leads_to=(Phase.INTRODUCED, Phase.CLOSED)),
         },

@@ -17,6 +17,7 @@ from framework.spec import (
     LinkKindSpec,
     ListenerSpec,
     MonitorEndpoint,
+    ReservedPrefix,
     Scope,
 )
 from framework_leafnode.config import LeafConfig, leafnode_section
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from framework.spec import MonitorFields, ServerContext, StopReason
     from framework.topology import ConfigDiff, ConfigSection, ServerConfig, TopologyError
     from framework_leafnode.leaf_manager import LeafManager
+    from framework_leafnode.neighbours import Peer
 
 LEAF_MANAGER: Final = "leaf_manager"
 """Name of the ComponentSpec; `framework_leafnode.monitor` has it as well."""
@@ -57,7 +59,8 @@ def framework_link_kinds(config: ServerConfig) -> Iterable[LinkKindSpec]:
         enters=True,
         is_numbered=True,
     )
-    return [LinkKindSpec(kind=LinkKind.LEAF, traits=traits)]
+    hidden = ReservedPrefix(prefix=b"_GR_.", hidden_tokens=2)
+    return [LinkKindSpec(kind=LinkKind.LEAF, traits=traits, reserved=(hidden,))]
 
 
 @hookimpl
@@ -145,6 +148,37 @@ def framework_server_started(server: ServerContext) -> None:
     """Dial the hubs, now that everything is there that they may ask for."""
     if _config_of(server) is not None:
         server.component(LEAF_MANAGER).tell(_manager().Start())
+
+
+@hookimpl(optionalhook=True)
+def framework_route_info_fields(server: ServerContext) -> Mapping[str, object]:
+    """Tell the other servers of the cluster where this one accepts leaf nodes."""
+    config = _config_of(server)
+    if config is None or config.port is None:
+        return {}
+    from framework_leafnode.introduction import leaf_info  # noqa: PLC0415 - as `_manager`
+    from framework_leafnode.neighbours import URLS_FIELD  # noqa: PLC0415 - the same
+
+    urls = leaf_info(server, config).leafnode_urls
+    return {URLS_FIELD: urls} if urls else {}
+
+
+@hookimpl(optionalhook=True)
+def framework_route_info_received(
+    server: ServerContext, peer: Peer, fields: Mapping[str, object]
+) -> None:
+    """Hear where another server accepts leaf nodes."""
+    if _config_of(server) is None:
+        return
+    from framework_leafnode.neighbours import neighbours_of  # noqa: PLC0415 - as `_manager`
+
+    neighbours = neighbours_of(server)
+    neighbours.receive_fields(peer, fields)
+    try:
+        manager = server.component(LEAF_MANAGER)
+    except KeyError:
+        return  # it asks by itself when it begins
+    manager.tell(_manager().NeighboursChanged(neighbours.urls))
 
 
 @hookimpl
