@@ -61,7 +61,7 @@ async def answer_account_info(source: MonitorSource, options: AccountzOptions) -
         "expired": 0 < spec.expires_s <= source.wall_ns(source.monotonic_ns()) / 1e9,
         "complete": True,
         "jetstream_enabled": source.accounts.jetstream_limits(name) is not None,
-        "leafnode_connections": 0,
+        "leafnode_connections": source.leafnode_counts().get(name, 0),
         "client_connections": source.connection_counts().get(name, 0),
         "subscriptions": counters.subscriptions,
         **_without_empty(

@@ -28,8 +28,9 @@ async def answer_accstatz(source: MonitorSource, options: AccountStatzOptions) -
     """Return the document: accounts with connections, or all with `include_unused`."""
     asked = [it for it in options.accounts if source.accounts.get(it)]
     names = asked if options.accounts else source.accounts.names()
-    connections = source.connection_counts()
-    shown = [name for name in names if options.include_unused or connections.get(name)]
+    connections, leafs = source.connection_counts(), source.leafnode_counts()
+    unused = options.include_unused
+    shown = [name for name in names if unused or connections.get(name) or leafs.get(name)]
     return {
         **head(source),
         "account_statz": Batches(_statistics(source, shown, connections), source.turns)
@@ -63,14 +64,14 @@ async def answer_accstatz_request(source: MonitorSource, options: AccountStatzOp
 
 def account_statistics(source: MonitorSource, name: str, connections: int) -> dict[str, object]:
     """Return what passes through one account, as `$SYS.ACCOUNT.<name>.SERVER.CONNS` has it too."""
-    index = source.accounts.index(name)
+    index, leafnodes = source.accounts.index(name), source.leafnode_counts().get(name, 0)
     traffic, spec = source.account_traffic(index), source.accounts.get(name)
     return {
         "acc": name,
         "name": spec.name_tag if spec and spec.name_tag else name,
         "conns": connections,
-        "leafnodes": 0,
-        "total_conns": connections,
+        "leafnodes": leafnodes,
+        "total_conns": connections + leafnodes,
         "num_subscriptions": source.sublist_counters(index).subscriptions,
         "sent": {
             **_messages(traffic.out_msgs, traffic.out_bytes),

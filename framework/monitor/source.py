@@ -157,6 +157,10 @@ class MonitorSource(Protocol):
         """Return how many clients are in each account that has any."""
         ...
 
+    def leafnode_counts(self) -> Mapping[str, int]:
+        """Return how many leaf nodes and hubs are in each account that has any."""
+        ...
+
     def client_connect(self, row: LinkRow) -> ClientConnect | None:
         """Return what the client said of itself; None before it did."""
         ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -111,6 +112,8 @@ class Context(ServerContext):
         """By name of those that have one."""
         self.peers: dict[LinkId, str] = {}
         """Names of the servers at the other ends of links."""
+        self.leafnode_counts: Counter[str] = Counter()
+        """Leaf nodes and hubs by their account here."""
         self.refusals = AddressRefusals(plane, log=log)
         """Addresses that plugins refuse."""
         self.gates = Gates(
@@ -356,11 +359,15 @@ class Context(ServerContext):
     def report_opened(self, connection: ConnectionInfo) -> None:
         if connection.kind is not LinkKind.CLIENT:
             self.peers[connection.link] = connection.name
+        if connection.kind is LinkKind.LEAF:
+            self.leafnode_counts[connection.account] += 1
         self._plugins.connection_opened(self, connection)
 
     @override
     def report_closed(self, connection: ConnectionInfo, reason: ClosedState) -> None:
         self.peers.pop(connection.link, None)
+        if connection.kind is LinkKind.LEAF:
+            self.leafnode_counts[connection.account] -= 1
         self._plugins.connection_closed(self, connection, reason)
 
     @override

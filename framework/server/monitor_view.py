@@ -157,6 +157,10 @@ class MonitorView(MonitorSource):
         return self._clients.counts()
 
     @override
+    def leafnode_counts(self) -> Mapping[str, int]:
+        return self._context.leafnode_counts
+
+    @override
     def client_connect(self, row: LinkRow) -> ClientConnect | None:
         return self._clients.connect_of(row.link)
 

@@ -165,6 +165,9 @@ class Source:
     def connection_counts(self) -> Counter[str]:
         return Counter(map(self._account, self.rows))
 
+    def leafnode_counts(self) -> Counter[str]:
+        return Counter()
+
     def _account(self, it: LinkRow) -> str:
         identity = self.client_identity(it)
         return identity.account if identity else "$G"
