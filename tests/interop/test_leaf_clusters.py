@@ -120,7 +120,7 @@ def test_a_request_of_another_cluster_is_answered_by_a_leaf_node(
             kind=kind,
             config=f"server_name: {name}\n{SYSTEM_USER}"
             f'gateway {{ name: {name}, listen: "127.0.0.1:{ports[name]}"\n'
-            f"gateways: [{gateways}] }}\n" + more,
+            f"gateways: [{gateways}] }}\nsystem_account: $SYS\n" + more,
         )
         for name, kind, more in (
             ("A", far, ""),
