@@ -14,6 +14,7 @@ import pytest
 pytest.importorskip("pyspark", reason="needs pyspark: ./dev test -e spark")
 
 PACKAGE = Path(__file__).parents[1] / "src" / "pyspark_nats"
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 JOB = """
 import json
 import os
@@ -60,6 +61,10 @@ def test_two_workers_read_and_write(store, tmp_path):
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.ui.enabled": "false",
+        "spark.driver.extraJavaOptions": SHORT_LIVED,
+        "spark.executor.extraJavaOptions": SHORT_LIVED,
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.shuffle.partitions": "1",
         "spark.pyspark.python": sys.executable,
         "spark.local.dir": str(tmp_path / "local"),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -30,16 +31,21 @@ class Redaction:
         if self._headers is not None and headers.chars:
             for found in list(self._headers.finditer(headers.chars)):
                 _overwrite(headers.chars, *found.span(2))
-        if not self._patterns:
-            return
-        # Each payload by itself: no match may begin in one and end in the next.
-        offsets = memoryview(payloads.offsets).cast("i")
-        for at in range(len(offsets) - 1):
-            payload = payloads.chars[offsets[at] : offsets[at + 1]]
-            for pattern in self._patterns:
-                for found in list(pattern.finditer(payload)):
-                    _overwrite(payload, *found.span())
-            payloads.chars[offsets[at] : offsets[at + 1]] = payload
+        for pattern in self._patterns:
+            _overwrite_each(pattern, payloads)
+
+
+def _overwrite_each(pattern: re.Pattern[bytes], payloads: TextColumn) -> None:
+    """Overwrite in each payload by itself: no match may begin in one and end in the next."""
+    whole = bytes(payloads.chars)
+    for start, end in pairwise(memoryview(payloads.offsets).cast("i").tolist()):
+        redacted, count = pattern.subn(_stars, whole[start:end])
+        if count:
+            payloads.chars[start:end] = redacted
+
+
+def _stars(found: re.Match[bytes]) -> bytes:
+    return b"*" * len(found[0])
 
 
 def _overwrite(chars: bytearray, start: int, end: int) -> None:
