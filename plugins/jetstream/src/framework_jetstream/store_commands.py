@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from framework_jetstream.log.offline import read_log, words_of
 from framework_jetstream.log.record import NewerVersionError
+from framework_jetstream.store.offline import read_segments, words_of_damage
 
 if TYPE_CHECKING:
     import argparse
@@ -15,14 +16,14 @@ if TYPE_CHECKING:
     from framework.spec import CommandGroup
     from framework_jetstream.log import Log
 
-LOG_FOLDER: Final = "folder of a log, with files named 0000000001.log and so on"
+LOG_FOLDER: Final = "folder of a log, with files named 0000000001.log and so on, and `segments`"
 
 
 def add_store_commands(cli: CommandGroup) -> None:
     """Add the commands to the plugin's group."""
-    parser = cli.add_command("verify", _verify, help="read every byte of a log, and name damage")
+    parser = cli.add_command("verify", _verify, help="read every byte of a store, and name damage")
     parser.add_argument("folder", metavar="DIR", help=LOG_FOLDER)
-    parser = cli.add_command("dump", _dump, help="write the entries of a log as lines of JSON")
+    parser = cli.add_command("dump", _dump, help="write what a store has as lines of JSON")
     parser.add_argument("folder", metavar="DIR", help=LOG_FOLDER)
 
 
@@ -43,9 +44,18 @@ def _verify(arguments: argparse.Namespace) -> int:
         sys.stdout.write(f"damaged: {words_of(damage)}\n")
     if log.torn_bytes:
         sys.stdout.write(f"torn: {log.torn_bytes} bytes at the end, never acknowledged\n")
-    verdict = "damaged" if log.damage else "whole"
-    sys.stdout.write(f"{verdict}: {entries} entries in {len(log.groups())} groups\n")
-    return 1 if log.damage else 0
+    is_damaged = bool(log.damage)
+    segments = messages = 0
+    for name, segment in read_segments(arguments.folder):
+        segments += 1
+        messages += len(segment.messages)
+        is_damaged |= bool(segment.damage)
+        for bad in segment.damage:
+            sys.stdout.write(f"damaged: {words_of_damage(name, bad)}\n")
+    verdict = "damaged" if is_damaged else "whole"
+    stored = f", {messages} messages in {segments} segments" if segments else ""
+    sys.stdout.write(f"{verdict}: {entries} entries in {len(log.groups())} groups{stored}\n")
+    return 1 if is_damaged else 0
 
 
 def _dump(arguments: argparse.Namespace) -> int:
@@ -64,4 +74,24 @@ def _dump(arguments: argparse.Namespace) -> int:
         sys.stdout.write(f"{json.dumps(row)}\n")
     for damage in log.damage:
         sys.stderr.write(f"damaged: {words_of(damage)}\n")
-    return 1 if log.damage else 0
+    return 1 if _dump_segments(arguments.folder) or log.damage else 0
+
+
+def _dump_segments(folder: str) -> bool:
+    """Write the messages of segments; return whether one is damaged."""
+    is_damaged = False
+    for name, segment in read_segments(folder):
+        for seq, subject, header, payload, time_ns in segment.messages:
+            row = {
+                "segment": name,
+                "seq": seq,
+                "subject": subject.decode("utf-8", "replace"),
+                "time_ns": time_ns,
+                "header": header.hex(),
+                "payload": payload.hex(),
+            }
+            sys.stdout.write(f"{json.dumps(row)}\n")
+        for damage in segment.damage:
+            is_damaged = True
+            sys.stderr.write(f"damaged: {words_of_damage(name, damage)}\n")
+    return is_damaged

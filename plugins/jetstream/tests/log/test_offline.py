@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from framework_jetstream.log import Kind, Log, LogThread
 from framework_jetstream.plugin import framework_add_commands
+from framework_jetstream.store.offline import name_of
+from framework_jetstream.stream._streamhandle import StreamMachine
 
 from framework.spec import CommandGroup
 
@@ -74,3 +76,31 @@ def test_entries_are_dumped(folder: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_a_folder_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("verify", str(tmp_path / "absent")) == 2
     assert "No such file" in capsys.readouterr().err
+
+
+def test_segments_beside_a_log_are_read(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    machine = StreamMachine(b"S", {})
+    for number in range(3):
+        machine.publish(b"orders", b"", b"number %d" % number, 7)
+    data = bytearray(machine.save(0, 3, 1, 1, is_compressed=False))
+    segments = folder / "segments"
+    segments.mkdir()
+    file = segments / name_of(1, 1)
+    file.write_bytes(data)
+
+    assert run("verify", str(folder)) == 0
+    assert capsys.readouterr().out == "whole: 3 entries in 1 groups, 3 messages in 1 segments\n"
+    assert run("dump", str(folder)) == 0
+    last = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (last["segment"], last["seq"], last["subject"]) == (file.name, 3, "orders")
+
+    at = data.index(b"number 1")
+    data[at] ^= 1
+    file.write_bytes(data)
+    assert run("verify", str(folder)) == 1
+    damaged, verdict = capsys.readouterr().out.splitlines()
+    assert damaged == "damaged: file 0000000001-0000000001.seg, byte 40: body: message 2 is lost"
+    assert verdict == "damaged: 3 entries in 1 groups, 2 messages in 1 segments"
+
+    file.rename(segments / name_of(2, 1))
+    assert run("verify", str(folder)) == 1

@@ -1,1 +1,1 @@
-"""What keeps messages: subjects by number, and blocks of messages by sequence."""
+"""What keeps messages: subjects by number, blocks by sequence, and segments in files."""

@@ -2,17 +2,22 @@
 
 cimport cython
 from libc.stdint cimport uint32_t
+from libc.stdlib cimport free
 
 from framework_jetstream.stream._headers cimport Text
 from framework_jetstream.stream._machine cimport (
     Limits, Outcome, Publish, Stream, limits_made, stream_begin, stream_delete, stream_expire, stream_free, stream_publish,
     stream_purge, stream_set_limits,
 )
+from framework_jetstream.store._segment cimport (
+    CODING_PLAIN, CODING_S2, SegmentReader, SegmentWriter, segment_begin, segment_close, segment_drop, segment_end, segment_open,
+)
 from framework_jetstream.store._subjects cimport Subject, marks_clear, pattern_matches, subject_chars, subjects_mark
 from framework_jetstream.stream._messages cimport (
     Messages, Record, messages_count_marked, messages_first_of, messages_last_of, messages_memory, messages_next,
     messages_next_matching, messages_subject, record_header, record_payload,
 )
+from framework_jetstream.stream._saving cimport messages_load, messages_save
 
 
 @cython.final
@@ -102,6 +107,38 @@ cdef class StreamMachine:
         marks_clear(&self.stream.messages.subjects)
         subjects_mark(&self.stream.messages.subjects, pattern, len(pattern))
         return messages_count_marked(&self.stream.messages, seq)
+
+    def save(self, after: int, salt: int, group: int, file: int, is_compressed: bool) -> bytes:
+        """Return a segment of the messages behind a sequence, which says what lives of those up to it."""
+        cdef SegmentWriter writer
+        segment_begin(&writer, salt, group, file, CODING_S2 if is_compressed else CODING_PLAIN, self.stream.messages.subjects.number_end)
+        messages_save(&self.stream.messages, &writer, after)
+        done = segment_end(&writer)
+        segment_drop(&writer)
+        data = writer.out.chars[:writer.out.used] if done else None
+        free(writer.out.chars)
+        if data is None:
+            raise MemoryError
+        return data
+
+    def load(self, segments: list[bytes]) -> int:
+        """Append the messages of segments, in the order in which they were saved; return how many damages they have."""
+        cdef SegmentReader last, reader
+        cdef const char* data
+        found = 0
+        data = segments[-1]
+        is_last_good = segment_open(&last, data, len(segments[-1]), 0, 0, 0)
+        for segment in segments[:-1]:
+            data = segment
+            if segment_open(&reader, data, len(segment), 0, 0, 0):
+                messages_load(&self.stream.messages, &reader, &last if is_last_good else NULL)
+            found += reader.damage_count
+            segment_close(&reader)
+        if is_last_good:
+            messages_load(&self.stream.messages, &last, NULL)
+        found += last.damage_count
+        segment_close(&last)
+        return found
 
     def subject_ends(self, subject: bytes) -> tuple[int, int, int]:
         """Return (messages, first sequence, last sequence) of a subject; zeros: it has no messages."""

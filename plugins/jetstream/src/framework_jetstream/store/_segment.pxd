@@ -1,0 +1,188 @@
+"""What stands in a segment, a file of messages that is written once; all numbers little-endian, nothing is aligned.
+
+    file       SegmentHead, bodies, columns, directory, the same again, SegmentEnd
+    bodies     of a block of messages: of each its time (8), the length of its header (4) if it has one, header, payload; plain or as S2
+    columns    of a block: a ColumnEntry each message
+    directory  DirectoryHead, a BlockRow a block, the lengths of subjects (4 each), their texts, a LiveRun for each run of messages
+               of earlier files that live
+
+Checksums are CRC-32C. That of a head goes over its *place* (salt, file, offset) and what is behind its `crc`, that of a directory over
+the whole of it; those of bodies and columns stand in the directory. So each byte is covered, and a part that stands where it was not
+meant to is seen. A flipped bit in a plain body names its message. A subject is a number from 1 on in its file. The last file of a stream
+says what lives of all the others.
+"""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from framework.wire._s2_tables cimport S2Encoder
+from framework_jetstream.log._record cimport place_sum
+
+cdef enum:
+    SEGMENT_VERSION = 1
+    DIRECTORY_MAGIC = 0x52494453  # SDIR
+    BLOCK_PLAIN_BYTES = 65536  # of a block, but for a message that is larger
+
+cdef enum:  # how bodies are stored
+    CODING_PLAIN = 0
+    CODING_S2 = 1
+
+cdef enum SegmentReason:
+    SEGMENT_HEAD = 1  # nothing is lost
+    SEGMENT_END = 2  # nothing is lost
+    SEGMENT_DIRECTORY = 3  # one of both: nothing is lost
+    SEGMENT_DIRECTORIES = 4  # both: all messages of the file are lost
+    SEGMENT_COLUMNS = 5
+    SEGMENT_BODY = 6
+    SEGMENT_NEWER = 7  # a newer version wrote it: nothing was read
+
+
+cdef packed struct SegmentHead:
+    char magic[8]  # FWKJSSEG
+    uint32_t crc
+    uint32_t version
+    uint64_t salt
+    uint64_t group  # of the stream in the log
+    uint64_t file
+
+
+cdef packed struct ColumnEntry:
+    uint32_t offset  # of its body in the block's, as in memory
+    uint32_t subject
+    uint32_t place  # its sequence, from the block's first one on
+    uint32_t crc  # of its body
+
+
+cdef packed struct DirectoryHead:
+    uint32_t crc
+    uint32_t magic
+    uint64_t length  # of the directory
+    uint64_t text_bytes
+    uint64_t run_count
+    uint32_t block_count
+    uint32_t subject_count
+
+
+cdef packed struct BlockRow:
+    uint64_t first_seq
+    uint64_t last_seq
+    uint64_t body_at
+    uint64_t columns_at
+    uint32_t count
+    uint32_t stored  # bytes of the bodies, as they stand there
+    uint32_t used  # when they are decoded
+    uint32_t coding
+    uint32_t body_crc
+    uint32_t columns_crc
+
+
+cdef packed struct LiveRun:
+    uint64_t first_seq
+    uint64_t count
+
+
+cdef packed struct SegmentEnd:
+    char magic[8]  # FWKJSEND
+    uint32_t crc
+    uint64_t salt  # these three as in the head, which may be lost
+    uint64_t group
+    uint64_t file
+    uint64_t directory_at
+    uint64_t directory_bytes  # of one of both
+
+
+cdef struct Buffer:
+    char* chars
+    size_t used
+    size_t room
+
+
+cdef struct SegmentWriter:
+    uint64_t salt
+    uint64_t group
+    uint64_t file
+    int coding
+    bint has_failed
+    # No memory.
+    S2Encoder* encoder
+    Buffer out
+    Buffer body
+    Buffer columns
+    Buffer rows
+    Buffer lengths
+    Buffer texts
+    Buffer runs
+    uint32_t* subjects
+    # Number in the file by number in the stream; 0: it has none yet.
+    uint32_t number_end
+    BlockRow row
+    # Of the block that is being filled.
+    uint64_t message_count
+
+
+cdef struct SegmentDamage:
+    uint32_t reason
+    # A SegmentReason.
+    uint64_t first_seq
+    uint64_t last_seq
+    # Lost; 0 and 0: nothing is, or it is not known what.
+    uint64_t offset
+    # In the file.
+
+
+cdef struct SegmentMessage:
+    uint64_t seq
+    int64_t time_ns
+    const char* subject
+    uint32_t subject_length
+    uint32_t header_length
+    uint32_t payload_length
+    const char* chars
+    # Header, then payload.
+
+
+cdef struct SegmentReader:
+    const char* data
+    uint64_t size
+    uint64_t salt
+    uint64_t group
+    uint64_t file
+    const char* directory
+    DirectoryHead head
+    uint64_t* texts
+    # Where the text of each subject begins in the directory, and where the last one ends.
+    SegmentDamage* damages
+    uint32_t damage_count
+    uint32_t damage_room
+    # Where segment_next is.
+    uint32_t block
+    uint32_t entry
+    bint is_open
+    BlockRow row
+    Buffer body
+    const char* bodies
+
+
+cdef inline uint32_t segment_place(uint64_t salt, uint64_t group, uint64_t file, uint64_t offset) noexcept nogil:
+    """Begin the sum of a head with its place: files of different streams may have the same number."""
+    return place_sum(salt ^ (group * <uint64_t> 0x9E3779B97F4A7C15), file, offset)
+
+
+cdef void* buffer_add(Buffer* buffer, const void* source, size_t length) noexcept nogil
+
+cdef void segment_begin(
+    SegmentWriter* writer, uint64_t salt, uint64_t group, uint64_t file, int coding, uint32_t number_end
+) noexcept nogil
+cdef void segment_add(
+    SegmentWriter* writer, uint64_t seq, uint32_t number, const char* subject, uint32_t subject_length, uint32_t flags, const char* body,
+    uint32_t length,
+) noexcept nogil
+cdef void segment_lives(SegmentWriter* writer, uint64_t first_seq, uint64_t count) noexcept nogil
+cdef bint segment_end(SegmentWriter* writer) noexcept nogil
+cdef void segment_drop(SegmentWriter* writer) noexcept nogil
+
+cdef bint segment_open(
+    SegmentReader* reader, const char* data, uint64_t size, uint64_t salt, uint64_t group, uint64_t file
+) noexcept nogil
+cdef bint segment_next(SegmentReader* reader, SegmentMessage* message) noexcept nogil
+cdef LiveRun segment_run(const SegmentReader* reader, uint64_t index) noexcept nogil
+cdef void segment_close(SegmentReader* reader) noexcept nogil

@@ -1,0 +1,478 @@
+"""Segments: messages of a stream as they lie in a file, put together and taken apart in memory; no I/O.
+
+What is read says by itself what is wrong with it: messages that are not as they were written are not given, and named.
+
+Size: what is written and what is read, side by side, so that they agree.
+"""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memcmp, memcpy, memset
+
+from framework.wire._s2 cimport S2_FAST, s2_bound, s2_chunk_length, s2_decode, s2_encode, s2_encoder_free, s2_encoder_new, s2_plain_length
+from framework_jetstream.log._crc32c cimport crc32c
+from framework_jetstream.log._record cimport head_sum
+from framework_jetstream.store._block cimport HAS_HEADER
+
+cdef enum:
+    CRC_AT = 8  # in SegmentHead and SegmentEnd
+
+
+cdef void* buffer_add(Buffer* buffer, const void* source, size_t length) noexcept nogil:
+    """Add bytes, or room for them where `source` is NULL; return where they are until the next call; NULL: no memory."""
+    cdef size_t room
+    cdef void* grown
+    if buffer.used + length > buffer.room:
+        room = max((buffer.used + length) * 3 // 2, <size_t> 4096)
+        grown = realloc(buffer.chars, room)
+        if grown == NULL:
+            return NULL
+        buffer.chars = <char*> grown
+        buffer.room = room
+    if source != NULL:
+        memcpy(buffer.chars + buffer.used, source, length)
+    buffer.used += length
+    return buffer.chars + buffer.used - length
+
+
+# ---- writing -------------------------------------------------------------------------------------------------------------
+
+
+cdef inline void _put(SegmentWriter* writer, Buffer* buffer, const void* source, size_t length) noexcept nogil:
+    if buffer_add(buffer, source, length) == NULL:
+        writer.has_failed = True
+
+
+cdef void segment_begin(
+    SegmentWriter* writer, uint64_t salt, uint64_t group, uint64_t file, int coding, uint32_t number_end
+) noexcept nogil:
+    """Begin a segment.
+
+    Args:
+        number_end: Above the number of each subject in the stream.
+    """
+    cdef SegmentHead head
+    memset(writer, 0, sizeof(SegmentWriter))
+    writer.salt = salt
+    writer.group = group
+    writer.file = file
+    writer.coding = coding
+    writer.number_end = number_end
+    writer.subjects = <uint32_t*> calloc(number_end, sizeof(uint32_t))
+    writer.encoder = s2_encoder_new() if coding == CODING_S2 else NULL
+    writer.has_failed = writer.subjects == NULL or (coding == CODING_S2 and writer.encoder == NULL)
+    memcpy(head.magic, b"FWKJSSEG", 8)
+    head.version = SEGMENT_VERSION
+    head.salt = salt
+    head.group = group
+    head.file = file
+    head.crc = head_sum(0, &head.crc, sizeof(head) - CRC_AT)
+    _put(writer, &writer.out, &head, sizeof(head))
+
+
+cdef void _end_block(SegmentWriter* writer) noexcept nogil:
+    """Write the bodies of the block that is being filled; its columns wait."""
+    cdef BlockRow* row = &writer.row
+    cdef void* into
+    if row.count == 0 or writer.has_failed:
+        return
+    row.body_at = writer.out.used
+    row.used = row.stored = <uint32_t> writer.body.used
+    row.coding = CODING_PLAIN
+    if writer.coding == CODING_S2:
+        into = buffer_add(&writer.out, NULL, s2_bound(row.used))
+        if into == NULL:
+            writer.has_failed = True
+            return
+        row.stored = <uint32_t> s2_encode(writer.encoder, S2_FAST, writer.body.chars, row.used, <char*> into)
+        row.coding = CODING_S2
+        writer.out.used = row.body_at + row.stored
+    else:
+        _put(writer, &writer.out, writer.body.chars, row.used)
+    if writer.has_failed:
+        return
+    row.body_crc = crc32c(0, writer.out.chars + row.body_at, row.stored)
+    row.columns_crc = crc32c(0, writer.columns.chars + row.columns_at, row.count * sizeof(ColumnEntry))
+    _put(writer, &writer.rows, row, sizeof(BlockRow))
+    writer.body.used = 0
+    row.count = 0
+
+
+cdef void segment_add(
+    SegmentWriter* writer, uint64_t seq, uint32_t number, const char* subject, uint32_t subject_length, uint32_t flags, const char* body,
+    uint32_t length,
+) noexcept nogil:
+    """Add a message behind the others.
+
+    Args:
+        number: Of its subject in the stream.
+        flags: HAS_HEADER, or 0.
+        body: As in a block in memory.
+    """
+    cdef ColumnEntry entry
+    cdef BlockRow* row = &writer.row
+    if writer.has_failed:
+        return
+    if row.count and (writer.body.used + length > BLOCK_PLAIN_BYTES or seq - row.first_seq > <uint64_t> 0xffffffff):
+        _end_block(writer)
+    if row.count == 0:
+        row.first_seq = seq
+        row.columns_at = writer.columns.used
+    if writer.subjects[number] == 0:
+        writer.subjects[number] = <uint32_t> (writer.lengths.used // sizeof(uint32_t)) + 1
+        _put(writer, &writer.lengths, &subject_length, sizeof(uint32_t))
+        _put(writer, &writer.texts, subject, subject_length)
+    entry.offset = <uint32_t> writer.body.used | flags
+    entry.subject = writer.subjects[number]
+    entry.place = <uint32_t> (seq - row.first_seq)
+    entry.crc = crc32c(0, body, length)
+    _put(writer, &writer.body, body, length)
+    _put(writer, &writer.columns, &entry, sizeof(entry))
+    row.last_seq = seq
+    row.count += 1
+    writer.message_count += 1
+
+
+cdef void segment_lives(SegmentWriter* writer, uint64_t first_seq, uint64_t count) noexcept nogil:
+    """Say that messages of earlier files live."""
+    cdef LiveRun run
+    run.first_seq = first_seq
+    run.count = count
+    _put(writer, &writer.runs, &run, sizeof(run))
+
+
+cdef void _write_directory(SegmentWriter* writer) noexcept nogil:
+    cdef DirectoryHead head
+    cdef uint64_t at = writer.out.used
+    cdef char* written
+    head.magic = DIRECTORY_MAGIC
+    head.length = sizeof(head) + writer.rows.used + writer.lengths.used + writer.texts.used + writer.runs.used
+    head.text_bytes = writer.texts.used
+    head.run_count = writer.runs.used // sizeof(LiveRun)
+    head.block_count = <uint32_t> (writer.rows.used // sizeof(BlockRow))
+    head.subject_count = <uint32_t> (writer.lengths.used // sizeof(uint32_t))
+    _put(writer, &writer.out, &head, sizeof(head))
+    _put(writer, &writer.out, writer.rows.chars, writer.rows.used)
+    _put(writer, &writer.out, writer.lengths.chars, writer.lengths.used)
+    _put(writer, &writer.out, writer.texts.chars, writer.texts.used)
+    _put(writer, &writer.out, writer.runs.chars, writer.runs.used)
+    if writer.has_failed:
+        return
+    written = writer.out.chars + at
+    head.crc = head_sum(segment_place(writer.salt, writer.group, writer.file, at), written, head.length)
+    memcpy(written, &head.crc, sizeof(uint32_t))
+
+
+cdef bint segment_end(SegmentWriter* writer) noexcept nogil:
+    """Write the rest; the segment is `out`. False: no memory."""
+    cdef SegmentEnd end
+    cdef uint64_t at
+    cdef size_t number
+    cdef BlockRow* rows
+    _end_block(writer)
+    at = writer.out.used
+    _put(writer, &writer.out, writer.columns.chars, writer.columns.used)
+    rows = <BlockRow*> writer.rows.chars
+    for number in range(writer.rows.used // sizeof(BlockRow)):
+        rows[number].columns_at += at
+    memcpy(end.magic, b"FWKJSEND", 8)
+    end.salt = writer.salt
+    end.group = writer.group
+    end.file = writer.file
+    end.directory_at = writer.out.used
+    _write_directory(writer)
+    end.directory_bytes = writer.out.used - end.directory_at
+    _write_directory(writer)
+    end.crc = head_sum(
+        segment_place(writer.salt, writer.group, writer.file, writer.out.used), &end.crc, sizeof(end) - CRC_AT
+    )
+    _put(writer, &writer.out, &end, sizeof(end))
+    return not writer.has_failed
+
+
+cdef void segment_drop(SegmentWriter* writer) noexcept nogil:
+    """Free all of a writer, but for `out`, which is the caller's."""
+    free(writer.body.chars)
+    free(writer.columns.chars)
+    free(writer.rows.chars)
+    free(writer.lengths.chars)
+    free(writer.texts.chars)
+    free(writer.runs.chars)
+    free(writer.subjects)
+    if writer.encoder != NULL:
+        s2_encoder_free(writer.encoder)
+
+
+# ---- reading -------------------------------------------------------------------------------------------------------------
+
+
+cdef void _damage(SegmentReader* reader, uint32_t reason, uint64_t first_seq, uint64_t last_seq, uint64_t offset) noexcept nogil:
+    """Remember what is wrong; what is lost in a row is one damage."""
+    cdef SegmentDamage* it
+    cdef void* grown
+    if reader.damage_count and first_seq:
+        it = &reader.damages[reader.damage_count - 1]
+        if it.reason == reason and it.last_seq + 1 == first_seq:
+            it.last_seq = last_seq
+            return
+    if reader.damage_count == reader.damage_room:
+        grown = realloc(reader.damages, (reader.damage_room * 2 + 8) * sizeof(SegmentDamage))
+        if grown == NULL:
+            return
+        reader.damages = <SegmentDamage*> grown
+        reader.damage_room = reader.damage_room * 2 + 8
+    it = &reader.damages[reader.damage_count]
+    reader.damage_count += 1
+    it.reason = reason
+    it.first_seq = first_seq
+    it.last_seq = last_seq
+    it.offset = offset
+
+
+cdef void _is_of(SegmentReader* reader, uint64_t salt, uint64_t group, uint64_t file) noexcept nogil:
+    """Take what a file says that it is, if nobody else has said it."""
+    if reader.file == 0:
+        reader.salt = salt
+        reader.group = group
+        reader.file = file
+    elif salt != reader.salt or group != reader.group or file != reader.file:
+        _damage(reader, SEGMENT_HEAD, 0, 0, 0)
+
+
+cdef bint _read_head(SegmentReader* reader) noexcept nogil:
+    """Read the head; False: a newer version wrote the file."""
+    cdef SegmentHead head
+    if reader.size < sizeof(head):
+        _damage(reader, SEGMENT_HEAD, 0, 0, 0)
+        return True
+    memcpy(&head, reader.data, sizeof(head))
+    if memcmp(head.magic, b"FWKJSSEG", 8) != 0 or head.crc != head_sum(0, &head.crc, sizeof(head) - CRC_AT):
+        _damage(reader, SEGMENT_HEAD, 0, 0, 0)
+        return True
+    if head.version > SEGMENT_VERSION:
+        _damage(reader, SEGMENT_NEWER, 0, 0, 0)
+        return False
+    _is_of(reader, head.salt, head.group, head.file)
+    return True
+
+
+cdef bint _directory_is_good(const SegmentReader* reader, uint64_t at) noexcept nogil:
+    cdef DirectoryHead head
+    cdef uint64_t length
+    if at > reader.size or reader.size - at < sizeof(head):
+        return False
+    memcpy(&head, reader.data + at, sizeof(head))
+    if head.magic != DIRECTORY_MAGIC or head.length > reader.size - at or head.length < sizeof(head):
+        return False
+    if head.crc != head_sum(segment_place(reader.salt, reader.group, reader.file, at), reader.data + at, head.length):
+        return False
+    length = sizeof(head) + <uint64_t> head.block_count * sizeof(BlockRow) + <uint64_t> head.subject_count * sizeof(uint32_t)
+    return head.text_bytes <= head.length and head.run_count <= head.length and (
+        length + head.text_bytes + head.run_count * sizeof(LiveRun) == head.length
+    )
+
+
+cdef bint _read_end(SegmentReader* reader, SegmentEnd* end) noexcept nogil:
+    """Read the end; False: it is not what was written."""
+    cdef uint64_t at
+    if reader.size < sizeof(SegmentEnd):
+        return False
+    at = reader.size - sizeof(SegmentEnd)
+    memcpy(end, reader.data + at, sizeof(SegmentEnd))
+    if memcmp(end.magic, b"FWKJSEND", 8) != 0:
+        return False
+    if end.crc != head_sum(segment_place(end.salt, end.group, end.file, at), &end.crc, sizeof(SegmentEnd) - CRC_AT):
+        return False
+    if reader.file == 0:
+        _is_of(reader, end.salt, end.group, end.file)
+    return end.salt == reader.salt and end.group == reader.group and end.file == reader.file
+
+
+cdef uint64_t _find_directory(SegmentReader* reader) noexcept nogil:
+    """Return where a good directory begins; 0: nowhere."""
+    cdef SegmentEnd end
+    cdef uint64_t at, other
+    cdef uint32_t magic
+    if _read_end(reader, &end):
+        at = end.directory_at
+        other = at + end.directory_bytes
+        if not _directory_is_good(reader, at):
+            _damage(reader, SEGMENT_DIRECTORY, 0, 0, at)
+            at = 0
+        if not _directory_is_good(reader, other):
+            _damage(reader, SEGMENT_DIRECTORY, 0, 0, other)
+            other = 0
+        return at if at else other
+    _damage(reader, SEGMENT_END, 0, 0, reader.size)
+    at = sizeof(SegmentHead)
+    while at + sizeof(DirectoryHead) <= reader.size:
+        memcpy(&magic, reader.data + at + sizeof(uint32_t), sizeof(uint32_t))
+        if magic == DIRECTORY_MAGIC and _directory_is_good(reader, at):
+            return at
+        at += 1
+    return 0
+
+
+cdef bint _read_texts(SegmentReader* reader) noexcept nogil:
+    """Find out where the texts of subjects are; False: no memory, or they make no sense."""
+    cdef const char* lengths = reader.directory + sizeof(DirectoryHead) + reader.head.block_count * sizeof(BlockRow)
+    cdef uint64_t at = (lengths - reader.directory) + reader.head.subject_count * sizeof(uint32_t)
+    cdef uint64_t end = at + reader.head.text_bytes
+    cdef uint32_t number, length
+    reader.texts = <uint64_t*> malloc((reader.head.subject_count + 1) * sizeof(uint64_t))
+    if reader.texts == NULL:
+        return False
+    for number in range(reader.head.subject_count):
+        memcpy(&length, lengths + number * sizeof(uint32_t), sizeof(uint32_t))
+        reader.texts[number] = at
+        at += length
+    reader.texts[reader.head.subject_count] = at
+    return at == end
+
+
+cdef bint segment_open(
+    SegmentReader* reader, const char* data, uint64_t size, uint64_t salt, uint64_t group, uint64_t file
+) noexcept nogil:
+    """Begin to read a segment; False: nothing of it can be read, `damages` says why.
+
+    Args:
+        data: Stays where it is until `segment_close`.
+        salt, group, file: What it has to be; `file` 0: what it says itself.
+    """
+    cdef uint64_t at
+    memset(reader, 0, sizeof(SegmentReader))
+    reader.data = data
+    reader.size = size
+    reader.salt = salt
+    reader.group = group
+    reader.file = file
+    if not _read_head(reader):
+        return False
+    at = _find_directory(reader)
+    if at == 0:
+        _damage(reader, SEGMENT_DIRECTORIES, 0, 0, 0)
+        return False
+    reader.directory = data + at
+    memcpy(&reader.head, reader.directory, sizeof(DirectoryHead))
+    return _read_texts(reader)
+
+
+cdef bint _is_inside(const SegmentReader* reader, uint64_t at, uint64_t length) noexcept nogil:
+    return at <= reader.size and length <= reader.size - at
+
+
+cdef bint _decode_s2(SegmentReader* reader, const char* at, const char* end) noexcept nogil:
+    """Decode a stream of chunks; False: it is none, or of another length."""
+    cdef char* into = <char*> buffer_add(&reader.body, NULL, reader.row.used)
+    cdef uint64_t left = reader.row.used
+    cdef int64_t chunk, plain
+    while at < end and into != NULL:
+        chunk = s2_chunk_length(at, end - at)
+        if chunk <= 0 or chunk > end - at:
+            return False
+        plain = s2_plain_length(at, chunk)
+        if plain < 0 or <uint64_t> plain > left or (plain and s2_decode(at, chunk, into) != NULL):
+            return False
+        into += plain
+        left -= plain
+        at += chunk
+    return into != NULL and left == 0
+
+
+cdef bint _decode(SegmentReader* reader) noexcept nogil:
+    """Let `bodies` be the bodies of a block, decoded; False: they can't be."""
+    cdef const char* stored = reader.data + reader.row.body_at
+    if reader.row.coding == CODING_PLAIN:
+        reader.bodies = stored
+        return reader.row.stored == reader.row.used
+    if reader.row.coding != CODING_S2 or crc32c(0, stored, reader.row.stored) != reader.row.body_crc:
+        return False
+    reader.body.used = 0
+    if not _decode_s2(reader, stored, stored + reader.row.stored):
+        return False
+    reader.bodies = reader.body.chars
+    return True
+
+
+cdef bint _open_block(SegmentReader* reader) noexcept nogil:
+    """Read the next block; False: it is lost."""
+    cdef BlockRow* row = &reader.row
+    memcpy(row, reader.directory + sizeof(DirectoryHead) + reader.block * sizeof(BlockRow), sizeof(BlockRow))
+    if not _is_inside(reader, row.columns_at, <uint64_t> row.count * sizeof(ColumnEntry)) or (
+        crc32c(0, reader.data + row.columns_at, row.count * sizeof(ColumnEntry)) != row.columns_crc
+    ):
+        _damage(reader, SEGMENT_COLUMNS, row.first_seq, row.last_seq, row.columns_at)
+        return False
+    if not _is_inside(reader, row.body_at, row.stored) or not _decode(reader):
+        _damage(reader, SEGMENT_BODY, row.first_seq, row.last_seq, row.body_at)
+        return False
+    return True
+
+
+cdef inline ColumnEntry _entry(const SegmentReader* reader, uint32_t index) noexcept nogil:
+    cdef ColumnEntry entry
+    memcpy(&entry, reader.data + reader.row.columns_at + index * sizeof(ColumnEntry), sizeof(entry))
+    return entry
+
+
+cdef bint _read_message(SegmentReader* reader, SegmentMessage* message) noexcept nogil:
+    """Read the message of an entry; False: it is not what was written."""
+    cdef ColumnEntry entry = _entry(reader, reader.entry)
+    cdef uint32_t begin = entry.offset & ~<uint32_t> HAS_HEADER
+    cdef uint32_t end = reader.row.used, least = sizeof(int64_t)
+    cdef const char* body = reader.bodies + begin
+    if reader.entry + 1 < reader.row.count:
+        end = _entry(reader, reader.entry + 1).offset & ~<uint32_t> HAS_HEADER
+    if entry.offset & <uint32_t> HAS_HEADER:
+        least += <uint32_t> sizeof(uint32_t)
+    message.seq = reader.row.first_seq + entry.place
+    if end < begin or end > reader.row.used or end - begin < least or crc32c(0, body, end - begin) != entry.crc:
+        return False
+    if entry.subject == 0 or entry.subject > reader.head.subject_count:
+        return False
+    message.subject = reader.directory + reader.texts[entry.subject - 1]
+    message.subject_length = <uint32_t> (reader.texts[entry.subject] - reader.texts[entry.subject - 1])
+    memcpy(&message.time_ns, body, sizeof(int64_t))
+    message.header_length = 0
+    if entry.offset & <uint32_t> HAS_HEADER:
+        memcpy(&message.header_length, body + sizeof(int64_t), sizeof(uint32_t))
+    message.chars = body + least
+    if message.header_length > end - begin - least:
+        return False
+    message.payload_length = end - begin - least - message.header_length
+    return True
+
+
+cdef bint segment_next(SegmentReader* reader, SegmentMessage* message) noexcept nogil:
+    """Give the next message that is as it was written; False: there is none. Its bytes stay until the next call."""
+    while reader.block < reader.head.block_count:
+        if not reader.is_open:
+            reader.entry = 0
+            reader.is_open = _open_block(reader)
+            if not reader.is_open:
+                reader.block += 1
+                continue
+        while reader.entry < reader.row.count:
+            if _read_message(reader, message):
+                reader.entry += 1
+                return True
+            _damage(reader, SEGMENT_BODY, message.seq, message.seq, reader.row.body_at)
+            reader.entry += 1
+        reader.is_open = False
+        reader.block += 1
+    return False
+
+
+cdef LiveRun segment_run(const SegmentReader* reader, uint64_t index) noexcept nogil:
+    """Return a run of messages of earlier files that live, by its number below `head.run_count`."""
+    cdef LiveRun run
+    memcpy(
+        &run, reader.directory + reader.head.length - (reader.head.run_count - index) * sizeof(LiveRun), sizeof(run)
+    )
+    return run
+
+
+cdef void segment_close(SegmentReader* reader) noexcept nogil:
+    free(reader.texts)
+    free(reader.damages)
+    free(reader.body.chars)

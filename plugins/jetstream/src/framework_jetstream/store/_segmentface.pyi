@@ -1,0 +1,16 @@
+from typing import NamedTuple
+
+class SegmentDamage(NamedTuple):
+    reason: int
+    first_seq: int
+    last_seq: int
+    offset: int
+
+class Segment(NamedTuple):
+    group: int
+    file: int
+    messages: list[tuple[int, bytes, bytes, bytes, int]]
+    lives: list[tuple[int, int]]
+    damage: list[SegmentDamage]
+
+def read_segment(data: bytes, salt: int = ..., group: int = ..., file: int = ...) -> Segment: ...

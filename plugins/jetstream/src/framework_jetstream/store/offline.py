@@ -1,0 +1,75 @@
+"""Read segments that no server has open, and change nothing."""
+
+from __future__ import annotations
+
+import re
+from enum import IntEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from framework_jetstream.store._segmentface import read_segment
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator
+
+    from framework_jetstream.store._segmentface import Segment, SegmentDamage
+
+FOLDER: Final = "segments"
+"""Beside the files of the log."""
+_FILE_NAME: Final = re.compile(r"([0-9]{10})-([0-9]{10})\.seg")
+
+
+class SegmentReason(IntEnum):
+    """What was found bad in a segment."""
+
+    HEAD = 1
+    """Or it is another file's. Nothing is lost, if the rest is this one's."""
+    END = 2
+    """Nothing is lost."""
+    DIRECTORY = 3
+    """One of both: nothing is lost."""
+    DIRECTORIES = 4
+    """Both: all messages of the file are lost."""
+    COLUMNS = 5
+    """Of a block of messages, which are lost."""
+    BODY = 6
+    """Of messages, which are lost."""
+    NEWER = 7
+    """A newer version wrote the file; it was not read."""
+
+
+def name_of(group: int, file: int) -> str:
+    """Return the name of a segment: group of its stream in the log, number of the file."""
+    return f"{group:010}-{file:010}.seg"
+
+
+def read_segments(folder: str | os.PathLike[str]) -> Iterator[tuple[str, Segment]]:
+    """Yield the segments beside a log by name, those of a stream in their order.
+
+    Raises:
+        OSError: One can't be read.
+    """
+    segments = Path(folder, FOLDER)
+    if not segments.is_dir():
+        return
+    for path in sorted(segments.iterdir()):
+        if named := _FILE_NAME.fullmatch(path.name):
+            data = path.read_bytes()
+            # What the name says and the file does not is damage; the salt is the file's own.
+            said = read_segment(data)
+            group, file = int(named[1]), int(named[2])
+            if (said.group, said.file) != (group, file):
+                said = read_segment(data, 0, group, file)
+            yield path.name, said
+
+
+def words_of_damage(name: str, damage: SegmentDamage) -> str:
+    """Return what is damaged in a segment, for people."""
+    what = SegmentReason(damage.reason).name.lower()
+    lost = ""
+    if damage.first_seq:
+        lost = f": message {damage.first_seq} is lost"
+        if damage.last_seq != damage.first_seq:
+            lost = f": messages {damage.first_seq} to {damage.last_seq} are lost"
+    return f"file {name}, byte {damage.offset}: {what}{lost}"
