@@ -17,6 +17,7 @@ class Requests:
     def __init__(self, client, **login):
         self._client = client
         self._count = 0
+        self._heard = []
         client.log_in(**login)
         client.send(b"SUB _INBOX.ask.* 1\r\n")
 
@@ -36,6 +37,35 @@ class Requests:
     def send(self, subject, payload=b""):
         """Publish without asking for an answer."""
         self._client.send(published(subject, "", payload, ()))
+
+    def listen(self):
+        """Return a reply subject of one's own, whose answers `heard` returns."""
+        self._count += 1
+        reply = f"_INBOX.own.{self._count}"
+        self._client.send(f"SUB {reply} own{self._count}\r\n".encode())
+        return reply
+
+    def request(self, subject, payload, reply):
+        """Ask and wait for no answer."""
+        self._client.send(published(subject, reply, json.dumps(payload).encode(), ()))
+
+    def heard(self, reply):
+        """Return (header block, payload) of the next answer to such a reply subject."""
+        sid = b"own" + reply.rpartition(".")[2].encode()
+        while True:
+            for at, operation in enumerate(self._heard):
+                words = operation.line.split()
+                if words[2] == sid:
+                    del self._heard[at]
+                    size = int(words[-2]) if operation.verb == b"HMSG" else 0
+                    return operation.body[:size], operation.body[size:]
+            self._heard.append(self._message())
+
+    def _message(self):
+        while True:
+            operation = self._client.read()
+            if operation.verb in {b"MSG", b"HMSG"}:
+                return operation
 
     def fetch(self, stream, consumer, batch):
         """Return what a pull of at most `batch` messages brings: (subject, reply, payload) each."""
@@ -62,8 +92,10 @@ class Requests:
 
     def _answer(self, reply):
         while True:
-            operation = self._client.read()
-            if operation.verb in {b"MSG", b"HMSG"} and operation.subject == reply.encode():
+            operation = self._message()
+            if b" own" in operation.line:
+                self._heard.append(operation)
+            if operation.subject == reply.encode():
                 words = operation.line.split()
                 size = int(words[-2]) if operation.verb == b"HMSG" else 0
                 return operation.body[:size], operation.body[size:]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from framework_jetstream.api.errors import ApiFailure
-from framework_jetstream.api.records import ConsumerLimits, StreamConfig
+from framework_jetstream.api.records import StreamConfig
 from framework_jetstream.stream.rules import settled
 
 
@@ -12,8 +12,6 @@ from framework_jetstream.stream.rules import settled
     "asked",
     [
         {"compression": "s2"},
-        {"consumer_limits": ConsumerLimits(max_ack_pending=10)},
-        {"retention": "workqueue"},
         {"mirror": {"name": "other"}},
         {"persist_mode": "async"},
     ],

@@ -269,10 +269,20 @@ class SequenceInfo(Record):
     last_active: str = ""
 
 
+class PriorityGroupState(Record):
+    """A priority group, and who is pinned."""
+
+    omitempty: ClassVar = _fields("pinned_client_id")
+
+    group: str = ""
+    pinned_client_id: str = ""
+    pinned_ts: str = ""
+
+
 class ConsumerInfo(Record, kw_only=True):
     """A consumer as the API shows it."""
 
-    omitempty: ClassVar = _fields("cluster push_bound")
+    omitempty: ClassVar = _fields("cluster push_bound paused pause_remaining priority_groups")
 
     stream_name: str
     name: str
@@ -286,7 +296,10 @@ class ConsumerInfo(Record, kw_only=True):
     num_pending: int
     cluster: ClusterInfo | None = None
     push_bound: bool = False
+    paused: bool = False
+    pause_remaining: int = 0
     ts: str
+    priority_groups: list[PriorityGroupState] | None = None
 
 
 class ConsumerPauseRequest(Record):

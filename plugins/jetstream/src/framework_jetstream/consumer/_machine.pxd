@@ -2,24 +2,11 @@
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
+from framework_jetstream.consumer._seqs cimport Seqs
+from framework_jetstream.consumer._terms cimport ConsumerTerms
 from framework_jetstream.stream._headers cimport Text
 from framework_jetstream.stream._machine cimport Stream
 from framework_jetstream.stream._messages cimport Record
-
-
-cdef enum AckPolicy:
-    ACK_NONE = 0
-    ACK_ALL
-    ACK_EXPLICIT
-
-
-cdef enum DeliverPolicy:
-    DELIVER_ALL = 0
-    DELIVER_LAST
-    DELIVER_NEW
-    DELIVER_BY_START_SEQ
-    DELIVER_BY_START_TIME
-    DELIVER_LAST_PER_SUBJECT
 
 
 cdef struct Pending:
@@ -34,20 +21,6 @@ cdef struct Pending:
     uint32_t deliveries
     uint8_t is_gone
     uint8_t is_queued
-
-
-cdef struct ConsumerTerms:
-    # What of a consumer's configuration decides on deliveries.
-    int ack_policy
-    int deliver_policy
-    int64_t start
-    # A sequence, or a Unix time.
-    int64_t ack_wait_ns
-    int64_t max_deliver
-    int64_t max_ack_pending
-    # Both: below 1 is no limit.
-    int64_t* backoff_ns
-    uint32_t backoff_count
 
 
 cdef struct Machine:
@@ -65,8 +38,6 @@ cdef struct Machine:
     uint64_t floor_consumer_seq
     uint64_t num_pending
     # Messages that match and were never delivered.
-    uint64_t redelivered
-    # Deliveries that were not the first.
     Pending* pending
     # In order of sequences, with some that are gone.
     uint32_t pending_first
@@ -76,6 +47,10 @@ cdef struct Machine:
     uint32_t queued
     # Of them, to be delivered again at once.
     uint64_t turns
+    Seqs exceeded
+    # Messages that were delivered as often as they may be and never acknowledged.
+    void (*gave_up)(Machine* machine, uint64_t seq, uint32_t deliveries) noexcept nogil
+    # Called when a message becomes one of them; NULL: nobody listens.
     uint64_t* skip
     # Last messages of subjects, for DELIVER_LAST_PER_SUBJECT; then nothing below `skip_end` is delivered but these.
     uint32_t skip_at
@@ -91,6 +66,7 @@ cdef struct Delivery:
 
 cdef void machine_begin(Machine* machine, Stream* stream) noexcept nogil
 cdef void machine_recount(Machine* machine) noexcept nogil
+cdef uint64_t machine_reset(Machine* machine, uint64_t seq) noexcept nogil
 cdef void machine_free(Machine* machine) noexcept nogil
 cdef void machine_settle(Machine* machine, Stream* stream, int64_t now_ns) noexcept nogil
 cdef Pending* machine_find(Machine* machine, uint64_t seq) noexcept nogil
@@ -98,12 +74,17 @@ cdef Pending* machine_wait_for(Machine* machine, uint64_t seq) noexcept nogil
 cdef void machine_drop(Machine* machine, Pending* gone) noexcept nogil
 cdef void machine_drop_to(Machine* machine, uint64_t seq) noexcept nogil
 cdef bint machine_wants(Machine* machine, const char* subject, size_t length) noexcept nogil
+cdef bint machine_needs(Machine* machine, const Record* record) noexcept nogil
 cdef bint machine_has_more(Machine* machine) noexcept nogil
+cdef bint machine_is_full(Machine* machine) noexcept nogil
+cdef uint64_t machine_redelivered(Machine* machine) noexcept nogil
 cdef bint machine_next(Machine* machine, Delivery* delivery, int64_t now_ns) noexcept nogil
 cdef Record machine_peek(Machine* machine) noexcept nogil
 cdef void machine_appended(Machine* machine, const Record* record) noexcept nogil
 cdef void machine_removing(Machine* machine, const Record* record) noexcept nogil
+cdef void machine_rest(Machine* machine) noexcept nogil
 cdef void machine_purged(Machine* machine) noexcept nogil
+cdef Pending* machine_find(Machine* machine, uint64_t seq) noexcept nogil
 cdef bint machine_ack(Machine* machine, uint64_t seq) noexcept nogil
 cdef bint machine_nak(Machine* machine, uint64_t seq, int64_t at_ns) noexcept nogil
 cdef bint machine_in_progress(Machine* machine, uint64_t seq, int64_t now_ns) noexcept nogil

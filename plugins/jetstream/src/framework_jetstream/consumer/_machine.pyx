@@ -3,12 +3,23 @@
 It holds `num_pending` exactly: one more for each message that matches and is stored, one less at its first delivery, or when it is removed
 before. What was delivered is a list in order of sequences, so the acknowledgement floor is where it begins.
 
-Source: nats-server `consumer.go`, `getNextMsg`, `processAckMsg`, `trackPending`, `checkPending`, `selectStartingSeqNo`.
+What was delivered as often as it may be and never acknowledged waits no more, but is remembered: where messages stay until they are
+acknowledged, these stay.
+
+Source: nats-server `consumer.go`, `getNextMsg`, `processAckMsg`, `trackPending`, `checkPending`, `selectStartingSeqNo`, `needAck`,
+`resetStartingSeq`.
+
+Size: what is delivered, waits and was given up is one state, which every step reads whole.
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 
+from framework_jetstream.consumer._seqs cimport seqs_add, seqs_free, seqs_has, seqs_remove
+from framework_jetstream.consumer._terms cimport (
+    ACK_ALL, ACK_EXPLICIT, ACK_FLOW_CONTROL, ACK_NONE, DELIVER_BY_START_SEQ, DELIVER_BY_START_TIME, DELIVER_LAST,
+    DELIVER_LAST_PER_SUBJECT, DELIVER_NEW,
+)
 from framework_jetstream.store._subjects cimport (
     Subject, marks_clear, number_is_marked, pattern_matches, subject_chars, subjects_mark, subjects_next,
 )
@@ -100,6 +111,8 @@ cdef void machine_begin(Machine* machine, Stream* stream) noexcept nogil:
         machine.cursor = record.seq if record.seq else messages.last_seq + 1
     elif machine.terms.deliver_policy == DELIVER_LAST_PER_SUBJECT:
         _begin_with_last(machine)
+    if machine.terms.deliver_policy != DELIVER_BY_START_SEQ:
+        machine.cursor = max(min(machine.cursor, messages.last_seq + 1), messages.first_seq)
     if machine.terms.deliver_policy != DELIVER_LAST_PER_SUBJECT:
         machine_recount(machine)
     machine.delivered_seq = machine.floor_seq = machine.cursor - 1
@@ -146,6 +159,7 @@ cdef void machine_free(Machine* machine) noexcept nogil:
         free(<void*> machine.filters[at].chars)
     free(machine.filters)
     free(machine.pending)
+    seqs_free(&machine.exceeded)
     free(machine.skip)
     free(machine.terms.backoff_ns)
 
@@ -194,6 +208,10 @@ cdef Pending* machine_wait_for(Machine* machine, uint64_t seq) noexcept nogil:
     return made
 
 
+cdef bint _acks_all(Machine* machine) noexcept nogil:
+    return machine.terms.ack_policy == ACK_ALL or machine.terms.ack_policy == ACK_FLOW_CONTROL
+
+
 cdef void machine_drop(Machine* machine, Pending* gone) noexcept nogil:
     """Let a message wait no more, and move the floor."""
     cdef uint64_t consumer_seq = gone.consumer_seq
@@ -235,7 +253,7 @@ cdef void machine_settle(Machine* machine, Stream* stream, int64_t now_ns) noexc
         if messages_get(&stream.messages, pending.seq).seq == 0:
             machine_drop(machine, pending)
         else:
-            pending.deadline_ns = now_ns + _wait_of(machine, pending.deliveries)
+            pending.deadline_ns = _deadline(machine, pending.deliveries, now_ns)
     while machine.skip_at < machine.skip_count and machine.skip[machine.skip_at] < machine.cursor:
         machine.skip_at += 1
     machine_recount(machine)
@@ -246,9 +264,9 @@ cdef bint machine_ack(Machine* machine, uint64_t seq) noexcept nogil:
     """Take an acknowledgement; False: the message does not wait."""
     cdef Pending* found = machine_find(machine, seq)
     cdef uint32_t at
-    if machine.terms.ack_policy != ACK_ALL:
+    if not _acks_all(machine):
         if found == NULL:
-            return False
+            return seqs_remove(&machine.exceeded, seq)
         machine_drop(machine, found)
         return True
     if seq > machine.delivered_seq or seq <= machine.floor_seq:
@@ -260,7 +278,52 @@ cdef bint machine_ack(Machine* machine, uint64_t seq) noexcept nogil:
             machine_drop(machine, &machine.pending[at])
         at += 1
     machine.floor_seq = seq
+    while machine.exceeded.count and machine.exceeded.seqs[0] <= seq:
+        seqs_remove(&machine.exceeded, machine.exceeded.seqs[0])
     return True
+
+
+# ---- what nobody acknowledged ----------------------------------------------------------------------------------------------
+
+
+cdef void _give_up(Machine* machine, Pending* pending) noexcept nogil:
+    """Deliver a message no more."""
+    cdef uint64_t seq = pending.seq
+    cdef uint32_t deliveries = pending.deliveries
+    machine_drop(machine, pending)
+    seqs_add(&machine.exceeded, seq)
+    if machine.gave_up != NULL:
+        machine.gave_up(machine, seq, deliveries)
+
+
+cdef bint _is_spent(Machine* machine, Pending* pending) noexcept nogil:
+    return machine.terms.max_deliver > 0 and pending.deliveries >= <uint64_t> machine.terms.max_deliver
+
+
+cdef uint64_t machine_redelivered(Machine* machine) noexcept nogil:
+    """Return how many messages were delivered more than once and not acknowledged; none where that can't be. Cost: O(pending)."""
+    cdef uint64_t count = machine.exceeded.count
+    cdef uint32_t at
+    if machine.terms.max_deliver == 1:
+        return 0
+    for at in range(machine.pending_first, machine.pending_end):
+        count += not machine.pending[at].is_gone and machine.pending[at].deliveries > 1
+    return count
+
+
+cdef bint machine_needs(Machine* machine, const Record* record) noexcept nogil:
+    """Whether a message may still be delivered, or acknowledged."""
+    if not machine_wants(machine, subject_chars(record.subject), record.subject.length):
+        return False
+    if record.seq > machine.floor_seq:
+        if machine.terms.ack_policy != ACK_EXPLICIT or record.seq >= machine.cursor:
+            return True
+        if machine_find(machine, record.seq) != NULL:
+            return True
+    return seqs_has(&machine.exceeded, record.seq)
+
+
+# ---- delivering again ------------------------------------------------------------------------------------------------------
 
 
 cdef void _queue(Machine* machine, Pending* pending) noexcept nogil:
@@ -271,19 +334,24 @@ cdef void _queue(Machine* machine, Pending* pending) noexcept nogil:
 
 
 cdef bint machine_nak(Machine* machine, uint64_t seq, int64_t at_ns) noexcept nogil:
-    """Deliver a message again at a time; False: it does not wait."""
+    """Deliver a message again at a time, or at once (0); False: it does not wait."""
     cdef Pending* found = machine_find(machine, seq)
     if found == NULL:
         return False
-    found.deadline_ns = at_ns
+    if at_ns == 0 and not found.is_queued:
+        _queue(machine, found)
+    elif at_ns:
+        machine.queued -= found.is_queued
+        found.is_queued = 0
+        found.deadline_ns = at_ns
     return True
 
 
-cdef int64_t _wait_of(Machine* machine, uint32_t deliveries) noexcept nogil:
-    """Return how long an acknowledgement may take, after so many deliveries."""
+cdef int64_t _deadline(Machine* machine, uint32_t deliveries, int64_t now_ns) noexcept nogil:
+    """Return up to when an acknowledgement may come, after so many deliveries."""
     if machine.terms.backoff_count:
-        return machine.terms.backoff_ns[min(deliveries, machine.terms.backoff_count) - 1]
-    return machine.terms.ack_wait_ns
+        return now_ns + machine.terms.backoff_ns[min(deliveries, machine.terms.backoff_count) - 1]
+    return now_ns + machine.terms.ack_wait_ns if machine.terms.ack_wait_ns > 0 else NEVER
 
 
 cdef bint machine_in_progress(Machine* machine, uint64_t seq, int64_t now_ns) noexcept nogil:
@@ -291,13 +359,31 @@ cdef bint machine_in_progress(Machine* machine, uint64_t seq, int64_t now_ns) no
     cdef Pending* found = machine_find(machine, seq)
     if found == NULL:
         return False
-    found.deadline_ns = now_ns + _wait_of(machine, found.deliveries)
+    found.deadline_ns = _deadline(machine, found.deliveries, now_ns)
     return True
+
+
+cdef Pending* _put_back(Machine* machine, uint64_t seq) noexcept nogil:
+    """Let a message wait that need not be acknowledged, in its place; NULL: no memory."""
+    cdef uint32_t at
+    if machine_wait_for(machine, seq) == NULL:
+        return NULL
+    at = machine.pending_end - 1
+    while at > machine.pending_first and machine.pending[at - 1].seq > seq:
+        machine.pending[at] = machine.pending[at - 1]
+        at -= 1
+    machine.pending[at].seq = seq
+    machine.pending[at].is_gone = machine.pending[at].is_queued = 0
+    machine.pending[at].deliveries = 1
+    machine.pending[at].consumer_seq = 0
+    return &machine.pending[at]
 
 
 cdef void machine_undo(Machine* machine, uint64_t seq) noexcept nogil:
     """Take a delivery back that nobody got: it comes again at once, and does not count."""
     cdef Pending* found = machine_find(machine, seq)
+    if found == NULL and machine.terms.ack_policy == ACK_NONE and messages_get(&machine.stream.messages, seq).seq:
+        found = _put_back(machine, seq)
     if found != NULL and not found.is_queued:
         found.deliveries -= 1 if found.deliveries else 0
         _queue(machine, found)
@@ -313,9 +399,8 @@ cdef int64_t machine_expire(Machine* machine, int64_t now_ns) noexcept nogil:
         if pending.is_gone or pending.is_queued:
             continue
         if pending.deadline_ns <= now_ns:
-            if machine.terms.max_deliver > 0 and pending.deliveries >= <uint64_t> machine.terms.max_deliver:
-                # It stays: nobody has acknowledged it, and it is delivered no more.
-                pending.deadline_ns = NEVER
+            if _is_spent(machine, pending):
+                _give_up(machine, pending)
                 continue
             _queue(machine, pending)
         elif pending.deadline_ns < next_ns:
@@ -344,7 +429,8 @@ cdef Record _wanted_from(Machine* machine) noexcept nogil:
     return record
 
 
-cdef bint _is_full(Machine* machine) noexcept nogil:
+cdef bint machine_is_full(Machine* machine) noexcept nogil:
+    """Whether nothing new is delivered before something is acknowledged."""
     return (
         machine.terms.ack_policy != ACK_NONE and machine.terms.max_ack_pending > 0
         and machine.pending_live >= <uint64_t> machine.terms.max_ack_pending
@@ -353,19 +439,22 @@ cdef bint _is_full(Machine* machine) noexcept nogil:
 
 cdef bint machine_has_more(Machine* machine) noexcept nogil:
     """Whether something may be delivered now."""
-    return machine.queued > 0 or (machine.num_pending > 0 and not _is_full(machine))
+    return machine.queued > 0 or (machine.num_pending > 0 and not machine_is_full(machine))
 
 
 cdef Pending* _queued(Machine* machine) noexcept nogil:
     """Return the message that has waited longest to be delivered again; NULL: there is none. Cost: O(pending)."""
     cdef uint32_t at
-    cdef Pending* found = NULL
-    if machine.queued == 0:
-        return NULL
-    for at in range(machine.pending_first, machine.pending_end):
-        if machine.pending[at].is_queued and (found == NULL or machine.pending[at].turn < found.turn):
-            found = &machine.pending[at]
-    return found
+    cdef Pending* found
+    while machine.queued:
+        found = NULL
+        for at in range(machine.pending_first, machine.pending_end):
+            if machine.pending[at].is_queued and (found == NULL or machine.pending[at].turn < found.turn):
+                found = &machine.pending[at]
+        if not _is_spent(machine, found):
+            return found
+        _give_up(machine, found)
+    return NULL
 
 
 cdef Record machine_peek(Machine* machine) noexcept nogil:
@@ -373,7 +462,7 @@ cdef Record machine_peek(Machine* machine) noexcept nogil:
     cdef Pending* again = _queued(machine)
     if again != NULL:
         return messages_get(&machine.stream.messages, again.seq)
-    return messages_get(&machine.stream.messages, 0) if _is_full(machine) else _wanted_from(machine)
+    return messages_get(&machine.stream.messages, 0) if machine_is_full(machine) else _wanted_from(machine)
 
 
 cdef bint machine_next(Machine* machine, Delivery* delivery, int64_t now_ns) noexcept nogil:
@@ -384,11 +473,10 @@ cdef bint machine_next(Machine* machine, Delivery* delivery, int64_t now_ns) noe
         pending.is_queued = 0
         machine.queued -= 1
         pending.deliveries += 1
-        machine.redelivered += pending.deliveries > 1
         delivery.record = messages_get(&machine.stream.messages, pending.seq)
         delivery.deliveries = pending.deliveries
     else:
-        if _is_full(machine):
+        if machine_is_full(machine):
             return False
         record = _wanted_from(machine)
         if record.seq == 0:
@@ -407,10 +495,12 @@ cdef bint machine_next(Machine* machine, Delivery* delivery, int64_t now_ns) noe
     machine.consumer_seq += 1
     delivery.consumer_seq = machine.consumer_seq
     if machine.terms.ack_policy == ACK_NONE:
+        if pending != NULL:
+            machine_drop(machine, pending)
         machine.floor_consumer_seq = machine.consumer_seq
         machine.floor_seq = machine.delivered_seq
     else:
-        pending.deadline_ns = now_ns + _wait_of(machine, pending.deliveries)
+        pending.deadline_ns = _deadline(machine, pending.deliveries, now_ns)
     return True
 
 
@@ -437,6 +527,8 @@ cdef bint _is_skipped(Machine* machine, uint64_t seq) noexcept nogil:
 cdef void machine_removing(Machine* machine, const Record* record) noexcept nogil:
     """Forget a message that goes: it is not to come any more, and nobody need acknowledge it."""
     cdef Pending* pending
+    if machine.exceeded.count:
+        seqs_remove(&machine.exceeded, record.seq)
     if record.seq >= machine.cursor:
         if machine_wants(machine, subject_chars(record.subject), record.subject.length) and not _is_skipped(machine, record.seq):
             machine.num_pending -= 1
@@ -447,14 +539,37 @@ cdef void machine_removing(Machine* machine, const Record* record) noexcept nogi
             machine_drop(machine, pending)
 
 
+cdef void machine_rest(Machine* machine) noexcept nogil:
+    """Look at what comes from now on: nothing that is there is wanted."""
+    if machine.num_pending == 0:
+        machine.cursor = max(machine.cursor, machine.stream.messages.last_seq + 1)
+
+
 cdef void machine_purged(Machine* machine) noexcept nogil:
-    """Go on behind what was purged from the beginning of the stream."""
+    """Go on behind what was purged from the beginning of the stream, and behind what was looked at."""
     cdef uint64_t first = machine.stream.messages.first_seq
-    if machine.cursor < first:
-        machine.cursor = first
-        machine.delivered_seq = first - 1
+    machine.cursor = max(machine.cursor, first)
+    machine.delivered_seq = max(machine.delivered_seq, machine.cursor - 1)
     if machine.floor_seq < first:
         machine.floor_seq = first - 1
     if machine.pending_live == 0:
         machine.floor_consumer_seq = machine.consumer_seq
         machine.floor_seq = machine.delivered_seq
+
+
+cdef uint64_t machine_reset(Machine* machine, uint64_t seq) noexcept nogil:
+    """Begin again at a sequence, as if nothing had been delivered; return where that is.
+
+    Args:
+        seq: 0: behind what was acknowledged.
+    """
+    seq = max(seq if seq else machine.floor_seq + 1, <uint64_t> 1)
+    machine.pending_first = machine.pending_end = machine.pending_live = machine.queued = 0
+    machine.exceeded.count = 0
+    machine.skip_at = machine.skip_count = 0
+    machine.skip_end = 0
+    machine.cursor = seq
+    machine.delivered_seq = machine.floor_seq = seq - 1
+    machine.consumer_seq = machine.floor_consumer_seq = 0
+    machine_recount(machine)
+    return seq

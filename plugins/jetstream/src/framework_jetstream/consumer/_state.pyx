@@ -1,7 +1,7 @@
 """A consumer's state as the log has it: all of it, or what has changed since the log was told last.
 
     head    where the consumer stands; it replaces what was said before
-    rows    messages that wait to be acknowledged; one with no deliveries waits no more
+    rows    messages that wait to be acknowledged, or were given up; one with no deliveries waits no more
     skip    what is left of the last messages of subjects, in a whole state: sequences
 
 All numbers little-endian. What can be found out from the stream is not there: how much is pending, and which messages are gone.
@@ -11,6 +11,7 @@ from libc.stdint cimport uint16_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
+from framework_jetstream.consumer._seqs cimport seqs_add, seqs_has, seqs_remove
 from framework_jetstream.consumer._machine cimport Pending, machine_drop_to, machine_drop, machine_find, machine_wait_for
 
 cdef enum:
@@ -37,22 +38,22 @@ cdef packed struct StateRow:
     uint64_t seq
     uint64_t consumer_seq
     uint32_t deliveries
-    uint32_t reserved
+    uint32_t is_given_up
 
 
 cdef size_t state_size(Machine* machine, uint32_t touched, bint is_whole) noexcept nogil:
     """Return how many bytes a state has at most."""
-    cdef size_t rows = machine.pending_live if is_whole else touched
+    cdef size_t rows = machine.pending_live + machine.exceeded.count if is_whole else touched
     cdef size_t skips = machine.skip_count - machine.skip_at if is_whole else 0
     return sizeof(StateHead) + rows * sizeof(StateRow) + skips * sizeof(uint64_t)
 
 
-cdef void _row(char** to, StateHead* head, uint64_t seq, const Pending* pending) noexcept nogil:
+cdef void _row(char** to, StateHead* head, uint64_t seq, const Pending* pending, bint is_given_up) noexcept nogil:
     cdef StateRow row
     row.seq = seq
     row.consumer_seq = pending.consumer_seq if pending != NULL else 0
-    row.deliveries = pending.deliveries if pending != NULL else 0
-    row.reserved = 0
+    row.deliveries = pending.deliveries if pending != NULL else is_given_up
+    row.is_given_up = is_given_up
     memcpy(to[0], &row, sizeof(row))
     to[0] += sizeof(row)
     head.row_count += 1
@@ -85,15 +86,18 @@ cdef size_t state_write(
     if is_whole:
         for number in range(machine.pending_first, machine.pending_end):
             if not machine.pending[number].is_gone:
-                _row(&at, &head, machine.pending[number].seq, &machine.pending[number])
+                _row(&at, &head, machine.pending[number].seq, &machine.pending[number], False)
+        for number in range(machine.exceeded.count):
+            _row(&at, &head, machine.exceeded.seqs[number], NULL, True)
         head.skip_count = machine.skip_count - machine.skip_at
         memcpy(at, machine.skip + machine.skip_at, head.skip_count * sizeof(uint64_t))
         at += head.skip_count * sizeof(uint64_t)
     else:
         for number in range(count):
             pending = machine_find(machine, touched[number])
-            if pending != NULL or touched[number] > machine.floor_seq:
-                _row(&at, &head, touched[number], pending)
+            # What was given up may be below the floor.
+            if pending != NULL or touched[number] > machine.floor_seq or machine.terms.max_deliver > 0:
+                _row(&at, &head, touched[number], pending, seqs_has(&machine.exceeded, touched[number]))
     memcpy(to, &head, sizeof(head))
     return at - to
 
@@ -125,6 +129,7 @@ cdef bint state_read(Machine* machine, const char* source, size_t length, int64_
         return False
     if head.is_whole:
         machine_drop_to(machine, <uint64_t> -1)
+        machine.exceeded.count = 0
         if not _read_skips(machine, source + sizeof(head) + head.row_count * sizeof(row), &head):
             return False
     machine.delivered_seq = head.delivered_seq
@@ -132,7 +137,10 @@ cdef bint state_read(Machine* machine, const char* source, size_t length, int64_
     for at in range(head.row_count):
         memcpy(&row, source + sizeof(head) + at * sizeof(row), sizeof(row))
         pending = machine_find(machine, row.seq)
-        if row.deliveries == 0:
+        seqs_remove(&machine.exceeded, row.seq)
+        if row.deliveries == 0 or row.is_given_up:
+            if row.is_given_up and not seqs_add(&machine.exceeded, row.seq):
+                return False
             if pending != NULL:
                 machine_drop(machine, pending)
             continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from msgspec import Struct
@@ -16,15 +16,20 @@ from framework_jetstream.api.errors import ApiFailure, ErrCode, failure
 from framework_jetstream.api.records import (
     ConsumerConfig,
     ConsumerInfo,
+    ConsumerPauseRequest,
+    ConsumerResetRequest,
+    ConsumerUnpinRequest,
+    PriorityGroupState,
     SequenceInfo,
     plain,
 )
-from framework_jetstream.api.requests import is_empty_request
+from framework_jetstream.api.requests import is_empty_request, read
 from framework_jetstream.api.saved import SavedConsumer, text_of
-from framework_jetstream.api.times import text_from_ns
-from framework_jetstream.consumer.rules import check_update, filters_of, numbers_of
-from framework_jetstream.engine.link import EngineAnswers
-from framework_jetstream.engine.verbs import NOT_STORED, Verb
+from framework_jetstream.api.times import ZERO, ns_from_text, text_from_ns
+from framework_jetstream.consumer.rules import check_group, check_update, settle_metadata
+from framework_jetstream.consumer.terms import BURST_BYTES, filters_of, terms_of
+from framework_jetstream.engine.link import EngineAnswers, EngineEvent
+from framework_jetstream.engine.verbs import NOT_STORED, Event, Verb
 from framework_jetstream.snapshots.consumers import engine_state
 
 if TYPE_CHECKING:
@@ -38,6 +43,10 @@ if TYPE_CHECKING:
     from framework_jetstream.stream.book import StreamEntry
 
 
+_RESET_REFUSALS: Final = {3: "below start seq", 4: "below start time", 5: "not allowed"}
+"""Statuses of the engine."""
+
+
 class ConsumerEntry(Struct, kw_only=True):
     """A consumer, as its stream sees it."""
 
@@ -48,6 +57,8 @@ class ConsumerEntry(Struct, kw_only=True):
     stream_name: str
     config: ConsumerConfig
     created_ns: int
+    burst_bytes: int = BURST_BYTES
+    """What a limited rate lets pass at once."""
     consumer: ActorRef[Any] | None = None
 
 
@@ -89,9 +100,6 @@ class Consumer(Component):
 
         state: ConsumerState
 
-    class Unused(Struct, frozen=True):
-        """Nobody has used it for as long as it may be unused."""
-
     def __init__(
         self,
         *,
@@ -111,6 +119,13 @@ class Consumer(Component):
         self._advisories = advisories
         self._clock = clock
         self._ended = ended
+        self._handlers = {
+            "consumer_info": self._info,
+            "consumer_delete": self._delete,
+            "consumer_pause": self._pause,
+            "consumer_reset": self._reset,
+            "consumer_unpin": self._unpin,
+        }
 
     @override
     def on_receive(self, message: object) -> object:
@@ -124,9 +139,14 @@ class Consumer(Component):
             case Consumer.Update():
                 self._update(message)
             case Consumer.Request():
-                self._take(message)
-            case Consumer.Unused():
+                try:
+                    self._handlers[message.kind](message)
+                except ApiFailure as refusal:
+                    message.reply.set(refused(message.kind, refusal.error))
+            case EngineEvent(kind=Event.INACTIVE):
                 self._end(lambda: None)
+            case EngineEvent():
+                pass
             case _:
                 super().on_receive(message)
         return None
@@ -138,14 +158,7 @@ class Consumer(Component):
     def _ask(self, verb: Verb, then: Callable[[EngineAnswer], object], **more: Any) -> None:
         self._link.ask(self.actor_ref, verb, self._entry.number, then=then, **more)
 
-    def _take(self, request: Consumer.Request) -> None:
-        if request.kind == "consumer_info":
-            self._answer_info("consumer_info", request.reply)
-        elif is_empty_request(request.payload):
-            self._end(lambda: request.reply.set(answer("consumer_delete", {"success": True})))
-        else:
-            error = failure(ErrCode.NOT_EMPTY_REQUEST).error
-            request.reply.set(refused("consumer_delete", error))
+    # -- opening and changing --------------------------------------------------------------------
 
     def _saved(self, config: ConsumerConfig) -> bytes:
         """Return what the log is to know of the consumer; empty: it is in memory only."""
@@ -160,8 +173,7 @@ class Consumer(Component):
         )
 
     def _open(self, reply: Reply[bytes | None], *, is_new: bool = True) -> None:
-        config = self._entry.config
-        self._link.listen(self._entry.number, self.actor_ref, Consumer.Unused())
+        self._link.listen(self._entry.number, self.actor_ref)
 
         def opened(told: EngineAnswer) -> None:
             if told.status:
@@ -172,12 +184,20 @@ class Consumer(Component):
 
         if is_new:
             self._tell("create")
+        self._command(Verb.OPEN_CONSUMER, opened)
+
+    def _command(self, verb: Verb, then: Callable[[EngineAnswer], object]) -> None:
+        """Let the engine have the configuration."""
+        config = self._entry.config
+        backoff = config.backoff or []
+        targets = "\n".join([config.deliver_subject, *(config.priority_groups or ())])
         self._ask(
-            Verb.OPEN_CONSUMER,
-            opened,
-            numbers=numbers_of(config, self._entry.stream_number),
+            verb,
+            then,
+            numbers=(self._entry.stream_number, len(backoff)),
+            terms=terms_of(config, self._entry.burst_bytes),
             first="\n".join([config.name, *filters_of(config)]).encode(),
-            second=self._target(config),
+            second=targets.encode() + struct.pack(f"={len(backoff)}q", *backoff),
             third=self._saved(config),
         )
 
@@ -191,36 +211,91 @@ class Consumer(Component):
         )
         self._open(made)
 
-    @staticmethod
-    def _target(config: ConsumerConfig) -> bytes:
-        backoff = config.backoff or []
-        return config.deliver_subject.encode() + b"\n" + struct.pack(f"={len(backoff)}q", *backoff)
-
     def _update(self, request: Consumer.Update) -> None:
-        try:
-            check_update(self._entry.config, request.config)
-        except ApiFailure as refusal:
-            request.reply.set(refused("consumer_create", refusal.error))
-            return
+        def change(told: EngineAnswer | None) -> None:
+            has_interest = told is not None and bool(told.numbers[8])
+            try:
+                check_update(self._entry.config, request.config, has_interest=has_interest)
+            except ApiFailure as refusal:
+                request.reply.set(refused("consumer_create", refusal.error))
+                return
+            self._change(
+                request.config,
+                "consumer_create",
+                request.reply,
+                lambda told: self._say("consumer_create", request.reply, told),
+            )
+
+        if self._entry.config.deliver_subject == request.config.deliver_subject:
+            change(None)
+        else:
+            self._ask(Verb.CONSUMER_STATE, change)
+
+    def _change(
+        self,
+        config: ConsumerConfig,
+        kind: str,
+        reply: Reply[bytes | None],
+        then: Callable[[EngineAnswer], object],
+    ) -> None:
+        """Let a configuration hold, as far as the log can have it."""
         before = self._entry.config
-        self._entry.config = request.config
+        self._entry.config = config
 
         def changed(told: EngineAnswer) -> None:
             if told.status:
                 self._entry.config = before
                 error = failure(ErrCode.CONSUMER_STORE_FAILED, err=NOT_STORED).error
-                request.reply.set(refused("consumer_create", error))
+                reply.set(refused(kind, error))
             else:
-                self._say("consumer_create", request.reply, told)
+                then(told)
 
-        self._ask(
-            Verb.UPDATE_CONSUMER,
-            changed,
-            numbers=numbers_of(request.config, self._entry.stream_number),
-            first="\n".join([request.config.name, *filters_of(request.config)]).encode(),
-            second=self._target(request.config),
-            third=self._saved(request.config),
-        )
+        self._command(Verb.UPDATE_CONSUMER, changed)
+
+    def _pause(self, request: Consumer.Request) -> None:
+        wanted = read(ConsumerPauseRequest, request.payload, is_strict=self._host.is_strict)
+        until_ns = _time_from_request(wanted.pause_until)
+        config = msgspec.structs.replace(self._entry.config)
+        config.pause_until = text_from_ns(until_ns) if until_ns else None
+        settle_metadata(config)
+
+        def finish(_: EngineAnswer) -> None:
+            left_ns = max(until_ns - self._clock(), 0)
+            fields = {"paused": left_ns > 0, "pause_until": text_from_ns(until_ns)}
+            also = {"pause_remaining": left_ns} if left_ns else {}
+            request.reply.set(answer("consumer_pause", {**fields, **also}))
+
+        self._change(config, "consumer_pause", request.reply, finish)
+
+    def _reset(self, request: Consumer.Request) -> None:
+        wanted = read(ConsumerResetRequest, request.payload, is_strict=self._host.is_strict)
+
+        def finish(told: EngineAnswer) -> None:
+            if told.status in _RESET_REFUSALS:
+                error = failure(ErrCode.CONSUMER_INVALID_RESET, err=_RESET_REFUSALS[told.status])
+                request.reply.set(refused("consumer_reset", error.error))
+                return
+            info = plain(info_of(self._entry, told, self._clock()))
+            fields = {**info, "reset_seq": told.numbers[12]}
+            request.reply.set(answer("consumer_reset", fields))
+
+        self._ask(Verb.RESET_CONSUMER, finish, numbers=(wanted.seq,))
+
+    def _unpin(self, request: Consumer.Request) -> None:
+        wanted = read(ConsumerUnpinRequest, request.payload, is_strict=self._host.is_strict)
+        if not wanted.group:
+            raise failure(ErrCode.INVALID_JSON, err="consumer group not specified")
+        check_group(wanted.group)
+        if wanted.group not in (self._entry.config.priority_groups or ()):
+            raise failure(ErrCode.CONSUMER_UNKNOWN_GROUP)
+        self._ask(Verb.UNPIN_CONSUMER, lambda _: request.reply.set(answer("consumer_unpin", {})))
+
+    # -- ending ----------------------------------------------------------------------------------
+
+    def _delete(self, request: Consumer.Request) -> None:
+        if not is_empty_request(request.payload):
+            raise failure(ErrCode.NOT_EMPTY_REQUEST)
+        self._end(lambda: request.reply.set(answer("consumer_delete", {"success": True})))
 
     def _end(self, then: Callable[[], object]) -> None:
         def end(_: EngineAnswer) -> None:
@@ -236,8 +311,10 @@ class Consumer(Component):
         stream, name = self._entry.stream_name, self._entry.config.name
         self._advisories.say_consumer(self._account, stream, name, action)
 
-    def _answer_info(self, kind: str, reply: Reply[bytes | None]) -> None:
-        self._ask(Verb.CONSUMER_STATE, lambda told: self._say(kind, reply, told))
+    # -- saying how it is ------------------------------------------------------------------------
+
+    def _info(self, request: Consumer.Request) -> None:
+        self._ask(Verb.CONSUMER_STATE, lambda told: self._say("consumer_info", request.reply, told))
 
     def _say(self, kind: str, reply: Reply[bytes | None], told: EngineAnswer) -> None:
         info = info_of(self._entry, told, self._clock())
@@ -247,6 +324,7 @@ class Consumer(Component):
 def info_of(entry: ConsumerEntry, told: EngineAnswer, now_ns: int) -> ConsumerInfo:
     """Return a consumer as the API shows it, from what the engine says of it."""
     numbers = told.numbers
+    until_ns = ns_from_text(entry.config.pause_until) if entry.config.pause_until else 0
     return ConsumerInfo(
         stream_name=entry.stream_name,
         name=entry.config.name,
@@ -263,8 +341,30 @@ def info_of(entry: ConsumerEntry, told: EngineAnswer, now_ns: int) -> ConsumerIn
         num_waiting=numbers[6],
         num_pending=numbers[7],
         push_bound=bool(entry.config.deliver_subject and numbers[8]),
+        paused=until_ns > now_ns,
+        pause_remaining=max(until_ns - now_ns, 0),
         ts=text_from_ns(now_ns),
+        priority_groups=_groups(entry.config, told),
     )
+
+
+def _groups(config: ConsumerConfig, told: EngineAnswer) -> list[PriorityGroupState] | None:
+    """Return the priority group that has a state: the first one, as with nats-server."""
+    if not config.priority_groups:
+        return None
+    pinned = PriorityGroupState(
+        group=config.priority_groups[0],
+        pinned_client_id=told.data.decode(),
+        pinned_ts=text_from_ns(told.numbers[11]),
+    )
+    return [pinned]
+
+
+def _time_from_request(text: str) -> int:
+    try:
+        return ns_from_text(text or ZERO)
+    except ValueError as error:
+        raise failure(ErrCode.INVALID_JSON, err=error) from None
 
 
 def _time_or_none(unix_ns: int) -> str:

@@ -1,41 +1,49 @@
 """What a consumer's configuration may say: defaults, refusals and changes, in nats-server's words.
 
 Source: nats-server `consumer.go`, `setConsumerConfigDefaults`, `checkConsumerCfg`,
-`checkNewConsumerConfig`.
+`checkNewConsumerConfig`, `addConsumerWithAssignmentAndMode`.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from framework.wire.subject import is_literal, is_valid_subject
+from framework.wire.subject import is_subset, is_valid_subject
 from framework_jetstream.api.errors import ErrCode, failure
 from framework_jetstream.api.overlaps import do_overlap
-from framework_jetstream.api.times import ns_from_text
+from framework_jetstream.api.times import go_duration, ns_from_text
+from framework_jetstream.consumer.terms import filters_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from framework_jetstream.api.records import ConsumerConfig, StreamConfig
 
 NAME_MAX: Final = 255
 DESCRIPTION_MAX: Final = 4096
+METADATA_MAX: Final = 128 * 1024
 ACK_WAIT_NS: Final = 30_000_000_000
 MAX_ACK_PENDING: Final = 1000
 MAX_WAITING: Final = 512
 INACTIVE_NS: Final = 5_000_000_000
 HEARTBEAT_MIN_NS: Final = 100_000_000
+FLOW_HEARTBEAT_NS: Final = 1_000_000_000
 EXPIRES_MIN_NS: Final = 1_000_000
-_ACK: Final = {"none": 0, "all": 1, "explicit": 2}
-_DELIVER: Final = {
-    "all": 0,
-    "last": 1,
-    "new": 2,
-    "by_start_sequence": 3,
-    "by_start_time": 4,
-    "last_per_subject": 5,
-}
-_NOT_YET: Final = ("priority_groups", "priority_timeout", "rate_limit_bps", "sample_freq")
+PINNED_NS: Final = 120_000_000_000
+_GROUP: Final = re.compile(r"[a-zA-Z0-9/_=-]{1,16}")
+_HIDDEN: Final = frozenset({"_nats.level", "_nats.ver", "_nats.req.level"})
+_NOT_NEGATIVE: Final = (
+    "max_waiting",
+    "max_batch",
+    "max_expires",
+    "max_bytes",
+    "idle_heartbeat",
+    "inactive_threshold",
+    "priority_timeout",
+)
 
 
 def invalid(problem: str) -> Exception:
@@ -47,84 +55,176 @@ def settled(wanted: ConsumerConfig, stream: StreamConfig) -> ConsumerConfig:
     """Return a configuration with its defaults.
 
     Raises:
-        ApiFailure: It makes no sense, or asks for what is not there yet.
+        ApiFailure: It makes no sense.
     """
     config = msgspec.structs.replace(wanted)
-    if any(char <= " " or char in ".*>\\/\x7f" for char in config.name):
-        raise invalid("consumer name can not contain '.', '*', '>', '\\', '/'")
-    if len(config.name.encode()) > NAME_MAX:
-        raise invalid(f"consumer name is too long, maximum allowed is {NAME_MAX}")
-    if len(config.description.encode()) > DESCRIPTION_MAX:
-        raise failure(ErrCode.CONSUMER_DESCRIPTION_TOO_LONG, max=DESCRIPTION_MAX)
-    _settle_acks(config)
-    _settle_metadata(config)
+    _settle(config, stream)
+    _check_name(config)
+    _check_acks(config)
     _check_mode(config, stream)
-    _check_start(config)
+    _check_limits(config, stream)
     _check_filters(config)
-    _check_not_yet(config)
-    if not config.durable_name and not config.inactive_threshold:
-        config.inactive_threshold = INACTIVE_NS
+    _check_start(config)
+    _check_sampling(config)
+    if config.flow_control and not config.idle_heartbeat:
+        raise failure(ErrCode.CONSUMER_FLOW_CONTROL_NEEDS_HEARTBEATS)
+    _check_metadata(config)
+    _check_priorities(config)
+    settle_metadata(config)
     return config
 
 
-def _settle_metadata(config: ConsumerConfig) -> None:
-    hidden = {"_nats.level", "_nats.ver"}
-    metadata = {name: it for name, it in (config.metadata or {}).items() if name not in hidden}
-    config.metadata = {**metadata, "_nats.req.level": "0"}
-    if config.pause_until is not None and not ns_from_text(config.pause_until):
-        config.pause_until = None
+def settle_ending(config: ConsumerConfig) -> None:
+    """Let a consumer that is not durable go when nobody uses it."""
+    if not config.durable_name and not config.inactive_threshold:
+        config.inactive_threshold = INACTIVE_NS
 
 
-def _settle_acks(config: ConsumerConfig) -> None:
-    if config.ack_wait < 0:
-        raise failure(ErrCode.CONSUMER_ACK_WAIT_NEGATIVE)
+# -- defaults ------------------------------------------------------------------------------------
+
+
+def _settle(config: ConsumerConfig, stream: StreamConfig) -> None:
+    config.max_deliver = config.max_deliver if config.max_deliver > 0 else -1
+    config.max_ack_pending = max(config.max_ack_pending, -1)
+    for name in _NOT_NEGATIVE:
+        setattr(config, name, max(getattr(config, name), 0))
+    if not config.deliver_subject:
+        config.max_waiting = config.max_waiting or MAX_WAITING
+    if not config.ack_wait and config.ack_policy in {"explicit", "all"}:
+        config.ack_wait = ACK_WAIT_NS
+    if config.backoff:
+        config.ack_wait = config.backoff[0]
+    limits = stream.consumer_limits
+    config.max_ack_pending = config.max_ack_pending or limits.max_ack_pending
+    config.inactive_threshold = config.inactive_threshold or limits.inactive_threshold
+    if not config.max_ack_pending and config.ack_policy != "none":
+        config.max_ack_pending = MAX_ACK_PENDING
+    if config.priority_policy == "none":
+        config.priority_policy = ""
+    if config.priority_policy == "pinned_client":
+        config.priority_timeout = config.priority_timeout or PINNED_NS
+    if config.ack_policy == "flow_control":
+        config.flow_control = True
+        config.idle_heartbeat = FLOW_HEARTBEAT_NS
+    if config.pause_until is not None:
+        _time_of(config.pause_until)
+
+
+def _time_of(text: str) -> int:
+    try:
+        return ns_from_text(text)
+    except ValueError as error:
+        raise failure(ErrCode.INVALID_JSON, err=error) from None
+
+
+def settle_metadata(config: ConsumerConfig) -> None:
+    """Note the level of the API that a configuration needs.
+
+    Source: nats-server `jetstream_versioning.go`, `setStaticConsumerMetadata`.
+    """
+    level = 0
+    is_paused = config.pause_until is not None and _time_of(config.pause_until)
+    if is_paused or config.priority_policy or config.priority_groups:
+        level = 1
+    if config.ack_policy == "flow_control":
+        level = 4
+    shown = {name: it for name, it in (config.metadata or {}).items() if name not in _HIDDEN}
+    config.metadata = {**shown, "_nats.req.level": str(level)}
+
+
+# -- refusals ------------------------------------------------------------------------------------
+
+
+def _check_name(config: ConsumerConfig) -> None:
+    for name, words in ((config.name, "name"), (config.durable_name, "durable name")):
+        if any(char <= " " or char in ".*>\\/\x7f" for char in name):
+            raise invalid(f"consumer {words} can not contain '.', '*', '>', '\\', '/'")
+        if len(name.encode()) > NAME_MAX:
+            raise failure(ErrCode.CONSUMER_NAME_TOO_LONG, max=NAME_MAX)
+    if config.num_replicas > 1:
+        raise failure(ErrCode.REPLICAS_NOT_SUPPORTED)
+    if config.num_replicas < 0:
+        raise failure(ErrCode.REPLICAS_CANNOT_BE_NEGATIVE)
+
+
+def _check_acks(config: ConsumerConfig) -> None:
     if any(wait < 0 for wait in config.backoff or ()):
         raise failure(ErrCode.CONSUMER_BACKOFF_NEGATIVE)
-    config.max_deliver = config.max_deliver or -1
-    if config.max_deliver < 0:
-        config.max_deliver = -1
-    elif config.backoff and config.max_deliver < len(config.backoff):
+    if config.ack_wait < 0:
+        raise failure(ErrCode.CONSUMER_ACK_WAIT_NEGATIVE)
+    if config.ack_policy == "flow_control":
+        if not config.deliver_subject:
+            raise failure(ErrCode.FLOW_CONTROL_ACK_REQUIRES_PUSH)
+        if config.max_ack_pending <= 0:
+            raise failure(ErrCode.FLOW_CONTROL_ACK_REQUIRES_MAX_ACK_PENDING)
+        if config.ack_wait or config.backoff:
+            raise failure(ErrCode.FLOW_CONTROL_ACK_REQUIRES_NO_ACK_WAIT)
+        if config.max_deliver > 0:
+            raise failure(ErrCode.FLOW_CONTROL_ACK_REQUIRES_NO_MAX_DELIVER)
+    if 0 < config.max_deliver < len(config.backoff or ()):
         raise failure(ErrCode.CONSUMER_MAX_DELIVER_BACKOFF)
-    if config.ack_policy != "none":
-        config.ack_wait = config.backoff[0] if config.backoff else config.ack_wait or ACK_WAIT_NS
-        config.max_ack_pending = config.max_ack_pending or MAX_ACK_PENDING
-    config.max_ack_pending = max(config.max_ack_pending, -1)
-    config.max_batch = max(config.max_batch, 0)
-    config.max_bytes = max(config.max_bytes, 0)
+    if len(config.description.encode()) > DESCRIPTION_MAX:
+        raise failure(ErrCode.CONSUMER_DESCRIPTION_TOO_LONG, max=DESCRIPTION_MAX)
 
 
 def _check_mode(config: ConsumerConfig, stream: StreamConfig) -> None:
-    if config.num_replicas > 1:
-        raise failure(ErrCode.REPLICAS_NOT_SUPPORTED)
     if config.deliver_subject:
         _check_push(config, stream)
         return
+    if config.ack_policy == "none" and stream.retention == "workqueue":
+        raise failure(ErrCode.CONSUMER_PULL_REQUIRES_ACK)
     if config.rate_limit_bps:
         raise failure(ErrCode.CONSUMER_PULL_WITH_RATE_LIMIT)
     if config.idle_heartbeat:
         raise failure(ErrCode.CONSUMER_HEARTBEAT_REQUIRES_PUSH)
     if config.flow_control:
         raise failure(ErrCode.CONSUMER_FLOW_CONTROL_REQUIRES_PUSH)
-    if config.direct:
-        raise failure(ErrCode.CONSUMER_DIRECT_REQUIRES_PUSH)
     if config.max_expires and config.max_expires < EXPIRES_MIN_NS:
         raise failure(ErrCode.CONSUMER_MAX_REQUEST_EXPIRES_TOO_SMALL)
-    config.max_waiting = config.max_waiting if config.max_waiting > 0 else MAX_WAITING
 
 
 def _check_push(config: ConsumerConfig, stream: StreamConfig) -> None:
+    if {"*", ">"} & set(config.deliver_subject.split(".")):
+        raise failure(ErrCode.CONSUMER_DELIVER_TO_WILDCARDS)
     if not is_valid_subject(config.deliver_subject):
         raise failure(ErrCode.CONSUMER_INVALID_DELIVER_SUBJECT)
-    if not is_literal(config.deliver_subject):
-        raise failure(ErrCode.CONSUMER_DELIVER_TO_WILDCARDS)
     if any(do_overlap(config.deliver_subject, own) for own in stream.subjects or ()):
         raise failure(ErrCode.CONSUMER_DELIVER_CYCLE)
     if config.max_waiting:
         raise failure(ErrCode.CONSUMER_PUSH_MAX_WAITING)
+    if config.max_ack_pending > 0 and config.ack_policy == "none":
+        raise failure(ErrCode.CONSUMER_MAX_PENDING_ACK_POLICY_REQUIRED)
     if config.idle_heartbeat and config.idle_heartbeat < HEARTBEAT_MIN_NS:
         raise failure(ErrCode.CONSUMER_SMALL_HEARTBEAT)
-    if config.flow_control and not config.idle_heartbeat:
-        raise failure(ErrCode.CONSUMER_FLOW_CONTROL_NEEDS_HEARTBEATS)
+
+
+def _check_limits(config: ConsumerConfig, stream: StreamConfig) -> None:
+    limits = stream.consumer_limits
+    if 0 < limits.max_ack_pending < config.max_ack_pending:
+        raise failure(ErrCode.CONSUMER_MAX_ACK_PENDING_EXCESS, limit=limits.max_ack_pending)
+    if 0 < limits.inactive_threshold < config.inactive_threshold:
+        raise failure(
+            ErrCode.CONSUMER_INACTIVE_THRESHOLD_EXCESS,
+            limit=go_duration(limits.inactive_threshold),
+        )
+    if config.direct and not config.deliver_subject:
+        raise failure(ErrCode.CONSUMER_DIRECT_REQUIRES_PUSH)
+    if config.direct and config.durable_name:
+        raise failure(ErrCode.CONSUMER_DIRECT_REQUIRES_EPHEMERAL)
+
+
+def _check_filters(config: ConsumerConfig) -> None:
+    filters = config.filter_subjects or []
+    if config.filter_subject and filters:
+        raise failure(ErrCode.CONSUMER_DUPLICATE_FILTER_SUBJECTS)
+    if any(not subject for subject in filters):
+        raise failure(ErrCode.CONSUMER_EMPTY_FILTER)
+    if not all(is_valid_subject(subject) for subject in filters_of(config)):
+        raise invalid("invalid subject")
+    for at, subject in enumerate(filters):
+        others = filters[:at] + filters[at + 1 :]
+        if any(is_subset(subject, other) for other in others):
+            raise failure(ErrCode.CONSUMER_OVERLAPPING_SUBJECT_FILTERS)
 
 
 def _check_start(config: ConsumerConfig) -> None:
@@ -140,81 +240,143 @@ def _check_start(config: ConsumerConfig) -> None:
         raise failure(ErrCode.CONSUMER_INVALID_POLICY, err=f"{about} start sequence is also set")
     if has_time and policy != "by_start_time":
         raise failure(ErrCode.CONSUMER_INVALID_POLICY, err=f"{about} start time is also set")
-    has_filter = config.filter_subject or config.filter_subjects
-    if policy == "last_per_subject" and not has_filter:
+    if policy == "last_per_subject" and not filters_of(config):
         raise failure(ErrCode.CONSUMER_INVALID_POLICY, err=f"{about} filter subject is not set")
     if has_time:
-        try:
-            ns_from_text(str(config.opt_start_time))
-        except ValueError as error:
-            raise failure(ErrCode.INVALID_JSON, err=error) from None
+        _time_of(str(config.opt_start_time))
 
 
-def _check_filters(config: ConsumerConfig) -> None:
-    filters = config.filter_subjects or []
-    if config.filter_subject and filters:
-        raise failure(ErrCode.CONSUMER_DUPLICATE_FILTER_SUBJECTS)
-    if any(not subject for subject in filters):
-        raise failure(ErrCode.CONSUMER_EMPTY_FILTER)
-    if not all(is_valid_subject(subject) for subject in filters_of(config)):
-        raise invalid("invalid subject")
-    for at, subject in enumerate(filters):
-        if any(do_overlap(subject, other) for other in filters[:at]):
-            raise failure(ErrCode.CONSUMER_OVERLAPPING_SUBJECT_FILTERS)
+def _check_sampling(config: ConsumerConfig) -> None:
+    text = config.sample_freq.removesuffix("%")
+    if not config.sample_freq:
+        return
+    if not re.fullmatch(r"[+-]?[0-9]+", text):
+        problem = f'strconv.Atoi: parsing "{text}": invalid syntax'
+        raise failure(ErrCode.CONSUMER_INVALID_SAMPLING, err=problem)
+    if int(text) < 0:
+        raise failure(ErrCode.CONSUMER_INVALID_SAMPLING, err="<nil>")
 
 
-def _check_not_yet(config: ConsumerConfig) -> None:
-    for name in _NOT_YET:
-        if getattr(config, name):
-            raise invalid(f"`{name}` is not available in this version")
-    if config.replay_policy != "instant" or config.ack_policy == "flow_control":
-        raise invalid("replay and flow_control policies are not available in this version")
-    if config.pause_until is not None:
-        raise invalid("`pause_until` is not available in this version")
+def _check_metadata(config: ConsumerConfig) -> None:
+    if config.durable_name and config.name and config.name != config.durable_name:
+        raise failure(ErrCode.CONSUMER_DURABLE_AND_NAME_MISMATCH)
+    pairs = (config.metadata or {}).items()
+    if sum(len(name.encode()) + len(value.encode()) for name, value in pairs) > METADATA_MAX:
+        raise failure(ErrCode.CONSUMER_METADATA_LENGTH, limit=f"{METADATA_MAX // 1024}KB")
 
 
-def check_update(old: ConsumerConfig, new: ConsumerConfig) -> None:
-    """Raise ApiFailure for a change that a consumer can't follow."""
-    fixed = {
-        "ack_policy": "ack policy",
-        "deliver_policy": "deliver policy",
-        "opt_start_seq": "start sequence",
-        "opt_start_time": "start time",
-        "replay_policy": "replay policy",
-        "idle_heartbeat": "heart beats",
-        "flow_control": "flow control",
-        "max_waiting": "max waiting",
-        "deliver_subject": "deliver subject",
-    }
-    for name, words in fixed.items():
+def _check_priorities(config: ConsumerConfig) -> None:
+    groups = config.priority_groups or []
+    if not config.priority_policy:
+        if groups:
+            raise failure(ErrCode.CONSUMER_GROUP_WITHOUT_POLICY)
+        if config.priority_timeout:
+            raise failure(ErrCode.CONSUMER_PINNED_TIME_WITHOUT_POLICY)
+        return
+    if config.deliver_subject:
+        raise failure(ErrCode.CONSUMER_PUSH_WITH_GROUP)
+    if not groups:
+        raise failure(ErrCode.CONSUMER_POLICY_WITHOUT_GROUP)
+    for group in groups:
+        check_group(group)
+
+
+def check_group(group: str) -> None:
+    """Raise ApiFailure for a name that no priority group may have."""
+    if not group:
+        raise failure(ErrCode.CONSUMER_EMPTY_GROUP_NAME)
+    if not _GROUP.fullmatch(group):
+        raise failure(ErrCode.CONSUMER_INVALID_GROUP_NAME)
+
+
+# -- beside others -------------------------------------------------------------------------------
+
+
+def check_partition(
+    config: ConsumerConfig, stream: StreamConfig, others: Iterable[ConsumerConfig]
+) -> None:
+    """Raise ApiFailure where consumers of a work queue would want the same messages.
+
+    Args:
+        config: Of a consumer.
+        stream: Of its stream.
+        others: Of the other consumers.
+
+    Source: nats-server `stream.go`, `partitionUnique`.
+    """
+    if stream.retention != "workqueue":
+        return
+    for other in others:
+        if other.direct or other.sourcing:
+            continue
+        theirs = filters_of(other)
+        mine = filters_of(config)
+        if mine and (not theirs or any(do_overlap(a, b) for a in mine for b in theirs)):
+            raise failure(ErrCode.WORK_QUEUE_CONSUMER_NOT_UNIQUE)
+
+
+def check_new(
+    config: ConsumerConfig, stream: StreamConfig, others: Iterable[ConsumerConfig], most: int
+) -> None:
+    """Raise ApiFailure where a stream can't have a new consumer beside its others.
+
+    Args:
+        config: Of the new one.
+        stream: Of the stream.
+        others: Of its consumers.
+        most: How many it may have; below 1: any number.
+    """
+    others = [it for it in others if not it.direct and not it.sourcing]
+    if config.direct or config.sourcing:
+        return
+    if 0 < most <= len(others):
+        raise failure(ErrCode.MAXIMUM_CONSUMERS_REACHED)
+    if stream.retention != "workqueue":
+        return
+    if config.ack_policy not in {"explicit", "flow_control"}:
+        raise failure(ErrCode.WORK_QUEUE_REQUIRES_EXPLICIT_ACK)
+    if config.deliver_policy != "all":
+        raise failure(ErrCode.WORK_QUEUE_CONSUMER_NOT_DELIVER_ALL)
+    if others and not filters_of(config):
+        raise failure(ErrCode.WORK_QUEUE_MULTIPLE_UNFILTERED)
+    check_partition(config, stream, others)
+
+
+# -- changes -------------------------------------------------------------------------------------
+
+_FIXED: Final = {
+    "deliver_policy": "deliver policy",
+    "mem_storage": "storage type",
+    "direct": "direct",
+    "sourcing": "sourcing",
+    "opt_start_seq": "start sequence",
+    "opt_start_time": "start time",
+    "ack_policy": "ack policy",
+    "replay_policy": "replay policy",
+    "idle_heartbeat": "heart beats",
+    "flow_control": "flow control",
+}
+
+
+def check_update(old: ConsumerConfig, new: ConsumerConfig, *, has_interest: bool) -> None:
+    """Raise ApiFailure for a change that a consumer can't follow.
+
+    Args:
+        old: What it has.
+        new: What it is to have.
+        has_interest: Somebody listens where it pushes.
+    """
+    for name, words in _FIXED.items():
         if getattr(old, name) != getattr(new, name):
             raise failure(ErrCode.CONSUMER_CREATE, err=f"{words} can not be updated")
-
-
-def numbers_of(config: ConsumerConfig, stream_number: int) -> tuple[int, ...]:
-    """Return what of a configuration decides on deliveries, as `Verb.OPEN_CONSUMER` has it."""
-    start = config.opt_start_seq
-    if config.opt_start_time is not None:
-        start = ns_from_text(config.opt_start_time)
-    return (
-        stream_number,
-        _ACK[config.ack_policy],
-        config.ack_wait,
-        config.max_deliver,
-        config.max_ack_pending,
-        config.max_waiting,
-        config.max_batch,
-        config.max_expires,
-        config.max_bytes,
-        config.headers_only,
-        _DELIVER[config.deliver_policy],
-        start,
-        config.idle_heartbeat,
-        config.inactive_threshold,
-        len(config.backoff or ()),
-    )
-
-
-def filters_of(config: ConsumerConfig) -> list[str]:
-    """Return the subjects that a consumer wants; none: all."""
-    return [config.filter_subject] if config.filter_subject else list(config.filter_subjects or ())
+    if old.deliver_subject != new.deliver_subject:
+        if not old.deliver_subject:
+            problem = "can not update pull consumer to push based"
+            raise failure(ErrCode.CONSUMER_CREATE, err=problem)
+        if not new.deliver_subject:
+            problem = "can not update push consumer to pull based"
+            raise failure(ErrCode.CONSUMER_CREATE, err=problem)
+        if has_interest:
+            raise failure(ErrCode.CONSUMER_NAME_EXISTS)
+    if old.max_waiting != new.max_waiting:
+        raise failure(ErrCode.CONSUMER_CREATE, err="max waiting can not be updated")

@@ -2,14 +2,14 @@
 
 from libc.stdint cimport int64_t, uint32_t
 
-from framework_jetstream.engine._state cimport Command, ConsumerSlot, Engine, Slot
+from framework_jetstream.engine._state cimport Answer, Command, ConsumerSlot, Engine, Slot
 from framework_jetstream.stream._machine cimport Stream
 from framework_jetstream.stream._messages cimport Record
 
 
 cdef ConsumerSlot* consumer_made(Engine* engine, uint32_t number) noexcept nogil
 cdef int consumer_command(Engine* engine, Command* command) noexcept nogil
-cdef void consumer_say(Engine* engine, ConsumerSlot* consumer, int64_t id) noexcept nogil
+cdef Answer* consumer_say(Engine* engine, ConsumerSlot* consumer, int64_t id) noexcept nogil
 cdef void consumer_close(Engine* engine, ConsumerSlot* consumer) noexcept nogil
 cdef void consumers_appended(Stream* stream, const Record* record) noexcept nogil
 cdef void consumers_purged(Slot* slot) noexcept nogil

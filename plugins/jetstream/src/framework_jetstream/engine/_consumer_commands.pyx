@@ -5,26 +5,36 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memchr, memcpy
 
 from framework_jetstream.consumer._machine cimport (
-    Machine, machine_appended, machine_begin, machine_free, machine_has_more, machine_purged, machine_recount, machine_removing,
-    machine_settle,
+    Machine, machine_appended, machine_begin, machine_free, machine_has_more, machine_purged, machine_recount, machine_redelivered,
+    machine_removing, machine_reset, machine_settle,
 )
-from framework_jetstream.engine._answers cimport answer_made
-from framework_jetstream.engine._consumer_log cimport consumer_change, consumer_leave_log
-from framework_jetstream.engine._delivery cimport consumer_expire, request_end, request_refuse
+from framework_jetstream.consumer._terms cimport DELIVER_ALL, DELIVER_BY_START_SEQ, DELIVER_BY_START_TIME, ConsumerTerms
+from framework_jetstream.engine._answers cimport answer_bytes, answer_made
+from framework_jetstream.engine._consumer_log cimport consumer_change, consumer_leave_log, consumer_touch
+from framework_jetstream.engine._delivery cimport consumer_expire
 from framework_jetstream.engine._groups cimport (
     CARRIED_KEPT, CARRIED_OUT, group_close, group_describe, group_opened, group_propose, refused_as,
 )
+from framework_jetstream.engine._pacing cimport pace_begin, pace_update
+from framework_jetstream.engine._retention cimport retention_review, retention_wants
 from framework_jetstream.engine._state cimport (
-    CLOSE_CONSUMER, CONSUMER_STATE, OPEN_CONSUMER, TAG_ACK, TAG_DELIVER, TAG_KIND_SHIFT, TAG_NEXT, TAG_NUMBER_SHIFT, UPDATE_CONSUMER,
-    Answer, Group, command_text, consumer_of, ready_add, slot_of,
+    CLOSE_CONSUMER, CONSUMER_STATE, EVENT_GAVE_UP, OPEN_CONSUMER, RESET_CONSUMER, TAG_ACK, TAG_DELIVER, TAG_FLOW, TAG_KIND_SHIFT,
+    TAG_NEXT, TAG_NUMBER_SHIFT, UNPIN_CONSUMER, UPDATE_CONSUMER, Answer, Group, command_text, consumer_of, ready_add,
+    slot_of,
 )
+from framework_jetstream.engine._statuses cimport request_refuse
+from framework_jetstream.engine._waiting cimport pin_forget, request_end
 from framework_jetstream.log._log cimport LogPart
 from framework_jetstream.log._record cimport OP
-from framework_jetstream.stream._headers cimport Text
+from framework_jetstream.stream._headers cimport Text, text_is
+from framework_jetstream.stream._messages cimport Messages, Record, messages_first, messages_next
 
 cdef enum:
     NOT_THERE = 1
     NO_ROOM = 2
+    BELOW_START_SEQ = 3
+    BELOW_START_TIME = 4
+    NOT_ALLOWED = 5
     SUBJECT_BYTES = 600
     NAMES_MAX = 255
 
@@ -52,52 +62,53 @@ cdef Text _line(const char** at, const char* end) noexcept nogil:
     return line
 
 
-cdef void _read_filters(Machine* machine, const char* at, const char* end) noexcept nogil:
-    """Take filters, one a line, in place of those before."""
-    cdef Text filter
+cdef void _free_lines(Text** lines, uint32_t* count) noexcept nogil:
+    cdef uint32_t at
+    for at in range(count[0]):
+        free(<void*> lines[0][at].chars)
+    free(lines[0])
+    lines[0] = NULL
+    count[0] = 0
+
+
+cdef void _read_lines(Text** lines, uint32_t* count, const char* at, const char* end) noexcept nogil:
+    """Take texts, one a line, in place of those before."""
+    cdef Text line
     cdef void* grown
-    cdef uint32_t old
-    for old in range(machine.filter_count):
-        free(<void*> machine.filters[old].chars)
-    machine.filter_count = 0
+    _free_lines(lines, count)
     while at < end:
-        filter = _line(&at, end)
-        grown = realloc(machine.filters, (machine.filter_count + 1) * sizeof(Text)) if filter.chars != NULL else NULL
+        line = _line(&at, end)
+        grown = realloc(lines[0], (count[0] + 1) * sizeof(Text)) if line.chars != NULL else NULL
         if grown == NULL:
+            free(<void*> line.chars)
             return
-        machine.filters = <Text*> grown
-        machine.filters[machine.filter_count] = filter
-        machine.filter_count += 1
+        lines[0] = <Text*> grown
+        lines[0][count[0]] = line
+        count[0] += 1
 
 
-cdef void _read_numbers(ConsumerSlot* consumer, Command* command) noexcept nogil:
-    """Take what may change of a consumer: numbers in the order of `Verb.OPEN_CONSUMER`."""
+cdef void _read_terms(ConsumerSlot* consumer, Command* command) noexcept nogil:
+    """Take what may change of a consumer: terms, and behind the texts the times between deliveries, 8 bytes each."""
     cdef Machine* machine = &consumer.machine
-    machine.terms.ack_policy = <int> command.numbers[1]
-    machine.terms.ack_wait_ns = command.numbers[2]
-    machine.terms.max_deliver = command.numbers[3]
-    machine.terms.max_ack_pending = command.numbers[4]
-    consumer.max_waiting = command.numbers[5]
-    consumer.max_batch = command.numbers[6]
-    consumer.max_expires_ns = command.numbers[7]
-    consumer.max_bytes = command.numbers[8]
-    consumer.headers_only = command.numbers[9] != 0
-    machine.terms.deliver_policy = <int> command.numbers[10]
-    machine.terms.start = command.numbers[11]
-    consumer.heartbeat_ns = command.numbers[12]
-    consumer.inactive_ns = command.numbers[13]
-
-
-cdef void _read_backoff(Machine* machine, Command* command) noexcept nogil:
-    """Take the times between deliveries: behind the first line of the second text, 8 bytes each."""
-    cdef uint32_t count = <uint32_t> command.numbers[14]
+    cdef uint32_t count = <uint32_t> command.numbers[1]
     cdef const char* times = command_text(command, 1) + command.lengths[1] - count * 8
     free(machine.terms.backoff_ns)
+    machine.terms = command.terms
     machine.terms.backoff_count = 0
     machine.terms.backoff_ns = <int64_t*> malloc(count * 8 + 8)
     if machine.terms.backoff_ns != NULL:
         memcpy(machine.terms.backoff_ns, times, count * 8)
         machine.terms.backoff_count = count
+
+
+cdef void _read_targets(ConsumerSlot* consumer, Command* command) noexcept nogil:
+    """Take where a consumer pushes, and its priority groups, one a line."""
+    cdef const char* at = command_text(command, 1)
+    cdef const char* end = at + command.lengths[1] - command.numbers[1] * 8
+    cdef Text deliver = _line(&at, end)
+    free(<void*> consumer.deliver.chars)
+    consumer.deliver = deliver
+    _read_lines(&consumer.groups, &consumer.group_count, at, end)
 
 
 cdef int64_t _tag(int64_t kind, ConsumerSlot* consumer) noexcept nogil:
@@ -135,6 +146,20 @@ cdef void _follow(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
     engine.port.subscribe(engine.port.self, account, subject, length, NULL, 0, _tag(TAG_NEXT, consumer))
     if consumer.deliver.chars != NULL:
         engine.port.watch(engine.port.self, account, consumer.deliver.chars, consumer.deliver.length, _tag(TAG_DELIVER, consumer))
+    if consumer.machine.terms.flow_control:
+        length = _subject(subject, b"$JS.FC.", 7, consumer, b".>", 2)
+        engine.port.subscribe(engine.port.self, account, subject, length, NULL, 0, _tag(TAG_FLOW, consumer))
+
+
+cdef void _gave_up(Machine* machine, uint64_t seq, uint32_t deliveries) noexcept nogil:
+    """Tell Python and the log that a message is delivered no more."""
+    # The machine is the first member of its slot.
+    cdef ConsumerSlot* consumer = <ConsumerSlot*> machine
+    cdef Answer* answer = answer_made(consumer.slot.engine, -<int64_t> consumer.number, EVENT_GAVE_UP, 0)
+    consumer_touch(consumer.slot.engine, consumer, seq)
+    if answer != NULL:
+        answer.numbers[0] = <int64_t> seq
+        answer.numbers[1] = deliveries
 
 
 cdef bint _make_room(Engine* engine, uint32_t number) noexcept nogil:
@@ -164,7 +189,7 @@ cdef ConsumerSlot* consumer_made(Engine* engine, uint32_t number) noexcept nogil
 
 
 cdef int _open(Engine* engine, Command* command) noexcept nogil:
-    """Open a consumer: the texts are its name and filters, where it pushes, with times of backoff behind, and what the log is to know."""
+    """Open a consumer: texts are its name and filters; where it pushes and its groups, with backoff behind; what the log is to know."""
     cdef Slot* slot = slot_of(engine, <uint64_t> command.numbers[0])
     cdef ConsumerSlot* consumer = consumer_of(engine, command.number)
     cdef int refused
@@ -201,22 +226,23 @@ cdef void _begin(Engine* engine, Slot* slot, ConsumerSlot* consumer, Command* co
     consumer.slot = slot
     consumer.active_ns = engine.now_ns
     consumer.beats_ns = engine.now_ns
-    _read_numbers(consumer, command)
-    consumer.beats_ns = engine.now_ns + consumer.heartbeat_ns
+    _read_terms(consumer, command)
+    consumer.beats_ns = engine.now_ns + consumer.machine.terms.heartbeat_ns
     consumer.name = _line(&at, end)
-    _read_filters(&consumer.machine, at, end)
-    at = command_text(command, 1)
-    consumer.deliver = _line(&at, at + command.lengths[1] - command.numbers[14] * 8)
-    _read_backoff(&consumer.machine, command)
+    _read_lines(&consumer.machine.filters, &consumer.machine.filter_count, at, end)
+    _read_targets(consumer, command)
+    consumer.machine.gave_up = _gave_up
     if consumer.is_restored:
         machine_settle(&consumer.machine, &slot.stream, engine.now_ns)
     else:
         machine_begin(&consumer.machine, &slot.stream)
+    pace_begin(engine, consumer)
     consumer.next = slot.consumers
     slot.consumers = consumer
     slot.consumer_count += 1
     slot.stream.appended = consumers_appended
     slot.stream.removing = consumers_removing
+    slot.stream.wanted = retention_wants
     _follow(engine, consumer)
     consumer_expire(engine, consumer)
 
@@ -234,6 +260,8 @@ cdef void consumer_close(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
     engine.port.unsubscribe(engine.port.self, _tag(TAG_NEXT, consumer))
     if consumer.deliver.chars != NULL:
         engine.port.unwatch(engine.port.self, _tag(TAG_DELIVER, consumer))
+    if consumer.machine.terms.flow_control:
+        engine.port.unsubscribe(engine.port.self, _tag(TAG_FLOW, consumer))
     while at[0] != consumer:
         at = &at[0].next
     at[0] = consumer.next
@@ -241,6 +269,7 @@ cdef void consumer_close(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
     if consumer.slot.consumers == NULL:
         consumer.slot.stream.appended = NULL
         consumer.slot.stream.removing = NULL
+        consumer.slot.stream.wanted = NULL
     engine.consumers[consumer.number] = NULL
     _leave_ready(engine, consumer)
     consumer_leave_log(engine, consumer)
@@ -248,6 +277,7 @@ cdef void consumer_close(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
     free(<void*> consumer.name.chars)
     free(<void*> consumer.ack_prefix.chars)
     free(<void*> consumer.deliver.chars)
+    _free_lines(&consumer.groups, &consumer.group_count)
     free(consumer)
 
 
@@ -264,25 +294,45 @@ cdef void _leave_ready(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
         engine.last_ready = before
 
 
-cdef void consumer_say(Engine* engine, ConsumerSlot* consumer, int64_t id) noexcept nogil:
-    """Answer delivered and floor in consumer and stream, what waits, was delivered again and is pending, and who waits."""
-    cdef Answer* answer = answer_made(engine, id, 0, 0)
+cdef Answer* consumer_say(Engine* engine, ConsumerSlot* consumer, int64_t id) noexcept nogil:
+    """Answer delivered and floor in consumer and stream, what waits, was delivered again and is pending, and who waits.
+
+    Behind that whether it has a receiver, Unix times of the last delivery, acknowledgement and pin; bytes are the pin's id.
+    """
+    cdef Answer* answer = answer_made(engine, id, 0, consumer.pin_length)
     cdef Machine* machine = &consumer.machine
-    cdef uint32_t at
     if answer == NULL:
-        return
+        return NULL
     answer.numbers[0] = <int64_t> machine.consumer_seq
     answer.numbers[1] = <int64_t> machine.delivered_seq
     answer.numbers[2] = <int64_t> machine.floor_consumer_seq
     answer.numbers[3] = <int64_t> machine.floor_seq
     answer.numbers[4] = machine.pending_live
-    for at in range(machine.pending_first, machine.pending_end):
-        answer.numbers[5] += not machine.pending[at].is_gone and machine.pending[at].deliveries > 1
+    answer.numbers[5] = <int64_t> machine_redelivered(machine)
     answer.numbers[6] = consumer.waiting
     answer.numbers[7] = <int64_t> machine.num_pending
     answer.numbers[8] = consumer.has_interest
     answer.numbers[9] = consumer.last_delivered_ns
     answer.numbers[10] = consumer.last_ack_ns
+    answer.numbers[11] = consumer.pinned_unix_ns
+    memcpy(answer_bytes(answer), consumer.pin, consumer.pin_length)
+    return answer
+
+
+cdef void _retarget(Engine* engine, ConsumerSlot* consumer, Command* command) noexcept nogil:
+    """Take the priority groups, and push to another subject."""
+    cdef Text before = consumer.deliver
+    consumer.deliver.chars = NULL
+    _read_targets(consumer, command)
+    if before.chars != NULL and consumer.deliver.chars != NULL and not text_is(
+        before, consumer.deliver.chars, consumer.deliver.length
+    ):
+        engine.port.unwatch(engine.port.self, _tag(TAG_DELIVER, consumer))
+        consumer.has_interest = 0
+        engine.port.watch(
+            engine.port.self, consumer.slot.account, consumer.deliver.chars, consumer.deliver.length, _tag(TAG_DELIVER, consumer)
+        )
+    free(<void*> before.chars)
 
 
 cdef void _update(Engine* engine, ConsumerSlot* consumer, Command* command) noexcept nogil:
@@ -291,11 +341,52 @@ cdef void _update(Engine* engine, ConsumerSlot* consumer, Command* command) noex
     cdef const char* end = at + command.lengths[0]
     cdef Text name = _line(&at, end)
     free(<void*> name.chars)
-    _read_numbers(consumer, command)
-    _read_backoff(&consumer.machine, command)
-    _read_filters(&consumer.machine, at, end)
+    _read_terms(consumer, command)
+    _retarget(engine, consumer, command)
+    _read_lines(&consumer.machine.filters, &consumer.machine.filter_count, at, end)
     machine_recount(&consumer.machine)
+    pace_update(engine, consumer)
+    retention_review(consumer.slot, consumer.machine.floor_seq + 1)
     consumer_expire(engine, consumer)
+    ready_add(engine, consumer)
+
+
+cdef uint64_t _seq_of_time(Messages* messages, int64_t time_ns) noexcept nogil:
+    """Return the first sequence whose message is not older than a time."""
+    cdef Record record = messages_first(messages)
+    while record.seq and record.time_ns < time_ns:
+        record = messages_next(messages, record.seq + 1)
+    return record.seq if record.seq else messages.last_seq + 1
+
+
+cdef int _refusal_of_reset(ConsumerSlot* consumer, uint64_t seq) noexcept nogil:
+    """Say why a consumer can't begin again at a sequence; 0: it can."""
+    cdef ConsumerTerms* terms = &consumer.machine.terms
+    if seq == 0 or terms.deliver_policy == DELIVER_ALL:
+        return 0
+    if terms.deliver_policy == DELIVER_BY_START_SEQ:
+        return BELOW_START_SEQ if seq < <uint64_t> terms.start else 0
+    if terms.deliver_policy == DELIVER_BY_START_TIME:
+        return BELOW_START_TIME if seq < _seq_of_time(&consumer.slot.stream.messages, terms.start) else 0
+    return NOT_ALLOWED
+
+
+cdef void _reset(Engine* engine, ConsumerSlot* consumer, Command* command) noexcept nogil:
+    """Begin again at a sequence, and answer the state with that at its end; statuses 3 to 5 say why not."""
+    cdef uint64_t seq = <uint64_t> command.numbers[0]
+    cdef int refusal = _refusal_of_reset(consumer, seq)
+    cdef Answer* answer
+    if refusal:
+        answer_made(engine, command.id, refusal, 0)
+        return
+    seq = machine_reset(&consumer.machine, seq)
+    consumer.last_delivered_ns = consumer.last_ack_ns = 0
+    consumer.is_whole_due = 1
+    consumer_change(engine, consumer)
+    retention_review(consumer.slot, seq)
+    answer = consumer_say(engine, consumer, command.id)
+    if answer != NULL:
+        answer.numbers[12] = <int64_t> seq
     ready_add(engine, consumer)
 
 
@@ -314,7 +405,12 @@ cdef int _update_logged(Engine* engine, ConsumerSlot* consumer, Command* command
 
 cdef int _close(Engine* engine, ConsumerSlot* consumer, Command* command) noexcept nogil:
     cdef Group* group = consumer.group
+    cdef Slot* slot = consumer.slot
+    cdef uint64_t begin = consumer.machine.floor_seq + 1
+    if consumer.machine.exceeded.count:
+        begin = min(begin, consumer.machine.exceeded.seqs[0])
     consumer_close(engine, consumer)
+    retention_review(slot, begin)
     if group == NULL or engine.log.failed:
         answer_made(engine, command.id, 0, 0)
         return CARRIED_OUT
@@ -334,6 +430,12 @@ cdef int consumer_command(Engine* engine, Command* command) noexcept nogil:
         return _close(engine, consumer, command)
     elif command.verb == CONSUMER_STATE:
         consumer_say(engine, consumer, command.id)
+    elif command.verb == RESET_CONSUMER:
+        _reset(engine, consumer, command)
+    elif command.verb == UNPIN_CONSUMER:
+        pin_forget(engine, consumer)
+        ready_add(engine, consumer)
+        answer_made(engine, command.id, 0, 0)
     elif command.verb == UPDATE_CONSUMER and consumer.group != NULL:
         return _update_logged(engine, consumer, command)
     elif command.verb == UPDATE_CONSUMER:

@@ -6,7 +6,7 @@ of which the log does not know is delivered once more, as the first time.
 
 from libc.stdlib cimport free, malloc, realloc
 
-from framework_jetstream.consumer._machine cimport ACK_NONE
+from framework_jetstream.consumer._terms cimport ACK_NONE
 from framework_jetstream.consumer._state cimport state_size, state_write
 from framework_jetstream.engine._answers cimport answer_made
 from framework_jetstream.engine._groups cimport STATUS_NOT_STORED, group_propose, texts_add

@@ -1,9 +1,8 @@
 """The C face of deliveries; see `_delivery.pyx`."""
 
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t
 
-from framework_jetstream.engine._state cimport ConsumerSlot, Engine, Request
-from framework_jetstream.stream._headers cimport Text
+from framework_jetstream.engine._state cimport ConsumerSlot, Engine
 
 
 cdef enum:
@@ -14,7 +13,4 @@ cdef enum:
 cdef void deliver_ready(Engine* engine) noexcept nogil
 cdef void consumer_expire(Engine* engine, ConsumerSlot* consumer) noexcept nogil
 cdef void consumer_wake_at(Engine* engine, ConsumerSlot* consumer, int64_t when_ns) noexcept nogil
-cdef void request_end(Engine* engine, ConsumerSlot* consumer, Request* request) noexcept nogil
-cdef void request_refuse(Engine* engine, ConsumerSlot* consumer, Text reply, const char* status, uint32_t length) noexcept nogil
 cdef void request_undeliverable(Engine* engine, int64_t token) noexcept nogil
-cdef void consumer_unrequest(Engine* engine, ConsumerSlot* consumer, uint64_t id) noexcept nogil

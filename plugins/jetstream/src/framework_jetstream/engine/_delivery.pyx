@@ -1,4 +1,4 @@
-"""Messages of consumers on their way to clients: to requests in their order, or to where a consumer pushes; and what is said beside them.
+"""Messages of consumers on their way to clients: to requests in turns, or to where a consumer pushes; and what is said beside them.
 
 What was read from streams stays where it is until the outbox is flushed, so deliveries come last in a turn.
 
@@ -6,131 +6,50 @@ Source: nats-server `consumer.go`, `loopAndGatherMsgs`, `deliverMsg`, `sendIdleH
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
-from libc.stdlib cimport free
 from libc.string cimport memcpy
 
 from framework.sublist._bytes cimport write_decimal
 from framework_jetstream.consumer._machine cimport (
-    Delivery, machine_expire, machine_has_more, machine_next, machine_peek, machine_undo,
+    Delivery, machine_expire, machine_has_more, machine_is_full, machine_next, machine_peek, machine_rest,
+    machine_undo,
 )
 from framework_jetstream.engine._answers cimport answer_made
 from framework_jetstream.engine._consumer_log cimport consumer_change, consumer_touch
 from framework_jetstream.engine._outbox cimport outbox_add, outbox_chars
+from framework_jetstream.engine._pacing cimport flow_ask_at_rest, flow_write, pace_delivered, pace_holds, pause_expire
 from framework_jetstream.engine._port cimport framework_message
-from framework_jetstream.engine._state cimport TAG_DELIVER, TAG_KIND_SHIFT, TAG_NUMBER_SHIFT, consumer_of, ready_add
+from framework_jetstream.engine._retention cimport retention_delivered
+from framework_jetstream.engine._state cimport EVENT_INACTIVE, PIN_LENGTH, Request, consumer_of, ready_add
+from framework_jetstream.engine._statuses cimport request_close, request_refuse, status_begun, status_end, write_number, write_status
+from framework_jetstream.engine._waiting cimport pin_expire, request_end, request_next, request_served, watch_tag
 from framework_jetstream.engine._wakes cimport wake_at
 from framework_jetstream.store._subjects cimport subject_chars
+from framework_jetstream.stream._headers cimport Text
 from framework_jetstream.stream._messages cimport Record, record_header, record_payload
 
 cdef enum:
     DELIVERIES_MAX = 512
     # Of one consumer in a turn: then others have theirs.
     ACK_DIGITS = 110
-    STATUS_BYTES = 200
-    EVENT_INACTIVE = 1
+    EMPTY_HEADER = 12
+    # `NATS/1.0\r\n\r\n`
     TOKEN_REQUEST_SHIFT = 24
     TOKEN_SEQ_MASK = 0xffffff
 
 cdef int64_t NEVER = <int64_t> 0x7fffffffffffffff
 
 
-# ---- requests ------------------------------------------------------------------------------------------------------------
-
-
-cdef int64_t _watch_tag(ConsumerSlot* consumer, uint64_t id) noexcept nogil:
-    return <int64_t> TAG_DELIVER << TAG_KIND_SHIFT | <int64_t> consumer.number << TAG_NUMBER_SHIFT | <int64_t> (id & 0xffffff)
-
-
 cdef const char* _reply_of(Request* request) noexcept nogil:
     return <char*> (request + 1)
-
-
-cdef void request_end(Engine* engine, ConsumerSlot* consumer, Request* request) noexcept nogil:
-    """Forget a request."""
-    cdef Request** at = &consumer.first
-    cdef Request* before = NULL
-    while at[0] != request:
-        before = at[0]
-        at = &at[0].next
-    at[0] = request.next
-    if consumer.last == request:
-        consumer.last = before
-    consumer.waiting -= 1
-    if request.is_watched:
-        engine.port.unwatch(engine.port.self, _watch_tag(consumer, request.id))
-    free(request)
-
-
-cdef uint32_t _write_status(char* to, const char* status, uint32_t length) noexcept nogil:
-    memcpy(to, b"NATS/1.0 ", 9)
-    memcpy(to + 9, status, length)
-    memcpy(to + 9 + length, b"\r\n", 2)
-    return length + 11
-
-
-cdef uint32_t _write_number(char* to, const char* name, uint32_t length, uint64_t value) noexcept nogil:
-    cdef uint32_t digits
-    memcpy(to, name, length)
-    digits = write_decimal(to + length, value)
-    memcpy(to + length + digits, b"\r\n", 2)
-    return length + digits + 2
-
-
-cdef char* _status_begun(
-    Engine* engine, ConsumerSlot* consumer, const char* to, uint32_t length, framework_message** message
-) noexcept nogil:
-    """Return room for a header block of a message to a subject; NULL: no memory."""
-    cdef char* chars
-    message[0] = outbox_add(&engine.outbox, consumer.slot.account, to, length)
-    chars = outbox_chars(&engine.outbox, STATUS_BYTES)
-    if message[0] == NULL or chars == NULL:
-        return NULL
-    message[0].header = chars
-    return chars
-
-
-cdef void request_refuse(Engine* engine, ConsumerSlot* consumer, Text reply, const char* status, uint32_t length) noexcept nogil:
-    """Answer a request with a status alone."""
-    cdef framework_message* message
-    cdef char* chars = _status_begun(engine, consumer, reply.chars, reply.length, &message)
-    if chars == NULL:
-        return
-    message.header_length = _write_status(chars, status, length) + 2
-    memcpy(chars + message.header_length - 2, b"\r\n", 2)
-
-
-cdef void _end_with(Engine* engine, ConsumerSlot* consumer, Request* request, const char* status, uint32_t length) noexcept nogil:
-    """End a request, and say what it did not get."""
-    cdef framework_message* message
-    cdef char* chars = _status_begun(engine, consumer, _reply_of(request), request.reply_length, &message)
-    cdef uint32_t used
-    if chars != NULL:
-        used = _write_status(chars, status, length)
-        used += _write_number(chars + used, b"Nats-Pending-Messages: ", 23, <uint64_t> request.left)
-        used += _write_number(
-            chars + used, b"Nats-Pending-Bytes: ", 20, <uint64_t> request.bytes_left if request.has_bytes else 0
-        )
-        memcpy(chars + used, b"\r\n", 2)
-        message.header_length = used + 2
-    request_end(engine, consumer, request)
-
-
-cdef void consumer_unrequest(Engine* engine, ConsumerSlot* consumer, uint64_t id) noexcept nogil:
-    """Forget a request whose client is gone, by the low part of its id."""
-    cdef Request* request = consumer.first
-    while request != NULL and (request.id & 0xffffff) != id:
-        request = request.next
-    if request != NULL:
-        request_end(engine, consumer, request)
 
 
 # ---- messages ------------------------------------------------------------------------------------------------------------
 
 
-cdef void _add_message(
+cdef framework_message* _add_message(
     Engine* engine, ConsumerSlot* consumer, Delivery* delivery, const char* to, uint32_t to_length, int64_t request
 ) noexcept nogil:
-    """Add a message for a subject, with where it is to be acknowledged."""
+    """Add a message for a subject, with where it is to be acknowledged; NULL: no memory."""
     cdef const Record* record = &delivery.record
     cdef framework_message* message = outbox_add(
         &engine.outbox, consumer.slot.account, subject_chars(record.subject), record.subject.length
@@ -140,7 +59,7 @@ cdef void _add_message(
     cdef int at
     cdef uint64_t[5] numbers
     if message == NULL or chars == NULL:
-        return
+        return NULL
     numbers[0] = delivery.deliveries
     numbers[1] = record.seq
     numbers[2] = delivery.consumer_seq
@@ -158,7 +77,7 @@ cdef void _add_message(
     message.inbox_length = to_length
     message.header = record_header(record)
     message.header_length = record.header_length
-    if consumer.headers_only:
+    if consumer.machine.terms.headers_only:
         _show_size(engine, message, record)
     else:
         message.payload = record_payload(record)
@@ -170,22 +89,43 @@ cdef void _add_message(
     )
     consumer.last_delivered_ns = engine.unix_ns
     consumer_touch(engine, consumer, record.seq)
+    retention_delivered(engine, consumer, record.seq)
+    return message
+
+
+cdef uint32_t _begin_header(framework_message* message, char* chars) noexcept nogil:
+    """Copy the headers of a message, so that more may follow; return how long they are without their end."""
+    if message.header_length <= EMPTY_HEADER:
+        memcpy(chars, b"NATS/1.0\r\n", 10)
+        return 10
+    memcpy(chars, message.header, message.header_length - 2)
+    return message.header_length - 2
 
 
 cdef void _show_size(Engine* engine, framework_message* message, const Record* record) noexcept nogil:
     """Let a message without its payload say how long that is."""
     cdef char* chars = outbox_chars(&engine.outbox, record.header_length + 50)
-    cdef uint32_t used = 10
+    cdef uint32_t used
     if chars == NULL:
         return
-    memcpy(chars, b"NATS/1.0\r\n", 10)
-    if record.header_length > 12:
-        used = record.header_length - 2
-        memcpy(chars, record_header(record), used)
-    used += _write_number(chars + used, b"Nats-Msg-Size: ", 15, record.payload_length)
-    memcpy(chars + used, b"\r\n", 2)
+    used = _begin_header(message, chars)
+    used += write_number(chars + used, b"Nats-Msg-Size: ", 15, record.payload_length)
     message.header = chars
-    message.header_length = used + 2
+    status_end(message, chars, used)
+
+
+cdef void _show_pin(Engine* engine, ConsumerSlot* consumer, framework_message* message) noexcept nogil:
+    """Let a message say which client is pinned."""
+    cdef char* chars = outbox_chars(&engine.outbox, message.header_length + 60)
+    cdef uint32_t used
+    if chars == NULL:
+        return
+    used = _begin_header(message, chars)
+    memcpy(chars + used, b"Nats-Pin-Id: ", 13)
+    memcpy(chars + used + 13, consumer.pin, PIN_LENGTH)
+    memcpy(chars + used + 13 + PIN_LENGTH, b"\r\n", 2)
+    message.header = chars
+    status_end(message, chars, used + 15 + PIN_LENGTH)
 
 
 cdef int64_t _digits(uint64_t value) noexcept nogil:
@@ -198,79 +138,105 @@ cdef int64_t _digits(uint64_t value) noexcept nogil:
 
 cdef int64_t _size(ConsumerSlot* consumer, const Record* record) noexcept nogil:
     """Return how many bytes a delivery counts: subject, reply, headers and payload."""
-    return (
-        record.subject.length + record.header_length + (0 if consumer.headers_only else record.payload_length)
-        + consumer.ack_prefix.length + 5 + _digits(record.seq) + _digits(consumer.machine.consumer_seq + 1)
+    cdef int64_t size = (
+        record.subject.length + consumer.ack_prefix.length + 5 + _digits(record.seq) + _digits(consumer.machine.consumer_seq + 1)
         + _digits(<uint64_t> record.time_ns) + _digits(consumer.machine.num_pending - 1 if consumer.machine.num_pending else 0)
     )
+    if not consumer.machine.terms.headers_only:
+        return size + record.header_length + record.payload_length
+    return size + max(record.header_length, <uint32_t> EMPTY_HEADER) + 17 + _digits(record.payload_length)
 
 
 cdef bint _serve_request(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
-    """Deliver one message to the first request; False: there is none, or no message."""
-    cdef Request* request = consumer.first
+    """Deliver one message to the request whose turn it is; False: there is none, or no message."""
+    cdef Request* request
     cdef Delivery delivery
+    cdef framework_message* message
     cdef Record record = machine_peek(&consumer.machine)
+    cdef int64_t size
     if record.seq == 0:
         return False
-    if request.has_bytes and _size(consumer, &record) > request.bytes_left:
-        _end_with(engine, consumer, request, b"409 Message Size Exceeds MaxBytes", 33)
-        return True
-    if not machine_next(&consumer.machine, &delivery, engine.now_ns):
+    size = _size(consumer, &record)
+    if pace_holds(engine, consumer, &record, size):
+        return False
+    request = request_next(engine, consumer, size)
+    if request == NULL or not machine_next(&consumer.machine, &delivery, engine.now_ns):
         return False
     if request.has_bytes:
-        request.bytes_left -= _size(consumer, &record)
-    _add_message(engine, consumer, &delivery, _reply_of(request), request.reply_length, <int64_t> request.id)
-    request.left -= 1
-    request.beats_ns = engine.now_ns + request.heartbeat_ns
-    if request.left <= 0:
-        request_end(engine, consumer, request)
+        request.bytes_left -= size
+    message = _add_message(engine, consumer, &delivery, _reply_of(request), request.reply_length, <int64_t> request.id)
+    if message != NULL:
+        if consumer.pin_length:
+            _show_pin(engine, consumer, message)
+        pace_delivered(engine, consumer, message, record.time_ns)
+    request_served(engine, consumer, request)
     return True
 
 
-cdef void _deliver_pulled(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
-    cdef Request* request
+cdef void _end_at_once(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
+    """End requests that do not wait for more than there is, and look whether the others' clients stay."""
+    cdef Request* request = consumer.first
     cdef Request* following
+    cdef Text reply
+    # What is only held back is still to come.
+    cdef bint has_no_more = not consumer.is_stalled and not consumer.resumes_ns and not machine_is_full(&consumer.machine)
+    while request != NULL:
+        following = request.next
+        if request.no_wait and has_no_more and (request.expires_ns == 0 or request.has_got) and (
+            not request.behind or request.behind <= consumer.slot.group.applied
+        ):
+            reply.chars = _reply_of(request)
+            reply.length = request.reply_length
+            request_refuse(engine, consumer, reply, b"404 No Messages", 15)
+            request_end(engine, consumer, request)
+        elif not request.is_watched:
+            request.is_watched = 1
+            engine.port.watch(
+                engine.port.self, consumer.slot.account, _reply_of(request), request.reply_length, watch_tag(consumer, request.id)
+            )
+        request = following
+
+
+cdef void _deliver_pulled(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
     cdef int sent = 0
-    while consumer.first != NULL and not consumer.is_stalled and machine_has_more(&consumer.machine):
+    while consumer.first != NULL and not consumer.is_stalled and not consumer.is_paused and machine_has_more(&consumer.machine):
         if sent == DELIVERIES_MAX:
             ready_add(engine, consumer)
             return
         if not _serve_request(engine, consumer):
             break
         sent += 1
-    request = consumer.first
-    while request != NULL:
-        following = request.next
-        if request.no_wait and not consumer.is_stalled and (not request.behind or request.behind <= consumer.slot.group.applied):
-            _end_no_messages(engine, consumer, request)
-        elif not request.is_watched:
-            request.is_watched = 1
-            engine.port.watch(
-                engine.port.self, consumer.slot.account, _reply_of(request), request.reply_length, _watch_tag(consumer, request.id)
-            )
-        request = following
+    if consumer.first != NULL:
+        _rest(consumer)
+        _end_at_once(engine, consumer)
 
 
-cdef void _end_no_messages(Engine* engine, ConsumerSlot* consumer, Request* request) noexcept nogil:
-    cdef Text reply
-    reply.chars = _reply_of(request)
-    reply.length = request.reply_length
-    request_refuse(engine, consumer, reply, b"404 No Messages", 15)
-    request_end(engine, consumer, request)
+cdef void _rest(ConsumerSlot* consumer) noexcept nogil:
+    if not consumer.is_stalled and not consumer.is_paused and not machine_is_full(&consumer.machine):
+        machine_rest(&consumer.machine)
 
 
 cdef void _deliver_pushed(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
     cdef Delivery delivery
+    cdef framework_message* message
+    cdef Record record
     cdef int sent = 0
-    while consumer.has_interest and not consumer.is_stalled and machine_has_more(&consumer.machine):
+    while consumer.has_interest and not consumer.is_stalled and not consumer.is_paused and machine_has_more(&consumer.machine):
         if sent == DELIVERIES_MAX:
             ready_add(engine, consumer)
             return
+        record = machine_peek(&consumer.machine)
+        if record.seq == 0 or pace_holds(engine, consumer, &record, _size(consumer, &record)):
+            return
         if not machine_next(&consumer.machine, &delivery, engine.now_ns):
             return
-        _add_message(engine, consumer, &delivery, consumer.deliver.chars, consumer.deliver.length, 0)
-        consumer.beats_ns = engine.now_ns + consumer.heartbeat_ns
+        message = _add_message(engine, consumer, &delivery, consumer.deliver.chars, consumer.deliver.length, 0)
+        if message != NULL:
+            pace_delivered(engine, consumer, message, record.time_ns)
+        consumer.beats_ns = engine.now_ns + consumer.machine.terms.heartbeat_ns
         sent += 1
+    if consumer.has_interest:
+        _rest(consumer)
 
 
 cdef int64_t _least_wait(ConsumerSlot* consumer) noexcept nogil:
@@ -298,7 +264,7 @@ cdef void deliver_ready(Engine* engine) noexcept nogil:
             _deliver_pushed(engine, consumer)
         else:
             _deliver_pulled(engine, consumer)
-        if consumer.machine.pending_live:
+        if consumer.machine.pending_live and consumer.machine.terms.ack_wait_ns > 0:
             consumer_wake_at(engine, consumer, engine.now_ns + _least_wait(consumer))
 
 
@@ -315,15 +281,19 @@ cdef void consumer_wake_at(Engine* engine, ConsumerSlot* consumer, int64_t when_
 cdef void _beat(Engine* engine, ConsumerSlot* consumer, const char* to, uint32_t length) noexcept nogil:
     """Say that the server is there, and where the consumer stands."""
     cdef framework_message* message
-    cdef char* chars = _status_begun(engine, consumer, to, length, &message)
+    cdef char* chars = status_begun(engine, consumer, to, length, &message)
     cdef uint32_t used
     if chars == NULL:
         return
-    used = _write_status(chars, b"100 Idle Heartbeat", 18)
-    used += _write_number(chars + used, b"Nats-Last-Consumer: ", 20, consumer.machine.consumer_seq)
-    used += _write_number(chars + used, b"Nats-Last-Stream: ", 18, consumer.machine.delivered_seq)
-    memcpy(chars + used, b"\r\n", 2)
-    message.header_length = used + 2
+    used = write_status(chars, b"100 Idle Heartbeat", 18)
+    used += write_number(chars + used, b"Nats-Last-Consumer: ", 20, consumer.machine.consumer_seq)
+    used += write_number(chars + used, b"Nats-Last-Stream: ", 18, consumer.machine.delivered_seq)
+    if consumer.flow_asked:
+        memcpy(chars + used, b"Nats-Consumer-Stalled: ", 23)
+        used += 23 + flow_write(chars + used + 23, consumer)
+        memcpy(chars + used, b"\r\n", 2)
+        used += 2
+    status_end(message, chars, used)
 
 
 cdef int64_t _expire_requests(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
@@ -334,7 +304,8 @@ cdef int64_t _expire_requests(Engine* engine, ConsumerSlot* consumer) noexcept n
     while request != NULL:
         following = request.next
         if request.expires_ns and request.expires_ns <= engine.now_ns:
-            _end_with(engine, consumer, request, b"408 Request Timeout", 19)
+            request_close(engine, consumer, request, b"408 Request Timeout", 19)
+            request_end(engine, consumer, request)
             request = following
             continue
         if request.expires_ns:
@@ -350,16 +321,17 @@ cdef int64_t _expire_requests(Engine* engine, ConsumerSlot* consumer) noexcept n
 
 cdef void _look_for_use(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
     """Say once that nobody uses a consumer any more."""
-    if not consumer.inactive_ns:
+    cdef int64_t inactive_ns = consumer.machine.terms.inactive_ns
+    if not inactive_ns:
         return
     if consumer.first != NULL or (consumer.deliver.chars != NULL and consumer.has_interest):
         consumer.active_ns = engine.now_ns
-    if engine.now_ns - consumer.active_ns >= consumer.inactive_ns:
+    if engine.now_ns - consumer.active_ns >= inactive_ns:
         if not consumer.is_ending:
             consumer.is_ending = 1
             answer_made(engine, -<int64_t> consumer.number, EVENT_INACTIVE, 0)
         return
-    consumer_wake_at(engine, consumer, consumer.active_ns + consumer.inactive_ns)
+    consumer_wake_at(engine, consumer, consumer.active_ns + inactive_ns)
 
 
 cdef void consumer_expire(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
@@ -375,10 +347,20 @@ cdef void consumer_expire(Engine* engine, ConsumerSlot* consumer) noexcept nogil
     elif consumer.tells_ns:
         next_ns = min(next_ns, consumer.tells_ns)
     next_ns = min(next_ns, _expire_requests(engine, consumer))
-    if consumer.deliver.chars != NULL and consumer.heartbeat_ns and consumer.has_interest:
+    next_ns = min(next_ns, pin_expire(engine, consumer))
+    if consumer.resumes_ns:
+        if consumer.resumes_ns <= engine.now_ns:
+            consumer.resumes_ns = 0
+            ready_add(engine, consumer)
+        else:
+            next_ns = min(next_ns, consumer.resumes_ns)
+    if pause_expire(engine, consumer):
+        next_ns = min(next_ns, engine.now_ns + consumer.machine.terms.pause_until_ns - engine.unix_ns)
+    if consumer.deliver.chars != NULL and consumer.machine.terms.heartbeat_ns and consumer.has_interest:
         if consumer.beats_ns <= engine.now_ns:
             _beat(engine, consumer, consumer.deliver.chars, consumer.deliver.length)
-            consumer.beats_ns = engine.now_ns + consumer.heartbeat_ns
+            flow_ask_at_rest(engine, consumer)
+            consumer.beats_ns = engine.now_ns + consumer.machine.terms.heartbeat_ns
         next_ns = min(next_ns, consumer.beats_ns)
     if next_ns != NEVER:
         consumer_wake_at(engine, consumer, next_ns)

@@ -20,6 +20,7 @@ class Engine:
         *,
         numbers: tuple[int, ...] = (),
         limits: dict[str, int] | None = None,
+        terms: dict[str, int] | None = None,
         first: bytes = b"",
         second: bytes = b"",
         third: bytes = b"",

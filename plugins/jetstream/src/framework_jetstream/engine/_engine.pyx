@@ -14,15 +14,14 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from framework_jetstream.consumer._machine cimport machine_free
+from framework_jetstream.consumer._terms cimport terms_made
 from framework_jetstream.engine._answers cimport answers_hand_over, answers_take
 from framework_jetstream.engine._apply cimport apply_committed, entry_apply, entry_is_update
 from framework_jetstream.engine._carrying cimport command_carry_out, direct_get_wait
 from framework_jetstream.engine._chains cimport chain_push, chain_take
 from framework_jetstream.engine._consumer_commands cimport consumer_close, consumer_made
 from framework_jetstream.engine._consumer_log cimport consumers_tell, consumers_tell_all
-from framework_jetstream.engine._delivery cimport (
-    TOKEN_NUMBER_SHIFT, consumer_expire, consumer_unrequest, deliver_ready, request_undeliverable,
-)
+from framework_jetstream.engine._delivery cimport TOKEN_NUMBER_SHIFT, consumer_expire, deliver_ready, request_undeliverable
 from framework_jetstream.engine._direct cimport direct_get_row
 from framework_jetstream.engine._groups cimport (
     CARRIED_BUSY, CARRIED_OUT, group_close, group_describe, group_free, group_made, group_of, groups_close_rest,
@@ -35,14 +34,17 @@ from framework_jetstream.engine._port cimport (
     FRAMEWORK_WORD_ROOM, FRAMEWORK_WORD_SOMEBODY, framework_batch, framework_port, framework_row,
 )
 from framework_jetstream.engine._publishing cimport publish_row
+from framework_jetstream.engine._pacing cimport flow_row
+from framework_jetstream.engine._requests cimport ack_row, next_row
+from framework_jetstream.engine._retention cimport removals_propose, retention_sweep
 from framework_jetstream.engine._staging cimport publish_stage, staging_propose
 from framework_jetstream.engine._state cimport (
-    BATCHES_MAX, TAG_ACK, TAG_DIRECT_GET, TAG_KIND_SHIFT, TAG_NEXT, TAG_NUMBER_SHIFT, TAG_PUBLISH, Command, ConsumerSlot,
+    BATCHES_MAX, TAG_ACK, TAG_DIRECT_GET, TAG_FLOW, TAG_KIND_SHIFT, TAG_NEXT, TAG_NUMBER_SHIFT, TAG_PUBLISH, Command, ConsumerSlot,
     Engine as State, Group, Slot, consumer_of, ready_add, slot_of,
 )
-from framework_jetstream.engine._requests cimport ack_row, next_row
 from framework_jetstream.engine._stream_commands cimport slot_close, slot_expire, slot_made
 from framework_jetstream.engine._trimming cimport trim_turn
+from framework_jetstream.engine._waiting cimport consumer_unrequest
 from framework_jetstream.engine._wakes cimport FAR_NS, wake_at, wake_at_unix
 from framework_jetstream.log._face cimport Log
 from framework_jetstream.log._log cimport Log as LogStruct, LogEntry, LogGroup, log_forget, log_group
@@ -143,6 +145,8 @@ cdef void _take_row(State* state, const framework_batch* batch, const framework_
             next_row(state, consumer, batch, row)
         elif consumer != NULL and kind == TAG_ACK:
             ack_row(state, consumer, batch, row)
+        elif consumer != NULL and kind == TAG_FLOW:
+            flow_row(state, consumer, batch, row)
 
 
 cdef Command* _oldest_first(Command* commands) noexcept nogil:
@@ -241,6 +245,8 @@ cdef bint engine_turn(State* state, int64_t now_ns, int64_t unix_ns) noexcept no
             return False
         groups_close_rest(state)
         trim_turn(state)
+    if state.leaving_count:
+        retention_sweep(state)
     command = <Command*> chain_take(<void**> &state.commands)
     goes_on = _take_batches(state)
     _kick(state)
@@ -248,6 +254,8 @@ cdef bint engine_turn(State* state, int64_t now_ns, int64_t unix_ns) noexcept no
     if state.now_ns >= state.wakes_ns:
         _expire(state)
     deliver_ready(state)
+    # A message is gone before its consumer need not hear of it any more: what was lost of the log in between comes again.
+    removals_propose(state)
     consumers_tell(state)
     outbox_flush(&state.outbox)
     _kick(state)
@@ -337,6 +345,7 @@ cdef class Engine:
         free(self.state.lost)
         free(self.state.slots)
         free(self.state.consumers)
+        free(self.state.leaving)
         outbox_free(&self.state.outbox)
         answers_hand_over(&self.state)
         answers_take(&self.state)
@@ -351,8 +360,8 @@ cdef class Engine:
         self.capsule = capsule
 
     def command(
-        self, verb: int, number: int, *, numbers: tuple[int, ...] = (), limits: dict[str, int] | None = None, first: bytes = b"",
-        second: bytes = b"", third: bytes = b"",
+        self, verb: int, number: int, *, numbers: tuple[int, ...] = (), limits: dict[str, int] | None = None,
+        terms: dict[str, int] | None = None, first: bytes = b"", second: bytes = b"", third: bytes = b"",
     ) -> int:
         """Ask something of the engine, as `verbs.py` says it; return the id of the answer.
 
@@ -361,6 +370,7 @@ cdef class Engine:
             number: Of the stream or consumer.
             numbers: At most 16.
             limits: Of a stream.
+            terms: Of a consumer.
             first: The first text.
             second: The second text.
             third: What the log is to know of it.
@@ -377,6 +387,8 @@ cdef class Engine:
             made.numbers[at] = <int64_t> (<uint64_t> (value & 0xFFFFFFFFFFFFFFFF))
         if limits is not None:
             made.limits = limits_made(limits)
+        if terms is not None:
+            made.terms = terms_made(terms)
         made.lengths[0] = len(first)
         made.lengths[1] = len(second)
         made.lengths[2] = len(third)

@@ -9,6 +9,7 @@ from libc.string cimport memcpy, memset
 from framework.sublist._bytes cimport write_decimal
 from framework_jetstream.engine._outbox cimport outbox_add, outbox_chars
 from framework_jetstream.engine._port cimport framework_message
+from framework_jetstream.engine._retention cimport retention_stored
 from framework_jetstream.engine._stream_commands cimport slot_expire
 from framework_jetstream.stream._headers cimport Text
 from framework_jetstream.stream._machine cimport STORED, WRONG_LAST_SEQ, Outcome, Publish, stream_publish
@@ -100,6 +101,8 @@ cdef void publish_apply(Engine* engine, Slot* slot, const Publish* publish, Text
     """
     cdef Outcome outcome
     stream_publish(&slot.stream, publish, now_ns, &outcome)
+    if outcome.refusal == STORED and not outcome.is_duplicate:
+        retention_stored(slot, outcome.seq)
     if (slot.expires_ns == NEVER and (slot.stream.limits.max_age_ns > 0 or publish.header.length)) or (
         slot.stream.ttls.count and slot.stream.ttls.heap[0].at_ns < slot.expires_ns
     ):

@@ -5,6 +5,7 @@ from libc.stdlib cimport free
 from libc.string cimport memset
 
 from framework_jetstream.consumer._machine cimport Machine
+from framework_jetstream.consumer._terms cimport ConsumerTerms
 from framework_jetstream.engine._outbox cimport Outbox
 from framework_jetstream.engine._port cimport framework_batch, framework_port, framework_row
 from framework_jetstream.log._log cimport Log, LogPart
@@ -28,10 +29,26 @@ cdef enum Verb:
     UPDATE_CONSUMER
     CLOSE_CONSUMER
     CONSUMER_STATE
+    RESET_CONSUMER
+    UNPIN_CONSUMER
     READ_ARCHIVE = 64
     RESTORE_ARCHIVE
     READ_CONSUMER
     RESTORE_CONSUMER
+
+
+cdef enum EventKind:
+    # What the engine says of a consumer without being asked.
+    EVENT_INACTIVE = 1
+    # Nobody has used it for as long as it may be unused.
+    EVENT_RESUMED
+    # Its pause has ended.
+    EVENT_PINNED
+    # To a client; bytes are the group, a line feed and the id.
+    EVENT_UNPINNED
+    # Its client has asked for nothing for too long; bytes are the group.
+    EVENT_GAVE_UP
+    # A message was delivered as often as it may be; numbers are sequence and deliveries.
 
 
 cdef enum TagKind:
@@ -41,6 +58,7 @@ cdef enum TagKind:
     TAG_NEXT
     TAG_ACK
     TAG_DELIVER
+    TAG_FLOW
 
 
 cdef enum:
@@ -50,6 +68,8 @@ cdef enum:
     # Taken in one turn: then what they led to is said.
     LINK_PLACES = 64
     # A power of two.
+    PIN_LENGTH = 22
+    GROUP_LENGTH_MAX = 16
     TAG_KIND_SHIFT = 56
     TAG_NUMBER_SHIFT = 24
     # Below it the place of a subject in its stream.
@@ -64,6 +84,8 @@ cdef struct Command:
     # Of the stream or consumer.
     int64_t numbers[NUMBERS]
     Limits limits
+    ConsumerTerms terms
+    # Of a consumer; its times of backoff are part of a text.
     size_t lengths[TEXTS]
 
 
@@ -162,12 +184,24 @@ cdef struct Request:
     int64_t heartbeat_ns
     int64_t beats_ns
     # When it is told that the server is there.
+    int64_t min_pending
+    int64_t min_ack_pending
+    # Served only from so many on, by the policy overflow; 0: from any number on.
     uint32_t reply_length
     uint64_t behind
     # It may be told that there is nothing when this entry was applied.
     uint8_t has_bytes
     uint8_t no_wait
     uint8_t is_watched
+    uint8_t has_got
+    # At least one message.
+    uint8_t priority
+    # 0 is served first.
+    uint8_t group
+    # Which of its consumer's it named.
+    uint8_t pin_length
+    char pin[PIN_LENGTH]
+    # Of the client that it says it is.
 
 
 cdef struct ConsumerSlot:
@@ -188,25 +222,43 @@ cdef struct ConsumerSlot:
     # `$JS.ACK.S.C.`
     Text deliver
     # Where it pushes; NULL: it is pulled.
-    int64_t max_waiting
-    int64_t max_batch
-    int64_t max_expires_ns
-    int64_t max_bytes
-    # These four: below 1 is no limit.
-    int64_t heartbeat_ns
+    Text* groups
+    # Priority groups.
+    uint32_t group_count
     int64_t beats_ns
-    int64_t inactive_ns
-    # It goes when nobody has used it for so long; 0: never.
     int64_t active_ns
     int64_t wakes_ns
     int64_t last_delivered_ns
     # Both Unix times; 0: never.
     int64_t last_ack_ns
-    uint8_t headers_only
+    int64_t flow_bytes
+    # On their way to the client, as far as flow control knows.
+    int64_t flow_asked_bytes
+    # Of them, those that the answer to its last request confirms.
+    int64_t flow_bytes_max
+    uint64_t flow_asked
+    # The number that this request goes by; 0: none is open.
+    int64_t resumes_ns
+    # When what held a delivery back is over.
+    int64_t rate_full_ns
+    # When as much as the rate allows at once may go again.
+    uint64_t replay_end_seq
+    # Where messages come at once that a replay delivers.
+    int64_t replayed_unix_ns
+    int64_t replayed_ns
+    # When the last one was stored, and delivered.
+    int64_t pinned_until_ns
+    # When its pinned client has asked for nothing for too long.
+    int64_t pinned_unix_ns
+    uint8_t pin_length
+    # 0: none is pinned.
+    uint8_t pinned_group
+    char pin[PIN_LENGTH]
     uint8_t is_ready
     uint8_t has_interest
     uint8_t is_stalled
     # Its receiver has much waiting.
+    uint8_t is_paused
     uint8_t is_ending
     uint8_t is_changed
     # The log is to hear of it at the end of the turn.
@@ -252,12 +304,18 @@ cdef struct Slot:
     Engine* engine
     Group* group
     # NULL: it is in memory only.
+    char* removals
+    # Sequences that nobody needs any more, 8 bytes each, of which the log has not heard yet.
+    size_t removals_length
+    size_t removals_room
+    Slot* next_removing
     Staging staging
     Slot* next_staging
     Waiting* waiting
     Waiting* last_waiting
     int64_t expired_ns
     # When it was last proposed to remove what is too old; Unix time.
+    uint8_t is_removing
     uint8_t is_staging
     uint8_t is_saving
     # Nothing is proposed to it until all was applied, and it is written as a whole.
@@ -269,6 +327,12 @@ cdef struct Slot:
     # The last entry that a request waits for.
     uint64_t published[LINK_PLACES]
     # The last entry that has a message of a connection, by a part of its number.
+
+
+cdef struct Leaving:
+    # A message that nobody needs any more, as soon as it has been sent.
+    uint32_t slot
+    uint64_t seq
 
 
 cdef struct Engine:
@@ -292,12 +356,20 @@ cdef struct Engine:
     Text refusals[REFUSALS]
     # JSON of errors of PubAcks, up to where a sequence or an id stands.
     Text refusal_ends[REFUSALS]
+    Slot* removing
+    # Streams in files with messages that nobody needs any more.
+    Leaving* leaving
+    # Messages that go before the next turn.
+    uint32_t leaving_count
+    uint32_t leaving_room
     uint64_t seed
     Text domain
     # Of JetStream; empty: none.
     char id_prefix[12]
     uint64_t advisories
     # So far: the rest of their ids.
+    uint64_t drawn
+    # Names so far that nobody guesses.
     int64_t now_ns
     # Of a clock that never goes back.
     int64_t unix_ns

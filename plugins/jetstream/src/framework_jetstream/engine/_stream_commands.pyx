@@ -7,6 +7,7 @@ from libc.string cimport memchr, memcmp, memcpy
 from framework_jetstream.engine._json cimport write_json_text
 from framework_jetstream.engine._answers cimport answer_bytes, answer_made
 from framework_jetstream.engine._consumer_commands cimport consumer_close, consumers_purged
+from framework_jetstream.engine._retention cimport removals_forget, retention_review
 from framework_jetstream.engine._state cimport (
     CLOSE_STREAM, DELETE_MESSAGE, GET_MESSAGE, LIST_DELETED, LIST_SUBJECTS, PURGE, STREAM_STATE, TAG_DIRECT_GET, TAG_KIND_SHIFT,
     TAG_NUMBER_SHIFT, TAG_PUBLISH, UPDATE_STREAM, Answer, StreamSubject, Waiting, command_text, slot_of, staging_free,
@@ -14,7 +15,8 @@ from framework_jetstream.engine._state cimport (
 from framework_jetstream.engine._wakes cimport wake_at_unix
 from framework_jetstream.stream._headers cimport Text
 from framework_jetstream.stream._machine cimport (
-    Limits, stream_begin, stream_delete, stream_expire, stream_free, stream_last_seq_of, stream_purge, stream_set_limits,
+    RETENTION_INTEREST, Limits, stream_begin, stream_delete, stream_expire, stream_free, stream_last_seq_of, stream_purge,
+    stream_set_limits,
 )
 from framework_jetstream.store._subjects cimport Subject, marks_clear, number_is_marked, subject_chars, subjects_mark, subjects_next
 from framework_jetstream.stream._messages cimport (
@@ -137,6 +139,7 @@ cdef Slot* slot_made(
     slot.name = _copied(name, length)
     stream_begin(&slot.stream, limits, slot.name.chars, slot.name.length, engine.seed, is_file, first_seq)
     slot.stream.owner = slot
+    slot.stream.stores_all = is_file
     slot.expires_ns = NEVER
     _write_ack_parts(engine, slot)
     engine.slots[number] = slot
@@ -201,6 +204,7 @@ cdef void slot_close(Engine* engine, Slot* slot) noexcept nogil:
     engine.slots[slot.number] = NULL
     if slot.is_staging:
         _leave_staging(engine, slot)
+    removals_forget(engine, slot)
     _waiting_free(engine, slot)
     staging_free(&slot.staging)
     stream_free(&slot.stream)
@@ -241,10 +245,15 @@ cdef void slot_expire(Engine* engine, Slot* slot) noexcept nogil:
 cdef void stream_update(Engine* engine, Slot* slot, Command* command, int64_t now_ns) noexcept nogil:
     """Change limits, and follow other subjects, which are the first text; answer."""
     cdef bint was_direct = slot.stream.limits.allow_direct
+    cdef bint is_new_interest = (
+        command.limits.retention == RETENTION_INTEREST and slot.stream.limits.retention != RETENTION_INTEREST
+    )
     stream_set_limits(&slot.stream, &command.limits, now_ns)
     _follow_subjects(engine, slot, command_text(command, 0), command.lengths[0])
     if was_direct != slot.stream.limits.allow_direct:
         _follow_direct(engine, slot, not was_direct)
+    if is_new_interest:
+        retention_review(slot, 0)
     slot_expire(engine, slot)
     answer_made(engine, command.id, 0, 0)
 
@@ -255,7 +264,7 @@ cdef void stream_purged(
     """Purge a stream, and answer how much; `command` NULL: nobody asked."""
     cdef uint64_t purged = stream_purge(&slot.stream, pattern, length, seq, keep)
     cdef Answer* answer
-    if purged:
+    if purged or length == 0:
         consumers_purged(slot)
     answer = answer_made(engine, command.id, 0, 0) if command != NULL else NULL
     if answer != NULL:

@@ -13,6 +13,7 @@ from msgspec import Struct
 from framework.wire.event_ids import EventIds
 from framework_jetstream.engine._engine import Engine
 from framework_jetstream.engine.refusals import refusal_texts
+from framework_jetstream.engine.verbs import Event
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -52,6 +53,14 @@ class EngineAnswers(Struct, frozen=True):
             answer.then(answer)
 
 
+class EngineEvent(Struct, frozen=True):
+    """What the engine says of a consumer without being asked."""
+
+    kind: Event
+    numbers: tuple[int, ...]
+    data: bytes
+
+
 class EngineLink:
     """One engine of a server, its thread, and who waits for its answers.
 
@@ -65,7 +74,7 @@ class EngineLink:
         prefix = EventIds(random.SystemRandom()).next()[:_PREFIX_CHARS].encode()
         self._engine = Engine(refusal_texts(), secrets.randbits(63), domain.encode(), prefix)
         self._folder: LogFolder | None = None
-        self._listening: dict[int, tuple[ActorRef[Any], object]] = {}
+        self._listening: dict[int, ActorRef[Any]] = {}
         self._consumers = 0
         self._waiting: dict[int, tuple[ActorRef[Any], Callable[[EngineAnswer], object]]] = {}
         self._thread: threading.Thread | None = None
@@ -113,6 +122,7 @@ class EngineLink:
         then: Callable[[EngineAnswer], object],
         numbers: tuple[int, ...] = (),
         limits: Mapping[str, int] | None = None,
+        terms: Mapping[str, int] | None = None,
         first: bytes = b"",
         second: bytes = b"",
         third: bytes = b"",
@@ -123,6 +133,7 @@ class EngineLink:
             number,
             numbers=numbers,
             limits=dict(limits) if limits is not None else None,
+            terms=dict(terms) if terms is not None else None,
             first=first,
             second=second,
             third=third,
@@ -134,9 +145,9 @@ class EngineLink:
         self._consumers += 1
         return self._consumers
 
-    def listen(self, consumer: int, owner: ActorRef[Any], unused: object) -> None:
-        """Tell `owner` something when the engine says that nobody uses a consumer any more."""
-        self._listening[consumer] = (owner, unused)
+    def listen(self, consumer: int, owner: ActorRef[Any]) -> None:
+        """Tell `owner` an `EngineEvent` for each thing that the engine says of a consumer."""
+        self._listening[consumer] = owner
 
     def forget(self, consumer: int) -> None:
         """Tell nobody of a consumer any more."""
@@ -147,8 +158,7 @@ class EngineLink:
         for asked, status, numbers, data in self._engine.answers():
             if asked < 0:
                 if -asked in self._listening:
-                    owner, unused = self._listening[-asked]
-                    owner.tell(unused)
+                    self._listening[-asked].tell(EngineEvent(Event(status), numbers, data))
                 continue
             owner, then = self._waiting.pop(asked)
             batches.setdefault(owner, []).append(EngineAnswer(status, numbers, data, then))

@@ -31,13 +31,15 @@ class Verb(IntEnum):
     DELETE_MESSAGE = 9
     """Sequence."""
     OPEN_CONSUMER = 10
-    """Number of the stream, ack policy, ack wait, max deliver, max ack pending, max waiting, max
-    batch, max expires, max bytes, headers only, deliver policy, start, idle heartbeat, inactive
-    threshold, how many times of backoff; name and filters one a line, and where it pushes, with the
-    times behind, 8 bytes each; what the log is to know, empty if it is in memory only."""
+    """Number of the stream, how many times of backoff; name and filters, one a line; where it
+    pushes and its priority groups, one a line, with the times behind, 8 bytes each; what
+    the log is to know, empty if it is in memory only."""
     UPDATE_CONSUMER = 11
     CLOSE_CONSUMER = 12
     CONSUMER_STATE = 13
+    RESET_CONSUMER = 14
+    """Sequence; 0: behind what was acknowledged."""
+    UNPIN_CONSUMER = 15
     READ_ARCHIVE = 64
     """First and last sequence, how many bytes are enough."""
     RESTORE_ARCHIVE = 65
@@ -45,3 +47,18 @@ class Verb(IntEnum):
     READ_CONSUMER = 66
     RESTORE_CONSUMER = 67
     """Delivered and acknowledged, in the consumer's sequences and the stream's; what waits."""
+
+
+class Event(IntEnum):
+    """What the engine says of a consumer without being asked."""
+
+    INACTIVE = 1
+    """Nobody has used it for as long as it may be unused."""
+    RESUMED = 2
+    """Its pause has ended."""
+    PINNED = 3
+    """To a client; bytes: group and id, one a line."""
+    UNPINNED = 4
+    """Its client has asked for nothing for too long; bytes: the group."""
+    GAVE_UP = 5
+    """A message was delivered as often as it may be; numbers: sequence, deliveries."""

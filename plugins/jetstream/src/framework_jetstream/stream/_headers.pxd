@@ -7,6 +7,7 @@ cdef enum:
     TTL_NEVER = -1
     TTL_INVALID = -2
     TTL_NONE = 0
+    DURATION_INVALID = -1
 
 
 cdef struct Text:
@@ -34,4 +35,5 @@ cdef void headers_read(PublishHeaders* headers, const char* block, size_t length
 cdef Text header_value(const char* block, size_t length, const char* name, size_t name_length) noexcept nogil
 cdef bint text_is(Text text, const char* other, size_t length) noexcept nogil
 cdef uint64_t seq_of_text(Text text) noexcept nogil
+cdef int64_t duration_of_text(Text text) noexcept nogil
 cdef int64_t ttl_of_text(Text text) noexcept nogil

@@ -6,6 +6,13 @@ Source: nats-server `stream.go`, names of headers; `client.go`, `sliceHeader`.
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memchr, memcmp, memset
 
+cdef extern from "strings.h" nogil:
+    int strncasecmp(const char* left, const char* right, size_t length)
+
+cdef enum:
+    SECONDS_MAX = 9000000000
+    SECOND_NS = 1000000000
+
 
 cdef bint text_is(Text text, const char* other, size_t length) noexcept nogil:
     return text.length == length and memcmp(text.chars, other, length) == 0
@@ -133,25 +140,26 @@ cdef double _unit_ns(const char* at, const char* end, size_t* length) noexcept n
     return 0
 
 
-cdef int64_t ttl_of_text(Text text) noexcept nogil:
-    """Return the time to live that a header says, in nanoseconds: seconds, a duration such as `1h30m`, or `never`.
+cdef int64_t duration_of_text(Text text) noexcept nogil:
+    """Return the nanoseconds of a duration as Go writes them, such as `1h30m` or `1.5s`; DURATION_INVALID: it is none, or below 0.
 
-    Source: nats-server `stream.go`, `parseMessageTTL`.
+    Source: Go, `time.ParseDuration`.
     """
     cdef const char* at = text.chars
     cdef const char* end = text.chars + text.length
     cdef double total = 0, value, scale, unit
-    cdef bint has_unit = False
     cdef size_t length
-    if text.chars == NULL:
-        return TTL_NONE
-    if text_is(text, b"never", 5):
-        return TTL_NEVER
+    if text_is(text, b"0", 1):
+        return 0
+    if at < end and at[0] == b"+":
+        at += 1
+    if at == end:
+        return DURATION_INVALID
     while at < end:
         value = 0
         scale = 0
         if at[0] < b"0" or at[0] > b"9":
-            return TTL_INVALID
+            return DURATION_INVALID
         while at < end and (48 <= at[0] <= 57 or (at[0] == b"." and scale == 0)):
             if at[0] == b".":
                 scale = 1
@@ -159,17 +167,32 @@ cdef int64_t ttl_of_text(Text text) noexcept nogil:
                 value = value * 10 + (at[0] - 48)
                 scale *= 10
             at += 1
-        if at == end and not has_unit and scale == 0:
-            total = value * 1e9
-            break
         unit = _unit_ns(at, end, &length)
         if unit == 0:
-            return TTL_INVALID
-        has_unit = True
+            return DURATION_INVALID
         total += value / (scale if scale > 0 else 1) * unit
         at += length
-    if total == 0:
+    return <int64_t> total if total < 9.2e18 else DURATION_INVALID
+
+
+cdef int64_t ttl_of_text(Text text) noexcept nogil:
+    """Return the time to live that a header says, in nanoseconds: seconds, a duration such as `1h30m`, or `never`.
+
+    Source: nats-server `stream.go`, `parseMessageTTL`.
+    """
+    cdef int64_t duration_ns
+    cdef uint64_t seconds
+    if text.chars == NULL:
         return TTL_NONE
-    if total < 1e9 or total > 9e18:
+    if text.length == 5 and strncasecmp(text.chars, b"never", 5) == 0:
+        return TTL_NEVER
+    if text_is(text, b"0", 1):
         return TTL_INVALID
-    return <int64_t> total
+    seconds = seq_of_text(text)
+    if seconds != <uint64_t> -1:
+        if seconds > SECONDS_MAX:
+            return TTL_INVALID
+        return <int64_t> seconds * SECOND_NS
+    duration_ns = duration_of_text(text)
+    # Whole seconds count.
+    return duration_ns - duration_ns % SECOND_NS if duration_ns >= SECOND_NS else TTL_INVALID

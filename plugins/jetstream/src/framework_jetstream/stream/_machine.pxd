@@ -36,6 +36,12 @@ cdef enum Refusal:
     REFUSALS
 
 
+cdef enum Retention:
+    RETENTION_LIMITS = 0
+    RETENTION_INTEREST
+    RETENTION_WORKQUEUE
+
+
 cdef struct Limits:
     # What of a stream's configuration decides on messages; counts and sizes below 1: no limit.
     int64_t max_msgs
@@ -44,6 +50,7 @@ cdef struct Limits:
     int64_t max_msgs_per_subject
     int64_t max_msg_size
     int64_t duplicate_window_ns
+    uint8_t retention
     uint8_t discard_new
     uint8_t discard_new_per_subject
     uint8_t sealed
@@ -84,7 +91,11 @@ cdef struct Stream:
     # Called when a message has come, before limits remove others, or itself; NULL: nobody listens.
     void (*removing)(Stream* stream, const Record* record) noexcept nogil
     # Called before a message goes; NULL: nobody listens.
+    bint (*wanted)(Stream* stream, const char* subject, size_t length) noexcept nogil
+    # Whether a consumer wants messages of a subject; NULL: none does.
     void* owner
+    uint8_t stores_all
+    # Even what nobody wants: what is stored follows from the log alone, consumers are told of elsewhere.
 
 
 cdef void stream_begin(

@@ -182,7 +182,7 @@ cdef uint64_t stream_purge(Stream* stream, const char* pattern, size_t length, u
         _remove(stream, messages.first_seq)
         purged += 1
     if messages.count == 0 and keep == 0 and seq != 1:
-        messages_skip_to(messages, seq if seq > messages.last_seq + 1 else messages.last_seq + 1)
+        messages_skip_to(messages, max(seq, messages.last_seq + 1))
         messages.first_seq = messages.last_seq + 1
     return purged
 
@@ -315,13 +315,12 @@ cdef void _forget_last_id(Stream* stream) noexcept nogil:
         stream.last_id_length = 0
 
 
-cdef void _roll_up(Stream* stream, PublishHeaders* headers, uint64_t seq) noexcept nogil:
-    """Remove what came before a message: of its subject, or all."""
-    cdef Record record = messages_get(&stream.messages, seq)
+cdef void _roll_up(Stream* stream, const Publish* publish, PublishHeaders* headers, uint64_t keep) noexcept nogil:
+    """Remove what came before a message: of its subject, or all; `keep` is 0 where it was not stored itself."""
     if _rollup_kind(headers.rollup) == 2:
-        stream_purge(stream, NULL, 0, 0, 1)
-    elif record.seq:
-        _keep_subject_limit(stream, record.subject, 1)
+        stream_purge(stream, NULL, 0, 0, keep)
+    else:
+        _purge_subjects(stream, publish.subject.chars, publish.subject.length, 0, keep)
 
 
 cdef void _remember_id(Stream* stream, Text id, uint64_t seq, int64_t now_ns) noexcept nogil:
@@ -334,6 +333,19 @@ cdef void _remember_id(Stream* stream, Text id, uint64_t seq, int64_t now_ns) no
         stream.last_id_length = id.length
     if stream.limits.duplicate_window_ns > 0:
         dedupe_add(&stream.dedupe, id.chars, id.length, seq, now_ns)
+
+
+cdef void _skip(Stream* stream, const Publish* publish, PublishHeaders* headers, int64_t now_ns, Outcome* outcome) noexcept nogil:
+    """Use up a sequence for a message that nobody wants."""
+    outcome.seq = stream.messages.last_seq + 1
+    messages_skip_to(&stream.messages, outcome.seq + 1)
+    stream.messages.last_time_ns = now_ns
+    if publish.header.length == 0:
+        _forget_last_id(stream)
+        return
+    _remember_id(stream, headers.msg_id, outcome.seq, now_ns)
+    if headers.rollup.chars != NULL:
+        _roll_up(stream, publish, headers, 0)
 
 
 cdef void stream_publish(Stream* stream, const Publish* publish, int64_t now_ns, Outcome* outcome) noexcept nogil:
@@ -363,6 +375,11 @@ cdef void stream_publish(Stream* stream, const Publish* publish, int64_t now_ns,
         outcome.refusal = _refusal_of_headers(stream, publish, &headers, outcome)
         if outcome.refusal != STORED or outcome.is_duplicate:
             return
+    if limits.retention == RETENTION_INTEREST and not stream.stores_all and (
+        stream.wanted == NULL or not stream.wanted(stream, publish.subject.chars, publish.subject.length)
+    ):
+        _skip(stream, publish, &headers, now_ns, outcome)
+        return
     outcome.refusal = _refusal_of_limits(stream, publish, publish.header.length and headers.rollup.chars != NULL)
     if outcome.refusal != STORED:
         return
@@ -387,7 +404,7 @@ cdef void stream_publish(Stream* stream, const Publish* publish, int64_t now_ns,
     if limits.max_msgs > 0 or limits.max_bytes > 0:
         _keep_limits(stream)
     if publish.header.length and headers.rollup.chars != NULL:
-        _roll_up(stream, &headers, outcome.seq)
+        _roll_up(stream, publish, &headers, 1)
 
 
 cdef bint stream_put(Stream* stream, const Publish* publish, uint64_t seq, int64_t time_ns) noexcept nogil:
@@ -432,6 +449,7 @@ cdef Limits limits_made(dict fields):
     made.max_msgs_per_subject = fields.get("max_msgs_per_subject", 0)
     made.max_msg_size = fields.get("max_msg_size", -1)
     made.duplicate_window_ns = fields.get("duplicate_window_ns", 0)
+    made.retention = fields.get("retention", 0)
     made.discard_new = fields.get("discard_new", 0)
     made.discard_new_per_subject = fields.get("discard_new_per_subject", 0)
     made.sealed = fields.get("sealed", 0)

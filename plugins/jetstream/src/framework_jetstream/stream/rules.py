@@ -5,15 +5,19 @@ Source: nats-server `stream.go`, `checkStreamCfg`, `configUpdateCheck`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from framework.sublist.transform import BadTransform, parse_transform
 from framework.wire.subject import is_subset, is_valid_subject
 from framework_jetstream.api.errors import ErrCode, failure
 from framework_jetstream.api.overlaps import do_overlap
-from framework_jetstream.api.records import ConsumerLimits, StreamConfig
+from framework_jetstream.api.records import Placement, StreamConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
+
+    from framework.sublist.transform import Program
+    from framework_jetstream.api.records import RePublish, SubjectTransform
 
 NAME_MAX: Final = 255
 DESCRIPTION_MAX: Final = 4096
@@ -22,7 +26,9 @@ REPLICAS_MAX: Final = 5
 AGE_MIN_NS: Final = 100_000_000
 WINDOW_NS: Final = 120_000_000_000
 WINDOW_MIN_NS: Final = 100_000_000
+SECOND_NS: Final = 1_000_000_000
 _MSG_SIZE_MAX: Final = 2**31 - 1
+_RETENTION: Final = {"limits": 0, "interest": 1, "workqueue": 2}
 _API: Final = ("$JS.>", "$JSC.>", "$NRG.>")
 _NOT_YET: Final = (
     "mirror",
@@ -60,10 +66,15 @@ def settled(wanted: StreamConfig) -> StreamConfig:
     })
     if len(config.description.encode()) > DESCRIPTION_MAX:
         raise invalid(f"stream description is too long, maximum allowed is {DESCRIPTION_MAX}")
-    _settle_metadata(config)
     _settle_numbers(config)
     _check_options(config)
+    _settle_metadata(config)
     _settle_subjects(config)
+    _settle_transforms(config)
+    if config.placement == Placement():
+        config.placement = None
+    if config.placement is not None and config.placement.preferred:
+        raise invalid("preferred server not permitted in placement")
     return config
 
 
@@ -81,8 +92,22 @@ def _settle_metadata(config: StreamConfig) -> None:
     size = sum(len(name.encode()) + len(value.encode()) for name, value in metadata.items())
     if size > METADATA_MAX:
         raise invalid(f"stream metadata exceeds maximum size of {METADATA_MAX // 1024}KB")
-    metadata["_nats.req.level"] = "1" if config.allow_msg_ttl else "0"
+    metadata["_nats.req.level"] = str(_level(config))
     config.metadata = metadata
+
+
+def _level(config: StreamConfig) -> int:
+    """Return the level of the API that a configuration needs.
+
+    Source: nats-server `jetstream_versioning.go`, `setStaticStreamMetadata`.
+    """
+    if config.allow_batched:
+        return 4
+    if config.allow_msg_counter or config.allow_atomic or config.allow_msg_schedules:
+        return 2
+    if config.persist_mode == "async":
+        return 2
+    return 1 if config.allow_msg_ttl or config.subject_delete_marker_ttl > 0 else 0
 
 
 def _settle_numbers(config: StreamConfig) -> None:
@@ -91,6 +116,11 @@ def _settle_numbers(config: StreamConfig) -> None:
     if config.num_replicas > REPLICAS_MAX:
         raise invalid(f"maximum replicas is {REPLICAS_MAX}")
     config.num_replicas = config.num_replicas or 1
+    _settle_limits(config)
+    _settle_times(config)
+
+
+def _settle_limits(config: StreamConfig) -> None:
     for name in ("max_consumers", "max_msgs", "max_bytes", "max_msgs_per_subject", "max_msg_size"):
         value = getattr(config, name)
         setattr(config, name, value if value > 0 else -1)
@@ -100,6 +130,11 @@ def _settle_numbers(config: StreamConfig) -> None:
             err=f"json: cannot unmarshal number {config.max_msg_size} into Go struct field"
             " StreamConfigRequest.StreamConfig.max_msg_size of type int32",
         )
+
+
+def _settle_times(config: StreamConfig) -> None:
+    if config.max_age < 0:
+        raise invalid("max age can not be negative")
     if config.max_age and config.max_age < AGE_MIN_NS:
         raise invalid("max age needs to be >= 100ms")
     if not config.duplicate_window:
@@ -116,12 +151,44 @@ def _settle_numbers(config: StreamConfig) -> None:
 def _check_options(config: StreamConfig) -> None:
     if config.deny_purge and config.allow_rollup_hdrs:
         raise invalid("roll-ups require the purge permission")
+    if config.allow_msg_counter:
+        _check_counter(config)
     if config.discard_new_per_subject:
         if config.discard != "new":
             raise invalid("discard new per subject requires discard new policy to be set")
         if config.max_msgs_per_subject <= 0:
             raise invalid("discard new per subject requires max msgs per subject > 0")
+    _settle_markers(config)
+    if config.allow_msg_schedules:
+        if config.discard == "new":
+            raise invalid("message scheduling cannot use discard new")
+        if not config.allow_rollup_hdrs:
+            config.allow_rollup_hdrs, config.deny_purge = True, False
     _refuse_missing(config)
+
+
+def _check_counter(config: StreamConfig) -> None:
+    if config.discard == "new":
+        raise invalid("counter stream cannot use discard new")
+    if config.allow_msg_ttl:
+        raise invalid("counter stream cannot use message TTLs")
+    if config.allow_msg_schedules:
+        raise invalid("counter stream cannot use message schedules")
+    if config.retention != "limits":
+        raise invalid("counter stream can only use limits retention")
+
+
+def _settle_markers(config: StreamConfig) -> None:
+    """Let markers end by themselves, and replace what was before them."""
+    if config.subject_delete_marker_ttl < 0:
+        raise invalid("subject delete marker TTL must not be negative")
+    if not config.subject_delete_marker_ttl:
+        return
+    if config.subject_delete_marker_ttl < SECOND_NS:
+        raise invalid("subject delete marker TTL must be at least 1 second")
+    config.allow_msg_ttl = True
+    if not config.allow_rollup_hdrs:
+        config.allow_rollup_hdrs, config.deny_purge = True, False
 
 
 def _refuse_missing(config: StreamConfig) -> None:
@@ -129,12 +196,8 @@ def _refuse_missing(config: StreamConfig) -> None:
     for name in _NOT_YET:
         if getattr(config, name):
             raise invalid(f"`{name}` is not available in this version")
-    if config.retention != "limits":
-        raise invalid(f"retention `{config.retention}` is not available in this version")
     if config.compression != "none":
         raise invalid(f"compression `{config.compression}` is not available in this version")
-    if config.consumer_limits != ConsumerLimits():
-        raise invalid("`consumer_limits` is not available in this version")
     if config.persist_mode == "async":
         raise invalid("async persist mode is not available in this version")
 
@@ -146,6 +209,8 @@ def _settle_subjects(config: StreamConfig) -> None:
     for subject in config.subjects:
         if not is_valid_subject(subject):
             raise invalid("invalid subject")
+        if subject in seen:
+            raise invalid("duplicate subjects detected")
         if not config.no_ack:
             if subject == ">":
                 raise invalid("capturing all subjects requires no-ack to be true")
@@ -157,6 +222,41 @@ def _settle_subjects(config: StreamConfig) -> None:
             if do_overlap(subject, other):
                 raise invalid(f'subject "{other}" overlaps with "{subject}"')
         seen.append(subject)
+
+
+def _settle_transforms(config: StreamConfig) -> None:
+    """Check what becomes of subjects, and where messages are published again."""
+    transform, republish = config.subject_transform, config.republish
+    if transform is not None:
+        if transform.src and not is_valid_subject(transform.src):
+            problem = f"invalid subject {transform.src}"
+            raise failure(ErrCode.STREAM_TRANSFORM_INVALID_SOURCE, err=problem)
+        if transform.dest:
+            try:
+                parse_transform(transform.src, transform.dest)
+            except BadTransform as problem:
+                code = ErrCode.STREAM_TRANSFORM_INVALID_DESTINATION
+                raise failure(code, err=_words_of(problem)) from None
+    if republish is None:
+        return
+    republish.src = republish.src or ">"
+    is_all = republish.src == republish.dest == ">"
+    if is_all and transform is not None and config.subjects == [transform.src]:
+        republish.src = republish.dest = transform.dest
+    if any(do_overlap(republish.dest, subject) for subject in config.subjects or ()):
+        raise invalid("stream configuration for republish destination forms a cycle")
+    try:
+        parse_transform(republish.src, republish.dest)
+    except BadTransform:
+        raise invalid(
+            "stream configuration for republish with transform"
+            f" from '{republish.src}' to '{republish.dest}' not valid"
+        ) from None
+
+
+def _words_of(problem: BadTransform) -> str:
+    """Return nats-server's words for a bad transform, as far as they tell kinds apart."""
+    return "invalid subject" if "must end" in str(problem) else str(problem)
 
 
 def find_overlap(subjects: Iterable[str], others: Iterable[str]) -> bool:
@@ -180,31 +280,38 @@ def updated(old: StreamConfig, wanted: StreamConfig) -> StreamConfig:
         ApiFailure: The change is not allowed.
     """
     new = settled(wanted)
-    update = "stream configuration update can not"
-    if new.storage != old.storage:
-        raise invalid(f"{update} change storage type")
-    if new.retention != old.retention:
-        raise invalid(f"{update} change retention policy to/from workqueue")
-    if old.deny_delete and not new.deny_delete:
-        raise invalid(f"{update} cancel deny message deletes")
-    if old.deny_purge and not new.deny_purge:
-        raise invalid(f"{update} cancel deny purge")
-    if old.sealed and not new.sealed:
-        raise invalid(f"{update} unseal a sealed stream")
-    if new.sealed and not old.sealed:
-        new.deny_delete = new.deny_purge = True
-        new.allow_rollup_hdrs = False
-        new.discard = "new"
-        new.max_age = 0
-    elif old.sealed:
-        new.discard = "new"
     if new.num_replicas > 1:
         raise failure(ErrCode.REPLICAS_NOT_SUPPORTED)
+    for is_broken, words in _broken(old, new):
+        if is_broken:
+            raise invalid(words)
+    if new.sealed:
+        new.max_age = 0
+        new.discard = "new"
+        new.deny_delete = new.deny_purge = True
+        new.allow_rollup_hdrs = False
     new.first_seq = old.first_seq
     return new
 
 
-def limits_of(config: StreamConfig) -> dict[str, int]:
+def _broken(old: StreamConfig, new: StreamConfig) -> Iterator[tuple[bool, str]]:
+    """Yield whether a change is not allowed, with the words for it, in nats-server's order."""
+    update = "stream configuration update can not"
+    yield new.storage != old.storage, f"{update} change storage type"
+    to_queue = new.retention != old.retention and "workqueue" in {new.retention, old.retention}
+    yield to_queue, f"{update} change retention policy to/from workqueue"
+    yield old.sealed and not new.sealed, f"{update} unseal a sealed stream"
+    yield old.deny_delete and not new.deny_delete, f"{update} cancel deny message deletes"
+    yield old.deny_purge and not new.deny_purge, f"{update} cancel deny purge"
+    yield old.allow_msg_ttl and not new.allow_msg_ttl, "message TTL status can not be disabled"
+    counters = old.allow_msg_counter != new.allow_msg_counter
+    yield counters, f"{update} change message counter setting"
+    schedules = old.allow_msg_schedules and not new.allow_msg_schedules
+    yield schedules, "message schedules can not be disabled"
+    yield old.persist_mode != new.persist_mode, f"{update} change persist mode"
+
+
+def limits_of(config: StreamConfig) -> dict[str, Any]:
     """Return what of a configuration decides on messages, for the engine."""
     return {
         "max_msgs": config.max_msgs,
@@ -213,6 +320,7 @@ def limits_of(config: StreamConfig) -> dict[str, int]:
         "max_msgs_per_subject": config.max_msgs_per_subject,
         "max_msg_size": config.max_msg_size,
         "duplicate_window_ns": config.duplicate_window,
+        "retention": _RETENTION[config.retention],
         "discard_new": config.discard == "new",
         "discard_new_per_subject": config.discard_new_per_subject,
         "sealed": config.sealed,
@@ -220,7 +328,17 @@ def limits_of(config: StreamConfig) -> dict[str, int]:
         "no_ack": config.no_ack,
         "allow_direct": config.allow_direct,
         "allow_ttl": config.allow_msg_ttl,
+        "allow_counter": config.allow_msg_counter,
+        "deny_purge": config.deny_purge,
+        "marker_ttl_ns": config.subject_delete_marker_ttl,
+        "transform": _program(config.subject_transform),
+        "republish": _program(config.republish),
+        "republish_headers_only": config.republish is not None and config.republish.headers_only,
     }
+
+
+def _program(change: SubjectTransform | RePublish | None) -> Program | None:
+    return parse_transform(change.src, change.dest) if change is not None and change.dest else None
 
 
 def holds(config: StreamConfig, subject: str) -> bool:

@@ -47,7 +47,14 @@ from framework_jetstream.api.times import text_from_ns
 from framework_jetstream.consumer.bounds import ConsumerBounds
 from framework_jetstream.consumer.consumer import Consumer, ConsumerEntry, info_of
 from framework_jetstream.consumer.consumer_requests import wanted_consumer
+from framework_jetstream.consumer.rules import (
+    check_new,
+    check_partition,
+    settle_ending,
+    settle_metadata,
+)
 from framework_jetstream.consumer.rules import settled as settled_consumer
+from framework_jetstream.consumer.terms import BURST_BYTES
 from framework_jetstream.engine.link import EngineAnswers
 from framework_jetstream.engine.verbs import NOT_LOGGED, NOT_STORED, Verb
 from framework_jetstream.snapshots.archive import ArchivedConsumer, archive_head
@@ -152,6 +159,9 @@ class Stream(Component):
             "consumer_list": self._list_consumers,
             "consumer_info": self._pass_on,
             "consumer_delete": self._pass_on,
+            "consumer_pause": self._pass_on,
+            "consumer_reset": self._pass_on,
+            "consumer_unpin": self._pass_on,
         }
 
     @override
@@ -236,6 +246,7 @@ class Stream(Component):
             with suppress(ApiFailure):
                 if config.name not in self._consumers:
                     settled = settled_consumer(config, self._entry.config)
+                    settle_ending(settled)
                     consumer = self._begin_consumer(
                         self._link.next_consumer(), settled, self._clock()
                     )
@@ -497,22 +508,29 @@ class Stream(Component):
         )
         known = self._consumers.get(config.name)
         if known is not None:
+            # Only a request of its own changes a pause.
+            config.pause_until = known.config.pause_until
+            settle_metadata(config)
             if action == "create" and known.config != config:
                 raise failure(ErrCode.CONSUMER_ALREADY_EXISTS)
+            others = [it.config for it in self._consumers.values() if it is not known]
+            check_partition(config, stream, others)
+            settle_ending(config)
             assert known.consumer is not None
             known.consumer.tell(Consumer.Update(config, request.reply))
             return
         if action == "update":
             raise failure(ErrCode.CONSUMER_DOES_NOT_EXIST)
-        most = self._consumers_max(stream)
-        if 0 < most <= len(self._consumers):
-            raise failure(ErrCode.MAXIMUM_CONSUMERS_REACHED)
+        others = [it.config for it in self._consumers.values()]
+        check_new(config, stream, others, self._consumers_max(stream))
+        settle_ending(config)
         consumer = self._begin_consumer(self._link.next_consumer(), config, self._clock())
         consumer.tell(Consumer.Open(request.reply))
 
     def _begin_consumer(
         self, number: int, config: ConsumerConfig, created_ns: int
     ) -> ActorRef[Consumer]:
+        stream = self._entry.config
         entry = ConsumerEntry(
             number=number,
             stream=self._entry,
@@ -520,6 +538,7 @@ class Stream(Component):
             stream_name=self._entry.config.name,
             config=config,
             created_ns=created_ns,
+            burst_bytes=stream.max_msg_size if stream.max_msg_size > 0 else BURST_BYTES,
         )
         self._consumers[config.name] = entry
         entry.consumer = self.spawn(

@@ -1,0 +1,165 @@
+"""What streams keep only until it was acknowledged: by all consumers that want it (`interest`), or by the one (`workqueue`).
+
+A message that its consumer need not acknowledge goes when it was delivered. It can't go at once, since it is still to be sent: it goes
+before the next turn. In files all removals are entries of the log, made of what a turn has gathered.
+
+Source: nats-server `stream.go`, `ackMsg`, `checkForInterest`; `consumer.go`, `cleanupNoInterestMessages`, `processAckMsg`.
+"""
+
+from libc.stdint cimport uint32_t, uint64_t
+from libc.stdlib cimport free, realloc
+from libc.string cimport memcpy, memmove
+
+from framework_jetstream.consumer._machine cimport machine_ack, machine_needs, machine_wants
+from framework_jetstream.consumer._terms cimport ACK_EXPLICIT, ACK_NONE
+from framework_jetstream.engine._groups cimport CARRIED_KEPT
+from framework_jetstream.engine._operations cimport OP_REMOVE, operation_propose
+from framework_jetstream.engine._state cimport Leaving, slot_of
+from framework_jetstream.stream._headers cimport Text
+from framework_jetstream.stream._machine cimport RETENTION_INTEREST, RETENTION_LIMITS, stream_delete, stream_purge
+from framework_jetstream.stream._messages cimport Record, messages_get, messages_next
+
+cdef enum:
+    REMOVALS_BYTES_MAX = 262144
+    # In one entry.
+
+
+cdef void _gather(Slot* slot, uint64_t seq) noexcept nogil:
+    """Remember to remove a message by the log: what a stream in files has follows from it alone."""
+    cdef Engine* engine = slot.engine
+    cdef void* grown
+    if slot.removals_length == slot.removals_room:
+        grown = realloc(slot.removals, slot.removals_room * 2 + 512)
+        if grown == NULL:
+            return
+        slot.removals = <char*> grown
+        slot.removals_room = slot.removals_room * 2 + 512
+    memcpy(slot.removals + slot.removals_length, &seq, 8)
+    slot.removals_length += 8
+    if not slot.is_removing:
+        slot.is_removing = 1
+        slot.next_removing = engine.removing
+        engine.removing = slot
+
+
+cdef void removals_propose(Engine* engine) noexcept nogil:
+    """Propose to remove what was gathered; what the log has no room for waits."""
+    cdef Slot* slot
+    cdef Text seqs
+    while engine.removing != NULL:
+        slot = engine.removing
+        seqs.chars = slot.removals
+        seqs.length = <uint32_t> min(slot.removals_length, <size_t> REMOVALS_BYTES_MAX)
+        if operation_propose(engine, slot, OP_REMOVE, 0, 0, seqs, NULL) != CARRIED_KEPT:
+            return
+        slot.removals_length -= seqs.length
+        memmove(slot.removals, slot.removals + seqs.length, slot.removals_length)
+        if slot.removals_length == 0:
+            engine.removing = slot.next_removing
+            slot.is_removing = 0
+
+
+cdef void removals_forget(Engine* engine, Slot* slot) noexcept nogil:
+    """Remove nothing more of a stream, which goes."""
+    cdef Slot** at = &engine.removing
+    if slot.is_removing:
+        while at[0] != slot:
+            at = &at[0].next_removing
+        at[0] = slot.next_removing
+    free(slot.removals)
+
+
+cdef void _release(Slot* slot, uint64_t seq) noexcept nogil:
+    """Remove a message that no consumer needs."""
+    cdef Record record = messages_get(&slot.stream.messages, seq)
+    cdef ConsumerSlot* consumer = slot.consumers
+    if record.seq == 0:
+        return
+    while consumer != NULL:
+        if machine_needs(&consumer.machine, &record):
+            return
+        consumer = consumer.next
+    if slot.group == NULL:
+        stream_delete(&slot.stream, seq)
+    else:
+        _gather(slot, seq)
+
+
+cdef bint retention_ack(Engine* engine, ConsumerSlot* consumer, uint64_t seq) noexcept nogil:
+    """Take an acknowledgement, and remove what nobody needs any more; False: the message does not wait for one."""
+    cdef Slot* slot = consumer.slot
+    cdef uint64_t at = consumer.machine.floor_seq + 1
+    cdef Record record
+    if not machine_ack(&consumer.machine, seq):
+        return False
+    if slot.stream.limits.retention == RETENTION_LIMITS:
+        return True
+    if consumer.machine.terms.ack_policy == ACK_EXPLICIT:
+        _release(slot, seq)
+        return True
+    record = messages_next(&slot.stream.messages, at)
+    while record.seq and record.seq <= seq:
+        at = record.seq
+        _release(slot, at)
+        record = messages_next(&slot.stream.messages, at + 1)
+    return True
+
+
+cdef void retention_delivered(Engine* engine, ConsumerSlot* consumer, uint64_t seq) noexcept nogil:
+    """Let a message go that was delivered to a consumer, if nobody need acknowledge it."""
+    cdef void* grown
+    if consumer.machine.terms.ack_policy != ACK_NONE or consumer.slot.stream.limits.retention == RETENTION_LIMITS:
+        return
+    if engine.leaving_count == engine.leaving_room:
+        grown = realloc(engine.leaving, (engine.leaving_room * 2 + 64) * sizeof(Leaving))
+        if grown == NULL:
+            return
+        engine.leaving = <Leaving*> grown
+        engine.leaving_room = engine.leaving_room * 2 + 64
+    engine.leaving[engine.leaving_count].slot = consumer.slot.number
+    engine.leaving[engine.leaving_count].seq = seq
+    engine.leaving_count += 1
+
+
+cdef void retention_sweep(Engine* engine) noexcept nogil:
+    """Remove what was sent in the turn before, and nobody needs."""
+    cdef uint64_t at
+    cdef Slot* slot
+    for at in range(engine.leaving_count):
+        slot = slot_of(engine, engine.leaving[at].slot)
+        if slot != NULL:
+            _release(slot, engine.leaving[at].seq)
+    engine.leaving_count = 0
+
+
+cdef void retention_review(Slot* slot, uint64_t seq) noexcept nogil:
+    """Remove what nobody needs from a sequence on, where consumers have gone or want less. Cost: O(messages x consumers)."""
+    cdef Record record
+    if slot.stream.limits.retention != RETENTION_INTEREST:
+        return
+    if slot.consumers == NULL and slot.group == NULL:
+        stream_purge(&slot.stream, NULL, 0, 0, 0)
+        return
+    if slot.consumers == NULL:
+        seq = 0
+    record = messages_next(&slot.stream.messages, seq)
+    while record.seq:
+        seq = record.seq
+        _release(slot, seq)
+        record = messages_next(&slot.stream.messages, seq + 1)
+
+
+cdef void retention_stored(Slot* slot, uint64_t seq) noexcept nogil:
+    """Let a message of a stream in files go that nobody wants."""
+    if slot.stream.limits.retention == RETENTION_INTEREST and slot.group != NULL and not slot.engine.is_replaying:
+        _release(slot, seq)
+
+
+cdef bint retention_wants(Stream* stream, const char* subject, size_t length) noexcept nogil:
+    """Whether a consumer wants messages of a subject."""
+    cdef ConsumerSlot* consumer = (<Slot*> stream.owner).consumers
+    while consumer != NULL:
+        if machine_wants(&consumer.machine, subject, length):
+            return True
+        consumer = consumer.next
+    return False
