@@ -215,10 +215,12 @@ def test_monitoring_shows_rules(tapped, keeper, talker):
 
 
 def test_without_a_rule_nothing_is_tapped(start_server):
-    server = start_server("-m", "-1")
+    server = start_server("-m", "-1", config="tap {}")
     [plugin] = [it for it in server.document("/pluginz")["plugins"] if it["name"] == "tap"]
 
     assert ([], []) == (server.document("/tapz")["rules"], plugin["taps"])
+    server.reload('tap { rules { r { subjects: ["a"] } } }')
+    assert ["r"] == [it["name"] for it in server.document("/tapz")["rules"]]
 
 
 @pytest.mark.parametrize(

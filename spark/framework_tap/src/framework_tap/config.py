@@ -159,5 +159,9 @@ class TapConfig(Struct, frozen=True, kw_only=True):
 
 
 def tap_section() -> ConfigSection:
-    """Return the block, which `section_as(TapConfig)` returns; None where there is none."""
-    return section_of(TapConfig, name="tap", help="Messages as tables", reload=LIVE)
+    """Return the block, which `section_as(TapConfig)` returns; None where there is none.
+
+    Servers without one don't pay for it; so one that is there, were it empty, is what rules of a
+    later reload need.
+    """
+    return section_of(TapConfig, name="tap", help="Messages as tables")
