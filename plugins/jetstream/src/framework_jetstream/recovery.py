@@ -32,6 +32,8 @@ def restore(engine: Engine, log: Log) -> Restored:
     for group in log.groups():
         state = log.group(group)
         assert state is not None, "it is listed"
+        if not state.description:
+            continue  # damaged: see below
         known = saved[group] = saved_from_text(state.description)
         numbers[group] = len(saved)
         if isinstance(known, SavedStream):
@@ -63,6 +65,11 @@ def _damaged(
         _in_words(saved.get(group), _lost(first, last)) for group, first, last in engine.lost()
     ]
     told = {group for group, _, _ in engine.lost()}
+    found += [
+        _in_words(None, f"group {group} of the log: nothing says whose it is, and its files are kept")
+        for group in log.groups()
+        if group not in saved
+    ]
     return found + [
         _in_words(saved.get(it.group), words_of(it)) for it in log.damage if it.group not in told
     ]

@@ -529,6 +529,7 @@ cdef class Engine:
         for at in range(log.group_mask + 1 if log.groups != NULL else 0):
             group = <Group*> log.groups[at].owner if log.groups[at] != NULL else NULL
             if group == NULL:
+                self.state.keeps_files = self.state.keeps_files or (log.groups[at] != NULL and log.groups[at].is_open)
                 continue
             if group.slot != NULL and group.applied < log.groups[at].last_index:
                 lose_rest(&self.state, group.slot)

@@ -399,6 +399,8 @@ cdef struct Engine:
     # Entries that were read are applied.
     Lost* lost
     size_t lost_count
+    bint keeps_files
+    # Of groups that nobody knows the log gives up nothing.
     uint64_t trim_before
     # Files before this one are given up; 0: none are.
     uint64_t trim_waits

@@ -162,7 +162,7 @@ cdef void trim_turn(Engine* engine) noexcept nogil:
             return
         engine.trim_looked = engine.log.file.number
         log_forget(engine.log)
-        if not _is_worth_it(engine):
+        if engine.keeps_files or not _is_worth_it(engine):
             return
         engine.trim_before = engine.log.file.number
         engine.trim_waits = 0

@@ -1,0 +1,299 @@
+"""Engine and log on a simulated disk: seeds choose the work, the faults and where it stops.
+
+One of them again: `Simulation(SEED).run()`.
+
+What was acknowledged is there with its sequence, in order, once; what was never published is not;
+the counts are exact; a message whose acknowledgement was answered is not delivered again.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import random
+import sys
+from pathlib import Path
+
+import pytest
+from framework_jetstream.api.records import ConsumerConfig, StreamConfig
+from framework_jetstream.api.saved import SavedConsumer, SavedStream, text_of
+from framework_jetstream.consumer.rules import numbers_of
+from framework_jetstream.engine._engine import Engine
+from framework_jetstream.engine.refusals import refusal_texts
+from framework_jetstream.engine.verbs import Verb
+from framework_jetstream.log import Effect, Log
+from framework_jetstream.recovery import restore
+from framework_jetstream.stream.rules import limits_of
+
+from framework.testing.simulation import SimulatedDisk
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from fake_port import FakePort
+
+SEEDS = 120
+STEPS = 90
+FILE_BYTES = 1 << 15
+STREAM = 1
+NEXT = b"$JS.API.CONSUMER.MSG.NEXT.S.C"
+ACK = b"$JS.ACK.S.C.>"
+SECOND_NS = 10**9
+
+pytestmark = pytest.mark.sim
+
+
+CONFIG_OF_CONSUMER = ConsumerConfig(
+    durable_name="C", name="C", ack_policy="explicit", ack_wait=10**15, max_deliver=-1
+)
+
+
+class Simulation:
+    def __init__(self, seed: int, mistake: str = "") -> None:
+        self.rng = random.Random(f"{seed} engine")
+        self.disk = SimulatedDisk(seed)
+        self.mistake = mistake
+        self.config = StreamConfig(
+            name="S",
+            subjects=["s.>"],
+            duplicate_window=10**15,
+            max_msgs=self.rng.choice([-1, 20, 200]),
+            max_msgs_per_subject=-1,
+            max_bytes=-1,
+            max_msg_size=-1,
+        )
+        self.now = SECOND_NS
+        self.published = 0
+        self.acked: dict[int, int] = {}
+        """Sequence by number of the message."""
+        self.removed: set[int] = set()
+        """Sequences that were deleted, or may be."""
+        self.delivered: dict[int, bytes] = {}
+        """Where to acknowledge, by sequence."""
+        self.asked_acks: dict[bytes, int] = {}
+        self.settled: set[int] = set()
+        """Sequences whose acknowledgement was answered."""
+        self.born = False
+        self.answers: dict[int, tuple[int, tuple[int, ...], bytes]] = {}
+        self.start()
+
+    # -- a life
+
+    def start(self) -> None:
+        self.engine = None  # it says to its port that it ends
+        self.port = FakePort()
+        self.log = Log(file_bytes=FILE_BYTES, round_bytes_max=1 << 13, salt=99)
+        for name in self.disk.names():
+            if name.endswith(".log"):
+                data = self.disk.read(name)
+                self.log.load(int(name[:-4]), len(data))[:] = data
+        self.log.recover()
+        while self.round():
+            pass
+        self.engine = Engine(refusal_texts(), 7, b"", b"abcdefghijkl")
+        self.engine.open(self.port.capsule())
+        self.engine.use_log(self.log)
+        restored = restore(self.engine, self.log)
+        assert restored.damaged == []
+        assert self.born <= bool(restored.streams), "an acknowledged stream is gone"
+        consumers = []
+        if restored.streams:
+            [stream] = restored.streams
+            consumers = stream.consumers
+            assert stream.saved.config == self.config
+        self.number = restored.streams[0].number if restored.streams else STREAM
+        self.consumer = consumers[0].number if consumers else self.number + 1
+        self.delivered.clear()
+        self.asked_acks.clear()
+        self.open()
+
+    def open(self) -> None:
+        saved = SavedStream("A", 1, self.config)
+        self.ask(
+            Verb.OPEN_STREAM,
+            self.number,
+            numbers=(1, 1, 0),
+            limits=limits_of(self.config),
+            first=b"S",
+            second=b"s.>",
+            third=text_of(saved),
+        )
+        consumer = SavedConsumer("A", "S", 1, 1, CONFIG_OF_CONSUMER)
+        status = self.ask(
+            Verb.OPEN_CONSUMER,
+            self.consumer,
+            numbers=numbers_of(CONFIG_OF_CONSUMER, self.number),
+            first=b"C",
+            second=b"\n",
+            third=text_of(consumer),
+        )[0]
+        self.born = status == 0 or self.born
+
+    def ask(self, verb: Verb, number: int, **more: object) -> tuple[int, tuple[int, ...], bytes]:
+        """Ask the engine, and let all go on until it answers."""
+        asked = self.engine.command(verb, number, **more)
+        for _ in range(200):
+            self.turn()
+            if asked in self.answers:
+                return self.answers.pop(asked)
+            self.round()
+        raise AssertionError(f"no answer to {verb.name}")
+
+    def turn(self) -> None:
+        self.now += self.rng.choice([1000, 10**6, 10**8])
+        self.engine.turn(self.now, self.now)
+        for asked, status, numbers, data in self.engine.answers():
+            self.answers[asked] = status, numbers, data
+        for target, reply, _, payload in self.port.said:
+            self.heard(target, reply, payload)
+        self.port.said.clear()
+
+    def heard(self, target: bytes, reply: bytes, payload: bytes) -> None:
+        if target.startswith(b"r."):
+            answer = json.loads(payload)
+            number = int(target[2:])
+            if "error" not in answer:
+                assert self.acked.setdefault(number, answer["seq"]) == answer["seq"]
+        elif target == b"pull" and reply:
+            seq = int(reply.split(b".")[5])
+            assert seq not in self.settled, f"{seq} is delivered after its acknowledgement"
+            self.delivered[seq] = reply
+        elif target in self.asked_acks:
+            self.settled.add(self.asked_acks.pop(target))
+
+    def round(self, stop_at: int = -1) -> bool:
+        """Do what the log wants on the disk; False: nothing, or the machine stopped in it."""
+        effects = self.log.take_round()
+        if effects is None:
+            return False
+        error = made_error = 0
+        for at, effect in enumerate(effects):
+            if at == stop_at:
+                return False
+            try:
+                self.perform(effect)
+            except OSError as problem:
+                if effect[0] == Effect.ALLOCATE:
+                    made_error = problem.errno or errno.EIO
+                else:
+                    error = problem.errno or errno.EIO
+                    break
+        self.log.round_done(error, made_error)
+        return True
+
+    def perform(self, effect: tuple) -> None:
+        match effect:
+            case (Effect.RENAME, old, new):
+                self.disk.rename(f"{old:010}.log", f"{new:010}.log")
+            case (Effect.ALLOCATE, number, length):
+                self.disk.allocate(f"{number:010}.log", length)
+            case (Effect.SYNC_DIRECTORY,):
+                self.disk.sync_directory()
+            case (Effect.WRITE, number, offset, data):
+                self.disk.write(f"{number:010}.log", offset, data)
+            case (Effect.SYNC, number) if self.mistake != "acknowledged before the sync":
+                self.disk.sync(f"{number:010}.log")
+            case (Effect.REMOVE, number):
+                self.disk.remove(f"{number:010}.log")
+
+    # -- work
+
+    def publish(self) -> None:
+        batch = []
+        for _ in range(self.rng.randint(1, 6)):
+            number = self.published
+            if self.published and self.rng.random() < 0.2:
+                number = self.rng.randrange(self.published)
+            else:
+                self.published += 1
+            header = b"NATS/1.0\r\nNats-Msg-Id: %d\r\n\r\n" % number
+            payload = b"%d " % number + b"x" * (number * 37 % 700)
+            batch.append((b"s.>", b"s.%d" % (number % 5), b"r.%d" % number, header, payload))
+        self.port.tell(self.rng.randint(1, 3), batch)
+
+    def pull(self) -> None:
+        self.port.tell(1, [(NEXT, NEXT, b"pull", b"", b'{"batch":3,"no_wait":true}')])
+
+    def acknowledge(self) -> None:
+        if self.delivered:
+            seq = self.rng.choice(sorted(self.delivered))
+            reply = b"a.%d" % seq
+            self.asked_acks[reply] = seq
+            self.port.tell(1, [(ACK, self.delivered.pop(seq), reply, b"", b"")])
+
+    def delete(self) -> None:
+        if self.acked:
+            seq = self.rng.choice(sorted(self.acked.values()))
+            self.removed.add(seq)
+            self.ask(Verb.DELETE_MESSAGE, self.number, numbers=(seq,))
+
+    def stop(self) -> None:
+        """Stop somewhere, with power or without, and begin again."""
+        self.turn()
+        self.round(stop_at=self.rng.randint(0, 3))
+        if self.rng.random() < 0.7:
+            self.disk.crash()
+        else:
+            self.disk.kill()
+        self.start()
+        self.check()
+
+    def run(self) -> None:
+        work = [self.publish] * 5 + [self.pull, self.acknowledge, self.acknowledge, self.delete]
+        for _ in range(STEPS):
+            self.rng.choice(work)()
+            if self.rng.random() < 0.7:
+                self.turn()
+            if self.rng.random() < 0.6:
+                self.round()
+            if self.rng.random() < 0.06:
+                self.stop()
+        self.stop()
+
+    # -- the checker
+
+    def check(self) -> None:
+        _, state, _ = self.ask(Verb.STREAM_STATE, self.number)
+        count, _, first, _, last = state[:5]
+        held = {}
+        for seq in range(first, last + 1):
+            status, numbers, data = self.ask(Verb.GET_MESSAGE, self.number, numbers=(seq, 0))
+            if status == 0:
+                held[seq] = int(data[numbers[2] + numbers[3] :].split()[0])
+        assert len(held) == count
+        assert len(set(held.values())) == len(held), "a message is there twice"
+        assert all(number < self.published for number in held.values())
+        most = self.config.max_msgs
+        for number, seq in self.acked.items():
+            # A limit removes a message when there are so many behind it.
+            is_gone = seq in self.removed or 0 < most <= last - seq
+            assert is_gone or held.get(seq) == number, f"{number} was acknowledged as {seq}"
+        assert max(self.acked.values(), default=0) <= last
+        self.check_consumer(held)
+
+    def check_consumer(self, held: dict[int, int]) -> None:
+        _, state, _ = self.ask(Verb.CONSUMER_STATE, self.consumer)
+        delivered, floor, pending, left = state[1], state[3], state[4], state[7]
+        assert floor <= delivered
+        assert left == sum(seq > delivered for seq in held)
+        assert pending <= sum(seq <= delivered for seq in held)
+        assert not {it for it in self.settled if it > delivered}, "a floor has gone back"
+
+
+@pytest.mark.parametrize("block", range(6))
+def test_nothing_that_was_acknowledged_is_lost(block: int) -> None:
+    for seed in range(block * SEEDS // 6, (block + 1) * SEEDS // 6):
+        try:
+            Simulation(seed).run()
+        except AssertionError as problem:
+            raise AssertionError(f"seed {seed}: {problem}") from problem
+
+
+def test_the_checker_finds_an_acknowledgement_before_the_sync() -> None:
+    def finds(seed: int) -> bool:
+        try:
+            Simulation(seed, "acknowledged before the sync").run()
+        except AssertionError:
+            return True
+        return False
+
+    assert any(finds(seed) for seed in range(20))
