@@ -29,11 +29,13 @@ def restore(engine: Engine, log: Log) -> Restored:
     """
     saved: dict[int, SavedStream | SavedConsumer] = {}
     numbers: dict[int, int] = {}
+    unknown: list[int] = []
     for group in log.groups():
         state = log.group(group)
         assert state is not None, "it is listed"
         if not state.description:
-            continue  # damaged: see below
+            unknown.append(group)
+            continue
         known = saved[group] = saved_from_text(state.description)
         numbers[group] = len(saved)
         if isinstance(known, SavedStream):
@@ -54,11 +56,14 @@ def restore(engine: Engine, log: Log) -> Restored:
     for group in engine.replay(update):
         engine.forget_group(group)
         del saved[group]
-    return Restored(_families(engine, saved, numbers), _damaged(engine, log, saved))
+    return Restored(_families(engine, saved, numbers), _damaged(engine, log, saved, unknown))
 
 
 def _damaged(
-    engine: Engine, log: Log, saved: dict[int, SavedStream | SavedConsumer]
+    engine: Engine,
+    log: Log,
+    saved: dict[int, SavedStream | SavedConsumer],
+    unknown: list[int],
 ) -> list[Damaged]:
     """Return what is damaged: of streams by sequence, of others by where it stands."""
     found = [
@@ -66,9 +71,10 @@ def _damaged(
     ]
     told = {group for group, _, _ in engine.lost()}
     found += [
-        _in_words(None, f"group {group} of the log: nothing says whose it is, and its files are kept")
-        for group in log.groups()
-        if group not in saved
+        _in_words(
+            None, f"group {group} of the log: nothing says whose it is, and its files are kept"
+        )
+        for group in unknown
     ]
     return found + [
         _in_words(saved.get(it.group), words_of(it)) for it in log.damage if it.group not in told

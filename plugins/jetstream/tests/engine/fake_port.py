@@ -1,4 +1,4 @@
-"""A port whose other side is a test: what it is told comes from lists, what it publishes goes to one."""
+"""A port whose other side is a test: what it is told comes from lists, and so goes what it says."""
 
 from __future__ import annotations
 
