@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from framework_jetstream.api.records import ConsumerConfig, StreamConfig
 from framework_jetstream.api.saved import SavedConsumer, SavedStream, text_of
-from framework_jetstream.consumer.rules import numbers_of
+from framework_jetstream.consumer.terms import terms_of
 from framework_jetstream.engine._engine import Engine
 from framework_jetstream.engine.refusals import refusal_texts
 from framework_jetstream.engine.verbs import Verb
@@ -43,7 +43,13 @@ pytestmark = pytest.mark.sim
 
 
 CONFIG_OF_CONSUMER = ConsumerConfig(
-    durable_name="C", name="C", ack_policy="explicit", ack_wait=10**15, max_deliver=-1
+    durable_name="C",
+    name="C",
+    ack_policy="explicit",
+    ack_wait=10**15,
+    max_deliver=-1,
+    max_waiting=512,
+    max_ack_pending=1000,
 )
 
 
@@ -121,7 +127,8 @@ class Simulation:
         status = self.ask(
             Verb.OPEN_CONSUMER,
             self.consumer,
-            numbers=numbers_of(CONFIG_OF_CONSUMER, self.number),
+            numbers=(self.number, 0),
+            terms=terms_of(CONFIG_OF_CONSUMER),
             first=b"C",
             second=b"\n",
             third=text_of(consumer),
