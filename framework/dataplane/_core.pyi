@@ -16,6 +16,7 @@ from framework.dataplane.ports._gatequeue import GateQueue
 from framework.dataplane.reserved import RESERVED_PREFIXES as RESERVED_PREFIXES
 from framework.dataplane.reserved import ReservedPrefix
 from framework.dataplane.scopes import SCOPES as SCOPES
+from framework.dataplane.sink import PAYLOAD_UNCUT as PAYLOAD_UNCUT
 from framework.dataplane.sink import Overflow, SinkId, TapKind, WatchTerms
 from framework.dataplane.tables import AccountTables
 from framework.dataplane.totals import AccountTraffic, SublistCounters, Totals

@@ -228,7 +228,8 @@ class Assembly:
         authenticators = self._ask_for_logins()
         check_order(authenticators, self._config)
         check_transports(authenticators, self.context.transport_logins)
-        self.context.ports.open(self._plugins.ports(self.context), self._steps)
+        await self.context.ports.open(self._plugins.ports(self.context), self._steps)
+        await self._bridge.confirm()  # the plane knows what they have subscribed to
         await self.follow_policies()
         self._steps.push("taps", self._bridge.remove_taps)
         refused = self._plugins.refused_addresses(self.context)

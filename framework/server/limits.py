@@ -25,6 +25,9 @@ RELOAD_ERROR_CHARACTERS_MAX: Final = 2_000
 RELOAD_OPTIONS_MAX: Final = 32
 """Changed options that a status line names; the log names all."""
 
+PORT_READY_S: Final = 60.0
+"""That a start waits for ports whose plugins have something to bring back first."""
+
 GATE_TAKE_S: Final = 1.0
 """That a gate's thread waits for a batch at a time; it is woken when one comes, or none will."""
 

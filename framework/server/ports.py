@@ -9,17 +9,21 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
-from framework.server.limits import STOP_DEADLINE_S
+from framework.server.limits import PORT_READY_S, STOP_DEADLINE_S
 from framework.server.stopping import call_in_thread
 from framework.spec.ports import PortRow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from structlog.typing import FilteringBoundLogger
 
     from framework.server.stopping import StopSteps
     from framework.spec import PlaneControl, Port, PortSpec
+
+
+async def _done(ready: Awaitable[None]) -> None:
+    await ready
 
 
 class Ports:
@@ -46,12 +50,27 @@ class Ports:
         self._log = log
         self._ports: dict[str, tuple[PortSpec, Port]] = {}
 
-    def open(self, specs: Sequence[PortSpec], steps: StopSteps) -> None:
+    async def open(self, specs: Sequence[PortSpec], steps: StopSteps) -> None:
         """Open ports, and let their plugins start to use them; `steps` learns how to close each.
 
         Raises:
             PluginError: One can't.
         """
+        for spec, ready in self._start(specs, steps):
+            if ready is None:
+                continue
+            try:
+                await asyncio.wait_for(_done(ready), PORT_READY_S)
+            except TimeoutError:
+                self._log.error("{component} is not ready yet", component=f"port {spec.name}")
+            except Exception as error:
+                raise self._blame(spec.name, error) from error
+
+    def _start(
+        self, specs: Sequence[PortSpec], steps: StopSteps
+    ) -> list[tuple[PortSpec, Awaitable[None] | None]]:
+        """Open all, and return what is to be waited for."""
+        started = []
         for spec in specs:
             port = self._plane.open_port(
                 bytes_max=spec.bytes_max,
@@ -59,12 +78,13 @@ class Ports:
                 said_bytes_max=spec.said_bytes_max,
             )
             try:
-                spec.start(port)
+                started.append((spec, spec.start(port)))
             except Exception as error:
                 port.close()
                 raise self._blame(spec.name, error) from error
             self._ports[spec.name] = spec, port
             steps.push(f"port {spec.name}", partial(self._close_early, spec))
+        return started
 
     def __getitem__(self, name: str) -> Port:
         """Return a port that is open, by its name; KeyError: there is none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from enum import IntEnum
 from pathlib import Path
 from typing import Protocol
@@ -176,8 +176,9 @@ class PortSpec(Struct, frozen=True, kw_only=True):
     """A port, and the thread that uses it."""
 
     name: str
-    start: Callable[[Port], None]
-    """Given the port in the control loop: subscribes and starts the thread."""
+    start: Callable[[Port], Awaitable[None] | None]
+    """Given the port in the control loop: subscribes and starts the thread. What it returns is
+    waited for, a minute at most, before anybody can connect."""
     stop: Callable[[], None]
     """Called on a thread of its own when the port has been closed: returns when the thread of
     `start` uses it no more. After five seconds the server goes on to stop without it."""

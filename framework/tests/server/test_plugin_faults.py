@@ -92,6 +92,17 @@ def framework_ports(server):
 """,
         "port p failed: ValueError: a subject, a reply, a queue group or an inbox that can't stand",
     ),
+    "a port that never gets ready": (
+        """
+async def bring_back():
+    return {}["messages"]  # HERE
+
+@hookimpl
+def framework_ports(server):
+    return [PortSpec(name="p", start=lambda port: bring_back(), stop=lambda: None)]
+""",
+        "port p failed: KeyError: 'messages'",
+    ),
     "a factory that raises": (
         """
 def factory(server):

@@ -67,6 +67,36 @@ def test_the_first_request_is_answered_already(server: ServerProcess) -> None:
     assert answers == [b"7:hi", b"8:ho"]
 
 
+LATE = """
+import asyncio, pathlib
+from framework import hookimpl
+from framework.spec import PortSpec
+
+async def bring_back(server, port):
+    name = pathlib.Path(server.config.values["pid_file"])
+    for _ in range(50):
+        await asyncio.sleep(0)
+    assert not name.exists(), "it is ready before this port"
+    port.subscribe(0, b"late", tag=1)
+
+@hookimpl
+def framework_ports(server):
+    yield PortSpec(name="late", start=lambda port: bring_back(server, port), stop=lambda: None)
+"""
+
+
+def test_nobody_connects_before_a_port_is_ready(start_server: StartServer, tmp_path: Path) -> None:
+    plugins = tmp_path / "plugins"
+    plugins.mkdir(mode=0o700)
+    (plugins / "late.py").write_text(LATE)
+    server = start_server("--plugins-dir", str(plugins), "-P", str(tmp_path / "pid"))
+
+    with server.client() as client:
+        client.log_in(headers=True, no_responders=True)
+        client.send(b"SUB inbox 1\r\nPUB late inbox 0\r\n\r\nPING\r\n")
+        assert [] == [it for it in client.read_until(b"PONG") if it.body]
+
+
 def test_a_server_stops_its_ports_and_shows_them(server: ServerProcess) -> None:
     (found,) = [it for it in server.document("/pluginz")["plugins"] if it["name"] == "echo"]
 

@@ -99,6 +99,10 @@ class JetStream(Component):
         """Go on with streams that were read from the log."""
 
         streams: list[RestoredStream]
+        last_number: int
+        """The highest that a stream of the log has, be it served or not; 0: there is none."""
+        opened: Mapping[int, Reply[None]]
+        """By the numbers of all streams and consumers: set when the engine serves each."""
 
     class Describe(Struct, frozen=True):
         """Count streams, for monitoring."""
@@ -145,9 +149,10 @@ class JetStream(Component):
                 message.use()
             case JetStream.ApiRequest():
                 self._take(message)
-            case JetStream.Restore(streams):
+            case JetStream.Restore(streams, last_number, opened):
+                self._book.use_number(last_number)
                 for restored in streams:
-                    self._go_on(restored)
+                    self._go_on(restored, opened)
             case JetStream.Describe():
                 entries = list(self._book.all())
                 finish, of = message.reply.set, message.consumers_of
@@ -281,12 +286,13 @@ class JetStream(Component):
         stream = self._begin(entry)
         stream.tell(Stream.Open(self._host.account_number(request.account), request.reply))
 
-    def _go_on(self, restored: RestoredStream) -> None:
+    def _go_on(self, restored: RestoredStream, opened: Mapping[int, Reply[None]]) -> None:
         saved = restored.saved
         if saved.is_unfinished:
             number = restored.number
-            self._book.use_number(number)
             self._link.ask(self.actor_ref, Verb.CLOSE_STREAM, number, then=lambda _: None)
+            for it in restored.numbers:
+                opened[it].set()
             return
         entry = StreamEntry(
             number=restored.number,
@@ -294,9 +300,9 @@ class JetStream(Component):
             config=saved.config,
             created_ns=saved.created_ns,
         )
-        self._book.use_number(restored.number)
         stream = self._begin(entry)
-        stream.tell(Stream.Restore(self._host.account_number(saved.account), restored.consumers))
+        account_number = self._host.account_number(saved.account)
+        stream.tell(Stream.Restore(account_number, restored.consumers, opened))
 
     def _begin(self, entry: StreamEntry) -> ActorRef[Stream]:
         self._book.put(entry)

@@ -22,7 +22,7 @@ from framework.spec import (
 from framework_jetstream.config import JetStreamConfig, jetstream_section
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Awaitable, Iterable, Mapping
 
     from framework.spec import CommandGroup, Port, ServerContext, ServiceRequest
     from framework.topology import ConfigDiff, ConfigSection
@@ -75,15 +75,25 @@ def framework_ports(server: ServerContext) -> Iterable[PortSpec]:
     if parts is None:
         return []
 
-    def start(port: Port) -> None:
+    def start(port: Port) -> Awaitable[None]:
         from framework_jetstream.jet_stream import JetStream  # noqa: PLC0415 - for who has streams
-        from framework_jetstream.recovery import restore  # noqa: PLC0415 - the same
+        from framework_jetstream.recovery import by_account, restore  # noqa: PLC0415 - the same
 
         folder = _open_folder(server, parts)
         restored = parts.link.use_log(folder, restore)
+        known, strangers = by_account(restored.streams, parts.host.account_number)
+        for it in strangers:
+            server.log.warning(
+                "Stream {stream} is kept, and not served: there is no account {account}",
+                stream=it.saved.config.name,
+                account=it.saved.account,
+            )
         parts.monitor.watch(folder.trouble, restored.damaged)
         parts.link.start(port)
-        server.component("jetstream").tell(JetStream.Restore(restored.streams))
+        opened = {it: Reply[None]() for stream in known for it in stream.numbers}
+        last = max((it.number for it in restored.streams), default=0)
+        server.component("jetstream").tell(JetStream.Restore(known, last, opened))
+        return _all_of(opened.values())
 
     return [
         PortSpec(
@@ -94,6 +104,11 @@ def framework_ports(server: ServerContext) -> Iterable[PortSpec]:
             said_bytes_max=_PORT_BYTES_MAX,
         )
     ]
+
+
+async def _all_of(replies: Iterable[Reply[None]]) -> None:
+    for reply in replies:
+        await reply
 
 
 def _open_folder(server: ServerContext, parts: Parts) -> LogFolder:

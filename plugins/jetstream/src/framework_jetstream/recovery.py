@@ -17,6 +17,8 @@ from framework_jetstream.log.offline import words_of
 from framework_jetstream.stream.rules import limits_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from framework_jetstream.engine._engine import Engine
     from framework_jetstream.log import Log
 
@@ -57,6 +59,26 @@ def restore(engine: Engine, log: Log) -> Restored:
         engine.forget_group(group)
         del saved[group]
     return Restored(_families(engine, saved, numbers), _damaged(engine, log, saved, unknown))
+
+
+def by_account(
+    streams: list[RestoredStream], number: Callable[[str], int]
+) -> tuple[list[RestoredStream], list[RestoredStream]]:
+    """Return the streams whose account is known, and the others.
+
+    Args:
+        streams: All that were read.
+        number: Returns an account's; KeyError: it is not known.
+    """
+    known, strangers = [], []
+    for stream in streams:
+        try:
+            number(stream.saved.account)
+        except KeyError:
+            strangers.append(stream)
+        else:
+            known.append(stream)
+    return known, strangers
 
 
 def _damaged(

@@ -35,6 +35,34 @@ def test_accounts_have_streams_of_their_own(fleet, log_in, tmp_path):
         assert names == [["S"], None]
 
 
+def test_a_stream_of_an_account_that_is_gone_is_kept_and_comes_back_with_it(
+    fleet, log_in, tmp_path
+):
+    without_b = "\n".join(line for line in CONFIG.splitlines() if not line.startswith("  B"))
+
+    def start(config):
+        return fleet.start(*PLUGIN, config=config % tmp_path)
+
+    def api(server, user, kind):
+        with server.client() as client:
+            return log_in(client, user=user, **{"pass": user}).api(*kind)
+
+    server = start(CONFIG)
+    for user in "ab":
+        api(server, user, ("STREAM.CREATE.S", {"name": "S", "subjects": ["s"]}))
+    server.stop()
+    server = start(without_b)
+    streams = api(server, "a", ("STREAM.NAMES",))["streams"]
+    api(server, "a", ("STREAM.CREATE.T", {"name": "T", "subjects": ["t"]}))
+    log = server.log()
+    server.stop()
+    server = start(CONFIG)
+
+    assert streams == ["S"]
+    assert "Stream S is kept, and not served: there is no account B" in log
+    assert [api(server, it, ("STREAM.NAMES",))["streams"] for it in "ab"] == [["S", "T"], ["S"]]
+
+
 def test_a_block_that_is_a_word_starts_streams_and_one_that_is_off_does_not(
     fleet, tmp_path, monkeypatch
 ):

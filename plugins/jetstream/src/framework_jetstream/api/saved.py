@@ -43,6 +43,11 @@ class RestoredStream(Struct, frozen=True):
     saved: SavedStream
     consumers: list[RestoredConsumer]
 
+    @property
+    def numbers(self) -> list[int]:
+        """Its own, and those of its consumers."""
+        return [self.number, *(it.number for it in self.consumers)]
+
 
 class Damaged(Struct, frozen=True):
     """Something of a stream or consumer that was stored and is not readable any more."""

@@ -64,7 +64,7 @@ from framework_jetstream.stream.account_limits import fill_in_window, limits_for
 from framework_jetstream.stream.rules import limits_of, updated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from framework.actors import ActorRef
     from framework.spec import JetStreamLimits
@@ -77,6 +77,10 @@ if TYPE_CHECKING:
     from framework_jetstream.stream.book import StreamBook, StreamEntry
 
 _SUBJECT: Final = struct.Struct("=QI")
+
+
+def _settle(opened: Reply[None], _: Reply[bytes | None]) -> None:
+    opened.set()
 
 
 class Stream(Component):
@@ -122,6 +126,8 @@ class Stream(Component):
 
         account_number: int
         consumers: list[RestoredConsumer]
+        opened: Mapping[int, Reply[None]]
+        """By the numbers of it and of its consumers: set when the engine serves each."""
 
     def __init__(
         self,
@@ -215,11 +221,14 @@ class Stream(Component):
         )
 
     def _restore(self, request: Stream.Restore) -> None:
-        self._ask_open(request.account_number, lambda _: None)
+        opened = request.opened
+        self._ask_open(request.account_number, lambda _: opened[self._entry.number].set())
         for restored in request.consumers:
-            saved = restored.saved
-            consumer = self._begin_consumer(restored.number, saved.config, saved.created_ns)
-            consumer.tell(Consumer.Open(Reply[bytes | None](), is_new=False))
+            saved, number = restored.saved, restored.number
+            consumer = self._begin_consumer(number, saved.config, saved.created_ns)
+            reply = Reply[bytes | None]()
+            reply.when_done(partial(_settle, opened[number]))
+            consumer.tell(Consumer.Open(reply, is_new=False))
 
     def _saved(self, config: StreamConfig) -> bytes:
         """Return what the log is to know of the stream; empty: it has none."""
