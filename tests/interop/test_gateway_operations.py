@@ -114,7 +114,7 @@ def test_a_mapping_may_have_destinations_for_each_cluster(fleet: Fleet, kind: st
         f"{{ destination: orders.{it}, weight: 100%, cluster: {it} }}" for it in "AB"
     )
     more = f"accounts {{ $SYS {{}}, G {{ users: [{{user: g, password: x}}]\n\
-        mappings: {{ orders: [{places}] }} }} }}"
+        mappings: {{ orders: [{places}] }} }} }}\n"
     with (
         Supercluster(fleet, [[kind], [OURS]], more=more) as both,
         both.client("A0", b"orders.* 1", user="g", **{"pass": "x"}) as a,

@@ -6,7 +6,7 @@ from framework.dataplane.delivery._ways cimport way_taken
 from framework.dataplane.delivery._watches cimport WATCHED_BY_TAPS, watched_by, watches_of
 from framework.dataplane.inner._inner_messages cimport inner_enter
 from framework.dataplane._state cimport IS_USER, Link, Message, State, Watches
-from framework.sublist._sublist cimport Match
+from framework.sublist._sublist cimport Match, sublist_match
 
 
 cdef void message_watched(State* state, Match* match, Message* message) noexcept nogil
@@ -29,8 +29,11 @@ cdef inline void message_enter(State* state, Link* link, Message* message, Match
     watches = watches_of(link, message.account)
     if watches != NULL and watched_by(watches, match, message.subject, message.subject_length) & WATCHED_BY_TAPS:
         message_watched(state, match, message)
-    if link.ways != NULL and way_taken(state, link, message):
-        return
+    if link.ways != NULL:
+        if way_taken(state, link, message):
+            return
+        # It has asked for another subject, perhaps.
+        match = sublist_match(&message.account.sublist, message.subject, message.subject_length)
     if state.inner != NULL:
         inner_enter(state, match, message)
     elif deliver_matched(state, match, message) == 0:

@@ -15,11 +15,12 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy
 
+from framework.dataplane.delivery._delivery cimport deliver_matched
 from framework.dataplane.delivery._forwards cimport is_forwarded
 from framework.dataplane.accounts._mappings cimport room_for
 from framework.dataplane._state cimport HIDES_ADDRESS, WAY_BYTES_MAX, WAYS_MAX, Link, Message, State, Way, Ways
 from framework.sublist._bytes cimport COPY_SLACK, hash_bytes
-from framework.sublist._sublist cimport sublist_count_here
+from framework.sublist._sublist cimport Match, sublist_count_here, sublist_match
 from framework.sublist._table cimport table_clear, table_find, table_make, table_remove
 
 cdef enum:
@@ -138,6 +139,7 @@ cdef bint way_taken(State* state, Link* link, Message* message) noexcept nogil:
     """Send what a client publishes to the address of what it answers, if it does; False: it goes to whom it matches."""
     cdef Way* way
     cdef Message answer
+    cdef Match* match
     cdef int served = 0
     while link.ways.first != NULL and link.ways.first.until_ns <= state.now_ns:
         _forget(link.ways, link.ways.first)
@@ -149,4 +151,11 @@ cdef bint way_taken(State* state, Link* link, Message* message) noexcept nogil:
     memcpy(state.addressed + way.length, message.subject, message.subject_length)
     answer.subject = state.addressed
     answer.subject_length = way.length + message.subject_length
-    return is_forwarded(state, &answer, &served)
+    if is_forwarded(state, &answer, &served):
+        return True
+    # A server that has no address itself may have a peer that leads on what begins with one.
+    match = sublist_match(&message.account.sublist, answer.subject, answer.subject_length)
+    if match.remote_count == 0:
+        return False
+    answer.shown, answer.shown_length = message.subject, message.subject_length
+    return deliver_matched(state, match, &answer) > 0

@@ -80,6 +80,21 @@ def test_an_answer_to_a_cluster_that_is_gone_goes_to_who_is_interested(talk: Tal
     assert client.heard() == b"MSG _INBOX.x 2 1\r\n2\r\n"
 
 
+def test_an_answer_goes_to_a_peer_that_leads_on_what_begins_with_an_address(talk: Talk) -> None:
+    peer, client = talk.server(LinkKind.GATEWAY, accounts=[]), talk.client()
+    peer.say(b"RS+ $G _GR_.>\r\n")
+    everything = talk.client()
+    everything.say(b"SUB > 1\r\n")
+    client.say(b"SUB a 1\r\n")
+    peer.say(b"RMSG $G a _GR_.far.you._INBOX.x 1\r\n1\r\n")
+    assert client.heard() == b"MSG a 1 _INBOX.x 1\r\n1\r\n"
+    peer.heard(), everything.heard()
+    client.say(b"PUB _INBOX.x 1\r\n2\r\n")
+
+    assert peer.heard() == b"RMSG $G _GR_.far.you._INBOX.x 1\r\n2\r\n"
+    assert everything.heard() == b"MSG _INBOX.x 1 1\r\n2\r\n"
+
+
 def test_an_answer_at_its_server_begins_there_anew(talk: Talk) -> None:
     inbound, out = talk.server(LinkKind.GATEWAY), talk.server(LinkKind.GATEWAY, accounts=[])
     route, client = talk.route(), talk.client()
