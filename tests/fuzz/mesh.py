@@ -296,7 +296,7 @@ class World:
                 case p.Dismiss(link, reason, text):
                     if link in self._machines:
                         self._tell(link, lambda it, r=reason, t=text: it.receive_dismissed(r, t))
-                case e.Gossip(data=data):
+                case p.Tell(data=data):
                     told = json.loads(data.removeprefix(b"INFO "))
                     self._asked.append(told.get("route_acc_add_reqid", "r"))
                 case _:
@@ -327,7 +327,7 @@ class World:
                 case p.Close(reason):
                     self._post(lambda r=reason: self._close(link, r))
                 case (
-                    e.Claim() | e.Introduce() | e.Update() | e.Answered() | e.Outdated()
+                    e.Claim() | p.Introduce() | p.Update() | e.Answered() | e.Outdated()
                 ) as report:
                     self._post(lambda it=report: self._do(self._decide(link, it)))
                 case _:
@@ -337,9 +337,9 @@ class World:
         match report:
             case e.Claim(remote_id, cluster, is_dynamic):
                 return self.mesh.receive_claim(link, remote_id, cluster, is_dynamic=is_dynamic)
-            case e.Introduce(info):
+            case p.Introduce(info):
                 return self.mesh.receive_introduction(link, info)
-            case e.Update(info):
+            case p.Update(info):
                 return self.mesh.receive_update(link, info)
             case e.Answered():
                 return self.mesh.receive_answer(link)
