@@ -797,7 +797,9 @@ cdef bint _was_seen(SublistState* self, uint64_t hashed) noexcept nogil:
 
 
 cdef uint32_t sublist_count_here(SublistState* self, const char* subject, size_t length, Interest** one) noexcept nogil:
-    """Return how much interest there is here, not at other servers, in a subject; no match that is in use changes by the question.
+    """Return how much interest there is here, not at other servers, in a subject: 0, 1, or 2 for more than one.
+
+    No match that is in use changes by the question.
 
     Args:
         one: Set to some of it, if there is any; NULL: nobody asks.
@@ -811,6 +813,8 @@ cdef uint32_t sublist_count_here(SublistState* self, const char* subject, size_t
                 count += 1
                 if one != NULL:
                     one[0] = self.reached[which].items[at]
+                if count > 1:
+                    return count
     return count
 
 
