@@ -47,6 +47,11 @@ IN_PYTHON: Final = {
 def framework_gates(server):
     yield GateSpec(name="bench", subject=">", decide=lambda batch: [PASS] * len(batch))
 """,
+    "a gate elsewhere": """
+@hookimpl
+def framework_gates(server):
+    yield GateSpec(name="bench", subject="elsewhere.>", decide=lambda batch: [PASS] * len(batch))
+""",
     "an ingress tap": """
 @hookimpl
 def framework_taps(server):

@@ -1299,6 +1299,8 @@ cdef struct Gate:
     # That wait for verdicts.
     uint8_t is_open
     # What it does not decide on passes.
+    uint8_t is_full
+    # Kept by `_count_bytes`.
     GateBatch* filling
     GateBatch* first_batch
     # Without an answer, the oldest first; `filling` is the last.
@@ -1791,6 +1793,8 @@ cdef struct State:
     int64_t delays_due_ns
     # When the first may.
     uint8_t gates_ended
+    uint32_t gates_full
+    # Gates that have no room.
     uint8_t gates_wait
     # Something waits at one of them, or one leaves.
     Line line

@@ -117,6 +117,7 @@ cdef void gate_change(State* state, int64_t id, GateTerms* terms) noexcept nogil
     gate.is_open = terms.is_open
     gate.bytes_max = terms.bytes_max
     gate.limit_ns = terms.limit_ns
+    _count_bytes(state, gate, 0)
     _let_in(state, gate)
 
 
@@ -459,10 +460,18 @@ cdef void _settle(State* state, Link* link) noexcept nogil:
         _wake(state, link)
 
 
+cdef void _count_bytes(State* state, Gate* gate, int64_t change) noexcept nogil:
+    """Count bytes that come to a gate, or leave it, and whether it is full."""
+    state.gates_full -= gate.is_full
+    gate.bytes += change
+    gate.is_full = gate.bytes >= gate.bytes_max
+    state.gates_full += gate.is_full
+
+
 cdef bint gate_has_room(State* state, Link* link, Gate* gate) noexcept nogil:
     """Whether a gate takes more; a link that it does not take more of is told when it does."""
     cdef AtGate* at_gate
-    if gate.bytes < gate.bytes_max:
+    if not gate.is_full:
         return True
     at_gate = _at_gate(link)
     if at_gate == NULL:
@@ -550,16 +559,16 @@ cdef bint _copy(State* state, Gated* gated, Message* message, Gate* gate) noexce
     batch.left += 1
     need += sizeof(framework_row) + sizeof(Gated)
     batch.bytes += need
-    gate.bytes += need
+    _count_bytes(state, gate, need)
     gate.messages += 1
     return True
 
 
-cdef void _leave(GateBatch* batch) noexcept nogil:
+cdef void _leave(State* state, GateBatch* batch) noexcept nogil:
     """One message less of a batch is on its way; behind the last one it is let go of."""
     batch.left -= 1
     if batch.left == 0:
-        batch.gate.bytes -= batch.bytes
+        _count_bytes(state, batch.gate, -batch.bytes)
         gate_batch_release(batch)
 
 
@@ -568,7 +577,7 @@ cdef bint _move(State* state, Gated* gated, Message* message, Gate* gate) noexce
     cdef GateBatch* left = gated.batch
     if not _copy(state, gated, message, gate):
         return False
-    _leave(left)
+    _leave(state, left)
     return True
 
 
@@ -710,7 +719,7 @@ cdef void _take_answer(State* state, Gate* gate, uint64_t serial, const char* an
 # ---- time --------------------------------------------------------------------------------------------------------------
 
 
-cdef void _set_apart(Gated* gated) noexcept nogil:
+cdef void _set_apart(State* state, Gated* gated) noexcept nogil:
     """Let a message that is to wait lie in a batch of its own, so that the memory of all others is not kept for it."""
     cdef GateBatch* batch = gated.batch
     cdef framework_row* row = &batch.batch.messages[gated.at]
@@ -734,10 +743,10 @@ cdef void _set_apart(Gated* gated) noexcept nogil:
     memcpy(made.batch.chars, batch.batch.chars + row.at, length)
     made.batch.count = made.left = 1
     made.bytes = length + sizeof(framework_row) + sizeof(Gated)
-    made.gate.bytes += made.bytes
+    _count_bytes(state, made.gate, made.bytes)
     gated.batch = made
     gated.at = 0
-    _leave(batch)
+    _leave(state, batch)
 
 
 cdef void _wait_until(State* state, Gated* gated) noexcept nogil:
@@ -747,7 +756,7 @@ cdef void _wait_until(State* state, Gated* gated) noexcept nogil:
         gated.verdict_at = 0
         _wake(state, gated.link)
         return
-    _set_apart(gated)
+    _set_apart(state, gated)
     gated.link.at_gate.next_delayed = state.first_delayed
     state.first_delayed = gated.link
     if gated.link.at_gate.next_delayed == NULL or gated.until_ns < state.delays_due_ns:
@@ -1036,7 +1045,7 @@ cdef void gate_go_on(State* state, Link* link) noexcept nogil:
         link.at_gate.first = gated.next
         if gated.next == NULL:
             link.at_gate.last = NULL
-        _leave(gated.batch)
+        _leave(state, gated.batch)
         free(gated)
         gated = link.at_gate.first
         if gated != NULL and gated.verdict == DELAYED:

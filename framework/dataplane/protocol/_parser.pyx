@@ -28,7 +28,7 @@ from framework.dataplane.delivery._delivery cimport (
     trace, trace_body, traffic_of,
 )
 from framework.dataplane.accounts._interest cimport interest_weigh, is_literal_subject, is_valid_subject, subscription_add
-from framework.dataplane.accounts._mappings cimport mapping_apply
+from framework.dataplane.accounts._mappings cimport is_mapped, mapping_apply
 from framework.dataplane.delivery._forwards cimport is_forwarded
 from framework.dataplane.delivery._message_trace cimport (
     FAULT_PUBLISH, FAULT_REPLY, TRACE_SKIPPED, step_mapped, tracing_begin, tracing_end, tracing_refused,
@@ -641,15 +641,30 @@ cdef Allowed _send(State* state, Link* link, Message* message, Match* match, bin
     return allowed
 
 
+cdef bint _goes_to_gate(State* state, Link* link, Message* message, Match** match) noexcept nogil:
+    """Whether a message that is sent now waits at a gate first.
+
+    Args:
+        match: Set to that of the subject, when it was looked up.
+    """
+    cdef Watches* watches = watches_of(link, message.account)
+    if watches == NULL or watches.gates.count == 0 or (
+        message.account.tables != NULL and is_mapped(message.account, message.subject, message.subject_length)
+    ):
+        return False
+    match[0] = sublist_match(&message.account.sublist, message.subject, message.subject_length)
+    return (
+        watched_by(watches, match[0], message.subject, message.subject_length) & WATCHED_BY_GATES != 0
+        and is_allowed_to_publish(state, link, message.subject, message.subject_length)
+    )
+
+
 cdef Allowed _send_traced(State* state, Link* link, Message* message, Match* match) noexcept nogil:
     """Send a message with a header block, which may ask what becomes of it: behind the gates, if there are any."""
     cdef MessageTrace made
     cdef bint mapped = False
     cdef Allowed allowed = FORBIDDEN
-    if link.kind == SYSTEM or (
-        match != NULL and match.watched & WATCHED_BY_GATES
-        and is_allowed_to_publish(state, link, message.subject, message.subject_length)
-    ):
+    if link.kind == SYSTEM or _goes_to_gate(state, link, message, &match):
         return _send(state, link, message, match, &mapped)
     if tracing_begin(state, message, &made) != TRACE_SKIPPED:
         allowed = _send(state, link, message, match, &mapped)
@@ -678,7 +693,7 @@ cdef char* _publish(
     cdef Match* match = NULL
     cdef Allowed allowed
     cdef QuotaAnswer asked
-    cdef bint mapped = False, is_gated
+    cdef bint mapped = False
     if words.count != 1 + sizes and words.count != 2 + sizes:
         _refuse(state, link, PROTOCOL_VIOLATION, b"Unknown Protocol Operation", b"wrong number of words in PUB")
         return NULL
@@ -709,13 +724,8 @@ cdef char* _publish(
     rest = _take_body(state, link, &message, line, body, end, need)
     if rest == NULL:
         return NULL
-    if link.account.watches != NULL and link.account.watches.gates.count and link.at_gate == NULL and link.account.tables == NULL:
-        # Most subjects have no gate: that is known when it is looked up, which it has to be in any case.
-        match = sublist_match(&link.account.sublist, message.subject, message.subject_length)
-        is_gated = watched_by(link.account.watches, match, message.subject, message.subject_length) & WATCHED_BY_GATES != 0
-    else:
-        is_gated = link.at_gate != NULL or (link.account.watches != NULL and link.account.watches.gates.count != 0)
-    if is_gated and not gate_lets_in(state, link, &message, &match):
+    if (link.at_gate != NULL or state.gates_full) and not gate_lets_in(state, link, &message, &match):
+        # Else it is known when the message is sent whether a gate stands there, and there is room.
         link.held = 1
         return NULL
     if link.quotas != NULL:
