@@ -8,13 +8,14 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import psutil
 import pytest
 from pyspark_nats.connection import Address, Target
 from pyspark_nats.errors import ConnectError, DataLossError
+
+from framework.testing import TcpProxy
 
 F = pytest.importorskip("pyspark.sql.functions", reason="needs pyspark: ./dev test -e spark")
 errors = pytest.importorskip("pyspark.errors")
@@ -24,6 +25,9 @@ pull = pytest.importorskip("pyspark_nats.pull")
 SECRET = "s3cretpassw0rd"
 COUNT = 120_000
 """More than what a consumer is asked for at first, so that something is always to come."""
+HELD_BEHIND_BYTES = 1 << 20
+HELD_S = 3600.0
+"""Longer than the session."""
 DENIED = 'permissions: { publish: { deny: "$JS.API.CONSUMER.>" } }'
 USERS = f"""
 accounts {{
@@ -110,27 +114,27 @@ def frame_of(session, url, stream, **options):
 
 
 @pytest.mark.once
-def test_a_worker_that_is_killed_in_the_middle_of_its_range(session, store, tmp_path):
+def test_a_worker_that_is_killed_in_the_middle_of_its_range(session, store):
     name = store.stream(COUNT)
-    go = tmp_path / "go"
+    with ThreadPoolExecutor(1) as pool, TcpProxy(store.server.port) as proxy:
 
-    def held(batches):
-        for batch in batches:
-            while not go.exists():
-                threading.Event().wait(0.01)
-            yield batch
+        def is_in_the_middle():
+            if all(each.answered_bytes < HELD_BEHIND_BYTES for each in proxy.connections):
+                return False
+            # What follows does not come while the worker lives.
+            proxy.delay_s = HELD_S
+            return True
 
-    frame = frame_of(session, store.url, name)
-    held_frame = frame.mapInArrow(held, frame.schema).agg(F.count("*"), F.sum("sequence"))
-    with ThreadPoolExecutor(1) as pool:
-        query = pool.submit(held_frame.first)
-        while not (pids := readers_of(store.server.port)):
-            assert not query.done()
-        for pid in pids:
+        frame = frame_of(session, f"nats://127.0.0.1:{proxy.port}", name)
+        query = pool.submit(frame.agg(F.count("*"), F.sum("sequence")).first)
+        proxy.wait(is_in_the_middle, "messages")
+        killed = readers_of(proxy.port)
+        for pid in killed:
             os.kill(pid, signal.SIGKILL)
-        go.touch()
+        proxy.delay_s = 0.0
         found = query.result()
 
+    assert killed
     assert (COUNT, sum(range(1, COUNT + 1))) == tuple(found)
 
 
