@@ -213,8 +213,8 @@ cdef int _reserved_put(State* state, reserved) except -1:
     if len(reserved) > RESERVED_MAX:
         raise ValueError(f"at most {RESERVED_MAX} prefixes of subjects are reserved")
     for at, it in enumerate(reserved):
-        if not 0 < len(_plain("a reserved prefix", it.prefix)) <= RESERVED_BYTES_MAX:
-            raise ValueError(f"a reserved prefix has 1 to {RESERVED_BYTES_MAX} bytes: {it.prefix}")
+        if not 1 < len(_plain("a reserved prefix", it.prefix)) <= RESERVED_BYTES_MAX:
+            raise ValueError(f"a reserved prefix has 2 to {RESERVED_BYTES_MAX} bytes: {it.prefix}")
         state.reserved[<int> at].length = len(it.prefix)
         _letters_put(state.reserved[<int> at].prefix, it.prefix)
         state.reserved[<int> at].treatment = (

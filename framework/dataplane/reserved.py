@@ -18,7 +18,7 @@ class ReservedPrefix(Struct, frozen=True, kw_only=True):
     """One prefix; a subject that is longer begins with it."""
 
     prefix: bytes
-    """At most 30 bytes, with its last dot."""
+    """2 to 30 bytes, with its last dot."""
     no_publish: bool = False
     """Clients may not publish there."""
     no_reply: bool = False

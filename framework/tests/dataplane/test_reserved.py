@@ -12,7 +12,7 @@ from framework.tests.dataplane.conftest import Talk
 
 @pytest.mark.parametrize(
     ("prefix", "why"),
-    [(b"", "1 to 30 bytes"), (b"x" * 31, "1 to 30 bytes"), (b"a b", "without blanks")],
+    [(b"_", "2 to 30 bytes"), (b"x" * 31, "2 to 30 bytes"), (b"a b", "without blanks")],
 )
 def test_a_prefix_that_cannot_be_is_refused(prefix: bytes, why: str) -> None:
     with pytest.raises(ValueError, match=why):
