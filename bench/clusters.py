@@ -16,7 +16,7 @@ from framework.testing import free_port
 from framework.testing.fleet import await_mesh
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from bench.contest import Contestant
     from framework.testing import Fleet, ServerProcess
@@ -31,11 +31,16 @@ def rss_bytes(servers: Sequence[ServerProcess]) -> float:
 
 
 def config(
-    contestant: Contestant, cluster_port: int, http_port: int, seeds: Sequence[int] = ()
+    contestant: Contestant,
+    cluster_port: int,
+    http_port: int,
+    seeds: Sequence[int] = (),
+    more: str = "",
 ) -> str:
-    """Return the text of a configuration file; all ports are on 127.0.0.1."""
+    """Return the text of a configuration file with `more`; all ports are on 127.0.0.1."""
     urls = ", ".join(f'"nats://127.0.0.1:{seed}"' for seed in seeds)
     return f"""
+        {more}
         http: "127.0.0.1:{http_port}"
         cluster {{
             name: bench
@@ -46,39 +51,59 @@ def config(
     """
 
 
-def start_cluster(fleet: Fleet, contestant: Contestant, count: int) -> list[ServerProcess]:
+def start_cluster(
+    fleet: Fleet,
+    contestant: Contestant,
+    count: int,
+    *,
+    more: str = "",
+    wire: Callable[[int], int] = int,
+) -> list[ServerProcess]:
     """Start servers one after the other, and wait until all know each other.
 
     Args:
         fleet: Will stop them.
         contestant: What they are.
         count: Servers; the first is the seed of the others.
+        more: In the configuration of each.
+        wire: Given the port of a server, returns the one where others find it.
     """
     servers: list[ServerProcess] = []
     for _ in range(count):
-        seeds = [server.cluster_port for server in servers[:1]]
-        text = config(contestant, -1, free_port(), seeds)
+        seeds = [wire(server.cluster_port) for server in servers[:1]]
+        text = config(contestant, -1, free_port(), seeds, more)
         servers.append(fleet.start(kind=contestant.kind, config=text, clustered=True))
     await_mesh(*servers)
     return servers
 
 
-def start_supercluster(fleet: Fleet, contestant: Contestant, count: int) -> list[ServerProcess]:
+def start_supercluster(
+    fleet: Fleet,
+    contestant: Contestant,
+    count: int,
+    *,
+    more: str = "",
+    wire: Callable[[int], int] = int,
+) -> list[ServerProcess]:
     """Start clusters of one server each, and wait until each is connected to all others.
 
     Args:
         fleet: Will stop them.
         contestant: What they are; its settings stand in the block `gateway`.
         count: Clusters.
+        more: In the configuration of each server.
+        wire: As of `start_cluster`.
     """
     ports = {f"c{number}": free_port() for number in range(count)}
     remotes = "".join(
-        f'{{ name: {name}, url: "nats://127.0.0.1:{port}" }}\n' for name, port in ports.items()
+        f'{{ name: {name}, url: "nats://127.0.0.1:{wire(port)}" }}\n'
+        for name, port in ports.items()
     )
     servers = [
         fleet.start(
             kind=contestant.kind,
             config=f"""
+                {more}
                 http: "127.0.0.1:{free_port()}"
                 gateway {{
                     name: {name}

@@ -16,6 +16,7 @@
  *            verify=0          1: every message is parsed, and its order and content are checked
  *            payloads=         file that payloads are taken from, `size` bytes each; not with wild or verify
  *            window=0          messages that one publisher may be ahead of one subscriber; 0: it does not look
+ *            accounts=0        pair i logs in as `user` (or "user") and the number i % accounts
  *            ws=0              port for WebSocket: all come by that, and each send is one frame; not with verify
  *   rtt    Request and reply over two connections, one after the other. `relay_p50_us` is what the same exchange
  *          takes through a process that only hands bytes on: what the machine itself costs at this time.
@@ -154,9 +155,16 @@ static double own_cpu_s(void) {
 /* ---------------------------------------------------------------- connections */
 
 static char connect_line[512];
+static int accounts; /* 0: all are in one */
 
-static void write_connect(char *line, size_t size, const char *no_responders) {
+/* Write the login of a pair of publisher and subscriber. */
+static void write_connect(char *line, size_t size, int pair, const char *no_responders) {
     const char *user = text_option("user", NULL);
+    char numbered[64];
+    if (accounts) {
+        snprintf(numbered, sizeof numbered, "%s%d", user ? user : "user", pair % accounts);
+        user = numbered;
+    }
     int n = snprintf(line, size,
                      "CONNECT {\"verbose\":false,\"pedantic\":false,\"tls_required\":false,\"name\":\"loadgen\",\"lang\":\"c\","
                      "\"version\":\"1\",\"protocol\":0,\"echo\":true,\"headers\":true,\"no_responders\":%s",
@@ -276,20 +284,23 @@ static void take_probe(int fd) {
     await_line(fd, "");
 }
 
-/* Log in, send `more`, and wait until the server has taken it. */
-static int log_in(int port, const char *more) {
+/* Log in as one of a pair, send `more`, and wait until the server has taken it. */
+static int log_in(int port, int pair, const char *more) {
     char text[sizeof connect_line + 512];
-    int fd = dial(port), n = snprintf(text, sizeof text, "%s%sPING\r\n", connect_line, more);
+    int fd = dial(port), n;
+    write_connect(text, sizeof connect_line, pair, "false");
+    n = strlen(text);
+    n += snprintf(text + n, sizeof text - n, "%sPING\r\n", more);
     say(fd, text, n);
     await_pong(fd);
     return fd;
 }
 
-/* Ask until the server of `fd` knows interest in `subject`; over a route it needs a moment to get there. */
-static void await_interest(int port, const char *subject) {
+/* Ask until the server of a pair knows interest in `subject`; over a route it needs a moment to get there. */
+static void await_interest(int port, int pair, const char *subject) {
     char request[1024], buffer[4096];
     int fd = dial(port), n;
-    write_connect(request, sizeof request, "true");
+    write_connect(request, sizeof request, pair, "true");
     send_all(fd, request, strlen(request));
     n = snprintf(request, sizeof request, "SUB _INBOX.loadgen 1\r\nPING\r\n");
     send_all(fd, request, n);
@@ -496,12 +507,12 @@ static int receive(struct subscriber *s) {
     return any;
 }
 
-static void subscribe(struct subscriber *s, int port, const char *subject, const char *group, int size, int verify) {
+static void subscribe(struct subscriber *s, int port, int pair, const char *subject, const char *group, int size, int verify) {
     char line[256];
     int bytes = RECV_BYTES;
     snprintf(line, sizeof line, "SUB %s %s 1\r\n", subject, group);
     s->size = size;
-    s->fd = log_in(port, line);
+    s->fd = log_in(port, pair, line);
     s->buffer = verify || ws_port ? malloc(RECV_BYTES) : NULL;
     setsockopt(s->fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
     fcntl(s->fd, F_SETFL, O_NONBLOCK);
@@ -528,7 +539,7 @@ static void core_setup(struct core *c) {
         char subject[64];
         snprintf(subject, sizeof subject, "bench.%07d", c->shared ? 0 : i % c->pubs);
         struct subscriber *s = &c->subscriber[i];
-        subscribe(s, c->subport, c->wild ? "bench.*" : subject, c->queue ? "workers" : "", c->size, c->verify);
+        subscribe(s, c->subport, i, c->wild ? "bench.*" : subject, c->queue ? "workers" : "", c->size, c->verify);
         s->ordered = !c->queue && (c->pubs == 1 || !(c->shared || c->wild));
         struct epoll_event event = {.events = EPOLLIN, .data.ptr = s};
         epoll_ctl(c->epoll, EPOLL_CTL_ADD, s->fd, &event);
@@ -541,7 +552,7 @@ static void core_setup(struct core *c) {
         p->window = c->window;
         p->received = &c->received;
         snprintf(p->subject, sizeof p->subject, "bench.%07d", c->shared ? 0 : i);
-        p->fd = log_in(c->port, "");
+        p->fd = log_in(c->port, i, "");
     }
 }
 
@@ -570,7 +581,7 @@ static void core_await_routes(struct core *c) {
         fcntl(s->fd, F_SETFL, flags & ~O_NONBLOCK);
         send_all(s->fd, mark, n);
         await_pong(s->fd);
-        await_interest(c->port, subject);
+        await_interest(c->port, i, subject);
         take_probe(s->fd);
         fcntl(s->fd, F_SETFL, flags);
     }
@@ -769,21 +780,21 @@ static int rtt(int port, int subport, int size, int count, double bgrate, int bg
     free(frame("MSG %s 1%s %d\r\n", "_INBOX.bench", "", size, &got_reply));
     char *buffer = malloc(size + 4096);
     double bare_us = relay_p50_us(count / 4 + 1, request_bytes, reply_bytes);
-    int client = log_in(port, "SUB _INBOX.bench 1\r\n"), service = log_in(subport, "SUB bench.rtt 1\r\n");
+    int client = log_in(port, 0, "SUB _INBOX.bench 1\r\n"), service = log_in(subport, 0, "SUB bench.rtt 1\r\n");
     if (port != subport) {
-        await_interest(port, "bench.rtt");
+        await_interest(port, 0, "bench.rtt");
         take_probe(service);
-        await_interest(subport, "_INBOX.bench");
+        await_interest(subport, 0, "_INBOX.bench");
         take_probe(client);
     }
     struct publisher background = {.size = bgsize, .rate = bgrate, .end_s = 1e18, .stop = &background_stop};
     pthread_t drain = 0;
     if (bgrate >= 0) {
         snprintf(background.subject, sizeof background.subject, "bench.background");
-        background_subscriber.fd = log_in(port, "SUB bench.background 1\r\n");
+        background_subscriber.fd = log_in(port, 0, "SUB bench.background 1\r\n");
         struct timeval patience = {.tv_usec = 100000};
         setsockopt(background_subscriber.fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-        background.fd = log_in(port, "");
+        background.fd = log_in(port, 0, "");
         pthread_create(&drain, NULL, drain_background, NULL);
         pthread_create(&background.thread, NULL, publish, &background);
         sleep_until(now_s() + 0.2); /* until it runs evenly */
@@ -853,7 +864,8 @@ int main(int argc, char **argv) {
     option_count = argc - 2;
     options = argv + 2;
     read_pids();
-    write_connect(connect_line, sizeof connect_line, "false");
+    accounts = number_option("accounts", 0);
+    write_connect(connect_line, sizeof connect_line, 0, "false");
     ws_port = number_option("ws", 0);
     int port = number_option("port", 4222), subport = number_option("subport", port), size = number_option("size", 128);
     if (!strcmp(argv[1], "core")) {

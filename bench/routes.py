@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,16 +20,33 @@ from typing import TYPE_CHECKING, NamedTuple
 from bench.clusters import start_cluster
 from bench.contest import add_contestants, contest
 from bench.loadgen import build_loadgen, run_loadgen
-from framework.testing import Fleet
+from framework.testing import Fleet, TcpProxy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import TypeAlias
+    from typing import Protocol
 
     from bench.contest import Contestant
     from framework.testing import ServerProcess
 
-    Start: TypeAlias = Callable[[Fleet, Contestant, int], Sequence[ServerProcess]]
+    class Start(Protocol):
+        """Starts servers: `bench.clusters.start_cluster`, and what is like it."""
+
+        def __call__(
+            self,
+            fleet: Fleet,
+            contestant: Contestant,
+            count: int,
+            *,
+            more: str = "",
+            wire: Callable[[int], int] = int,
+        ) -> Sequence[ServerProcess]:
+            """Return so many servers that know each other."""
+
+
+ACCOUNTS = 10
+FAR_S = 0.04
+"""One way, so 80 ms there and back."""
 
 
 class Case(NamedTuple):
@@ -38,6 +56,10 @@ class Case(NamedTuple):
     options: tuple[str, ...]
     figures: tuple[str, ...] = ("publish_rate", "server_cpu_s_per_million")
     """Of its document."""
+    config: str = ""
+    """Of the servers, beside what connects them."""
+    delay_s: float = 0.0
+    """How long bytes are under way between them."""
 
 
 CASES = {
@@ -50,7 +72,20 @@ CASES = {
     "queue group of 4, 128 B": Case("core", ("subjects=shared", "subs=4", "queue=1", "size=128")),
     "4 pairs, 128 B": Case("core", ("pubs=4", "subs=4", "size=128")),
     "100,000/s, 128 B": Case("core", ("size=128", "rate=100000")),
+    f"1 to 1 in each of {ACCOUNTS} accounts, 128 B": Case(
+        "core",
+        (f"accounts={ACCOUNTS}", "pass=s3cret", f"pubs={ACCOUNTS}", f"subs={ACCOUNTS}"),
+        config="accounts {"
+        + "".join(
+            f"\n A{it} {{ users: [{{ user: user{it}, password: s3cret }}] }}"
+            for it in range(ACCOUNTS)
+        )
+        + "\n}",
+    ),
     "request and reply, 16 B": Case("rtt", ("size=16", "count=5000"), ("p50_us", "p99_us")),
+    f"request and reply, 16 B, {2000 * FAR_S:g} ms away": Case(
+        "rtt", ("size=16", "count=50"), ("p50_us", "p99_us"), delay_s=FAR_S
+    ),
 }
 
 
@@ -58,14 +93,18 @@ def measure(
     loadgen: Path, case: Case, seconds: float, start: Start, contestant: Contestant
 ) -> list[float]:
     """Start two servers, and return the figures of one run between them."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+
+        def wire(port: int) -> int:
+            if not case.delay_s:
+                return port
+            return stack.enter_context(TcpProxy(port, delay_s=case.delay_s)).port
+
         fleet = Fleet(Path(folder))
-        try:
-            servers = start(fleet, contestant, 2)
-            options = (*case.options, f"seconds={seconds}")
-            document = run_loadgen(loadgen, case.mode, servers, *options)
-        finally:
-            fleet.stop()
+        stack.callback(fleet.stop)
+        servers = start(fleet, contestant, 2, more=case.config, wire=wire)
+        options = (*case.options, f"seconds={seconds}")
+        document = run_loadgen(loadgen, case.mode, servers, *options)
     return [document[figure] for figure in case.figures]
 
 
