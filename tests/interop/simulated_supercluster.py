@@ -55,13 +55,23 @@ class _Hooks:
 
 
 class Subscription:
-    """Something that a server wants, and what it got."""
+    """Something that a server wants, and what it got; `is_service`: it answers what has a reply."""
 
-    def __init__(self, server: Server, subject: str, queue: str) -> None:
+    def __init__(
+        self, server: Server, subject: str, queue: str, *, is_service: bool = False
+    ) -> None:
         self.server, self.subject, self.queue = server, subject, queue
+        self.is_service = is_service
         self.got: list[bytes] = []
         self.sink = server.core.subscribe_sink(ACCOUNT, subject.encode(), queue.encode() or None)
         server.subscriptions[self.sink] = self
+
+    def take(self, messages: Iterable[tuple[bytes, bytes, bytes, bytes]]) -> None:
+        """Keep the payloads of messages, and answer with them."""
+        for _, reply, _, payload in messages:
+            self.got.append(payload)
+            if reply and self.is_service:
+                self.server.plane.publish(ACCOUNT, [(reply, b"", b"", payload)])
 
     def end(self) -> None:
         """Want it no more."""
@@ -186,9 +196,9 @@ class Server(SimulatedServer):
 
     def take_delivered(self, event: Delivered) -> None:
         its = self.subscriptions.get(event.sink)
-        payloads = [payload for *_, payload in event.batch.detach()]
+        messages = event.batch.detach()
         if its is not None:
-            its.got += payloads
+            its.take(messages)
 
     # -- what is asked at the end
 
@@ -264,10 +274,10 @@ class Supercluster:
 
     def restart(self, server: Server, away_s: float) -> None:
         """End a server without a word, and start it again; it wants the same as before."""
-        wanted = [(it.subject, it.queue) for it in server.subscriptions.values()]
+        wanted = list(server.subscriptions.values())
         server.crash()
         self.network.dispatcher.run_for(away_s)
         again = Server(self, server.cluster, server.number, server.generation + 1)
         self.servers[self.servers.index(server)] = again
-        for subject, queue in wanted:
-            Subscription(again, subject, queue)
+        for it in wanted:
+            Subscription(again, it.subject, it.queue, is_service=it.is_service)

@@ -3,7 +3,7 @@
 Whatever has happened: once it is over, each server has one connection to each other cluster, knows
 of each cluster just what a naive model says that it wants, and each message reaches every plain
 subscription of the supercluster once, and one member of each queue group, of the own cluster if it
-has any.
+has any. Each request is answered, also to an inbox that nobody has heard of when it is sent.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ SIZES = {"A": 2, "B": 1, "C": 2, "D": 1, "E": 3}
 SUBJECTS = ("a", "a.b", "a.*", "b.>", "b.c.d")
 LITERALS = ("a", "a.b", "b.c.d", "nobody")
 QUEUES = ("", "", "q", "r")
+REQUESTS = 2
+"""Of each server."""
 STEPS = 40
 HEALED_S = 40.0
 """The longest pause between two attempts of a gateway is 30 s."""
@@ -45,7 +47,9 @@ def change_interest(world: Supercluster) -> None:
         world.rng.choice(its).end()
     else:
         server = world.rng.choice(world.servers)
-        Subscription(server, world.rng.choice(SUBJECTS), world.rng.choice(QUEUES))
+        subject = world.rng.choice((*SUBJECTS, "service"))
+        is_service = subject == "service"
+        Subscription(server, subject, world.rng.choice(QUEUES), is_service=is_service)
 
 
 def publish_somewhere(world: Supercluster) -> None:
@@ -110,6 +114,7 @@ def run(seed: int) -> Supercluster:
 def check(world: Supercluster) -> None:
     check_interest(world)
     check_messages(world)
+    check_answers(world)
 
 
 def check_interest(world: Supercluster) -> None:
@@ -148,6 +153,21 @@ def check_messages(world: Supercluster) -> None:
         check_groups(server.cluster, payload, groups)
     for it in world.subscriptions:
         assert max(Counter(it.got).values(), default=1) == 1
+
+
+def check_answers(world: Supercluster) -> None:
+    """Ask from everywhere at once, each for an answer to an inbox of its own."""
+    services = [it for it in world.subscriptions if it.is_service]
+    asked = []
+    for server in world.servers:
+        for number in range(REQUESTS):
+            inbox = f"_INBOX.{server.name}.{number}"
+            asked.append(Subscription(server, inbox, ""))
+            server.plane.publish(ACCOUNT, [(b"service", inbox.encode(), b"", inbox.encode())])
+    world.network.dispatcher.run_for(2.0)
+    answers = sum(not it.queue for it in services) + len({it.queue for it in services} - {""})
+    for it in asked:
+        assert it.got == [it.subject.encode()] * answers, (it.server.name, it.subject, it.got)
 
 
 def check_groups(
@@ -205,6 +225,15 @@ def tell_interest_of_one_account(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gateway_link, "peer_terms", fewer)
 
 
+def answer_without_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    terms = gateway_link.peer_terms
+
+    def without(local: GatewayInfo, register: Register) -> PeerTerms:
+        return replace(terms(local, register), address=b"")
+
+    monkeypatch.setattr(gateway_link, "peer_terms", without)
+
+
 def serve_groups_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """Choose members in other clusters as those of the own one."""
     declare = plugin.framework_link_kinds
@@ -219,7 +248,13 @@ def serve_groups_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "plant", [forget_lost_connections, tell_interest_of_one_account, serve_groups_anywhere]
+    "plant",
+    [
+        forget_lost_connections,
+        tell_interest_of_one_account,
+        answer_without_address,
+        serve_groups_anywhere,
+    ],
 )
 def test_a_planted_mistake_is_found(
     monkeypatch: pytest.MonkeyPatch, plant: Callable[[pytest.MonkeyPatch], None]
