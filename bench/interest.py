@@ -20,13 +20,15 @@ from typing import TYPE_CHECKING
 
 from bench.clusters import cpu_s, rss_bytes, start_cluster, start_supercluster
 from bench.contest import add_contestants, contest
-from framework.testing import Fleet
+from framework.testing import Fleet, RawClient
 
 if TYPE_CHECKING:
     from bench.contest import Contestant
     from bench.routes import Start
-    from framework.testing import RawClient, ServerProcess
+    from framework.testing import ServerProcess
 
+TIMEOUT_S = 600.0
+"""A busy server reads a million subscriptions for longer than tests wait."""
 FIGURES = ("coming_s", "coming_cpu_s", "rss_mib", "going_s", "going_cpu_s")
 LOOK_EVERY_S = 0.002
 _INBOX = "_INBOX.bench"
@@ -83,7 +85,7 @@ def measure(servers_count: int, count: int, start: Start, contestant: Contestant
             servers = start(fleet, contestant, servers_count)
             watches = [Watch(server, subject(count - 1)) for server in servers[1:]]
             figures = []
-            with servers[0].client() as client:
+            with RawClient(servers[0].port, timeout_s=TIMEOUT_S) as client:
                 client.log_in()
                 for known, line in ((True, "SUB {0} {1}\r\n"), (False, "UNSUB {1}\r\n")):
                     text = "".join(line.format(subject(at), at + 1) for at in range(count))
