@@ -76,12 +76,6 @@ class Advisories:
         fields = {"stream": stream, "action": action}
         self.say(account, f"STREAM.{word}.{stream}", "stream_action", fields)
 
-    def say_consumer(self, account: str, stream: str, consumer: str, action: str) -> None:
-        """Say that a consumer was made or deleted: `create`, `delete`."""
-        word = {"create": "CREATED", "delete": "DELETED"}[action]
-        fields = {"stream": stream, "consumer": consumer, "action": action}
-        self.say(account, f"CONSUMER.{word}.{stream}.{consumer}", "consumer_action", fields)
-
     def audit(self, asker: Asker, subject: str, request: bytes, response: bytes) -> None:
         """Say that a request of the API was answered."""
         asked = {"request": request.decode("utf-8", "replace")} if request else {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -18,6 +19,9 @@ system_account: SYS
 """
 STREAM = {"name": "S", "subjects": ["s"], "storage": "memory"}
 _VARYING = {"id", "timestamp", "time", "ts", "created", "start", "server", "host", "rtt", "stop"}
+_VARYING |= {"ack_time", "pinned_id"}
+ADVISORY = b"$JS.EVENT.ADVISORY.CONSUMER."
+LONG = 60_000_000_000
 
 
 class Listener:
@@ -41,6 +45,10 @@ def same(document):
     if isinstance(document, dict):
         return {name: same(it) for name, it in document.items() if name not in _VARYING}
     return document
+
+
+def in_order(events):
+    return [(subject, same(event)) for subject, event in events]
 
 
 @pytest.fixture(params=["", ", domain: hub"])
@@ -99,6 +107,111 @@ def test_messages_that_a_client_could_not_use(play, word):
     ours, theirs = play(steps, [b"$JS.EVENT.ADVISORY.CONSUMER.MSG_"])
 
     assert same(dict(theirs)) == same(dict(ours))
+
+
+def test_a_message_that_is_given_up(play):
+    def steps(user):
+        user.api("STREAM.CREATE.S", STREAM)
+        consumer = {"durable_name": "C", "ack_policy": "explicit", "max_deliver": 2}
+        user.api("CONSUMER.CREATE.S.C", {"stream_name": "S", "config": consumer})
+        user.ask("s", b"x")
+        for _ in range(2):
+            [(_, reply, _)] = user.fetch("S", "C", 1)
+            user.ask(reply.decode(), b"-NAK")
+        user.ask("s", b"y")
+        assert user.fetch("S", "C", 1)[0][2] == b"y"
+
+    ours, theirs = play(steps, [ADVISORY + b"MAX_DELIVERIES"])
+
+    assert same(dict(theirs)) == same(dict(ours))
+    assert (ours[0][1]["stream_seq"], ours[0][1]["deliveries"]) == (1, 2)
+
+
+@pytest.mark.parametrize("word", [b"", b"+ACK", b"+NXT"])
+def test_acknowledgements_are_sampled(play, word):
+    def steps(user):
+        user.api("STREAM.CREATE.S", STREAM)
+        for name, more in (("N", {}), ("C", {"sample_freq": "100%"})):
+            consumer = {"durable_name": name, "ack_policy": "explicit", **more}
+            user.api(f"CONSUMER.CREATE.S.{name}", {"stream_name": "S", "config": consumer})
+        for text in (b"x", b"y", b"z"):
+            user.ask("s", text)
+        (_, unsampled, _), *_ = user.fetch("S", "N", 2)
+        (_, first, _), (_, second, _) = user.fetch("S", "C", 2)
+        for reply, said in ((unsampled, b"+ACK"), (first, b"+TERM"), (first, b"+ACK")):
+            user.ask(reply.decode(), said)
+        user.send(second.decode(), word)
+
+    ours, theirs = play(steps, [b"$JS.EVENT.METRIC.CONSUMER.ACK"])
+
+    assert same(dict(theirs)) == same(dict(ours))
+    assert ours[0][1]["stream_seq"] == 2
+    assert ours[0][1]["ack_time"] > 0
+
+
+def test_a_consumer_begins_paused(play):
+    def steps(user):
+        user.api("STREAM.CREATE.S", STREAM)
+        config = {"durable_name": "C", "pause_until": "2100-01-01T01:00:00Z"}
+        user.api("CONSUMER.CREATE.S.C", {"stream_name": "S", "config": config})
+
+    ours, theirs = play(steps, [ADVISORY + b"PAUSE"])
+
+    assert in_order(theirs) == in_order(ours)
+    assert ours[0][1]["paused"] is True
+
+
+def test_a_pause_is_told_when_it_begins_and_ends(play):
+    def steps(user):
+        user.api("STREAM.CREATE.S", STREAM)
+        user.api("CONSUMER.CREATE.S.C", {"stream_name": "S", "config": {"durable_name": "C"}})
+        for until in ("2101-01-01T00:00:00Z", "2101-01-01T00:00:00Z", "2001-01-01T00:00:00Z", ""):
+            user.api("CONSUMER.PAUSE.S.C", {"pause_until": until} if until else b"")
+
+    ours, theirs = play(steps, [ADVISORY + b"PAUSE"] * 3)
+
+    assert in_order(theirs) == in_order(ours)
+    assert [event["paused"] for _, event in ours] == [True, False, False]
+
+
+def test_a_pause_ends_by_itself(play):
+    def steps(user):
+        user.api("STREAM.CREATE.S", STREAM)
+        config = {"durable_name": "C", "ack_policy": "explicit"}
+        user.api("CONSUMER.CREATE.S.C", {"stream_name": "S", "config": config})
+        soon = datetime.now(UTC) + timedelta(seconds=0.5)
+        user.api("CONSUMER.PAUSE.S.C", {"pause_until": soon.isoformat()})
+
+    ours, theirs = play(steps, [ADVISORY + b"PAUSE"] * 2)
+    for events in (ours, theirs):
+        for _, event in events:
+            del event["pause_until"]
+
+    assert in_order(theirs) == in_order(ours)
+    assert [event["paused"] for _, event in ours] == [True, False]
+
+
+def test_clients_are_pinned_and_no_more(play):
+    def steps(user):
+        user.api("STREAM.CREATE.S", STREAM)
+        groups = {"priority_policy": "pinned_client", "priority_groups": ["g"]}
+        config = {"durable_name": "C", "ack_policy": "explicit", **groups}
+        config["priority_timeout"] = 1_000_000_000
+        user.api("CONSUMER.CREATE.S.C", {"stream_name": "S", "config": config})
+        for text in (b"x", b"y"):
+            user.ask("s", text)
+            reply = user.listen()
+            user.request("$JS.API.CONSUMER.MSG.NEXT.S.C", {"batch": 1, "group": "g"}, reply)
+            user.heard(reply)
+            if text == b"x":
+                user.api("CONSUMER.UNPIN.S.C", {"group": "g"})
+
+    words = [b"PINNED", b"UNPINNED", b"PINNED", b"UNPINNED"]
+    ours, theirs = play(steps, [ADVISORY + word for word in words])
+
+    assert in_order(theirs) == in_order(ours)
+    assert [event.get("reason") for _, event in ours] == [None, "admin", None, "timeout"]
+    assert all(len(event["pinned_id"]) == 22 for _, event in ours if "pinned_id" in event)
 
 
 def test_each_request_is_audited(play):

@@ -93,6 +93,37 @@ def test_an_entry_is_committed_when_the_thread_says_so(tmp_path: Path) -> None:
     os.close(other)
 
 
+def test_who_appends_may_write_what_is_little(tmp_path: Path) -> None:
+    written(tmp_path, b"first")
+    log, thread = opened(tmp_path)
+    log.append(1, Kind.BATCH, [b"x" * 1000])
+    is_too_large = not thread.perform_small(999)
+    log.append(1, Kind.BATCH, [b"y"])
+    performed = thread.perform_small(1 << 14)
+
+    assert (is_too_large, performed, thread.perform_small(1 << 14)) == (True, True, False)
+    whole = [[b"first"], [b"x" * 1000], [b"y"]]
+    assert [entry.parts for entry in log.committed()] == whole
+    assert log.append(1, Kind.BATCH, [b"lost"]) == 4
+    del log, thread
+    log, _ = opened(tmp_path)
+    assert [entry.parts for entry in log.committed()] == whole
+
+
+def test_small_rounds_of_a_new_file_are_read_again(tmp_path: Path) -> None:
+    written(tmp_path, b"first")
+    log, thread = opened(tmp_path)
+    parts = [b"%d" % number * 200 for number in range(400)]
+    for part in parts:
+        assert log.append(1, Kind.BATCH, [part])
+        assert thread.perform_small(1 << 14)
+    del log, thread
+
+    log, _ = opened(tmp_path)
+    assert [entry.parts for entry in log.committed()] == [[b"first"], *([it] for it in parts)]
+    assert (log.damage, log.torn_bytes) == ([], 0)
+
+
 def test_with_an_interval_entries_are_committed_before_the_sync(tmp_path: Path) -> None:
     wake, other = os.pipe()
     log = Log(file_bytes=1 << 20, syncs_always=False)

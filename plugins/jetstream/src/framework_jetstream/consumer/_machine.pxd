@@ -74,6 +74,7 @@ cdef Pending* machine_wait_for(Machine* machine, uint64_t seq) noexcept nogil
 cdef void machine_drop(Machine* machine, Pending* gone) noexcept nogil
 cdef void machine_drop_to(Machine* machine, uint64_t seq) noexcept nogil
 cdef bint machine_wants(Machine* machine, const char* subject, size_t length) noexcept nogil
+cdef bint machine_has_strays(Machine* machine) noexcept nogil
 cdef bint machine_needs(Machine* machine, const Record* record) noexcept nogil
 cdef bint machine_has_more(Machine* machine) noexcept nogil
 cdef bint machine_is_full(Machine* machine) noexcept nogil
@@ -84,9 +85,9 @@ cdef void machine_appended(Machine* machine, const Record* record) noexcept nogi
 cdef void machine_removing(Machine* machine, const Record* record) noexcept nogil
 cdef void machine_rest(Machine* machine) noexcept nogil
 cdef void machine_purged(Machine* machine) noexcept nogil
-cdef Pending* machine_find(Machine* machine, uint64_t seq) noexcept nogil
 cdef bint machine_ack(Machine* machine, uint64_t seq) noexcept nogil
 cdef bint machine_nak(Machine* machine, uint64_t seq, int64_t at_ns) noexcept nogil
+cdef int64_t machine_waited(Machine* machine, const Pending* pending, int64_t now_ns) noexcept nogil
 cdef bint machine_in_progress(Machine* machine, uint64_t seq, int64_t now_ns) noexcept nogil
 cdef int64_t machine_expire(Machine* machine, int64_t now_ns) noexcept nogil
 cdef void machine_undo(Machine* machine, uint64_t seq) noexcept nogil

@@ -311,6 +311,22 @@ cdef uint64_t machine_redelivered(Machine* machine) noexcept nogil:
     return count
 
 
+cdef bint machine_has_strays(Machine* machine) noexcept nogil:
+    """Whether a message waits that is not wanted any more, or none can say. Cost: O(pending)."""
+    cdef uint32_t at
+    cdef Record record
+    if machine.filter_count == 0:
+        return False
+    if machine.exceeded.count:
+        return True
+    for at in range(machine.pending_first, machine.pending_end):
+        if not machine.pending[at].is_gone:
+            record = messages_get(&machine.stream.messages, machine.pending[at].seq)
+            if record.seq and not machine_wants(machine, subject_chars(record.subject), record.subject.length):
+                return True
+    return False
+
+
 cdef bint machine_needs(Machine* machine, const Record* record) noexcept nogil:
     """Whether a message may still be delivered, or acknowledged."""
     if not machine_wants(machine, subject_chars(record.subject), record.subject.length):
@@ -352,6 +368,11 @@ cdef int64_t _deadline(Machine* machine, uint32_t deliveries, int64_t now_ns) no
     if machine.terms.backoff_count:
         return now_ns + machine.terms.backoff_ns[min(deliveries, machine.terms.backoff_count) - 1]
     return now_ns + machine.terms.ack_wait_ns if machine.terms.ack_wait_ns > 0 else NEVER
+
+
+cdef int64_t machine_waited(Machine* machine, const Pending* pending, int64_t now_ns) noexcept nogil:
+    """Return how long ago a message that waits was delivered for the last time, or was said to be in progress."""
+    return now_ns - pending.deadline_ns + _deadline(machine, pending.deliveries, 0)
 
 
 cdef bint machine_in_progress(Machine* machine, uint64_t seq, int64_t now_ns) noexcept nogil:
@@ -508,8 +529,8 @@ cdef bint machine_next(Machine* machine, Delivery* delivery, int64_t now_ns) noe
 
 
 cdef void machine_appended(Machine* machine, const Record* record) noexcept nogil:
-    """Count a message that was stored, if it is wanted."""
-    if record.seq >= machine.cursor and machine_wants(machine, subject_chars(record.subject), record.subject.length):
+    """Count a message that was stored, and is wanted."""
+    if record.seq >= machine.cursor:
         machine.num_pending += 1
 
 

@@ -51,6 +51,8 @@ cdef struct ConsumerTerms:
     # Unix time up to which nothing is delivered; 0: none.
     int64_t pinned_ns
     # How long a client stays pinned that asks for nothing.
+    int64_t sample_percent
+    # Of acknowledgements that are told; 0: none are.
     uint8_t headers_only
     uint8_t flow_control
     uint8_t replays

@@ -24,6 +24,7 @@ cdef ConsumerTerms terms_made(dict fields):
     made.rate_burst_bytes = fields.get("rate_burst_bytes", 0)
     made.pause_until_ns = fields.get("pause_until_ns", 0)
     made.pinned_ns = fields.get("pinned_ns", 0)
+    made.sample_percent = fields.get("sample_percent", 0)
     made.headers_only = fields.get("headers_only", 0)
     made.flow_control = fields.get("flow_control", 0)
     made.replays = fields.get("replays", 0)

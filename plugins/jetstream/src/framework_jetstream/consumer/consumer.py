@@ -26,6 +26,7 @@ from framework_jetstream.api.records import (
 from framework_jetstream.api.requests import is_empty_request, read
 from framework_jetstream.api.saved import SavedConsumer, text_of
 from framework_jetstream.api.times import ZERO, ns_from_text, text_from_ns
+from framework_jetstream.consumer.consumer_advisories import ConsumerAdvisories
 from framework_jetstream.consumer.rules import check_group, check_update, settle_metadata
 from framework_jetstream.consumer.terms import BURST_BYTES, filters_of, terms_of
 from framework_jetstream.engine.link import EngineAnswers, EngineEvent
@@ -114,9 +115,10 @@ class Consumer(Component):
         super().__init__()
         self._entry = entry
         self._link = link
-        self._account = account
         self._host = host
-        self._advisories = advisories
+        self._advisories = ConsumerAdvisories(
+            advisories, account, entry.stream_name, entry.config.name
+        )
         self._clock = clock
         self._ended = ended
         self._handlers = {
@@ -146,7 +148,7 @@ class Consumer(Component):
             case EngineEvent(kind=Event.INACTIVE):
                 self._end(lambda: None)
             case EngineEvent():
-                pass
+                self._tell(message)
             case _:
                 super().on_receive(message)
         return None
@@ -181,9 +183,11 @@ class Consumer(Component):
                 self._end(lambda: reply.set(refused("consumer_create", error)))
             else:
                 self._say("consumer_create", reply, told)
+                if is_new and self._paused_until_ns() > self._clock():
+                    self._tell_pause()
 
         if is_new:
-            self._tell("create")
+            self._advisories.created()
         self._command(Verb.OPEN_CONSUMER, opened)
 
     def _command(self, verb: Verb, then: Callable[[EngineAnswer], object]) -> None:
@@ -258,14 +262,21 @@ class Consumer(Component):
         config = msgspec.structs.replace(self._entry.config)
         config.pause_until = text_from_ns(until_ns) if until_ns else None
         settle_metadata(config)
+        before_ns = self._paused_until_ns()
 
         def finish(_: EngineAnswer) -> None:
+            if until_ns != before_ns:
+                self._tell_pause()
             left_ns = max(until_ns - self._clock(), 0)
             fields = {"paused": left_ns > 0, "pause_until": text_from_ns(until_ns)}
             also = {"pause_remaining": left_ns} if left_ns else {}
             request.reply.set(answer("consumer_pause", {**fields, **also}))
 
         self._change(config, "consumer_pause", request.reply, finish)
+
+    def _paused_until_ns(self) -> int:
+        until = self._entry.config.pause_until
+        return ns_from_text(until) if until else 0
 
     def _reset(self, request: Consumer.Request) -> None:
         wanted = read(ConsumerResetRequest, request.payload, is_strict=self._host.is_strict)
@@ -288,7 +299,12 @@ class Consumer(Component):
         check_group(wanted.group)
         if wanted.group not in (self._entry.config.priority_groups or ()):
             raise failure(ErrCode.CONSUMER_UNKNOWN_GROUP)
-        self._ask(Verb.UNPIN_CONSUMER, lambda _: request.reply.set(answer("consumer_unpin", {})))
+
+        def finish(_: EngineAnswer) -> None:
+            self._advisories.unpinned(wanted.group, "admin")
+            request.reply.set(answer("consumer_unpin", {}))
+
+        self._ask(Verb.UNPIN_CONSUMER, finish)
 
     # -- ending ----------------------------------------------------------------------------------
 
@@ -299,17 +315,25 @@ class Consumer(Component):
 
     def _end(self, then: Callable[[], object]) -> None:
         def end(_: EngineAnswer) -> None:
-            self._tell("delete")
+            self._advisories.deleted()
             self._ended(self._entry)
             then()
             self.stop()
 
         self._ask(Verb.CLOSE_CONSUMER, end)
 
-    def _tell(self, action: str) -> None:
-        """Let who listens know what happens to the consumer."""
-        stream, name = self._entry.stream_name, self._entry.config.name
-        self._advisories.say_consumer(self._account, stream, name, action)
+    def _tell(self, event: EngineEvent) -> None:
+        """Let who listens know what the engine has seen."""
+        match event.kind:
+            case Event.RESUMED:
+                self._tell_pause()
+            case Event.PINNED:
+                self._advisories.pinned(*event.data.decode().split("\n"))
+            case Event.UNPINNED:
+                self._advisories.unpinned(event.data.decode(), "timeout")
+
+    def _tell_pause(self) -> None:
+        self._advisories.paused(self._entry.config.pause_until, self._clock())
 
     # -- saying how it is ------------------------------------------------------------------------
 

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 BURST_BYTES: Final = 1024 * 1024
 """What a limited rate lets pass at once, where the stream does not limit its messages."""
 
+_PERCENT_MAX: Final = 100
+
 _ACK: Final = {"none": 0, "all": 1, "explicit": 2, "flow_control": 3}
 _DELIVER: Final = {
     "all": 0,
@@ -47,6 +49,7 @@ def terms_of(config: ConsumerConfig, burst_bytes: int = BURST_BYTES) -> dict[str
         "rate_burst_bytes": burst_bytes,
         "pause_until_ns": ns_from_text(config.pause_until) if config.pause_until else 0,
         "pinned_ns": config.priority_timeout,
+        "sample_percent": min(int(config.sample_freq.removesuffix("%") or 0), _PERCENT_MAX),
         "headers_only": config.headers_only,
         "flow_control": config.flow_control,
         "replays": config.replay_policy == "original",

@@ -1,6 +1,6 @@
 """The C face of advisories that the engine says itself; see `_advisories.pyx`."""
 
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport uint64_t
 
 from framework_jetstream.engine._state cimport ConsumerSlot, Engine
 from framework_jetstream.stream._headers cimport Text
@@ -15,4 +15,5 @@ cdef struct Acked:
 
 cdef void advise_nak(Engine* engine, ConsumerSlot* consumer, const Acked* acked) noexcept nogil
 cdef void advise_term(Engine* engine, ConsumerSlot* consumer, const Acked* acked, Text reason) noexcept nogil
-cdef void advise_sample(Engine* engine, ConsumerSlot* consumer, const Acked* acked, int64_t delay_ns) noexcept nogil
+cdef void advise_gave_up(Engine* engine, ConsumerSlot* consumer, uint64_t seq, uint64_t deliveries) noexcept nogil
+cdef void advise_ack(Engine* engine, ConsumerSlot* consumer, const Acked* acked) noexcept nogil

@@ -1,14 +1,16 @@
-"""Advisories on single messages, which never pass the interpreter: naks, terminations, samples of acknowledgements.
+"""Advisories on single messages, which never pass the interpreter: naks, terminations, messages given up, samples of acknowledgements.
 
 They are published as any message; where nobody listens that costs a look into the cache of matches.
 
-Source: nats-server `consumer.go`, `processNak`, `processTermLocked`, `sampleAck`; `jetstream_events.go`.
+Source: nats-server `consumer.go`, `processNak`, `processTermLocked`, `notifyDeliveryExceeded`, `sampleAck`; `jetstream_events.go`.
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, strlen
 
-from framework.sublist._bytes cimport write_decimal
+from framework.sublist._bytes cimport hash_bytes, write_decimal
+from framework_jetstream.consumer._machine cimport Pending, machine_find, machine_waited
+from framework_jetstream.consumer._terms cimport ACK_EXPLICIT
 from framework_jetstream.engine._json cimport write_json_text
 from framework_jetstream.engine._outbox cimport outbox_add, outbox_chars
 from framework_jetstream.engine._port cimport framework_message
@@ -59,7 +61,7 @@ cdef void _write_id(Engine* engine, char* to) noexcept nogil:
 
 
 cdef bint _begin(
-    Engine* engine, ConsumerSlot* consumer, Advisory* advisory, const char* subject, const char* kind, const Acked* acked, uint32_t more
+    Engine* engine, ConsumerSlot* consumer, Advisory* advisory, const char* subject, const char* kind, uint32_t more
 ) noexcept nogil:
     """Write what all have in common; False: there is no memory."""
     cdef Text stream = consumer.slot.name
@@ -87,9 +89,13 @@ cdef bint _begin(
     advisory.length += write_time(advisory.chars + advisory.length, engine.unix_ns)
     _name(advisory, b"\",\"stream\":\"", stream)
     _name(advisory, b"\",\"consumer\":\"", consumer.name)
-    _number(advisory, b"\",\"consumer_seq\":", acked.consumer_seq)
-    _number(advisory, b",\"stream_seq\":", acked.seq)
+    _text(advisory, b"\"")
     return True
+
+
+cdef void _place(Advisory* advisory, const Acked* acked) noexcept nogil:
+    _number(advisory, b",\"consumer_seq\":", acked.consumer_seq)
+    _number(advisory, b",\"stream_seq\":", acked.seq)
 
 
 cdef void _end(Engine* engine, Advisory* advisory) noexcept nogil:
@@ -104,8 +110,9 @@ cdef void _end(Engine* engine, Advisory* advisory) noexcept nogil:
 cdef void advise_nak(Engine* engine, ConsumerSlot* consumer, const Acked* acked) noexcept nogil:
     """Say that a client could not use a message."""
     cdef Advisory advisory
-    if not _begin(engine, consumer, &advisory, b"$JS.EVENT.ADVISORY.CONSUMER.MSG_NAKED.", b"advisory.v1.nak", acked, 0):
+    if not _begin(engine, consumer, &advisory, b"$JS.EVENT.ADVISORY.CONSUMER.MSG_NAKED.", b"advisory.v1.nak", 0):
         return
+    _place(&advisory, acked)
     _number(&advisory, b",\"deliveries\":", acked.deliveries)
     _end(engine, &advisory)
 
@@ -114,9 +121,10 @@ cdef void advise_term(Engine* engine, ConsumerSlot* consumer, const Acked* acked
     """Say that a message is not to be delivered again, and why, if the client has said so."""
     cdef Advisory advisory
     if not _begin(
-        engine, consumer, &advisory, b"$JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.", b"advisory.v1.terminated", acked, reason.length
+        engine, consumer, &advisory, b"$JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.", b"advisory.v1.terminated", reason.length
     ):
         return
+    _place(&advisory, acked)
     _number(&advisory, b",\"deliveries\":", acked.deliveries)
     if reason.length:
         _name(&advisory, b",\"reason\":\"", reason)
@@ -124,11 +132,37 @@ cdef void advise_term(Engine* engine, ConsumerSlot* consumer, const Acked* acked
     _end(engine, &advisory)
 
 
-cdef void advise_sample(Engine* engine, ConsumerSlot* consumer, const Acked* acked, int64_t delay_ns) noexcept nogil:
-    """Say how long a client took to acknowledge a message."""
+cdef void advise_gave_up(Engine* engine, ConsumerSlot* consumer, uint64_t seq, uint64_t deliveries) noexcept nogil:
+    """Say that a message was delivered as often as it may be, and never acknowledged."""
     cdef Advisory advisory
-    if not _begin(engine, consumer, &advisory, b"$JS.EVENT.METRIC.CONSUMER.ACK.", b"metric.v1.consumer_ack", acked, 0):
+    if not _begin(engine, consumer, &advisory, b"$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.", b"advisory.v1.max_deliver", 0):
         return
-    _number(&advisory, b",\"ack_time\":", <uint64_t> max(delay_ns, <int64_t> 0))
+    _number(&advisory, b",\"stream_seq\":", seq)
+    _number(&advisory, b",\"deliveries\":", deliveries)
+    _end(engine, &advisory)
+
+
+cdef bint _is_sampled(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
+    """Whether this acknowledgement is one of those that are told; of 99 in a hundred and more all are, as with nats-server."""
+    cdef int64_t percent = consumer.machine.terms.sample_percent
+    if percent <= 0:
+        return False
+    engine.drawn += 1
+    return <int64_t> (hash_bytes(engine.seed, <char*> &engine.drawn, 8) % 100) <= percent
+
+
+cdef void advise_ack(Engine* engine, ConsumerSlot* consumer, const Acked* acked) noexcept nogil:
+    """Say how long a client took to acknowledge a message that still waits, if that is sampled."""
+    cdef Advisory advisory
+    cdef Pending* pending
+    if consumer.machine.terms.ack_policy != ACK_EXPLICIT or not _is_sampled(engine, consumer):
+        return
+    pending = machine_find(&consumer.machine, acked.seq)
+    if pending == NULL:
+        return
+    if not _begin(engine, consumer, &advisory, b"$JS.EVENT.METRIC.CONSUMER.ACK.", b"metric.v1.consumer_ack", 0):
+        return
+    _place(&advisory, acked)
+    _number(&advisory, b",\"ack_time\":", <uint64_t> max(machine_waited(&consumer.machine, pending, engine.now_ns), <int64_t> 0))
     _number(&advisory, b",\"deliveries\":", acked.deliveries)
     _end(engine, &advisory)

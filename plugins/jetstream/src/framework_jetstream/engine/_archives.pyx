@@ -21,6 +21,7 @@ from framework_jetstream.engine._operations cimport OP_RESTORE, operation_propos
 from framework_jetstream.engine._state cimport (
     READ_ARCHIVE, READ_CONSUMER, RESTORE_CONSUMER, Answer, ConsumerSlot, Slot, command_text, consumer_of, ready_add, slot_of,
 )
+from framework_jetstream.engine._wakes cimport consumer_wake_at
 from framework_jetstream.store._subjects cimport subject_chars
 from framework_jetstream.stream._headers cimport Text
 from framework_jetstream.stream._machine cimport Publish, Stream, stream_put
@@ -350,8 +351,7 @@ cdef void _restore_consumer(Engine* engine, ConsumerSlot* consumer, Command* com
             pending[at].deadline_ns = engine.now_ns + machine.terms.ack_wait_ns
         machine.pending_end = machine.pending_live = count
     machine_recount(machine)
-    consumer.wakes_ns = engine.now_ns
-    engine.wakes_ns = engine.now_ns
+    consumer_wake_at(engine, consumer, engine.now_ns)
     consumer_change(engine, consumer)
     ready_add(engine, consumer)
     answer_made(engine, command.id, 0, 0)

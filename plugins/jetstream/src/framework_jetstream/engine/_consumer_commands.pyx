@@ -5,20 +5,23 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memchr, memcpy
 
 from framework_jetstream.consumer._machine cimport (
-    Machine, machine_appended, machine_begin, machine_free, machine_has_more, machine_purged, machine_recount, machine_redelivered,
-    machine_removing, machine_reset, machine_settle,
+    Machine, machine_appended, machine_begin, machine_free, machine_has_more, machine_has_strays, machine_purged, machine_recount,
+    machine_redelivered, machine_removing, machine_reset, machine_settle,
 )
 from framework_jetstream.consumer._terms cimport DELIVER_ALL, DELIVER_BY_START_SEQ, DELIVER_BY_START_TIME, ConsumerTerms
+from framework_jetstream.engine._advisories cimport advise_gave_up
+from framework_jetstream.engine._alarms cimport alarm_join, alarm_leave
 from framework_jetstream.engine._answers cimport answer_bytes, answer_made
 from framework_jetstream.engine._consumer_log cimport consumer_change, consumer_leave_log, consumer_touch
 from framework_jetstream.engine._delivery cimport consumer_expire
+from framework_jetstream.engine._filters cimport Wanting, filters_join, filters_leave, wanting_next, wanting_of
 from framework_jetstream.engine._groups cimport (
     CARRIED_KEPT, CARRIED_OUT, group_close, group_describe, group_opened, group_propose, refused_as,
 )
 from framework_jetstream.engine._pacing cimport pace_begin, pace_update
 from framework_jetstream.engine._retention cimport retention_review, retention_wants
 from framework_jetstream.engine._state cimport (
-    CLOSE_CONSUMER, CONSUMER_STATE, EVENT_GAVE_UP, OPEN_CONSUMER, RESET_CONSUMER, TAG_ACK, TAG_DELIVER, TAG_FLOW, TAG_KIND_SHIFT,
+    CLOSE_CONSUMER, CONSUMER_STATE, OPEN_CONSUMER, RESET_CONSUMER, TAG_ACK, TAG_DELIVER, TAG_FLOW, TAG_KIND_SHIFT,
     TAG_NEXT, TAG_NUMBER_SHIFT, UNPIN_CONSUMER, UPDATE_CONSUMER, Answer, Group, command_text, consumer_of, ready_add,
     slot_of,
 )
@@ -26,6 +29,7 @@ from framework_jetstream.engine._statuses cimport request_refuse
 from framework_jetstream.engine._waiting cimport pin_forget, request_end
 from framework_jetstream.log._log cimport LogPart
 from framework_jetstream.log._record cimport OP
+from framework_jetstream.store._subjects cimport subject_chars
 from framework_jetstream.stream._headers cimport Text, text_is
 from framework_jetstream.stream._messages cimport Messages, Record, messages_first, messages_next
 
@@ -37,8 +41,6 @@ cdef enum:
     NOT_ALLOWED = 5
     SUBJECT_BYTES = 600
     NAMES_MAX = 255
-
-cdef int64_t NEVER = <int64_t> 0x7fffffffffffffff
 
 
 cdef Text _line(const char** at, const char* end) noexcept nogil:
@@ -152,14 +154,11 @@ cdef void _follow(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
 
 
 cdef void _gave_up(Machine* machine, uint64_t seq, uint32_t deliveries) noexcept nogil:
-    """Tell Python and the log that a message is delivered no more."""
+    """Tell who listens, and the log, that a message is delivered no more."""
     # The machine is the first member of its slot.
     cdef ConsumerSlot* consumer = <ConsumerSlot*> machine
-    cdef Answer* answer = answer_made(consumer.slot.engine, -<int64_t> consumer.number, EVENT_GAVE_UP, 0)
     consumer_touch(consumer.slot.engine, consumer, seq)
-    if answer != NULL:
-        answer.numbers[0] = <int64_t> seq
-        answer.numbers[1] = deliveries
+    advise_gave_up(consumer.slot.engine, consumer, seq, deliveries)
 
 
 cdef bint _make_room(Engine* engine, uint32_t number) noexcept nogil:
@@ -180,10 +179,10 @@ cdef bint _make_room(Engine* engine, uint32_t number) noexcept nogil:
 cdef ConsumerSlot* consumer_made(Engine* engine, uint32_t number) noexcept nogil:
     """Make a consumer that nobody can reach yet; NULL: no memory."""
     cdef ConsumerSlot* consumer = <ConsumerSlot*> calloc(1, sizeof(ConsumerSlot)) if _make_room(engine, number) else NULL
-    if consumer == NULL:
+    if consumer == NULL or not alarm_join(&engine.alarms, &consumer.alarm, consumer):
+        free(consumer)
         return NULL
     consumer.number = number
-    consumer.wakes_ns = NEVER
     engine.consumers[number] = consumer
     return consumer
 
@@ -204,8 +203,7 @@ cdef int _open(Engine* engine, Command* command) noexcept nogil:
     if command.lengths[2] and consumer.group == NULL and slot.group != NULL:
         consumer.group = group_opened(engine, NULL, consumer, command)
         if consumer.group == NULL:
-            engine.consumers[command.number] = NULL
-            free(consumer)
+            consumer_forget(engine, consumer)
             refused = refused_as(engine, command)
             return refused
     _begin(engine, slot, consumer, command)
@@ -240,6 +238,8 @@ cdef void _begin(Engine* engine, Slot* slot, ConsumerSlot* consumer, Command* co
     consumer.next = slot.consumers
     slot.consumers = consumer
     slot.consumer_count += 1
+    slot.has_strays |= machine_has_strays(&consumer.machine)
+    filters_join(slot, consumer)
     slot.stream.appended = consumers_appended
     slot.stream.removing = consumers_removing
     slot.stream.wanted = retention_wants
@@ -264,15 +264,22 @@ cdef void consumer_close(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
         engine.port.unsubscribe(engine.port.self, _tag(TAG_FLOW, consumer))
     while at[0] != consumer:
         at = &at[0].next
+    filters_leave(consumer.slot, consumer)
     at[0] = consumer.next
     consumer.slot.consumer_count -= 1
     if consumer.slot.consumers == NULL:
         consumer.slot.stream.appended = NULL
         consumer.slot.stream.removing = NULL
         consumer.slot.stream.wanted = NULL
-    engine.consumers[consumer.number] = NULL
     _leave_ready(engine, consumer)
     consumer_leave_log(engine, consumer)
+    consumer_forget(engine, consumer)
+
+
+cdef void consumer_forget(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
+    """Free a consumer that nobody can reach any more."""
+    engine.consumers[consumer.number] = NULL
+    alarm_leave(&engine.alarms, &consumer.alarm)
     machine_free(&consumer.machine)
     free(<void*> consumer.name.chars)
     free(<void*> consumer.ack_prefix.chars)
@@ -343,7 +350,10 @@ cdef void _update(Engine* engine, ConsumerSlot* consumer, Command* command) noex
     free(<void*> name.chars)
     _read_terms(consumer, command)
     _retarget(engine, consumer, command)
+    filters_leave(consumer.slot, consumer)
     _read_lines(&consumer.machine.filters, &consumer.machine.filter_count, at, end)
+    filters_join(consumer.slot, consumer)
+    consumer.slot.has_strays |= machine_has_strays(&consumer.machine)
     machine_recount(&consumer.machine)
     pace_update(engine, consumer)
     retention_review(consumer.slot, consumer.machine.floor_seq + 1)
@@ -450,20 +460,30 @@ cdef int consumer_command(Engine* engine, Command* command) noexcept nogil:
 cdef void consumers_appended(Stream* stream, const Record* record) noexcept nogil:
     """Tell the consumers of a stream of a message."""
     cdef Slot* slot = <Slot*> stream.owner
-    cdef ConsumerSlot* consumer = slot.consumers
+    cdef Wanting wanting = wanting_of(slot, subject_chars(record.subject), record.subject.length)
+    cdef ConsumerSlot* consumer = wanting_next(&wanting)
     while consumer != NULL:
         machine_appended(&consumer.machine, record)
         if (consumer.first != NULL or consumer.has_interest) and machine_has_more(&consumer.machine):
             ready_add(slot.engine, consumer)
-        consumer = consumer.next
+        consumer = wanting_next(&wanting)
 
 
 cdef void consumers_removing(Stream* stream, const Record* record) noexcept nogil:
     """Tell the consumers of a stream that a message goes."""
-    cdef ConsumerSlot* consumer = (<Slot*> stream.owner).consumers
+    cdef Slot* slot = <Slot*> stream.owner
+    cdef ConsumerSlot* consumer = slot.consumers
+    cdef Wanting wanting
+    if slot.has_strays:
+        while consumer != NULL:
+            machine_removing(&consumer.machine, record)
+            consumer = consumer.next
+        return
+    wanting = wanting_of(slot, subject_chars(record.subject), record.subject.length)
+    consumer = wanting_next(&wanting)
     while consumer != NULL:
         machine_removing(&consumer.machine, record)
-        consumer = consumer.next
+        consumer = wanting_next(&wanting)
 
 
 cdef void consumers_purged(Slot* slot) noexcept nogil:

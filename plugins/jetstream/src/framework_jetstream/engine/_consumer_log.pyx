@@ -10,7 +10,7 @@ from framework_jetstream.consumer._terms cimport ACK_NONE
 from framework_jetstream.consumer._state cimport state_size, state_write
 from framework_jetstream.engine._answers cimport answer_made
 from framework_jetstream.engine._groups cimport STATUS_NOT_STORED, group_propose, texts_add
-from framework_jetstream.engine._wakes cimport wake_at
+from framework_jetstream.engine._wakes cimport consumer_wake_at
 from framework_jetstream.log._log cimport LOG_BUSY, LogPart
 from framework_jetstream.log._record cimport CONSUMER
 
@@ -57,8 +57,7 @@ cdef void consumer_touch(Engine* engine, ConsumerSlot* consumer, uint64_t seq) n
         _touch(engine, consumer, seq)
     if consumer.tells_ns == 0:
         consumer.tells_ns = engine.now_ns + TELL_NS
-        consumer.wakes_ns = min(consumer.wakes_ns, consumer.tells_ns)
-        wake_at(engine, consumer.tells_ns)
+        consumer_wake_at(engine, consumer, consumer.tells_ns)
 
 
 cdef bint consumer_owe(Engine* engine, ConsumerSlot* consumer, Text reply) noexcept nogil:

@@ -12,5 +12,4 @@ cdef enum:
 
 cdef void deliver_ready(Engine* engine) noexcept nogil
 cdef void consumer_expire(Engine* engine, ConsumerSlot* consumer) noexcept nogil
-cdef void consumer_wake_at(Engine* engine, ConsumerSlot* consumer, int64_t when_ns) noexcept nogil
 cdef void request_undeliverable(Engine* engine, int64_t token) noexcept nogil

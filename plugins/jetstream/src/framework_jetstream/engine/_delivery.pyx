@@ -13,6 +13,7 @@ from framework_jetstream.consumer._machine cimport (
     Delivery, machine_expire, machine_has_more, machine_is_full, machine_next, machine_peek, machine_rest,
     machine_undo,
 )
+from framework_jetstream.engine._alarms cimport NEVER_NS, alarm_set
 from framework_jetstream.engine._answers cimport answer_made
 from framework_jetstream.engine._consumer_log cimport consumer_change, consumer_touch
 from framework_jetstream.engine._outbox cimport outbox_add, outbox_chars
@@ -22,7 +23,7 @@ from framework_jetstream.engine._retention cimport retention_delivered
 from framework_jetstream.engine._state cimport EVENT_INACTIVE, PIN_LENGTH, Request, consumer_of, ready_add
 from framework_jetstream.engine._statuses cimport request_close, request_refuse, status_begun, status_end, write_number, write_status
 from framework_jetstream.engine._waiting cimport pin_expire, request_end, request_next, request_served, watch_tag
-from framework_jetstream.engine._wakes cimport wake_at
+from framework_jetstream.engine._wakes cimport consumer_wake_at
 from framework_jetstream.store._subjects cimport subject_chars
 from framework_jetstream.stream._headers cimport Text
 from framework_jetstream.stream._messages cimport Record, record_header, record_payload
@@ -35,8 +36,6 @@ cdef enum:
     # `NATS/1.0\r\n\r\n`
     TOKEN_REQUEST_SHIFT = 24
     TOKEN_SEQ_MASK = 0xffffff
-
-cdef int64_t NEVER = <int64_t> 0x7fffffffffffffff
 
 
 cdef const char* _reply_of(Request* request) noexcept nogil:
@@ -271,13 +270,6 @@ cdef void deliver_ready(Engine* engine) noexcept nogil:
 # ---- time ----------------------------------------------------------------------------------------------------------------
 
 
-cdef void consumer_wake_at(Engine* engine, ConsumerSlot* consumer, int64_t when_ns) noexcept nogil:
-    """Look at a consumer at a time."""
-    if when_ns < consumer.wakes_ns:
-        consumer.wakes_ns = when_ns
-    wake_at(engine, when_ns)
-
-
 cdef void _beat(Engine* engine, ConsumerSlot* consumer, const char* to, uint32_t length) noexcept nogil:
     """Say that the server is there, and where the consumer stands."""
     cdef framework_message* message
@@ -300,7 +292,7 @@ cdef int64_t _expire_requests(Engine* engine, ConsumerSlot* consumer) noexcept n
     """End requests whose time is over, and send heartbeats; return when there is something to do again."""
     cdef Request* request = consumer.first
     cdef Request* following
-    cdef int64_t next_ns = NEVER
+    cdef int64_t next_ns = NEVER_NS
     while request != NULL:
         following = request.next
         if request.expires_ns and request.expires_ns <= engine.now_ns:
@@ -336,8 +328,8 @@ cdef void _look_for_use(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
 
 cdef void consumer_expire(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
     """Do what the time says: deliver again, end requests, send heartbeats."""
-    cdef int64_t next_ns = NEVER
-    consumer.wakes_ns = NEVER
+    cdef int64_t next_ns = NEVER_NS
+    alarm_set(&engine.alarms, &consumer.alarm, NEVER_NS)
     if consumer.machine.pending_live:
         next_ns = machine_expire(&consumer.machine, engine.now_ns)
         if consumer.machine.queued:
@@ -362,7 +354,7 @@ cdef void consumer_expire(Engine* engine, ConsumerSlot* consumer) noexcept nogil
             flow_ask_at_rest(engine, consumer)
             consumer.beats_ns = engine.now_ns + consumer.machine.terms.heartbeat_ns
         next_ns = min(next_ns, consumer.beats_ns)
-    if next_ns != NEVER:
+    if next_ns != NEVER_NS:
         consumer_wake_at(engine, consumer, next_ns)
     _look_for_use(engine, consumer)
 

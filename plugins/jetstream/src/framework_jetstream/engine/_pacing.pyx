@@ -16,7 +16,7 @@ from framework_jetstream.engine._answers cimport answer_made
 from framework_jetstream.engine._retention cimport retention_ack
 from framework_jetstream.engine._state cimport EVENT_RESUMED, ready_add
 from framework_jetstream.engine._statuses cimport status_begun, status_end, write_status
-from framework_jetstream.engine._wakes cimport wake_at, wake_at_unix
+from framework_jetstream.engine._wakes cimport consumer_wake_at, wake_at_unix
 from framework_jetstream.stream._headers cimport header_value, seq_of_text
 
 cdef enum:
@@ -62,8 +62,7 @@ cdef bint pause_expire(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
 
 cdef void _wait(Engine* engine, ConsumerSlot* consumer, int64_t when_ns) noexcept nogil:
     consumer.resumes_ns = when_ns
-    consumer.wakes_ns = min(consumer.wakes_ns, when_ns)
-    wake_at(engine, when_ns)
+    consumer_wake_at(engine, consumer, when_ns)
 
 
 cdef bint _replay_holds(Engine* engine, ConsumerSlot* consumer, const Record* record) noexcept nogil:

@@ -12,9 +12,9 @@ from framework_jetstream.consumer._machine cimport machine_has_more, machine_in_
 from framework_jetstream.consumer._terms cimport (
     ACK_NONE, PRIORITY_NONE, PRIORITY_OVERFLOW, PRIORITY_PINNED, PRIORITY_PRIORITIZED, ConsumerTerms,
 )
-from framework_jetstream.engine._advisories cimport Acked, advise_nak, advise_term
+from framework_jetstream.engine._advisories cimport Acked, advise_ack, advise_nak, advise_term
 from framework_jetstream.engine._consumer_log cimport consumer_change, consumer_owe, consumer_touch
-from framework_jetstream.engine._delivery cimport consumer_expire, consumer_wake_at
+from framework_jetstream.engine._delivery cimport consumer_expire
 from framework_jetstream.engine._json cimport Json, json_begin, json_bool, json_end, json_int, json_key, json_skip, json_text
 from framework_jetstream.engine._outbox cimport outbox_add, outbox_chars
 from framework_jetstream.engine._retention cimport retention_ack
@@ -22,6 +22,7 @@ from framework_jetstream.engine._state cimport PIN_LENGTH, Request, published_by
 from framework_jetstream.engine._statuses cimport request_refuse
 from framework_jetstream.engine._times cimport write_duration
 from framework_jetstream.engine._waiting cimport pin_extend, request_add
+from framework_jetstream.engine._wakes cimport consumer_wake_at
 from framework_jetstream.stream._headers cimport DURATION_INVALID, Text, duration_of_text, seq_of_text, text_is
 
 cdef enum:
@@ -343,7 +344,8 @@ cdef void _take_ack(
     cdef Text rest = body
     cdef uint64_t seq = acked.seq
     cdef int64_t delay_ns
-    if body.length == 0 or _begins(body, b"+ACK", 4) or _begins(body, b"+OK", 3):
+    if body.length == 0 or text_is(body, b"+ACK", 4) or text_is(body, b"+OK", 3):
+        advise_ack(engine, consumer, acked)
         retention_ack(engine, consumer, seq)
         consumer.last_ack_ns = engine.unix_ns
     elif _begins(body, b"+TERM", 5):
@@ -351,6 +353,7 @@ cdef void _take_ack(
         consumer.last_ack_ns = engine.unix_ns
         advise_term(engine, consumer, acked, _trimmed(rest, 5))
     elif _begins(body, b"+NXT", 4):
+        advise_ack(engine, consumer, acked)
         retention_ack(engine, consumer, seq)
         consumer.last_ack_ns = engine.unix_ns
         rest.chars += 4
@@ -365,7 +368,7 @@ cdef void _take_ack(
             advise_nak(engine, consumer, acked)
             consumer_expire(engine, consumer)
             ready_add(engine, consumer)
-    elif _begins(body, b"+WPI", 4):
+    elif text_is(body, b"+WPI", 4):
         machine_in_progress(&consumer.machine, seq, engine.now_ns)
 
 

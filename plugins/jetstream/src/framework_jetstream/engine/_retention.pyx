@@ -10,11 +10,13 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memmove
 
-from framework_jetstream.consumer._machine cimport machine_ack, machine_needs, machine_wants
+from framework_jetstream.consumer._machine cimport machine_ack, machine_needs
 from framework_jetstream.consumer._terms cimport ACK_EXPLICIT, ACK_NONE
+from framework_jetstream.engine._filters cimport Wanting, wanting_next, wanting_of
 from framework_jetstream.engine._groups cimport CARRIED_KEPT
 from framework_jetstream.engine._operations cimport OP_REMOVE, operation_propose
 from framework_jetstream.engine._state cimport Leaving, slot_of
+from framework_jetstream.store._subjects cimport subject_chars
 from framework_jetstream.stream._headers cimport Text
 from framework_jetstream.stream._machine cimport RETENTION_INTEREST, RETENTION_LIMITS, stream_delete, stream_purge
 from framework_jetstream.stream._messages cimport Record, messages_get, messages_next
@@ -72,13 +74,16 @@ cdef void removals_forget(Engine* engine, Slot* slot) noexcept nogil:
 cdef void _release(Slot* slot, uint64_t seq) noexcept nogil:
     """Remove a message that no consumer needs."""
     cdef Record record = messages_get(&slot.stream.messages, seq)
-    cdef ConsumerSlot* consumer = slot.consumers
+    cdef ConsumerSlot* consumer
+    cdef Wanting wanting
     if record.seq == 0:
         return
+    wanting = wanting_of(slot, subject_chars(record.subject), record.subject.length)
+    consumer = wanting_next(&wanting)
     while consumer != NULL:
         if machine_needs(&consumer.machine, &record):
             return
-        consumer = consumer.next
+        consumer = wanting_next(&wanting)
     if slot.group == NULL:
         stream_delete(&slot.stream, seq)
     else:
@@ -157,9 +162,5 @@ cdef void retention_stored(Slot* slot, uint64_t seq) noexcept nogil:
 
 cdef bint retention_wants(Stream* stream, const char* subject, size_t length) noexcept nogil:
     """Whether a consumer wants messages of a subject."""
-    cdef ConsumerSlot* consumer = (<Slot*> stream.owner).consumers
-    while consumer != NULL:
-        if machine_wants(&consumer.machine, subject, length):
-            return True
-        consumer = consumer.next
-    return False
+    cdef Wanting wanting = wanting_of(<Slot*> stream.owner, subject, length)
+    return wanting_next(&wanting) != NULL

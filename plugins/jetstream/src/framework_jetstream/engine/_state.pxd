@@ -4,8 +4,10 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memset
 
+from framework.sublist._sublist cimport Interest, SublistState
 from framework_jetstream.consumer._machine cimport Machine
 from framework_jetstream.consumer._terms cimport ConsumerTerms
+from framework_jetstream.engine._alarms cimport Alarm, Alarms
 from framework_jetstream.engine._outbox cimport Outbox
 from framework_jetstream.engine._port cimport framework_batch, framework_port, framework_row
 from framework_jetstream.log._log cimport Log, LogPart
@@ -47,8 +49,6 @@ cdef enum EventKind:
     # To a client; bytes are the group, a line feed and the id.
     EVENT_UNPINNED
     # Its client has asked for nothing for too long; bytes are the group.
-    EVENT_GAVE_UP
-    # A message was delivered as often as it may be; numbers are sequence and deliveries.
 
 
 cdef enum TagKind:
@@ -225,9 +225,13 @@ cdef struct ConsumerSlot:
     Text* groups
     # Priority groups.
     uint32_t group_count
+    Interest* filters
+    # What it wants, in the index of its stream; NULL: there is none.
+    uint32_t filter_count
     int64_t beats_ns
     int64_t active_ns
-    int64_t wakes_ns
+    Alarm alarm
+    # Of the clock that never goes back.
     int64_t last_delivered_ns
     # Both Unix times; 0: never.
     int64_t last_ack_ns
@@ -298,9 +302,13 @@ cdef struct Slot:
     # `,"stream":"S","seq":0}`
     int64_t expires_ns
     # Unix time at which something is too old.
+    Alarm expiry
+    # The same.
     Text name
     ConsumerSlot* consumers
     uint32_t consumer_count
+    SublistState* filters
+    # Of its consumers; NULL: there are only few.
     Engine* engine
     Group* group
     # NULL: it is in memory only.
@@ -323,6 +331,8 @@ cdef struct Slot:
     # That is not applied yet.
     uint8_t is_restored
     # It was read, and not opened yet.
+    uint8_t has_strays
+    # A consumer may wait for acknowledgements of messages that its filters want no more.
     uint64_t behind
     # The last entry that a request waits for.
     uint64_t published[LINK_PLACES]
@@ -375,8 +385,14 @@ cdef struct Engine:
     int64_t unix_ns
     int64_t wakes_ns
     # When there is something to do without being told.
+    Alarms alarms
+    # Of consumers.
+    Alarms expiries
+    # Of streams, by the time of day.
     int64_t took_ns
     # When there was last something from the port.
+    int64_t not_here_ns
+    # Up to then the log's thread writes what is little as well.
     Log* log
     # NULL: streams in files are refused.
     Committer committer

@@ -5,6 +5,7 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memchr, memcmp, memcpy
 
 from framework_jetstream.engine._json cimport write_json_text
+from framework_jetstream.engine._alarms cimport alarm_join, alarm_leave, alarm_set
 from framework_jetstream.engine._answers cimport answer_bytes, answer_made
 from framework_jetstream.engine._consumer_commands cimport consumer_close, consumers_purged
 from framework_jetstream.engine._retention cimport removals_forget, retention_review
@@ -132,7 +133,8 @@ cdef Slot* slot_made(
 ) noexcept nogil:
     """Make a stream that nobody can reach yet; NULL: no memory."""
     cdef Slot* slot = <Slot*> calloc(1, sizeof(Slot)) if _make_room(engine, number) else NULL
-    if slot == NULL:
+    if slot == NULL or not alarm_join(&engine.expiries, &slot.expiry, slot):
+        free(slot)
         return NULL
     slot.number = number
     slot.engine = engine
@@ -204,6 +206,7 @@ cdef void slot_close(Engine* engine, Slot* slot) noexcept nogil:
     engine.slots[slot.number] = NULL
     if slot.is_staging:
         _leave_staging(engine, slot)
+    alarm_leave(&engine.expiries, &slot.expiry)
     removals_forget(engine, slot)
     _waiting_free(engine, slot)
     staging_free(&slot.staging)
@@ -239,6 +242,7 @@ cdef void slot_expire(Engine* engine, Slot* slot) noexcept nogil:
         slot.expires_ns = stream_expire(&slot.stream, engine.unix_ns)
     else:
         slot.expires_ns = max(stream_expire(&slot.stream, 0), slot.expired_ns + EXPIRE_NS)
+    alarm_set(&engine.expiries, &slot.expiry, slot.expires_ns)
     wake_at_unix(engine, slot.expires_ns)
 
 

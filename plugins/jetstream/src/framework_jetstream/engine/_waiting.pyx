@@ -17,7 +17,7 @@ from framework_jetstream.engine._state cimport (
     EVENT_PINNED, EVENT_UNPINNED, PIN_LENGTH, TAG_DELIVER, TAG_KIND_SHIFT, TAG_NUMBER_SHIFT, Answer,
 )
 from framework_jetstream.engine._statuses cimport request_close
-from framework_jetstream.engine._wakes cimport wake_at
+from framework_jetstream.engine._wakes cimport consumer_wake_at
 from framework_jetstream.stream._headers cimport Text
 
 cdef const char* DIGITS = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -129,8 +129,7 @@ cdef void _pin(Engine* engine, ConsumerSlot* consumer, Request* request) noexcep
 cdef void pin_extend(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
     """Let the pinned client be silent for as long as it may be from now on."""
     consumer.pinned_until_ns = engine.now_ns + consumer.machine.terms.pinned_ns
-    consumer.wakes_ns = min(consumer.wakes_ns, consumer.pinned_until_ns)
-    wake_at(engine, consumer.pinned_until_ns)
+    consumer_wake_at(engine, consumer, consumer.pinned_until_ns)
 
 
 cdef void pin_forget(Engine* engine, ConsumerSlot* consumer) noexcept nogil:

@@ -60,5 +60,3 @@ class Event(IntEnum):
     """To a client; bytes: group and id, one a line."""
     UNPINNED = 4
     """Its client has asked for nothing for too long; bytes: the group."""
-    GAVE_UP = 5
-    """A message was delivered as often as it may be; numbers: sequence, deliveries."""

@@ -9,6 +9,8 @@ cdef struct LogDisk:
     int folder
     int fd  # of the file that was used last
     uint64_t file  # its number; 0: none
+    uint64_t new_file  # the last one that was made out of nothing: its blocks were never written; 0: none
+    uint64_t written_to  # up to here they were, by now
 
 
 cdef void disk_close(LogDisk* disk) noexcept nogil

@@ -2,6 +2,9 @@
 
 A write that is interrupted goes on; any other error is handed on, and nothing is tried again: after a sync that failed, the kernel may
 call written what is not.
+
+Blocks that a file system has set aside and nobody has written yet are dear: to sync what is written there commits its journal as well.
+Small rounds in a new file therefore write zeros ahead, which were there before.
 """
 
 from libc.errno cimport EINTR, EIO, errno
@@ -26,11 +29,16 @@ cdef extern from "unistd.h" nogil:
     int close(int fd)
     int fsync(int fd)
     int fdatasync(int fd)
+    ssize_t pwrite(int fd, const void* source, size_t count, long offset)
     int unlinkat(int folder, const char* name, int flags)
 
 cdef enum:
     NAME_BYTES = 40
     PIECES_MAX = 1024  # IOV_MAX
+    AHEAD_BYTES = 131072
+    AHEAD_ROUND_MAX = 16384  # a larger round takes longer than a commit: it need not be written twice
+
+cdef char[AHEAD_BYTES] ZEROS
 
 
 cdef void _name(char* name, uint64_t number, const char* suffix) noexcept nogil:
@@ -65,6 +73,8 @@ cdef int _make(LogDisk* disk, LogRound* it) noexcept nogil:
         _name(new, it.made_file, b"log")
         if renameat(disk.folder, old, disk.folder, new):
             return errno
+    disk.new_file = 0 if it.recycled else it.made_file
+    disk.written_to = 0
     error = _open(disk, it.made_file, O_CREAT)
     if not error:
         error = posix_fallocate(disk.fd, 0, <long> it.made_bytes)
@@ -108,6 +118,26 @@ cdef int _write(LogDisk* disk, LogRound* it) noexcept nogil:
     return error
 
 
+cdef int _write_ahead(LogDisk* disk, LogRound* it) noexcept nogil:
+    """Write zeros behind a round where nothing was written before; errno, 0: done."""
+    cdef uint64_t end = it.offset + it.length, to
+    cdef ssize_t done
+    if it.file.number != disk.new_file or end <= disk.written_to:
+        return 0
+    disk.written_to = end
+    if it.length > AHEAD_ROUND_MAX:
+        return 0
+    to = min(end + AHEAD_BYTES, it.file.size)
+    while disk.written_to < to:
+        done = pwrite(disk.fd, ZEROS, to - disk.written_to, <long> disk.written_to)
+        if done < 0 and errno == EINTR:
+            continue
+        if done <= 0:
+            return errno if done else EIO
+        disk.written_to += done
+    return 0
+
+
 cdef int disk_perform(LogDisk* disk, LogRound* it) noexcept nogil:
     cdef char[NAME_BYTES] old, new
     cdef int error = 0
@@ -116,6 +146,8 @@ cdef int disk_perform(LogDisk* disk, LogRound* it) noexcept nogil:
         error = _open(disk, it.file.number, 0)
         if not error and it.piece_count:
             error = _write(disk, it)
+        if not error and it.syncs and it.piece_count:
+            error = _write_ahead(disk, it)
         if not error and it.syncs and fdatasync(disk.fd):
             error = errno
     if it.removed and not error:

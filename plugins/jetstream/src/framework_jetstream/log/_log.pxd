@@ -209,6 +209,9 @@ cdef bint log_cut(Log* log, uint32_t group, uint64_t first_index) noexcept nogil
 cdef bint log_vote(Log* log, uint32_t group, uint64_t term, uint64_t vote) noexcept nogil
 
 cdef LogRound* log_take_round(Log* log) noexcept nogil
+# For who appends and performs by itself what is little: no more than `bytes_max`, and no file is to be made.
+cdef LogRound* log_take_small_round(Log* log, uint64_t bytes_max) noexcept nogil
+cdef bint log_is_small(Log* log, uint64_t bytes_max) noexcept nogil
 cdef void log_round_done(Log* log, LogRound* done, int error) noexcept nogil
 cdef bint log_next_committed(Log* log, LogEntry* entry) noexcept nogil
 # Look ahead, behind the entry that was given last: the next one of a group that was read, from `at` on, 0 at first; False: there is none.

@@ -681,6 +681,13 @@ cdef LogRound* _next_round(Log* log) noexcept nogil:
     return it
 
 
+cdef void _take_off(Log* log, LogRound* it) noexcept nogil:
+    """Let a round be the one that is performed."""
+    log.flight = it
+    if it.head != NULL:
+        _round_sign(log, it)
+
+
 cdef LogRound* log_take_round(Log* log) noexcept nogil:
     """Return what is to be done on the disk; NULL: nothing, or a round is being performed."""
     cdef LogRound* it = NULL
@@ -688,7 +695,6 @@ cdef LogRound* log_take_round(Log* log) noexcept nogil:
     if log.flight == NULL and not log.failed:
         it = _next_round(log)
     if it != NULL:
-        log.flight = it
         if log.sync_is_due:
             it.syncs = True
         if log.wanted_bytes:
@@ -703,10 +709,33 @@ cdef LogRound* log_take_round(Log* log) noexcept nogil:
             log.retired_count -= 1
             it.removed = log.retired[log.retired_count].number
             it.is_kept = log.retired[log.retired_count].is_damaged
-        if it.head != NULL:
-            _round_sign(log, it)
+        _take_off(log, it)
     pthread_mutex_unlock(&log.lock)
     return it
+
+
+cdef LogRound* log_take_small_round(Log* log, uint64_t bytes_max) noexcept nogil:
+    """Return a round that is all that waits, is small, synced, and has nothing to do but that; NULL: there is none."""
+    cdef LogRound* it = NULL
+    pthread_mutex_lock(&log.lock)
+    if (
+        log.flight == NULL and not log.failed and log.closed == NULL and not log.wanted_bytes and log.syncs_always
+        and log.open != NULL and log.open.record_count and log.open.length <= bytes_max
+    ):
+        it = _next_round(log)
+    if it != NULL:
+        _take_off(log, it)
+    pthread_mutex_unlock(&log.lock)
+    return it
+
+
+cdef bint log_is_small(Log* log, uint64_t bytes_max) noexcept nogil:
+    """Whether what waits is no more than one small round."""
+    cdef bint is_small
+    pthread_mutex_lock(&log.lock)
+    is_small = log.closed == NULL and not log.wanted_bytes and (log.open == NULL or log.open.length <= bytes_max)
+    pthread_mutex_unlock(&log.lock)
+    return is_small
 
 
 cdef void _retire(Log* log) noexcept nogil:

@@ -31,6 +31,8 @@ cdef struct LogRunner:
 
 # Let the thread look again, behind appends; callable from any thread.
 cdef void log_kick(LogRunner* runner) noexcept nogil
+# Perform a small round in the caller's thread; False: there is none, or the log's thread is performing one.
+cdef bint log_perform_small(LogRunner* runner, uint64_t bytes_max) noexcept nogil
 
 
 cdef class LogThread:

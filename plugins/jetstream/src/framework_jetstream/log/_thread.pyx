@@ -13,7 +13,7 @@ from libc.stdlib cimport calloc, free
 
 from framework_jetstream.log._disk cimport disk_close, disk_perform
 from framework_jetstream.log._face cimport Log
-from framework_jetstream.log._log cimport LogRound, log_round_done, log_sync, log_take_round, pthread_mutex_t
+from framework_jetstream.log._log cimport LogRound, log_round_done, log_sync, log_take_round, log_take_small_round, pthread_mutex_t
 
 cdef extern from "pthread.h" nogil:
     ctypedef struct pthread_condattr_t:
@@ -106,6 +106,16 @@ cdef void _perform(LogRunner* runner, LogRound* it) noexcept nogil:
     log_round_done(runner.log, it, disk_perform(&runner.disk, it))
     if runner.wake_fd >= 0 and (says or runner.log.failed):
         write(runner.wake_fd, &one, sizeof(one))
+
+
+cdef bint log_perform_small(LogRunner* runner, uint64_t bytes_max) noexcept nogil:
+    cdef LogRound* it = log_take_small_round(runner.log, bytes_max)
+    if it == NULL:
+        return False
+    runner.rounds += 1
+    runner.syncs += it.syncs
+    log_round_done(runner.log, it, disk_perform(&runner.disk, it))
+    return True
 
 
 cdef void* _run(void* argument) noexcept nogil:
@@ -220,6 +230,16 @@ cdef class LogThread:
     def kick(self):
         """Let the thread look again, behind appends; callable from any thread."""
         log_kick(self.runner)
+
+    def perform_small(self, uint64_t bytes_max):
+        """Perform what was appended in the caller's thread, if it is a small round and the log's thread is at rest.
+
+        Returns whether it was.
+        """
+        cdef bint performed
+        with nogil:
+            performed = log_perform_small(self.runner, bytes_max)
+        return performed
 
     def stop(self):
         """Write and sync what was appended, and end the thread."""
