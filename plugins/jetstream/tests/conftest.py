@@ -38,6 +38,10 @@ class Requests:
         """Publish without asking for an answer."""
         self._client.send(published(subject, "", payload, ()))
 
+    def publish(self, subject, reply, payload, headers):
+        """Publish, with a reply subject of one's own."""
+        self._client.send(published(subject, reply, payload, headers))
+
     def listen(self):
         """Return a reply subject of one's own, whose answers `heard` returns."""
         self._count += 1
@@ -45,12 +49,22 @@ class Requests:
         self._client.send(f"SUB {reply} own{self._count}\r\n".encode())
         return reply
 
+    def subscribe(self, subject):
+        """Hear what is published to a subject; return what `heard` takes."""
+        self._count += 1
+        self._client.send(f"SUB {subject} own{self._count}\r\n".encode())
+        return f"own.{self._count}"
+
     def request(self, subject, payload, reply):
         """Ask and wait for no answer."""
         self._client.send(published(subject, reply, json.dumps(payload).encode(), ()))
 
     def heard(self, reply):
         """Return (header block, payload) of the next answer to such a reply subject."""
+        return self.heard_with_subject(reply)[1:]
+
+    def heard_with_subject(self, reply):
+        """Return (subject, header block, payload) of the next message."""
         sid = b"own" + reply.rpartition(".")[2].encode()
         while True:
             for at, operation in enumerate(self._heard):
@@ -58,7 +72,7 @@ class Requests:
                 if words[2] == sid:
                     del self._heard[at]
                     size = int(words[-2]) if operation.verb == b"HMSG" else 0
-                    return operation.body[:size], operation.body[size:]
+                    return words[1], operation.body[:size], operation.body[size:]
             self._heard.append(self._message())
 
     def _message(self):

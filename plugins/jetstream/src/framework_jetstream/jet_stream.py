@@ -44,6 +44,7 @@ from framework_jetstream.stream.account_limits import (
 )
 from framework_jetstream.stream.book import StreamBook, StreamEntry
 from framework_jetstream.stream.census import Census, StreamCount
+from framework_jetstream.stream.engine_limits import EngineLimits
 from framework_jetstream.stream.rules import check_create, limits_of, settled
 from framework_jetstream.stream.stream import Stream, state_from_numbers
 
@@ -104,6 +105,9 @@ class JetStream(Component):
         opened: Mapping[int, Reply[None]]
         """By the numbers of all streams and consumers: set when the engine serves each."""
 
+    class FollowLimits(Struct, frozen=True):
+        """Let the engine have other limits of the server and its accounts."""
+
     class Describe(Struct, frozen=True):
         """Count streams, for monitoring."""
 
@@ -141,6 +145,8 @@ class JetStream(Component):
     @override
     def on_start(self) -> None:
         self._census = Census(self._link, self.actor_ref)
+        self._limits = EngineLimits(self._link, self._host, self.actor_ref)
+        self._limits.follow_server()
 
     @override
     def on_receive(self, message: object) -> object:
@@ -153,6 +159,8 @@ class JetStream(Component):
                 self._book.use_number(last_number)
                 for restored in streams:
                     self._go_on(restored, opened)
+            case JetStream.FollowLimits():
+                self._limits.follow_all()
             case JetStream.Describe():
                 entries = list(self._book.all())
                 finish, of = message.reply.set, message.consumers_of
@@ -306,6 +314,7 @@ class JetStream(Component):
 
     def _begin(self, entry: StreamEntry) -> ActorRef[Stream]:
         self._book.put(entry)
+        self._limits.follow(entry.account)
         entry.stream = stream = self.spawn(
             Stream,
             supervision=STOP_ON_FAILURE,

@@ -218,7 +218,10 @@ def framework_reloaded(server: ServerContext, diff: ConfigDiff) -> None:
     """Follow other limits."""
     config = diff.config.section_as(JetStreamConfig)
     if server in _parts and config is not None:
+        from framework_jetstream.jet_stream import JetStream  # noqa: PLC0415 - for who has streams
+
         _parts[server].host.follow(config)
+        server.component("jetstream").tell(JetStream.FollowLimits())
 
 
 @hookimpl

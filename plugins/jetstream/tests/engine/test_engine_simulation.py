@@ -3,6 +3,7 @@
 One of them again: `Simulation(SEED).run()`.
 
 What was acknowledged is there with its sequence, in order, once; what was never published is not;
+batches are there as a whole or not at all;
 the counts are exact; a message whose acknowledgement was answered is not delivered again.
 """
 
@@ -15,7 +16,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from framework_jetstream.api.records import ConsumerConfig, StreamConfig
+from framework_jetstream.api.records import (
+    ConsumerConfig,
+    RePublish,
+    StreamConfig,
+    SubjectTransform,
+)
 from framework_jetstream.api.saved import SavedConsumer, SavedStream, text_of
 from framework_jetstream.consumer.terms import terms_of
 from framework_jetstream.engine._engine import Engine
@@ -66,9 +72,18 @@ class Simulation:
             max_msgs_per_subject=-1,
             max_bytes=-1,
             max_msg_size=-1,
+            allow_atomic=True,
+            subject_transform=SubjectTransform(src="s.*", dest="s.{{wildcard(1)}}.t"),
+            republish=RePublish(src=">", dest="re.>"),
         )
         self.now = SECOND_NS
         self.published = 0
+        self.alone: list[int] = []
+        """Numbers of messages in no batch."""
+        self.batches: list[list[int]] = []
+        """Numbers of the messages of each."""
+        self.uncommitted: list[list[int]] = []
+        """Batches that were not committed."""
         self.acked: dict[int, int] = {}
         """Sequence by number of the message."""
         self.removed: set[int] = set()
@@ -155,11 +170,13 @@ class Simulation:
         self.port.said.clear()
 
     def heard(self, target: bytes, reply: bytes, payload: bytes) -> None:
-        if target.startswith(b"r."):
+        if target.startswith(b"r.") and payload:
             answer = json.loads(payload)
             number = int(target[2:])
             if "error" not in answer:
-                assert self.acked.setdefault(number, answer["seq"]) == answer["seq"]
+                for back in range(answer.get("count", 1)):
+                    seq = answer["seq"] - back
+                    assert self.acked.setdefault(number - back, seq) == seq
         elif target == b"pull" and reply:
             seq = int(reply.split(b".")[5])
             assert seq not in self.settled, f"{seq} is delivered after its acknowledgement"
@@ -208,14 +225,41 @@ class Simulation:
         batch = []
         for _ in range(self.rng.randint(1, 6)):
             number = self.published
-            if self.published and self.rng.random() < 0.2:
-                number = self.rng.randrange(self.published)
+            if self.alone and self.rng.random() < 0.2:
+                number = self.rng.choice(self.alone)
             else:
                 self.published += 1
+                self.alone.append(number)
             header = b"NATS/1.0\r\nNats-Msg-Id: %d\r\n\r\n" % number
             payload = b"%d " % number + b"x" * (number * 37 % 700)
             batch.append((b"s.>", b"s.%d" % (number % 5), b"r.%d" % number, header, payload))
         self.port.tell(self.rng.randint(1, 3), batch)
+
+    def publish_batch(self) -> None:
+        """Publish a batch, and commit it now or later."""
+        numbers = list(range(self.published, self.published + self.rng.randint(1, 4)))
+        self.published += len(numbers)
+        self.batches.append(numbers)
+        for place in range(1, len(numbers)):
+            self.publish_in_batch(numbers, place)
+            if self.rng.random() < 0.3:
+                self.turn()
+        self.uncommitted.append(numbers)
+        if self.rng.random() < 0.7:
+            self.commit()
+
+    def commit(self) -> None:
+        if self.uncommitted:
+            numbers = self.uncommitted.pop(self.rng.randrange(len(self.uncommitted)))
+            self.publish_in_batch(numbers, len(numbers), b"Nats-Batch-Commit: 1\r\n")
+
+    def publish_in_batch(self, numbers: list[int], place: int, more: bytes = b"") -> None:
+        number = numbers[place - 1]
+        words = b"Nats-Batch-Id: b%d\r\nNats-Batch-Sequence: %d\r\n" % (numbers[0], place)
+        header = b"NATS/1.0\r\n" + words + more + b"\r\n"
+        payload = b"%d " % number + b"x" * (number * 37 % 700)
+        message = (b"s.>", b"s.%d" % (number % 5), b"r.%d" % number, header, payload)
+        self.port.tell(1, [message])
 
     def pull(self) -> None:
         self.port.tell(1, [(NEXT, NEXT, b"pull", b"", b'{"batch":3,"no_wait":true}')])
@@ -246,6 +290,7 @@ class Simulation:
 
     def run(self) -> None:
         work = [self.publish] * 5 + [self.pull, self.acknowledge, self.acknowledge, self.delete]
+        work += [self.publish_batch, self.commit]
         for _ in range(STEPS):
             self.rng.choice(work)()
             if self.rng.random() < 0.7:
@@ -275,7 +320,18 @@ class Simulation:
             is_gone = seq in self.removed or 0 < most <= last - seq
             assert is_gone or held.get(seq) == number, f"{number} was acknowledged as {seq}"
         assert max(self.acked.values(), default=0) <= last
+        self.check_batches(held, first)
         self.check_consumer(held)
+
+    def check_batches(self, held: dict[int, int], first: int) -> None:
+        seqs = {number: seq for seq, number in held.items()}
+        assert not {number for batch in self.uncommitted for number in batch} & set(seqs)
+        for batch in self.batches:
+            known = [it for it in batch if it in seqs]
+            for number in batch if known else []:
+                seq = seqs[known[0]] + number - known[0]
+                is_there = held.get(seq) == number or seq in self.removed or seq < first
+                assert is_there, f"{number} of the batch {batch} is not there"
 
     def check_consumer(self, held: dict[int, int]) -> None:
         _, state, _ = self.ask(Verb.CONSUMER_STATE, self.consumer)

@@ -15,6 +15,7 @@ from framework_jetstream.engine._json cimport write_json_text
 from framework_jetstream.engine._outbox cimport outbox_add, outbox_chars
 from framework_jetstream.engine._port cimport framework_message
 from framework_jetstream.engine._times cimport write_time
+from framework_jetstream.stream._batches cimport ABANDONED_INCOMPLETE, ABANDONED_LARGE, ABANDONED_TIMEOUT
 
 cdef enum:
     FIXED_BYTES = 512
@@ -60,10 +61,22 @@ cdef void _write_id(Engine* engine, char* to) noexcept nogil:
         rest //= 62
 
 
+cdef void _head(Engine* engine, Advisory* advisory, const char* kind, Text stream) noexcept nogil:
+    """Write what all have in common, up to the name of the stream."""
+    _text(advisory, b"{\"type\":\"io.nats.jetstream.")
+    _text(advisory, kind)
+    _text(advisory, b"\",\"id\":\"")
+    _write_id(engine, advisory.chars + advisory.length)
+    advisory.length += sizeof(engine.id_prefix) + ID_DIGITS
+    _text(advisory, b"\",\"timestamp\":\"")
+    advisory.length += write_time(advisory.chars + advisory.length, engine.unix_ns)
+    _name(advisory, b"\",\"stream\":\"", stream)
+
+
 cdef bint _begin(
     Engine* engine, ConsumerSlot* consumer, Advisory* advisory, const char* subject, const char* kind, uint32_t more
 ) noexcept nogil:
-    """Write what all have in common; False: there is no memory."""
+    """Write what those on a consumer have in common; False: there is no memory."""
     cdef Text stream = consumer.slot.name
     cdef char* to = outbox_chars(&engine.outbox, SUBJECT_BYTES + stream.length + consumer.name.length)
     cdef uint32_t length = <uint32_t> strlen(subject)
@@ -80,14 +93,7 @@ cdef bint _begin(
     if advisory.message == NULL:
         return False
     advisory.length = 0
-    _text(advisory, b"{\"type\":\"io.nats.jetstream.")
-    _text(advisory, kind)
-    _text(advisory, b"\",\"id\":\"")
-    _write_id(engine, advisory.chars + advisory.length)
-    advisory.length += sizeof(engine.id_prefix) + ID_DIGITS
-    _text(advisory, b"\",\"timestamp\":\"")
-    advisory.length += write_time(advisory.chars + advisory.length, engine.unix_ns)
-    _name(advisory, b"\",\"stream\":\"", stream)
+    _head(engine, advisory, kind, stream)
     _name(advisory, b"\",\"consumer\":\"", consumer.name)
     _text(advisory, b"\"")
     return True
@@ -103,6 +109,42 @@ cdef void _end(Engine* engine, Advisory* advisory) noexcept nogil:
         _name(advisory, b",\"domain\":\"", engine.domain)
         _text(advisory, b"\"")
     _text(advisory, b"}")
+    advisory.message.payload = advisory.chars
+    advisory.message.payload_length = advisory.length
+
+
+cdef const char* _abandoned_words(int reason) noexcept nogil:
+    if reason == ABANDONED_TIMEOUT:
+        return b"timeout"
+    if reason == ABANDONED_LARGE:
+        return b"large"
+    return b"incomplete" if reason == ABANDONED_INCOMPLETE else b"unsupported"
+
+
+cdef void advise_abandoned(Engine* engine, Slot* slot, Text batch, int reason) noexcept nogil:
+    """Say that a batch is forgotten, and why."""
+    cdef Advisory advisory
+    cdef const char* subject = b"$JS.EVENT.ADVISORY.STREAM.BATCH_ABANDONED."
+    cdef uint32_t length = <uint32_t> strlen(subject)
+    cdef char* to = outbox_chars(&engine.outbox, length + slot.name.length)
+    advisory.chars = outbox_chars(
+        &engine.outbox, FIXED_BYTES + ESCAPED_MAX * (slot.name.length + engine.domain.length + batch.length)
+    )
+    if to == NULL or advisory.chars == NULL:
+        return
+    memcpy(to, subject, length)
+    memcpy(to + length, slot.name.chars, slot.name.length)
+    advisory.message = outbox_add(&engine.outbox, slot.account, to, length + slot.name.length)
+    if advisory.message == NULL:
+        return
+    advisory.length = 0
+    _head(engine, &advisory, b"advisory.v1.stream_batch_abandoned", slot.name)
+    if engine.domain.length:
+        _name(&advisory, b"\",\"domain\":\"", engine.domain)
+    _name(&advisory, b"\",\"batch\":\"", batch)
+    _text(&advisory, b"\",\"reason\":\"")
+    _text(&advisory, _abandoned_words(reason))
+    _text(&advisory, b"\"}")
     advisory.message.payload = advisory.chars
     advisory.message.payload_length = advisory.length
 

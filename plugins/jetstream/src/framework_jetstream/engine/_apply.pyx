@@ -4,11 +4,12 @@ The same function applies an entry that has just been synced and one that was re
 the first.
 """
 
-from libc.stdint cimport uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy
 
 from framework_jetstream.consumer._state cimport state_read
+from framework_jetstream.engine._accounts cimport message_arrived
 from framework_jetstream.engine._answers cimport answer_made
 from framework_jetstream.engine._archives cimport archive_apply
 from framework_jetstream.engine._carrying cimport waiting_run
@@ -20,19 +21,21 @@ from framework_jetstream.engine._operations cimport (
 )
 from framework_jetstream.engine._outbox cimport outbox_add, outbox_flush
 from framework_jetstream.engine._publishing cimport publish_apply
-from framework_jetstream.engine._staging cimport BatchHead, MessageHead
-from framework_jetstream.engine._state cimport Command, ConsumerSlot, Group, Proposal, Slot, ready_add
+from framework_jetstream.engine._staging cimport MARK_BITS, BatchHead, MessageHead
+from framework_jetstream.engine._state cimport Command, ConsumerSlot, Group, Proposal, Slot, command_free, ready_add
 from framework_jetstream.engine._stream_commands cimport (
-    slot_close, slot_expire, slot_serve, stream_deleted, stream_purged, stream_update,
+    slot_close, slot_end_old, slot_expire, slot_serve, stream_deleted, stream_purged, stream_update,
 )
 from framework_jetstream.log._record cimport BATCH, CLOSED, CONSUMER, GROUP, OP
 from framework_jetstream.stream._headers cimport Text
-from framework_jetstream.stream._machine cimport Publish, stream_delete, stream_expire
+from framework_jetstream.stream._machine cimport Publish, stream_delete
 from framework_jetstream.stream._whole cimport whole_end, whole_read, whole_read_message
 
 cdef enum:
     SAID_MAX = 8192
     # Answers that are gathered before they are said.
+    SAID_BYTES_MAX = 1 << 24
+    # Of them, and of messages that are published again.
 
 
 cdef Text _next_reply(Proposal* proposal, size_t* at) noexcept nogil:
@@ -59,14 +62,17 @@ cdef bint _read_message(Publish* publish, const char* chars, uint32_t length) no
     if length < sizeof(head):
         return False
     memcpy(&head, chars, sizeof(head))
-    if <uint64_t> head.subject_length + head.header_length + sizeof(head) > length:
+    publish.reply.length = head.flags >> MARK_BITS
+    if <uint64_t> head.subject_length + publish.reply.length + head.header_length + sizeof(head) > length:
         return False
+    publish.marks = head.flags & ((1 << MARK_BITS) - 1)
     publish.subject.chars = chars + sizeof(head)
     publish.subject.length = head.subject_length
-    publish.header.chars = publish.subject.chars + head.subject_length
+    publish.reply.chars = publish.subject.chars + head.subject_length
+    publish.header.chars = publish.reply.chars + publish.reply.length
     publish.header.length = head.header_length
     publish.payload.chars = publish.header.chars + head.header_length
-    publish.payload.length = <uint32_t> (length - sizeof(head) - head.subject_length - head.header_length)
+    publish.payload.length = <uint32_t> (chars + length - publish.payload.chars)
     return True
 
 
@@ -90,6 +96,7 @@ cdef void _apply_batch(Engine* engine, Slot* slot, const LogEntry* entry, Propos
         if not part_is_good(entry, at, chars):
             lose_next(engine, slot, 1)
         elif _read_message(&publish, chars, entry.parts[at].length):
+            message_arrived(slot, &publish)
             publish_apply(engine, slot, &publish, reply, head.time_ns)
         chars += entry.parts[at].length
 
@@ -151,7 +158,7 @@ cdef void _apply_operation(Engine* engine, Slot* slot, const LogEntry* entry, Pr
     elif head.operation == OP_REMOVE:
         _remove(slot, text, entry.parts[1].length)
     elif head.operation == OP_EXPIRE:
-        stream_expire(&slot.stream, head.time_ns)
+        slot_end_old(engine, slot, head.time_ns, <int64_t> head.first)
         slot.is_expiring = 0
         slot_expire(engine, slot)
 
@@ -229,14 +236,14 @@ cdef void entry_apply(Engine* engine, const LogEntry* entry) noexcept nogil:
     elif proposal != NULL and proposal.command != NULL:
         answer_made(engine, proposal.command.id, STATUS_NOT_THERE, 0)
     if proposal != NULL:
-        free(proposal.command)
+        command_free(proposal.command)
         free(proposal)
 
 
 cdef bint apply_committed(Engine* engine) noexcept nogil:
     """Apply what is committed; False: the port takes no more answers now, and some is left."""
     cdef LogEntry entry
-    while engine.outbox.count < SAID_MAX or outbox_flush(&engine.outbox):
+    while (engine.outbox.count < SAID_MAX and engine.outbox.bytes < SAID_BYTES_MAX) or outbox_flush(&engine.outbox):
         if not engine.committer.committed(engine.committer.self, &entry):
             return True
         engine.took_ns = engine.now_ns

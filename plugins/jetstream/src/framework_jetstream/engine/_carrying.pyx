@@ -7,6 +7,7 @@ proposed before it is applied; a client's direct get waits for what this client 
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
+from framework_jetstream.engine._accounts cimport limits_command
 from framework_jetstream.engine._answers cimport answer_made
 from framework_jetstream.engine._archives cimport archive_command, archive_propose
 from framework_jetstream.engine._consumer_commands cimport consumer_command
@@ -17,9 +18,9 @@ from framework_jetstream.engine._groups cimport (
 from framework_jetstream.engine._operations cimport OP_CREATE, operation_of_command, operation_propose
 from framework_jetstream.engine._staging cimport slot_propose
 from framework_jetstream.engine._state cimport (
-    CLOSE_STREAM, DELETE_MESSAGE, OPEN_CONSUMER, OPEN_STREAM, PURGE, READ_ARCHIVE, READ_CONSUMER, RESTORE_ARCHIVE, RESTORE_CONSUMER,
-    UPDATE_STREAM, ConsumerSlot, Waiting, command_text, consumer_of,
-    published_by, slot_of,
+    CLOSE_STREAM, DELETE_MESSAGE, LIMIT_ACCOUNT, LIMIT_SERVER, OPEN_CONSUMER, OPEN_STREAM, PURGE, READ_ARCHIVE, READ_CONSUMER,
+    RESTORE_ARCHIVE, RESTORE_CONSUMER, UPDATE_STREAM, ConsumerSlot, Waiting, command_free, command_text, consumer_of, published_by,
+    slot_of,
 )
 from framework_jetstream.engine._stream_commands cimport slot_close, slot_made, slot_serve, stream_command
 from framework_jetstream.stream._headers cimport Text
@@ -149,7 +150,7 @@ cdef void waiting_run(Engine* engine, Slot* slot) noexcept nogil:
                 waiting.command.next = engine.todo
                 engine.todo = waiting.command
             elif carried == CARRIED_OUT:
-                free(waiting.command)
+                command_free(waiting.command)
         free(waiting)
 
 
@@ -182,6 +183,9 @@ cdef int command_carry_out(Engine* engine, Command* command) noexcept nogil:
     cdef Slot* slot
     if command.verb == OPEN_STREAM:
         return _open(engine, command)
+    if command.verb in (LIMIT_SERVER, LIMIT_ACCOUNT):
+        limits_command(engine, command)
+        return CARRIED_OUT
     slot = _slot_of_command(engine, command)
     if slot == NULL or slot.group == NULL:
         return _carry_out_now(engine, command)

@@ -6,7 +6,7 @@ Source: ADR-31; nats-server `stream.go`, `processDirectGetRequest`.
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from framework.sublist._bytes cimport write_decimal
+from framework_jetstream.engine._header_lines cimport write_line, write_number_line
 from framework_jetstream.engine._json cimport Json, json_begin, json_bool, json_end, json_int, json_item, json_key, json_skip, json_text
 from framework_jetstream.engine._outbox cimport outbox_add, outbox_chars
 from framework_jetstream.engine._port cimport framework_message
@@ -92,18 +92,6 @@ cdef void _read_subjects(Engine* engine, Json* json, Get* get) noexcept nogil:
 # ---- answers -----------------------------------------------------------------------------------------------------------
 
 
-cdef uint32_t _line(char* to, const char* name, uint32_t name_length, const char* value, uint32_t length) noexcept nogil:
-    memcpy(to, name, name_length)
-    memcpy(to + name_length, value, length)
-    memcpy(to + name_length + length, b"\r\n", 2)
-    return name_length + length + 2
-
-
-cdef uint32_t _number_line(char* to, const char* name, uint32_t name_length, uint64_t value) noexcept nogil:
-    cdef char digits[24]
-    return _line(to, name, name_length, digits, write_decimal(digits, value))
-
-
 cdef void _say_status(Engine* engine, Slot* slot, Text reply, const char* status, uint32_t length) noexcept nogil:
     """Answer with a status line alone."""
     cdef framework_message* message = outbox_add(&engine.outbox, slot.account, reply.chars, reply.length)
@@ -134,13 +122,13 @@ cdef void _say(Engine* engine, Slot* slot, Text reply, const Record* record, Get
         else:
             memcpy(chars, b"NATS/1.0\r\n", 10)
             used = 10
-        used += _line(chars + used, b"Nats-Stream: ", 13, slot.name.chars, slot.name.length)
-        used += _line(chars + used, b"Nats-Subject: ", 14, subject_chars(record.subject), subject_length)
-        used += _number_line(chars + used, b"Nats-Sequence: ", 15, record.seq)
-        used += _line(chars + used, b"Nats-Time-Stamp: ", 17, time, write_time(time, record.time_ns))
+        used += write_line(chars + used, b"Nats-Stream: ", 13, slot.name.chars, slot.name.length)
+        used += write_line(chars + used, b"Nats-Subject: ", 14, subject_chars(record.subject), subject_length)
+        used += write_number_line(chars + used, b"Nats-Sequence: ", 15, record.seq)
+        used += write_line(chars + used, b"Nats-Time-Stamp: ", 17, time, write_time(time, record.time_ns))
         if pending >= 0:
-            used += _number_line(chars + used, b"Nats-Num-Pending: ", 18, <uint64_t> pending)
-            used += _number_line(chars + used, b"Nats-Last-Sequence: ", 20, last_seq)
+            used += write_number_line(chars + used, b"Nats-Num-Pending: ", 18, <uint64_t> pending)
+            used += write_number_line(chars + used, b"Nats-Last-Sequence: ", 20, last_seq)
         memcpy(chars + used, b"\r\n", 2)
         used += 2
     message.header = chars
@@ -158,10 +146,10 @@ cdef void _say_end(Engine* engine, Slot* slot, Text reply, int64_t pending, uint
     if message == NULL or chars == NULL:
         return
     memcpy(chars, b"NATS/1.0 204 EOB\r\n", 18)
-    used += _number_line(chars + used, b"Nats-Num-Pending: ", 18, <uint64_t> pending)
-    used += _number_line(chars + used, b"Nats-Last-Sequence: ", 20, last_seq)
+    used += write_number_line(chars + used, b"Nats-Num-Pending: ", 18, <uint64_t> pending)
+    used += write_number_line(chars + used, b"Nats-Last-Sequence: ", 20, last_seq)
     if up_to_seq:
-        used += _number_line(chars + used, b"Nats-UpTo-Sequence: ", 20, up_to_seq)
+        used += write_number_line(chars + used, b"Nats-UpTo-Sequence: ", 20, up_to_seq)
     memcpy(chars + used, b"\r\n", 2)
     message.header = chars
     message.header_length = used + 2

@@ -14,6 +14,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from framework_jetstream.consumer._terms cimport terms_made
+from framework_jetstream.engine._accounts cimport accounts_begin, accounts_free
 from framework_jetstream.engine._alarms cimport alarm_due, alarms_free, alarms_next
 from framework_jetstream.engine._answers cimport answers_hand_over, answers_take
 from framework_jetstream.engine._apply cimport apply_committed, entry_apply, entry_is_update
@@ -40,7 +41,7 @@ from framework_jetstream.engine._retention cimport removals_propose, retention_s
 from framework_jetstream.engine._staging cimport publish_stage, staging_propose
 from framework_jetstream.engine._state cimport (
     BATCHES_MAX, TAG_ACK, TAG_DIRECT_GET, TAG_FLOW, TAG_KIND_SHIFT, TAG_NEXT, TAG_NUMBER_SHIFT, TAG_PUBLISH, Command, ConsumerSlot,
-    Engine as State, Group, Slot, consumer_of, ready_add, slot_of,
+    Engine as State, Group, Slot, command_free, consumer_of, ready_add, slot_of,
 )
 from framework_jetstream.engine._stream_commands cimport slot_close, slot_expire, slot_made
 from framework_jetstream.engine._trimming cimport trim_turn
@@ -51,6 +52,7 @@ from framework_jetstream.log._log cimport Log as LogStruct, LogEntry, LogGroup, 
 from framework_jetstream.log._solo cimport solo_committer
 from framework_jetstream.log._thread cimport LogRunner, LogThread, log_kick, log_perform_small
 from framework_jetstream.stream._machine cimport REFUSALS, Limits, limits_made, stream_set_limits
+from framework_jetstream.stream._subject_terms cimport room_free, terms_drop
 
 import os
 
@@ -240,7 +242,7 @@ cdef void _carry_out(State* state, Command* command) noexcept nogil:
             state.todo = command
             return
         if carried == CARRIED_OUT:
-            free(command)
+            command_free(command)
 
 
 cdef bint engine_turn(State* state, int64_t now_ns, int64_t unix_ns) noexcept nogil:
@@ -326,6 +328,7 @@ cdef class Engine:
             self.state.refusal_ends[at].chars = self.texts[2 * at + 1]
             self.state.refusal_ends[at].length = <uint32_t> len(self.texts[2 * at + 1])
         self.state.seed = seed
+        accounts_begin(&self.state)
         self.log_fd = -1
         self.answers_fd, self.answers_write_fd = os.pipe()
         self.commands_fd, self.commands_write_fd = os.pipe()
@@ -339,12 +342,12 @@ cdef class Engine:
         while command != NULL:
             gone = command
             command = command.next
-            free(gone)
+            command_free(gone)
         command = self.state.todo
         while command != NULL:
             gone = command
             command = command.next
-            free(gone)
+            command_free(gone)
         if self.state.port != NULL:
             for at in range(self.state.consumer_room):
                 if self.state.consumers[at] != NULL and self.state.consumers[at].slot != NULL:
@@ -359,6 +362,8 @@ cdef class Engine:
         alarms_free(&self.state.alarms)
         alarms_free(&self.state.expiries)
         free(self.state.leaving)
+        accounts_free(&self.state)
+        room_free(&self.state.subject_room)
         outbox_free(&self.state.outbox)
         answers_hand_over(&self.state)
         answers_take(&self.state)
@@ -473,6 +478,7 @@ cdef class Engine:
         cdef Limits wanted = limits_made(limits)
         cdef Slot* slot = slot_made(&self.state, number, name, len(name), &wanted, True, first_seq)
         cdef LogGroup* it
+        terms_drop(wanted.subject_terms)
         if slot == NULL:
             raise MemoryError
         slot.is_restored = 1
@@ -533,6 +539,7 @@ cdef class Engine:
         if group.slot != NULL and changed is not None:
             limits = limits_made(changed)
             stream_set_limits(&group.slot.stream, &limits, operation_time(entry))
+            terms_drop(limits.subject_terms)
         entry_apply(&self.state, entry)
 
     cdef set _settle_groups(self):

@@ -8,7 +8,7 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy
 
 from framework_jetstream.engine._answers cimport answer_made
-from framework_jetstream.engine._state cimport command_text
+from framework_jetstream.engine._state cimport command_free, command_text
 from framework_jetstream.log._log cimport LOG_BUSY, LOG_UNKNOWN, LogGroup, log_group, log_group_close, log_group_new
 
 
@@ -138,9 +138,9 @@ cdef void group_free(Group* group) noexcept nogil:
     while group.first != NULL:
         gone = group.first
         group.first = gone.next
-        free(gone.command)
+        command_free(gone.command)
         free(gone)
-    free(group.closing)
+    command_free(group.closing)
     free(group.description)
     free(group)
 

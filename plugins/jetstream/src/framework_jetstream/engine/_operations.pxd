@@ -18,7 +18,7 @@ cdef enum Operation:
     OP_DELETE = 4
     # Sequence.
     OP_EXPIRE = 5
-    # What is too old at its time.
+    # What is too old at its time; for how long nothing may have come of a batch, 0: for ever.
     OP_REMOVE = 6
     # Sequences, 8 bytes each.
     OP_RESTORE = 7

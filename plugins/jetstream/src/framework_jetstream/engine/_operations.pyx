@@ -3,7 +3,7 @@
 A stream that is read again must decide as it did, so nothing that decisions look at changes between entries: not even by the clock.
 """
 
-from libc.stdint cimport uint32_t
+from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from framework_jetstream.engine._groups cimport CARRIED_BUSY, CARRIED_KEPT, group_propose, refused_as
@@ -69,7 +69,9 @@ cdef void slot_expire_by_log(Engine* engine, Slot* slot) noexcept nogil:
     slot_expire(engine, slot)
     if slot.expires_ns > engine.unix_ns:
         return
-    if not slot.is_expiring and operation_propose(engine, slot, OP_EXPIRE, 0, 0, none, NULL) == CARRIED_KEPT:
+    if not slot.is_expiring and operation_propose(
+        engine, slot, OP_EXPIRE, <uint64_t> engine.batch_terms.timeout_ns, 0, none, NULL
+    ) == CARRIED_KEPT:
         slot.is_expiring = 1
     slot.expired_ns = engine.unix_ns
     slot_expire(engine, slot)

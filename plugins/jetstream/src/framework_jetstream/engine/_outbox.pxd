@@ -19,6 +19,8 @@ cdef struct Outbox:
     uint32_t room
     Page* page
     # The one that is being filled; full ones follow.
+    size_t bytes
+    # Of all pages.
     bint is_blocked
     # The port takes no more until it rings.
 

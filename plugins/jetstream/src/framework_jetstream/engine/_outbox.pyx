@@ -27,6 +27,7 @@ cdef char* outbox_chars(Outbox* outbox, size_t length) noexcept nogil:
         page.used = 0
         page.next = outbox.page
         outbox.page = page
+        outbox.bytes += size
     page.used += length
     return <char*> (page + 1) + page.used - length
 
@@ -88,7 +89,9 @@ cdef bint outbox_flush(Outbox* outbox) noexcept nogil:
         page = outbox.page
         outbox.page = page.next
         free(page)
+    outbox.bytes = 0
     if outbox.page != NULL:
+        outbox.bytes = outbox.page.size
         outbox.page.used = 0
     return True
 

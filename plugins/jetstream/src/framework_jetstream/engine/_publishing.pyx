@@ -3,85 +3,44 @@
 Source: nats-server `stream.go`, `PubAck`, `JSPubAckResponse`.
 """
 
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from framework.sublist._bytes cimport write_decimal
+from framework_jetstream.engine._accounts cimport marks_of
+from framework_jetstream.engine._advisories cimport advise_abandoned
+from framework_jetstream.engine._flows cimport flows_say
 from framework_jetstream.engine._outbox cimport outbox_add, outbox_chars
 from framework_jetstream.engine._port cimport framework_message
-from framework_jetstream.engine._retention cimport retention_stored
+from framework_jetstream.engine._pubacks cimport puback_bytes, write_refused, write_stored
+from framework_jetstream.engine._republishing cimport republish
+from framework_jetstream.engine._retention cimport retention_stored, retention_wants
 from framework_jetstream.engine._stream_commands cimport slot_expire
+from framework_jetstream.stream._fast_publishing cimport is_fast
 from framework_jetstream.stream._headers cimport Text
-from framework_jetstream.stream._machine cimport STORED, WRONG_LAST_SEQ, Outcome, Publish, stream_publish
+from framework_jetstream.stream._machine cimport (
+    RETENTION_INTEREST, STORED, Outcome, Publish, Stream, stream_publish,
+)
+from framework_jetstream.stream._ttls cimport Ttls
 
 cdef int64_t NEVER = <int64_t> 0x7fffffffffffffff
 
-cdef enum:
-    DECIMAL_BYTES = 20
-    DUPLICATE_BYTES = 19
-
-
-cdef uint32_t _write(char* to, Text text) noexcept nogil:
-    memcpy(to, text.chars, text.length)
-    return text.length
-
-
-cdef uint32_t _write_id(char* to, Text id) noexcept nogil:
-    """Write what a client has chosen as part of a JSON string."""
-    cdef const char* digits = b"0123456789abcdef"
-    cdef uint32_t at, written = 0
-    cdef unsigned char char
-    for at in range(id.length):
-        char = <unsigned char> id.chars[at]
-        if char == 34 or char == 92 or char < 32:
-            memcpy(to + written, b"\\u00", 4)
-            to[written + 4] = digits[char >> 4]
-            to[written + 5] = digits[char & 15]
-            written += 6
-        else:
-            to[written] = <char> char
-            written += 1
-    return written
-
 
 cdef void _acknowledge(Engine* engine, Slot* slot, const char* reply, uint32_t reply_length, Outcome* outcome) noexcept nogil:
-    """Answer a publisher."""
+    """Answer a publisher: with nothing, as long as its message waits for others."""
     cdef framework_message* message = outbox_add(&engine.outbox, slot.account, reply, reply_length)
-    cdef Text refusal
     cdef char* chars
-    cdef uint32_t used
-    if message == NULL:
+    if message == NULL or outcome.is_staged:
         return
-    if outcome.refusal == STORED:
-        chars = outbox_chars(&engine.outbox, slot.ack.length + DECIMAL_BYTES + DUPLICATE_BYTES)
-        if chars == NULL:
-            return
-        used = _write(chars, slot.ack)
-        used += write_decimal(chars + used, outcome.seq)
-        if outcome.is_duplicate:
-            memcpy(chars + used, b",\"duplicate\": true}", DUPLICATE_BYTES)
-            used += DUPLICATE_BYTES
-        else:
-            chars[used] = b"}"
-            used += 1
-    else:
-        refusal = engine.refusals[outcome.refusal]
-        chars = outbox_chars(
-            &engine.outbox,
-            refusal.length + 6 * outcome.shown.length + DECIMAL_BYTES + engine.refusal_ends[outcome.refusal].length
-            + slot.ack_refused.length,
-        )
-        if chars == NULL:
-            return
-        used = _write(chars, refusal)
-        if outcome.shown.chars != NULL:
-            used += _write_id(chars + used, outcome.shown)
-        elif outcome.refusal == WRONG_LAST_SEQ:
-            used += write_decimal(chars + used, outcome.seq)
-        used += _write(chars + used, engine.refusal_ends[outcome.refusal])
-        used += _write(chars + used, slot.ack_refused)
+    chars = outbox_chars(&engine.outbox, puback_bytes(engine, slot, outcome))
+    if chars == NULL:
+        return
     message.payload = chars
-    message.payload_length = used
+    if outcome.refusal == STORED:
+        message.payload_length = write_stored(chars, slot, outcome)
+    else:
+        message.payload_length = write_refused(chars, engine, outcome)
+        memcpy(chars + message.payload_length, slot.ack_refused.chars, slot.ack_refused.length)
+        message.payload_length += slot.ack_refused.length
 
 
 cdef void publish_refuse(Engine* engine, Slot* slot, const char* reply, uint32_t length, int refusal) noexcept nogil:
@@ -90,6 +49,19 @@ cdef void publish_refuse(Engine* engine, Slot* slot, const char* reply, uint32_t
     memset(&outcome, 0, sizeof(outcome))
     outcome.refusal = refusal
     _acknowledge(engine, slot, reply, length, &outcome)
+
+
+cdef bint _ends_earlier(Engine* engine, Slot* slot, const Publish* publish, const Outcome* outcome, int64_t now_ns) noexcept nogil:
+    """Whether a message has brought something that its time ends before it is looked at again."""
+    cdef const Ttls* ttls = &slot.stream.ttls
+    cdef const Ttls* schedules = &slot.stream.schedules
+    if slot.expires_ns == NEVER and (slot.stream.limits.max_age_ns > 0 or publish.header.length):
+        return True
+    if (outcome.is_staged or publish.reply.length) and slot.expires_ns > now_ns + engine.batch_terms.timeout_ns:
+        return True
+    return (ttls.count and ttls.heap[0].at_ns < slot.expires_ns) or (
+        schedules.count and schedules.heap[0].at_ns < slot.expires_ns
+    )
 
 
 cdef void publish_apply(Engine* engine, Slot* slot, const Publish* publish, Text reply, int64_t now_ns) noexcept nogil:
@@ -101,14 +73,30 @@ cdef void publish_apply(Engine* engine, Slot* slot, const Publish* publish, Text
     """
     cdef Outcome outcome
     stream_publish(&slot.stream, publish, now_ns, &outcome)
-    if outcome.refusal == STORED and not outcome.is_duplicate:
-        retention_stored(slot, outcome.seq)
-    if (slot.expires_ns == NEVER and (slot.stream.limits.max_age_ns > 0 or publish.header.length)) or (
-        slot.stream.ttls.count and slot.stream.ttls.heap[0].at_ns < slot.expires_ns
-    ):
-        slot_expire(engine, slot)
+    if outcome.abandoned and not engine.is_replaying:
+        advise_abandoned(engine, slot, outcome.batch_id, outcome.abandoned)
     if reply.length and not slot.stream.limits.no_ack:
-        _acknowledge(engine, slot, reply.chars, reply.length, &outcome)
+        flows_say(engine, slot, reply, &outcome)
+        if not outcome.is_silent:
+            _acknowledge(engine, slot, reply.chars, reply.length, &outcome)
+    if _ends_earlier(engine, slot, publish, &outcome, now_ns):
+        slot_expire(engine, slot)
+
+
+cdef void message_stored(Stream* stream, const Publish* message, uint64_t seq, uint64_t before, int64_t time_ns) noexcept nogil:
+    """Let a message go that nobody wants, and publish it again where its stream says so; called when it was stored.
+
+    Args:
+        before: The sequence of the last message with its subject; 0: there was none.
+    """
+    cdef Slot* slot = <Slot*> stream.owner
+    if slot.engine.is_replaying:
+        return
+    retention_stored(slot, seq)
+    if stream.limits.subject_terms == NULL or stream.limits.subject_terms.republish == NULL:
+        return
+    if stream.limits.retention != RETENTION_INTEREST or retention_wants(stream, message.subject.chars, message.subject.length):
+        republish(slot, message, seq, before, time_ns)
 
 
 cdef void publish_row(Engine* engine, Slot* slot, const framework_batch* batch, const framework_row* row) noexcept nogil:
@@ -123,4 +111,8 @@ cdef void publish_row(Engine* engine, Slot* slot, const framework_batch* batch, 
     publish.header.length = row.header_length
     publish.payload.chars = publish.header.chars + row.header_length
     publish.payload.length = row.payload_length
+    publish.reply = reply
+    if not is_fast(&publish):
+        publish.reply.length = 0
+    publish.marks = <uint8_t> marks_of(engine, slot, &publish)
     publish_apply(engine, slot, &publish, reply, engine.unix_ns)

@@ -6,6 +6,10 @@ from framework_jetstream.engine._port cimport framework_batch, framework_row
 from framework_jetstream.engine._state cimport Engine, Slot
 
 
+cdef enum:
+    MARK_BITS = 4
+
+
 cdef packed struct BatchHead:
     # The first part of an entry BATCH.
     int64_t time_ns
@@ -20,6 +24,8 @@ cdef packed struct MessageHead:
     uint32_t header_length
     uint16_t subject_length
     uint16_t flags
+    # What was against it when it was proposed, as `Mark` says, in MARK_BITS; above them the length of its reply subject, where that says
+    # something of the message itself. Then the reply subject stands behind the subject.
 
 
 cdef bint publish_stage(Engine* engine, Slot* slot, const framework_batch* batch, const framework_row* row) noexcept nogil

@@ -8,16 +8,20 @@ from libc.stdint cimport uint16_t, uint32_t
 from libc.stdlib cimport realloc
 from libc.string cimport memcpy
 
+from framework_jetstream.engine._accounts cimport marks_of, message_arrived, message_wait
 from framework_jetstream.engine._groups cimport group_propose, texts_add
 from framework_jetstream.engine._publishing cimport publish_refuse
 from framework_jetstream.engine._state cimport published_by
 from framework_jetstream.log._log cimport LOG_BUSY, LOG_UNKNOWN, LogPart
 from framework_jetstream.log._record cimport BATCH
-from framework_jetstream.stream._machine cimport STORAGE_EXHAUSTED
+from framework_jetstream.stream._fast_publishing cimport is_fast
+from framework_jetstream.stream._machine cimport STORAGE_EXHAUSTED, Publish
 
 cdef enum:
     ENTRY_BYTES_MAX = 1 << 20
     # Then the next one begins.
+    REPLY_BYTES_MAX = 4095
+    # That stand in an entry.
     PIECES = 3
     # Of a message: head, subject, header with payload.
 
@@ -47,6 +51,24 @@ cdef void _piece(Slot* slot, const char* chars, uint32_t length, bint goes_on) n
     slot.staging.piece_count += 1
 
 
+cdef uint16_t _flags(Engine* engine, Slot* slot, const framework_batch* batch, const framework_row* row) noexcept nogil:
+    """Count a message that is to be proposed; return the flags of its head."""
+    cdef Publish publish
+    cdef uint16_t marks
+    publish.subject.chars = batch.chars + row.at
+    publish.subject.length = row.subject_length
+    publish.reply.chars = publish.subject.chars + row.subject_length
+    publish.reply.length = row.reply_length if row.reply_length <= REPLY_BYTES_MAX else 0
+    if not is_fast(&publish):
+        publish.reply.length = 0
+    publish.header.chars = publish.subject.chars + row.subject_length + row.reply_length
+    publish.header.length = row.header_length
+    publish.payload.length = row.payload_length
+    marks = marks_of(engine, slot, &publish)
+    message_wait(slot, &publish)
+    return <uint16_t> (marks | publish.reply.length << MARK_BITS)
+
+
 cdef bint publish_stage(Engine* engine, Slot* slot, const framework_batch* batch, const framework_row* row) noexcept nogil:
     """Let a message be part of the stream's next entry; False: no memory.
 
@@ -70,9 +92,9 @@ cdef bint publish_stage(Engine* engine, Slot* slot, const framework_batch* batch
     head = &(<MessageHead*> slot.staging.heads)[slot.staging.piece_count // PIECES]
     head.header_length = row.header_length
     head.subject_length = <uint16_t> row.subject_length
-    head.flags = 0
+    head.flags = _flags(engine, slot, batch, row)
     _piece(slot, NULL, sizeof(MessageHead), True)
-    _piece(slot, subject, row.subject_length, True)
+    _piece(slot, subject, row.subject_length + (head.flags >> MARK_BITS), True)
     _piece(slot, reply + row.reply_length, row.header_length + row.payload_length, False)
     slot.staging.bytes += row.subject_length + row.header_length + row.payload_length
     published_by(slot, row.link)[0] = slot.group.proposed + 1
@@ -83,6 +105,10 @@ cdef bint publish_stage(Engine* engine, Slot* slot, const framework_batch* batch
 
 cdef void _refuse_all(Engine* engine, Slot* slot) noexcept nogil:
     """Tell publishers that their messages can't be stored."""
+    cdef const MessageHead* heads = <const MessageHead*> slot.staging.heads
+    cdef const LogPart* pieces = slot.staging.pieces
+    cdef Publish publish
+    cdef uint32_t piece = 1
     cdef const char* at = slot.staging.replies
     cdef const char* end = at + slot.staging.reply_length
     cdef uint16_t length
@@ -91,6 +117,12 @@ cdef void _refuse_all(Engine* engine, Slot* slot) noexcept nogil:
         if length:
             publish_refuse(engine, slot, at + 2, length, STORAGE_EXHAUSTED)
         at += length + 2
+    while piece < slot.staging.piece_count:
+        publish.subject.length = heads[piece // PIECES].subject_length
+        publish.header.length = heads[piece // PIECES].header_length
+        publish.payload.length = pieces[piece + 2].length - publish.header.length
+        message_arrived(slot, &publish)
+        piece += PIECES
 
 
 cdef bint slot_propose(Engine* engine, Slot* slot) noexcept nogil:

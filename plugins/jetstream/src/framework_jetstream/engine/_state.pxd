@@ -14,6 +14,8 @@ from framework_jetstream.log._log cimport Log, LogPart
 from framework_jetstream.log._solo cimport Committer
 from framework_jetstream.stream._headers cimport Text
 from framework_jetstream.stream._machine cimport REFUSALS, Limits, Stream
+from framework_jetstream.stream._subject_terms cimport Room, terms_drop
+from framework_jetstream.stream._usage cimport Usage
 
 
 cdef enum Verb:
@@ -33,6 +35,8 @@ cdef enum Verb:
     CONSUMER_STATE
     RESET_CONSUMER
     UNPIN_CONSUMER
+    LIMIT_SERVER = 32
+    LIMIT_ACCOUNT
     READ_ARCHIVE = 64
     RESTORE_ARCHIVE
     READ_CONSUMER
@@ -333,6 +337,8 @@ cdef struct Slot:
     # It was read, and not opened yet.
     uint8_t has_strays
     # A consumer may wait for acknowledgements of messages that its filters want no more.
+    int64_t pending_bytes
+    # Of messages that were proposed, as its account's usage has them.
     uint64_t behind
     # The last entry that a request waits for.
     uint64_t published[LINK_PLACES]
@@ -343,6 +349,22 @@ cdef struct Leaving:
     # A message that nobody needs any more, as soon as it has been sent.
     uint32_t slot
     uint64_t seq
+
+
+cdef struct Account:
+    # What the streams of an account take, in memory and in files.
+    Usage[2] usage
+
+
+cdef struct BatchTerms:
+    # What the server says of batches.
+    int64_t messages_max
+    int64_t stream_batches_max
+    int64_t batches_max
+    int64_t timeout_ns
+    int64_t stream_fast_max
+    # Of batches that are stored as they come.
+    int64_t fast_max
 
 
 cdef struct Engine:
@@ -372,6 +394,14 @@ cdef struct Engine:
     # Messages that go before the next turn.
     uint32_t leaving_count
     uint32_t leaving_room
+    Account** accounts
+    # By number; NULL: it has had no stream.
+    uint32_t account_room
+    Usage[2] usage
+    # Of all accounts.
+    BatchTerms batch_terms
+    Room subject_room
+    # Where a message is published again.
     uint64_t seed
     Text domain
     # Of JetStream; empty: none.
@@ -453,6 +483,12 @@ cdef inline void staging_free(Staging* staging) noexcept nogil:
     free(staging.heads)
     free(staging.replies)
     memset(staging, 0, sizeof(Staging))
+
+
+cdef inline void command_free(Command* command) noexcept nogil:
+    if command != NULL:
+        terms_drop(command.limits.subject_terms)
+    free(command)
 
 
 cdef inline const char* command_text(Command* command, int which) noexcept nogil:

@@ -11,6 +11,7 @@ cdef Slot* slot_made(
 ) noexcept nogil
 cdef void slot_serve(Engine* engine, Slot* slot, Command* command) noexcept nogil
 cdef void slot_close(Engine* engine, Slot* slot) noexcept nogil
+cdef void slot_end_old(Engine* engine, Slot* slot, int64_t now_ns, int64_t batch_timeout_ns) noexcept nogil
 cdef void slot_expire(Engine* engine, Slot* slot) noexcept nogil
 cdef void stream_command(Engine* engine, Command* command) noexcept nogil
 cdef void stream_update(Engine* engine, Slot* slot, Command* command, int64_t now_ns) noexcept nogil

@@ -4,19 +4,25 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memchr, memcmp, memcpy
 
-from framework_jetstream.engine._json cimport write_json_text
+from framework_jetstream.engine._accounts cimport slot_count_in, slot_count_out
+from framework_jetstream.engine._advisories cimport advise_abandoned
 from framework_jetstream.engine._alarms cimport alarm_join, alarm_leave, alarm_set
 from framework_jetstream.engine._answers cimport answer_bytes, answer_made
 from framework_jetstream.engine._consumer_commands cimport consumer_close, consumers_purged
+from framework_jetstream.engine._json cimport write_json_text
+from framework_jetstream.engine._publishing cimport message_stored
 from framework_jetstream.engine._retention cimport removals_forget, retention_review
 from framework_jetstream.engine._state cimport (
     CLOSE_STREAM, DELETE_MESSAGE, GET_MESSAGE, LIST_DELETED, LIST_SUBJECTS, PURGE, STREAM_STATE, TAG_DIRECT_GET, TAG_KIND_SHIFT,
-    TAG_NUMBER_SHIFT, TAG_PUBLISH, UPDATE_STREAM, Answer, StreamSubject, Waiting, command_text, slot_of, staging_free,
+    TAG_NUMBER_SHIFT, TAG_PUBLISH, UPDATE_STREAM, Answer, StreamSubject, Waiting, command_free, command_text, slot_of, staging_free,
 )
 from framework_jetstream.engine._wakes cimport wake_at_unix
+from framework_jetstream.stream._batches cimport ABANDONED_TIMEOUT, Batch, batch_before, batch_drop, batches_touched_ns
+from framework_jetstream.stream._expiring cimport stream_expire
+from framework_jetstream.stream._fast_batches cimport fast_drop_before, fast_touched_ns
 from framework_jetstream.stream._headers cimport Text
 from framework_jetstream.stream._machine cimport (
-    RETENTION_INTEREST, Limits, stream_begin, stream_delete, stream_expire, stream_free, stream_last_seq_of, stream_purge,
+    RETENTION_INTEREST, Limits, stream_begin, stream_delete, stream_free, stream_last_seq_of, stream_purge,
     stream_set_limits,
 )
 from framework_jetstream.store._subjects cimport Subject, marks_clear, number_is_marked, subject_chars, subjects_mark, subjects_next
@@ -141,6 +147,7 @@ cdef Slot* slot_made(
     slot.name = _copied(name, length)
     stream_begin(&slot.stream, limits, slot.name.chars, slot.name.length, engine.seed, is_file, first_seq)
     slot.stream.owner = slot
+    slot.stream.stored = message_stored
     slot.stream.stores_all = is_file
     slot.expires_ns = NEVER
     _write_ack_parts(engine, slot)
@@ -152,6 +159,7 @@ cdef void slot_serve(Engine* engine, Slot* slot, Command* command) noexcept nogi
     """Let clients reach a stream: the command's first number is the account, its second text has the subjects."""
     slot.account = <uint32_t> command.numbers[0]
     slot.is_restored = 0
+    slot_count_in(engine, slot)
     _follow_subjects(engine, slot, command_text(command, 1), command.lengths[1])
     if slot.stream.limits.allow_direct:
         _follow_direct(engine, slot, True)
@@ -208,6 +216,7 @@ cdef void slot_close(Engine* engine, Slot* slot) noexcept nogil:
         _leave_staging(engine, slot)
     alarm_leave(&engine.expiries, &slot.expiry)
     removals_forget(engine, slot)
+    slot_count_out(slot)
     _waiting_free(engine, slot)
     staging_free(&slot.staging)
     stream_free(&slot.stream)
@@ -232,16 +241,39 @@ cdef void _waiting_free(Engine* engine, Slot* slot) noexcept nogil:
         slot.waiting = gone.next
         if gone.command != NULL:
             answer_made(engine, gone.command.id, NOT_THERE, 0)
-            free(gone.command)
+            command_free(gone.command)
         free(gone)
+
+
+cdef void slot_end_old(Engine* engine, Slot* slot, int64_t now_ns, int64_t batch_timeout_ns) noexcept nogil:
+    """Remove what is too old, and forget batches of which nothing has come for too long; a timeout of 0: none."""
+    cdef Batch* batch
+    cdef Text id
+    stream_expire(&slot.stream, now_ns)
+    if batch_timeout_ns <= 0:
+        return
+    fast_drop_before(&slot.stream.fast_batches, now_ns - batch_timeout_ns)
+    batch = batch_before(&slot.stream.batches, now_ns - batch_timeout_ns)
+    while batch != NULL:
+        id.chars = batch.id
+        id.length = batch.id_length
+        if not engine.is_replaying:
+            advise_abandoned(engine, slot, id, ABANDONED_TIMEOUT)
+        batch_drop(&slot.stream.batches, batch)
+        batch = batch_before(&slot.stream.batches, now_ns - batch_timeout_ns)
 
 
 cdef void slot_expire(Engine* engine, Slot* slot) noexcept nogil:
     """Remove what is too old, and wake up for what will be; of a stream in files only find out when."""
+    cdef int64_t batches_ns
     if slot.group == NULL:
-        slot.expires_ns = stream_expire(&slot.stream, engine.unix_ns)
-    else:
-        slot.expires_ns = max(stream_expire(&slot.stream, 0), slot.expired_ns + EXPIRE_NS)
+        slot_end_old(engine, slot, engine.unix_ns, engine.batch_terms.timeout_ns)
+    batches_ns = min(batches_touched_ns(&slot.stream.batches), fast_touched_ns(&slot.stream.fast_batches))
+    slot.expires_ns = stream_expire(&slot.stream, 0)
+    if batches_ns < NEVER:
+        slot.expires_ns = min(slot.expires_ns, batches_ns + engine.batch_terms.timeout_ns)
+    if slot.group != NULL:
+        slot.expires_ns = max(slot.expires_ns, slot.expired_ns + EXPIRE_NS)
     alarm_set(&engine.expiries, &slot.expiry, slot.expires_ns)
     wake_at_unix(engine, slot.expires_ns)
 

@@ -87,7 +87,7 @@ cdef void _save_stream(Engine* engine, Slot* slot) noexcept nogil:
 
 
 cdef bint _is_small(const Slot* slot) noexcept nogil:
-    return slot.stream.messages.bytes <= SAVED_BYTES_MAX and slot.stream.messages.count <= SAVED_MESSAGES_MAX
+    return slot.stream.messages.bytes + slot.stream.batches.bytes <= SAVED_BYTES_MAX and slot.stream.messages.count <= SAVED_MESSAGES_MAX
 
 
 # ---- all groups ------------------------------------------------------------------------------------------------------------

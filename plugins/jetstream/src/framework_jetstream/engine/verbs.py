@@ -40,6 +40,12 @@ class Verb(IntEnum):
     RESET_CONSUMER = 14
     """Sequence; 0: behind what was acknowledged."""
     UNPIN_CONSUMER = 15
+    LIMIT_SERVER = 32
+    """Most bytes in memory and in files; messages of a batch, batches of a stream and of the
+    server, nanoseconds that one may wait; batches of a stream and of the server that are stored
+    as they come. Bytes below 0: no limit."""
+    LIMIT_ACCOUNT = 33
+    """By the account's number: most bytes in memory and in files; below 0: no limit."""
     READ_ARCHIVE = 64
     """First and last sequence, how many bytes are enough."""
     RESTORE_ARCHIVE = 65

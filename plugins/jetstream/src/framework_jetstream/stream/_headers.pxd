@@ -27,7 +27,18 @@ cdef struct PublishHeaders:
     Text ttl
     Text incr
     Text batch_id
+    Text batch_seq
+    Text batch_commit
+    Text required_level
+    Text counter_sources
     Text schedule
+    Text schedule_next
+    Text schedule_target
+    Text schedule_source
+    Text schedule_ttl
+    Text schedule_rollup
+    Text schedule_zone
+    Text scheduler
     Text stream_source
 
 

@@ -43,12 +43,44 @@ cdef Text* _wanted(PublishHeaders* headers, const char* name, size_t length) noe
         return &headers.rollup
     if length == 13 and memcmp(name, b"Nats-Batch-Id", 13) == 0:
         return &headers.batch_id
-    if length == 13 and memcmp(name, b"Nats-Schedule", 13) == 0:
-        return &headers.schedule
+    if length >= 13 and memcmp(name, b"Nats-Schedule", 13) == 0:
+        return _of_schedule(headers, name + 13, length - 13)
     if length == 18 and memcmp(name, b"Nats-Stream-Source", 18) == 0:
         return &headers.stream_source
-    if length < 20 or memcmp(name, b"Nats-Expected-", 14) != 0:
-        return NULL
+    if length >= 20 and memcmp(name, b"Nats-Expected-", 14) == 0:
+        return _expected(headers, name, length)
+    if length == 19 and memcmp(name, b"Nats-Batch-Sequence", 19) == 0:
+        return &headers.batch_seq
+    if length == 17 and memcmp(name, b"Nats-Batch-Commit", 17) == 0:
+        return &headers.batch_commit
+    if length == 20 and memcmp(name, b"Nats-Counter-Sources", 20) == 0:
+        return &headers.counter_sources
+    if length == 23 and memcmp(name, b"Nats-Required-Api-Level", 23) == 0:
+        return &headers.required_level
+    return NULL
+
+
+cdef Text* _of_schedule(PublishHeaders* headers, const char* name, size_t length) noexcept nogil:
+    """Return where the value of a header goes, by what follows `Nats-Schedule` in its name; NULL: nobody looks at it."""
+    if length == 0:
+        return &headers.schedule
+    if length == 1 and name[0] == b"r":
+        return &headers.scheduler
+    if length == 4 and memcmp(name, b"-TTL", 4) == 0:
+        return &headers.schedule_ttl
+    if length == 5 and memcmp(name, b"-Next", 5) == 0:
+        return &headers.schedule_next
+    if length == 7 and memcmp(name, b"-Target", 7) == 0:
+        return &headers.schedule_target
+    if length == 7 and memcmp(name, b"-Source", 7) == 0:
+        return &headers.schedule_source
+    if length == 7 and memcmp(name, b"-Rollup", 7) == 0:
+        return &headers.schedule_rollup
+    return &headers.schedule_zone if length == 10 and memcmp(name, b"-Time-Zone", 10) == 0 else NULL
+
+
+cdef Text* _expected(PublishHeaders* headers, const char* name, size_t length) noexcept nogil:
+    """Return where the value of a header goes, whose name begins with `Nats-Expected-`; NULL: nobody looks at it."""
     name += 14
     length -= 14
     if length == 6 and memcmp(name, b"Stream", 6) == 0:

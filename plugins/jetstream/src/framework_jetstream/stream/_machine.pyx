@@ -3,34 +3,43 @@
 `stream_publish` decides on one message when its entry is applied: expectations, duplicates, limits. It looks at nothing but the stream
 and the entry, so every replica comes to the same end.
 
+A message passes these steps: what becomes of its subject, whether anything is against it (`_judging.pyx`, in a batch
+`_batch_judging.pyx`), what a counter makes of it (`_counting.pyx`), then `stream_store`.
+
 Source: nats-server `stream.go`, `processJetStreamMsg`; `memstore.go`, `storeRawMsg`, `PurgeEx`.
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcmp, memcpy, memset
+from libc.string cimport memcpy, memset
 
-from framework_jetstream.stream._dedupe cimport dedupe_add, dedupe_expire, dedupe_find, dedupe_free
-from framework_jetstream.stream._headers cimport (
-    TTL_INVALID, TTL_NEVER, TTL_NONE, PublishHeaders, headers_read, seq_of_text, text_is, ttl_of_text,
-)
+from framework_jetstream.stream._batch_publishing cimport batch_publish
+from framework_jetstream.stream._batches cimport batches_free
+from framework_jetstream.stream._counting cimport count_up
+from framework_jetstream.stream._dedupe cimport dedupe_add, dedupe_expire, dedupe_free
+from framework_jetstream.stream._expiring cimport stream_expire
+from framework_jetstream.stream._fast_batches cimport fast_free
+from framework_jetstream.stream._fast_publishing cimport fast_publish
+from framework_jetstream.stream._header_changes cimport header_add_number, header_drop
+from framework_jetstream.stream._headers cimport TTL_INVALID, headers_read, text_is, ttl_of_text
+from framework_jetstream.stream._judging cimport refusal_of_limits, refusal_of_message, rollup_kind
 from framework_jetstream.store._subjects cimport (
     Subject, marks_clear, number_is_marked, pattern_is_literal, subjects_mark, subjects_next,
 )
 from framework_jetstream.stream._messages cimport (
-    message_bytes, messages_append, messages_begin, messages_first, messages_first_of, messages_free, messages_get, messages_keep_nexts,
-    messages_last_of, messages_next_marked, messages_remove, messages_skip_to, messages_subject, record_bytes,
+    messages_append, messages_begin, messages_first_of, messages_free, messages_get, messages_keep_nexts, messages_last_of,
+    messages_next_marked, messages_remove, messages_skip_to, messages_subject,
 )
-from framework_jetstream.stream._ttls cimport ttls_add, ttls_free, ttls_take
+from framework_jetstream.stream._scheduling cimport schedule_note, schedule_settle
+from framework_jetstream.stream._subject_terms cimport room_free, subject_changed, subject_terms_made, terms_drop, terms_keep
+from framework_jetstream.stream._ttls cimport ttls_add, ttls_free
 
 cdef enum:
-    HEADER_BYTES_MAX = 65536
     MEMORY_OVERHEAD = 16
     FILE_OVERHEAD = 30
     FILE_HEADER_OVERHEAD = 4
     # What nats-server counts for a message in either storage.
-
-cdef int64_t NEVER = <int64_t> 0x7fffffffffffffff
+    SECOND_NS = 1000000000
 
 
 cdef void stream_begin(
@@ -46,6 +55,7 @@ cdef void stream_begin(
     """
     memset(stream, 0, sizeof(Stream))
     stream.limits = limits[0]
+    terms_keep(limits.subject_terms)
     stream.name = name
     stream.name_length = name_length
     stream.dedupe.seed = seed
@@ -59,6 +69,14 @@ cdef void stream_free(Stream* stream) noexcept nogil:
     messages_free(&stream.messages)
     dedupe_free(&stream.dedupe)
     ttls_free(&stream.ttls)
+    ttls_free(&stream.schedules)
+    batches_free(&stream.batches)
+    fast_free(&stream.fast_batches)
+    terms_drop(stream.limits.subject_terms)
+    room_free(&stream.header_rooms[0])
+    room_free(&stream.header_rooms[1])
+    room_free(&stream.subject_room)
+    room_free(&stream.payload_room)
     free(stream.last_id)
 
 
@@ -90,34 +108,12 @@ cdef void _keep_limits(Stream* stream) noexcept nogil:
         _remove(stream, stream.messages.first_seq)
 
 
-cdef int64_t stream_expire(Stream* stream, int64_t now_ns) noexcept nogil:
-    """Forget messages and ids that are too old; return when the next one will be, far off if there is none."""
-    cdef Record record
-    cdef int64_t next_ns = NEVER
-    cdef uint64_t seq
-    dedupe_expire(&stream.dedupe, now_ns - stream.limits.duplicate_window_ns)
-    if stream.dedupe.first != NULL:
-        next_ns = stream.dedupe.first.time_ns + stream.limits.duplicate_window_ns + 1
-    seq = ttls_take(&stream.ttls, now_ns)
-    while seq:
-        stream_delete(stream, seq)
-        seq = ttls_take(&stream.ttls, now_ns)
-    if stream.ttls.count:
-        next_ns = min(next_ns, stream.ttls.heap[0].at_ns)
-    if stream.limits.max_age_ns <= 0:
-        return next_ns
-    while stream.messages.count:
-        record = messages_first(&stream.messages)
-        if record.time_ns > now_ns - stream.limits.max_age_ns:
-            return min(next_ns, record.time_ns + stream.limits.max_age_ns)
-        _remove(stream, record.seq)
-    return next_ns
-
-
 cdef void stream_set_limits(Stream* stream, const Limits* limits, int64_t now_ns) noexcept nogil:
     """Change the limits, and keep to them."""
     cdef uint32_t at = 0
     cdef Subject* subject
+    terms_keep(limits.subject_terms)
+    terms_drop(stream.limits.subject_terms)
     stream.limits = limits[0]
     messages_keep_nexts(&stream.messages, limits.max_msgs_per_subject > 1)
     _keep_limits(stream)
@@ -209,105 +205,6 @@ cdef uint64_t stream_last_seq_of(Stream* stream, const char* pattern, size_t len
     return found
 
 
-cdef int _refusal_of_sequences(Stream* stream, const Publish* publish, PublishHeaders* headers, Outcome* outcome) noexcept nogil:
-    """Judge a message by the last sequences that it expects."""
-    cdef Text subject
-    cdef uint64_t last
-    if headers.expected_last_subject_seq.chars != NULL:
-        subject = headers.expected_last_subject if headers.expected_last_subject.chars != NULL else publish.subject
-        last = stream_last_seq_of(stream, subject.chars, subject.length)
-        if seq_of_text(headers.expected_last_subject_seq) != last:
-            outcome.seq = last
-            return WRONG_LAST_SEQ
-    elif headers.expected_last_subject.chars != NULL:
-        return LAST_SUBJECT_SEQ_MISSING
-    if headers.expected_last_seq.chars != NULL and seq_of_text(headers.expected_last_seq) != stream.messages.last_seq:
-        outcome.seq = stream.messages.last_seq
-        return WRONG_LAST_SEQ
-    return STORED
-
-
-cdef int _refusal_of_headers(Stream* stream, const Publish* publish, PublishHeaders* headers, Outcome* outcome) noexcept nogil:
-    """Judge a message by its headers, in the order of the real server; a duplicate is marked in the outcome."""
-    cdef int refusal
-    cdef int64_t ttl_ns = ttl_of_text(headers.ttl)
-    if headers.batch_id.chars != NULL:
-        return ATOMIC_DISABLED
-    if headers.incr.chars != NULL:
-        return COUNTER_DISABLED
-    if headers.expected_stream.chars != NULL and not text_is(headers.expected_stream, stream.name, stream.name_length):
-        return WRONG_STREAM
-    if ttl_ns != TTL_NONE and ttl_ns != TTL_INVALID and not stream.limits.allow_ttl:
-        return TTL_DISABLED
-    refusal = _refusal_of_sequences(stream, publish, headers, outcome)
-    if refusal != STORED:
-        return refusal
-    if headers.schedule.chars != NULL:
-        return SCHEDULES_DISABLED
-    if headers.stream_source.chars != NULL:
-        return SOURCE_NOT_ALLOWED
-    if headers.msg_id.chars != NULL and stream.limits.duplicate_window_ns > 0:
-        outcome.seq = dedupe_find(&stream.dedupe, headers.msg_id.chars, headers.msg_id.length)
-        if outcome.seq:
-            outcome.is_duplicate = 1
-            return STORED
-    if headers.expected_last_msg_id.chars != NULL and not text_is(
-        headers.expected_last_msg_id, stream.last_id, stream.last_id_length
-    ):
-        outcome.shown.chars = stream.last_id
-        outcome.shown.length = stream.last_id_length
-        return WRONG_LAST_MSG_ID
-    if headers.rollup.chars != NULL:
-        if not stream.limits.allow_rollup:
-            return ROLLUP_NOT_PERMITTED
-        if _rollup_kind(headers.rollup) == 0:
-            outcome.shown = headers.rollup
-            return ROLLUP_INVALID
-    if ttl_ns == TTL_INVALID or (ttl_ns == TTL_NEVER and stream.limits.max_age_ns > 0):
-        # What is to outlive the others is not there yet.
-        return TTL_UNREADABLE
-    return STORED
-
-
-cdef int _rollup_kind(Text value) noexcept nogil:
-    """Return 1 for a rollup of the subject, 2 for one of the stream, 0 for anything else."""
-    cdef char lower[3]
-    cdef int at
-    if value.length != 3:
-        return 0
-    for at in range(3):
-        lower[at] = value.chars[at] | 32
-    if memcmp(lower, b"sub", 3) == 0:
-        return 1
-    return 2 if memcmp(lower, b"all", 3) == 0 else 0
-
-
-cdef int _refusal_of_limits(Stream* stream, const Publish* publish, bint rolls_up) noexcept nogil:
-    """Judge a message by what the stream holds: only where new messages are discarded."""
-    cdef Limits* limits = &stream.limits
-    cdef Subject* subject
-    cdef Record replaced
-    cdef uint64_t size
-    cdef bint replaces = False
-    if not limits.discard_new:
-        return STORED
-    if limits.max_msgs_per_subject > 0:
-        subject = messages_subject(&stream.messages, publish.subject.chars, publish.subject.length)
-        replaces = subject != NULL and subject.count >= <uint64_t> limits.max_msgs_per_subject
-        if replaces and limits.discard_new_per_subject and not rolls_up:
-            return MAX_MSGS_PER_SUBJECT_REACHED
-    if limits.max_msgs > 0 and stream.messages.count >= <uint64_t> limits.max_msgs and not replaces:
-        return MAX_MSGS_REACHED
-    size = message_bytes(&stream.messages, publish.subject.length, publish.header.length, publish.payload.length)
-    if limits.max_bytes > 0 and stream.messages.bytes + size > <uint64_t> limits.max_bytes:
-        if not replaces:
-            return MAX_BYTES_REACHED
-        replaced = messages_get(&stream.messages, messages_first_of(&stream.messages, subject))
-        if record_bytes(&stream.messages, &replaced) < size:
-            return MAX_BYTES_REACHED
-    return STORED
-
-
 cdef void _forget_last_id(Stream* stream) noexcept nogil:
     if stream.last_id != NULL:
         free(stream.last_id)
@@ -317,7 +214,7 @@ cdef void _forget_last_id(Stream* stream) noexcept nogil:
 
 cdef void _roll_up(Stream* stream, const Publish* publish, PublishHeaders* headers, uint64_t keep) noexcept nogil:
     """Remove what came before a message: of its subject, or all; `keep` is 0 where it was not stored itself."""
-    if _rollup_kind(headers.rollup) == 2:
+    if rollup_kind(headers.rollup) == 2:
         stream_purge(stream, NULL, 0, 0, keep)
     else:
         _purge_subjects(stream, publish.subject.chars, publish.subject.length, 0, keep)
@@ -335,17 +232,121 @@ cdef void _remember_id(Stream* stream, Text id, uint64_t seq, int64_t now_ns) no
         dedupe_add(&stream.dedupe, id.chars, id.length, seq, now_ns)
 
 
-cdef void _skip(Stream* stream, const Publish* publish, PublishHeaders* headers, int64_t now_ns, Outcome* outcome) noexcept nogil:
+cdef void _skip(Stream* stream, const Publish* message, PublishHeaders* headers, int64_t now_ns, Outcome* outcome) noexcept nogil:
     """Use up a sequence for a message that nobody wants."""
     outcome.seq = stream.messages.last_seq + 1
     messages_skip_to(&stream.messages, outcome.seq + 1)
     stream.messages.last_time_ns = now_ns
-    if publish.header.length == 0:
+    if headers == NULL:
         _forget_last_id(stream)
         return
     _remember_id(stream, headers.msg_id, outcome.seq, now_ns)
-    if headers.rollup.chars != NULL:
-        _roll_up(stream, publish, headers, 0)
+    if headers.rollup.chars != NULL and stream.limits.allow_rollup:
+        _roll_up(stream, message, headers, 0)
+
+
+cdef bint _is_wanted(Stream* stream, const Publish* message) noexcept nogil:
+    if stream.limits.retention != RETENTION_INTEREST or stream.stores_all:
+        return True
+    return stream.wanted != NULL and stream.wanted(stream, message.subject.chars, message.subject.length)
+
+
+cdef int _settle_ttl(Stream* stream, Publish* message, PublishHeaders* headers, int64_t* ttl_ns) noexcept nogil:
+    """Find how long a message lives: not shorter than a marker of its subject, which it would outlive unseen; a `Refusal`."""
+    cdef int64_t least_s = stream.limits.marker_ttl_ns // SECOND_NS
+    ttl_ns[0] = ttl_of_text(headers.ttl)
+    if ttl_ns[0] == TTL_INVALID:
+        return TTL_UNREADABLE
+    if ttl_ns[0] > 0 and ttl_ns[0] < least_s * SECOND_NS and stream.limits.max_msgs_per_subject != 1:
+        ttl_ns[0] = least_s * SECOND_NS
+        if not header_drop(stream.header_rooms, &message.header, b"Nats-TTL") or not header_add_number(
+            stream.header_rooms, &message.header, b"Nats-TTL", <uint64_t> least_s
+        ):
+            return NO_MEMORY
+        headers_read(headers, message.header.chars, message.header.length)
+    return STORED
+
+
+cdef uint64_t _seq_before(Stream* stream, const Publish* message) noexcept nogil:
+    """Return the last sequence of a message's subject, where somebody is to be told."""
+    cdef Subject* subject
+    if stream.limits.subject_terms == NULL or stream.limits.subject_terms.republish == NULL:
+        return 0
+    subject = messages_subject(&stream.messages, message.subject.chars, message.subject.length)
+    return messages_last_of(&stream.messages, subject) if subject != NULL else 0
+
+
+cdef int stream_store(Stream* stream, Publish* message, PublishHeaders* headers, int64_t now_ns, Outcome* outcome) noexcept nogil:
+    """Store a message that nothing is against but limits; a `Refusal`.
+
+    Args:
+        message: Becomes as it is stored.
+        headers: NULL: it has none.
+        outcome: Gets its sequence.
+    """
+    cdef Limits* limits = &stream.limits
+    cdef Record record
+    cdef int64_t ttl_ns = 0
+    cdef uint64_t before
+    cdef int refusal = STORED
+    if message.marks & MARK_SERVER_FULL:
+        return STORAGE_EXHAUSTED
+    if not _is_wanted(stream, message):
+        _skip(stream, message, headers, now_ns, outcome)
+        return STORED
+    if message.marks & MARK_ACCOUNT_FULL:
+        return ACCOUNT_EXHAUSTED
+    if headers != NULL and headers.ttl.chars != NULL:
+        refusal = _settle_ttl(stream, message, headers, &ttl_ns)
+    if refusal == STORED:
+        refusal = refusal_of_limits(stream, message, headers != NULL and headers.rollup.chars != NULL)
+    if refusal != STORED:
+        return refusal
+    if headers != NULL and not schedule_settle(stream, message, headers):
+        return NO_MEMORY
+    before = _seq_before(stream, message)
+    record = messages_append(
+        &stream.messages, message.subject.chars, message.subject.length, message.header.chars, message.header.length,
+        message.payload.chars, message.payload.length, now_ns,
+    )
+    if record.seq == 0:
+        return NO_MEMORY
+    outcome.seq = record.seq
+    if stream.appended != NULL:
+        stream.appended(stream, &record)
+    if headers != NULL:
+        _remember_id(stream, headers.msg_id, outcome.seq, now_ns)
+        if ttl_ns > 0:
+            ttls_add(&stream.ttls, now_ns + ttl_ns, outcome.seq)
+        if limits.allow_schedules:
+            schedule_note(stream, headers, outcome.seq, now_ns)
+    else:
+        _forget_last_id(stream)
+    if limits.max_msgs_per_subject > 0:
+        _keep_subject_limit(stream, record.subject, <uint64_t> limits.max_msgs_per_subject)
+    if limits.max_msgs > 0 or limits.max_bytes > 0:
+        _keep_limits(stream)
+    if headers != NULL and headers.rollup.chars != NULL and limits.allow_rollup:
+        _roll_up(stream, message, headers, 1)
+    if headers != NULL and limits.allow_rollup and headers.scheduler.chars != NULL and text_is(headers.schedule_next, b"purge", 5):
+        _purge_subjects(stream, headers.scheduler.chars, headers.scheduler.length, 0, 0)
+    if stream.stored != NULL:
+        stream.stored(stream, message, outcome.seq, before, now_ns)
+    return STORED
+
+
+cdef void message_transform(Stream* stream, Publish* message, int64_t now_ns) noexcept nogil:
+    """Let a message have the subject that its stream makes of it."""
+    cdef size_t length
+    if stream.limits.subject_terms == NULL or stream.limits.subject_terms.transform == NULL:
+        return
+    length = subject_changed(
+        stream.limits.subject_terms.transform, stream.messages.last_seq ^ <uint64_t> now_ns, message.subject.chars,
+        message.subject.length, &stream.subject_room,
+    )
+    if length:
+        message.subject.chars = stream.subject_room.chars
+        message.subject.length = <uint32_t> length
 
 
 cdef void stream_publish(Stream* stream, const Publish* publish, int64_t now_ns, Outcome* outcome) noexcept nogil:
@@ -356,55 +357,30 @@ cdef void stream_publish(Stream* stream, const Publish* publish, int64_t now_ns,
         outcome: Is filled in.
     """
     cdef PublishHeaders headers
-    cdef Record record
-    cdef Limits* limits = &stream.limits
+    cdef Publish message = publish[0]
     memset(outcome, 0, sizeof(Outcome))
-    if limits.sealed:
-        outcome.refusal = SEALED
-        return
-    if limits.max_msg_size >= 0 and <int64_t> publish.header.length + publish.payload.length > limits.max_msg_size:
-        outcome.refusal = MESSAGE_TOO_LARGE
-        return
     if publish.header.length:
-        if publish.header.length > HEADER_BYTES_MAX:
-            outcome.refusal = HEADER_TOO_LARGE
-            return
         headers_read(&headers, publish.header.chars, publish.header.length)
         if stream.dedupe.first != NULL:
-            dedupe_expire(&stream.dedupe, now_ns - limits.duplicate_window_ns)
-        outcome.refusal = _refusal_of_headers(stream, publish, &headers, outcome)
-        if outcome.refusal != STORED or outcome.is_duplicate:
-            return
-    if limits.retention == RETENTION_INTEREST and not stream.stores_all and (
-        stream.wanted == NULL or not stream.wanted(stream, publish.subject.chars, publish.subject.length)
-    ):
-        _skip(stream, publish, &headers, now_ns, outcome)
+            dedupe_expire(&stream.dedupe, now_ns - stream.limits.duplicate_window_ns)
+    if publish.reply.length:
+        if publish.header.length == 0:
+            memset(&headers, 0, sizeof(headers))
+        fast_publish(stream, publish, &headers, now_ns, outcome)
         return
-    outcome.refusal = _refusal_of_limits(stream, publish, publish.header.length and headers.rollup.chars != NULL)
+    if publish.header.length and headers.batch_id.chars != NULL:
+        batch_publish(stream, publish, &headers, now_ns, outcome)
+        return
+    message_transform(stream, &message, now_ns)
+    outcome.refusal = refusal_of_message(stream, &message, &headers, now_ns, outcome)
+    if outcome.refusal != STORED or outcome.is_duplicate:
+        return
+    if stream.limits.allow_counter:
+        outcome.refusal = count_up(stream, &message, &headers, &outcome.shown)
+    if outcome.refusal == STORED:
+        outcome.refusal = stream_store(stream, &message, &headers if publish.header.length else NULL, now_ns, outcome)
     if outcome.refusal != STORED:
-        return
-    record = messages_append(
-        &stream.messages, publish.subject.chars, publish.subject.length, publish.header.chars, publish.header.length,
-        publish.payload.chars, publish.payload.length, now_ns,
-    )
-    if record.seq == 0:
-        outcome.refusal = NO_MEMORY
-        return
-    outcome.seq = record.seq
-    if stream.appended != NULL:
-        stream.appended(stream, &record)
-    if publish.header.length:
-        _remember_id(stream, headers.msg_id, outcome.seq, now_ns)
-        if headers.ttl.chars != NULL and ttl_of_text(headers.ttl) > 0:
-            ttls_add(&stream.ttls, now_ns + ttl_of_text(headers.ttl), outcome.seq)
-    else:
-        _forget_last_id(stream)
-    if limits.max_msgs_per_subject > 0:
-        _keep_subject_limit(stream, record.subject, <uint64_t> limits.max_msgs_per_subject)
-    if limits.max_msgs > 0 or limits.max_bytes > 0:
-        _keep_limits(stream)
-    if publish.header.length and headers.rollup.chars != NULL:
-        _roll_up(stream, publish, &headers, 1)
+        outcome.shown.chars = NULL
 
 
 cdef bint stream_put(Stream* stream, const Publish* publish, uint64_t seq, int64_t time_ns) noexcept nogil:
@@ -433,6 +409,8 @@ cdef bint stream_put(Stream* stream, const Publish* publish, uint64_t seq, int64
     ttl_ns = ttl_of_text(headers.ttl) if headers.ttl.chars != NULL else 0
     if ttl_ns > 0:
         ttls_add(&stream.ttls, time_ns + ttl_ns, seq)
+    if stream.limits.allow_schedules:
+        schedule_note(stream, &headers, seq, time_ns)
     return True
 
 
@@ -440,7 +418,7 @@ cdef bint stream_put(Stream* stream, const Publish* publish, uint64_t seq, int64
 
 
 cdef Limits limits_made(dict fields):
-    """Return limits of which a dict has the fields by name."""
+    """Return limits of which a dict has the fields by name. Whoever has them drops the terms of subjects when they are used no more."""
     cdef Limits made
     memset(&made, 0, sizeof(made))
     made.max_msgs = fields.get("max_msgs", 0)
@@ -457,4 +435,11 @@ cdef Limits limits_made(dict fields):
     made.no_ack = fields.get("no_ack", 0)
     made.allow_direct = fields.get("allow_direct", 0)
     made.allow_ttl = fields.get("allow_ttl", 0)
+    made.allow_counter = fields.get("allow_counter", 0)
+    made.allow_atomic = fields.get("allow_atomic", 0)
+    made.allow_batched = fields.get("allow_batched", 0)
+    made.allow_schedules = fields.get("allow_schedules", 0)
+    made.api_level = fields.get("api_level", 0)
+    made.marker_ttl_ns = fields.get("marker_ttl_ns", 0)
+    made.subject_terms = subject_terms_made(fields)
     return made

@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from framework_jetstream.store._block cimport Block
 from framework_jetstream.store._subjects cimport Subject, Subjects
 from framework_jetstream.stream._headers cimport Text
+from framework_jetstream.stream._usage cimport Usage
 
 
 cdef struct Record:
@@ -41,6 +42,8 @@ cdef struct Messages:
     uint64_t count
     uint64_t bytes
     # As nats-server counts them.
+    Usage* usage
+    # Where they are counted, too; NULL: nowhere.
     uint32_t overhead
     # Bytes that a message counts beside its own.
     uint32_t header_overhead

@@ -23,6 +23,7 @@ from framework_jetstream.store._subjects cimport (
     number_is_marked, pattern_is_literal, pattern_matches, subject_by_number, subject_chars, subjects_begin, subjects_find,
     subjects_forget, subjects_free, subjects_have,
 )
+from framework_jetstream.stream._usage cimport usage_add
 
 cdef enum:
     PACKS_BELOW = 4
@@ -436,6 +437,7 @@ cdef Record messages_append(
         messages.first_seq = seq
     messages.count += 1
     messages.bytes += message_bytes(messages, subject_length, header_length, payload_length)
+    usage_add(messages.usage, <int64_t> message_bytes(messages, subject_length, header_length, payload_length))
     return _record(messages, block, block.count - 1)
 
 
@@ -481,6 +483,7 @@ cdef void messages_remove(Messages* messages, uint64_t seq) noexcept nogil:
     cdef size_t at
     cdef Block* block
     cdef uint32_t index, length
+    cdef uint64_t before = messages.bytes
     if messages.count == 0:
         return
     at = _place_of(messages, seq)
@@ -493,6 +496,7 @@ cdef void messages_remove(Messages* messages, uint64_t seq) noexcept nogil:
     messages.bytes -= _leave_subject(messages, block, index, seq) + text_bytes(block_entry(block, index), length) + messages.overhead
     if block_entry(block, index).offset & <uint32_t> HAS_HEADER:
         messages.bytes -= messages.header_overhead
+    usage_add(messages.usage, <int64_t> messages.bytes - <int64_t> before)
     block_entry(block, index).subject = 0
     block.live -= 1
     block.live_bytes -= length
@@ -525,6 +529,7 @@ cdef uint64_t messages_memory(const Messages* messages) noexcept nogil:
 cdef void messages_free(Messages* messages) noexcept nogil:
     """Free all messages."""
     cdef size_t at
+    usage_add(messages.usage, -<int64_t> messages.bytes)
     for at in range(messages.block_begin, messages.block_end):
         block_free(messages.blocks[at].block)
     free(messages.blocks)

@@ -1,23 +1,27 @@
 """One stream by itself, for tests and tools: what the engine does to it, one call each."""
 
 cimport cython
-from libc.stdint cimport uint32_t
+from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport free
 
 from framework_jetstream.stream._headers cimport Text
 from framework_jetstream.stream._machine cimport (
-    Limits, Outcome, Publish, Stream, limits_made, stream_begin, stream_delete, stream_expire, stream_free, stream_publish,
+    Limits, Outcome, Publish, Stream, limits_made, stream_begin, stream_delete, stream_free, stream_publish,
     stream_purge, stream_set_limits,
 )
 from framework_jetstream.store._segment cimport (
     CODING_PLAIN, CODING_S2, SegmentReader, SegmentWriter, segment_begin, segment_close, segment_drop, segment_end, segment_open,
 )
 from framework_jetstream.store._subjects cimport Subject, marks_clear, pattern_matches, subject_chars, subjects_mark
+from framework_jetstream.stream._cron cimport schedule_next
+from framework_jetstream.stream._decimals cimport Decimal, decimal_of_text, write_sum
+from framework_jetstream.stream._expiring cimport stream_expire
 from framework_jetstream.stream._messages cimport (
     Messages, Record, messages_count_marked, messages_first_of, messages_last_of, messages_memory, messages_next,
     messages_next_matching, messages_subject, record_header, record_payload,
 )
 from framework_jetstream.stream._saving cimport messages_load, messages_save
+from framework_jetstream.stream._subject_terms cimport terms_drop
 
 
 @cython.final
@@ -37,6 +41,7 @@ cdef class StreamMachine:
         cdef Limits wanted = limits_made(limits)
         self.name = name
         stream_begin(&self.stream, &wanted, self.name, <uint32_t> len(name), 7, False, first_seq)
+        terms_drop(wanted.subject_terms)
 
     def __dealloc__(self) -> None:
         stream_free(&self.stream)
@@ -45,6 +50,8 @@ cdef class StreamMachine:
         """Return (refusal, whether it is a duplicate, sequence, shown text)."""
         cdef Publish publish
         cdef Outcome outcome
+        publish.marks = 0
+        publish.reply.length = 0
         publish.subject.chars, publish.subject.length = subject, <uint32_t> len(subject)
         publish.header.chars, publish.header.length = header, <uint32_t> len(header)
         publish.payload.chars, publish.payload.length = payload, <uint32_t> len(payload)
@@ -56,6 +63,7 @@ cdef class StreamMachine:
         """Change the limits."""
         cdef Limits wanted = limits_made(limits)
         stream_set_limits(&self.stream, &wanted, now_ns)
+        terms_drop(wanted.subject_terms)
 
     def expire(self, now_ns: int) -> None:
         """Remove what is too old."""
@@ -146,6 +154,29 @@ cdef class StreamMachine:
         if found == NULL:
             return 0, 0, 0
         return found.count, messages_first_of(&self.stream.messages, found), messages_last_of(&self.stream.messages, found)
+
+
+def next_of_schedule(pattern: bytes, after_ns: int, now_ns: int) -> tuple[int, bool] | None:
+    """Return when a schedule fires, and whether it does so again; None: its text makes no sense."""
+    cdef Text text
+    cdef int64_t next_ns = 0
+    cdef bint repeats = False
+    text.chars, text.length = pattern, <uint32_t> len(pattern)
+    return (next_ns, bool(repeats)) if schedule_next(text, after_ns, now_ns, &next_ns, &repeats) else None
+
+
+def added(one: bytes, other: bytes) -> bytes | None:
+    """Return the sum of two whole numbers; None: one of them is none."""
+    cdef Decimal left, right
+    cdef Text text
+    text.chars, text.length = one, <uint32_t> len(one)
+    if not decimal_of_text(text, &left):
+        return None
+    text.chars, text.length = other, <uint32_t> len(other)
+    if not decimal_of_text(text, &right):
+        return None
+    room = bytearray(len(one) + len(other) + 2)
+    return bytes(room[:write_sum(room, &left, &right)])
 
 
 def matches(pattern: bytes, subject: bytes) -> bool:

@@ -1,6 +1,7 @@
 """A stream written as a whole: what it decides by, then its messages, a part each. Read again it decides as the one that was written.
 
-    head      sequences, time and number of messages; the id of the last message; ids that are remembered, each with sequence and time
+    head      sequences, time and number of messages; the id of the last message; ids that are remembered, each with sequence and time;
+              since version 2 what waits, as `_whole_waiting.pyx` says it
     messages  each with sequence, time, subject, header and payload
 
 All numbers little-endian.
@@ -15,9 +16,12 @@ from framework_jetstream.stream._headers cimport PublishHeaders, headers_read, t
 from framework_jetstream.stream._machine cimport Limits, stream_begin, stream_free
 from framework_jetstream.stream._messages cimport messages_append, messages_skip_to
 from framework_jetstream.stream._ttls cimport ttls_add
+from framework_jetstream.stream._whole_waiting cimport waiting_read, waiting_size, waiting_write
 
 cdef enum:
-    VERSION = 1
+    VERSION = 2
+    VERSION_LEAST = 1
+    # Without what waits.
 
 
 cdef packed struct WholeHead:
@@ -39,7 +43,7 @@ cdef packed struct IdRow:
 
 cdef size_t whole_size(const Stream* stream) noexcept nogil:
     """Return the bytes of a stream's head."""
-    cdef size_t size = sizeof(WholeHead) + stream.last_id_length
+    cdef size_t size = sizeof(WholeHead) + stream.last_id_length + waiting_size(stream)
     cdef const MessageId* id = stream.dedupe.first
     while id != NULL:
         size += sizeof(IdRow) + id.key.length
@@ -69,6 +73,7 @@ cdef void whole_write(const Stream* stream, char* to) noexcept nogil:
         at += sizeof(row) + row.length
         head.id_count += 1
         id = id.next
+    waiting_write(stream, at)
     memcpy(to, &head, sizeof(head))
 
 
@@ -80,6 +85,9 @@ cdef void _begin_again(Stream* stream) noexcept nogil:
     fresh.owner = stream.owner
     fresh.appended = stream.appended
     fresh.removing = stream.removing
+    fresh.stored = stream.stored
+    fresh.wanted = stream.wanted
+    fresh.stores_all = stream.stores_all
     stream_free(stream)
     stream[0] = fresh
 
@@ -94,7 +102,7 @@ cdef bint whole_read(Stream* stream, const char* source, size_t length) noexcept
     if length < sizeof(head):
         return False
     memcpy(&head, source, sizeof(head))
-    if head.version != VERSION or head.last_id_length > length - sizeof(head):
+    if not VERSION_LEAST <= head.version <= VERSION or head.last_id_length > length - sizeof(head):
         return False
     _begin_again(stream)
     if head.last_id_length:
@@ -112,7 +120,7 @@ cdef bint whole_read(Stream* stream, const char* source, size_t length) noexcept
             return False
         dedupe_add(&stream.dedupe, at, row.length, row.seq, row.time_ns)
         at += row.length
-    return True
+    return head.version == VERSION_LEAST or waiting_read(stream, at, end)
 
 
 cdef bint whole_read_message(Stream* stream, const char* source, size_t length) noexcept nogil:

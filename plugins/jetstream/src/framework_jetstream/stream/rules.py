@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from framework.sublist.transform import BadTransform, parse_transform
 from framework.wire.subject import is_subset, is_valid_subject
+from framework.wire.version import JETSTREAM_API_LEVEL
 from framework_jetstream.api.errors import ErrCode, failure
 from framework_jetstream.api.overlaps import do_overlap
 from framework_jetstream.api.records import Placement, StreamConfig
@@ -30,17 +31,7 @@ SECOND_NS: Final = 1_000_000_000
 _MSG_SIZE_MAX: Final = 2**31 - 1
 _RETENTION: Final = {"limits": 0, "interest": 1, "workqueue": 2}
 _API: Final = ("$JS.>", "$JSC.>", "$NRG.>")
-_NOT_YET: Final = (
-    "mirror",
-    "sources",
-    "subject_transform",
-    "republish",
-    "subject_delete_marker_ttl",
-    "allow_msg_counter",
-    "allow_atomic",
-    "allow_msg_schedules",
-    "allow_batched",
-)
+_NOT_YET: Final = ("mirror", "sources")
 """Fields that ask for what this version does not have."""
 
 
@@ -329,12 +320,21 @@ def limits_of(config: StreamConfig) -> dict[str, Any]:
         "allow_direct": config.allow_direct,
         "allow_ttl": config.allow_msg_ttl,
         "allow_counter": config.allow_msg_counter,
-        "deny_purge": config.deny_purge,
+        "allow_atomic": config.allow_atomic,
+        "allow_batched": config.allow_batched,
+        "allow_schedules": config.allow_msg_schedules,
+        "subjects": _subjects_asked_for(config),
+        "api_level": JETSTREAM_API_LEVEL,
         "marker_ttl_ns": config.subject_delete_marker_ttl,
         "transform": _program(config.subject_transform),
         "republish": _program(config.republish),
         "republish_headers_only": config.republish is not None and config.republish.headers_only,
     }
+
+
+def _subjects_asked_for(config: StreamConfig) -> bytes:
+    """Return the subjects of a stream, one a line, where schedules have to know them."""
+    return "\n".join(config.subjects or ()).encode() if config.allow_msg_schedules else b""
 
 
 def _program(change: SubjectTransform | RePublish | None) -> Program | None:
