@@ -1,0 +1,14 @@
+"""The C face of catching up; see `_catching_up.pyx`."""
+
+from libc.stdint cimport uint64_t
+
+from framework_jetstream.raft._state cimport Raft, RaftMessage, RaftReady
+
+
+cdef void fetch_wanted(Raft* raft, uint64_t goal) noexcept nogil
+cdef void fetch_tick(Raft* raft, uint64_t ticks) noexcept nogil
+cdef void fetch_asked(Raft* raft, const RaftMessage* message) noexcept nogil
+cdef bint range_received(Raft* raft, const RaftMessage* message) noexcept nogil
+cdef void snapshot_asked(Raft* raft, const RaftMessage* message) noexcept nogil
+cdef bint chunk_received(Raft* raft, const RaftMessage* message) noexcept nogil
+cdef void chunk_give(Raft* raft, RaftReady* ready) noexcept nogil

@@ -1,0 +1,319 @@
+"""A group of Raft as one server has it: plain structs for compiled callers, no I/O, no clock, no thread, no randomness, no GIL.
+
+    raft_tick(raft, 1)                  a tick of time has passed
+    raft_step(raft, &message)           a message has come (`_messages.pxd` reads it from a frame)
+    raft_propose(raft, kind, ...)       leader only
+    raft_ready(raft, &ready)            what to write, to send, to apply; False: nothing
+    raft_advance(raft, ready.write)     all writes up to this one are durable
+    raft_applied(raft, index)
+
+All may be called again while writes are on their way: Raft never waits for a disk.
+
+Entries are opaque, and referred to: Raft knows of each its length, and where it lies as long as it may have to be sent (the *window*).
+Of older ones it knows the terms. Their bytes belong to the caller, who says with `raft_place` where they are once they are written.
+"""
+
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+
+cdef enum:
+    PEERS_MAX = 15  # members of a group, learners as well
+    WRITES_MAX = 32  # writes that are on their way; what comes then waits in the window
+    ROUNDS_MAX = 16  # rounds of heartbeats of which it is known when they were sent
+    MEMBERS_BYTES_MAX = 8 + 9 * PEERS_MAX
+    CHANGES_MAX = 64  # memberships that a follower takes before it hears that they are committed
+    OUT_MAX = 4096  # messages that wait to be sent; more are lost, as the network may lose them
+    READS_MAX = 4096  # reads that wait for a round of heartbeats
+    RANGES_MAX = 64  # of one turn
+
+cdef enum:  # role
+    FOLLOWER = 0
+    PRE_CANDIDATE = 1
+    CANDIDATE = 2
+    LEADER = 3
+
+cdef enum:  # kinds of entries; those from ENTRY_DATA on are the caller's
+    ENTRY_EMPTY = 0  # the first one of a leader
+    ENTRY_MEMBERS = 1
+    ENTRY_DATA = 2
+
+cdef enum:  # kinds of messages; which field says what is told in `_messages.pyx`
+    PRE_VOTE = 1
+    PRE_VOTE_RESPONSE = 2
+    VOTE = 3
+    VOTE_RESPONSE = 4
+    APPEND = 5
+    APPEND_RESPONSE = 6
+    HEARTBEAT = 7
+    HEARTBEAT_RESPONSE = 8
+    TIMEOUT_NOW = 9
+    READ = 10
+    READ_RESPONSE = 11
+    FETCH = 12
+    RANGE = 13
+    SNAPSHOT_FETCH = 14
+    SNAPSHOT_CHUNK = 15
+    KIND_MAX = 15
+
+cdef enum:  # flags of messages
+    REJECTED = 1  # of responses: no vote, no match
+    TRANSFER = 2  # of VOTE: the leader wants it
+    BEHIND = 4  # of HEARTBEAT: fetch what is committed, from anybody
+    COMPACTED = 8  # of RANGE: it lives in a snapshot only
+
+cdef enum:  # state of a peer, as the leader has it
+    PROBE = 0  # one message at a time, until it is known where its log agrees
+    REPLICATE = 1
+    PULLS = 2  # needs what is not in the window any more: it fetches by itself
+
+cdef enum:  # votes
+    VOTE_NONE = 0
+    VOTE_GRANTED = 1
+    VOTE_REFUSED = 2
+
+cdef enum:  # why something was refused: `raft.refused`
+    REFUSED_NOT = 0
+    REFUSED_NOT_LEADER = 1
+    REFUSED_TRANSFERRING = 2
+    REFUSED_BUSY = 3  # too much is not committed, or too many reads wait
+    REFUSED_CHANGING = 4  # one change of members at a time
+    REFUSED_TOO_EARLY = 5  # the leader has not committed an entry of its term
+    REFUSED_MEMBERS = 6  # no such member, or one too many, or it is that already
+    REFUSED_BEHIND = 7  # a learner that has not caught up
+    REFUSED_NO_QUORUM = 8  # what is left would not be heard by a majority
+    REFUSED_MEMORY = 9
+
+cdef enum:  # changes of members
+    ADD_LEARNER = 1
+    PROMOTE = 2
+    DEMOTE = 3
+    REMOVE = 4
+
+
+cdef struct RaftSettings:
+    uint32_t election_ticks  # nobody votes so long after it heard of a leader; an election begins after one to two of them
+    uint32_t heartbeat_ticks
+    uint32_t lease_ticks  # less than election_ticks by what clocks may differ over that time
+    uint32_t append_bytes_max  # of entries in one message, but for a single one that is larger
+    uint64_t inflight_bytes_max  # sent to one peer and not acknowledged
+    uint64_t uncommitted_bytes_max  # proposals are refused while more is not committed
+    uint64_t window_bytes_max  # committed entries that are kept for peers that are a little behind
+    uint32_t window_entries_max
+    uint32_t range_bytes_max  # of a range or a chunk that is fetched
+
+
+cdef struct RaftMembers:
+    uint64_t index  # of the entry that says so; it counts from there on, committed or not (thesis 4.1)
+    uint32_t count
+    uint32_t voters  # a bit each
+    uint64_t ids[PEERS_MAX]
+
+
+cdef struct RaftPeer:  # a member; this server is one of them
+    uint64_t id
+    uint64_t match  # durable there up to here
+    uint64_t received  # there up to here, durable or not
+    uint64_t next_before  # `next`, when the last heartbeat was sent: the answer to it says whether all before was received
+    uint64_t next  # to be sent
+    uint64_t commit_told
+    uint64_t round  # of heartbeats, the newest that it has answered
+    uint64_t round_tick  # when that was sent
+    uint64_t heard_tick
+    uint8_t state
+    uint8_t vote
+    bint is_voter
+    bint probe_is_out
+
+
+cdef struct RaftTerm:  # entries from `first_index` on are of this term
+    uint64_t term
+    uint64_t first_index
+
+
+cdef struct RaftItem:  # an entry in the window
+    const char* chars
+    uint64_t end_bytes  # of all entries up to this one, since the group began here
+    uint16_t kind
+
+
+cdef struct RaftLog:
+    uint64_t snapshot_index  # entries up to it live elsewhere
+    uint64_t snapshot_term
+    uint64_t last_index
+    RaftTerm* terms  # of entries behind the snapshot, ascending
+    uint32_t term_count
+    uint32_t term_room
+    RaftItem* items  # the window: a ring
+    uint64_t item_mask  # size - 1
+    uint64_t window_first  # index of its first entry; last_index + 1: it is empty
+    uint64_t window_base  # end_bytes of the entry before it
+    uint64_t last_end  # end_bytes of the last one
+
+
+cdef struct RaftWrite:
+    uint64_t number
+    uint64_t last_index
+
+
+cdef struct RaftMessage:
+    uint64_t group
+    uint64_t sender
+    uint64_t to
+    uint64_t term
+    uint64_t index
+    uint64_t log_term
+    uint64_t commit
+    uint64_t context
+    uint64_t need  # the write that has to be durable before this is sent
+    const char* entries  # as they stand in a frame; NULL in messages to be sent: they are in the window, from `index` + 1 on
+    uint32_t entry_count
+    uint8_t kind
+    uint8_t flags
+
+
+cdef struct RaftEntry:
+    uint64_t term
+    const char* chars
+    uint32_t length
+    uint16_t kind
+
+
+cdef struct RaftRead:
+    uint64_t id
+    uint64_t sender  # who asked; this server: the caller
+    uint64_t index
+    uint64_t round  # 0: none was begun for it
+
+
+cdef struct RaftRange:  # to be read by the caller, and sent as a RANGE or SNAPSHOT_CHUNK
+    uint64_t to
+    uint64_t index  # of the entry before the first one; of a chunk: of the snapshot
+    uint64_t log_term  # its term
+    uint64_t last_index  # at most; of a chunk: its offset
+    uint32_t bytes_max
+    bint is_chunk
+
+
+cdef struct RaftFetch:  # what this server fetches
+    uint64_t goal  # committed up to here at the leader; 0: nothing is fetched
+    uint64_t source
+    uint32_t ticks  # since it was asked
+    uint32_t turn  # whose turn it is to be asked
+    bint is_out
+    bint of_snapshot
+    uint64_t snapshot_index
+    uint64_t snapshot_term
+    uint64_t snapshot_bytes
+    uint64_t offset  # of the snapshot, in bytes: so much is here
+    const char* chunk  # came, and waits for the caller; NULL: none
+    uint32_t chunk_bytes
+    uint64_t chunk_offset
+    RaftMembers members
+
+
+cdef struct Raft:
+    RaftSettings settings
+    uint64_t group
+    uint64_t id
+    uint64_t random
+    # What is durable before anybody hears of it.
+    uint64_t term
+    uint64_t vote
+    bint hard_is_new  # term or vote wait to be written
+    uint64_t hard_write  # the write that had them last
+    # Time, in ticks.
+    uint64_t now
+    uint32_t elapsed  # since this role began or a leader was heard
+    uint32_t timeout  # an election begins then
+    uint32_t heard_ticks  # since a leader was heard, of whatever term; from the start on, as what was promised before is forgotten
+    uint32_t heartbeat_elapsed
+    uint32_t quiet_ticks  # since anything was appended
+    # Who is what.
+    uint8_t role
+    bint is_faulty  # something that was durable is lost here: no votes, no candidate
+    uint64_t leader  # 0: none is known
+    RaftMembers* history  # memberships from the last committed one on, ascending; the last one counts
+    uint32_t history_count
+    uint32_t history_room
+    RaftPeer peers[PEERS_MAX]
+    uint32_t peer_count
+    # The log.
+    RaftLog log
+    uint64_t commit
+    uint64_t stable  # durable here up to here
+    uint64_t taken  # given to be written up to here
+    uint64_t cut_index  # what was given to be written from here on is void, and that has to be written; 0: nothing
+    uint64_t applying  # given to be applied
+    uint64_t applied
+    uint64_t match_through  # the log agrees with that of the leader of this term up to here
+    bint ack_is_due
+    uint64_t write
+    uint64_t synced
+    RaftWrite writes[WRITES_MAX]
+    uint32_t write_count
+    # A leader.
+    uint64_t term_index  # its first entry
+    uint64_t round
+    uint64_t round_ticks[ROUNDS_MAX]
+    uint64_t transferee  # 0: leadership stays
+    uint32_t transfer_elapsed
+    bint timeout_is_told
+    bint lease_is_void  # somebody was told to stand: nobody knows when it does
+    RaftRead* reads
+    size_t read_count
+    size_t read_room
+    # Catching up.
+    RaftFetch fetch
+    uint64_t install_index  # a snapshot was installed and has to be written; 0: none
+    bint install_keeps
+    # To the caller.
+    RaftMessage* out
+    size_t out_count
+    size_t out_room
+    RaftMessage* waiting  # until what they promise is durable
+    size_t waiting_count
+    size_t waiting_room
+    RaftRead* answers
+    size_t answer_count
+    size_t answer_room
+    RaftRange* ranges
+    size_t range_count
+    size_t range_room
+    size_t given_out  # of each, so many were given with the last Ready
+    size_t given_answers
+    size_t given_ranges
+    int refused
+    uint64_t lies  # messages that no server that keeps to the rules sends
+    char members_text[MEMBERS_BYTES_MAX]  # of the entry that was proposed last
+
+
+cdef struct RaftReady:  # work for the caller, in the order of the fields; pointers are valid until anything else is called
+    # A piece of a snapshot that is fetched, to be kept until it is installed, or another one begins at offset 0. NULL: none.
+    const char* chunk
+    uint32_t chunk_bytes
+    uint64_t chunk_offset
+    uint64_t chunk_index  # of the snapshot
+    # One write, durable as a whole or a first part of it in this order; then `raft_advance(raft, write)`.
+    uint64_t write  # 0: nothing
+    bint has_hard_state
+    uint64_t term
+    uint64_t vote
+    uint64_t install_index  # the snapshot that came in chunks takes the place of the log up to here; 0: none
+    uint64_t install_term
+    bint install_keeps  # what is behind it in the log; else that is void
+    const RaftMembers* install_members
+    uint64_t cut_index  # entries from here on are void; 0: none
+    uint64_t first_index  # entries to append; first_index > last_index: none
+    uint64_t last_index
+    # To be sent now: what they promise is durable.
+    const RaftMessage* messages
+    size_t message_count
+    # To be read and sent.
+    const RaftRange* ranges
+    size_t range_count
+    # To be applied, in order; a snapshot comes first. apply_first > apply_last: none.
+    uint64_t apply_snapshot  # index; 0: none
+    uint64_t apply_first
+    uint64_t apply_last
+    # Reads that may be answered when `index` is applied.
+    const RaftRead* reads
+    size_t read_count

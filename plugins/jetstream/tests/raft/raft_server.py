@@ -1,0 +1,268 @@
+"""One server of a simulated cluster: its group of Raft, its disk, and what drives both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from framework_jetstream.raft._raftface import RaftGroup, read_frame
+from framework_jetstream.raft.records import (
+    Entry,
+    FrameRefused,
+    MessageKind,
+    Range,
+    Ready,
+    Role,
+    Settings,
+    Write,
+)
+from raft_judge import Judge, demand
+
+GROUP = 7
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What entries up to `index` have come to."""
+
+    index: int = 0
+    term: int = 0
+    votes: dict[int, bool] | None = None
+    data: bytes = b""
+
+
+def snapshot_data(index: int, chain: int) -> bytes:
+    """Return the state at an index: different everywhere, and long enough for pieces."""
+    return (chain & (1 << 64) - 1).to_bytes(8, "little") * (1 + index % 90)
+
+
+@dataclass
+class Disk:
+    """What survives a stop."""
+
+    term: int = 0
+    vote: int = 0
+    snapshot: Snapshot = field(default_factory=Snapshot)
+    snapshot_chain: int = 0
+    entries: dict[int, Entry] = field(default_factory=dict)
+    pending: list[tuple] = field(default_factory=list)
+    """Operations that a stop may undo, the last ones first."""
+
+    def has(self, index: int, entry: Entry) -> bool:
+        return index <= self.snapshot.index or self.entries.get(index) == entry
+
+    def perform(self, count: int) -> int:
+        """Make the first operations durable; return the number of the last whole write."""
+        number = 0
+        for operation in self.pending[:count]:
+            match operation:
+                case ("hard state", term, vote):
+                    self.term, self.vote = term, vote
+                case ("install", snapshot, chain, keeps):
+                    self.keep(snapshot, chain)
+                    if not keeps:
+                        self.entries.clear()
+                case ("cut", index):
+                    for gone in [at for at in self.entries if at >= index]:
+                        del self.entries[gone]
+                case ("entry", index, entry):
+                    self.entries[index] = entry
+                case ("written", done):
+                    number = done
+        del self.pending[:count]
+        return number
+
+    def keep(self, snapshot: Snapshot, chain: int) -> None:
+        self.snapshot, self.snapshot_chain = snapshot, chain
+        for gone in [at for at in self.entries if at <= snapshot.index]:
+            del self.entries[gone]
+
+
+class Server:
+    """A server that may stop at any moment."""
+
+    def __init__(
+        self, server_id: int, judge: Judge, settings: Settings, votes: dict | None
+    ) -> None:
+        self.id = server_id
+        self.judge = judge
+        self.settings = settings
+        self.votes_begun = votes
+        self.disk = Disk()
+        self.starts = 0
+        self.is_up = False
+        self.is_paused = False
+        self.is_syncing = False
+        self.log: dict[int, Entry] = {}
+        """By index: as it is in memory."""
+        self.chains: dict[int, int] = {}
+        self.committed = 0
+        self.applied = 0
+        self.led_term = 0
+        self.is_faulty = False
+        """Whether its disk has lost something."""
+        self.acknowledged = (0, 0)
+        """The last term in which it followed, and up to where it acknowledged entries."""
+        self.incoming = bytearray()
+        self.incoming_index = 0
+
+    def start(self) -> None:
+        """Go on with what is on the disk."""
+        disk = self.disk
+        self.starts += 1
+        first = disk.snapshot.index + 1
+        self.log = {index: disk.entries[index] for index in range(first, first + len(disk.entries))}
+        self.chains = {disk.snapshot.index: disk.snapshot_chain}
+        for index, entry in self.log.items():
+            self.judge.entry_logged(self, index, entry)
+        self.group = RaftGroup(
+            group=GROUP,
+            server=self.id,
+            seed=self.id * 11 + self.starts,
+            settings=self.settings,
+            hard_state=(disk.term, disk.vote),
+            snapshot=(disk.snapshot.index, disk.snapshot.term),
+            members=disk.snapshot.votes or self.votes_begun,
+            entries=list(self.log.values()),
+            is_faulty=self.is_faulty,
+        )
+        self.committed = self.applied = disk.snapshot.index
+        self.is_up, self.is_paused, self.is_syncing = True, False, False
+        self.incoming_index = 0
+        self.judge.has_members(self)
+
+    def stop(self, kept: int) -> None:
+        """Stop; of what was not synced, the first `kept` operations happen to be durable."""
+        self.is_up = False
+        self.disk.perform(kept)
+        self.disk.pending.clear()
+        del self.group
+
+    def has(self, index: int, entry: Entry) -> bool:
+        return index <= self.group.snapshot_index or self.log.get(index) == entry
+
+    # -- what Ready says
+
+    def perform(self, ready: Ready) -> list[tuple[int, bytes]]:
+        """Do what is to be done; return frames to be sent."""
+        if ready.chunk is not None:
+            self._take_chunk(ready)
+        if ready.write is not None:
+            self._write(ready.write)
+        frames = ready.frames
+        for to, frame in frames:
+            self._look_at(to, frame)
+        frames += [
+            (it.to, made) for it in ready.ranges if (made := self._range_frame(it)) is not None
+        ]
+        self.judge_now()
+        self._apply(ready)
+        for read_id, index in ready.reads:
+            self.judge.read_ends(read_id, index)
+        return frames
+
+    def _take_chunk(self, ready: Ready) -> None:
+        chunk = ready.chunk
+        assert chunk is not None
+        if chunk.offset == 0:
+            self.incoming.clear()
+            self.incoming_index = chunk.index
+        demand(chunk.index == self.incoming_index, "a piece of another snapshot")
+        demand(chunk.offset == len(self.incoming), "pieces of a snapshot out of order")
+        self.incoming += chunk.data
+
+    def _write(self, write: Write) -> None:
+        add = self.disk.pending.append
+        if write.hard_state is not None:
+            demand(write.hard_state[0] >= self.disk.term, "terms go back")
+            add(("hard state", *write.hard_state))
+        if write.install is not None:
+            index, term, keeps, votes = write.install
+            chain = self.judge.chains.get((index, term))
+            demand(chain is not None, f"a snapshot of what never was: {index}")
+            assert chain is not None
+            demand(bytes(self.incoming) == snapshot_data(index, chain), "a snapshot is cut")
+            add(("install", Snapshot(index, term, votes, bytes(self.incoming)), chain, keeps))
+            kept = {at: it for at, it in self.log.items() if at > index} if keeps else {}
+            self.log = kept
+            self.chains = {at: it for at, it in self.chains.items() if at in kept}
+            self.chains[index] = chain
+        if write.cut_index:
+            demand(write.cut_index > self.committed, "a committed entry is cut off")
+            add(("cut", write.cut_index))
+            for gone in [at for at in self.log if at >= write.cut_index]:
+                del self.log[gone]
+        for index, entry in enumerate(write.entries, write.first_index):
+            demand(index not in self.log, f"{index} is written twice")
+            self.judge.entry_logged(self, index, entry)
+            self.log[index] = entry
+            add(("entry", index, entry))
+        add(("written", write.number))
+        self.judge.has_members(self)
+
+    def _look_at(self, to: int, frame: bytes) -> None:
+        messages = read_frame(frame, self.id, to)
+        demand(not isinstance(messages, FrameRefused), f"a frame of ours is refused: {messages}")
+        assert not isinstance(messages, FrameRefused)
+        for message in messages:
+            self.judge.says(self, message.kind, message.term, to, message.flags)
+            if message.kind == MessageKind.APPEND:
+                self.judge.sends(self, to, message)
+            is_ack = message.kind in {MessageKind.APPEND_RESPONSE, MessageKind.HEARTBEAT_RESPONSE}
+            if is_ack and not message.flags:
+                self.judge.acknowledges(self, message.term, message.index)
+
+    def _range_frame(self, wanted: Range) -> bytes | None:
+        disk = self.disk
+        if wanted.is_chunk:
+            at, data = wanted.last_index, disk.snapshot.data
+            if wanted.index != disk.snapshot.index or at > len(data):
+                return None
+            piece = data[at : at + wanted.bytes_max]
+            assert disk.snapshot.votes is not None
+            return self.group.chunk_frame(wanted, disk.snapshot.votes, len(data), piece)
+        entries: list[Entry] = []
+        used = 0
+        for index in range(wanted.index + 1, wanted.last_index + 1):
+            if index not in disk.entries:
+                return None
+            used += len(disk.entries[index].data)
+            if entries and used > wanted.bytes_max:
+                break
+            entries.append(disk.entries[index])
+        return self.group.range_frame(wanted, entries)
+
+    def _apply(self, ready: Ready) -> None:
+        if ready.apply_snapshot:
+            demand(ready.apply_snapshot >= self.applied, "an old snapshot is applied")
+            self.applied = ready.apply_snapshot
+        for index in range(ready.apply_first, ready.apply_last + 1):
+            demand(index == self.applied + 1, f"applied out of order: {index}")
+            self.judge.applies(self, index)
+            self.applied = index
+        if ready.apply_snapshot or ready.apply_first <= ready.apply_last:
+            self.group.applied(self.applied)
+
+    # -- what is judged after each event
+
+    def judge_now(self) -> None:
+        group = self.group
+        if group.role is Role.LEADER and self.led_term != group.term:
+            self.led_term = group.term
+            self.judge.leads(self)
+        commit = min(group.commit, max(self.log, default=group.snapshot_index))
+        if commit > self.committed:
+            self.judge.commits(self, self.committed + 1, commit)
+            self.committed = commit
+        self.judge.keeps_bounds(self)
+        self.judge.counts_on(self)
+
+    def compact(self, index: int) -> None:
+        """Keep the state at an index, and let go of what led to it."""
+        term = self.group.term_at(index)
+        members = self.group.compact(index)
+        if members is not None:
+            chain = self.chains[index]
+            data = snapshot_data(index, chain)
+            self.disk.keep(Snapshot(index, term, members.votes, data), chain)
+            self.log = {at: entry for at, entry in self.log.items() if at > index}
+            self.chains = {at: it for at, it in self.chains.items() if at >= index}
