@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -51,6 +52,8 @@ class Judge:
     reads: dict[int, int] = field(default_factory=dict)
     """By id: what was acknowledged when it began."""
     reads_done: int = 0
+    seen: Counter[str] = field(default_factory=Counter)
+    """How often it came to what is rare."""
 
     def entry_logged(self, server: Server, index: int, entry: Entry) -> None:
         """Log Matching: who has the same index and term has the same log up to there."""
@@ -65,6 +68,7 @@ class Judge:
         group = server.group
         first = self.leaders.setdefault(group.term, server.id)
         demand(first == server.id, f"two leaders in term {group.term}")
+        self.seen["election"] += 1
         for index in range(self.committed_last, 0, -1):
             entry, term = self.committed[index]
             if term < group.term:

@@ -158,6 +158,8 @@ class Server:
         self._apply(ready)
         for read_id, index in ready.reads:
             self.judge.read_ends(read_id, index)
+        for it in ready.ranges:
+            self.judge.seen["piece" if it.is_chunk else "range"] += 1
         return frames
 
     def _take_chunk(self, ready: Ready) -> None:
@@ -182,6 +184,7 @@ class Server:
             assert chain is not None
             demand(bytes(self.incoming) == snapshot_data(index, chain), "a snapshot is cut")
             add(("install", Snapshot(index, term, votes, bytes(self.incoming)), chain, keeps))
+            self.judge.seen["tail kept" if keeps else "log replaced"] += 1
             kept = {at: it for at, it in self.log.items() if at > index} if keeps else {}
             self.log = kept
             self.chains = {at: it for at, it in self.chains.items() if at in kept}
@@ -189,6 +192,7 @@ class Server:
         if write.cut_index:
             demand(write.cut_index > self.committed, "a committed entry is cut off")
             add(("cut", write.cut_index))
+            self.judge.seen["cut"] += 1
             for gone in [at for at in self.log if at >= write.cut_index]:
                 del self.log[gone]
         for index, entry in enumerate(write.entries, write.first_index):
