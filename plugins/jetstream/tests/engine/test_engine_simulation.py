@@ -44,6 +44,8 @@ STREAM = 1
 NEXT = b"$JS.API.CONSUMER.MSG.NEXT.S.C"
 ACK = b"$JS.ACK.S.C.>"
 SECOND_NS = 10**9
+BATCH_NS = 5 * SECOND_NS
+"""So long a batch waits at least."""
 
 pytestmark = pytest.mark.sim
 
@@ -84,6 +86,8 @@ class Simulation:
         """Numbers of the messages of each."""
         self.uncommitted: list[list[int]] = []
         """Batches that were not committed."""
+        self.waiting: dict[int, int] = {}
+        """When it was acknowledged that a message of a batch waits, by its number."""
         self.acked: dict[int, int] = {}
         """Sequence by number of the message."""
         self.removed: set[int] = set()
@@ -170,10 +174,14 @@ class Simulation:
         self.port.said.clear()
 
     def heard(self, target: bytes, reply: bytes, payload: bytes) -> None:
-        if target.startswith(b"r.") and payload:
+        if target.startswith(b"r.") and not payload:
+            self.waiting[int(target[2:])] = self.now
+        elif target.startswith(b"r."):
             answer = json.loads(payload)
             number = int(target[2:])
-            if "error" not in answer:
+            if "error" in answer:
+                self.check_refused(number)
+            else:
                 for back in range(answer.get("count", 1)):
                     seq = answer["seq"] - back
                     assert self.acked.setdefault(number - back, seq) == seq
@@ -322,6 +330,13 @@ class Simulation:
         assert max(self.acked.values(), default=0) <= last
         self.check_batches(held, first)
         self.check_consumer(held)
+
+    def check_refused(self, number: int) -> None:
+        """A batch of which all was acknowledged, and not long ago, is committed."""
+        for batch in self.batches:
+            if batch[-1] == number and len(batch) > 1:
+                times = [self.waiting.get(it, 0) for it in batch[:-1]]
+                assert self.now - min(times) > BATCH_NS, f"the batch {batch} was not committed"
 
     def check_batches(self, held: dict[int, int], first: int) -> None:
         seqs = {number: seq for seq, number in held.items()}
