@@ -320,7 +320,7 @@ def found_by(folder: Path, number: int, seeds: int) -> str:
     environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONHASHSEED": "0"}
     try:
         done = subprocess.run(
-            command, env=environment, check=False, capture_output=True, text=True, timeout=240
+            command, env=environment, check=False, capture_output=True, text=True, timeout=120
         )
     except subprocess.TimeoutExpired:
         return "it never ends"

@@ -12,8 +12,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from raft_mutants import MUTANTS, build, found_by
 
-SEEDS = 150
+SEEDS = 70
 MISSED: set[str] = set()
+FOUND_BY_CLUSTERS_MIN = 35
+"""Of the others nothing comes unless several things go wrong at once; the thesis finds them."""
 
 
 @pytest.mark.slow
@@ -29,4 +31,5 @@ def test_mistakes_are_found(tmp_path: Path) -> None:
     names = [mutant.name for mutant in MUTANTS]
     print("\n".join(f"{name}: {by}" for name, by in zip(names, found, strict=True)))  # noqa: T201
 
+    assert sum(by.startswith("seed") for by in found) >= FOUND_BY_CLUSTERS_MIN
     assert MISSED == {name for name, by in zip(names, found, strict=True) if not by}
