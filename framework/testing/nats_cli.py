@@ -32,6 +32,17 @@ class NatsCli:
             servers: URLs, with commas.
             words: The command and its arguments.
         """
+        code, printed = self.attempt(servers, *words)
+        assert code == 0, f"nats {' '.join(words)} failed: {printed}"
+        return printed
+
+    def attempt(self, servers: str, *words: str) -> tuple[int, str]:
+        """Run a command that may fail to its end; return its exit code and what it printed.
+
+        Args:
+            servers: URLs, with commas.
+            words: The command and its arguments.
+        """
         command: list[str | Path] = [self._program, "--server", servers, *words]
         done = subprocess.run(
             command,
@@ -42,9 +53,7 @@ class NatsCli:
             timeout=_TIMEOUT_S,
             check=False,
         )
-        printed = done.stdout + done.stderr
-        assert done.returncode == 0, f"nats {' '.join(words)} failed: {printed}"
-        return printed
+        return done.returncode, done.stdout + done.stderr
 
     def start(self, servers: str, *words: str) -> WatchedProcess:
         """Start a command that goes on, as `sub` and `reply` do.

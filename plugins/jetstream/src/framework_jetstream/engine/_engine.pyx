@@ -56,18 +56,6 @@ from framework_jetstream.stream._subject_terms cimport room_free, terms_drop
 
 import os
 
-cdef extern from "poll.h" nogil:
-    struct pollfd:
-        int fd
-        short events
-        short revents
-    enum:
-        POLLIN
-    int poll(pollfd* waits, unsigned long count, int timeout_ms)
-
-cdef extern from "sched.h" nogil:
-    int sched_yield()
-
 cdef extern from "time.h" nogil:
     struct timespec:
         long tv_sec
@@ -76,6 +64,18 @@ cdef extern from "time.h" nogil:
         CLOCK_MONOTONIC
         CLOCK_REALTIME
     int clock_gettime(int which, timespec* to)
+
+cdef extern from "poll.h" nogil:
+    struct pollfd:
+        int fd
+        short events
+        short revents
+    enum:
+        POLLIN
+    int ppoll(pollfd* waits, unsigned long count, const timespec* timeout, const void* signals)
+
+cdef extern from "sched.h" nogil:
+    int sched_yield()
 
 cdef extern from "unistd.h" nogil:
     ssize_t read(int fd, void* into, size_t count)
@@ -91,7 +91,7 @@ cdef enum:
     # It does so while nobody else has asked anything of it for so long.
     SLOW_NS = 50000000
     # Behind a sync that took longer they are left to the log's thread for a while.
-    REST_MS = 5
+    REST_NS = 5000000
     # The log's thread marks what was synced when there was nothing to do for so long.
 
 
@@ -612,7 +612,8 @@ cdef class Engine:
         cdef pollfd waits[3]
         cdef char drained[64]
         cdef bint goes_on, owes_mark
-        cdef int64_t left
+        cdef int64_t left_ns
+        cdef timespec left
         waits[0].fd = self.state.port.wake_fd
         waits[1].fd = self.commands_fd
         waits[2].fd = self.log_fd
@@ -627,10 +628,11 @@ cdef class Engine:
                 if self.state.now_ns - self.state.took_ns < SPIN_NS:
                     sched_yield()
                     continue
-                left = (self.state.wakes_ns - _clock(CLOCK_MONOTONIC)) // 1000000 + 1
                 owes_mark = self.state.runner != NULL and self.state.log.mark_is_due
-                left = max(min(left, <int64_t> (REST_MS if owes_mark else 3600000)), <int64_t> 0)
-                if poll(waits, 3, <int> left) == 0 and owes_mark:
+                left_ns = min(self.state.wakes_ns - _clock(CLOCK_MONOTONIC), <int64_t> (REST_NS if owes_mark else FAR_NS))
+                left.tv_sec = max(left_ns, <int64_t> 0) // SECOND_NS
+                left.tv_nsec = max(left_ns, <int64_t> 0) % SECOND_NS
+                if ppoll(waits, 3, &left, NULL) == 0 and owes_mark:
                     log_kick(<LogRunner*> self.state.runner)
                 if waits[1].revents:
                     while read(self.commands_fd, drained, sizeof(drained)) == sizeof(drained):
