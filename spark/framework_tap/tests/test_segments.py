@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import random
+import resource
 
+import psutil
 import pytest
 
 parquet = pytest.importorskip("pyarrow.parquet", reason="needs pyarrow: ./dev test -e spark")
@@ -83,3 +87,51 @@ def test_a_folder_that_cannot_be_is_told_and_nothing_else_suffers(start_server, 
     [line] = lines_of(folder)
 
     assert (1, 1) == (line["rows"], line["dropped"])
+
+
+def test_a_full_disk_is_told_and_its_rows_are_counted(start_server, talker, tmp_path):
+    """A limit on the length of files stands for it: what is more can't be written."""
+    folder = tmp_path / "rows"
+    server = start_server("-m", "-1", config=config(folder))
+    process = psutil.Process(server.pid)
+    process.rlimit(resource.RLIMIT_FSIZE, (256 * 1024, resource.RLIM_INFINITY))
+    client, payload = talker(server), random.Random(1).randbytes(60_000)
+    client.send(b"SUB a.* 1\r\n")
+    sent = 0
+    while not (rule := server.document("/tapz")["rules"][0])["problem"]:
+        client.send(pub(b"a.1", payload) * 10)
+        assert 10 == len(client.messages())
+        sent += 10
+    lost = rule["lost"] + rule["dropped"]
+    process.rlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    # What was lost is told by the frames behind it.
+    while sent != sum(line["rows"] + line["dropped"] for line in lines_of(folder)):
+        segments = len(lines_of(folder))
+        client.send(pub(b"a.1", b"x"))
+        assert 1 == len(client.messages())
+        sent += 1
+        while len(lines_of(folder)) == segments:
+            pass
+    server.stop()
+    lines = lines_of(folder)
+
+    assert 0 < lost
+    assert {line["file"] for line in lines} == {
+        it.name for it in folder.iterdir() if it.suffix == ".parquet"
+    }
+
+
+def test_a_sink_that_hangs_holds_up_nobody(start_server, talker, tmp_path):
+    """A pipe that nobody reads stands for a disk that does not answer."""
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    os.mkfifo(folder / "manifest.jsonl")
+    server = start_server("-m", "-1", config=config(folder, "segment_bytes: 1KB, buffer: 1MB"))
+    client = talker(server)
+    client.send(b"SUB a.* 1\r\n")
+    while not server.document("/tapz")["rules"][0]["dropped"]:
+        client.send(pub(b"a.1", bytes(range(256)) * 200) * 10)
+        assert 10 == len(client.messages())
+    server.stop()
+
+    assert not server.is_running()

@@ -56,9 +56,7 @@ class FileSink:
                 self._segments.end_if_due(now_ns)
             self.problem = ""
         except (OSError, ImportError) as error:
-            self.problem = str(error)
-            self.lost += frame.rows
-            self._lost_untold += frame.rows + frame.dropped
+            self._lose(error)
         self.rows = self._segments.rows
 
     def store(self, frame: Frame, now_ns: int) -> None:
@@ -80,4 +78,10 @@ class FileSink:
         try:
             self._segments.end(now_ns)
         except OSError as error:
-            self.problem = str(error)
+            self._lose(error)
+
+    def _lose(self, error: Exception) -> None:
+        rows, dropped = self._segments.take_lost()
+        self.problem = str(error)
+        self.lost += rows
+        self._lost_untold += rows + dropped

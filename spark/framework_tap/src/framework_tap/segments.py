@@ -35,6 +35,7 @@ class Segments:
         self._line: dict[str, Any] = {}
         self.rows = 0
         """In segments that are whole."""
+        self._lost = (0, 0)
 
     def write(self, frame: Frame, now_ns: int) -> None:
         """Append a frame, and end the segment when it is long or old enough.
@@ -47,20 +48,34 @@ class Segments:
             OSError: The rows are not written, nor is what the segment had before.
             ImportError: There is no pyarrow.
         """
+        if self._writer is None:
+            self._line = {"rows": 0, "dropped": 0, "begun_ns": now_ns}
+        self._line["rows"] += frame.rows
+        self._line["dropped"] += frame.dropped
+        try:
+            self._append(frame, now_ns)
+            self.end_if_due(now_ns)
+        except (OSError, ImportError):
+            self._give_up()
+            raise
+
+    def _append(self, frame: Frame, now_ns: int) -> None:
         import pyarrow as pa  # noqa: PLC0415 - for who writes Parquet
         from pyarrow import ipc  # noqa: PLC0415 - as above
 
-        try:
-            table = ipc.open_stream(pa.py_buffer(frame.data)).read_all()
-            if self._writer is None:
-                self._begin(table.schema, now_ns)
-            self._writer.write_table(table)
-            self._line["rows"] += frame.rows
-            self._line["dropped"] += frame.dropped
-            self.end_if_due(now_ns)
-        except OSError:
-            self._give_up()
-            raise
+        table = ipc.open_stream(pa.py_buffer(frame.data)).read_all()
+        if self._writer is None:
+            self._begin(table.schema, now_ns)
+        self._writer.write_table(table)
+
+    def take_lost(self) -> tuple[int, int]:
+        """Return the rows of segments that could not be written since the last call.
+
+        Returns:
+            Rows, and the messages that these segments told were missing.
+        """
+        lost, self._lost = self._lost, (0, 0)
+        return lost
 
     def end_if_due(self, now_ns: int) -> None:
         """End a segment that is long or old enough."""
@@ -95,6 +110,7 @@ class Segments:
             self._give_up()
             raise
         self.rows += self._line["rows"]
+        self._line = {}
 
     def _begin(self, schema: Any, now_ns: int) -> None:
         from pyarrow import parquet  # noqa: PLC0415 - as above
@@ -106,10 +122,13 @@ class Segments:
         self._writer = parquet.ParquetWriter(
             self._path, schema, compression="zstd", use_dictionary=dictionaries
         )
-        self._line = {"rows": 0, "dropped": 0, "begun_ns": now_ns}
 
     def _give_up(self) -> None:
-        """Leave nothing of a segment that can't be written."""
+        """Leave nothing of a segment that can't be written, and count what is lost with it."""
+        rows, dropped = self._lost
+        line, self._line = self._line, {}
+        if line:
+            self._lost = (rows + line["rows"], dropped + line["dropped"])
         writer, self._writer = self._writer, None
         try:
             if writer is not None:
