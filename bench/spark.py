@@ -1,4 +1,6 @@
-"""Reads of a stream by Spark: ours, a reader of nats-py's, and the same rows from Parquet.
+"""Reads of a stream by Spark: our source, a reader of nats-py's, and the same rows from Parquet.
+
+Our source reads a real server by consumers, and one of ours by consumers and by exports.
 
     ./dev python tools/workspace.py spark
     ./dev python -m bench.spark --rows 1000000 --rounds 5
@@ -27,7 +29,7 @@ from pyspark_nats import local_session
 from pyspark_nats.connection import Address, Connection, Target
 from pyspark_nats.jetstream import JetStream
 
-from framework.testing import Fleet, peers
+from framework.testing import OURS, Fleet, peers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -118,9 +120,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         fleet = Fleet(Path(folder))
         server = fleet.start(kind=REAL, config=f'jetstream {{ store_dir: "{folder}/js" }}')
+        plugin = ("-plugin", "framework_jetstream.plugin")
+        ours = fleet.start(*plugin, kind=OURS, config=f'jetstream {{ store_dir: "{folder}/ours" }}')
         try:
-            fill(server.port, arguments.rows)
-            measure(server.url, folder, arguments.rows, arguments.rounds)
+            for each in (server, ours):
+                fill(each.port, arguments.rows)
+            measure(server.url, ours.url, folder, arguments.rows, arguments.rounds)
         finally:
             fleet.stop()
 
@@ -143,18 +148,27 @@ def fill(port: int, rows: int) -> None:
     connection.close()
 
 
-def measure(url: str, folder: str, rows: int, rounds: int) -> None:
-    """Read in turns, and print what came out."""
+def measure(url: str, own_url: str, folder: str, rows: int, rounds: int) -> None:
+    """Read in turns, and print what came out.
+
+    Args:
+        url: Of the real server.
+        own_url: Of ours.
+        folder: For Parquet and checkpoints.
+        rows: In the stream of each.
+        rounds: Counted ones.
+    """
     session = local_session()
     session.dataSource.register(NatsPySource)
     parquet = f"{folder}/rows"
-    ours = session.read.format("nats").option("servers", url).option("stream", "BENCH")
-    ours = ours.option("minPartitions", "2").load()
+    ours = source(session, url)
     ours.write.parquet(parquet)
     few = str(rows // NATS_PY_SHARE)
     theirs = session.read.format("nats_py").option("servers", url).option("stream", "BENCH")
     contest: dict[str, Callable[[], DataFrame]] = {
         "pyspark_nats": lambda: ours,
+        "ours, consumers": lambda: source(session, own_url, protocol="consumer"),
+        "ours, exports": lambda: source(session, own_url, protocol="export"),
         "nats-py reader": lambda: theirs.option("rows", few).load(),
         "parquet": lambda: session.read.parquet(parquet),
     }
@@ -172,6 +186,12 @@ def measure(url: str, folder: str, rows: int, rounds: int) -> None:
         sys.stdout.write(f"{name:16} {median:12,.0f} rows/s  {times:6.1f}x nats-py\n")
     load = os.getloadavg()[0]
     sys.stdout.write(json.dumps({"rows": rows, "rounds": rounds, "load": load, **medians}) + "\n")
+
+
+def source(session: SparkSession, url: str, **options: str) -> DataFrame:
+    """Return a read of the stream of a server, in two parts."""
+    reader = session.read.format("nats").options(servers=url, stream="BENCH", **options)
+    return reader.option("minPartitions", "2").load()
 
 
 def rate(frame: DataFrame) -> float:

@@ -93,7 +93,7 @@ class Tables:
         written = self.folder / "summary.json.new"
         written.write_text(json.dumps(found, indent=1, default=str))
         written.replace(self.folder / "summary.json")
-        plot(found, self.folder)
+        plot(found, self.folder / "shop.png")
         alert(found["rushes"])
 
 
@@ -163,39 +163,13 @@ def alert(rushes: list[dict[str, Any]]) -> None:
         frame.write.format("nats").mode("append").options(servers=URLS, delivery="core").save()
 
 
-def plot(found: dict[str, list[dict[str, Any]]], folder: Path) -> None:
-    """Draw rates and latencies, where matplotlib is there."""
+def plot(found: dict[str, list[dict[str, Any]]], file: Path) -> None:
+    """Draw a summary, where matplotlib is there."""
     try:
-        import matplotlib as mpl  # noqa: PLC0415 - for who wants plots
+        from plots import save  # noqa: PLC0415 - for who wants plots
     except ImportError:
         return
-    mpl.use("agg")
-    from matplotlib import pyplot as plt  # noqa: PLC0415 - as above
-
-    figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4))
-    top = [it["subject"] for it in totals(found["rates"])[:6]]
-    for subject in top:
-        rows = [it for it in found["rates"] if it["subject"] == subject]
-        left.plot([it["second"] for it in rows], [it["messages"] for it in rows], label=subject)
-    left.set_title("messages a second")
-    left.tick_params(axis="x", rotation=30)
-    if top:
-        left.legend(fontsize="small")
-    curve = (found["latency_curve"] or [{"curve": None}])[0]["curve"] or []
-    right.plot(curve, range(1, len(curve) + 1))
-    right.set_title("answers within ms, of 100")
-    right.set_xscale("log")
-    figure.tight_layout()
-    figure.savefig(folder / "shop.png")
-    plt.close(figure)
-
-
-def totals(rates: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return subjects and all their messages, the most first."""
-    sums: dict[str, int] = {}
-    for row in rates:
-        sums[row["subject"]] = sums.get(row["subject"], 0) + row["messages"]
-    return [{"subject": it, "messages": sums[it]} for it in sorted(sums, key=lambda it: -sums[it])]
+    save(found, file)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
-"""The example pipeline: cluster, taps and Spark by one command, in one status."""
+"""The example pipeline: what it makes of what was recorded, and all of it by one command."""
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import json
 import os
 import re
@@ -9,14 +11,165 @@ import shutil
 import signal
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from pyspark_nats.connection import Address, Connection, Target
+from pyspark_nats.frames import pub
+from pyspark_nats.jetstream import JetStream
 
-from framework.testing import free_port
+from framework.testing import OURS, Fleet, free_port
 
 pytest.importorskip("pyspark", reason="needs pyspark: ./dev test -e spark")
+pa = pytest.importorskip("pyarrow")
+ipc = pytest.importorskip("pyarrow.ipc")
 EXAMPLE = Path(__file__).parents[3] / "examples" / "analytics"
+BEGUN = datetime(2026, 1, 1, 12, tzinfo=UTC)
+SECONDS = 6
+USUAL = {"orders.shop-0": 10, "orders.shop-1": 4}
+"""Orders a second."""
+RUSH = 60
+"""Of `orders.shop-0`, in the last second."""
+ANSWERS = 100
+
+
+def recorded():
+    """Return what a tap has recorded of some seconds: one frame a second, as its stream has it."""
+    for second in range(SECONDS):
+        at = BEGUN + timedelta(seconds=second)
+        rows = []
+        for subject, count in USUAL.items():
+            is_rush = second == SECONDS - 1 and subject == "orders.shop-0"
+            rows += [message(at, subject)] * (RUSH if is_rush else count)
+        if second == 1:
+            rows += [answered(at, number) for number in range(ANSWERS)]
+        yield frame_of(rows)
+
+
+def message(at, subject):
+    return {
+        "timestamp": at, "server": "shop-1", "account": "$G", "subject": subject, "data": b"{}",
+        "size": 2, "cid": 7, "client": "till", "host": "127.0.0.1",
+    }  # fmt: skip
+
+
+def answered(at, number):
+    return {
+        "timestamp": at, "server": "shop-2", "account": "$G", "subject": "_INBOX.x", "size": 2,
+        "cid": 9, "client": "prices", "request_subject": f"prices.{number % 2}",
+        "latency_ns": (number + 1) * 1_000_000,
+    }  # fmt: skip
+
+
+def frame_of(rows):
+    whole, text = pa.int64(), pa.string()
+    schema = pa.schema([
+        ("timestamp", pa.timestamp("ns", "UTC")), ("server", text), ("account", text),
+        ("subject", text), ("reply", text), ("headers", pa.binary()), ("data", pa.binary()),
+        ("size", pa.int32()), ("cid", whole), ("client", text), ("user", text), ("host", text),
+        ("request_subject", text), ("latency_ns", whole), ("dropped", whole),
+    ])  # fmt: skip
+    sink = pa.BufferOutputStream()
+    with ipc.new_stream(sink, schema) as writer:
+        writer.write_table(pa.Table.from_pylist(rows, schema))
+    return sink.getvalue().to_pybytes()
+
+
+@pytest.fixture
+def shop(tmp_path, monkeypatch):
+    """A server whose stream has what was recorded; a connection that hears alerts."""
+    fleet = Fleet(tmp_path)
+    config = f'jetstream {{ store_dir: "{tmp_path}/js" }}'
+    server = fleet.start("-plugin", "framework_jetstream.plugin", kind=OURS, config=config)
+    monkeypatch.setenv("NATS_URL", server.url)
+    target = Target((Address("127.0.0.1", server.port),))
+    with contextlib.closing(Connection(target)) as listener:
+        api = JetStream(listener)
+        api.create_stream({"name": "TAP_shop", "subjects": ["$TAP.shop"], "storage": "memory"})
+        api.create_consumer("TAP_shop", {"deliver_policy": "all"}, (), threshold_s=3600)
+        for data in recorded():
+            listener.send(pub("$TAP.shop", data))
+        listener.subscribe("alerts.>")
+        listener.flush(10)
+        yield listener
+    fleet.stop()
+
+
+@pytest.fixture
+def pipeline(session, shop, monkeypatch):
+    """The pipeline's module, imported anew: it reads which servers there are."""
+    monkeypatch.syspath_prepend(str(EXAMPLE))
+    yield importlib.import_module("pipeline")
+    for name in ("pipeline", "plots"):
+        sys.modules.pop(name, None)
+
+
+def is_rush_told(shop):
+    frame = shop.next_message(20)
+    assert frame is not None
+    assert b"alerts.orders.shop-0" == frame.subject
+    told = json.loads(frame.payload)
+    return (RUSH, USUAL["orders.shop-0"]) == (told["now"], told["usual"])
+
+
+def is_drawn(picture):
+    """Whether there is more in a picture than a frame and a title."""
+    image = pytest.importorskip("matplotlib.image").imread(picture)
+    height, width = image.shape[:2]
+    quarters = [
+        image[at * height // 2 :, other * width // 2 :][: height // 2, : width // 2, :3]
+        for at in (0, 1)
+        for other in (0, 1)
+    ]
+    return all(len({tuple(it) for it in each.reshape(-1, 3)}) > 20 for each in quarters)
+
+
+def test_tables_plots_and_alerts_of_what_was_recorded(pipeline, shop, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["pipeline.py", "--once", "--out", str(tmp_path / "out")])
+    pipeline.main()
+    found = json.loads((tmp_path / "out" / "summary.json").read_text())
+    rates = {(it["subject"], it["second"][17:19]): it["messages"] for it in found["rates"]}
+
+    assert (60, 10, 4) == (
+        rates["orders.shop-0", "05"], rates["orders.shop-0", "04"], rates["orders.shop-1", "05"]
+    )  # fmt: skip
+    assert [("till", 5 * 10 + RUSH + 6 * 4)] == [
+        (it["client"], it["messages"]) for it in found["talkers"]
+    ]
+    assert {("prices.0", 50), ("prices.1", 50)} == {
+        (it["request_subject"], it["requests"]) for it in found["latency"]
+    }
+    assert all(49 <= it["p50_ms"] <= 51 and 98 <= it["p99_ms"] <= 100 for it in found["latency"])
+    assert [("TAP_shop", SECONDS)] == [(it["stream"], it["lag"]) for it in found["lag"]]
+    assert ["orders.shop-0"] == [it["subject"] for it in found["rushes"]]
+    assert is_rush_told(shop)
+    assert is_drawn(tmp_path / "out" / "shop.png")
+
+
+def test_the_notebook(pipeline, shop, session, monkeypatch):
+    """Its cells, one after the other, with the session of all tests."""
+    mpl = pytest.importorskip("matplotlib")
+    mpl.use("agg")
+    monkeypatch.setattr("pyspark_nats.session.local_session", lambda: session)
+    cells = json.loads((EXAMPLE / "shop.ipynb").read_text())["cells"]
+    names = {"__name__": "notebook"}
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), names)
+    plt = names["plt"]
+    drawn = {
+        axes.get_title(): len(axes.patches) + len(axes.lines)
+        for number in plt.get_fignums()
+        for axes in plt.figure(number).axes
+    }
+    plt.close("all")
+
+    assert {
+        "top talkers, messages": 1, "messages a second": 2, "answers within ms, of 100": 1,
+        "lag of consumers, messages": 1,
+    } == drawn  # fmt: skip
+    assert is_rush_told(shop)
 
 
 @pytest.fixture

@@ -8,3 +8,7 @@ from framework.testing.contract import PluginContract
 class TestContract(PluginContract):
     PLUGIN = "spark"
     CONFIG = 'spark { jobs { j { file: "job.py" } } }'
+
+
+class TestExportContract(PluginContract):
+    PLUGIN = "export"

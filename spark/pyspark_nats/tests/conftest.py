@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 import uuid
 from pathlib import Path
@@ -11,80 +10,32 @@ from pathlib import Path
 import pytest
 from pyspark_nats.connection import Address, Connection, Target
 from pyspark_nats.credentials import Credentials
-from pyspark_nats.errors import NatsSourceError
 from pyspark_nats.jetstream import JetStream
 
-from framework.testing import OURS, Fleet, free_port
+from framework.testing import OURS, Fleet
 
 REAL = "2.15.2"
 SERVERS = [pytest.param(REAL, marks=pytest.mark.peer(REAL)), OURS]
 """Kinds that store streams; each test that needs one runs with each of them."""
 FLAGS = {OURS: ("-plugin", "framework_jetstream.plugin")}
-NOT_YET = {OURS: {"interest", "workqueue"}}
-"""What a test says by the mark `needs` that it needs of streams, and a kind does not have."""
-NEEDS_ARROW = "needs pyspark, pyarrow and numpy: ./dev test -e spark"
 
 
 def pytest_collection_modifyitems(config, items):
     here = Path(__file__).parent
     own = [item for item in items if here in item.path.parents]
-    left_out = [item for item in own if not has_what_it_needs(item)]
+    left_out = [item for item in own if not is_of_interest(item)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
     for item in own:
         # Spark's own sockets and deprecations are not ours.
         item.add_marker(pytest.mark.filterwarnings("ignore"), append=False)
-        if "session" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.spark)
-            item.add_marker(pytest.mark.timeout(240))
 
 
-def has_what_it_needs(item):
-    """Whether the kind of server that a test is for has all that it needs, and is of interest."""
+def is_of_interest(item):
+    """Whether a test is to be run with the kind of server that it is for."""
     kind = getattr(item, "callspec", None) and item.callspec.params.get("kind")
-    if kind == OURS and item.get_closest_marker("once"):
-        return False
-    needed = {word for mark in item.iter_markers("needs") for word in mark.args}
-    return not needed & NOT_YET.get(kind, set())
-
-
-@pytest.fixture(scope="session")
-def spark_settings(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("spark")
-    return {
-        "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.local.dir": str(folder / "local"),
-        "spark.master": "local[2,2]",  # a task that fails is tried once more
-        "spark.python.worker.reuse": "true",
-        # What plans and compiles for minutes of data takes most of the time of a hundred rows.
-        "spark.sql.adaptive.enabled": "false",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.shuffle.partitions": "1",
-        "spark.sql.streaming.noDataMicroBatches.enabled": "false",
-        # A second Java for the clients of Spark Connect would take longer than all they do.
-        "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
-        "spark.connect.grpc.binding.address": "127.0.0.1",
-        "spark.connect.grpc.binding.port": str(free_port()),
-    }
-
-
-@pytest.fixture(scope="session")
-def session(spark_settings):
-    """One Spark for all tests: its start takes longer than any of them."""
-    pytest.importorskip("pyspark", reason=NEEDS_ARROW)
-    from pyspark_nats.session import local_session  # noqa: PLC0415 - needs Spark
-
-    before = dict(os.environ)
-    try:
-        found = local_session(spark_settings, memory="512m")
-    except NatsSourceError as error:
-        pytest.skip(str(error))
-    yield found
-    found.stop()
-    for name in os.environ.keys() - before.keys():
-        del os.environ[name]
-    os.environ.update(before)
+    return kind != OURS or not item.get_closest_marker("once")
 
 
 @pytest.fixture(scope="session", params=SERVERS)

@@ -183,7 +183,6 @@ def test_filters_are_pushed(session, store, orders):
     assert [1, 2] == sequences(like)
 
 
-@pytest.mark.needs("interest")
 def test_other_peoples_queues_are_read_without_taking(session, store):
     stream = store.stream(20, retention="interest")
     store.ask(
@@ -219,7 +218,6 @@ def test_messages_got_directly_are_the_same(session, store):
     assert ways[2] == ways[3]
 
 
-@pytest.mark.needs("workqueue")
 def test_a_work_queue_is_read_without_taking(session, store):
     stream = store.stream(50, retention="workqueue", allow_direct=True)
 

@@ -40,7 +40,7 @@ def cut(pieces):
             if isinstance(each, Frame):
                 found.append(each.verb if each.verb != b"MSG" else each.subject)
                 continue
-            columns = [it.to_pylist() if it is not None else None for it in each]
+            columns = [it.to_pylist() if it is not None else None for it in each[:5]]
             columns[4] = columns[4] or [None] * len(columns[0])
             found += zip(*columns, strict=True)
     return found

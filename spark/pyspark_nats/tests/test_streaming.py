@@ -192,7 +192,6 @@ def test_a_loss_may_be_accepted(session, store, table):
     assert sorted([*range(1, 51), *range(61, 101), *range(1, 8)]) == table.sequences()
 
 
-@pytest.mark.needs("workqueue")
 def test_what_others_take_from_a_work_queue_is_no_loss(session, store, table):
     name = store.stream(20, retention="workqueue", allow_direct=True)
     table.run(stream(session, store, name))

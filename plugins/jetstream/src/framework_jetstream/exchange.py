@@ -43,7 +43,10 @@ class Exchange:
         self._tags = 0
         self._takers: dict[int, Callable[[list[Arrived]], object]] = {}
         self._heard: dict[int, Callable[[bool], object]] = {}
-        self._unsaid: list[tuple[int, bytes, bytes, bytes, bytes]] = []
+        self._told: dict[int, Callable[[int], object]] = {}
+        self._unsaid: list[tuple[int, bytes, bytes, bytes, bytes, int | None]] = []
+        self._is_full = self._is_closed = False
+        self._awaiting: list[Callable[[], object]] = []
 
     def subscribe(self, account: int, subject: str, take: Callable[[list[Arrived]], object]) -> int:
         """Subscribe; `take` gets messages in batches. Return what `forget` takes."""
@@ -59,8 +62,24 @@ class Exchange:
         port.watch(account, subject.encode(), tag=tag)
         return tag
 
+    def listen(self, told: Callable[[int], object]) -> int:
+        """Return a token for `publish`; `told` gets the `RowWord` that answers its messages."""
+        token = self._next_tag()
+        self._told[token] = told
+        return token
+
+    @property
+    def has_room(self) -> bool:
+        """Whether what is published goes out at once."""
+        return not self._is_full
+
+    def await_room(self, then: Callable[[], object]) -> None:
+        """Call `then` once, when there is room again."""
+        self._awaiting.append(then)
+
     def forget(self, tag: int) -> None:
-        """End a subscription or a watch."""
+        """End a subscription or a watch, or listen to a token no more."""
+        self._told.pop(tag, None)
         if self._port is None or self._port.has_ended:
             return
         if self._takers.pop(tag, None):
@@ -69,12 +88,31 @@ class Exchange:
             self._port.unwatch(tag)
 
     def publish(
-        self, account: int, subject: str, payload: bytes, *, reply: str = "", header: bytes = b""
+        self,
+        account: int,
+        subject: str,
+        payload: bytes,
+        *,
+        reply: str = "",
+        header: bytes = b"",
+        token: int | None = None,
     ) -> None:
-        """Publish a message; what the port has no room for goes out when it has."""
+        """Publish a message; what the port has no room for goes out when it has.
+
+        Args:
+            account: Number of the account.
+            subject: Where.
+            payload: Its bytes.
+            reply: Reply subject; empty: none.
+            header: A block; empty: none.
+            token: Of `listen`; None: what becomes of it is of no interest.
+        """
+        if self._is_closed:
+            return
         self._begun()
-        self._unsaid.append((account, subject.encode(), payload, reply.encode(), header))
-        self._say()
+        self._unsaid.append((account, subject.encode(), payload, reply.encode(), header, token))
+        if not self._is_full:
+            self._say()
 
     def close(self) -> None:
         """Listen no more."""
@@ -82,6 +120,7 @@ class Exchange:
             self._loop.remove_reader(self._port.fileno())
             self._port.close()
         self._port = self._loop = None
+        self._is_closed = True
 
     def _begun(self) -> Port:
         if self._port is None:
@@ -99,10 +138,14 @@ class Exchange:
         if port is None or port.has_ended or not self._unsaid:
             return
         out = port.outgoing()
-        for account, subject, payload, reply, header in self._unsaid:
-            out.add(account, subject, payload, reply=reply, header=header)
-        if port.publish(out):
+        for account, subject, payload, reply, header, token in self._unsaid:
+            out.add(account, subject, payload, reply=reply, header=header, token=token)
+        self._is_full = not port.publish(out)
+        if not self._is_full:
             self._unsaid.clear()
+            awaiting, self._awaiting = self._awaiting, []
+            for then in awaiting:
+                then()
 
     def _take(self) -> None:
         port = self._port
@@ -124,6 +167,8 @@ class Exchange:
         tag, kind = batch.tag(at), batch.kind(at)
         if kind == RowKind.INTEREST and (heard := self._heard.get(tag)):
             heard(batch.word(at) == RowWord.SOMEBODY)
+        elif kind == RowKind.ANSWER and (told := self._told.get(tag)):
+            told(batch.word(at))
         elif kind == RowKind.MESSAGE and tag in self._takers:
             message = Arrived(
                 bytes(batch.subject(at)).decode("utf-8", "replace"),

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from framework_jetstream.api.usage import ApiUsage
     from framework_jetstream.engine.link import EngineLink
     from framework_jetstream.exchange import Exchange
+    from framework_jetstream.exports.places import Places
     from framework_jetstream.host import Host
     from framework_jetstream.snapshots.archive import ArchivedConsumer
 
@@ -75,7 +76,8 @@ class JetStream(Component):
         book: The streams, which health checks read too.
         usage: Counts requests.
         advisories: Publishes what happens.
-        exchange: Takes and sends pieces of archives.
+        exchange: Takes and sends pieces of archives, and frames of exports.
+        places: Of exports.
         host: The server.
         clock: Returns the Unix time in nanoseconds.
     """
@@ -123,6 +125,7 @@ class JetStream(Component):
         usage: ApiUsage,
         advisories: Advisories,
         exchange: Exchange,
+        places: Places,
         host: Host,
         clock: Callable[[], int] = time.time_ns,
     ) -> None:
@@ -132,6 +135,7 @@ class JetStream(Component):
         self._usage = usage
         self._advisories = advisories
         self._exchange = exchange
+        self._places = places
         self._host = host
         self._clock = clock
         self._handlers: dict[str, Callable[[JetStream.ApiRequest, str], None]] = {
@@ -325,6 +329,7 @@ class JetStream(Component):
             advisories=self._advisories,
             check_room=self.check_room,
             exchange=self._exchange,
+            places=self._places,
             clock=self._clock,
         )
         return stream

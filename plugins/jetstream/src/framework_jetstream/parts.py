@@ -13,6 +13,7 @@ from framework_jetstream.api.usage import ApiUsage
 from framework_jetstream.engine.link import EngineLink
 from framework_jetstream.exchange import BYTES_MAX as EXCHANGE_BYTES
 from framework_jetstream.exchange import Exchange
+from framework_jetstream.exports.places import Places
 from framework_jetstream.host import Host
 from framework_jetstream.jet_stream import JetStream
 from framework_jetstream.listening import Listening
@@ -48,6 +49,7 @@ class Parts(Struct, frozen=True, kw_only=True):
             "usage": self.usage,
             "advisories": self.advisories,
             "exchange": self.exchange,
+            "places": Places(),
             "host": self.host,
         }
 

@@ -1,4 +1,4 @@
-"""`framework spark FILE.py` and `framework spark shell`."""
+"""`framework spark FILE.py`, `framework spark shell`, and `framework export`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from framework.spec import CommandGroup
 
 JOB = ("-m", "pyspark_nats.job")
+EXPORT = ("-m", "pyspark_nats.table_file")
 
 
 def add_spark_commands(cli: CommandGroup) -> None:
@@ -27,6 +28,14 @@ def add_spark_commands(cli: CommandGroup) -> None:
         parser.add_argument("--cores", default="2", help="tasks at once (default: 2)")
         parser.add_argument("--memory", default="1g", help="heap of Java (default: 1g)")
         parser.add_argument("--json", action="store_true", help="a line of JSON for each batch")
+
+
+def add_export_command(cli: CommandGroup) -> None:
+    """Add the command that writes a stream to a file."""
+    text = "write a stream to a file of Arrow or Parquet; `framework export S --help` says how"
+    parser = cli.add_command("file", _export, help=text, is_default=True)
+    parser.add_argument("stream", metavar="STREAM")
+    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="--to FILE")
 
 
 def job_words(
@@ -48,3 +57,9 @@ def _run(arguments: argparse.Namespace) -> int:
         words = (*words[:3], "--json", *words[3:])
     sys.stdout.flush()
     os.execv(sys.executable, words)  # noqa: S606 - this Python, and words of the user
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    sys.stdout.flush()
+    words = [sys.executable, *EXPORT, arguments.stream, *arguments.words]
+    os.execv(sys.executable, words)  # noqa: S606 - as above

@@ -10,7 +10,7 @@ import struct
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from framework.spec import TextColumn, columns_of, filled_bits, gathered_numbers, gathered_texts
-from framework_tap.arrow import END, Column, Type, batch_message, schema_message
+from framework.wire.arrow import END, Column, Type, batch_message, schema_message
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -76,6 +76,6 @@ _COLUMNS: dict[str, Callable[[Rows, pa.DataType], pa.Array]] = {
     "timestamp": lambda rows, kind: pc.divide(rows.timestamp_ns, NANOSECONDS).cast(kind),
     "timestamp_ns": lambda rows, _: rows.timestamp_ns,
     "data": lambda rows, _: rows.data,
-    "size": lambda rows, _: pc.binary_length(rows.data),
+    "size": lambda rows, _: pc.binary_length(rows.data) if rows.size is None else rows.size,
     "headers": _maps,
 }

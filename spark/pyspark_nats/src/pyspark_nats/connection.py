@@ -38,6 +38,8 @@ RECEIVE_BYTES = 1 << 20
 RETRY_S = (0.05, 0.1, 0.25, 0.5, 1.0)
 """Between rounds over all servers; the last one repeats."""
 NO_RESPONDERS = 503
+OVERTAKEN_S = 0.02
+"""For an answer that another one has overtaken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +217,12 @@ class Connection:
 
     # -- reading ----------------------------------------------------------------------------------
 
-    def receive(self, timeout_s: float) -> bytes:
+    @property
+    def timeout_s(self) -> float:
+        """How long an answer may take."""
+        return self._target.request_timeout_s
+
+    def receive(self, timeout_s: float, bytes_max: int = RECEIVE_BYTES) -> bytes:
         """Return the bytes that come next; empty after `timeout_s`.
 
         For callers that cut frames themselves; they answer PING (`answer`) as well.
@@ -226,12 +233,26 @@ class Connection:
         try:
             if not self._is_readable(timeout_s):
                 return b""
-            data = self._socket.recv(RECEIVE_BYTES)
+            data = self._socket.recv(bytes_max)
         except OSError as error:
             raise ConnectionLostError(f"connection lost: {error}") from error
         if not data:
             raise ConnectionLostError("connection lost: closed by the server")
         return data
+
+    def receive_into(self, room: memoryview, timeout_s: float) -> int:
+        """Receive the bytes that come next where they belong; return how many, at least one.
+
+        Raises:
+            ConnectionLostError: The connection has ended, or nothing came in `timeout_s`.
+        """
+        try:
+            count = self._socket.recv_into(room) if self._is_readable(timeout_s) else 0
+        except OSError as error:
+            raise ConnectionLostError(f"connection lost: {error}") from error
+        if not count:
+            raise ConnectionLostError("connection lost: closed by the server, or silent")
+        return count
 
     def _is_readable(self, timeout_s: float) -> bool:
         if isinstance(self._socket, ssl.SSLSocket) and self._socket.pending():
@@ -327,6 +348,34 @@ class Connection:
             found.append(_answer_of(subject, frame))
             wait_s = quiet_s
         return found
+
+    def is_answered_before(self, first: tuple[str, bytes], second: tuple[str, bytes]) -> bool:
+        """Send two requests at once; return whether the first one is answered, and with no error.
+
+        For what some servers do not know, and are silent about: the second one all of them answer.
+
+        Args:
+            first: Subject and payload.
+            second: The same.
+
+        Raises:
+            LoginError: This user may not ask.
+            RequestTimeoutError: Neither is answered.
+            ConnectionLostError: The connection has ended.
+        """
+        replies = [f"{self.inbox}.api.{self._requests + at}" for at in (1, 2)]
+        self._requests += len(replies)
+        asked = zip((first, second), replies, strict=True)
+        self.send(b"".join(pub(*request, reply) for request, reply in asked))
+        wait_s = self._target.request_timeout_s
+        while (frame := self.next_message(wait_s)) is not None:
+            if frame.subject == replies[0].encode():
+                return not status(frame.headers) and "error" not in json.loads(frame.payload)
+            if frame.subject == replies[1].encode():
+                wait_s = OVERTAKEN_S
+        if wait_s != OVERTAKEN_S:
+            raise RequestTimeoutError(f"no answer to {first[0]}, nor to {second[0]}")
+        return False
 
     def ask(self, subject: str, wire: Callable[[str], bytes]) -> dict[str, Any]:
         """Send what `wire` makes of a reply subject, and return the JSON that comes there."""

@@ -67,6 +67,19 @@ class Frames:
             self._rest = self._rest[at:]
 
 
+def extent_at(data: bytes, at: int) -> tuple[int, int, int, int] | None:
+    """Return what the control line of a message at `at` says, if it is there.
+
+    Returns:
+        `sid`, where headers and payload begin, bytes of the headers, bytes of both.
+    """
+    if (line := _MSG.match(data, at)) is not None:
+        return int(line[2]), line.end(), 0, int(line[4])
+    if (line := _HMSG.match(data, at)) is not None:
+        return int(line[2]), line.end(), int(line[4]), int(line[5])
+    return None
+
+
 def frame_at(data: bytes, at: int) -> tuple[Frame, int] | None:
     """Return the frame that begins at `at` and where the next begins; None while it is incomplete.
 

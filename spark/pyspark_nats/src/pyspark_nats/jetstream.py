@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pyspark_nats.errors import ApiError
+from pyspark_nats.errors import ApiError, LoginError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +21,8 @@ MESSAGE_NOT_FOUND = 10037
 INACTIVE_THRESHOLD_S = 30
 """After this time without a reader the server drops a consumer that nobody deleted."""
 PROBE_THRESHOLD_S = 5
+NOTHING = {"seq": 2, "up_to_seq": 1}
+"""An export of no messages: asked for to see whether there are exports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +164,26 @@ class JetStream:
             if error.err_code != CONSUMER_NOT_FOUND:
                 raise
 
+    def has_exports(self, stream: str) -> bool:
+        """Return whether the server of a stream has exports, and this user may ask for them."""
+        export = f"{self._prefix}.STREAM.EXPORT.{stream}", json.dumps(NOTHING).encode()
+        try:
+            return self.connection.is_answered_before(
+                export, (f"{self._prefix}.STREAM.INFO.{stream}", b"")
+            )
+        except LoginError:
+            return False
+
+    def begin_export(self, stream: str, request: dict[str, Any]) -> dict[str, Any]:
+        """Ask for an export; return what the server says of it.
+
+        Raises:
+            ApiError: It is refused, or the server has no exports.
+        """
+        return self.connection.request(f"{self._prefix}.STREAM.EXPORT.{stream}", request)
+
     def next_subject(self, stream: str, consumer: str) -> str:
-        """Return where messages of a pull consumer are asked for."""
+        """Return where messages of a pull consumer, or frames of an export, are asked for."""
         return f"{self._prefix}.CONSUMER.MSG.NEXT.{stream}.{consumer}"
 
     def direct_subject(self, stream: str) -> str:

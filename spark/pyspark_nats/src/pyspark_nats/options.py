@@ -60,7 +60,7 @@ VIEW_COLUMNS = {
 }
 """What rows are: name to all columns, and those of a read that names none."""
 STREAMS_ONE_OF = ("stream", "streams", "streamPattern", "subscribe")
-PROTOCOLS = ("auto", "consumer", "direct")
+PROTOCOLS = ("auto", "consumer", "direct", "export")
 OF_SPARK = frozenset({"checkpointlocation", "queryname"})
 """Options of queries that Spark hands to sources, too."""
 EARLIEST, LATEST = "earliest", "latest"
@@ -110,7 +110,7 @@ class ReadOptions:
     include_headers: bool
     columns: tuple[str, ...]
     protocol: str
-    """`auto`, `consumer` or `direct`"""
+    """One of `PROTOCOLS`."""
     filter_pushdown: bool
     batch_rows: int
     view: str

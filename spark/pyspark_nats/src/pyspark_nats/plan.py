@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pyspark_nats.errors import ApiError, OptionError
 from pyspark_nats.jetstream import STREAM_NOT_FOUND
 from pyspark_nats.options import EARLIEST, LATEST
-from pyspark_nats.pull import Range
+from pyspark_nats.pull import CONSUMER, DIRECT, EXPORT, Range
 from pyspark_nats.ranges import cut_by_count, cut_even, part_count
 
 if TYPE_CHECKING:
@@ -91,15 +91,15 @@ def batch_parts(
     pairs = cut_even(
         start, end, part_count(width, options.partitions_min, options.partition_rows_max)
     )
-    direct = is_direct(options, state)
-    if options.subjects and not direct:
+    ways = ways_of(api, options, state)
+    if options.subjects and ways[0] != DIRECT:
         matching = api.pending(state.name, start, options.subjects) - api.pending(
             state.name, end, options.subjects
         )
         if matching * SPARSE < width:
             parts = part_count(matching, options.partitions_min, options.partition_rows_max)
             pairs = _cut_sparse(api, options, state, (start, end), parts)
-    return ranges_of(state.name, state.id, pairs, options.subjects, is_direct=direct)
+    return ranges_of(state.name, state.id, pairs, options.subjects, ways)
 
 
 def _cut_sparse(
@@ -110,8 +110,29 @@ def _cut_sparse(
     return cut_by_count(*whole, parts, lambda seq: api.pending(state.name, seq, options.subjects))
 
 
+def ways_of(api: JetStream, options: ReadOptions, state: StreamState) -> tuple[str, str]:
+    """Return how a stream is read, and how where that is refused; empty: it has to be so.
+
+    Raises:
+        OptionError: It can't be read as the options want it.
+    """
+    if options.protocol in {"auto", EXPORT} and api.has_exports(state.name):
+        return EXPORT, "" if options.protocol == EXPORT else _way_besides(options, state)
+    if options.protocol == EXPORT:
+        problem = f"'export', and the server of stream {state.name!r} has none for this user"
+        raise OptionError("protocol", problem, "consumer, auto")
+    return DIRECT if is_direct(options, state) else CONSUMER, ""
+
+
+def _way_besides(options: ReadOptions, state: StreamState) -> str:
+    try:
+        return DIRECT if is_direct(options, state) else CONSUMER
+    except OptionError:
+        return ""
+
+
 def is_direct(options: ReadOptions, state: StreamState) -> bool:
-    """Return whether a stream is read without consumers, as a work queue must be.
+    """Return whether a stream is read by direct gets, as a work queue must be without exports.
 
     Raises:
         OptionError: It can't be read so.
@@ -134,8 +155,7 @@ def ranges_of(
     id_: str,
     pairs: list[tuple[int, int]],
     subjects: tuple[str, ...],
-    *,
-    is_direct: bool,
+    ways: tuple[str, str],
 ) -> list[Range]:
     """Return the ranges of these (first, behind the last) sequences."""
-    return [Range(stream, id_, low, high, subjects, is_direct) for low, high in pairs]
+    return [Range(stream, id_, low, high, subjects, *ways) for low, high in pairs]

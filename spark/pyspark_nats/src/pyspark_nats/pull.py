@@ -1,4 +1,4 @@
-"""Read one range of a stream through a pull consumer, however often the connection breaks.
+"""Read one range of a stream, however often the connection breaks: as a rule by a pull consumer.
 
 A consumer of its own, without acknowledgements and in memory: it takes nothing from a stream that
 others read, and a reader that dies leaves nothing behind. Requests name counts and bytes, so that
@@ -28,16 +28,18 @@ from pyspark_nats.errors import (
     DataLossError,
     RequestTimeoutError,
 )
+from pyspark_nats.export import Export, wanted_columns
 from pyspark_nats.frames import Frame, header_pairs, pub, status
 from pyspark_nats.jetstream import NOT_FOUND, STREAM_NOT_FOUND, JetStream, start_at
 from pyspark_nats.rows import RowCutter, Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from pyspark_nats.connection import Target
     from pyspark_nats.jetstream import StreamState
 
+COLUMNS = ("subject", "sequence", "timestamp", "data", "headers")
 REQUEST_MESSAGES_MAX = 50_000
 """The next request is sent when half of that is still to come."""
 DIRECT_MESSAGES_MAX = 5000
@@ -53,6 +55,10 @@ QUIET_S = 5.0
 """Silence after which it is asked whether server and consumer are still there."""
 
 
+CONSUMER, DIRECT, EXPORT = "consumer", "direct", "export"
+"""Ways to read a range."""
+
+
 @dataclass(frozen=True, slots=True)
 class Range:
     """Messages `start` <= sequence < `end` of one stream, as far as their subjects match."""
@@ -64,8 +70,10 @@ class Range:
     end: int
     subjects: tuple[str, ...] = ()
     """Wildcard filters; none: all messages."""
-    is_direct: bool = False
-    """Got from the store without a consumer; then with one filter at most."""
+    way: str = CONSUMER
+    """Or `DIRECT`, from the store without a consumer and with one filter at most, or `EXPORT`."""
+    other_way: str = ""
+    """Where exports are refused; empty: they have to be served some day."""
 
 
 class PullReader:
@@ -76,6 +84,7 @@ class PullReader:
         domain: Of JetStream; empty: the server's own.
         range_: What to read.
         lose: Called with the reason when messages of the range are gone; raises or lets it pass.
+        columns: Of a read; those of an export, which may leave others out.
         headers_only: Leave payloads on the server.
     """
 
@@ -86,9 +95,12 @@ class PullReader:
         range_: Range,
         lose: Callable[[str], None],
         *,
+        columns: Sequence[str] = COLUMNS,
         headers_only: bool = False,
     ) -> None:
+        self._columns = columns
         self._headers_only = headers_only
+        self._way = range_.way
         self._target = target
         self._domain = domain
         self._range = range_
@@ -140,7 +152,10 @@ class PullReader:
             api = JetStream(asking, self._domain)
             if not self._is_still_there(api):
                 return
-            if self._range.is_direct:
+            if self._way == EXPORT:
+                yield from self._export(api, bulk)
+                return
+            if self._way == DIRECT:
                 yield from self._get(api, bulk)
                 return
             made = api.create_consumer(
@@ -214,6 +229,29 @@ class PullReader:
                     self._receive(api, bulk, each)
                 elif (rows := self._take(api, each)) is not None:
                     yield rows
+
+    def _export(self, api: JetStream, bulk: Connection) -> Iterator[Rows]:
+        """Take the table that the server makes of the rest of the range."""
+        request = {
+            "seq": self._next,
+            "up_to_seq": self._range.end - 1,
+            "filter_subjects": list(self._range.subjects),
+            "columns": wanted_columns(self._columns),
+        }
+        try:
+            export = Export(api, bulk, self._range.stream, request)
+        except ApiError:
+            if not self._range.other_way:
+                raise
+            self._way = self._range.other_way
+            return
+        if export.created != self._range.id:
+            raise ConnectionLostError("the stream was made anew")
+        for each in export.rows():
+            if (rows := self._take(api, each)) is not None:
+                yield rows
+        if not self._is_over:
+            self._is_over = self._is_tail_empty(api)
 
     def _get(self, api: JetStream, bulk: Connection) -> Iterator[Rows]:
         """Get batches directly until the range is over."""

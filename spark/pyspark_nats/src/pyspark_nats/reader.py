@@ -17,10 +17,10 @@ from pyspark_nats.jetstream import JetStream
 from pyspark_nats.offsets import refuse_unless
 from pyspark_nats.options import EARLIEST, LATEST, Bounds
 from pyspark_nats.plan import batch_parts, check_names, sequence_at, stream_states
-from pyspark_nats.pull import PullReader, Range
+from pyspark_nats.pull import COLUMNS, PullReader, Range
 from pyspark_nats.pushdown import Limits, limits_of, of_sequences
 from pyspark_nats.tapped import FrameReader
-from pyspark_nats.views import EVENTS, TAP, VIEWS
+from pyspark_nats.views import EVENTS, MESSAGES, TAP, VIEWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -70,7 +70,8 @@ class RangeReader:
         options, range_ = self._options, partition.range
         schema = to_arrow_schema(self._schema, timezone="UTC")
         target = options.target.rotated(partition.number)
-        rows = PullReader(target, options.domain, range_, self.lose).read()
+        columns = schema.names if options.view == MESSAGES else COLUMNS
+        rows = PullReader(target, options.domain, range_, self.lose, columns=columns).read()
         if options.view in EVENTS:
             view = VIEWS[options.view]
             return EventMaker(range_.stream, view, schema, options.batch_rows).batches(rows)

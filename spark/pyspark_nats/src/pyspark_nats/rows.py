@@ -39,7 +39,7 @@ class Rows(NamedTuple):
     """Messages of one stream in order of their sequence; all columns have one length."""
 
     subject: pa.Array
-    """binary; a subject is text, but nobody has checked that yet."""
+    """string, or binary: a subject is text, but nobody has checked that yet."""
     sequence: pa.Array
     """int64"""
     timestamp_ns: pa.Array
@@ -48,6 +48,8 @@ class Rows(NamedTuple):
     """binary"""
     headers: pa.Array | None
     """binary, as on the wire, null for messages without; None when no message has any."""
+    size: pa.Array | None = None
+    """int32, bytes of the payload; None: as long as `data` is."""
 
     def cut(self, first: int, end: int) -> Rows:
         """Return the rows from index `first` to before `end`, both from 0."""

@@ -22,8 +22,9 @@ from pyspark_nats.connection import Connection
 from pyspark_nats.errors import ConnectionLostError, RequestTimeoutError
 from pyspark_nats.jetstream import JetStream
 from pyspark_nats.offsets import Position, json_of, loss, positions_of, shares
-from pyspark_nats.plan import check_names, is_direct, ranges_of, sequence_at, stream_states
+from pyspark_nats.plan import check_names, ranges_of, sequence_at, stream_states, ways_of
 from pyspark_nats.progress import Progress
+from pyspark_nats.pull import CONSUMER, DIRECT, EXPORT
 from pyspark_nats.ranges import cut_even, part_count
 from pyspark_nats.reader import TO_LATEST, RangePartition, RangeReader
 
@@ -48,8 +49,8 @@ class NatsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Where `Trigger.AvailableNow` ends."""
         self._seen: dict[str, Position] = {}
         """Ends as last asked for, for `reportLatestOffset`."""
-        self._ways: dict[str, bool] = {}
-        """Of each stream, whether it is read without consumers."""
+        self._ways: dict[str, tuple[str, str]] = {}
+        """Of each stream, how it is read."""
         self._waiting_since_s: float | None = None
         self._progress: Progress | None = None
 
@@ -146,19 +147,15 @@ class NatsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 max(stop.next - low, 0), options.partitions_min, options.partition_rows_max
             )
             pairs = cut_even(low, stop.next, parts)
-            found += ranges_of(
-                name, stop.id, pairs, options.subjects, is_direct=self._is_direct(name)
-            )
+            found += ranges_of(name, stop.id, pairs, options.subjects, self._ways_of(name))
         return [RangePartition(each, number) for number, each in enumerate(found)]
 
-    def _is_direct(self, name: str) -> bool:
+    def _ways_of(self, name: str) -> tuple[str, str]:
         """Return how a stream is read; what it is has been asked before, but after a restart."""
+        if self._options.protocol in {CONSUMER, DIRECT, EXPORT}:
+            return self._options.protocol, ""
         if name not in self._ways:
-            if self._options.protocol == "auto":
-                state = self._ask(lambda api: api.stream(name))
-                self._ways[name] = is_direct(self._options, state)
-            else:
-                self._ways[name] = self._options.protocol == "direct"
+            self._ways[name] = self._ask(lambda api: ways_of(api, self._options, api.stream(name)))
         return self._ways[name]
 
     def read(self, partition: RangePartition) -> Iterator[pa.RecordBatch]:

@@ -17,6 +17,7 @@ from framework_jetstream.api.records import (
     PagedRequest,
     PurgeRequest,
     Record,
+    StreamExportRequest,
     StreamInfoRequest,
 )
 from framework_jetstream.api.requests import is_empty_request, read
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 _RECORDS: Final[Mapping[str, type[Record]]] = {
     "stream_info": StreamInfoRequest,
     "stream_purge": PurgeRequest,
+    "stream_export": StreamExportRequest,
     "stream_msg_get": MessageGetRequest,
     "stream_msg_delete": MessageDeleteRequest,
     "consumer_create": CreateConsumerRequest,

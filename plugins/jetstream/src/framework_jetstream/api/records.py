@@ -161,6 +161,36 @@ class SnapshotRequest(Record):
     """Each message is looked at anyway."""
 
 
+class StreamExportRequest(Record):
+    """What of a stream is sent as a table; nats-server has no such request."""
+
+    seq: Unsigned = 0
+    up_to_seq: Unsigned = 0
+    """0: the last one of the stream when it is asked for."""
+    start_time: str | None = None
+    up_to_time: str | None = None
+    filter_subjects: list[str] | None = None
+    columns: list[str] | None = None
+    """None: all that there are."""
+    max_frame_bytes: Unsigned = 0
+
+
+class StreamExportInfo(Record):
+    """What will be sent, and where its frames are asked for."""
+
+    id: str
+    """Stands where the name of a consumer does in `CONSUMER.MSG.NEXT`; empty: nothing is sent."""
+    columns: list[str]
+    first_seq: int
+    last_seq: int
+    max_frame_bytes: int
+    window: int
+    """Frames that may be asked for at a time; more are not remembered."""
+    created: str
+    """Of the stream."""
+    state: StreamState
+
+
 class RestoreRequest(Record):
     """What a snapshot is restored to."""
 

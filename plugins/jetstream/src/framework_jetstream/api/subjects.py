@@ -35,6 +35,7 @@ _KINDS: Final[dict[tuple[str, ...], tuple[str, int, int]]] = {
     ("STREAM", "MSG", "GET"): ("stream_msg_get", 1, 1),
     ("STREAM", "MSG", "DELETE"): ("stream_msg_delete", 1, 1),
     ("STREAM", "SNAPSHOT"): ("stream_snapshot", 1, 1),
+    ("STREAM", "EXPORT"): ("stream_export", 1, 1),
     ("STREAM", "RESTORE"): ("stream_restore", 1, 1),
     ("STREAM", "LEADER", "STEPDOWN"): ("stream_leader_stepdown", 1, 1),
     ("STREAM", "PEER", "REMOVE"): ("stream_remove_peer", 1, 1),

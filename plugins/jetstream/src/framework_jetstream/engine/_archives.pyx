@@ -17,9 +17,10 @@ from framework_jetstream.consumer._machine cimport Machine, Pending, machine_rec
 from framework_jetstream.consumer._terms cimport ACK_NONE
 from framework_jetstream.engine._answers cimport answer_bytes, answer_made
 from framework_jetstream.engine._consumer_log cimport consumer_change
+from framework_jetstream.engine._export cimport export_command
 from framework_jetstream.engine._operations cimport OP_RESTORE, operation_propose
 from framework_jetstream.engine._state cimport (
-    READ_ARCHIVE, READ_CONSUMER, RESTORE_CONSUMER, Answer, ConsumerSlot, Slot, command_text, consumer_of, ready_add, slot_of,
+    READ_ARCHIVE, READ_CONSUMER, READ_TABLE, RESTORE_CONSUMER, Answer, ConsumerSlot, Slot, command_text, consumer_of, ready_add, slot_of,
 )
 from framework_jetstream.engine._wakes cimport consumer_wake_at
 from framework_jetstream.store._subjects cimport subject_chars
@@ -358,7 +359,7 @@ cdef void _restore_consumer(Engine* engine, ConsumerSlot* consumer, Command* com
 
 
 cdef void archive_command(Engine* engine, Command* command) noexcept nogil:
-    """Carry out a command about archives, and answer it; status 1: what it is about is not there."""
+    """Carry out a command about archives and tables, and answer it; status 1: what it is about is not there."""
     cdef ConsumerSlot* consumer
     cdef Slot* slot
     if command.verb == READ_CONSUMER or command.verb == RESTORE_CONSUMER:
@@ -375,6 +376,8 @@ cdef void archive_command(Engine* engine, Command* command) noexcept nogil:
         answer_made(engine, command.id, NOT_THERE, 0)
     elif command.verb == READ_ARCHIVE:
         _say_messages(engine, slot, command)
+    elif command.verb == READ_TABLE:
+        export_command(engine, slot, command)
     else:
         archive_apply(
             engine, slot, command_text(command, 0), command.lengths[0], <uint64_t> command.numbers[0], <uint64_t> command.numbers[1],

@@ -158,7 +158,7 @@ cdef void _say_end(Engine* engine, Slot* slot, Text reply, int64_t pending, uint
 # ---- what is asked for -------------------------------------------------------------------------------------------------
 
 
-cdef uint64_t _seq_from(Messages* messages, int64_t time_ns) noexcept nogil:
+cdef uint64_t seq_from(Messages* messages, int64_t time_ns) noexcept nogil:
     """Return the first sequence at a time or behind it; above the last one: there is none. Cost: O(log messages)."""
     cdef uint64_t low = messages.first_seq, high = messages.last_seq + 1, middle
     cdef Record record
@@ -254,7 +254,7 @@ cdef void _get_last_of_many(Engine* engine, Slot* slot, Text reply, Get* get) no
     if seqs == NULL:
         return
     if get.up_to_ns:
-        up_to = _seq_from(messages, get.up_to_ns + 1) - 1
+        up_to = seq_from(messages, get.up_to_ns + 1) - 1
     marks_clear(&messages.subjects)
     for at in range(get.subject_count):
         subjects_mark(&messages.subjects, get.subjects[at].chars, get.subjects[at].length)
@@ -311,7 +311,7 @@ cdef void direct_get_row(Engine* engine, Slot* slot, const framework_batch* batc
         if get.seq:
             _say_status(engine, slot, reply, b"408 Bad Request", 15)
             return
-        get.seq = <int64_t> _seq_from(&slot.stream.messages, get.start_ns)
+        get.seq = <int64_t> seq_from(&slot.stream.messages, get.start_ns)
     if get.seq == 0 and get.last.length == 0 and get.next.length == 0 and get.subject_count == 0:
         _say_status(engine, slot, reply, b"408 Empty Request", 17)
     elif get.last.length and (get.seq or get.next.length or get.batch or get.subject_count):

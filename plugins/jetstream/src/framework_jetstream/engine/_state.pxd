@@ -41,6 +41,7 @@ cdef enum Verb:
     RESTORE_ARCHIVE
     READ_CONSUMER
     RESTORE_CONSUMER
+    READ_TABLE
 
 
 cdef enum EventKind:

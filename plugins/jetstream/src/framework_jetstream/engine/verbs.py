@@ -53,6 +53,8 @@ class Verb(IntEnum):
     READ_CONSUMER = 66
     RESTORE_CONSUMER = 67
     """Delivered and acknowledged, in the consumer's sequences and the stream's; what waits."""
+    READ_TABLE = 68
+    """Numbers as in `_export.pyx`; the metadata of a batch, patterns, one a line."""
 
 
 class Event(IntEnum):

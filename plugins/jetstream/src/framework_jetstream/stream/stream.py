@@ -36,6 +36,8 @@ from framework_jetstream.api.records import (
     SnapshotRequest,
     StoredMessage,
     StreamConfigRequest,
+    StreamExportInfo,
+    StreamExportRequest,
     StreamInfo,
     StreamInfoRequest,
     StreamState,
@@ -57,6 +59,8 @@ from framework_jetstream.consumer.rules import settled as settled_consumer
 from framework_jetstream.consumer.terms import BURST_BYTES
 from framework_jetstream.engine.link import EngineAnswers
 from framework_jetstream.engine.verbs import NOT_LOGGED, NOT_STORED, Verb
+from framework_jetstream.exports.export import Export
+from framework_jetstream.exports.plan import plan_of
 from framework_jetstream.snapshots.archive import ArchivedConsumer, archive_head
 from framework_jetstream.snapshots.consumers import consumer_state
 from framework_jetstream.snapshots.snapshot import Snapshot, Target, sizes
@@ -73,6 +77,8 @@ if TYPE_CHECKING:
     from framework_jetstream.api.saved import RestoredConsumer
     from framework_jetstream.engine.link import EngineAnswer, EngineLink
     from framework_jetstream.exchange import Exchange
+    from framework_jetstream.exports.places import Places
+    from framework_jetstream.exports.plan import ExportPlan
     from framework_jetstream.host import Host
     from framework_jetstream.stream.book import StreamBook, StreamEntry
 
@@ -93,7 +99,8 @@ class Stream(Component):
         host: The server, which leads it.
         advisories: Publishes what happens.
         check_room: Raises ApiFailure where an account may not have a stream like this.
-        exchange: Sends snapshots.
+        exchange: Sends snapshots and exports.
+        places: Of exports.
         clock: Returns the Unix time in nanoseconds.
     """
 
@@ -139,6 +146,7 @@ class Stream(Component):
         advisories: Advisories,
         check_room: Callable[[str, StreamConfig], None],
         exchange: Exchange,
+        places: Places,
         clock: Callable[[], int],
     ) -> None:
         super().__init__()
@@ -149,6 +157,7 @@ class Stream(Component):
         self._advisories = advisories
         self._check_room = check_room
         self._exchange = exchange
+        self._places = places
         self._clock = clock
         self._consumers = entry.consumers
         self._handlers = {
@@ -160,6 +169,7 @@ class Stream(Component):
             "stream_msg_get": self._get_message,
             "stream_msg_delete": self._delete_message,
             "stream_snapshot": self._snapshot,
+            "stream_export": self._export,
             "consumer_create": self._create_consumer,
             "consumer_names": self._name_consumers,
             "consumer_list": self._list_consumers,
@@ -501,6 +511,53 @@ class Stream(Component):
             advisories=self._advisories,
             listens=self._host.listens,
             clock=self._clock,
+        )
+
+    def _export(self, request: Stream.Request) -> None:
+        """Begin to send what is asked for as a table."""
+        wanted = read(StreamExportRequest, request.payload, is_strict=self._host.is_strict)
+
+        def begin(told: EngineAnswer) -> None:
+            state = state_from_numbers(told.numbers, self._entry.consumer_count)
+            try:
+                plan = plan_of(wanted, state, self._host.max_payload())
+                if not plan.is_empty and not self._places.take():
+                    raise failure(ErrCode.INSUFFICIENT_RESOURCES)
+            except ApiFailure as refusal:
+                request.reply.set(refused("stream_export", refusal.error))
+                return
+            self._begin_export(plan, state, request.reply)
+
+        self._ask(Verb.STREAM_STATE, begin)
+
+    def _begin_export(
+        self, plan: ExportPlan, state: StreamState, reply: Reply[bytes | None]
+    ) -> None:
+        name, id_ = self._entry.config.name, self._advisories.next_id()
+        info = StreamExportInfo(
+            id="" if plan.is_empty else id_,
+            columns=list(plan.table.names),
+            first_seq=plan.first_seq,
+            last_seq=plan.last_seq,
+            max_frame_bytes=plan.frame_bytes,
+            window=plan.window,
+            created=text_from_ns(self._entry.created_ns),
+            state=state,
+        )
+        text = answer("stream_export", plain(info))
+        if plan.is_empty:
+            reply.set(text)
+            return
+        self.spawn(
+            Export,
+            number=self._entry.number,
+            account=self._host.account_number(self._entry.account),
+            subject=f"$JS.API.CONSUMER.MSG.NEXT.{name}.{id_}",
+            plan=plan,
+            begun=lambda: reply.set(text),
+            link=self._link,
+            exchange=self._exchange,
+            places=self._places,
         )
 
     # -- its consumers ---------------------------------------------------------------------------

@@ -12,14 +12,14 @@ import struct
 from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from framework_tap.flatbuffer import document, pairs, table, tables, text
+from framework.wire.flatbuffer import document, pairs, table, tables, text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from typing_extensions import Buffer
 
-    from framework_tap.flatbuffer import Place
+    from framework.wire.flatbuffer import Place
 
 _VERSION: Final = ("h", 4)
 """V5 of the metadata."""
@@ -37,6 +37,10 @@ class Type(Enum):
     BINARY = (4, ())
     UTF8 = (5, ())
     TIMESTAMP_NS = (10, (("h", 3), text("UTC")))
+
+
+_BUFFERS: Final = {Type.BINARY: 3, Type.UTF8: 3}
+"""Of a column of such a type in a batch, where there are more than a bitmap and the values."""
 
 
 class Column(NamedTuple):
@@ -77,6 +81,36 @@ def batch_message(count: int, columns: Sequence[Column]) -> list[Buffer]:
         end += size + padding
     header = table(("q", count), pairs(nodes), pairs(places))
     return [_message(_RECORD_BATCH, header, end), *body]
+
+
+class Template(NamedTuple):
+    """The metadata of a batch, for who makes batches in compiled code: numbers are to be put in.
+
+    The numbers have 64 bits and are little-endian.
+    """
+
+    data: bytes
+    """What stands before the columns; a multiple of 8 bytes."""
+    rows_at: int
+    """Where the number of rows stands."""
+    body_at: int
+    """Where the number of bytes behind the metadata stands."""
+    nodes_at: int
+    """Where rows and nulls of each column stand, one column behind the other."""
+    places_at: int
+    """Where begin and length of each buffer stand, as `Column.buffers` has them."""
+
+
+def batch_template(types: Sequence[Type]) -> Template:
+    """Return the metadata of batches with columns of these types; at least one."""
+    marks = [0x7E00_0000_0000_0000 + at for at in range(4)]
+    rows, body, node, place = marks
+    nodes = [(node, 0), *((0, 0) for _ in types[1:])]
+    buffers = sum(_BUFFERS.get(it, 2) for it in types)
+    places = [(place, 0), *((0, 0) for _ in range(buffers - 1))]
+    header = table(("q", rows), pairs(nodes), pairs(places))
+    data = _message(_RECORD_BATCH, header, body)
+    return Template(data, *(data.index(struct.pack("<q", mark)) for mark in marks))
 
 
 def _message(kind: tuple[str, int], header: Place, body_bytes: int) -> bytes:

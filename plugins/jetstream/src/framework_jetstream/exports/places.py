@@ -1,0 +1,26 @@
+"""How many exports may run at once."""
+
+from __future__ import annotations
+
+from typing import Final
+
+EXPORTS_MAX: Final = 64
+"""Of a server. Each has a batch in the making, and up to `WINDOW_BYTES` on their way."""
+
+
+class Places:
+    """Counts the exports of a server."""
+
+    def __init__(self) -> None:
+        self._taken = 0
+
+    def take(self) -> bool:
+        """Take a place; False: there is none."""
+        if self._taken == EXPORTS_MAX:
+            return False
+        self._taken += 1
+        return True
+
+    def give_back(self) -> None:
+        """Let another one have a place that was taken."""
+        self._taken -= 1
