@@ -7,6 +7,7 @@ import threading
 import uuid
 from pathlib import Path
 
+import psutil
 import pytest
 from pyspark_nats.connection import Address, Connection, Target
 from pyspark_nats.credentials import Credentials
@@ -173,3 +174,19 @@ def wait_until():
         return found
 
     return wait
+
+
+@pytest.fixture
+def workers_of():
+    """Give a function that returns the Python workers of this session that a server has."""
+
+    def found(port):
+        pids = []
+        for process in psutil.Process().children(recursive=True):
+            with contextlib.suppress(psutil.Error):
+                ports = [it.raddr.port for it in process.net_connections("tcp4") if it.raddr]
+                if port in ports:
+                    pids.append(process.pid)
+        return pids
+
+    return found

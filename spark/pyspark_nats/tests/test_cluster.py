@@ -45,6 +45,40 @@ print(json.dumps({row[0]: row[1] for row in found}))
 """
 
 
+EXECUTOR = """
+import json
+import sys
+
+import pyspark_nats
+from pyspark_nats.connection import Address, Connection, Target
+from pyspark_nats.jetstream import JetStream
+from pyspark_nats.pull import PullReader, Range, refuse_loss
+
+port, stream = int(sys.argv[1]), sys.argv[2]
+target = Target((Address("127.0.0.1", port),))
+state = JetStream(Connection(target)).stream(stream)
+parts = PullReader(target, "", Range(stream, state.id, 1, state.end), refuse_loss).read()
+rows = sum(len(each.sequence) for each in parts)
+print(json.dumps([pyspark_nats.__file__, rows, "pyspark" in sys.modules]))
+"""
+
+
+@pytest.mark.once
+def test_the_archive_has_all_that_a_worker_needs(store, tmp_path):
+    """What reads a range in a worker, from the archive alone, without Spark."""
+    stream, archive = store.stream(4000), packed(tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", EXECUTOR, str(store.server.port), stream],
+        env={**os.environ, "PYTHONPATH": str(archive)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert 0 == done.returncode, done.stderr
+    assert [f"{archive}/pyspark_nats/__init__.py", 4000, False] == json.loads(done.stdout)
+
+
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.timeout(300)

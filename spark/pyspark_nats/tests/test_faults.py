@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
@@ -10,7 +9,6 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-import psutil
 import pytest
 from pyspark_nats.connection import Address, Target
 from pyspark_nats.errors import ConnectError, DataLossError
@@ -114,7 +112,7 @@ def frame_of(session, url, stream, **options):
 
 
 @pytest.mark.once
-def test_a_worker_that_is_killed_in_the_middle_of_its_range(session, store):
+def test_a_worker_that_is_killed_in_the_middle_of_its_range(session, store, workers_of):
     name = store.stream(COUNT)
     with ThreadPoolExecutor(1) as pool, TcpProxy(store.server.port) as proxy:
 
@@ -128,7 +126,7 @@ def test_a_worker_that_is_killed_in_the_middle_of_its_range(session, store):
         frame = frame_of(session, f"nats://127.0.0.1:{proxy.port}", name)
         query = pool.submit(frame.agg(F.count("*"), F.sum("sequence")).first)
         proxy.wait(is_in_the_middle, "messages")
-        killed = readers_of(proxy.port)
+        killed = workers_of(proxy.port)
         for pid in killed:
             os.kill(pid, signal.SIGKILL)
         proxy.delay_s = 0.0
@@ -136,17 +134,6 @@ def test_a_worker_that_is_killed_in_the_middle_of_its_range(session, store):
 
     assert killed
     assert (COUNT, sum(range(1, COUNT + 1))) == tuple(found)
-
-
-def readers_of(port):
-    """Return the Python workers of this session that have two connections to a server."""
-    found = []
-    for process in psutil.Process().children(recursive=True):
-        with contextlib.suppress(psutil.Error):
-            ports = [it.raddr.port for it in process.net_connections("tcp4") if it.raddr]
-            if ports.count(port) > 1:
-                found.append(process.pid)
-    return found
 
 
 def test_logins(session, own_store):

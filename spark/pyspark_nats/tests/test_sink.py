@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -136,6 +137,27 @@ def test_a_query_writes_batches(session, store, tmp_path):
     assert ROWS + 10 == store.ask(f"STREAM.INFO.{stream}")["state"]["messages"]
 
 
+def test_a_killed_worker_leaves_nothing_out_and_nothing_twice(session, store, workers_of):
+    """The task is tried again, and writes all its rows under the same ids."""
+    stream = store.stream()
+    count = 20_000
+    with ThreadPoolExecutor(1) as pool:
+        options = {"subject": f"{stream}.x", "ackWindow": "50"}
+        written = pool.submit(write, store, rows(session, count, 1), **options)
+        while store.ask(f"STREAM.INFO.{stream}")["state"]["messages"] < 1000:
+            assert not written.done()
+        killed = workers_of(store.server.port)
+        for pid in killed:
+            os.kill(pid, signal.SIGKILL)
+        stored_then = store.ask(f"STREAM.INFO.{stream}")["state"]["messages"]
+        written.result()
+
+    assert killed
+    assert 1000 <= stored_then < count
+    assert count == store.ask(f"STREAM.INFO.{stream}")["state"]["messages"]
+
+
+@pytest.mark.slow
 @pytest.mark.once
 def test_a_killed_driver_leaves_nothing_out_and_nothing_twice(session, store, tmp_path):
     """The driver, its Java and its workers at once, as when a machine goes away."""

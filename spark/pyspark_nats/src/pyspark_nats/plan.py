@@ -92,7 +92,8 @@ def batch_parts(
         start, end, part_count(width, options.partitions_min, options.partition_rows_max)
     )
     ways = ways_of(api, options, state)
-    if options.subjects and ways[0] != DIRECT:
+    # A consumer that counts would be one that takes.
+    if options.subjects and ways[0] != DIRECT and state.retention != WORK_QUEUE:
         matching = api.pending(state.name, start, options.subjects) - api.pending(
             state.name, end, options.subjects
         )
