@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 IDLE_S: Final = 60.0
 """An export of which nothing was asked for so long, or twice that, ends."""
 
+LINGER_S: Final = 1.0
 NOT_THERE: Final = 1
 _DELETED: Final = b"NATS/1.0 409 Stream Deleted\r\n\r\n"
 _NO_MEMORY: Final = b"NATS/1.0 503 Insufficient Resources\r\n\r\n"
@@ -49,6 +50,9 @@ class Export(Component):
         places: Gets back the place that this export has.
     """
 
+    class _Served(Struct, frozen=True):
+        """Frames may be asked for."""
+
     class _Asked(Struct, frozen=True):
         messages: list[Arrived]
 
@@ -62,6 +66,9 @@ class Export(Component):
 
     class _HasRoom(Struct, frozen=True):
         """The exchange takes more."""
+
+    class _Sent(Struct, frozen=True):
+        """All was sent, and should have arrived."""
 
     class _Tick(Struct, frozen=True):
         """Time to look whether anybody is still there."""
@@ -94,7 +101,7 @@ class Export(Component):
         self._reply = ""
         """Where frames go; empty: nobody has asked for one."""
         self._watch = 0
-        """Of interest in that; 0: none."""
+        """Of interest in that, or at first in where frames are asked for."""
         self._left = 0
         """Frames that were asked for."""
         self._is_begun = self._is_reading = self._is_held = self._is_over = False
@@ -112,16 +119,21 @@ class Export(Component):
         def heard(word: int) -> None:
             tell(Export._Heard(word))
 
+        def served(is_somebody: bool) -> None:  # noqa: FBT001 - as an exchange tells it
+            if is_somebody:
+                tell(Export._Served())
+
         self._tag = self._exchange.subscribe(self._account, self._subject, asked)
         self._token = self._exchange.listen(heard)
+        # Who is answered before that might ask where nobody listens yet.
+        self._watch = self._exchange.watch(self._account, self._subject, served)
         self.tell_later(IDLE_S, Export._Tick())
-        self._begun()
 
     @override
     def on_stop(self) -> None:
-        self._places.give_back()
         if self._reply and not self._is_over:
             self._send(b"", self._last_words)
+        self._finish()
         for tag in (self._tag, self._token, self._watch):
             self._exchange.forget(tag)
 
@@ -130,6 +142,8 @@ class Export(Component):
         match message:
             case EngineAnswers():
                 message.use()
+            case Export._Served():
+                self._begun()
             case Export._Asked(messages):
                 self._take_asked(messages)
             case Export._Heard(word):
@@ -141,6 +155,8 @@ class Export(Component):
             case Export._HasRoom():
                 self._is_awaiting = False
                 self._work()
+            case Export._Sent():
+                self.stop()
             case Export._Tick():
                 self._look(message)
             case _:
@@ -195,8 +211,14 @@ class Export(Component):
 
     def _leave(self) -> None:
         """End: nobody is there to be told anything."""
-        self._is_over = True
+        self._finish()
         self.stop()
+
+    def _finish(self) -> None:
+        """Do no more, and let another export have the place."""
+        if not self._is_over:
+            self._is_over = True
+            self._places.give_back()
 
     def _work(self) -> None:
         """Get the next frame, if somebody takes it."""
@@ -251,9 +273,10 @@ class Export(Component):
         if told.data:
             self._send(told.data)
         if not following:
-            self._is_over = True
+            self._finish()
             self._send(END, self._trailer())
-            self.stop()
+            # What was asked for meanwhile must not be told first that nobody is here.
+            self.tell_later(LINGER_S, Export._Sent())
 
     def _trailer(self) -> bytes:
         """Return what is said at the end: what was sent, and how the stream is now."""
