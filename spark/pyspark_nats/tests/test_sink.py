@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -141,20 +140,26 @@ def test_a_killed_worker_leaves_nothing_out_and_nothing_twice(session, store, wo
     """The task is tried again, and writes all its rows under the same ids."""
     stream = store.stream()
     count = 20_000
-    with ThreadPoolExecutor(1) as pool:
-        options = {"subject": f"{stream}.x", "ackWindow": "50"}
-        written = pool.submit(write, store, rows(session, count, 1), **options)
-        while store.ask(f"STREAM.INFO.{stream}")["state"]["messages"] < 1000:
-            assert not written.done()
-        killed = workers_of(store.server.port)
-        for pid in killed:
-            os.kill(pid, signal.SIGKILL)
-        stored_then = store.ask(f"STREAM.INFO.{stream}")["state"]["messages"]
-        written.result()
+    stored_then = []
 
-    assert killed
-    assert 1000 <= stored_then < count
-    assert count == store.ask(f"STREAM.INFO.{stream}")["state"]["messages"]
+    def messages():
+        return store.ask(f"STREAM.INFO.{stream}")["state"]["messages"]
+
+    def kill():
+        while messages() < 1000:
+            pass
+        for pid in workers_of(store.server.port):
+            os.kill(pid, signal.SIGKILL)
+            stored_then.append(messages())
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    write(store, rows(session, count, 1), subject=f"{stream}.x", ackWindow="50")
+    thread.join()
+
+    assert stored_then
+    assert 1000 <= stored_then[0] < count
+    assert count == messages()
 
 
 @pytest.mark.slow
