@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import framework_auth
 import framework_gateway
+import framework_leafnode
 import framework_route
 import psutil
 
@@ -128,6 +129,45 @@ def _gateways(server: ServerProcess) -> int:
     return len(document["outbound_gateways"]) + inbound
 
 
+def hub_config(contestant: Contestant, port: int) -> str:
+    """Return the configuration of a server that leaf nodes connect to."""
+    return f"""
+        server_name: hub
+        http: "127.0.0.1:{free_port()}"
+        leafnodes {{
+            listen: "127.0.0.1:{port}"
+            {contestant.settings}
+        }}
+    """
+
+
+def leaf_config(port: int) -> str:
+    """Return the configuration of a leaf node of the hub at a port."""
+    return f"""
+        http: "127.0.0.1:{free_port()}"
+        leafnodes {{
+            reconnect: "100ms"
+            remotes: [ {{ url: "nats-leaf://127.0.0.1:{port}" }} ]
+        }}
+    """
+
+
+def start_leafnodes(fleet: Fleet, contestant: Contestant, count: int) -> list[ServerProcess]:
+    """Start a hub and its leaf nodes, and wait until all are connected; the hub comes first.
+
+    Args:
+        fleet: Will stop them.
+        contestant: What they are; its settings stand in the block `leafnodes` of the hub.
+        count: Servers, the hub among them.
+    """
+    port = free_port()
+    hub = fleet.start(kind=contestant.kind, config=hub_config(contestant, port))
+    leafs = [fleet.start(kind=contestant.kind, config=leaf_config(port)) for _ in range(count - 1)]
+    while hub.document("/leafz")["leafnodes"] < count - 1:
+        time.sleep(_LOOK_EVERY_S)
+    return [hub, *leafs]
+
+
 def cpu_s(servers: Sequence[ServerProcess]) -> float:
     """Return the CPU time that servers have used so far."""
     return sum(sum(psutil.Process(server.pid).cpu_times()[:2]) for server in servers)
@@ -135,5 +175,6 @@ def cpu_s(servers: Sequence[ServerProcess]) -> float:
 
 def compile_all() -> None:
     """Compile every module, as an installation does; else each start does it anew."""
-    for package in (framework, framework_auth, framework_gateway, framework_route):
+    plugins = (framework_auth, framework_gateway, framework_leafnode, framework_route)
+    for package in (framework, *plugins):
         compileall.compile_dir(package.__path__[0], quiet=1)

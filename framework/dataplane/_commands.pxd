@@ -54,6 +54,7 @@ cdef enum Verb:
     SET_ADDRESS
     TELL_ACCOUNT
     SET_LOOP
+    SET_ORIGIN
     SHELL_VERBS = 100
     # Verbs from here on are of a plane with sockets.
 
@@ -70,6 +71,7 @@ cdef enum:
     FLAG_TELLS_NOTHING = 256
     FLAG_ASSUMES = 512
     FLAG_TELLS_UNKNOWN = 1024
+    FLAG_TAKES_ORIGINS = 2048
 
 
 cdef enum:

@@ -24,6 +24,7 @@ from framework.dataplane._listing cimport listing_close, listing_next, listing_o
 from framework.dataplane.links._output cimport output_append
 from framework.dataplane.protocol._parser cimport parse
 from framework.dataplane.accounts._permissions cimport link_permit, permission_table_keep
+from framework.dataplane.accounts._origins cimport origin_set
 from framework.dataplane.accounts._routes cimport account_carry, accounts_carry, accounts_pin, peer_join, peers_permit
 from framework.dataplane.protocol._server_info cimport server_info_announce, server_info_set
 from framework.dataplane.ports._port cimport port_attach, port_detach, port_release
@@ -184,6 +185,7 @@ cdef void _register_peer(State* state, Link* link, Command* command) noexcept no
         return
     link.traces = command.flags & FLAG_TRACES != 0
     link.tells_nothing = command.flags & FLAG_TELLS_NOTHING != 0
+    link.takes_origins = command.flags & FLAG_TAKES_ORIGINS != 0
     link.verbose = link.pedantic = 0
     link_register(state, link)
     link_ping(state, link, SECOND_NS)
@@ -410,6 +412,9 @@ cdef bint command_apply(State* state, Command* command) noexcept nogil:
             marks_set(state, link, command_chars(command), command.split, command.length)
         elif command.verb == SET_LOOP:
             loop_set(state, link, command_chars(command), command.split, command.length)
+        elif command.verb == SET_ORIGIN:
+            if link.origin == NULL:
+                origin_set(state, link, command_chars(command), command.length)
         elif command.verb == SET_CLIENT_INFO:
             info_set(link, command_chars(command), command.split, command.length - command.split)
         elif command.verb == SEND:

@@ -19,10 +19,11 @@ from framework.dataplane._commands cimport (
     ADD_ACCOUNT, ADD_GATE, ANNOUNCE_INFO, ANSWER_GATE, CHANGE_ADDRESSES, CHANGE_GATE, CHANGE_QUOTA, CLOSE, CLOSE_LISTING, CONFIRM,
     DROP_QUOTA,
     FLAG_ACCOUNT_OMITTED, FLAG_ALL_ACCOUNTS, FLAG_ASSUMES, FLAG_ECHO, FLAG_HEADERS, FLAG_NO_RESPONDERS, FLAG_PEDANTIC,
+    FLAG_TAKES_ORIGINS,
     FLAG_TELLS_NOTHING, FLAG_TELLS_UNKNOWN, FLAG_TRACES, FLAG_VERBOSE, GIVE_QUOTAS, KEEP_PERMISSIONS, MARK_ACCOUNTS, NEXT_ROWS,
     OPEN_LISTING, PIN_ACCOUNTS, PUBLISH, REGISTER_PEER,
     REMOVE_ACCOUNT, REMOVE_GATE, REPEAT_INTEREST, RESUME, RESUME_CLIENT, SEND, SET_ADDRESS, SET_CLIENT, SET_CLIENT_INFO, SET_CODING,
-    SET_FORWARD, SET_DEFLATE, SET_INFO, SET_LIMITS, SET_LINK_TIMES, SET_LOGIN_TERMS, SET_LOOP, SET_NAMES, SET_NONCES,
+    SET_FORWARD, SET_DEFLATE, SET_INFO, SET_LIMITS, SET_LINK_TIMES, SET_LOGIN_TERMS, SET_LOOP, SET_NAMES, SET_NONCES, SET_ORIGIN,
     SET_PEER_PERMISSIONS, SET_SYSTEM_ACCOUNT, SET_TABLES, SET_TRACE, SHELL_VERBS, SUBSCRIBE_SINK, TELL_ACCOUNT, TRACE_HEADERS_ONLY,
     TRACE_INTERNAL, UNSUBSCRIBE_SINK, WATCH_INTEREST, ClientTerms, PeerTerms as PeerTermsC, command_apply, command_chars, stages_add,
 )
@@ -50,7 +51,8 @@ from framework.dataplane.ports._port cimport port_release, ports_hear_interest, 
 from framework.dataplane.ports._sinkbatch cimport atomic_add, atomic_add_users, batch_free, seen_pointer, sink_release
 from framework.dataplane._state cimport (
     ADDRESS_TABLES_MAX, ASKS_EACH_CONNECT, ENTERS, HEARS_PEER, HIDES_ADDRESS, INFOS_MAX, IS_LIMITED, IS_PEER, IS_TOLD_INTEREST, IS_USER,
-    KEEPS_REPLY, KINDS_MAX, LEAF, MAY_BE_ANONYMOUS, NEEDED_BY_SERVERS, NODE_BYTES, NO_PUBLISH, NO_REPLY, NUMBERED, PINGS_WHEN_QUIET,
+    KEEPS_REPLY, KINDS_MAX, LEAF, MAY_BE_ANONYMOUS, MAY_INTRODUCE,
+    NEEDED_BY_SERVERS, NODE_BYTES, NO_PUBLISH, NO_REPLY, NUMBERED, PINGS_WHEN_QUIET,
     READ_BLOCK_BYTES,
     RECORD_DELIVERED, RECORD_TRACE, RESERVED_BYTES_MAX, RESERVED_MAX, S2_STAGE, SCOPE_HERE, SCOPE_ROUTE, SHOWS_SUBJECT, STALLS,
     STALL_PENDING_BYTES, STAYS_IN_ACCOUNT, SYSTEM, VERBS_MAX, WEBSOCKET_DEFLATE, WEBSOCKET_PLAIN_FRAMES, WEBSOCKET_STAGE, Account,
@@ -185,7 +187,7 @@ cdef int _traits_put(KindTraitsC* made, traits) except -1:
         IS_USER * traits.is_user | IS_PEER * traits.is_peer | IS_LIMITED * traits.is_limited | MAY_BE_ANONYMOUS * traits.may_be_anonymous
         | ASKS_EACH_CONNECT * traits.asks_each_connect | HEARS_PEER * traits.hears_peer | IS_TOLD_INTEREST * traits.is_told_interest
         | STALLS * traits.stalls | PINGS_WHEN_QUIET * traits.pings_when_quiet
-        | ENTERS * traits.enters | NUMBERED * traits.is_numbered
+        | ENTERS * traits.enters | NUMBERED * traits.is_numbered | MAY_INTRODUCE * traits.may_introduce
     )
     return _dialect_put(&made.dialect, traits.dialect)
 
@@ -631,6 +633,8 @@ cdef class Core:
             self._post(command)
         if terms.address:
             self._post(self._order(SET_ADDRESS, link, 0, 0, _plain("an address", terms.address)))
+        if terms.origin:
+            self._post(self._order(SET_ORIGIN, link, 0, 0, _plain("an origin", terms.origin)))
         if terms.marks:
             begins, ends = terms.marks
             command = self._order(MARK_ACCOUNTS, link, 0, 0, begins + ends)
@@ -643,7 +647,7 @@ cdef class Core:
             FLAG_HEADERS * bool(terms.headers) + FLAG_ACCOUNT_OMITTED * bool(terms.account_omitted)
             + FLAG_ALL_ACCOUNTS * (terms.accounts is None) + FLAG_TRACES * bool(terms.traces)
             + FLAG_TELLS_NOTHING * (not terms.tells_interest) + FLAG_ASSUMES * bool(terms.assumes_interest)
-            + FLAG_TELLS_UNKNOWN * bool(terms.tells_unknown)
+            + FLAG_TELLS_UNKNOWN * bool(terms.tells_unknown) + FLAG_TAKES_ORIGINS * bool(terms.takes_origins)
         )
         self._post(command)
 

@@ -147,6 +147,9 @@ cdef enum Operation:
     MESSAGE_WITH_HEADERS = 8
     ACCOUNT_INTEREST = 9
     NO_ACCOUNT_INTEREST = 10
+    MESSAGE_OF_ORIGIN = 11
+    INTEREST_OF_ORIGIN = 12
+    NO_INTEREST_OF_ORIGIN = 13
 
 
 cdef enum AccountWord:
@@ -247,6 +250,7 @@ cdef enum Trait:
     PINGS_WHEN_QUIET = 1 << 8
     ENTERS = 1 << 9
     NUMBERED = 1 << 10
+    MAY_INTRODUCE = 1 << 11
 
 
 cdef struct KindTraits:
@@ -822,6 +826,8 @@ cdef struct Memo:
     uint32_t subject_at
     uint32_t subject_length
     uint32_t head_length
+    uint32_t origin
+    # As that of a message.
     Match* match
     uint64_t serial
     Link* to
@@ -851,6 +857,13 @@ cdef struct Peer:
     uint8_t is_core
     # Another core of this server.
     Peer* next
+
+
+cdef struct Origin:
+    # A cluster of leaf nodes, some of whose servers have links here: see `accounts/_origins.pyx`.
+    Key key
+    uint32_t number
+    Link* links
 
 
 cdef enum:
@@ -966,6 +979,8 @@ cdef struct Link:
     uint8_t account_omitted
     uint8_t tells_nothing
     # A server whose interest comes by other links; it may not say any here.
+    uint8_t takes_origins
+    # A server of this cluster that is told which cluster of leaf nodes a message comes from.
     uint8_t guard
     # What follows when a server says what its permissions forbid: see PeerGuard.
     uint8_t told
@@ -1001,6 +1016,11 @@ cdef struct Link:
     # By which the peer assigns accounts; 0: the route is in no pool.
     Peer* peer
     # Of a route that is registered.
+    Origin* origin
+    # The cluster of leaf nodes that it leads to; NULL: none.
+    Link* next_of_origin
+    uint64_t shadowed
+    # Number of the message that it was given last for interest by an import.
     Fence* fences
     uint32_t pings_sent
     uint32_t pongs
@@ -1656,6 +1676,15 @@ cdef struct State:
     uint32_t wide_room
     Peer* peers
     # With a number.
+    Table origins
+    uint32_t last_origin
+    # The number that was given last.
+    uint32_t peer_shadows
+    # Of interest of other servers, by imports of streams.
+    uint64_t last_message
+    # The number of the one that was delivered last.
+    uint32_t origins_told
+    # Interests of servers of this cluster that were said with an origin.
     Table account_names
     Link** slots
     # By the low half of a link's id.
@@ -1834,6 +1863,10 @@ cdef struct Message:
     # That it came from, unless it came through an import since.
     uint8_t hidden
     # Bytes at the beginning of the reply that users are not shown; see `_ways.pyx`.
+    uint32_t origin
+    # Number of the cluster of leaf nodes that it comes from; 0: of none that is known here.
+    uint64_t number
+    # Set when it is delivered: of no other message in this plane.
     const char* shown
     # The subject that users are shown, where it reached an inbox by another one; NULL: the one above.
     size_t shown_length

@@ -41,6 +41,13 @@ class VerbOperation(IntEnum):
     """`account`: of a server, which wants all there is in it, but for subjects that it refuses."""
     NO_ACCOUNT_INTEREST = 10
     """`account`: all interest in it that came by this link ends."""
+    MESSAGE_OF_ORIGIN = 11
+    """`origin [account] subject [reply | + reply queue... | | queue...] #header #total`: of a
+    server whose leaf node has said it; the origin is the leaf node's cluster."""
+    INTEREST_OF_ORIGIN = 12
+    """`origin [account] subject [queue weight]`: the same of interest."""
+    NO_INTEREST_OF_ORIGIN = 13
+    """`origin [account] subject [queue]`."""
 
 
 class AccountWord(IntEnum):
@@ -87,6 +94,9 @@ ROUTE_DIALECT: Final = Dialect(
         b"HMSG": VerbOperation.MESSAGE_WITH_HEADERS,
         b"RS+": VerbOperation.INTEREST,
         b"RS-": VerbOperation.NO_INTEREST,
+        b"LMSG": VerbOperation.MESSAGE_OF_ORIGIN,
+        b"LS+": VerbOperation.INTEREST_OF_ORIGIN,
+        b"LS-": VerbOperation.NO_INTEREST_OF_ORIGIN,
         b"A+": VerbOperation.IGNORE,
         b"A-": VerbOperation.IGNORE,
     }

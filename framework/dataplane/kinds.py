@@ -40,6 +40,8 @@ class KindTraits(Struct, frozen=True, kw_only=True):
     """It needs no CONNECT where no login is required."""
     asks_each_connect: bool = False
     """It is parked at every CONNECT until its owner has answered, not at the first one alone."""
+    may_introduce: bool = False
+    """One that was accepted may say INFO before its CONNECT, to agree on compression."""
     hears_peer: bool = True
     """Its owner hears of INFO, -ERR and PONG; without it -ERR ends the link."""
     is_told_interest: bool = True

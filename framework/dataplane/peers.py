@@ -72,6 +72,11 @@ class PeerTerms(Struct, frozen=True, kw_only=True):
     """Where this very link leads; None: where links of its kind do."""
     untold: frozenset[Scope] = frozenset()
     """It is not told of interest of these, though its scope hears them."""
+    origin: bytes = b""
+    """Name of the cluster of leaf nodes that the server is of: what comes from there goes to none
+    of its servers, nor are they told of each other's interest. Empty: it is of none."""
+    takes_origins: bool = False
+    """The peer, of this cluster, is told the origin of messages by LMSG, of interest by LS+."""
     loop: tuple[bytes, bytes] | None = None
     """A subject, and words: a server with interest in the subject leads back here, is told the
     words by `-ERR`, and the link ends. The words are `Closed.detail` then."""

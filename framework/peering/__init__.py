@@ -15,6 +15,14 @@ from typing import TYPE_CHECKING
 from framework.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from framework.peering.compression import (
+        CODECS_MAX,
+        RTT_THRESHOLDS_NS,
+        Choice,
+        Compression,
+        CompressionTerms,
+    )
+    from framework.peering.compression_options import compression_option, compression_terms
     from framework.peering.dial_rounds import DialRounds
     from framework.peering.effects import (
         AcceptClaim,
@@ -22,7 +30,9 @@ if TYPE_CHECKING:
         CheckPassword,
         Close,
         CommonEffect,
+        Compressed,
         Dismiss,
+        EncodeLink,
         Introduce,
         LinkEffect,
         LocalChanged,
@@ -34,7 +44,12 @@ if TYPE_CHECKING:
     )
     from framework.peering.handshake import Handshake, HandshakeEvent, Phase, Step, Steps
     from framework.peering.links import PeerLinks
-    from framework.peering.listening import listener_check, peer_listener, tls_errors
+    from framework.peering.listening import (
+        check_dials,
+        listener_check,
+        peer_listener,
+        tls_errors,
+    )
     from framework.peering.login import Login
     from framework.peering.notes import Level, Noted, NotedOf, write_note
     from framework.peering.passwords import PasswordQueue, matches
@@ -48,21 +63,30 @@ if TYPE_CHECKING:
         slow_options,
         url_check,
     )
+    from framework.peering.rates import LinkRates, Rates
     from framework.peering.url import PeerUrl, join_host_port, parse_peer_url, split_advertised
 
 __all__ = [
+    "CODECS_MAX",
+    "RTT_THRESHOLDS_NS",
     "AcceptClaim",
     "ArmTimer",
     "CheckPassword",
+    "Choice",
     "Close",
     "CommonEffect",
+    "Compressed",
+    "Compression",
+    "CompressionTerms",
     "DialRounds",
     "Dismiss",
+    "EncodeLink",
     "Handshake",
     "HandshakeEvent",
     "Introduce",
     "Level",
     "LinkEffect",
+    "LinkRates",
     "LocalChanged",
     "Login",
     "Noted",
@@ -73,6 +97,7 @@ __all__ = [
     "PeerManager",
     "PeerUrl",
     "Phase",
+    "Rates",
     "Resume",
     "Send",
     "Step",
@@ -80,6 +105,9 @@ __all__ = [
     "Tell",
     "Update",
     "Wait",
+    "check_dials",
+    "compression_option",
+    "compression_terms",
     "join_host_port",
     "listener_check",
     "login_option",
@@ -100,18 +128,26 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
+        "CODECS_MAX": "compression",
+        "RTT_THRESHOLDS_NS": "compression",
         "AcceptClaim": "effects",
         "ArmTimer": "effects",
         "CheckPassword": "effects",
+        "Choice": "compression",
         "Close": "effects",
         "CommonEffect": "effects",
+        "Compressed": "effects",
+        "Compression": "compression",
+        "CompressionTerms": "compression",
         "DialRounds": "dial_rounds",
         "Dismiss": "effects",
+        "EncodeLink": "effects",
         "Handshake": "handshake",
         "HandshakeEvent": "handshake",
         "Introduce": "effects",
         "Level": "notes",
         "LinkEffect": "effects",
+        "LinkRates": "rates",
         "LocalChanged": "effects",
         "Login": "login",
         "Noted": "notes",
@@ -122,6 +158,7 @@ __getattr__ = lazy_names(
         "PeerManager": "peer_manager",
         "PeerUrl": "url",
         "Phase": "handshake",
+        "Rates": "rates",
         "Resume": "effects",
         "Send": "effects",
         "Step": "handshake",
@@ -129,6 +166,9 @@ __getattr__ = lazy_names(
         "Tell": "effects",
         "Update": "effects",
         "Wait": "effects",
+        "check_dials": "listening",
+        "compression_option": "compression_options",
+        "compression_terms": "compression_options",
         "join_host_port": "url",
         "listener_check": "listening",
         "login_option": "peer_options",

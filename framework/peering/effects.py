@@ -8,6 +8,7 @@ from msgspec import Struct
 from typing_extensions import override
 
 from framework.dataplane.link import LinkId
+from framework.peering.compression import Choice
 from framework.peering.notes import Noted, NotedOf
 from framework.wire.closed_state import ClosedState
 
@@ -40,6 +41,12 @@ class ArmTimer(Struct, frozen=True):
     delay_s: float
 
 
+class EncodeLink(Struct, frozen=True):
+    """Compress output and decompress input from now on, or change the level."""
+
+    choice: Choice
+
+
 class CheckPassword(Struct, frozen=True):
     """Compare a password with a hash in a thread, and tell the machine."""
 
@@ -63,7 +70,13 @@ class Update(Struct, Generic[InfoT], frozen=True):
     info: InfoT
 
 
-LinkEffect: TypeAlias = Noted | Send | Resume | Close | ArmTimer | CheckPassword
+class Compressed(Struct, frozen=True):
+    """Tell the mesh the compression of the connection, for monitoring."""
+
+    shown: str
+
+
+LinkEffect: TypeAlias = Noted | Send | Resume | Close | ArmTimer | EncodeLink | CheckPassword
 """What a PeerLink performs; all others but those of its protocol are for the mesh."""
 
 # -- of a mesh, performed by its manager -----------------------------------------------------------

@@ -52,7 +52,7 @@ class Phase(Enum):
     CREATED = auto()
     CONNECT_AWAITED = auto()
     CHECKED = auto()
-    """Its password is being compared with a hash."""
+    """Its password is being compared with a hash; or TLS begins, behind its INFO."""
     CLAIMED = auto()
     """The mesh decides whether the peer may go on."""
     INFO_AWAITED = auto()

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Protocol
 
 from framework.spec import HealthCheck, LinkKind, ListenerSpec, ServerContext, TlsSettings
-from framework.topology import ConfigDiff, TopologyError
+from framework.topology import ConfigDiff, TopologyError, TopologyErrors
 
 
 class PeerBlock(Protocol):
@@ -55,6 +55,23 @@ def _problem(server: ServerContext, kind: LinkKind) -> str | None:
     if server.listening_address(kind) is None:
         return f"not listening for {kind.names.noun} connections"
     return None
+
+
+def check_dials(server: ServerContext, path: str, settings: Iterable[TlsSettings | None]) -> None:
+    """Read the files of TLS that dials have of their own; the core reads a listener's.
+
+    Args:
+        server: Dials.
+        path: Where they stand in the configuration, such as `gateway.gateways`.
+        settings: One each; None: without any of its own.
+
+    Raises:
+        TopologyErrors: They can't be used.
+    """
+    problems = [server.check_tls(it) for it in settings]
+    place = server.config.source(path)
+    if errors := [TopologyError(place, it) for it in problems if it is not None]:
+        raise TopologyErrors(errors)
 
 
 def tls_errors(

@@ -9,7 +9,8 @@ from msgspec import Struct
 from typing_extensions import override
 
 from framework.actors import Component
-from framework.peering.effects import ArmTimer, Close, Resume, Send
+from framework.peering.compression import Choice
+from framework.peering.effects import ArmTimer, Close, EncodeLink, Resume, Send
 from framework.peering.handshake import Handshake
 from framework.peering.notes import Noted, write_note
 from framework.spec import (
@@ -138,11 +139,19 @@ class PeerLink(Component):
                     self._plane.send(self._link, data)
                 case Resume():
                     self._plane.resume(self._link)
+                case EncodeLink(choice):
+                    self._encode(choice)
                 case Close(reason, text):
                     last = f"-ERR '{text}'\r\n".encode() if text else b""
                     self._plane.close(self._link, reason, last)
                 case _ if not self._perform_own(effect):
                     self._report(effect)
+
+    def _encode(self, choice: Choice) -> None:
+        if choice.codec is not None:
+            self._server.encode_link(self._link, choice.codec)
+        elif choice.coding is not None:
+            self._plane.set_coding(self._link, choice.coding)
 
     def _perform_own(self, effect: object) -> bool:  # noqa: ARG002
         """Perform an effect of the protocol; False: it is for the mesh."""

@@ -276,6 +276,7 @@ class Context(ServerContext):
         *,
         tls: TlsSettings | None = None,
         tls_name: str = "",
+        is_plain: bool = False,
         avoided: Collection[str] = (),
         turn: int = 0,
     ) -> None:
@@ -287,6 +288,7 @@ class Context(ServerContext):
             timeout_s,
             tls=tls,
             tls_name=tls_name,
+            is_plain=is_plain,
             avoided=avoided,
             turn=turn,
         )
@@ -294,10 +296,14 @@ class Context(ServerContext):
     @override
     def check_tls(self, settings: TlsSettings | None) -> str | None:
         try:
-            self._tls.prepare(settings)
+            self._tls.check(settings)
         except TlsError as error:
             return str(error)
         return None
+
+    @override
+    def secure_link(self, link: LinkId, settings: TlsSettings, server_name: str) -> Reply[TlsPeer]:
+        return self._tls.secure_link(link, settings, server_name)
 
     @override
     def tls_peer(self, link: LinkId) -> TlsPeer | None:

@@ -41,6 +41,7 @@ class _Order(Struct, frozen=True):
     timeout_s: float
     tls: TlsSettings | None
     tls_name: str
+    is_plain: bool
     avoided: Collection[str]
     turn: int
 
@@ -82,6 +83,7 @@ class Dialer:
         *,
         tls: TlsSettings | None = None,
         tls_name: str = "",
+        is_plain: bool = False,
         avoided: Collection[str] = (),
         turn: int = 0,
     ) -> None:
@@ -90,7 +92,8 @@ class Dialer:
         Arguments as those of `ServerContext.dial`.
         """
         assert timeout_s > 0
-        order = _Order(host, port, kind, token, timeout_s, tls, tls_name or host, avoided, turn)
+        name = tls_name or host
+        order = _Order(host, port, kind, token, timeout_s, tls, name, is_plain, avoided, turn)
         task = asyncio.get_running_loop().create_task(self._dial(order))
         self._dials.add(task)
         task.add_done_callback(self._dials.discard)
@@ -108,7 +111,7 @@ class Dialer:
         try:
             addresses = _in_order(await self._resolve(order.host, order.port), order)
             sock, peer = await _connect_any(addresses, order.timeout_s / len(addresses))
-            if self._tls and (order.tls or self._tls.terms(kind)):
+            if self._tls and not order.is_plain and (order.tls or self._tls.terms(kind)):
                 sock = await self._tls.secure(sock, kind, token, order.tls_name, own=order.tls)
         except _NoneLeftError:
             error = f"lookup {order.host}: no other address"

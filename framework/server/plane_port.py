@@ -161,6 +161,7 @@ class ServerPlane(PlaneControl, Protocol):
         sock: socket.socket,
         *,
         detach: bool = False,
+        parked: bool = False,
         stages: Sequence[PlaneStage] = (),
         left: bytes = b"",
     ) -> None:
@@ -170,6 +171,7 @@ class ServerPlane(PlaneControl, Protocol):
             link: Of a `Detached` event.
             sock: Its own, or one whose other end somebody serves; closed if the link is gone.
             detach: Only say INFO, and hand the socket over again.
+            parked: It is read when it is resumed.
             stages: What its bytes pass from now on, the one next to the socket first.
             left: What was read from the socket already, for these.
 

@@ -199,6 +199,7 @@ class ServerContext(Protocol):
         *,
         tls: TlsSettings | None = None,
         tls_name: str = "",
+        is_plain: bool = False,
         avoided: Collection[str] = (),
         turn: int = 0,
     ) -> None:
@@ -216,8 +217,23 @@ class ServerContext(Protocol):
             timeout_s: For connecting; names and handshakes have times of their own.
             tls: Of this dial alone, checked before; None: as the listener of `kind`.
             tls_name: Whom the peer's certificate must be for; empty: `host`.
+            is_plain: Without TLS at first, whatever the listener of `kind` has: `secure_link` may
+                follow.
             avoided: Addresses of the host that are not tried.
             turn: How many of its addresses have their turn last rather than first; at least 0.
+        """
+        ...
+
+    def secure_link(self, link: LinkId, settings: TlsSettings, server_name: str) -> Reply[TlsPeer]:
+        """Do the TLS handshake on a link that was dialed plainly; it stays parked.
+
+        The reply is set when that has come about, or with an error where the settings can't be
+        followed. A handshake that fails closes the link: `ClosedState.TLS_HANDSHAKE_ERROR`.
+
+        Args:
+            link: Parked by the greeting of the other server.
+            settings: Checked before.
+            server_name: Whom the certificate of the other server must be for.
         """
         ...
 

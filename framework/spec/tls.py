@@ -15,8 +15,8 @@ class TlsSettings(Struct, frozen=True, kw_only=True):
 
     path: str = "tls"
     """Dotted path of the block, for errors."""
-    certificates: tuple[tuple[str, str], ...]
-    """Files with a certificate and its key; at least one pair."""
+    certificates: tuple[tuple[str, str], ...] = ()
+    """Files with a certificate and its key; at least one pair, but for dials."""
     ca_file: str = ""
     """Empty: whom the system trusts."""
     verify: bool = False
@@ -75,7 +75,8 @@ def tls_settings(
     if block is None or not block["enabled"]:
         return None
     value: dict[str, Any] = dict(block)
-    pairs = value["certs"] or ({"cert_file": value["cert_file"], "key_file": value["key_file"]},)
+    one = {"cert_file": value["cert_file"], "key_file": value["key_file"]}
+    pairs = value["certs"] or ((one,) if value["cert_file"] else ())
     is_first, fallback_s = handshake_first_from(value["handshake_first"])
     return TlsSettings(
         path=path,

@@ -120,6 +120,13 @@ def _is_ocsp_peer_off(node: Node) -> bool:
 
 
 def _settle(values: dict[str, object]) -> Iterator[tuple[str, str]]:
+    yield from _settle_dialed(values)
+    if values["enabled"] and not (values["cert_file"] or values["certs"]):
+        yield "enabled cert_file", "TLS Server certificate must be present and valid"
+
+
+def _settle_dialed(values: dict[str, object]) -> Iterator[tuple[str, str]]:
+    """Check what is said of who dials, and need not show a certificate."""
     try:
         handshake_first_from(values["handshake_first"])
     except ValueError as error:
@@ -140,8 +147,6 @@ def _settle(values: dict[str, object]) -> Iterator[tuple[str, str]]:
     if insecure and not values["allow_insecure_cipher_suites"]:
         problem = "is insecure: set allow_insecure_cipher_suites to use it all the same"
         yield "cipher_suites", f"{insecure[0]} {problem}"
-    if values["enabled"] and not (values["cert_file"] or values["certs"]):
-        yield "enabled cert_file", "TLS Server certificate must be present and valid"
 
 
 _PAIR = (
@@ -151,7 +156,11 @@ _PAIR = (
 
 
 def tls_option(
-    help_text: str, *, has_flags: bool = False, checks_known_urls: bool = False
+    help_text: str,
+    *,
+    has_flags: bool = False,
+    checks_known_urls: bool = False,
+    is_of_dials: bool = False,
 ) -> Option:
     """Return the block for one kind of connection.
 
@@ -159,6 +168,7 @@ def tls_option(
         help_text: What is encrypted.
         has_flags: It is the clients' block, which flags can set.
         checks_known_urls: Those who connect may be known by the URLs that this server dials.
+        is_of_dials: Only of connections that this server makes: it need not have a certificate.
     """
 
     def flag(name: str) -> tuple[str, ...]:
@@ -216,6 +226,6 @@ def tls_option(
         kind=Kind.BLOCK,
         help=help_text,
         options=tuple(replace(option, reload=Reload.LIVE) for option in options),
-        settle=_settle,
+        settle=_settle_dialed if is_of_dials else _settle,
         reload=Reload.LIVE,
     )

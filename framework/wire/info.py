@@ -6,13 +6,23 @@ Source: nats-server `server.go` `Info`, `client.go` `ClientOpts`, `route.go` `co
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # noqa: TC003 - documents read their annotations
-from typing import Annotated
+from collections.abc import Iterable, Mapping  # noqa: TC003 - documents read their annotations
+from typing import Annotated, Final
 
 from msgspec import field
 
+from framework.errors import ProtocolError
+from framework.wire.closed_state import ClosedState
 from framework.wire.document import Always, Document, Named, Others, Secret
 from framework.wire.version import CLIENT_PROTOCOL, NATS_VERSION, ROUTE_PROTOCOL
+
+TRACE_PROTOCOL: Final = 3
+"""Servers with this protocol, or a later one, report what becomes of messages that ask.
+
+Source: nats-server `server.go`, `MsgTraceProto`.
+"""
+NAME_LENGTH_MAX: Final = 255
+"""Characters of the names that servers say: IDs, hosts, clusters, accounts, URLs, codecs."""
 
 
 class ClientConnect(Document, frozen=True, kw_only=True):
@@ -107,8 +117,8 @@ class RouteConnect(Document, frozen=True, kw_only=True):
     """Only clients say a language: one has lost its way."""
 
 
-class RouteInfo(Document, frozen=True, kw_only=True):
-    """INFO between servers of a cluster: who speaks, and gossip about others."""
+class ServerInfo(Document, frozen=True, kw_only=True):
+    """What every INFO between servers has, whatever links them."""
 
     server_id: Always[str] = ""
     server_name: Always[str] = ""
@@ -122,6 +132,16 @@ class RouteInfo(Document, frozen=True, kw_only=True):
     tls_required: bool = False
     tls_verify: bool = False
     max_payload: Always[int] = 0
+
+    @property
+    def traces(self) -> bool:
+        """Tell whether the server reports what becomes of messages that ask for it."""
+        return self.proto >= TRACE_PROTOCOL
+
+
+class RouteInfo(ServerInfo, frozen=True, kw_only=True):
+    """INFO between servers of a cluster: who speaks, and gossip about others."""
+
     jetstream: bool = False
     ip: str = ""
     """`nats-route://host:port/` under which others reach this server."""
@@ -162,6 +182,37 @@ class RouteInfo(Document, frozen=True, kw_only=True):
     xkey: str = ""
     others: Others[Mapping[str, object]] = field(default_factory=dict)
     """Members of others than routes, such as plugins."""
+
+
+def is_name(value: str) -> bool:
+    """Tell whether a text of another server may be shown, or passed on."""
+    return len(value) <= NAME_LENGTH_MAX and value.isprintable()
+
+
+def check_names(document: Document, names: Iterable[str]) -> None:
+    """Refuse a document of another server with fields that may not be shown, or passed on.
+
+    Args:
+        document: As it was read.
+        names: Of these fields.
+
+    Raises:
+        ProtocolError: One is too long, or not printable.
+    """
+    for name in names:
+        if not is_name(getattr(document, name)):
+            raise refused_document(f"{name} is too long or not printable")
+
+
+def refused_document(problem: str, *, is_told: bool = False) -> ProtocolError:
+    """Return the error of a document that makes no sense.
+
+    Args:
+        problem: For the log.
+        is_told: The other server hears it as well; else that it could not be read.
+    """
+    text = problem if is_told else "Parser Error"
+    return ProtocolError(problem, text=text, reason=ClosedState.PROTOCOL_VIOLATION)
 
 
 def info_line(document: bytes) -> bytes:

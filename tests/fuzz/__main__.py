@@ -1,12 +1,12 @@
 """Fuzzes the compiled code with bytes of links of all dialects and S2 streams, by its coverage.
 
-And the mesh of the route plugin, with whatever servers may say and do.
+And machines of the route and leaf node plugins, with whatever servers may say and do.
 
     python -m tests.fuzz             half a minute, as CI does
     python -m tests.fuzz 60          sixty times as long
     python -m tests.fuzz 60 --keep   and what reaches something new goes into the corpus
     python -m tests.fuzz --replay fuzz-failure.route
-    python -m tests.fuzz --mesh 4711
+    python -m tests.fuzz --world mesh 4711
 
 Properties: no crash, no bad memory access, no undefined behaviour, no hang; and the same outputs
 and events whether the bytes come whole or in pieces. What fails runs once more with its seed;
@@ -21,10 +21,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.fuzz import mesh
 from tests.fuzz.building import prepare
 from tests.fuzz.judging import passes
-from tests.fuzz.targets import CompiledTarget, MeshTarget, replay
+from tests.fuzz.targets import CompiledTarget, WorldTarget, replay
+from tests.fuzz.worlds import WORLDS, fuzz
 
 if TYPE_CHECKING:
     from tests.fuzz.judging import Target
@@ -41,15 +41,16 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=time.time_ns() % 1_000_000)
     parser.add_argument("--keep", action="store_true", help="add to the corpus")
     parser.add_argument("--replay", type=Path, help="play one input that failed")
-    parser.add_argument("--mesh", type=int, help="play the world of a seed that failed")
+    parser.add_argument("--world", nargs=2, help="play the world of a name and a seed that failed")
     options = parser.parse_args()
-    if options.mesh is not None:
-        return mesh.fuzz(0.0, options.mesh) is not None
+    if options.world:
+        name, seed = options.world
+        return fuzz(name, 0.0, int(seed)) is not None
     environment = prepare()
     if options.replay:
         return replay(options.replay, environment) is not None
     seconds = SECONDS * options.factor
-    targets: list[Target] = [MeshTarget(seconds, options.seed)]
+    targets: list[Target] = [WorldTarget(name, seconds, options.seed) for name in WORLDS]
     targets += (
         CompiledTarget(kind, seconds, options.seed, environment, options.keep) for kind in KINDS
     )

@@ -8,15 +8,11 @@ server that is to be dialed, and hold nothing once everybody has gone.
 from __future__ import annotations
 
 import json
-import time
-import traceback
 from collections import deque
 from itertools import count
-from random import Random
 from typing import TYPE_CHECKING, Any
 
 from framework_route import effect as e
-from framework_route.compression import Compression
 from framework_route.limits import HANDSHAKES_MAX, PEER_CONNECTIONS_MAX
 from framework_route.machine import ConnectionMachine
 from framework_route.mesh import Mesh
@@ -26,13 +22,14 @@ from framework_route.url import parse_route_url
 from msgspec.structs import replace
 
 from framework import peering as p
-from framework.peering import Login
+from framework.peering import Compression, CompressionTerms, Login
 from framework.wire.closed_state import ClosedState
 from framework.wire.info import RouteInfo
 from tests.fuzz.mutation import mutate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from random import Random
 
     from framework.spec import LinkId
 
@@ -263,7 +260,7 @@ class World:
         )
 
     def _new_compression(self) -> Compression:
-        return Compression(self._rng.choice(sorted(_BY_NAME)), _BY_NAME)
+        return Compression(CompressionTerms(self._rng.choice(sorted(_BY_NAME))), _BY_NAME)
 
     def _pins(self) -> tuple[str, ...]:
         return tuple(self._rng.sample((*_ACCOUNTS, "later"), self._rng.randrange(4)))
@@ -394,23 +391,3 @@ class World:
         assert not (mesh._pins._announced)
         assert not mesh._dialer.places_count
         assert mesh._counted == 0
-
-
-def fuzz(seconds: float, seed: int) -> int | None:
-    """Let one world after the other live, each by a seed of its own.
-
-    Returns:
-        The seed of the one that failed, if one has.
-    """
-    end_s, runs = time.perf_counter() + seconds, 0
-    while runs == 0 or time.perf_counter() < end_s:
-        try:
-            World(Random(seed + runs)).run()
-        except Exception:  # noqa: BLE001 - whatever it is, it is what was looked for
-            traceback.print_exc()
-            print("mesh: failed; to play it again:")
-            print(f"  python -m tests.fuzz --mesh {seed + runs}")
-            return seed + runs
-        runs += 1
-    print(f"mesh: {runs} worlds")
-    return None

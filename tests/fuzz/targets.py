@@ -1,4 +1,4 @@
-"""What is fuzzed: the mesh of the route plugin, and the compiled code in a process of its own."""
+"""What is fuzzed: machines of plugins, and the compiled code in a process of its own."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.fuzz import mesh
 from tests.fuzz.building import FOLDER, ROOT
 from tests.fuzz.judging import Failure
+from tests.fuzz.worlds import fuzz
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,12 +23,13 @@ CORPUS_LIMIT_S = 300.0
 
 
 @dataclass(eq=False)
-class MeshTarget:
-    """The machines of the route plugin, with whatever servers may say and do."""
+class WorldTarget:
+    """The machines of a plugin, with whatever servers may say and do."""
 
+    name: str
+    """Of its worlds."""
     seconds: float
     seed: int
-    name: str = "mesh"
 
     def run(self) -> Failure | None:
         """Let worlds live, and remember the seed of the one that fails."""
@@ -39,7 +40,7 @@ class MeshTarget:
         return self._run(0.0)
 
     def _run(self, seconds: float) -> Failure | None:
-        failed_seed = mesh.fuzz(seconds, self.seed)
+        failed_seed = fuzz(self.name, seconds, self.seed)
         if failed_seed is None:
             return None
         self.seed = failed_seed

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from tests.fuzz import mesh, targets
+from tests.fuzz import targets
 from tests.fuzz.judging import Failure, passes
-from tests.fuzz.targets import CompiledTarget, MeshTarget, work
+from tests.fuzz.targets import CompiledTarget, WorldTarget, work
 
 
 class Played:
@@ -59,8 +59,8 @@ def test_all_well_shows_nothing(capsys):
 
 def test_the_world_that_failed_lives_again(monkeypatch):
     seeds = []
-    monkeypatch.setattr(mesh, "fuzz", lambda _, seed: seeds.append(seed) or 7)
-    target = MeshTarget(1.0, 3)
+    monkeypatch.setattr(targets, "fuzz", lambda _, _seconds, seed: seeds.append(seed) or 7)
+    target = WorldTarget("mesh", 1.0, 3)
 
     assert target.run() == target.run_again() == Failure("seed 7")
     assert seeds == [3, 7]

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from framework.testing.fleet import free_port
+from tests.interop.joined import Joined
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from framework.testing import Fleet, RawClient
+    from framework.testing import Fleet
     from framework.testing.server_process import ServerProcess
 
 SYSTEM_USER = "accounts { $SYS { users [ { user: sys, password: pass } ] } }\n"
 
 
-class Supercluster:
+class Supercluster(Joined):
     """Clusters A, B, C, ... of the kinds that are given; each knows all others unless told.
 
     Args:
@@ -44,6 +45,7 @@ class Supercluster:
         more: str = SYSTEM_USER,
         order: Sequence[str] | None = None,
     ) -> None:
+        super().__init__()
         self._fleet, self._gateway, self._more = fleet, gateway, more
         self.known = dict(known or {})
         """By cluster; what is changed here counts for those that are started or reloaded later."""
@@ -57,16 +59,8 @@ class Supercluster:
         """Of gateways."""
         self._routes = {name: free_port() for name in self.kinds}
         self.clusters = dict.fromkeys(name[0] for name in self.kinds)
-        self.servers: dict[str, ServerProcess] = {}
         for name in order if order is not None else self.kinds:
             self.start(name)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for server in self.servers.values():
-            server.stop()
 
     def config(self, name: str) -> str:
         """Return the configuration of a server."""
@@ -107,31 +101,9 @@ class Supercluster:
         """Return what a server says of its gateways."""
         return self.servers[name].document(f"/gatewayz{query}")
 
-    def client(self, name: str, *subscriptions: bytes, **options: object) -> RawClient:
-        """Return a client that has logged in, whose subscriptions its server has."""
-        client = self.servers[name].client()
-        client.log_in(**{"no_responders": True, "headers": True, **options})
-        client.send(b"".join(b"SUB %b\r\n" % it for it in subscriptions))
-        client.flush()
-        return client
-
-    def check(self, publishing: str, subscribing: str, *, account: str = "") -> None:
-        """Send a message from one server to another, once the interest there is known."""
-        options = {"user": account, "pass": "x"} if account else {}
-        subject = f"check.{publishing}.{subscribing}".encode()
-        with (
-            self.client(subscribing, subject + b".> 1", **options) as subscriber,
-            self.client(publishing, **options) as publisher,
-        ):
-            publisher.await_interest(subject + b".try")
-            publisher.send(b"PUB %b.it 2\r\nhi\r\n" % subject)
-
-            assert subscriber.read_until(b"MSG " + subject + b".it")[-1].body == b"hi"
-
     def check_all(self) -> None:
         """Send a message from each server that runs to each in another cluster."""
-        running = [name for name, server in self.servers.items() if server.is_running()]
-        for here in running:
-            for there in running:
+        for here in self.running:
+            for there in self.running:
                 if here[0] != there[0]:
                     self.check(here, there)

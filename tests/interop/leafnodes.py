@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from framework.testing.fleet import free_port
+from tests.interop.joined import Joined
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from framework.testing import Fleet, RawClient
+    from framework.testing import Fleet
     from framework.testing.server_process import ServerProcess
 
 
-class Star:
+class Star(Joined):
     """A hub `hub`, and leaf nodes `leaf0`, `leaf1`, ... that dial it.
 
     Args:
@@ -39,22 +40,15 @@ class Star:
         more: Mapping[str, str] | None = None,
         order: Sequence[str] | None = None,
     ) -> None:
+        super().__init__()
         self._fleet, self._block, self._remote, self._login = fleet, block, remote, login
         self._more = more or {}
         self.kinds = {"hub": hub, **{f"leaf{at}": kind for at, kind in enumerate(leafs)}}
         self.port = free_port()
         """Of the hub, for leaf nodes."""
         self._ports = {name: free_port() for name in self.kinds}
-        self.servers: dict[str, ServerProcess] = {}
         for name in order if order is not None else self.kinds:
             self.start(name)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for server in self.servers.values():
-            server.stop()
 
     def config(self, name: str) -> str:
         """Return the configuration of a server."""
@@ -79,33 +73,9 @@ class Star:
         """Return what a server says of its leaf nodes and hubs."""
         return self.servers[name].document(f"/leafz{query}")
 
-    def client(self, name: str, *subscriptions: bytes, **options: object) -> RawClient:
-        """Return a client that has logged in, whose subscriptions its server has."""
-        client = self.servers[name].client()
-        client.log_in(**{"no_responders": True, "headers": True, **options})
-        client.send(b"".join(b"SUB %b\r\n" % it for it in subscriptions))
-        client.flush()
-        return client
-
-    def check(
-        self, publishing: str, subscribing: str, *, user: str = "", to: str = "", by: str = ""
-    ) -> None:
-        """Send a message from one server to another, once the interest there is known."""
-        subject = f"check.{publishing}.{subscribing}".encode()
-        there, here = ({"user": it, "pass": "x"} if it else {} for it in (to or user, by or user))
-        with (
-            self.client(subscribing, subject + b".> 1", **there) as subscriber,
-            self.client(publishing, **here) as publisher,
-        ):
-            publisher.await_interest(subject + b".try")
-            publisher.send(b"PUB %b.it 2\r\nhi\r\n" % subject)
-
-            assert subscriber.read_until(b"MSG " + subject + b".it")[-1].body == b"hi"
-
     def check_all(self) -> None:
         """Send a message from each server that runs to each other one."""
-        running = [name for name, server in self.servers.items() if server.is_running()]
-        for here in running:
-            for there in running:
+        for here in self.running:
+            for there in self.running:
                 if here != there:
                     self.check(here, there)

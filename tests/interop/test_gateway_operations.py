@@ -120,8 +120,8 @@ def test_a_mapping_may_have_destinations_for_each_cluster(fleet: Fleet, kind: st
         both.client("A0", b"orders.* 1", user="g", **{"pass": "x"}) as a,
         both.client("B0", b"orders.* 1", user="g", **{"pass": "x"}) as b,
     ):
-        both.check("A0", "B0", account="g")
-        both.check("B0", "A0", account="g")
+        both.check("A0", "B0", user="g")
+        both.check("B0", "A0", user="g")
         for client, subject in ((a, b"orders.A"), (b, b"orders.B")):
             client.send(b"PUB orders 2\r\nhi\r\n")
             for hears in (a, b):

@@ -130,9 +130,11 @@ def test_a_request_of_another_cluster_is_answered_by_a_leaf_node(
         kind=leaf,
         config=f'leafnodes {{ remotes: [{{ url: "nats-leaf://127.0.0.1:{ports["leaf"]}" }}] }}',
     )
-    with client_of(node, b"serve 1") as service, client_of(servers["A"]) as first:
+    with client_of(node, b"serve 1") as service, client_of(servers["A"], b"back 1") as first:
         first.await_interest(b"serve")
         service.read_until(b"MSG serve")
+        # A gateway each way: answers take the other one, which a real server dials a second later.
+        service.await_interest(b"back")
         for number in range(10):
             with client_of(servers["A"]) as client:
                 inbox = b"_INBOX.%d" % number

@@ -11,6 +11,8 @@ from tests.interop.leafnodes import Star
 from tests.interop.mixtures import parameters
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from framework.testing import Fleet, RawClient
 
 REAL = "2.15.2"
@@ -161,3 +163,26 @@ def test_mappings_of_the_hub_are_about_what_leaf_nodes_publish(
         publisher.send(b"PUB from.a 1\r\n1\r\n" * 2)
 
         assert [subscriber.expect(b"MSG").subject for _ in range(2)] == [b"to.a"] * 2
+
+
+@pytest.mark.parametrize("is_hub_streaming", [True, False], ids=["hub", "leaf"])
+def test_the_api_of_a_domain_crosses_and_the_plain_one_does_not(
+    kinds: tuple[str, str], fleet: Fleet, tmp_path: Path, *, is_hub_streaming: bool
+) -> None:
+    """One end, a real server, has streams; the other one has not."""
+    end = "hub" if is_hub_streaming else "leaf0"
+    other = "leaf0" if is_hub_streaming else "hub"
+    streams = f'jetstream {{ domain: d, store_dir: "{tmp_path}/js" }}\n'
+    pair = (REAL, kinds[1]) if is_hub_streaming else (kinds[0], REAL)
+    with (
+        Star(fleet, pair[0], [pair[1]], more={end: streams}) as star,
+        star.client(other, b"_INBOX.> 1") as client,
+    ):
+        star.check(other, end)
+        client.await_interest(b"$JS.d.API.INFO")
+        client.send(b"PUB $JS.d.API.INFO _INBOX.1 0\r\n\r\n")
+        answer = client.read_until(b"MSG _INBOX.1")[-1]
+        assert b'"domain":"d"' in answer.body
+        client.send(b"PUB $JS.API.INFO _INBOX.2 0\r\n\r\n")
+
+        assert client.read_until(b"HMSG _INBOX.2")[-1].body.startswith(b"NATS/1.0 503")

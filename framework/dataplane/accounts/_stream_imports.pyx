@@ -1,16 +1,23 @@
 """Stream imports: a subscription that overlaps one has a shadow in the exporter's account.
 
 A shadow is plain interest there, for servers behind routes as well; what reaches it goes to the subscription that casts it, under the
-importer's subject, and counts there. Source: nats-server `client.go`, `addShadowSubscriptions`.
+importer's subject, and counts there. Interest of leaf nodes and hubs casts shadows as well; each of them gets a message once, however much
+of its interest that reaches. Source: nats-server `client.go`, `addShadowSubscriptions`; `leafnode.go`, `processLeafSub`.
 """
+
+from libc.stdint cimport uint32_t
 
 from libc.string cimport memcpy
 
-from framework.dataplane.delivery._delivery cimport subscription_drop, to_subscription
+from framework.dataplane.delivery._delivery cimport link_way, subscription_drop, to_route, to_subscription
 from framework.dataplane.accounts._interest cimport is_literal_subject, subscription_add
 from framework.dataplane.accounts._mappings cimport room_for
+from framework.dataplane.accounts._origins cimport is_of_origin
+from framework.dataplane.accounts._permissions cimport may_send
 from framework.dataplane.delivery._message_trace cimport step_stream, traced_delivery
-from framework.dataplane._state cimport Account, Import, Link, Message, Sink, State, Subscription
+from framework.dataplane._state cimport (
+    SCOPE_HERE, Account, Import, Link, Message, Pick, Sink, State, Subscription,
+)
 from framework.sublist._transform cimport is_subset, transform_apply, transform_room
 
 
@@ -106,12 +113,14 @@ cdef void shadows_add(State* state, Subscription* subscription) noexcept nogil:
         shadow.previous = subscription
         shadow.next = subscription.shadows
         subscription.shadows = shadow
+        state.peer_shadows += is_of_peer(shadow)
 
 
 cdef void _drop_list(State* state, Subscription* shadow) noexcept nogil:
     cdef Subscription* following
     while shadow != NULL:
         following = shadow.next
+        state.peer_shadows -= is_of_peer(shadow)
         subscription_drop(state, shadow)
         shadow = following
 
@@ -132,24 +141,59 @@ cdef void _renew(State* state, Account* account, Subscription* subscription) noe
     _drop_list(state, before)
 
 
+cdef void _renew_all(State* state, Account* account, Link* link) noexcept nogil:
+    cdef Subscription* subscription = link.subscriptions
+    state.work += 1
+    while subscription != NULL:
+        state.work += 1
+        if subscription.account == account:
+            _renew(state, account, subscription)
+        subscription = subscription.next
+
+
 cdef void shadows_renew(State* state, Account* account) noexcept nogil:
     """Let the subscriptions of an account follow its new tables."""
-    cdef Subscription* subscription
     cdef Sink* sink = state.sinks
     cdef Link* client = account.clients
+    cdef uint32_t at
     while client != NULL:
-        state.work += 1
-        subscription = client.subscriptions
-        while subscription != NULL:
-            state.work += 1
-            _renew(state, account, subscription)
-            subscription = subscription.next
+        _renew_all(state, account, client)
         client = client.next_client
+    for at in range(account.route_count):
+        if casts_shadows(state, account.routes[at]):
+            _renew_all(state, account, account.routes[at])
     while sink != NULL:
         state.work += 1
         if sink.account == account and sink.subscription != NULL:
             _renew(state, account, sink.subscription)
         sink = sink.next
+
+
+cdef bint _to_peer(State* state, Subscription* subscription, Message* message) noexcept nogil:
+    """Give a leaf node, or a hub, what reached a shadow of its interest, unless it has got it, or it came from there."""
+    cdef Link* link = subscription.link
+    cdef Pick* picks = state.picks
+    cdef uint32_t count = state.pick_count
+    cdef Pick pick
+    cdef bint delivered
+    if link.doomed or link.shadowed == message.number or not state.hears[message.scope] >> link.scope & 1:
+        return False
+    if (message.scope != SCOPE_HERE and link.peer == message.source.peer) or is_of_origin(link, message):
+        return False
+    if not may_send(state, link, message.subject, message.subject_length):
+        return False
+    if subscription.interest.queue_length == 0:
+        link.shadowed = message.number
+    # The groups that were picked before are those of another account.
+    pick.link = link
+    pick.queue = subscription.interest.queue
+    pick.queue_length = subscription.interest.queue_length
+    state.picks = &pick
+    state.pick_count = 1 if pick.queue_length else 0
+    delivered = to_route(state, link_way(link, message.account), message)
+    state.picks = picks
+    state.pick_count = count
+    return delivered
 
 
 cdef bint shadow_enter(State* state, Subscription* shadow, Message* message) noexcept nogil:
@@ -171,6 +215,8 @@ cdef bint shadow_enter(State* state, Subscription* shadow, Message* message) noe
         seen.subject = imported.to
         seen.subject_length = imported.to_length
     seen.shown = NULL
+    if is_of_peer(shadow):
+        return _to_peer(state, shadow.previous, &seen)
     if message.trace == NULL:
         return to_subscription(state, &shadow.previous.interest, &seen)
     step_stream(message, imported.home, seen.subject, seen.subject_length)

@@ -20,9 +20,13 @@ from framework.dataplane.links._output cimport (
     output_append, output_commit, output_mark, output_reserve, output_segment,
 )
 from framework.dataplane.accounts._assumed cimport is_refused
+from framework.dataplane.accounts._origins cimport (
+    interest_by_origin, interest_of_origin, interest_with_origins, is_interest_of_origin, is_of_origin, origin_next,
+)
 from framework.dataplane.accounts._permissions cimport is_allowed_to_publish, may_hear, may_import, may_send
 from framework.dataplane.accounts._replies cimport reply_owe
 from framework.dataplane.accounts._sids cimport interest_of_link
+from framework.dataplane.accounts._stream_imports cimport is_of_peer
 from framework.dataplane.delivery._ways cimport is_reply_here, way_add
 from framework.dataplane.ports._port cimport port_forget
 from framework.dataplane.ports._port_watches cimport port_watches_touch
@@ -30,9 +34,9 @@ from framework.dataplane.ports._sinkbatch cimport atomic_add, atomic_get, sink_p
 from framework.dataplane._state cimport (
     DETAIL_BYTES, GROUPS_BYTES_MAX, IS_USER, NEAREST_RANK, PICKED_FOR_GROUPS, PICKED_PLAINLY, RECORDS_WAITING_BYTES,
     RECORD_DELIVERED, RECORD_INTEREST, RECORD_TRACE, REFERENCE_BYTES, REFERENCE_PENDING_BYTES, SCOPES_MAX, SCOPE_HERE, SCOPE_INNER,
-    SCOPE_GATEWAY, SCOPE_ROUTE, SLOW_CONSUMER_PENDING_BYTES, STALLS, STREAM_IMPORT,
-    SYSTEM, TRACED_LINE_BYTES_MAX, TRACES_MAX, WRITE_ERROR, Account, ClosedStateC, Fanout, Fence, Link, LocalInterest, Message, Peer, Pick,
-    Record, RecordType, State, Subscription,
+    SCOPE_GATEWAY, SCOPE_LEAF, SCOPE_ROUTE, SLOW_CONSUMER_PENDING_BYTES, STALLS, STREAM_IMPORT,
+    SYSTEM, TRACED_LINE_BYTES_MAX, TRACES_MAX, WRITE_ERROR, Account, ClosedStateC, Fanout, Fence, Link, LocalInterest, Message, Origin,
+    Peer, Pick, Record, RecordType, State, Subscription,
 )
 from framework.dataplane._work cimport BYTES_A_WORK, INTEREST_WORK, is_work_done
 from framework.sublist._bytes cimport copy_short, hash_bytes, write_decimal
@@ -222,6 +226,8 @@ cdef void subscription_drop(State* state, Subscription* subscription) noexcept n
     if link == NULL and subscription.sink != NULL and subscription.sink.port != NULL:
         port_forget(state, subscription)
     if link != NULL:
+        # What a server of this cluster says with an origin begins with a blank.
+        state.origins_told -= link.scope == SCOPE_ROUTE and subscription.sid_length > 0 and subscription.sid[0] == c" "
         if state.listings != NULL:
             listings_pass(state, subscription)
         if state.trace and link.traits & IS_USER and not link.doomed:
@@ -257,12 +263,19 @@ cdef int64_t _heard(State* state, Link* peer, Account* account, LocalInterest* l
             count += local.counts[which]
     if count and hears >> peer.scope & 1:
         count -= interest_of_link(state, peer, account, local.key.chars, local.key.length)
+    if count and peer.origin != NULL:
+        count -= interest_of_origin(state, peer, account, local)
+    if count and peer.takes_origins:
+        # It is told of these by their origins.
+        count -= interest_with_origins(state, account, local)
     return count
 
 
-cdef void _interest_tell(State* state, Link* peer, Account* account, LocalInterest* local, int64_t count) noexcept nogil:
-    """Write to one server that there is so much of one interest: RS+ or RS-, or what its dialect says."""
-    cdef size_t need = local.key.length + account.name_length + 64
+cdef void _interest_tell(
+    State* state, Link* peer, Account* account, LocalInterest* local, int64_t count, Origin* origin
+) noexcept nogil:
+    """Write to one server that there is so much of one interest: RS+ or RS-, or what its dialect says; LS+ or LS- of an origin."""
+    cdef size_t need = local.key.length + account.name_length + 64 + (origin.key.length if origin != NULL else 0)
     cdef char* room = output_reserve(state, peer, need)
     cdef char* at = room
     cdef const char* verb = peer.dialect.interest
@@ -273,6 +286,12 @@ cdef void _interest_tell(State* state, Link* peer, Account* account, LocalIntere
         verb = peer.dialect.no_interest
     memcpy(at, verb, 4)
     at += 4
+    if origin != NULL:
+        room[0] = c"L"
+        memcpy(at, origin.key.chars, origin.key.length)
+        at += origin.key.length
+        at[0] = c" "
+        at += 1
     if not peer.account_omitted:
         memcpy(at, account.name, account.name_length)
         at += account.name_length
@@ -343,9 +362,16 @@ cdef void interest_tell_in_bulk(State* state, Link* peer, Account* account, Loca
     """
     cdef int64_t before = peer.sent_bytes + <int64_t> peer.pending
     cdef int64_t count = _heard(state, peer, account, local)
-    if count == 0:
-        return
-    _interest_tell(state, peer, account, local, count if coming else 0)
+    cdef Origin* origin = NULL
+    if count:
+        _interest_tell(state, peer, account, local, count if coming else 0, NULL)
+    if peer.takes_origins and local.counts[<int> SCOPE_LEAF]:
+        origin = origin_next(state, NULL)
+    while origin != NULL and not peer.doomed:
+        count = interest_by_origin(state, origin, account, local)
+        if count:
+            _interest_tell(state, peer, account, local, count if coming else 0, origin)
+        origin = origin_next(state, origin)
     _in_bulk(peer, before)
 
 
@@ -371,19 +397,26 @@ cdef void _tell(State* state, Link* peer, Subscription* subscription, int change
     cdef LocalInterest* local = subscription.local
     cdef Link* source = subscription.link
     cdef int64_t count, before
+    cdef Origin* origin = NULL
     if not peer.told >> subscription.interest.scope & 1 or peer.doomed:
         return
     if source != NULL and source.peer != NULL and source.peer == peer.peer:
         # Its own.
         return
-    count = _heard(state, peer, account, local)
+    if is_interest_of_origin(peer, subscription):
+        return
+    if peer.takes_origins and source != NULL and source.origin != NULL:
+        origin = source.origin
+        count = interest_by_origin(state, origin, account, local)
+    else:
+        count = _heard(state, peer, account, local)
     if count and count != change and not (local.subject_length < local.key.length and peer.dialect.weighs_groups):
         return
     state.work += 1
     if not may_import(state, peer, peer.permissions, local.key.chars, local.subject_length):
         return
     before = peer.sent_bytes + <int64_t> peer.pending
-    _interest_tell(state, peer, account, local, count)
+    _interest_tell(state, peer, account, local, count, origin)
     if source == NULL or source.doomed:
         _in_bulk(peer, before)
     else:
@@ -597,6 +630,7 @@ cdef bint to_route(State* state, Link* to, Message* message) noexcept nogil:
     cdef uint32_t which
     cdef char* room
     cdef char* at
+    cdef Origin* origin = NULL
     if to.joined != NULL:
         return inner_send(state, to, message)
     if message.trace != NULL:
@@ -607,6 +641,8 @@ cdef bint to_route(State* state, Link* to, Message* message) noexcept nogil:
         body += header
         length -= header
         header = 0
+    if to.takes_origins and message.origin and message.source.origin != NULL:
+        origin = message.source.origin
     for which in range(state.pick_count):
         if state.picks[which].link.peer == to.peer:
             if names + state.picks[which].queue_length >= GROUPS_BYTES_MAX:
@@ -617,16 +653,23 @@ cdef bint to_route(State* state, Link* to, Message* message) noexcept nogil:
                 names += state.picks[which].queue_length + 1
     room = output_reserve(
         state, to,
-        message.account.name_length + message.subject_length + reply + to.address_length + names + 80 + _copied(to, message, length),
+        message.account.name_length + message.subject_length + reply + to.address_length + names + 80
+        + (origin.key.length if origin != NULL else 0) + _copied(to, message, length),
     )
     if room == NULL:
         link_doom(state, to, WRITE_ERROR, False, "no memory")
         return False
-    if header:
+    if origin != NULL:
+        memcpy(room, b"LMSG ", 5)
+    elif header:
         memcpy(room, b"HMSG ", 5)
     else:
         memcpy(room, to.dialect.message, 5)
     at = room + 5
+    if origin != NULL:
+        at = _put(at, origin.key.chars, origin.key.length)
+        at[0] = c" "
+        at += 1
     if not to.account_omitted:
         at = _put(at, message.account.name, message.account.name_length)
         at[0] = c" "
@@ -653,7 +696,7 @@ cdef bint to_route(State* state, Link* to, Message* message) noexcept nogil:
                 at = _put(at, state.picks[which].queue, state.picks[which].queue_length)
                 at[0] = c" "
                 at += 1
-    if header:
+    if header or origin != NULL:
         at += write_decimal(at, header)
         at[0] = c" "
         at += 1
@@ -703,6 +746,7 @@ cdef bint _may_pick(State* state, Link* link, Message* message) noexcept nogil:
     """Whether a server may be given a message for a member of a group."""
     return (
         not link.doomed and not link.peer.picked and (message.scope == SCOPE_HERE or link.peer != message.source.peer)
+        and not is_of_origin(link, message)
         and may_send(state, link, message.subject, message.subject_length)
     )
 
@@ -899,9 +943,11 @@ cdef Link* link_way(Link* link, Account* account) noexcept nogil:
     return link
 
 
-cdef inline bint _is_from(Peer* origin, Link* link) noexcept nogil:
-    """Whether a message comes from the server that a link leads to; what comes from a core has been to all cores."""
-    return link.peer == origin or (origin != NULL and origin.is_core and link.peer.is_core)
+cdef inline bint _is_from(Peer* from_peer, Link* link, Message* message) noexcept nogil:
+    """Whether a message comes from the server that a link leads to, or from its cluster; what comes from a core has been to all cores."""
+    return (
+        link.peer == from_peer or (from_peer != NULL and from_peer.is_core and link.peer.is_core) or is_of_origin(link, message)
+    )
 
 
 cdef inline bint _is_unwanted(State* state, Link* link, Message* message) noexcept nogil:
@@ -913,12 +959,12 @@ cdef int _serve_peers(State* state, Match* match, Message* message) noexcept nog
     """Give a message to every server that is to have it, once, by whichever of its links."""
     cdef uint32_t at
     cdef uint8_t hears = state.hears[message.scope]
-    cdef Peer* origin = message.source.peer if message.scope != SCOPE_HERE else NULL
+    cdef Peer* from_peer = message.source.peer if message.scope != SCOPE_HERE else NULL
     cdef int served = 0
     cdef Link* link
     if match.remote_count == 1 and state.pick_count == 0:
         link = <Link*> match.remote[0].owner
-        if not match.scopes & hears or link.doomed or _is_from(origin, link):
+        if not match.scopes & hears or link.doomed or _is_from(from_peer, link, message):
             return 0
         if not may_send(state, link, message.subject, message.subject_length) or _is_unwanted(state, link, message):
             return 0
@@ -926,7 +972,7 @@ cdef int _serve_peers(State* state, Match* match, Message* message) noexcept nog
     if match.scopes & hears:
         for at in range(match.remote_count):
             link = <Link*> match.remote[at].owner
-            if link.peer.picked or link.doomed or not hears >> link.scope & 1 or _is_from(origin, link):
+            if link.peer.picked or link.doomed or not hears >> link.scope & 1 or _is_from(from_peer, link, message):
                 continue
             if may_send(state, link, message.subject, message.subject_length) and not _is_unwanted(state, link, message):
                 link.peer.picked = PICKED_PLAINLY
@@ -962,15 +1008,20 @@ cdef int _serve_plain(State* state, Interest** plain, uint32_t count, uint32_t* 
 
 
 cdef void _enter_services(State* state, Fanout* rest) noexcept nogil:
-    """Let a message be noted at the services among the receivers that it has yet to reach: they are asked when it leaves its account."""
+    """Let a message be noted at the services among the receivers that it has yet to reach: they are asked when it leaves its account.
+
+    Servers that hear it by an import of a stream get it now: only one after the other they get each message once.
+    """
     cdef Interest** interest = fanout_interest(rest)
     cdef Subscription* subscription
     cdef uint32_t at, kept = 0
-    if rest.message.account.tables == NULL and rest.message.account.answers == NULL:
+    if rest.message.account.tables == NULL and rest.message.account.answers == NULL and state.peer_shadows == 0:
         return
     for at in range(rest.count):
         subscription = <Subscription*> interest[at]
-        if subscription.link == NULL and subscription.imported != NULL and subscription.imported.kind != STREAM_IMPORT:
+        if subscription.link == NULL and subscription.imported != NULL and (
+            subscription.imported.kind != STREAM_IMPORT or is_of_peer(subscription)
+        ):
             state.passages.enter(state, subscription, &rest.message)
         else:
             interest[kept] = interest[at]
@@ -997,6 +1048,8 @@ cdef int deliver_matched(State* state, Match* match, Message* message) noexcept 
     cdef uint32_t receivers = match.plain_count + match.group_count
     cdef int served = 0
     cdef Fanout* rest = NULL
+    state.last_message += 1
+    message.number = state.last_message
     if message.source.first_fanout == NULL:
         served = _serve_plain(state, match.plain, match.plain_count, &at, message)
     if receivers > RECEIVERS_A_LOOK or message.source.first_fanout != NULL:

@@ -370,6 +370,7 @@ cdef void _read(State* state, InnerPeer* peer, InnerMessage* record, Message* me
     message.hops = &THROUGH_A_SERVICE if record.flags & IMPORTED else NULL
     message.scope = SCOPE_INNER if record.scope == SCOPE_HERE else record.scope
     message.trace = NULL
+    message.origin = 0
     message.hidden = 0
     if message.reply_length and state.reserved_first[<uint8_t> message.reply[0]] & HIDES_ADDRESS:
         address_hide(state, message)

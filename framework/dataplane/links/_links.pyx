@@ -30,6 +30,7 @@ from framework.dataplane.links._output cimport block_chars, block_drop, block_ne
 from framework.dataplane.protocol._parser cimport parse
 from framework.dataplane.accounts._permissions cimport link_permit, permissions_free
 from framework.dataplane.accounts._response_mappings cimport response_mappings_gone
+from framework.dataplane.accounts._origins cimport origin_leave
 from framework.dataplane.accounts._routes cimport accounts_leave, peer_leave
 from framework.dataplane.protocol._server_info cimport link_info
 from framework.dataplane.accounts._service_imports cimport import_enter, imports_passed
@@ -679,6 +680,7 @@ cdef void _bury(State* state, Link* link) noexcept nogil:
     """Free a link, and report its end."""
     cdef uint32_t slot = <uint32_t> link.id
     peer_leave(state, link)
+    origin_leave(state, link)
     if link.closed != NULL:
         record_add(state, link.closed)
     if link.traits & IS_USER:

@@ -50,6 +50,7 @@ class Plane(Core):
         sock: socket.socket,
         *,
         detach: bool = False,
+        parked: bool = False,
         stages: Sequence[PlaneStage] = (),
         left: bytes = b"",
     ) -> None: ...

@@ -426,7 +426,7 @@ cdef void _attach(Loop* loop, Command* command) noexcept nogil:
     socket_prepare(fd)
     link.fd = fd
     link.detached = 0
-    link.parked = 0
+    link.parked = command.flags != 0
     link.login_from_ns = loop.state.now_ns
     if not stages_add(loop.state, link, command):
         link_doom(loop.state, link, READ_ERROR, False, "no memory")
@@ -869,7 +869,8 @@ cdef class Plane(Core):
         self._post(command)
 
     def attach(
-        self, link: int, sock: socket.socket, *, detach: bool = False, stages: Sequence[PlaneStage] = (), left: bytes = b"",
+        self, link: int, sock: socket.socket, *, detach: bool = False, parked: bool = False, stages: Sequence[PlaneStage] = (),
+        left: bytes = b"",
     ) -> None:
         """Let a detached link go on with a socket, after INFO if it has not had it. The socket of one that is gone is closed.
 
@@ -877,6 +878,7 @@ cdef class Plane(Core):
             link: Of a `Detached` event.
             sock: Its own, or one whose other end somebody serves.
             detach: Only say INFO, and detach it again.
+            parked: It is read when it is resumed.
             stages: What its bytes pass from now on, the one next to the socket first.
             left: What was read from the socket already, for these.
 
@@ -890,6 +892,7 @@ cdef class Plane(Core):
         command = self._stages(ATTACH, link, stages, left)
         command.number = sock.detach()
         command.other = bool(detach)
+        command.flags = bool(parked)
         self._post(command)
 
     def detach(self, link: int) -> None:

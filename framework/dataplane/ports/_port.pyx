@@ -348,6 +348,7 @@ cdef void _publish(State* state, Port* port, PortMessage* record) noexcept nogil
     message.hops = NULL
     message.scope = port.link.scope
     message.hidden = 0
+    message.origin = 0
     message.trace = NULL
     state.stalled_by = NULL
     state.stalled_sink = NULL

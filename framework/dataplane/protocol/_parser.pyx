@@ -7,6 +7,7 @@
     route:   RS+ account subject [queue weight]          RS- account subject [queue]          A+ A- (ignored)
              RMSG account subject [reply | + reply queue... | | queue...] #bytes CRLF payload CRLF
              HMSG account subject [...] #header #total CRLF header payload CRLF
+             LS+ LS- origin ..., LMSG origin ... #header #total, of a leaf node's cluster: as RS+ RS- HMSG
     gateway: as a route, and A+ account, A- account
     leaf:    LS+ LS- LMSG HMSG, as RS+ RS- RMSG HMSG without the account
 
@@ -43,6 +44,7 @@ from framework.dataplane.delivery._watches cimport (
     WATCHED_BY_GATES, is_heard_unheard, unheard_copy, watch_match, watched_by, watchers_copy_run, watches_of,
 )
 from framework.dataplane.links._output cimport output_commit, output_reserve
+from framework.dataplane.accounts._origins cimport origin_number
 from framework.dataplane.accounts._permissions cimport (
     ALLOWED, FORBIDDEN, Allowed, is_allowed_to_publish, may_bring, may_export, may_hear, may_publish, may_send, may_subscribe, needs_filter,
 )
@@ -56,19 +58,22 @@ from framework.dataplane.protocol._server_info cimport link_info_connected
 from framework.dataplane.accounts._sids cimport subscription_find
 from framework.dataplane._state cimport (
     ACCOUNT_INTEREST, ASKS_EACH_CONNECT, AUTHENTICATION_VIOLATION, CONNECT_BYTES_MAX, FRAME_OWN_BLOCK_BYTES, GUARD_ENDS, GUARD_NONE,
-    HEARS_PEER, HIDES_ADDRESS, IGNORE, INTEREST, IS_PEER, IS_USER, LINE_BYTES_MAX, MAX_CONTROL_LINE_EXCEEDED, MAX_PAYLOAD_EXCEEDED,
-    MAY_BE_ANONYMOUS, MEMO_HEAD_BYTES, MEMO_LINE_BYTES, MESSAGE, MESSAGE_WITH_HEADERS, NO_ACCOUNT_INTEREST, NO_INTEREST, NO_PUBLISH,
-    NO_REPLY, PARSE_ERROR, PROTOCOL_VIOLATION, PUBLISH_MESSAGE, PUBLISH_WITH_HEADERS, RECORD_ERR, RECORD_GREETING, RECORD_PONG,
-    REFERENCE_BYTES, SCOPE_ROUTE, SHOWS_SUBJECT, SUBSCRIBE, SYSTEM, TRACED_LINE_BYTES_MAX, UNSUBSCRIBE, Account, Block, ClosedStateC,
-    Line, Link, Memo, Message, MessageTrace, Operation, Record, State, Subscription, Verb, Watches,
+    HEARS_PEER, HIDES_ADDRESS, IGNORE, INTEREST, INTEREST_OF_ORIGIN, IS_PEER, IS_USER, LINE_BYTES_MAX, MAX_CONTROL_LINE_EXCEEDED,
+    MAX_PAYLOAD_EXCEEDED, MAY_BE_ANONYMOUS, MAY_INTRODUCE, MEMO_HEAD_BYTES, MEMO_LINE_BYTES, MESSAGE, MESSAGE_OF_ORIGIN,
+    MESSAGE_WITH_HEADERS,
+    NO_ACCOUNT_INTEREST, NO_INTEREST, NO_INTEREST_OF_ORIGIN, NO_PUBLISH, NO_REPLY, PARSE_ERROR, PROTOCOL_VIOLATION, PUBLISH_MESSAGE,
+    PUBLISH_WITH_HEADERS, RECORD_ERR, RECORD_GREETING, RECORD_PONG, REFERENCE_BYTES, SCOPE_ROUTE, SHOWS_SUBJECT, SUBSCRIBE, SYSTEM,
+    TRACED_LINE_BYTES_MAX, UNSUBSCRIBE, Account, Block, ClosedStateC, Line, Link, Memo, Message, MessageTrace, Operation, Record,
+    State, Subscription, Verb, Watches,
 )
-from framework.dataplane.accounts._stream_imports cimport shadows_add
+from framework.dataplane.accounts._stream_imports cimport casts_shadows, shadows_add
 from framework.dataplane.protocol._violations cimport (
     PUBLISH_REPLY, PUBLISH_SUBJECT, SUBSCRIBE_SUBJECT, SUBSCRIBE_TOKENS, ViolationC, is_reserved_group, violation_say,
 )
 from framework.dataplane._work cimport BYTES_A_WORK, LINE_WORK, REPEATS_A_WORK, is_work_done
 from framework.sublist._bytes cimport copy_short, same_bytes, write_decimal
 from framework.sublist._sublist cimport Match, sublist_fresh, sublist_match, sublist_touch
+from framework.sublist._table cimport Key
 
 cdef enum:
     SHOWN_BEHIND_DOTS = 8
@@ -285,6 +290,7 @@ cdef void _remember(State* state, Link* link, const char* line, size_t length, M
     memo.body_length = <uint32_t> message.body_length
     memo.subject_at = <uint32_t> (message.subject - line)
     memo.subject_length = <uint32_t> message.subject_length
+    memo.origin = message.origin
     memo.serial = 0
     memo.quotas = link.quotas_asked
 
@@ -322,14 +328,27 @@ cdef bint _aim_at_peer(State* state, Link* link, Memo* memo, Link* peer) noexcep
     """Prepare the line for another server; `to` stays NULL when it is not to be sent there."""
     cdef char* at = memo.head
     cdef Link* to = link_way(peer, memo.account)
+    cdef Key nothing
+    cdef Key* origin = &nothing
+    nothing.length = 0
+    if memo.origin and peer.origin != NULL and peer.origin.number == memo.origin:
+        return True
     if peer.peer == link.peer or not may_send(state, peer, memo.line + memo.subject_at, memo.subject_length):
         return True
     if peer.assumed != NULL and is_refused(state, peer, memo.account, memo.line + memo.subject_at, memo.subject_length):
         return True
-    if peer.joined != NULL or memo.subject_length + memo.account.name_length + 32 > MEMO_HEAD_BYTES:
+    if memo.origin and to.takes_origins and link.origin != NULL:
+        origin = &link.origin.key
+    if peer.joined != NULL or memo.subject_length + memo.account.name_length + origin.length + 32 > MEMO_HEAD_BYTES:
         return False
-    memcpy(at, to.dialect.message, 5)
-    at += 5
+    if origin.length == 0:
+        memcpy(at, to.dialect.message, 5)
+        at += 5
+    else:
+        memcpy(at, b"LMSG ", 5)
+        memcpy(at + 5, origin.chars, origin.length)
+        at[5 + origin.length] = c" "
+        at += origin.length + 6
     if not to.account_omitted:
         memcpy(at, memo.account.name, memo.account.name_length)
         at += memo.account.name_length
@@ -338,7 +357,12 @@ cdef bint _aim_at_peer(State* state, Link* link, Memo* memo, Link* peer) noexcep
     memcpy(at, memo.line + memo.subject_at, memo.subject_length)
     at += memo.subject_length
     at[0] = c" "
-    _aim_head(memo, at + 1)
+    at += 1
+    if origin.length:
+        # Source: nats-server `client.go`, `msgHeaderForRouteOrLeaf`: always with the length of a header.
+        memcpy(at, b"0 ", 2)
+        at += 2
+    _aim_head(memo, at)
     memo.to = to
     return True
 
@@ -490,6 +514,7 @@ cdef char* _repeat(State* state, Link* link, char* at, char* end, Block* block) 
     message.hops = NULL
     message.scope = link.scope
     message.hidden = 0
+    message.origin = memo.origin
     message.shown = NULL
     message.trace = NULL
     if link.at_gate != NULL and memo.gate != link.at_gate.gate:
@@ -719,6 +744,7 @@ cdef char* _publish(
     message.hops = NULL
     message.scope = link.scope
     message.hidden = 0
+    message.origin = 0
     message.shown = NULL
     message.trace = NULL
     rest = _take_body(state, link, &message, line, body, end, need)
@@ -758,12 +784,17 @@ cdef void _show_subject(State* state, Message* message) noexcept nogil:
 
 
 cdef char* _routed(
-    State* state, Link* link, Line* words, bint headers, char* line, char* body, char* end, Block* block, size_t* need
+    State* state, Link* link, Line* words, bint headers, bint has_origin, char* line, char* body, char* end, Block* block, size_t* need
 ) noexcept nogil:
-    """Handle RMSG, LMSG and HMSG of a server; return what follows, or NULL as `_take_body`."""
+    """Handle RMSG, LMSG and HMSG of a server; return what follows, or NULL as `_take_body`.
+
+    Args:
+        has_origin: The first word is the cluster of leaf nodes that the message comes from.
+    """
     cdef Message message
     cdef uint32_t sizes = 2 if headers else 1
-    cdef uint32_t first = 1 if link.account_omitted else 2
+    cdef uint32_t at_account = 1 if has_origin else 0
+    cdef uint32_t first = at_account + (1 if link.account_omitted else 2)
     # Index of the word behind the subject.
     cdef uint32_t last
     cdef int64_t total, header = 0
@@ -795,6 +826,10 @@ cdef char* _routed(
     message.hops = NULL
     message.scope = link.scope
     message.hidden = 0
+    if has_origin:
+        message.origin = origin_number(state, words.words[0], words.lengths[0])
+    else:
+        message.origin = link.origin.number if link.origin != NULL else 0
     message.shown = NULL
     message.trace = NULL
     if last > first:
@@ -821,7 +856,9 @@ cdef char* _routed(
     rest = _take_body(state, link, &message, line, body, end, need)
     if rest == NULL:
         return NULL
-    message.account = link.account if link.account_omitted else account_named(state, link, words.words[0], words.lengths[0])
+    message.account = (
+        link.account if link.account_omitted else account_named(state, link, words.words[at_account], words.lengths[at_account])
+    )
     _count_in(state, link, message.account, 1, total)
     if state.trace:
         trace_body(state, link, True, message.body, header, total)
@@ -833,7 +870,7 @@ cdef char* _routed(
             return rest
     if message.account == NULL or not message.account.ours:
         if link.assumed != NULL and link.assumed.tells_unknown:
-            account_unknown(state, link, words.words[0], words.lengths[0])
+            account_unknown(state, link, words.words[at_account], words.lengths[at_account])
         return rest
     if is_forwarded(state, &message, &served):
         return rest
@@ -841,7 +878,7 @@ cdef char* _routed(
         if message.subject_length == 0:
             return rest
     elif (
-        not headers and message.reply_length == 0 and message.queue_count == 0 and not state.trace and body - line <= MEMO_LINE_BYTES
+        header == 0 and message.reply_length == 0 and message.queue_count == 0 and not state.trace and body - line <= MEMO_LINE_BYTES
         and allowed == ALLOWED
     ):
         _remember(state, link, line, body - line, &message)
@@ -949,9 +986,14 @@ cdef void _end_for(State* state, Link* link, ViolationC violation, const char* s
     link_doom(state, link, PROTOCOL_VIOLATION, True, b"permissions violation")
 
 
-cdef void _remote_interest(State* state, Link* link, Line* words, bint coming) noexcept nogil:
-    """Handle RS+, RS-, LS+ and LS-; a queue group comes again whenever its weight changes."""
-    cdef uint32_t first = 0 if link.account_omitted else 1
+cdef void _remote_interest(State* state, Link* link, Line* words, bint coming, bint has_origin) noexcept nogil:
+    """Handle RS+, RS-, LS+ and LS-; a queue group comes again whenever its weight changes.
+
+    Args:
+        has_origin: The first word is the cluster of leaf nodes that the interest comes from.
+    """
+    cdef uint32_t at_account = 1 if has_origin else 0
+    cdef uint32_t first = at_account + (0 if link.account_omitted else 1)
     cdef uint32_t count = words.count - first
     cdef Account* account
     cdef Subscription* subscription
@@ -976,9 +1018,9 @@ cdef void _remote_interest(State* state, Link* link, Line* words, bint coming) n
         if link.guard == GUARD_ENDS:
             _end_for(state, link, SUBSCRIBE_SUBJECT, words.words[first], words.lengths[first])
         return
-    account = link.account if link.account_omitted else account_named(state, link, words.words[0], words.lengths[0])
+    account = link.account if link.account_omitted else account_named(state, link, words.words[at_account], words.lengths[at_account])
     if account == NULL and coming:
-        account = account_foreign(state, words.words[0], words.lengths[0])
+        account = account_foreign(state, words.words[at_account], words.lengths[at_account])
     if account == NULL:
         return
     # The words up to the subject or queue name the interest; a peer that spells them differently next time wrote one blank each.
@@ -987,6 +1029,8 @@ cdef void _remote_interest(State* state, Link* link, Line* words, bint coming) n
         state, link, account, words.words[first], words.lengths[first], count == 2, coming
     ):
         return
+    if has_origin:
+        sid -= 1
     sid_length = words.words[first + count - 1] + words.lengths[first + count - 1] - sid
     subscription = subscription_find(state, link, sid, sid_length)
     if not coming:
@@ -1000,6 +1044,10 @@ cdef void _remote_interest(State* state, Link* link, Line* words, bint coming) n
         words.words[first + 1], words.lengths[first + 1] if count == 2 else 0, <uint32_t> weight,
     ) == NULL:
         _refuse(state, link, PROTOCOL_VIOLATION, b"Insufficient Memory", NULL)
+    else:
+        state.origins_told += has_origin
+        if account.tables != NULL and casts_shadows(state, link):
+            shadows_add(state, link.subscriptions)
 
 
 cdef void _account_interest(State* state, Link* link, Line* words, bint coming) noexcept nogil:
@@ -1121,7 +1169,7 @@ cdef bint _may_act(State* state, Link* link, const char* at) noexcept nogil:
     if link.traits & MAY_BE_ANONYMOUS:
         return not login_terms(state, link).required or (at[0] | 0x20) == c"c"
     if link.accepted and not link.greeted:
-        return (at[0] | 0x20) == c"c"
+        return (at[0] | 0x20) == c"c" or (link.traits & MAY_INTRODUCE and (at[0] | 0x20) == c"i")
     return (at[0] | 0x20) == c"i" or (at[0] | 0x20) == c"c" or (at[0] | 0x20) == c"p" or at[0] == c"-" or at[0] == c"+"
 
 
@@ -1132,13 +1180,17 @@ cdef inline char* _take(
     if operation == PUBLISH_MESSAGE or operation == PUBLISH_WITH_HEADERS:
         return _publish(state, link, words, operation == PUBLISH_WITH_HEADERS, line, body, end, block, need)
     if operation == MESSAGE or operation == MESSAGE_WITH_HEADERS:
-        return _routed(state, link, words, operation == MESSAGE_WITH_HEADERS, line, body, end, block, need)
+        return _routed(state, link, words, operation == MESSAGE_WITH_HEADERS, False, line, body, end, block, need)
+    if operation == MESSAGE_OF_ORIGIN:
+        return _routed(state, link, words, True, True, line, body, end, block, need)
     if operation == SUBSCRIBE:
         _subscribe(state, link, words)
     elif operation == UNSUBSCRIBE:
         _unsubscribe(state, link, words)
     elif operation == INTEREST or operation == NO_INTEREST:
-        _remote_interest(state, link, words, operation == INTEREST)
+        _remote_interest(state, link, words, operation == INTEREST, False)
+    elif operation == INTEREST_OF_ORIGIN or operation == NO_INTEREST_OF_ORIGIN:
+        _remote_interest(state, link, words, operation == INTEREST_OF_ORIGIN, True)
     elif operation == ACCOUNT_INTEREST or operation == NO_ACCOUNT_INTEREST:
         _account_interest(state, link, words, operation == ACCOUNT_INTEREST)
     return body

@@ -78,12 +78,13 @@ def make_server_context(settings: TlsSettings) -> ssl.SSLContext:
 
 
 def make_client_context(settings: TlsSettings) -> ssl.SSLContext:
-    """Return the context for servers that we dial; it shows the same certificate.
+    """Return the context for servers that we dial; it shows the same certificate, if there is one.
 
     Raises:
         TlsError: A file or a setting is not what it should be.
     """
-    context = _make(settings, ssl.PROTOCOL_TLS_CLIENT, settings.certificates[0])
+    pair = settings.certificates[0] if settings.certificates else None
+    context = _make(settings, ssl.PROTOCOL_TLS_CLIENT, pair)
     if settings.insecure:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
@@ -92,10 +93,11 @@ def make_client_context(settings: TlsSettings) -> ssl.SSLContext:
     return context
 
 
-def _make(settings: TlsSettings, protocol: int, pair: tuple[str, str]) -> ssl.SSLContext:
+def _make(settings: TlsSettings, protocol: int, pair: tuple[str, str] | None) -> ssl.SSLContext:
     context = ssl.SSLContext(protocol)
     context.minimum_version = _VERSIONS[settings.min_version]
-    _load_pair(context, settings.path, *pair)
+    if pair is not None:
+        _load_pair(context, settings.path, *pair)
     _choose_ciphers(context, settings)
     _prefer_curves(context, settings)
     return context

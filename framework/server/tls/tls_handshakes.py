@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Final, cast
 
 from msgspec import Struct
 
+from framework.actors import Reply
 from framework.server.pump.link_log import log_of
 from framework.server.stopping import call_in_thread
+from framework.server.tls.contexts import make_client_context
 from framework.server.tls.limits import HANDSHAKES_WAITING_MAX
 from framework.server.tls.outcomes import (
     FirstByte,
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from framework.server.plane_port import ServerPlane
     from framework.server.pump import Pump, Session
     from framework.server.tls.handshaker import FirstByteWait, Handshake, Handshaker
+    from framework.server.tls.terms import Terms
     from framework.spec import Detached, LinkId, TlsPeer, TlsSettings
 
 _HANDSHAKE_BYTE: Final = b"\x16"
@@ -54,6 +57,15 @@ class _Arrival(Struct):
     event: Detached
     log: FilteringBoundLogger
     work: Handshake | FirstByteWait | None = None
+    secured: Reply[TlsPeer] | None = None
+    """Of one that was dialed; set when it goes back."""
+
+
+class _Order(Struct, frozen=True):
+    """To secure a link whose socket is on its way here."""
+
+    terms: Terms
+    secured: Reply[TlsPeer]
 
 
 class TlsHandshakes:
@@ -82,6 +94,7 @@ class TlsHandshakes:
         self._arrivals: dict[LinkId, _Arrival] = {}
         self._sessions: dict[LinkId, Session] = {}
         self._dialed: dict[tuple[LinkKind, int], tuple[Session, TlsPeer]] = {}
+        self._orders: dict[LinkId, _Order] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._handshaker: Handshaker | None = None
         self._pump: Pump | None = None
@@ -93,6 +106,17 @@ class TlsHandshakes:
             TlsError: They can't be followed.
         """
         return KindTerms(settings) if settings else None
+
+    def check(self, settings: TlsSettings | None) -> None:
+        """Read the files that settings name, which may be of dials alone.
+
+        Raises:
+            TlsError: They can't be followed.
+        """
+        if settings is not None and not settings.certificates:
+            make_client_context(settings)
+        else:
+            self.prepare(settings)
 
     def configure(
         self, listener: int, terms: KindTerms | None, *, comes_first: bool = False
@@ -171,6 +195,10 @@ class TlsHandshakes:
         """Take the socket of a link, and answer with `attach` or `close` sooner or later."""
         sock = socket.socket(fileno=event.fd)
         sock.settimeout(0)  # the descriptor is, but Python has to know it too
+        order = self._orders.pop(event.link, None)
+        if order is not None:
+            self._shake_dialed(event, sock, order)
+            return True
         terms = self._terms.get(event.listener)
         if terms is None:
             self._plane.attach(event.link, sock)
@@ -192,7 +220,7 @@ class TlsHandshakes:
 
     def receive(self, event: Opened | Closed) -> None:
         """Take note of links that come and go, whoever owns them."""
-        if self._handshaker is None:
+        if self._handshaker is None and not self._orders:
             return  # nobody has spoken TLS so far
         if isinstance(event, Closed):
             self._receive_closed(event)
@@ -205,6 +233,7 @@ class TlsHandshakes:
         """Let go of what a link has had here; who a client was is asked about once more."""
         if event.kind is not LinkKind.CLIENT:
             self.peers.pop(event.link, None)
+        self._orders.pop(event.link, None)
         arrival = self._arrivals.pop(event.link, None)
         if arrival and arrival.work:
             arrival.work.give_up()
@@ -215,6 +244,34 @@ class TlsHandshakes:
                 ClosedState.SLOW_CONSUMER_WRITE_DEADLINE,
             }
             self._pump.close(session, at_once=is_slow)
+
+    def secure_link(self, link: LinkId, settings: TlsSettings, server_name: str) -> Reply[TlsPeer]:
+        """Do the TLS handshake on a link that was dialed; `resume` lets it go on then.
+
+        Args:
+            link: Parked by the greeting of the other server; closed if the handshake fails.
+            settings: Of this link.
+            server_name: Whom the certificate of the server must be for.
+
+        Returns:
+            Set when the link goes on; an error where the settings can't be followed.
+        """
+        secured: Reply[TlsPeer] = Reply()
+        try:
+            terms = dialed_terms(settings, server_name)
+        except OSError:
+            secured.set_exception()
+            return secured
+        self._orders[link] = _Order(terms, secured)
+        self._plane.detach(link)
+        return secured
+
+    def _shake_dialed(self, event: Detached, sock: socket.socket, order: _Order) -> None:
+        arrival = _Arrival(event, log_of(self._log, event), secured=order.secured)
+        self._arrivals[event.link] = arrival
+        arrival.log.debug("Starting TLS {detail}client handshake", detail=_name(event.kind))
+        report = partial(self._post, self._receive_outcome, event.link)
+        arrival.work = self._threads()[0].shake(sock, order.terms, report)
 
     async def secure(
         self,
@@ -340,7 +397,10 @@ class TlsHandshakes:
         self.peers[link] = done.peer
         session, end = self._threads()[1].add(done.channel)
         self._sessions[link] = session
-        if not self._hand_on(arrival.event, end):
+        if arrival.secured is not None:
+            self._plane.attach(link, end, parked=True)
+            arrival.secured.set(done.peer)
+        elif not self._hand_on(arrival.event, end):
             self._plane.attach(link, end)
 
     def _log_failure(self, arrival: _Arrival, outcome: HandshakeFailed | HandshakeTimedOut) -> None:

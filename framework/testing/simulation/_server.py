@@ -171,11 +171,12 @@ class SimulatedServer:
         *,
         tls: TlsSettings | None = None,
         tls_name: str = "",
+        is_plain: bool = False,
         avoided: Collection[str] = (),
         turn: int = 0,
     ) -> None:
         """Connect to another server; nothing is encrypted here, and nothing takes too long."""
-        del kind, timeout_s, turn
+        del kind, timeout_s, turn, is_plain
         assert (tls, tls_name, tuple(avoided)) == (None, "", ())
         self.network.dial(self, host, port, token)
 

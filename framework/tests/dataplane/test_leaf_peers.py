@@ -11,6 +11,7 @@ from framework.dataplane.tables import (
     AccountTables,
     MappedDestination,
     ServiceImportRow,
+    StreamImportRow,
     SubjectMapping,
 )
 from framework.tests.dataplane.conftest import Peer, Talk
@@ -158,3 +159,55 @@ def test_info_says_the_number_of_the_connection_and_a_nonce(talk: Talk) -> None:
 
     expected = b'INFO {"a":1,"client_id":%d,"nonce":"%b"} \r\n' % (opened.cid, opened.nonce)
     assert expected == leaf.heard()
+
+
+def imported(talk: Talk) -> int:
+    """Let `$G` import a stream of another account; return its number."""
+    exporter = talk.core.add_account(b"E")
+    talk.core.set_account_tables(
+        0,
+        AccountTables(stream_imports=(StreamImportRow(account=exporter, subject="out.>", to=""),)),
+    )
+    talk.turn()
+    return exporter
+
+
+@pytest.mark.parametrize("scope", [Scope.LEAF, Scope.HUB])
+def test_interest_of_leaf_nodes_and_hubs_passes_imports_of_streams(
+    talk: Talk, scope: Scope
+) -> None:
+    exporter = imported(talk)
+    peer = talk.server(LinkKind.LEAF, accounts=[0], scope=scope)
+    publisher = talk.client(account=exporter)
+    peer.say(b"LS+ out.a\r\nLS+ out.*\r\nLS+ other\r\n")
+    peer.heard()
+    publisher.say(b"PUB out.a 1\r\nx\r\nPUB other 1\r\nx\r\n")
+
+    assert b"LMSG out.a 1\r\nx\r\n" == peer.heard()
+    peer.say(b"LS+ out.b.> q 2\r\n")
+    publisher.say(b"PUB out.b.c 1\r\nx\r\n")
+    assert b"LMSG out.b.c | q 1\r\nx\r\n" == peer.heard()
+    peer.say(b"LS- out.a\r\n")
+    publisher.say(b"PUB out.a r 1\r\nx\r\n" * 2)
+    assert b"LMSG out.a r 1\r\nx\r\n" * 2 == peer.heard()
+    peer.say(b"LS- out.*\r\n")
+    publisher.say(b"PUB out.a 1\r\nx\r\n")
+    assert b"" == peer.heard()
+
+
+def test_interest_of_leaf_nodes_follows_other_imports(talk: Talk) -> None:
+    exporter = imported(talk)
+    leaf, route = talk.server(LinkKind.LEAF, accounts=[0]), talk.route()
+    leaf.say(b"LS+ in.>\r\n")
+    publisher = talk.client(account=exporter)
+    route.heard()
+    row = StreamImportRow(account=exporter, subject="out.>", to="in.>")
+    talk.core.set_account_tables(0, AccountTables(stream_imports=(row,)))
+    talk.turn()
+    assert b"RS+ E out.>\r\n" == route.heard()
+    publisher.say(b"PUB out.a 1\r\nx\r\n")
+
+    assert b"LMSG in.a 1\r\nx\r\n" == leaf.heard()
+    talk.core.set_account_tables(0, AccountTables())
+    talk.turn()
+    assert b"RS- E out.>\r\n" == route.heard()

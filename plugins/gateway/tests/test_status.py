@@ -13,8 +13,10 @@ from framework_gateway.mesh import Mesh
 from framework_gateway.mesh_report import ClusterReport, GatewaysReport, gateways_from_document
 from framework_gateway.screen import gateways_lines
 from framework_gateway.settings import MeshSettings, RemoteSettings
-from framework_gateway.status import LinkRates, Rates, describe_status
+from framework_gateway.status import describe_status
 from framework_gateway.url import parse_gateway_url
+
+from framework.peering import LinkRates, Rates
 
 SECOND_NS = 1_000_000_000
 WEST = ClusterReport(name="west", mode="Interest-Only", inbound=2, rtt_ns=7)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 def shown(effect: LeafsEffect) -> str:
     match effect:
-        case Dial(token, url, timeout_s):
-            return f"dial {token} {url} {timeout_s:g}s"
+        case Dial(token, url, settings):
+            return f"dial {token} {url} {settings.dial_timeout_s:g}s"
         case Lead(link):
             return f"{link}: lead"
         case Admit(link):

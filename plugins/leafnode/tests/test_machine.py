@@ -9,6 +9,7 @@ from framework_leafnode.effect import (
     Delay,
     Greet,
     Register,
+    Secure,
 )
 from framework_leafnode.info import LeafInfo
 from framework_leafnode.machine import LeafHandshake
@@ -18,7 +19,15 @@ from framework_leafnode.url import parse_hub_url
 from framework_leafnode.versions import version_from
 from typing_extensions import override
 
-from framework.peering import Introduce, Update
+from framework.peering import (
+    Compressed,
+    Compression,
+    CompressionTerms,
+    EncodeLink,
+    Introduce,
+    Update,
+)
+from framework.spec import CompressionMode
 from framework.testing.peering import HandshakeScript
 from framework.wire.info import SubjectPermission
 
@@ -29,6 +38,7 @@ if TYPE_CHECKING:
 
     from framework.testing.datadriven import Command
 
+MODES = {name: CompressionMode(name, offer=name) for name in ("off", "s2_auto", "s2_fast")}
 LOCAL = LeafInfo(
     server_id="NA",
     server_name="a",
@@ -45,10 +55,17 @@ class Handshakes(HandshakeScript):
     """Drives one machine by the commands of a script."""
 
     @override
-    def show(self, effect: LeafEffect) -> str:
+    def show(self, effect: LeafEffect) -> str:  # noqa: PLR0911 - one line a case
         match effect:
-            case Greet(info):
-                return f"greet {info.server_name} nonce={info.nonce}"
+            case Greet(info, compression):
+                return f"greet {info.server_name} nonce={info.nonce} compression={compression}"
+            case Secure():
+                return "secure"
+            case EncodeLink(choice):
+                coding = choice.coding
+                return f"encode {choice.codec_name if coding is None else coding.name}"
+            case Compressed(shown):
+                return f"compressed: {shown}"
             case Authenticate(connect):
                 return f"authenticate {connect.user or connect.nkey or '-'}"
             case Register(peer, is_isolated, loop_subject):
@@ -77,6 +94,8 @@ class Handshakes(HandshakeScript):
                 publish = SubjectPermission(allow=tuple(rules.split(","))) if rules else None
                 rights = Rights(account=account, may_publish=publish) if account else None
                 return self.machine.receive_authenticated(rights)
+            case "secured":
+                return self.machine.receive_secured()
             case "admitted":
                 isolated = arguments.get("isolated") == "yes"
                 return self.machine.receive_admitted(is_isolated=isolated, loop_subject="$LDS.x")
@@ -99,6 +118,9 @@ class Handshakes(HandshakeScript):
                 min_version=version_from(minimum or "0.0.0"), min_version_text=minimum
             ),
             remote=remote if how == "dialed" else None,
+            compression=Compression(CompressionTerms(arguments.get("mode", "off")), MODES),
+            needs_tls=arguments.get("tls") == "yes",
+            nonce="abc",
             cid=7,
             timeout_s=2.0,
         )

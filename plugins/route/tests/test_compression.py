@@ -5,13 +5,18 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from framework_route.compression import RTT_THRESHOLDS_NS, Choice, Compression
 from framework_route.info import parse_info
-from framework_route.limits import CODECS_MAX
 from framework_route.modes import MODES
 from msgspec.structs import replace
 
 from framework.errors import ProtocolError
+from framework.peering import (
+    CODECS_MAX,
+    RTT_THRESHOLDS_NS,
+    Choice,
+    Compression,
+    CompressionTerms,
+)
 from framework.spec import Codec, Coding, CompressionMode
 from framework.wire.document import build_document
 from framework.wire.info import RouteInfo
@@ -25,7 +30,7 @@ def compression(mode, *others, thresholds=RTT_THRESHOLDS_NS):
     """Return what a server wants that knows nats-server's modes, and these."""
     known = {name: BY_NAME[name] for name in BY_NAME if BY_NAME[name].codec is None}
     known.update((name, BY_NAME[name]) for name in (mode, *others))
-    return Compression(mode, known, thresholds)
+    return Compression(CompressionTerms(mode, thresholds), known)
 
 
 def says(mode, *others):
@@ -333,8 +338,8 @@ def test_modes_of_one_codec_encode_each_in_its_own_way_and_decode_each_other():
     slow = CompressionMode("rot_slow", offer="s2_best", codec=codec(b"slow"))
     quick = CompressionMode("rot_quick", offer="s2_best", codec=codec(b"quick"))
     modes = {mode.name: mode for mode in (quick, slow)}
-    choice = Compression("rot_slow", modes).choose(
-        Compression("rot_quick", modes).offer(RouteInfo())
+    choice = Compression(CompressionTerms("rot_slow"), modes).choose(
+        Compression(CompressionTerms("rot_quick"), modes).offer(RouteInfo())
     )
 
     assert choice.codec.new_encoder()(b"") == b"slow"
@@ -360,7 +365,7 @@ def test_a_server_with_many_codecs_names_its_own_first():
         for at in range(50)
     }
 
-    names = Compression("c49", modes).offer(RouteInfo()).codecs
+    names = Compression(CompressionTerms("c49"), modes).offer(RouteInfo()).codecs
 
     assert names[0] == "c49"
     assert len(names) == CODECS_MAX

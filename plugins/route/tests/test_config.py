@@ -105,8 +105,8 @@ def test_a_whole_block_of_nats_server_is_read(read):
     assert not config.mesh.is_advertised
     assert config.mesh.connect_retries == 5
     assert config.mesh.has_connect_backoff
-    assert config.compression_mode == "s2_auto"
-    assert config.rtt_thresholds_ns == (10_000_000, 50_000_000)
+    assert config.compression.mode == "s2_auto"
+    assert config.compression.rtt_thresholds_ns == (10_000_000, 50_000_000)
     assert (config.mesh.pool_size, config.accounts) == (3, ("A",))
     assert config.times == LinkTimes(ping_interval_s=20.0, ping_max=3, write_deadline_s=5.0)
 
@@ -164,11 +164,11 @@ def test_a_login_in_the_cluster_flag_is_what_others_must_give():
     ],
 )
 def test_compression_is_a_mode_or_a_block_with_one(read, written, mode):
-    assert read(f"cluster {{ port: 1, compression: {written} }}").compression_mode == mode
+    assert read(f"cluster {{ port: 1, compression: {written} }}").compression.mode == mode
 
 
 def test_without_compression_a_server_follows_others(read):
-    assert read("cluster { port: 1 }").compression_mode == "accept"
+    assert read("cluster { port: 1 }").compression.mode == "accept"
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_without_compression_a_server_follows_others(read):
 def test_thresholds_of_round_trips_are_read_as_nats_server_reads_them(read, written, thresholds_ms):
     config = read(f"cluster {{ port: 1, compression {{ mode: s2_auto, {written} }} }}")
 
-    assert [ns / 1_000_000 for ns in config.rtt_thresholds_ns] == thresholds_ms
+    assert [ns / 1_000_000 for ns in config.compression.rtt_thresholds_ns] == thresholds_ms
 
 
 def test_routes_without_a_cluster_are_refused_in_nats_servers_words():

@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from framework_route.compression import Compression
 from framework_route.effect import (
     Answered,
     Claim,
-    Compressed,
-    Encode,
     Outdated,
     PoolSlot,
     Register,
@@ -19,7 +16,19 @@ from framework_route.machine import ConnectionMachine
 from framework_route.modes import MODES
 from framework_route.url import parse_route_url
 
-from framework.peering import Close, HandshakeEvent, Introduce, Login, Noted, Phase, Update
+from framework.peering import (
+    Close,
+    Compressed,
+    Compression,
+    CompressionTerms,
+    EncodeLink,
+    HandshakeEvent,
+    Introduce,
+    Login,
+    Noted,
+    Phase,
+    Update,
+)
 from framework.testing.peering import HandshakeScript
 from framework.wire.closed_state import ClosedState
 from framework.wire.info import RouteInfo
@@ -35,7 +44,11 @@ LOCAL = RouteInfo(
     route_pool_size=3,
 )
 BY_NAME = {mode.name: mode for mode in MODES}
-OFF = Compression("off", BY_NAME)
+OFF = Compression(CompressionTerms("off"), BY_NAME)
+
+
+def wanted(mode: str) -> Compression:
+    return Compression(CompressionTerms(mode), BY_NAME)
 
 
 class Handshakes(HandshakeScript):
@@ -43,12 +56,13 @@ class Handshakes(HandshakeScript):
 
     def show(self, effect) -> str:  # noqa: PLR0911 -- one line a case
         match effect:
-            case Encode(choice):
+            case EncodeLink(choice):
                 name = choice.codec.name if choice.codec else choice.coding.name
                 return f"encode {name}"
-            case Register(slot, headers, traces):
+            case Register(slot, headers, traces, origins):
                 place = f"account={slot.account}" if slot.account else f"index={slot.pool_index}"
-                return f"register {place} of {slot.assigned_size} headers={headers} traces={traces}"
+                said = f"headers={headers} traces={traces} origins={origins}"
+                return f"register {place} of {slot.assigned_size} {said}"
             case Answered():
                 return "answered"
             case Compressed(text):
@@ -70,7 +84,7 @@ class Handshakes(HandshakeScript):
         return ConnectionMachine(
             local=LOCAL,
             login=Login(arguments.get("user", ""), arguments.get("password", "")),
-            compression=Compression(arguments.get("mode", "off"), BY_NAME),
+            compression=wanted(arguments.get("mode", "off")),
             url=parse_route_url(arguments["url"]) if how == "solicited" else None,
             account=arguments.get("account", ""),
         )
@@ -78,7 +92,7 @@ class Handshakes(HandshakeScript):
     def perform_own(self, command):
         arguments = command.arguments
         if command.name == "reload":
-            return self.machine.receive_reload(Compression(arguments["mode"], BY_NAME))
+            return self.machine.receive_reload(wanted(arguments["mode"]))
         assert command.name == "admitted"
         slot = PoolSlot(1, int(arguments.get("index", 0)), 3, arguments.get("account", ""))
         return self.machine.receive_admitted(slot, LOCAL)

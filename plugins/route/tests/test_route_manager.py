@@ -12,7 +12,7 @@ from framework_route.route_manager import RouteManager
 from msgspec.structs import replace
 
 from framework.dataplane import Core
-from framework.peering import Login
+from framework.peering import CompressionTerms, Login
 from framework.spec import LinkKind
 
 
@@ -262,7 +262,7 @@ def test_a_reload_that_changes_nothing_of_the_compression_of_a_route_leaves_it_a
     for mode in ("accept", "off"):
         for server in servers:
             config = server.route_config
-            server.route_config = replace(config, compression_mode=mode, rtt_thresholds_ns=(1,))
+            server.route_config = replace(config, compression=CompressionTerms(mode, (1,)))
             server.reload()
         network.dispatcher.run_for(10.0)
 

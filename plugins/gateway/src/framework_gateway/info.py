@@ -7,23 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec.structs import replace
 
-from framework.errors import ProtocolError
-from framework.wire.closed_state import ClosedState
 from framework.wire.document import Always, Document, Named, Secret, build_document, parse_document
-from framework.wire.info import connect_line, info_line
-from framework.wire.version import NATS_VERSION, ROUTE_PROTOCOL
-from framework_gateway.limits import NAME_LENGTH_MAX, URLS_MAX
+from framework.wire.info import ServerInfo, check_names, connect_line, info_line, is_name
+from framework_gateway.limits import URLS_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from framework.peering import PeerUrl
 
-TRACE_PROTOCOL = 3
-"""Servers with this protocol, or a later one, report what becomes of messages that ask.
-
-Source: nats-server `server.go`, `MsgTraceProto`.
-"""
 GOSSIP = 1
 """`gateway_cmd`: of another cluster."""
 ALL_INTEREST_BEGINS = 2
@@ -49,21 +41,9 @@ class GatewayConnect(Document, frozen=True, kw_only=True):
     """Its cluster; empty: it is no gateway."""
 
 
-class GatewayInfo(Document, frozen=True, kw_only=True):
+class GatewayInfo(ServerInfo, frozen=True, kw_only=True):
     """INFO between clusters: who speaks, gossip about others, and marks in what is told."""
 
-    server_id: Always[str] = ""
-    server_name: Always[str] = ""
-    version: Always[str] = NATS_VERSION
-    proto: Always[int] = ROUTE_PROTOCOL
-    go: Always[str] = ""
-    host: Always[str] = ""
-    port: Always[int] = 0
-    headers: Always[bool] = False
-    auth_required: bool = False
-    tls_required: bool = False
-    tls_verify: bool = False
-    max_payload: Always[int] = 0
     gateway: str = ""
     """Name of a cluster; empty: who speaks is no gateway."""
     gateway_urls: tuple[str, ...] = ()
@@ -97,9 +77,8 @@ def parse_info(document: bytes) -> GatewayInfo:
         ProtocolError: It is no INFO.
     """
     info = parse_document(GatewayInfo, document)
-    for name in _NAMES:
-        _check_name(name, getattr(info, name))
-    urls = [url for url in info.gateway_urls if _is_name(url)]
+    check_names(info, _NAMES)
+    urls = [url for url in info.gateway_urls if is_name(url)]
     return replace(info, gateway_urls=tuple(urls[:URLS_MAX]))
 
 
@@ -110,8 +89,7 @@ def parse_connect(document: bytes) -> GatewayConnect:
         ProtocolError: It is no CONNECT.
     """
     connect = parse_document(GatewayConnect, document)
-    for name in ("name", "gateway"):
-        _check_name(name, getattr(connect, name))
+    check_names(connect, ("name", "gateway"))
     return connect
 
 
@@ -143,16 +121,3 @@ def gossip(server_id: str, gateway: str, urls: Sequence[str]) -> bytes:
         gateway_cmd=GOSSIP,
     )
     return info_line(build_document(told))
-
-
-def _check_name(name: str, value: str) -> None:
-    if not _is_name(value):
-        raise ProtocolError(
-            f"{name} is too long or not printable",
-            text="Parser Error",
-            reason=ClosedState.PROTOCOL_VIOLATION,
-        )
-
-
-def _is_name(value: str) -> bool:
-    return len(value) <= NAME_LENGTH_MAX and value.isprintable()

@@ -37,7 +37,5 @@ SHOWN_CLUSTERS_MAX = 32
 """Shown one by one by `framework run`; further ones are counted."""
 SHOWN_CHARACTERS_MAX = 64
 """Of a name in a status line, which has 32 KiB for all plugins."""
-NAME_LENGTH_MAX = 255
-"""Characters of server ids, names, hosts."""
 HASH_CHARS = 6
 """Of the names of a cluster and a server in the subject of a reply."""

@@ -35,7 +35,6 @@ from framework_gateway.info import (
     ALL_INTEREST_BEGINS,
     ALL_INTEREST_TOLD,
     GOSSIP,
-    TRACE_PROTOCOL,
     GatewayConnect,
     greeting,
     parse_connect,
@@ -146,7 +145,7 @@ class LinkMachine(Handshake[GatewayConnect]):
         register = Register(
             is_outbound=self._url is not None,
             headers=local.headers and remote.headers,
-            traces=remote.proto >= TRACE_PROTOCOL,
+            traces=remote.traces,
             is_optimistic=not remote.gateway_iom,
         )
         fields = {"gateway": remote.gateway, "remote_id": remote.server_id}

@@ -18,10 +18,10 @@ from framework_gateway.status import describe_status
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from framework.peering import LinkRates
     from framework.spec import GatewayzOptions, LinkRow, NoOptions, ServerContext
     from framework_gateway.mesh import Mesh
     from framework_gateway.peer import Connection
-    from framework_gateway.status import LinkRates
 
 GATEWAY_MANAGER: Final = "gateway_manager"
 """Name of the ComponentSpec of the actor that is asked here."""

@@ -7,7 +7,8 @@ from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
-from framework_gateway.limits import NAME_LENGTH_MAX, NEIGHBOURS_MAX
+from framework.wire.info import is_name
+from framework_gateway.limits import NEIGHBOURS_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -70,7 +71,7 @@ class Neighbours:
         A lame duck is still reached by its route, but no cluster is told of its gateway.
         """
         url = "" if peer.is_lame_duck else fields.get(URL_FIELD)
-        if not isinstance(url, str) or len(url) > NAME_LENGTH_MAX or not url.isprintable():
+        if not isinstance(url, str) or not is_name(url):
             url = ""
         if not fields:
             self._peers.pop(peer.server_id, None)

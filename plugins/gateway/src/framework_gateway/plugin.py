@@ -93,7 +93,9 @@ def framework_components(server: ServerContext) -> Iterable[ComponentSpec]:
     if config is None:
         return []
     _name_cluster(server, config)
-    _check_remotes(server, config)
+    from framework.peering import check_dials  # noqa: PLC0415 - as in `_manager`
+
+    check_dials(server, "gateway.gateways", (it.tls for it in config.mesh.remotes))
     factory = partial(_gateway_manager, config=config)
     return [ComponentSpec(name=GATEWAY_MANAGER, factory=factory, supervision=Supervision())]
 
@@ -109,14 +111,6 @@ def _name_cluster(server: ServerContext, config: GatewayConfig) -> None:
         fix = f"call both {said}, or leave `cluster.name` out"
         raise TopologyErrors([TopologyError(server.config.source("gateway.name"), problem, fix)])
     server.set_cluster_name(config.name)
-
-
-def _check_remotes(server: ServerContext, config: GatewayConfig) -> None:
-    """Read the files of TLS of clusters that have their own; the core reads the listener's."""
-    problems = [server.check_tls(remote.tls) for remote in config.mesh.remotes]
-    place = server.config.source("gateway.gateways")
-    if errors := [TopologyError(place, it) for it in problems if it is not None]:
-        raise TopologyErrors(errors)
 
 
 def _gateway_manager(
@@ -145,12 +139,12 @@ def framework_monitor_endpoints(server: ServerContext) -> Iterable[MonitorEndpoi
     """Answer `/gatewayz` and `GATEWAYZ` where there are gateways, and the supervisor."""
     if _config_of(server) is None:
         return []
-    from framework.spec import GatewayzOptions  # noqa: PLC0415 - as in `_manager`
+    from framework.peering import LinkRates  # noqa: PLC0415 - as in `_manager`
+    from framework.spec import GatewayzOptions  # noqa: PLC0415 - the same
     from framework_gateway.monitor import (  # noqa: PLC0415 - the same
         answer_gatewayz,
         answer_status,
     )
-    from framework_gateway.status import LinkRates  # noqa: PLC0415 - the same
 
     return [
         MonitorEndpoint(answer=partial(answer_status, server, LinkRates()), status="gateways"),

@@ -6,13 +6,22 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
-from framework.peering import CommonEffect, Introduce, LinkEffect, LocalChanged, PeerUrl, Update
+from framework.peering import (
+    CommonEffect,
+    Compressed,
+    Introduce,
+    LinkEffect,
+    LocalChanged,
+    PeerUrl,
+    Update,
+)
 from framework_leafnode.info import LeafInfo
 from framework_leafnode.peer import Peer
 
 if TYPE_CHECKING:
     from framework.spec import LinkId
     from framework_leafnode.info import LeafConnect
+    from framework_leafnode.settings import RemoteSettings
 
 # -- of one connection, performed by its LeafLink --------------------------------------------------
 
@@ -21,6 +30,12 @@ class Greet(Struct, frozen=True):
     """Answer the first INFO of a hub: sign in, say CONNECT, and go on."""
 
     info: LeafInfo
+    compression: str
+    """That was agreed on."""
+
+
+class Secure(Struct, frozen=True):
+    """Begin TLS with a hub, and tell the machine when that is done."""
 
 
 class Authenticate(Struct, frozen=True):
@@ -44,10 +59,10 @@ class Delay(Struct, frozen=True):
     delay_s: float
 
 
-Report: TypeAlias = Introduce[Peer] | Update[LeafInfo] | Delay
-"""What a connection cannot decide alone."""
+Report: TypeAlias = Introduce[Peer] | Update[LeafInfo] | Compressed | Delay
+"""What a connection cannot decide alone, or others want to know."""
 
-LeafEffect: TypeAlias = LinkEffect | Greet | Authenticate | Register | Report
+LeafEffect: TypeAlias = LinkEffect | Secure | Greet | Authenticate | Register | Report
 
 # -- of all leaf nodes and hubs, performed by the LeafManager --------------------------------------
 
@@ -57,7 +72,7 @@ class Dial(Struct, frozen=True):
 
     token: int
     url: PeerUrl
-    timeout_s: float
+    settings: RemoteSettings
 
 
 class Lead(Struct, frozen=True):

@@ -10,21 +10,25 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec.structs import replace
 
-from framework.errors import ProtocolError
-from framework.wire.closed_state import ClosedState
-from framework.wire.document import Always, Document, Named, Secret, build_document, parse_document
-from framework.wire.info import SubjectPermission, connect_line, info_line
+from framework.peering import CODECS_MAX
+from framework.wire.document import Document, Named, Secret, build_document, parse_document
+from framework.wire.info import (
+    TRACE_PROTOCOL,
+    ServerInfo,
+    SubjectPermission,
+    check_names,
+    connect_line,
+    info_line,
+    is_name,
+    refused_document,
+)
 from framework.wire.version import NATS_VERSION, ROUTE_PROTOCOL
-from framework_leafnode.limits import DENIED_MAX, NAME_LENGTH_MAX, URLS_MAX
+from framework_leafnode.limits import DENIED_MAX, URLS_MAX
 
 if TYPE_CHECKING:
+    from framework.peering import Choice
     from framework_leafnode.peer import Rights
 
-TRACE_PROTOCOL = 3
-"""Servers with this protocol, or a later one, report what becomes of messages that ask.
-
-Source: nats-server `server.go`, `MsgTraceProto`.
-"""
 NO_CLUSTER = "_"
 """Stands for no cluster on routes, so none may be called that."""
 
@@ -61,22 +65,15 @@ class LeafConnect(Document, frozen=True, kw_only=True):
     lang: str = ""
     """Only clients say a language."""
 
+    @property
+    def traces(self) -> bool:
+        """Tell whether the server reports what becomes of messages that ask for it."""
+        return self.protocol >= TRACE_PROTOCOL
 
-class LeafInfo(Document, frozen=True, kw_only=True):
+
+class LeafInfo(ServerInfo, frozen=True, kw_only=True):
     """INFO of a hub: who it is, and behind CONNECT which account was found, with which rights."""
 
-    server_id: Always[str] = ""
-    server_name: Always[str] = ""
-    version: Always[str] = NATS_VERSION
-    proto: Always[int] = ROUTE_PROTOCOL
-    go: Always[str] = ""
-    host: Always[str] = ""
-    port: Always[int] = 0
-    headers: Always[bool] = False
-    auth_required: bool = False
-    tls_required: bool = False
-    tls_verify: bool = False
-    max_payload: Always[int] = 0
     jetstream: bool = False
     ip: str = ""
     client_id: int = 0
@@ -85,6 +82,9 @@ class LeafInfo(Document, frozen=True, kw_only=True):
     cluster: str = ""
     domain: str = ""
     compression: str = ""
+    codecs: tuple[str, ...] = ()
+    """As in INFO of routes: only servers like this one say so."""
+    codec: str = ""
     import_: Annotated[SubjectPermission | None, Named("import")] = None
     """What the leaf node may subscribe to at the hub."""
     export: SubjectPermission | None = None
@@ -101,8 +101,27 @@ class LeafInfo(Document, frozen=True, kw_only=True):
     ldm: bool = False
 
 
-_INFO_NAMES = ("server_id", "server_name", "version", "host", "cluster", "domain", "remote_account")
-_CONNECT_NAMES = ("version", "server_id", "name", "cluster", "domain", "gateway", "remote_account")
+_INFO_NAMES = (
+    "server_id",
+    "server_name",
+    "version",
+    "host",
+    "cluster",
+    "domain",
+    "remote_account",
+    "compression",
+    "codec",
+)
+_CONNECT_NAMES = (
+    "version",
+    "server_id",
+    "name",
+    "cluster",
+    "domain",
+    "gateway",
+    "remote_account",
+    "compress_mode",
+)
 
 
 def parse_info(document: bytes) -> LeafInfo:
@@ -112,11 +131,11 @@ def parse_info(document: bytes) -> LeafInfo:
         ProtocolError: It is no INFO.
     """
     info = parse_document(LeafInfo, document)
-    for name in _INFO_NAMES:
-        _check_name(name, getattr(info, name))
+    check_names(info, _INFO_NAMES)
     _check_cluster(info.cluster)
-    urls = [url for url in info.leafnode_urls if _is_name(url)]
-    return replace(info, leafnode_urls=tuple(urls[:URLS_MAX]))
+    urls = [url for url in info.leafnode_urls if is_name(url)]
+    codecs = [name for name in info.codecs if is_name(name)]
+    return replace(info, leafnode_urls=tuple(urls[:URLS_MAX]), codecs=tuple(codecs[:CODECS_MAX]))
 
 
 def parse_connect(document: bytes) -> LeafConnect:
@@ -126,10 +145,9 @@ def parse_connect(document: bytes) -> LeafConnect:
         ProtocolError: It is no CONNECT.
     """
     connect = parse_document(LeafConnect, document)
-    for name in _CONNECT_NAMES:
-        _check_name(name, getattr(connect, name))
+    check_names(connect, _CONNECT_NAMES)
     if len(connect.deny_pub) > DENIED_MAX:
-        raise _refused(f"deny_pub has more than {DENIED_MAX} subjects")
+        raise refused_document(f"deny_pub has more than {DENIED_MAX} subjects")
     return connect
 
 
@@ -145,6 +163,27 @@ def check_cluster_of(connect: LeafConnect) -> None:
 def connect_text(connect: LeafConnect) -> bytes:
     """Return the line CONNECT."""
     return connect_line(build_document(connect))
+
+
+def compression_text(local: LeafInfo, choice: Choice, *, cid: int = 0, nonce: str = "") -> bytes:
+    """Return the INFO that says which compression was chosen.
+
+    Args:
+        local: How this server introduces itself.
+        choice: Of the connection.
+        cid: Number of the connection, at the hub; a leaf node says none.
+        nonce: Of the connection, at the hub.
+
+    Source: nats-server `leafnode.go`, `negotiateLeafCompression`.
+    """
+    told = replace(
+        local,
+        client_id=cid,
+        nonce=nonce,
+        compression=choice.compression,
+        codec=choice.codec_name,
+    )
+    return info_line(build_document(told))
 
 
 def welcome(local: LeafInfo, rights: Rights, *, cid: int) -> bytes:
@@ -169,20 +208,6 @@ def welcome(local: LeafInfo, rights: Rights, *, cid: int) -> bytes:
 
 def _check_cluster(name: str) -> None:
     if " " in name:
-        raise _refused("cluster name cannot contain spaces", is_told=True)
+        raise refused_document("cluster name cannot contain spaces", is_told=True)
     if name == NO_CLUSTER:
-        raise _refused("cluster name is reserved", is_told=True)
-
-
-def _check_name(name: str, value: str) -> None:
-    if not _is_name(value):
-        raise _refused(f"{name} is too long or not printable")
-
-
-def _is_name(value: str) -> bool:
-    return len(value) <= NAME_LENGTH_MAX and value.isprintable()
-
-
-def _refused(problem: str, *, is_told: bool = False) -> ProtocolError:
-    text = problem if is_told else "Parser Error"
-    return ProtocolError(problem, text=text, reason=ClosedState.PROTOCOL_VIOLATION)
+        raise refused_document("cluster name is reserved", is_told=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from framework.peering import join_host_port
+from framework.peering import Compression, join_host_port, split_advertised
 from framework.spec import LinkKind
 from framework.wire.document import build_document
 from framework_leafnode.info import LeafInfo
@@ -34,7 +34,7 @@ def leaf_info(server: ServerContext, config: LeafConfig) -> LeafInfo:
     assert isinstance(max_payload, int)
     host, port = _address(server, config)
     ip = join_host_port(host, port) if config.port is not None and config.is_advertised else ""
-    return LeafInfo(
+    local = LeafInfo(
         server_id=server.server_id,
         server_name=server.name,
         host=host,
@@ -45,26 +45,21 @@ def leaf_info(server: ServerContext, config: LeafConfig) -> LeafInfo:
         tls_required=config.tls is not None,
         tls_verify=config.tls is not None and config.tls.verify,
         max_payload=max_payload,
+        jetstream=server.accounts.jetstream_domain is not None,
+        domain=server.accounts.jetstream_domain or "",
         cluster=server.cluster_name,
         info_on_connect=True,
         leafnode_urls=(ip,) if ip else (),
     )
+    return Compression(config.settings.compression, server.compression_modes).offer(local)
 
 
 def _address(server: ServerContext, config: LeafConfig) -> tuple[str, int]:
     """Return where leaf nodes are told to connect."""
     host, port = server.listening_address(LinkKind.LEAF) or (config.host, config.port or 0)
     if config.advertise:
-        return _split_advertised(config.advertise, port)
+        return split_advertised(config.advertise, port)
     reachable = server.reachable_hosts(host)
     if not reachable and config.port is not None:
         server.log.error("Could not find any non-local IP for leafnode's listen specification")
     return reachable[0] if reachable else host, port
-
-
-def _split_advertised(text: str, default_port: int) -> tuple[str, int]:
-    """Split `host` or `host:port`; an IPv6 address with a port stands in brackets."""
-    host, _, port = text.rpartition(":")
-    if host and port.isdecimal() and (":" not in host or host.startswith("[")):
-        return host.strip("[]"), int(port) or default_port
-    return text.strip("[]"), default_port

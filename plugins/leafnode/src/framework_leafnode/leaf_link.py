@@ -9,9 +9,9 @@ from msgspec import Struct
 from typing_extensions import override
 
 from framework.peering import CheckPassword, Close, PeerLink, matches
-from framework.spec import Accepted, ClosedState, Violated
+from framework.spec import Accepted, ClosedState, TlsSettings, Violated
 from framework_leafnode.credentials import CredentialsError, signed_in
-from framework_leafnode.effect import Authenticate, Greet, Register
+from framework_leafnode.effect import Authenticate, Greet, Register, Secure
 from framework_leafnode.info import LeafConnect, connect_text
 from framework_leafnode.logins import has_signed, login_request, rights_of
 from framework_leafnode.peer import Rights
@@ -52,8 +52,18 @@ class LeafLink(PeerLink):
         addresses: tuple[str, ...]
         """Of answers that this server leads on, whoever is interested."""
 
+    class Recheck(Struct, frozen=True):
+        """Other logins are in force: a leaf node that would be somebody else, or nobody, ends."""
+
+        logins: LeafLogins
+
     class _Authenticated(Struct, frozen=True):
         """An authenticator's answer, or what it has raised."""
+
+        outcome: object
+
+    class _Secured(Struct, frozen=True):
+        """The other end of TLS, or why there is none."""
 
         outcome: object
 
@@ -84,6 +94,10 @@ class LeafLink(PeerLink):
         self._machine = machine
         self._permissions = 0
         """Number in the plane."""
+        self._said: LeafConnect | None = None
+        """By a leaf node: what it is asked for again."""
+        self._rights: Rights | None = None
+        """That it has got by it."""
 
     @override
     def on_receive(self, message: object) -> None:
@@ -93,8 +107,12 @@ class LeafLink(PeerLink):
                     is_isolated=is_isolated, loop_subject=loop_subject, addresses=addresses
                 )
                 self._perform(admitted)
+            case LeafLink.Recheck(logins):
+                self._recheck(logins)
             case LeafLink._Authenticated(outcome):
                 self._take_answer(outcome)
+            case LeafLink._Secured(outcome):
+                self._take_secured(outcome)
             case LeafLink._PasswordMatched(user, outcome):
                 self._take_user(user if outcome is True else None)
             case _:
@@ -122,8 +140,10 @@ class LeafLink(PeerLink):
         match effect:
             case Authenticate(connect):
                 self._authenticate(connect)
-            case Greet(info):
-                self._greet(info)
+            case Secure():
+                self._secure()
+            case Greet(info, compression):
+                self._greet(info, compression)
             case Register():
                 self._register(effect)
             case _:
@@ -134,6 +154,7 @@ class LeafLink(PeerLink):
 
     def _authenticate(self, connect: LeafConnect) -> None:
         """Find out who a leaf node is: a user of leaf nodes, or of clients."""
+        self._said = connect
         if not self._logins.users:
             tls = self._server.tls_peer(self._link)
             request = login_request(self._link, self._connection, connect, self._nonce, tls)
@@ -158,18 +179,52 @@ class LeafLink(PeerLink):
         if user is not None and self._server.accounts.get(user.account) is not None:
             is_system = user.account == self._server.accounts.system_account
             rights = Rights(account=user.account, is_system=is_system, user=user.name)
-        self._perform(self._machine.receive_authenticated(rights))
+        self._take_rights(rights)
 
     def _take_answer(self, outcome: object) -> None:
         rights = None
         if isinstance(outcome, Accepted):
             is_system = outcome.account == self._server.accounts.system_account
             rights = rights_of(outcome, is_system=is_system)
-        self._perform(self._machine.receive_authenticated(rights))
+        self._take_rights(rights)
+
+    def _take_rights(self, rights: Rights | None) -> None:
+        if self._rights is None:
+            self._rights = rights
+            self._perform(self._machine.receive_authenticated(rights))
+        elif rights is None:
+            words = "Authorization Violation"
+            self._perform([Close(ClosedState.AUTHENTICATION_VIOLATION, words)])
+        elif rights != self._rights:
+            # It comes back as who it is now.
+            self._perform([Close(ClosedState.CLIENT_CLOSED)])
+
+    def _recheck(self, logins: LeafLogins) -> None:
+        """Ask again who a leaf node is. Source: nats-server `reload.go`, `reloadAuthorization`."""
+        self._logins = logins
+        if self._said is not None and self._rights is not None:
+            self._authenticate(self._said)
 
     # -- as a leaf node ---------------------------------------------------------------------------
 
-    def _greet(self, info: LeafInfo) -> None:
+    def _secure(self) -> None:
+        """Begin TLS with a hub; its end comes as an event where that fails."""
+        remote, url = self._connection.remote, self._connection.url
+        assert remote is not None
+        assert url is not None
+        settings = remote.settings.tls or TlsSettings()
+        name = remote.settings.tls_name(url) or url.host
+        reply = self._server.secure_link(self._link, settings, name)
+        self.await_reply(reply, answer=LeafLink._Secured)
+
+    def _take_secured(self, outcome: object) -> None:
+        if isinstance(outcome, Exception):
+            self._log.error("TLS leafnode handshake error: {error}", error=str(outcome))
+            self._perform([Close(ClosedState.TLS_HANDSHAKE_ERROR)])
+        else:
+            self._perform(self._machine.receive_secured())
+
+    def _greet(self, info: LeafInfo, compression: str) -> None:
         """Say CONNECT to a hub."""
         remote, url = self._connection.remote, self._connection.url
         assert remote is not None
@@ -181,9 +236,11 @@ class LeafLink(PeerLink):
             is_hub=settings.is_hub,
             cluster=self._server.cluster_name,
             headers=self._local.headers and info.headers,
+            jetstream=self._local.jetstream,
+            domain=self._local.domain,
             deny_pub=settings.deny_imports,
             isolate=settings.requests_isolation,
-            compress_mode="off" if info.compression else "not supported",
+            compress_mode=compression,
             remote_account=settings.account,
         )
         try:

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from typing_extensions import override
 
-from framework.peering import Introduce, LocalChanged, PeerManager, Update
+from framework.peering import (
+    Compressed,
+    Compression,
+    Introduce,
+    LocalChanged,
+    PeerManager,
+    Update,
+)
 from framework.spec import UNLIMITED, LinkKind
 from framework.wire.document import build_document
 from framework_leafnode.effect import Admit, Delay, Dial, Lead
@@ -27,6 +34,7 @@ if TYPE_CHECKING:
     from framework_leafnode.config import LeafConfig
     from framework_leafnode.effect import LeafsEffect, Report
     from framework_leafnode.info import LeafInfo
+    from framework_leafnode.settings import RemoteSettings
 
 _LOOP_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _LOOP_LENGTH = 22
@@ -107,6 +115,8 @@ class LeafManager(PeerManager):
                 self._lasting.config = config
                 self._set_times()
                 self._perform(self._leafs.receive_reload(config.settings, local))
+                for link in self._links:
+                    self._links.tell(link, LeafLink.Recheck(config.logins))
             case LeafManager.NeighboursChanged(urls):
                 self._perform(self._leafs.receive_neighbours(urls))
             case PeerManager.Stop():
@@ -164,6 +174,8 @@ class LeafManager(PeerManager):
                 return self._leafs.receive_introduction(link, peer)
             case Update(info):
                 return self._leafs.receive_update(link, info)
+            case Compressed(shown):
+                return self._leafs.receive_compressed(link, shown)
             case Delay(delay_s):
                 return self._leafs.receive_delay(link, delay_s)
 
@@ -172,9 +184,8 @@ class LeafManager(PeerManager):
     @override
     def _perform_own(self, effect: LeafsEffect) -> None:
         match effect:
-            case Dial(token, url, timeout_s):
-                self._urls[token] = url
-                self._server.dial(url.host, url.port, LinkKind.LEAF, token, timeout_s)
+            case Dial(token, url, settings):
+                self._dial(token, url, settings)
             case LocalChanged(local):
                 self._lasting.local = local
                 self._server.plane.set_info(LinkKind.LEAF, build_document(local))
@@ -183,12 +194,34 @@ class LeafManager(PeerManager):
             case Admit(link):
                 self._admit(link)
 
+    def _dial(self, token: int, url: PeerUrl, settings: RemoteSettings) -> None:
+        """Connect to a hub; TLS follows its INFO, unless it is to come first."""
+        self._urls[token] = url
+        is_first = settings.tls is not None and settings.tls.handshake_first
+        self._server.dial(
+            url.host,
+            url.port,
+            LinkKind.LEAF,
+            token,
+            settings.dial_timeout_s,
+            tls=settings.tls if is_first else None,
+            tls_name=settings.tls_name(url),
+            is_plain=not is_first,
+        )
+
     def _begin(self, link: LinkId) -> None:
         connection, config = self._leafs.connections[link], self._lasting.config
+        remote = connection.remote.settings if connection.remote else None
+        nonce = self._nonces.pop(link, b"")
+        wanted = remote.compression if remote else config.settings.compression
         machine = LeafHandshake(
             local=self._leafs.local,
             settings=config.settings,
-            remote=connection.remote.settings if connection.remote else None,
+            remote=remote,
+            compression=Compression(wanted, self._server.compression_modes),
+            is_secured=self._server.tls_peer(link) is not None,
+            needs_tls=remote is not None and remote.needs_tls(connection.url),
+            nonce=nonce.decode(),
             cid=connection.cid,
             timeout_s=config.logins.timeout_s,
         )
@@ -198,7 +231,7 @@ class LeafManager(PeerManager):
             local=self._leafs.local,
             logins=config.logins,
             connection=connection,
-            nonce=self._nonces.pop(link, b""),
+            nonce=nonce,
             machine=machine,
         )
 

@@ -109,6 +109,7 @@ class Leafs:
 
         Source: nats-server `reload.go`, `leafNodeOption`.
         """
+        is_recompressed = settings.compression != self._settings.compression
         self._settings = settings
         known = {it.settings.key: it for it in self._remotes}
         self._remotes = []
@@ -124,6 +125,9 @@ class Leafs:
         effects: list[LeafsEffect] = [*self._change_local(local)]
         links = (it.link for it in (*known.values(), *ended))
         effects += (Dismiss(link, ClosedState.ROUTE_REMOVED) for link in links if link is not None)
+        accepted = (it.link for it in self._connections.values() if it.remote is None)
+        # They agree on it by new connections.
+        effects += (Dismiss(it, ClosedState.CLIENT_CLOSED) for it in accepted if is_recompressed)
         return [*effects, *(it for remote in self._remotes for it in self._dial(remote))]
 
     def receive_neighbours(self, urls: Sequence[str]) -> Sequence[LeafsEffect]:
@@ -158,7 +162,7 @@ class Leafs:
         remote.urls.append(url)
         trying = 'Trying to connect as leafnode to remote server on "{address}"'
         noted = Noted(Level.DEBUG, trying, {"address": url.address})
-        return [noted, Dial(remote.token, _with_login(url, settings), settings.dial_timeout_s)]
+        return [noted, Dial(remote.token, _with_login(url, settings), settings)]
 
     def _by_token(self, token: int) -> Remote | None:
         return next((it for it in self._remotes if it.token == token), None) if token else None
@@ -300,6 +304,13 @@ class Leafs:
         urls = [*learned, *remote.settings.urls]
         # The one in use has had its turn.
         remote.urls = sorted(urls, key=lambda url: url.address == used)
+        return []
+
+    def receive_compressed(self, link: LinkId, shown: str) -> Sequence[LeafsEffect]:
+        """Take that a connection is compressed in another way now."""
+        connection = self._connections.get(link)
+        if connection is not None and connection.peer is not None:
+            connection.peer = replace(connection.peer, compression=shown)
         return []
 
     def receive_delay(self, link: LinkId, delay_s: float) -> Sequence[LeafsEffect]:

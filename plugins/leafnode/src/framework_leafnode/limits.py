@@ -1,10 +1,12 @@
-"""Limits and delays of leaf nodes; delays as nats-server has them.
+"""Limits, delays and defaults of leaf nodes; delays as nats-server has them.
 
 Source: nats-server `leafnode.go`, `const.go` for the delays.
 """
 
 from __future__ import annotations
 
+COMPRESSION_MODE = "s2_auto"
+"""Where none is configured. Source: nats-server `opts.go`, `setBaselineOptions`."""
 RECONNECT_DELAY_S = 1.0
 """Before a hub is dialed again, where `reconnect` does not say otherwise; failed attempts wait up
 to twice as long. Source: `const.go`, `DEFAULT_LEAF_NODE_RECONNECT`."""
@@ -25,6 +27,10 @@ CONNECT_ERROR_REPORTS = 3_600
 RECONNECT_ERROR_REPORTS = 1
 """The same of one that was there."""
 
+SHOWN_LEAFS_MAX = 32
+"""Of the leaf nodes and hubs of a server, in its status; how many there are is said beside them."""
+SHOWN_CHARACTERS_MAX = 64
+"""Of each name in the same."""
 HANDSHAKES_MAX = 512
 """Accepted connections that have not been registered yet; further ones are closed."""
 URLS_MAX = 256
@@ -33,7 +39,5 @@ NEIGHBOURS_MAX = 1_024
 """Other servers of the cluster whose leaf node ports are remembered."""
 DENIED_MAX = 1_024
 """Subjects that a leaf node may ask not to be sent; one with more is refused."""
-NAME_LENGTH_MAX = 255
-"""Characters of server ids, names, hosts, accounts."""
 CREDENTIALS_BYTES_MAX = 65_536
 """Of a file with credentials."""

@@ -4,9 +4,11 @@
     dialed:    INFO → CONNECT → INFO with the account → introduction → LS+ → registered
 
 `LeafHandshake.PHASES` is the whole of it as a table; CLAIMED is who has dialed and waits for the
-hub to say so. What concerns this connection alone is decided
-here; what concerns others too (duplicates, loops, limits of the account) is asked of `Leafs`, and
-the link stays parked until that has answered.
+hub to say so. Behind the first INFO TLS may begin (CHECKED), and then each may say INFO once
+more, to compress: who dialed a plain one that names the mode, the hub a compressed one.
+
+What concerns this connection alone is decided here; what concerns others too (duplicates, loops,
+limits of the account) is asked of `Leafs`, and the link stays parked until that has answered.
 
 Source: nats-server `leafnode.go`, `processLeafnodeInfo`, `processLeafNodeConnect`,
 `leafNodeFinishConnectProcess`, `leafProcessErr`.
@@ -21,6 +23,8 @@ from typing_extensions import override
 from framework.errors import ProtocolError
 from framework.peering import (
     ArmTimer,
+    Compressed,
+    EncodeLink,
     Handshake,
     HandshakeEvent,
     Introduce,
@@ -40,11 +44,12 @@ from framework_leafnode.effect import (
     Delay,
     Greet,
     Register,
+    Secure,
 )
 from framework_leafnode.info import (
-    TRACE_PROTOCOL,
     LeafConnect,
     check_cluster_of,
+    compression_text,
     parse_connect,
     parse_info,
     welcome,
@@ -61,6 +66,7 @@ from framework_leafnode.versions import is_at_least
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from framework.peering import Choice, Compression
     from framework.wire.certificates import CertificateFacts
     from framework_leafnode.effect import LeafEffect
     from framework_leafnode.info import LeafInfo
@@ -87,11 +93,28 @@ class LeafHandshake(Handshake[LeafConnect]):
         local: How this server introduces itself.
         settings: Of all leaf nodes.
         remote: The hub that we dialed; None: the peer dialed us.
+        compression: What this server wants.
+        is_secured: The connection is encrypted already.
+        needs_tls: It is to be, whether the hub requires it or not.
+        nonce: What the peer was asked to sign.
         cid: Number of the connection.
         timeout_s: For an accepted one, from its opening to its login.
     """
 
-    __slots__ = ("_cid", "_local", "_peer", "_remote", "_settings", "_timers", "_welcome")
+    __slots__ = (
+        "_choice",
+        "_cid",
+        "_compression",
+        "_is_secured",
+        "_local",
+        "_needs_tls",
+        "_nonce",
+        "_peer",
+        "_remote",
+        "_settings",
+        "_timers",
+        "_welcome",
+    )
 
     title = "Leafnode"
 
@@ -101,6 +124,10 @@ class LeafHandshake(Handshake[LeafConnect]):
         local: LeafInfo,
         settings: LeafSettings,
         remote: RemoteSettings | None,
+        compression: Compression,
+        is_secured: bool = False,
+        needs_tls: bool = False,
+        nonce: str = "",
         cid: int,
         timeout_s: float,
     ) -> None:
@@ -108,6 +135,11 @@ class LeafHandshake(Handshake[LeafConnect]):
         self._local = local
         self._settings = settings
         self._remote = remote
+        self._compression = compression
+        self._choice: Choice | None = None
+        self._is_secured = is_secured
+        self._needs_tls = needs_tls
+        self._nonce = nonce
         self._cid = cid
         self._peer: Peer | None = None
         self._welcome: LeafInfo | None = None
@@ -131,6 +163,10 @@ class LeafHandshake(Handshake[LeafConnect]):
         """
         subjects = (loop_subject, *addresses)
         return self._receive(HandshakeEvent.ADMITTED, is_isolated, subjects)
+
+    def receive_secured(self) -> Sequence[LeafEffect]:
+        """Go on: the connection is encrypted now."""
+        return self._receive(HandshakeEvent.CLAIM_ACCEPTED)
 
     @override
     def receive_timeout(self) -> Sequence[LeafEffect]:
@@ -185,12 +221,32 @@ class LeafHandshake(Handshake[LeafConnect]):
             rights=rights,
             is_hub=connect.is_hub,
             headers=self._local.headers and connect.headers,
-            traces=connect.protocol >= TRACE_PROTOCOL,
+            traces=connect.traces,
             denied=connect.deny_pub,
             wants_isolation=connect.isolate,
-            compression=connect.compress_mode or "not supported",
+            compression=self._shown(connect),
         )
         return [Introduce(self._peer)]
+
+    def _take_offer(self, document: bytes) -> Sequence[LeafEffect]:
+        """Take which compression a leaf node has chosen, once."""
+        if self._choice is not None or not self._compression.is_on:
+            return super()._refuse_info_before_login(document)
+        try:
+            info = parse_info(document)
+            self._choice = self._compression.choose(info)
+        except ProtocolError as error:
+            return self._close_malformed("INFO", error)
+        if not self._choice.is_coded:
+            return [Resume()]
+        line = compression_text(self._local, self._choice, cid=self._cid, nonce=self._nonce)
+        return [EncodeLink(self._choice), Send(line), Resume()]
+
+    def _shown(self, connect: LeafConnect) -> str:
+        """Return the compression with a leaf node, as monitoring has it."""
+        if self._choice is not None and self._choice.is_coded:
+            return self._choice.shown
+        return "off" if connect.compress_mode else "not supported"
 
     def _refuse_leaf(self, connect: LeafConnect, rights: Rights) -> Sequence[LeafEffect] | None:
         """Say no to who is no leaf node, or none that may be one of this server."""
@@ -231,10 +287,32 @@ class LeafHandshake(Handshake[LeafConnect]):
             noted = Noted(Level.ERROR, words)
             return [noted, *self._close(ClosedState.WRONG_PORT)]
         self._welcome = info
+        if not self._is_secured and (self._needs_tls or info.tls_required):
+            self._phase = Phase.CHECKED
+            return [Secure()]
+        return self._go_on_with(info)
+
+    def _take_secured(self) -> Sequence[LeafEffect]:
+        assert self._welcome is not None
+        self._is_secured = True
+        return self._go_on_with(self._welcome)
+
+    def _go_on_with(self, info: LeafInfo) -> Sequence[LeafEffect]:
+        """Agree on compression with a hub, then say CONNECT."""
+        self._phase = Phase.INFO_AWAITED
+        if self._choice is None:
+            try:
+                self._choice = self._compression.choose(info, is_dialed=True)
+            except ProtocolError as error:
+                return self._close_malformed("INFO", error)
+            if self._choice.is_coded:
+                told = Send(compression_text(self._local, self._choice))
+                return [told, EncodeLink(self._choice), Resume()]
         self._phase = Phase.CLAIMED
+        greet = Greet(info, self._choice.shown)
         if not info.info_on_connect:
-            return [Greet(info), *self._introduce(info)]
-        return [Greet(info), self._arm(ANSWER_TIMEOUT_S), Resume()]
+            return [greet, *self._introduce(info)]
+        return [greet, self._arm(ANSWER_TIMEOUT_S), Resume()]
 
     def _take_answer(self, document: bytes) -> Sequence[LeafEffect]:
         try:
@@ -266,8 +344,8 @@ class LeafHandshake(Handshake[LeafConnect]):
             rights=rights,
             is_hub=not self._remote.is_hub,
             headers=self._local.headers and welcome.headers,
-            traces=welcome.proto >= TRACE_PROTOCOL,
-            compression="off" if welcome.compression else "not supported",
+            traces=welcome.traces,
+            compression=self._choice.shown if self._choice else "not supported",
         )
         return [Introduce(self._peer), Update(info)]
 
@@ -295,6 +373,13 @@ class LeafHandshake(Handshake[LeafConnect]):
         except ProtocolError as error:
             return self._close_malformed("INFO", error)
 
+    def _take_pong(self, rtt_ns: int) -> Sequence[LeafEffect]:
+        """Follow the round trip."""
+        if self._choice is None or self._choice.at(rtt_ns) == self._choice:
+            return []
+        self._choice = self._choice.at(rtt_ns)
+        return [EncodeLink(self._choice), Compressed(self._choice.shown)]
+
     @override
     def _take_err(self, text: bytes) -> Sequence[LeafEffect]:
         words = text.decode("utf-8", "replace")
@@ -310,21 +395,31 @@ class LeafHandshake(Handshake[LeafConnect]):
         Phase.CONNECT_AWAITED: {
             **Handshake.PHASES[Phase.CONNECT_AWAITED],
             HandshakeEvent.CONNECT: Step("_take_connect", leads_to=(Phase.CHECKED, Phase.CLOSED)),
+            HandshakeEvent.INFO: Step("_take_offer"),
         },
         Phase.CHECKED: {
             **Handshake.PHASES[Phase.CHECKED],
             HandshakeEvent.PASSWORD_CHECKED: Step(
                 "_take_rights", leads_to=(Phase.INTRODUCED, Phase.CLOSED)
             ),
+            HandshakeEvent.CLAIM_ACCEPTED: Step(
+                "_take_secured",
+                leads_to=(Phase.INFO_AWAITED, Phase.CLAIMED, Phase.INTRODUCED, Phase.CLOSED),
+            ),
         },
         Phase.INFO_AWAITED: {
             **Handshake.PHASES[Phase.INFO_AWAITED],
             HandshakeEvent.INFO: Step(
-                "_take_info", leads_to=(Phase.CLAIMED, Phase.INTRODUCED, Phase.CLOSED)
+                "_take_info",
+                leads_to=(Phase.CHECKED, Phase.CLAIMED, Phase.INTRODUCED, Phase.CLOSED),
             ),
         },
         Phase.CLAIMED: {
             **Handshake.PHASES[Phase.INFO_AWAITED],
             HandshakeEvent.INFO: Step("_take_answer", leads_to=(Phase.INTRODUCED, Phase.CLOSED)),
+        },
+        Phase.REGISTERED: {
+            **Handshake.PHASES[Phase.REGISTERED],
+            HandshakeEvent.PONG: Step("_take_pong", leads_to=()),
         },
     }

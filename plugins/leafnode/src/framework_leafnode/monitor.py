@@ -1,4 +1,4 @@
-"""`/leafz`.
+"""`/leafz`, and the status of leaf nodes for `framework run`.
 
 Source: nats-server `monitor.go`, `Leafz`.
 """
@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from msgspec import Struct
 
+from framework.peering import join_host_port
 from framework.spec import InQuery, LinkKind, SubscriptionRows
 from framework.spec.formats import rtt_text, time_text
+from framework_leafnode.status import describe_status
 
 if TYPE_CHECKING:
-    from framework.spec import LinkRow, ServerContext
+    from framework.peering import LinkRates
+    from framework.spec import LinkRow, NoOptions, ServerContext
     from framework_leafnode.leafs import Leafs
     from framework_leafnode.peer import Connection
 
@@ -48,6 +51,25 @@ async def answer_leafz(server: ServerContext, options: LeafzOptions) -> object:
             _leaf(connection, row, _listed(server, row) if options.subscriptions else {})
             for connection, row in shown
         ],
+    }
+
+
+async def answer_status(server: ServerContext, rates: LinkRates, _options: NoOptions) -> object:
+    """Return what the supervisor of a server is told of its leaf nodes; None: it has none.
+
+    Args:
+        server: Whose leaf nodes these are.
+        rates: From the last time that this was asked.
+    """
+    leafs = await leafs_of(server)
+    if leafs is None:
+        return None
+    rows = await server.links(LinkKind.LEAF)
+    address = server.listening_address(LinkKind.LEAF)
+    measured = rates.measure(rows, time.monotonic_ns())
+    return {
+        "address": join_host_port(*address) if address else "",
+        **describe_status(leafs, {row.link: row for row in rows}, measured),
     }
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Protocol
 from weakref import WeakKeyDictionary
 
-from framework_leafnode.limits import NAME_LENGTH_MAX, NEIGHBOURS_MAX
+from framework.wire.info import is_name
+from framework_leafnode.limits import NEIGHBOURS_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,7 +42,7 @@ class Neighbours:
         """Take what a server says in INFO; no fields: it is gone, or says nothing any more."""
         said = fields.get(URLS_FIELD)
         url = said[0] if isinstance(said, list) and len(said) == 1 else None
-        if not isinstance(url, str) or len(url) > NAME_LENGTH_MAX or not url.isprintable():
+        if not isinstance(url, str) or not is_name(url):
             self._urls.pop(peer.server_id, None)
         elif peer.server_id in self._urls or len(self._urls) < NEIGHBOURS_MAX:
             self._urls[peer.server_id] = url

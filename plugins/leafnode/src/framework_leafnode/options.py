@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from framework.peering import slow_options, url_check
+from msgspec.structs import replace
+
+from framework.peering import compression_option, slow_options, url_check
 from framework.topology import ConfigSection, Kind, Option, Reload, tls_option
+from framework_leafnode.limits import COMPRESSION_MODE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
 
 def _parse_url(text: str) -> object:
@@ -121,12 +124,6 @@ _AUTHORIZATION = (
     _USER[3],
 )  # fmt: skip
 
-_COMPRESSION = Option(
-    name="compression", kind=Kind.FREE, help="How leaf nodes are compressed; not at all so far",
-    refusal="compression of leaf nodes is not there yet",
-    is_off=lambda node: str(node.plain()).lower() in {"off", "disabled", "false"},
-)  # fmt: skip
-
 _REMOTE = (
     Option(name="url", kind=Kind.STRING, reload=Reload.LIVE, default="", check=_check_urls,
            help="Where a server of the hub accepts leaf nodes"),
@@ -162,9 +159,7 @@ _REMOTE = (
            minimum=0.001, help="How long connecting may take; if not set, that of all remotes"),
     Option(name="jetstream_cluster_migrate", kind=Kind.FREE, aliases=("js_cluster_migrate",),
            help="Without effect", inert="streams have no leaders here yet"),
-    _COMPRESSION,
-    Option(name="tls", kind=Kind.FREE, help="TLS to this hub",
-           refusal="TLS of remotes is not there yet"),
+    tls_option("TLS to this hub; without it where the hub requires it", is_of_dials=True),
     Option(name="proxy", kind=Kind.FREE, help="HTTP proxy to connect by",
            refusal="proxies are not there yet"),
     Option(name="ws_compression", kind=Kind.BOOL, help="Compress frames of WebSocket",
@@ -204,16 +199,36 @@ _OPTIONS = (
     Option(name="isolate_leafnode_interest", kind=Kind.BOOL, reload=Reload.LIVE, default=False,
            aliases=("isolate",), help="Tell leaf nodes nothing of each other's interest"),
     *slow_options("leaf node"),
-    _COMPRESSION,
     tls_option("TLS of the leaf node port"),
 )  # fmt: skip
 
-LEAFNODE_OPTIONS = ConfigSection(
-    name="leafnodes",
-    aliases=("leaf",),
-    plugin="leafnode",
-    help="Leaf nodes of this server, and hubs whose leaf node it is",
-    options=_OPTIONS,
-    settle=_settle,
-    reload=Reload.RESTART,
-)
+
+def leafnode_options(modes: Collection[str]) -> ConfigSection:
+    """Return the options of the block `leafnodes`.
+
+    Args:
+        modes: Names of the modes of compression that there are.
+    """
+    return ConfigSection(
+        name="leafnodes",
+        aliases=("leaf",),
+        plugin="leafnode",
+        help="Leaf nodes of this server, and hubs whose leaf node it is",
+        options=(
+            *(_with_compression(it, modes) for it in _OPTIONS),
+            _compression(modes, "leaf nodes that connect to this server"),
+        ),
+        settle=_settle,
+        reload=Reload.RESTART,
+    )
+
+
+def _compression(modes: Collection[str], what: str) -> Option:
+    return compression_option(modes, default=COMPRESSION_MODE, on=COMPRESSION_MODE, what=what)
+
+
+def _with_compression(option: Option, modes: Collection[str]) -> Option:
+    if option.name != "remotes":
+        return option
+    own = _compression(modes, "connections to this hub")
+    return replace(option, options=(*option.options, own))

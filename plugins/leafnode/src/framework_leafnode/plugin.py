@@ -25,7 +25,13 @@ from framework_leafnode.config import LeafConfig, leafnode_section
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from framework.spec import MonitorFields, ServerContext, StopReason
+    from framework.spec import (
+        CompressionMode,
+        MonitorFields,
+        ServerContext,
+        StatusSection,
+        StopReason,
+    )
     from framework.topology import ConfigDiff, ConfigSection, ServerConfig, TopologyError
     from framework_leafnode.leaf_manager import LeafManager
     from framework_leafnode.neighbours import Peer
@@ -35,15 +41,25 @@ LEAF_MANAGER: Final = "leaf_manager"
 
 
 @hookimpl
-def framework_config_sections() -> Iterable[ConfigSection]:
+def framework_config_sections(
+    compression_modes: Mapping[str, CompressionMode],
+) -> Iterable[ConfigSection]:
     """Declare the block `leafnodes`."""
-    return [leafnode_section(_read)]
+    return [leafnode_section(compression_modes, _read)]
 
 
 def _read(value: Mapping[str, Any]) -> LeafConfig:
     from framework_leafnode.reading import read_config  # noqa: PLC0415 - as in `_manager`
 
     return read_config(value)
+
+
+@hookimpl
+def framework_status_sections() -> Iterable[StatusSection]:
+    """Show leaf nodes in `framework run`."""
+    from framework_leafnode.screen import LEAFNODES_SECTION  # noqa: PLC0415 - no server needs it
+
+    return [LEAFNODES_SECTION]
 
 
 @hookimpl
@@ -58,6 +74,7 @@ def framework_link_kinds(config: ServerConfig) -> Iterable[LinkKindSpec]:
         group_class=GroupClass.IF_NONE,
         enters=True,
         is_numbered=True,
+        may_introduce=True,
     )
     hidden = ReservedPrefix(prefix=b"_GR_.", hidden_tokens=2)
     return [LinkKindSpec(kind=LinkKind.LEAF, traits=traits, reserved=(hidden,))]
@@ -69,6 +86,9 @@ def framework_components(server: ServerContext) -> Iterable[ComponentSpec]:
     config = _config_of(server)
     if config is None:
         return []
+    from framework.peering import check_dials  # noqa: PLC0415 - as in `_manager`
+
+    check_dials(server, "leafnodes.remotes", (it.tls for it in config.settings.remotes))
     factory = partial(_leaf_manager, config=config)
     return [ComponentSpec(name=LEAF_MANAGER, factory=factory, supervision=Supervision())]
 
@@ -105,12 +125,15 @@ def framework_monitor_endpoints(server: ServerContext) -> Iterable[MonitorEndpoi
     """Answer `/leafz` and `LEAFZ`, where there are leaf nodes."""
     if _config_of(server) is None:
         return []
-    from framework_leafnode.monitor import (  # noqa: PLC0415 - as in `_manager`
+    from framework.peering import LinkRates  # noqa: PLC0415 - as in `_manager`
+    from framework_leafnode.monitor import (  # noqa: PLC0415 - the same
         LeafzOptions,
         answer_leafz,
+        answer_status,
     )
 
     return [
+        MonitorEndpoint(answer=partial(answer_status, server, LinkRates()), status="leafnodes"),
         MonitorEndpoint(
             path="/leafz",
             answer=partial(answer_leafz, server),
@@ -189,7 +212,7 @@ def framework_check_reload(server: ServerContext, diff: ConfigDiff) -> Iterable[
         return []
     from framework.peering import tls_errors  # noqa: PLC0415 - as in `_manager`
 
-    return tls_errors(server, diff, "leafnodes", [config.tls])
+    return tls_errors(server, diff, "leafnodes", config.all_tls)
 
 
 @hookimpl

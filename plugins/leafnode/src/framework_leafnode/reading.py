@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from framework.peering import compression_terms
 from framework.spec import GLOBAL_ACCOUNT, tls_settings
 from framework.topology import is_tls_on, login_timeout_s
 from framework_leafnode.config import LeafConfig
-from framework_leafnode.limits import DIAL_TIMEOUT_S, FIRST_INFO_TIMEOUT_S
+from framework_leafnode.limits import COMPRESSION_MODE, DIAL_TIMEOUT_S, FIRST_INFO_TIMEOUT_S
 from framework_leafnode.logins import LeafLogins, LeafUser
 from framework_leafnode.settings import LeafSettings, RemoteSettings
 from framework_leafnode.url import parse_hub_url
@@ -32,6 +33,7 @@ def read_config(value: Mapping[str, Any]) -> LeafConfig:
             min_version=version_from(value["min_version"] or "0.0.0"),
             min_version_text=value["min_version"],
             is_isolated=value["isolate_leafnode_interest"],
+            compression=compression_terms(value["compression"], COMPRESSION_MODE),
         ),
         tls=tls_settings(value["tls"], path="leafnodes.tls"),
         write_deadline_s=value["write_deadline"],
@@ -79,6 +81,8 @@ def _remote(block: Mapping[str, Any], value: Mapping[str, Any]) -> RemoteSetting
         is_isolated=block["isolate_leafnode_interest"],
         requests_isolation=block["request_isolation"],
         is_disabled=block["disabled"],
+        compression=compression_terms(block["compression"], COMPRESSION_MODE),
+        tls=tls_settings(block["tls"], path="leafnodes.remotes.tls"),
         first_info_timeout_s=block["first_info_timeout"] or FIRST_INFO_TIMEOUT_S,
         dial_timeout_s=block["dial_timeout"] or value["dial_timeout"] or DIAL_TIMEOUT_S,
     )

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from framework.peering import CompressionTerms
 from framework.redacted import Redacted
-from framework_leafnode.limits import DIAL_TIMEOUT_S, FIRST_INFO_TIMEOUT_S, RECONNECT_DELAY_S
+from framework_leafnode.limits import (
+    COMPRESSION_MODE,
+    DIAL_TIMEOUT_S,
+    FIRST_INFO_TIMEOUT_S,
+    RECONNECT_DELAY_S,
+)
+from framework_leafnode.url import TLS_SCHEMES
 
 if TYPE_CHECKING:
     from framework.peering import PeerUrl
+    from framework.spec import TlsSettings
 
 
 class RemoteSettings(Redacted, frozen=True, kw_only=True):
@@ -35,6 +43,9 @@ class RemoteSettings(Redacted, frozen=True, kw_only=True):
     requests_isolation: bool = False
     """The other server is asked to do the same."""
     is_disabled: bool = False
+    compression: CompressionTerms = CompressionTerms(COMPRESSION_MODE)
+    tls: TlsSettings | None = None
+    """None: only where the hub requires it, or the URL says so, trusting whom the system trusts."""
     first_info_timeout_s: float = FIRST_INFO_TIMEOUT_S
     dial_timeout_s: float = DIAL_TIMEOUT_S
 
@@ -43,10 +54,25 @@ class RemoteSettings(Redacted, frozen=True, kw_only=True):
         """Return what tells it from others, also when its other settings change."""
         return self.urls, self.account, self.credentials
 
+    def needs_tls(self, url: PeerUrl | None) -> bool:
+        """Tell whether TLS is spoken with the server at a URL, even if that does not ask for it."""
+        return self.tls is not None or (url is not None and url.scheme in TLS_SCHEMES)
+
+    def tls_name(self, url: PeerUrl) -> str:
+        """Return whom the certificate of the server at a URL must be for.
+
+        Source: nats-server `leafnode.go`, `saveTLSHostname`: where there is only an address, the
+        first of the names that are configured.
+        """
+        named = (it.host for it in self.urls if not it.is_address)
+        return next(named, "") if url.is_address else url.host
+
 
 class LeafSettings(Redacted, frozen=True, kw_only=True):
     """Settings of all leaf nodes of a server, in both roles."""
 
+    compression: CompressionTerms = CompressionTerms(COMPRESSION_MODE)
+    """Of leaf nodes that connect to this server."""
     remotes: tuple[RemoteSettings, ...] = ()
     reconnect_s: float = RECONNECT_DELAY_S
     min_version: tuple[int, int, int] = (0, 0, 0)

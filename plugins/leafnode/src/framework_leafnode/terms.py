@@ -77,6 +77,7 @@ def peer_terms(register: Register, *, account: int, permissions: int, is_strict:
         guard=PeerGuard.ENDS if is_strict else PeerGuard.DROPS,
         scope=Scope.HUB if peer.is_hub else Scope.LEAF,
         untold=frozenset({Scope.LEAF, Scope.HUB}) if register.is_isolated else frozenset(),
+        origin=b"" if peer.is_hub else peer.cluster.encode("utf-8", "replace"),
         loop=(register.loop_subject.encode(), words),
     )
 

@@ -8,7 +8,9 @@ from framework.peering import PeerUrl, parse_peer_url
 
 DEFAULT_PORT: Final = 7422
 """Source: nats-server `const.go`, `DEFAULT_LEAFNODE_PORT`."""
-_SCHEMES: Final = ("nats-leaf", "nats", "tls", "nats-leaf+tls")
+TLS_SCHEMES: Final = ("tls", "nats-leaf+tls")
+"""Those that ask for TLS."""
+_SCHEMES: Final = ("nats-leaf", "nats", *TLS_SCHEMES)
 
 
 def parse_hub_url(text: str) -> PeerUrl:

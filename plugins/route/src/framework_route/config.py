@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from framework.peering import Login, peer_tls, read_login
-from framework_route.compression import RTT_THRESHOLDS_NS
-from framework_route.compression_option import COMPRESSION_MODE, rtt_thresholds_from_texts
-from framework_route.options import cluster_options
+from framework.peering import (
+    CompressionTerms,
+    Login,
+    compression_terms,
+    peer_tls,
+    read_login,
+)
+from framework_route.options import COMPRESSION_MODE, cluster_options
 from framework_route.permissions import route_permissions
 from framework_route.settings import MeshSettings
 from framework_route.url import parse_route_url
@@ -52,10 +56,7 @@ class RouteConfig(Struct, frozen=True):
     permissions: Permissions | None = None
     """Which subjects cross routes; None: all."""
     times: LinkTimes = field(default_factory=LinkTimes)
-    compression_mode: str = COMPRESSION_MODE
-    """Name of a mode that there is."""
-    rtt_thresholds_ns: Sequence[int] = RTT_THRESHOLDS_NS
-    """What `s2_auto` goes by."""
+    compression: CompressionTerms = CompressionTerms(COMPRESSION_MODE)
 
     @property
     def tls_name(self) -> str:
@@ -105,7 +106,7 @@ def _config_from_values(value: Mapping[str, Any]) -> RouteConfig | None:
             closes_slow=value["write_timeout"] == "close",
         ),
         tls=peer_tls(value["tls"], path="cluster.tls"),
-        **_compression(value["compression"]),
+        compression=compression_terms(value["compression"], COMPRESSION_MODE),
     )
 
 
@@ -114,11 +115,3 @@ def _own_password(login: Login, routes: Sequence[PeerUrl]) -> str:
     if not login.is_hashed:
         return login.password
     return next((url.password for url in routes if url.user == login.user), "")
-
-
-def _compression(block: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """Return what the block `compression` comes to, as fields of RouteConfig."""
-    if block is None:
-        return {}
-    thresholds_ns = rtt_thresholds_from_texts(block["rtt_thresholds"])
-    return {"compression_mode": block["mode"], "rtt_thresholds_ns": thresholds_ns}

@@ -6,21 +6,22 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
-from framework.peering import CommonEffect, Introduce, LinkEffect, LocalChanged, PeerUrl, Update
+from framework.peering import (
+    CommonEffect,
+    Compressed,
+    Introduce,
+    LinkEffect,
+    LocalChanged,
+    PeerUrl,
+    Update,
+)
 from framework.wire.info import RouteInfo
 
 if TYPE_CHECKING:
     from framework.spec import LinkId
-    from framework_route.compression import Choice
 
 
 # -- of one connection, performed by its PoolConnection --------------------------------------------
-
-
-class Encode(Struct, frozen=True):
-    """Compress output and decompress input from now on, or change the level."""
-
-    choice: Choice
 
 
 class PoolSlot(Struct, frozen=True):
@@ -48,6 +49,8 @@ class Register(Struct, frozen=True):
     headers: bool
     traces: bool
     """It reports what becomes of messages that ask for it."""
+    takes_origins: bool
+    """It is told which cluster of leaf nodes a message comes from."""
 
 
 class Claim(Struct, frozen=True):
@@ -62,12 +65,6 @@ class Answered(Struct, frozen=True):
     """Tell the mesh that the peer has answered on its route."""
 
 
-class Compressed(Struct, frozen=True):
-    """Report the compression of the connection, for monitoring."""
-
-    shown: str
-
-
 class Outdated(Struct, frozen=True):
     """Report that the connection cannot follow a reload, and is to be renewed."""
 
@@ -77,7 +74,7 @@ Report: TypeAlias = (
 )
 """What a connection cannot decide alone, or others want to know."""
 
-ConnectionEffect: TypeAlias = LinkEffect | Encode | Register | Report
+ConnectionEffect: TypeAlias = LinkEffect | Register | Report
 
 # -- of the mesh, performed by the RouteManager ----------------------------------------------------
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from framework.peering import Compression
 from framework.spec import LinkKind
-from framework_route.compression import Compression
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +26,7 @@ def pinned_accounts(server: ServerContext, config: RouteConfig) -> tuple[str, ..
 
 def compression_of(server: ServerContext, config: RouteConfig) -> Compression:
     """Return what this server wants of compression."""
-    return Compression(config.compression_mode, server.compression_modes, config.rtt_thresholds_ns)
+    return Compression(config.compression, server.compression_modes)
 
 
 def permission_table(server: ServerContext, config: RouteConfig) -> int:

@@ -6,24 +6,23 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from framework.errors import ProtocolError
-from framework.peering import join_host_port
-from framework.wire.closed_state import ClosedState
+from framework.peering import CODECS_MAX, join_host_port
 from framework.wire.document import build_document, parse_document
-from framework.wire.info import RouteConnect, RouteInfo, connect_line, info_line
-from framework_route.limits import CODECS_MAX, CONNECT_URLS_MAX, NAME_LENGTH_MAX
+from framework.wire.info import (
+    RouteConnect,
+    RouteInfo,
+    check_names,
+    connect_line,
+    info_line,
+    is_name,
+    refused_document,
+)
+from framework_route.limits import CONNECT_URLS_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from framework.peering import PeerUrl
-    from framework_route.compression import Choice
-
-TRACE_PROTOCOL = 3
-"""Servers with this route protocol, or a later one, report what becomes of messages that ask.
-
-Source: nats-server `server.go`, `MsgTraceProto`.
-"""
+    from framework.peering import Choice, PeerUrl
 
 _INFO_NAMES = (
     "server_id",
@@ -47,12 +46,11 @@ def parse_info(document: bytes) -> RouteInfo:
         ProtocolError: It is no INFO of a server.
     """
     info = parse_document(RouteInfo, document)
-    for name in _INFO_NAMES:
-        _check_name(name, getattr(info, name))
+    check_names(info, _INFO_NAMES)
     if not info.server_id and not info.route_acc_add_reqid:
-        raise _malformed("server_id is missing")
-    urls = [url for url in info.connect_urls if _is_name(url)]
-    codecs = [name for name in info.codecs if _is_name(name)]
+        raise refused_document("server_id is missing")
+    urls = [url for url in info.connect_urls if is_name(url)]
+    codecs = [name for name in info.codecs if is_name(name)]
     return replace(
         info,
         connect_urls=tuple(urls[:CONNECT_URLS_MAX]),
@@ -68,17 +66,12 @@ def parse_connect(document: bytes) -> RouteConnect:
         ProtocolError: It is no CONNECT.
     """
     connect = parse_document(RouteConnect, document)
-    for name in ("name", "cluster", "gateway"):
-        _check_name(name, getattr(connect, name))
+    check_names(connect, ("name", "cluster", "gateway"))
     return connect
 
 
 def greeting(local: RouteInfo, url: PeerUrl) -> bytes:
-    """Return what this server says first to the one that it dialed.
-
-    Without `lnoc` peers send interest and messages of leafnodes as any other, which is all that
-    this server understands.
-    """
+    """Return what this server says first to the one that it dialed."""
     connect = RouteConnect(
         user=url.user,
         password=url.password,
@@ -87,6 +80,8 @@ def greeting(local: RouteInfo, url: PeerUrl) -> bytes:
         name=local.server_id,
         cluster=local.cluster,
         cluster_dynamic=local.cluster_dynamic,
+        lnoc=local.lnoc,
+        lnocu=local.lnocu,
     )
     return connect_line(build_document(connect))
 
@@ -142,16 +137,3 @@ def about_another(local: RouteInfo, document: Mapping[str, object]) -> bytes:
 def route_url(info: RouteInfo) -> str:
     """Return the URL under which a server wants to be dialed, as it says itself."""
     return info.ip or f"nats-route://{join_host_port(info.host, info.port)}/"
-
-
-def _check_name(name: str, value: str) -> None:
-    if not _is_name(value):
-        raise _malformed(f"{name} is too long or not printable")
-
-
-def _is_name(value: str) -> bool:
-    return len(value) <= NAME_LENGTH_MAX and value.isprintable()
-
-
-def _malformed(detail: str) -> ProtocolError:
-    return ProtocolError(detail, text="Parser Error", reason=ClosedState.PROTOCOL_VIOLATION)

@@ -82,6 +82,8 @@ def route_info(server: ServerContext, config: RouteConfig) -> RouteInfo:
         connect_urls=connect_urls,
         import_=told(permissions.publish),
         export=told(permissions.subscribe),
+        lnoc=True,
+        lnocu=True,
         route_pool_size=max(0, config.mesh.pool_size),
         pool_shared=True,
     )

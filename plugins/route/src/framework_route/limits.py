@@ -51,12 +51,6 @@ GOSSIPED_MAX = 1_024
 """Servers known by gossip only, being dialed; what is told of further ones is dropped."""
 CONNECT_URLS_MAX = 128
 """Client addresses that one server may have; nats-server sends one for each of its interfaces."""
-NAME_LENGTH_MAX = 255
-"""Characters of server ids, names, cluster names, hosts, codecs."""
-CODECS_MAX = 32
-"""Names of codecs that one server may tell of; further ones count as not there."""
-RTT_THRESHOLDS_MAX = 4
-"""As many as S2 has levels. Source: nats-server `server.go`."""
 
 SHOWN_PEERS_MAX = 32
 """Of the servers that have routes here, in the status of a server."""

@@ -23,6 +23,8 @@ from typing_extensions import override
 from framework.errors import ProtocolError
 from framework.peering import (
     ArmTimer,
+    Compressed,
+    EncodeLink,
     Handshake,
     HandshakeEvent,
     Introduce,
@@ -39,13 +41,10 @@ from framework.wire.info import RouteConnect
 from framework_route.effect import (
     Answered,
     Claim,
-    Compressed,
-    Encode,
     Outdated,
     Register,
 )
 from framework_route.info import (
-    TRACE_PROTOCOL,
     greeting,
     introduction,
     parse_connect,
@@ -55,9 +54,8 @@ from framework_route.info import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from framework.peering import Login, PeerUrl, Steps
+    from framework.peering import Choice, Compression, Login, PeerUrl, Steps
     from framework.wire.info import RouteInfo
-    from framework_route.compression import Choice, Compression
     from framework_route.effect import ConnectionEffect, PoolSlot
 
 _EXPECTED_ERR = b"Not possible to have a dedicated route for account"
@@ -190,8 +188,8 @@ class ConnectionMachine(Handshake[RouteConnect]):
         """Begin to compress: behind our INFO if we dialed, before it if we accepted."""
         told = Send(introduction(self._local, choice, account=self._account))
         if self._url is None:
-            return [Encode(choice), told, Resume()]
-        return [told, Encode(choice), Resume()]
+            return [EncodeLink(choice), told, Resume()]
+        return [told, EncodeLink(choice), Resume()]
 
     def _take_admitted(self, pool_slot: PoolSlot, local: RouteInfo) -> Sequence[ConnectionEffect]:
         assert self._remote is not None
@@ -214,10 +212,14 @@ class ConnectionMachine(Handshake[RouteConnect]):
                 account=pool_slot.account,
             )
             effects.append(Send(line))
-        traces = self._remote.proto >= TRACE_PROTOCOL
         return [
             *effects,
-            Register(pool_slot, self._headers and self._remote.headers, traces),
+            Register(
+                pool_slot,
+                headers=self._headers and self._remote.headers,
+                traces=self._remote.traces,
+                takes_origins=self._remote.lnoc and self._remote.lnocu,
+            ),
             Noted(Level.DEBUG, "Sent local subscriptions to route"),
             *(self._take_reload(self._wanted) if self._wanted is not None else ()),
         ]
@@ -242,7 +244,7 @@ class ConnectionMachine(Handshake[RouteConnect]):
         if choice == self._choice:
             return []
         self._choice = choice
-        return [Encode(choice), Compressed(choice.shown)]
+        return [EncodeLink(choice), Compressed(choice.shown)]
 
     @override
     def _take_err(self, text: bytes) -> Sequence[ConnectionEffect]:

@@ -7,7 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from framework.peering import login_option, no_spaces, slow_options, url_check
+from framework.peering import (
+    compression_option,
+    login_option,
+    no_spaces,
+    slow_options,
+    url_check,
+)
 from framework.topology import (
     ConfigSection,
     Kind,
@@ -18,7 +24,6 @@ from framework.topology import (
 )
 from framework.topology.place import COMMAND_LINE
 from framework.topology.units import join_address, split_listen_url
-from framework_route.compression_option import compression_option
 from framework_route.limits import POOL_SIZE_MAX
 from framework_route.url import parse_route_url
 
@@ -28,6 +33,8 @@ if TYPE_CHECKING:
     from framework.topology import Node
 
 POOL_SIZE = 3
+COMPRESSION_MODE = "accept"
+"""Where none is configured: as the other server wants it."""
 
 
 def _cluster_from_flag(text: str) -> Mapping[str, object]:
@@ -127,7 +134,10 @@ def cluster_options(modes: Collection[str]) -> ConfigSection:
         name="cluster",
         plugin="route",
         help="Routes to the other servers of the cluster",
-        options=(*_OPTIONS, compression_option(modes)),
+        options=(
+            *_OPTIONS,
+            compression_option(modes, default=COMPRESSION_MODE, what="routes"),
+        ),
         settle=_settle,
         refuse=_refuse,
         reload=Reload.RESTART,

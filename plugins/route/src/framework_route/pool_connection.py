@@ -9,15 +9,15 @@ from typing_extensions import override
 
 from framework.peering import PeerLink
 from framework.spec import ClosedState, PeerTerms
-from framework_route.effect import Encode, Register
+from framework_route.effect import Register
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from framework.peering import Compression
     from framework.spec import LinkId, ServerContext
     from framework.spec.logger import FilteringBoundLogger
     from framework.wire.info import RouteInfo
-    from framework_route.compression import Choice, Compression
     from framework_route.effect import PoolSlot, Report
     from framework_route.machine import ConnectionMachine
 
@@ -73,20 +73,10 @@ class PoolConnection(PeerLink):
 
     @override
     def _perform_own(self, effect: object) -> bool:
-        match effect:
-            case Encode(choice):
-                self._encode(choice)
-            case Register():
-                self._register(effect)
-            case _:
-                return False
+        if not isinstance(effect, Register):
+            return False
+        self._register(effect)
         return True
-
-    def _encode(self, choice: Choice) -> None:
-        if choice.codec is not None:
-            self._server.encode_link(self._link, choice.codec)
-        elif choice.coding is not None:
-            self._plane.set_coding(self._link, choice.coding)
 
     def _register(self, effect: Register) -> None:
         pool_slot = effect.pool_slot
@@ -107,6 +97,7 @@ class PoolConnection(PeerLink):
             account_omitted=bool(accounts),
             headers=effect.headers,
             traces=effect.traces,
+            takes_origins=effect.takes_origins,
             permissions=self._permissions(),
         )
         self._plane.register_peer(self._link, terms)

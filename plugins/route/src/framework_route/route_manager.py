@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from typing_extensions import override
 
-from framework.peering import Introduce, LocalChanged, PeerManager, Update
+from framework.peering import Compressed, Introduce, LocalChanged, PeerManager, Update
 from framework.spec import LinkKind
 from framework.wire.document import build_document
 from framework_route.effect import (
@@ -19,7 +19,6 @@ from framework_route.effect import (
     Claim,
     ClientUrlsChanged,
     ClusterNameChanged,
-    Compressed,
     Dial,
     FetchAccount,
     FieldsTold,

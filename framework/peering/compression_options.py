@@ -1,4 +1,4 @@
-"""The option `compression` of the block `cluster`.
+"""The option `compression` of blocks about other servers.
 
 Source: nats-server `opts.go`, `parseCompression`; `server.go`,
 `validateAndNormalizeCompressionOption`.
@@ -6,25 +6,23 @@ Source: nats-server `opts.go`, `parseCompression`; `server.go`,
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Any
 
+from framework.peering.compression import (
+    RTT_THRESHOLDS_MAX,
+    RTT_THRESHOLDS_NS,
+    CompressionTerms,
+)
 from framework.topology import Kind, Node, Option, Reload
 from framework.topology.units import seconds_from_text
-from framework_route.compression import RTT_THRESHOLDS_NS
-from framework_route.limits import RTT_THRESHOLDS_MAX
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
-COMPRESSION_MODE = "accept"
-"""Where none is configured: as the other server wants it."""
 
 _ALIASES = {
-    "on": "s2_fast", "enabled": "s2_fast", "true": "s2_fast",
     "disabled": "off", "false": "off",
     "auto": "s2_auto", "fast": "s2_fast", "better": "s2_better", "best": "s2_best",
 }  # fmt: skip
+_ON = frozenset({"on", "enabled", "true"})
 
 
 def _block_from_mode(node: Node) -> Node:
@@ -37,11 +35,12 @@ def _block_from_mode(node: Node) -> Node:
 
 
 def _settle_compression(
-    modes: Collection[str], values: dict[str, object]
+    modes: Collection[str], on: str, values: dict[str, object]
 ) -> Iterator[tuple[str, str]]:
     """Check the mode and what it goes by, and put its proper name in place of another one."""
     written = str(values["mode"])
-    values["mode"] = mode = _ALIASES.get(written.lower(), written.lower())
+    mode = on if written.lower() in _ON else _ALIASES.get(written.lower(), written.lower())
+    values["mode"] = mode
     if mode not in modes:
         yield "mode", f'unsupported compression mode "{written}"; there are {", ".join(modes)}'
     texts = values["rtt_thresholds"]
@@ -71,18 +70,30 @@ def rtt_thresholds_from_texts(texts: Sequence[str]) -> tuple[int, ...]:
     return tuple(found) or RTT_THRESHOLDS_NS
 
 
-def compression_option(modes: Collection[str]) -> Option:
+def compression_terms(block: Mapping[str, Any] | None, default: str) -> CompressionTerms:
+    """Return what the option comes to; None: it is not set, and the mode is the default one."""
+    if block is None:
+        return CompressionTerms(default)
+    return CompressionTerms(block["mode"], rtt_thresholds_from_texts(block["rtt_thresholds"]))
+
+
+def compression_option(
+    modes: Collection[str], *, default: str, on: str = "s2_fast", what: str
+) -> Option:
     """Return the option `compression`.
 
     Args:
         modes: Names of the modes that there are.
+        default: The one where none is configured.
+        on: The one that `on` means.
+        what: Is compressed: `routes`.
     """
     return Option(
         name="compression", kind=Kind.BLOCK, normalize=_block_from_mode,
-        settle=partial(_settle_compression, modes), reload=Reload.LIVE,
-        help="How routes are compressed; other servers may want it otherwise",
+        settle=partial(_settle_compression, modes, on), reload=Reload.LIVE,
+        help=f"How {what} are compressed; other servers may want it otherwise",
         options=(
-            Option(name="mode", kind=Kind.STRING, default=COMPRESSION_MODE, reload=Reload.LIVE,
+            Option(name="mode", kind=Kind.STRING, default=default, reload=Reload.LIVE,
                    help="How much to compress; the mode alone may stand in place of the block"),
             Option(name="rtt_thresholds", kind=Kind.STRINGS, default=(),
                    aliases=("thresholds", "rtts", "rtt"), reload=Reload.LIVE,

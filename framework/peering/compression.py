@@ -1,4 +1,4 @@
-"""Negotiate the compression of a route.
+"""Negotiate the compression of a connection between servers.
 
     accepted:   INFO: the mode of the acceptor              →  read by the solicitor
     solicited:  INFO: what the solicitor has chosen, plain  →  read by the acceptor
@@ -8,26 +8,25 @@ INFO, and the acceptor's second one is compressed already. The two directions ma
 each side encodes as its own operator wants.
 
 Source: nats-server `server.go`, `selectCompressionMode`, `selectS2AutoModeBasedOnRTT`; `route.go`,
-`negotiateRouteCompression`; codecs are ours.
+`negotiateRouteCompression`; `leafnode.go`, `negotiateLeafCompression`; codecs are ours.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol, TypeVar, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from framework.errors import ProtocolError
-from framework.spec.compression import Coding
+from framework.spec.compression import Codec, Coding, CompressionMode
 from framework.wire.closed_state import ClosedState
-from framework_route.limits import CODECS_MAX
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from framework.spec.compression import Codec, CompressionMode
-    from framework.wire.info import RouteInfo
+CODECS_MAX: Final = 32
+"""Names of codecs that one server may tell of; further ones count as not there."""
+RTT_THRESHOLDS_MAX: Final = 4
+"""As many as S2 has levels. Source: nats-server `server.go`."""
 
 _OFF = "off"
 _ACCEPT = "accept"
@@ -39,6 +38,37 @@ RTT_THRESHOLDS_NS = (10_000_000, 50_000_000, 100_000_000)
 """Of `s2_auto` where none are configured. Source: nats-server `server.go`."""
 
 
+class Offer(Protocol):
+    """What every INFO of a server says of compression."""
+
+    @property
+    def compression(self) -> str:
+        """Return what is wanted, or was chosen, in nats-server's words; empty: there is none."""
+        ...
+
+    @property
+    def codecs(self) -> tuple[str, ...]:
+        """Return the names of the codecs that may be used besides."""
+        ...
+
+    @property
+    def codec(self) -> str:
+        """Return the one of them that is wanted, or was chosen; empty: none."""
+        ...
+
+
+OfferT = TypeVar("OfferT", bound=Offer)
+
+
+class CompressionTerms(Struct, frozen=True):
+    """What the option `compression` comes to."""
+
+    mode: str
+    """Name of a mode."""
+    rtt_thresholds_ns: tuple[int, ...] = RTT_THRESHOLDS_NS
+    """What `s2_auto` goes by: from one to four, 0 leaves a level out."""
+
+
 class Choice(Struct, frozen=True):
     """The compression of one connection."""
 
@@ -47,7 +77,7 @@ class Choice(Struct, frozen=True):
     codec_name: str
     """Of the INFO that follows, as `codec`; empty: none."""
     shown: str
-    """In `/routez`."""
+    """In monitoring."""
     coding: Coding | None = None
     """How to encode; None: not by the plane."""
     codec: Codec | None = None
@@ -83,19 +113,13 @@ class Compression:
     """The option `compression` of one server.
 
     Args:
-        mode: Name of one of `modes`.
-        modes: All there are, by name.
-        rtt_thresholds_ns: What `s2_auto` goes by: from one to four, 0 leaves a level out.
+        terms: What it comes to.
+        modes: All modes that there are, by name; without that of the terms nothing is compressed.
     """
 
-    def __init__(
-        self,
-        mode: str,
-        modes: Mapping[str, CompressionMode],
-        rtt_thresholds_ns: Sequence[int] = RTT_THRESHOLDS_NS,
-    ) -> None:
-        self._mode = modes[mode]
-        self._thresholds = tuple(rtt_thresholds_ns) if self._mode.offer == _AUTO else ()
+    def __init__(self, terms: CompressionTerms, modes: Mapping[str, CompressionMode]) -> None:
+        self._mode = modes.get(terms.mode) or CompressionMode(_OFF, offer=_OFF)
+        self._thresholds = terms.rtt_thresholds_ns if self._mode.offer == _AUTO else ()
         codecs = [self._mode.codec, *(modes[name].codec for name in sorted(modes))]
         self._codecs: dict[str, Codec] = {}
         for codec in codecs if self._mode.offer != _OFF else ():
@@ -107,13 +131,19 @@ class Compression:
         """Return what compares equal when nothing changes for any connection."""
         return self._mode, self._thresholds
 
-    def offer(self, info: RouteInfo) -> RouteInfo:
+    @property
+    def is_on(self) -> bool:
+        """Tell whether this server compresses with anybody."""
+        return self._mode.offer != _OFF
+
+    def offer(self, info: OfferT) -> OfferT:
         """Return an INFO with what this server says first."""
         codec = self._mode.codec.name if self._mode.codec else ""
         names = tuple(self._codecs)[:CODECS_MAX]
-        return replace(info, compression=self._mode.offer, codecs=names, codec=codec)
+        said = {"compression": self._mode.offer, "codecs": names, "codec": codec}
+        return cast("OfferT", replace(cast("Struct", info), **said))
 
-    def choose(self, remote: RouteInfo, rtt_ns: int = 0, *, is_dialed: bool = False) -> Choice:
+    def choose(self, remote: Offer, rtt_ns: int = 0, *, is_dialed: bool = False) -> Choice:
         """Return what a connection gets, whichever side has dialed.
 
         Args:
@@ -181,7 +211,7 @@ class Compression:
         """Return what the other server is told: who follows the round trip says so every time."""
         return _AUTO if self._mode.offer == _AUTO else agreed
 
-    def _codec_with(self, remote: RouteInfo) -> Codec | None:
+    def _codec_with(self, remote: Offer) -> Codec | None:
         """Return the codec that both know and at least one wants; each encodes as it wants."""
         shared = {name: self._codecs[name] for name in remote.codecs if name in self._codecs}
         ours = shared.get(self._mode.codec.name) if self._mode.codec else None
