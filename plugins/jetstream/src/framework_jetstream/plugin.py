@@ -88,7 +88,7 @@ def framework_ports(server: ServerContext) -> Iterable[PortSpec]:
                 stream=it.saved.config.name,
                 account=it.saved.account,
             )
-        parts.monitor.watch(folder.trouble, restored.damaged)
+        parts.monitor.watch(parts.link.trouble, restored.damaged)
         parts.link.start(port)
         opened = {it: Reply[None]() for stream in known for it in stream.numbers}
         last = max((it.number for it in restored.streams), default=0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from framework_jetstream.api.saved import (
     Damaged,
@@ -14,6 +14,10 @@ from framework_jetstream.api.saved import (
     saved_from_text,
 )
 from framework_jetstream.log.offline import words_of
+from framework_jetstream.log.record import NewerVersionError
+from framework_jetstream.store.folder import name_of
+from framework_jetstream.store.named import segments_of
+from framework_jetstream.store.offline import SegmentReason, words_of_damage
 from framework_jetstream.stream.rules import limits_of
 
 if TYPE_CHECKING:
@@ -21,32 +25,59 @@ if TYPE_CHECKING:
 
     from framework_jetstream.engine._engine import Engine
     from framework_jetstream.log import Log
+    from framework_jetstream.store._segmentface import SegmentDamage
 
 
-def restore(engine: Engine, log: Log) -> Restored:
-    """Let an engine have the streams and consumers of a log, as they were.
+class Segments(Protocol):
+    """Where segments are: a `SegmentFolder`, or a simulated disk."""
+
+    def files(self) -> list[tuple[int, int]]:
+        """Return (group, file) of all segments, sorted."""
+
+    def read(self, group: int, file: int) -> bytes:
+        """Return what is in one; nothing, if it is not there."""
+
+    def keep(self, group: int, file: int) -> None:
+        """Let a damaged one stay for people."""
+
+    def remove(self, group: int, file: int) -> None:
+        """Remove one."""
+
+
+def restore(engine: Engine, log: Log, segments: Segments) -> Restored:
+    """Let an engine have the streams and consumers of a log and its segments, as they were.
 
     Raises:
         msgspec.ValidationError: A newer version has described a stream or consumer.
+        NewerVersionError: A newer version wrote a segment.
     """
     saved: dict[int, SavedStream | SavedConsumer] = {}
     numbers: dict[int, int] = {}
     unknown: list[int] = []
+    damaged: list[tuple[int, int, SegmentDamage]] = []
+    last_files = dict(segments.files())
+    needed: set[tuple[int, int]] = set()
     for group in log.groups():
         state = log.group(group)
         assert state is not None, "it is listed"
         if not state.description:
             unknown.append(group)
             continue
-        known = saved[group] = saved_from_text(state.description)
+        named = segments_of(state.snapshot)
+        description = named.description if named is not None else state.description
+        known = saved[group] = saved_from_text(description)
         numbers[group] = len(saved)
         if isinstance(known, SavedStream):
-            engine.restore_stream(
+            needed |= {(group, file) for file in named.files} if named is not None else set()
+            damaged += engine.restore_stream(
                 numbers[group],
                 group,
                 known.config.name.encode(),
+                description,
                 limits_of(known.config),
                 known.config.first_seq,
+                last_files.get(group, 0) + 1,
+                segments.read,
             )
         else:
             engine.restore_consumer(numbers[group], group)
@@ -55,10 +86,35 @@ def restore(engine: Engine, log: Log) -> Restored:
         known = saved[group] = saved_from_text(text)
         return limits_of(known.config) if isinstance(known, SavedStream) else None
 
+    _check_versions(damaged)
     for group in engine.replay(update):
         engine.forget_group(group)
         del saved[group]
-    return Restored(_families(engine, saved, numbers), _damaged(engine, log, saved, unknown))
+    for group, file in sorted({it[:2] for it in damaged}):
+        segments.keep(group, file)
+    if not log.damage and not unknown:
+        for group, file in set(segments.files()) - needed:
+            segments.remove(group, file)
+    found = _damaged(engine, log, saved, unknown) + _damaged_segments(saved, damaged)
+    return Restored(_families(engine, saved, numbers), found)
+
+
+def _check_versions(damaged: list[tuple[int, int, SegmentDamage]]) -> None:
+    """Raise NewerVersionError if a newer version wrote a segment."""
+    if any(it.reason == SegmentReason.NEWER for _, _, it in damaged):
+        raise NewerVersionError
+
+
+def _damaged_segments(
+    saved: dict[int, SavedStream | SavedConsumer],
+    damaged: list[tuple[int, int, SegmentDamage]],
+) -> list[Damaged]:
+    """Return which segments are damaged in parts that have no messages; lost ones are named."""
+    return [
+        _in_words(saved.get(group), words_of_damage(name_of(group, file), it))
+        for group, file, it in damaged
+        if not it.first_seq
+    ]
 
 
 def by_account(

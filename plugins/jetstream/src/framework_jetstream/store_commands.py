@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 from framework_jetstream.log.offline import read_log, words_of
 from framework_jetstream.log.record import NewerVersionError
+from framework_jetstream.store.folder import name_of
+from framework_jetstream.store.named import segments_of
 from framework_jetstream.store.offline import read_segments, words_of_damage
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Collection
 
     from framework.spec import CommandGroup
     from framework_jetstream.log import Log
@@ -35,6 +38,17 @@ def _read(folder: str) -> Log | None:
         return None
 
 
+def _named(log: Log) -> dict[str, int]:
+    """Return the segments that a log names, with how many messages each was written with."""
+    states = {group: log.group(group) for group in log.groups()}
+    return {
+        name_of(group, file): count
+        for group, state in states.items()
+        if state is not None and (named := segments_of(state.snapshot)) is not None
+        for file, count in named.files.items()
+    }
+
+
 def _verify(arguments: argparse.Namespace) -> int:
     log = _read(arguments.folder)
     if log is None:
@@ -45,13 +59,20 @@ def _verify(arguments: argparse.Namespace) -> int:
     if log.torn_bytes:
         sys.stdout.write(f"torn: {log.torn_bytes} bytes at the end, never acknowledged\n")
     is_damaged = bool(log.damage)
+    missing = _named(log)
     segments = messages = 0
     for name, segment in read_segments(arguments.folder):
+        if missing.pop(name, None) is None:
+            sys.stdout.write(f"left over: {name}, which the log does not name\n")
+            continue
         segments += 1
         messages += len(segment.messages)
         is_damaged |= bool(segment.damage)
         for bad in segment.damage:
             sys.stdout.write(f"damaged: {words_of_damage(name, bad)}\n")
+    for name, count in missing.items():
+        is_damaged = True
+        sys.stdout.write(f"damaged: file {name} is missing, with {count} messages\n")
     verdict = "damaged" if is_damaged else "whole"
     stored = f", {messages} messages in {segments} segments" if segments else ""
     sys.stdout.write(f"{verdict}: {entries} entries in {len(log.groups())} groups{stored}\n")
@@ -74,13 +95,15 @@ def _dump(arguments: argparse.Namespace) -> int:
         sys.stdout.write(f"{json.dumps(row)}\n")
     for damage in log.damage:
         sys.stderr.write(f"damaged: {words_of(damage)}\n")
-    return 1 if _dump_segments(arguments.folder) or log.damage else 0
+    return 1 if _dump_segments(arguments.folder, _named(log)) or log.damage else 0
 
 
-def _dump_segments(folder: str) -> bool:
-    """Write the messages of segments; return whether one is damaged."""
+def _dump_segments(folder: str, named: Collection[str]) -> bool:
+    """Write the messages of segments that the log names; return whether one is damaged."""
     is_damaged = False
     for name, segment in read_segments(folder):
+        if name not in named:
+            continue
         for seq, subject, header, payload, time_ns in segment.messages:
             row = {
                 "segment": name,

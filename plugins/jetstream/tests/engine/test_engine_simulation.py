@@ -5,6 +5,7 @@ One of them again: `Simulation(SEED).run()`.
 What was acknowledged is there with its sequence, in order, once; what was never published is not;
 batches are there as a whole or not at all;
 the counts are exact; a message whose acknowledgement was answered is not delivered again.
+Segments are written on a disk of their own, between turns, and may be cut off anywhere.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from __future__ import annotations
 import errno
 import json
 import random
+import re
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from framework_jetstream.api.records import (
@@ -25,13 +28,18 @@ from framework_jetstream.api.records import (
 from framework_jetstream.api.saved import SavedConsumer, SavedStream, text_of
 from framework_jetstream.consumer.terms import terms_of
 from framework_jetstream.engine._engine import Engine
+from framework_jetstream.engine._segment_jobs import SegmentJobs
 from framework_jetstream.engine.refusals import refusal_texts
 from framework_jetstream.engine.verbs import Verb
 from framework_jetstream.log import Effect, Log
 from framework_jetstream.recovery import restore
+from framework_jetstream.store.folder import name_of, place_of
 from framework_jetstream.stream.rules import limits_of
 
 from framework.testing.simulation import SimulatedDisk
+
+if TYPE_CHECKING:
+    from framework_jetstream.api.saved import Damaged
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -61,16 +69,29 @@ CONFIG_OF_CONSUMER = ConsumerConfig(
 )
 
 
+def payload_of(number: int) -> bytes:
+    return b"%d " % number + b"x" * (number * 37 % 700)
+
+
 class Simulation:
     def __init__(self, seed: int, mistake: str = "") -> None:
         self.rng = random.Random(f"{seed} engine")
         self.disk = SimulatedDisk(seed)
+        self.segment_disk = SimulatedDisk(seed + 1)
+        self.segment_bytes = self.rng.choice([1500, 6000, 1 << 20])
+        self.small_bytes = self.rng.choice([0, 0, 3000, 1 << 20])
+        self.saves = 0
+        self.is_hurt = False
+        """A file was damaged."""
+        self.damage: list[Damaged] = []
+        """What the last start has reported."""
         self.mistake = mistake
         self.config = StreamConfig(
             name="S",
             subjects=["s.>"],
             duplicate_window=10**15,
             max_msgs=self.rng.choice([-1, 20, 200]),
+            compression=self.rng.choice(["none", "s2"]),
             max_msgs_per_subject=-1,
             max_bytes=-1,
             max_msg_size=-1,
@@ -117,8 +138,11 @@ class Simulation:
         self.engine = Engine(refusal_texts(), 7, b"", b"abcdefghijkl")
         self.engine.open(self.port.capsule())
         self.engine.use_log(self.log)
-        restored = restore(self.engine, self.log)
-        assert restored.damaged == []
+        self.jobs = SegmentJobs()
+        self.engine.use_segments(self.jobs, self.segment_bytes, self.small_bytes)
+        restored = restore(self.engine, self.log, self)
+        assert restored.damaged == [] or self.is_hurt
+        self.damage = restored.damaged
         assert self.born <= bool(restored.streams), "an acknowledged stream is gone"
         consumers = []
         if restored.streams:
@@ -212,6 +236,53 @@ class Simulation:
         self.log.round_done(error, made_error)
         return True
 
+    def job(self, stop_at: int = -1) -> bool:
+        """Do what the oldest job does; False: there is none, or the machine stopped in it."""
+        effects = self.jobs.take()
+        if effects is None:
+            return False
+        error = 0
+        for at, effect in enumerate(effects):
+            if at == stop_at:
+                return False
+            try:
+                self.perform_segment(effect)
+            except OSError as problem:
+                error = problem.errno or errno.EIO
+                break
+        self.saves += not error and effects[-1][0] == Effect.SYNC_DIRECTORY
+        self.jobs.done(error)
+        return True
+
+    def perform_segment(self, effect: tuple) -> None:
+        match effect:
+            case (Effect.ALLOCATE, name, length):
+                assert name not in self.segment_disk.names(), "a file is written twice"
+                self.segment_disk.allocate(name, length)
+            case (Effect.WRITE, name, offset, data):
+                self.segment_disk.write(name, offset, data)
+            case (Effect.SYNC, name) if self.mistake != "segments are not synced":
+                self.segment_disk.sync(name)
+            case (Effect.SYNC_DIRECTORY,) if self.mistake != "names are not synced":
+                self.segment_disk.sync_directory()
+            case (Effect.REMOVE, name) if name in self.segment_disk.names():
+                self.segment_disk.remove(name)
+
+    # -- where segments are
+
+    def files(self) -> list[tuple[int, int]]:
+        return sorted(filter(None, map(place_of, self.segment_disk.names())))
+
+    def read(self, group: int, file: int) -> bytes:
+        name = name_of(group, file)
+        return self.segment_disk.read(name) if name in self.segment_disk.names() else b""
+
+    def keep(self, group: int, file: int) -> None:
+        """Damaged ones need not stay here."""
+
+    def remove(self, group: int, file: int) -> None:
+        self.segment_disk.remove(name_of(group, file))
+
     def perform(self, effect: tuple) -> None:
         match effect:
             case (Effect.RENAME, old, new):
@@ -239,7 +310,7 @@ class Simulation:
                 self.published += 1
                 self.alone.append(number)
             header = b"NATS/1.0\r\nNats-Msg-Id: %d\r\n\r\n" % number
-            payload = b"%d " % number + b"x" * (number * 37 % 700)
+            payload = payload_of(number)
             batch.append((b"s.>", b"s.%d" % (number % 5), b"r.%d" % number, header, payload))
         self.port.tell(self.rng.randint(1, 3), batch)
 
@@ -285,22 +356,48 @@ class Simulation:
             self.removed.add(seq)
             self.ask(Verb.DELETE_MESSAGE, self.number, numbers=(seq,))
 
+    def purge(self) -> None:
+        """Remove what is older than a message that was acknowledged."""
+        if self.acked:
+            seq = self.rng.choice(sorted(self.acked.values()))
+            self.removed |= set(range(seq))
+            self.ask(Verb.PURGE, self.number, numbers=(seq, 0), first=b"")
+
+    def fill(self) -> None:
+        """Let the disk of segments be full, or have room again."""
+        self.segment_disk.size_bytes = self.rng.choice([0, 3000, 1 << 40, 1 << 40])
+
     def stop(self) -> None:
         """Stop somewhere, with power or without, and begin again."""
         self.turn()
         self.round(stop_at=self.rng.randint(0, 3))
+        self.job(stop_at=self.rng.randint(0, 8))
         if self.rng.random() < 0.7:
             self.disk.crash()
+            self.segment_disk.crash()
         else:
             self.disk.kill()
         self.start()
         self.check()
 
+    def hurt(self) -> None:
+        """Flip a bit in a segment, and begin again."""
+        name = self.rng.choice(self.segment_disk.names())
+        place = self.rng.randrange(len(self.segment_disk.read(name)))
+        self.segment_disk.flip(name, place, self.rng.randrange(8))
+        self.is_hurt = True
+        self.start()
+
     def run(self) -> None:
         work = [self.publish] * 5 + [self.pull, self.acknowledge, self.acknowledge, self.delete]
         work += [self.publish_batch, self.commit]
+        work += [self.purge] if self.rng.random() < 0.3 else []
         for _ in range(STEPS):
             self.rng.choice(work)()
+            if self.rng.random() < 0.02:
+                self.fill()
+            if self.rng.random() < 0.5:
+                self.job()
             if self.rng.random() < 0.7:
                 self.turn()
             if self.rng.random() < 0.6:
@@ -311,15 +408,24 @@ class Simulation:
 
     # -- the checker
 
-    def check(self) -> None:
+    def held(self) -> dict[int, int]:
+        """Return the number of each message that is there, by sequence."""
         _, state, _ = self.ask(Verb.STREAM_STATE, self.number)
         count, _, first, _, last = state[:5]
         held = {}
         for seq in range(first, last + 1):
             status, numbers, data = self.ask(Verb.GET_MESSAGE, self.number, numbers=(seq, 0))
             if status == 0:
-                held[seq] = int(data[numbers[2] + numbers[3] :].split()[0])
+                payload = data[numbers[2] + numbers[3] :]
+                held[seq] = int(payload.split()[0])
+                assert payload == payload_of(held[seq]), f"{seq} has other bytes"
         assert len(held) == count
+        return held
+
+    def check(self) -> None:
+        held = self.held()
+        _, state, _ = self.ask(Verb.STREAM_STATE, self.number)
+        first, last = state[2], state[4]
         assert len(set(held.values())) == len(held), "a message is there twice"
         assert all(number < self.published for number in held.values())
         most = self.config.max_msgs
@@ -335,7 +441,7 @@ class Simulation:
         """A batch of which all was acknowledged, and not long ago, is committed."""
         for batch in self.batches:
             if batch[-1] == number and len(batch) > 1:
-                times = [self.waiting.get(it, 0) for it in batch[:-1]]
+                times = [self.waiting.get(it, -BATCH_NS) for it in batch[:-1]]
                 assert self.now - min(times) > BATCH_NS, f"the batch {batch} was not committed"
 
     def check_batches(self, held: dict[int, int], first: int) -> None:
@@ -366,12 +472,49 @@ def test_nothing_that_was_acknowledged_is_lost(block: int) -> None:
             raise AssertionError(f"seed {seed}: {problem}") from problem
 
 
-def test_the_checker_finds_an_acknowledgement_before_the_sync() -> None:
+@pytest.mark.parametrize(
+    "mistake", ["acknowledged before the sync", "segments are not synced", "names are not synced"]
+)
+def test_the_checker_finds_mistakes(mistake: str) -> None:
     def finds(seed: int) -> bool:
         try:
-            Simulation(seed, "acknowledged before the sync").run()
+            Simulation(seed, mistake).run()
         except AssertionError:
             return True
         return False
 
-    assert any(finds(seed) for seed in range(20))
+    assert any(finds(seed) for seed in range(SEEDS))
+
+
+def test_segments_are_saved() -> None:
+    def saves(seed: int) -> int:
+        simulation = Simulation(seed)
+        simulation.run()
+        return simulation.saves
+
+    assert sum(saves(seed) for seed in range(30)) >= 15
+
+
+def test_damage_of_segments_is_named() -> None:
+    reported = 0
+    for seed in range(60):
+        simulation = Simulation(seed)
+        if simulation.config.max_msgs > 0:
+            continue  # with fewer messages, others would have stayed
+        simulation.small_bytes = 0
+        simulation.run()
+        whole = simulation.held()
+        if not simulation.segment_disk.names():
+            continue
+        simulation.hurt()
+
+        left = simulation.held()
+        text = " ".join(it.what for it in simulation.damage)
+        ranges = re.findall(r"sequences? (\d+)(?: to (\d+))?", text)
+        named = {seq for a, b in ranges for seq in range(int(a), int(b or a) + 1)}
+        assert left.items() <= whole.items(), f"seed {seed}"
+        # What is lost may have been deleted since it was saved.
+        assert set(whole) - set(left) <= named, f"seed {seed}"
+        assert named.isdisjoint(left), f"seed {seed}"
+        reported += bool(simulation.damage)
+    assert reported > 5

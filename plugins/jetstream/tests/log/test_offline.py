@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import struct
 from typing import TYPE_CHECKING
 
 import pytest
 from framework_jetstream.log import Kind, Log, LogThread
 from framework_jetstream.plugin import framework_add_commands
-from framework_jetstream.store.offline import name_of
+from framework_jetstream.store.folder import name_of
 from framework_jetstream.stream._streamhandle import StreamMachine
 
 from framework.spec import CommandGroup
@@ -78,6 +79,16 @@ def test_a_folder_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "No such file" in capsys.readouterr().err
 
 
+def name_segment(folder: Path, file: int) -> None:
+    """Let the log say that the stream has one segment."""
+    head = struct.pack("<HHIIIQ", 1, 0, 1, 0, 0, 3)
+    row = struct.pack("<5Q", file, 1, 3, 3, 999)
+    thread = LogThread(Log(), folder)
+    assert thread.log.snapshot(1, 1, head + row)
+    thread.start()
+    thread.stop()
+
+
 def test_segments_beside_a_log_are_read(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     machine = StreamMachine(b"S", {})
     for number in range(3):
@@ -85,11 +96,12 @@ def test_segments_beside_a_log_are_read(folder: Path, capsys: pytest.CaptureFixt
     data = bytearray(machine.save(0, 3, 1, 1, is_compressed=False))
     segments = folder / "segments"
     segments.mkdir()
+    name_segment(folder, 1)
     file = segments / name_of(1, 1)
     file.write_bytes(data)
 
     assert run("verify", str(folder)) == 0
-    assert capsys.readouterr().out == "whole: 3 entries in 1 groups, 3 messages in 1 segments\n"
+    assert capsys.readouterr().out == "whole: 2 entries in 1 groups, 3 messages in 1 segments\n"
     assert run("dump", str(folder)) == 0
     last = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert (last["segment"], last["seq"], last["subject"]) == (file.name, 3, "orders")
@@ -100,7 +112,11 @@ def test_segments_beside_a_log_are_read(folder: Path, capsys: pytest.CaptureFixt
     assert run("verify", str(folder)) == 1
     damaged, verdict = capsys.readouterr().out.splitlines()
     assert damaged == "damaged: file 0000000001-0000000001.seg, byte 40: body: message 2 is lost"
-    assert verdict == "damaged: 3 entries in 1 groups, 2 messages in 1 segments"
+    assert verdict == "damaged: 2 entries in 1 groups, 2 messages in 1 segments"
 
-    file.rename(segments / name_of(2, 1))
+    file.rename(segments / name_of(1, 2))
     assert run("verify", str(folder)) == 1
+    left_over, missing, verdict = capsys.readouterr().out.splitlines()
+    assert left_over == "left over: 0000000001-0000000002.seg, which the log does not name"
+    assert missing == "damaged: file 0000000001-0000000001.seg is missing, with 3 messages"
+    assert verdict == "damaged: 2 entries in 1 groups"

@@ -59,10 +59,11 @@ def test_messages_come_back(seed, is_compressed):
         after = machine.state()[3]
 
     loaded = StreamMachine(b"S", {})
-    assert loaded.load(segments) == 0
+    assert loaded.load(segments) == []
     assert loaded.records() == machine.records()
-    assert loaded.state()[:2] == machine.state()[:2]
-    assert loaded.state()[4] == machine.state()[4]
+    # What a message counts is more in files than in the memory that `machine` is.
+    assert loaded.state()[0] == machine.state()[0]
+    assert loaded.state()[2:] == machine.state()[2:]
 
 
 @codings
@@ -71,7 +72,7 @@ def test_a_large_message_comes_back(is_compressed):
     machine.publish(b"s", b"", random.Random(1).randbytes(3 << 20) + bytes(1 << 20), 7)
     data = machine.save(0, SALT, GROUP, FILE, is_compressed)
 
-    assert read_segment(data) == (GROUP, FILE, machine.records(), [], [])
+    assert read_segment(data) == (GROUP, FILE, machine.records(), [(1, 1)], [])
 
 
 def test_a_message_is_written_once_and_not_at_all_when_it_is_gone():
@@ -85,7 +86,7 @@ def test_a_message_is_written_once_and_not_at_all_when_it_is_gone():
 
     assert [row[0] for row in read_segment(first).messages] == list(range(51, 101))
     assert [row[0] for row in read_segment(second).messages] == list(range(101, 111))
-    assert read_segment(second).lives == [(51, 9), (61, 40)]
+    assert read_segment(second).lives == [(51, 9), (61, 50)]
 
 
 @codings
@@ -182,3 +183,23 @@ def test_a_stream_of_nothing_is_a_segment_of_nothing():
     found = read_segment(StreamMachine(b"S", {}).save(0, SALT, GROUP, 1, is_compressed=True))
 
     assert found == (GROUP, 1, [], [], [])
+
+
+def test_what_is_missing_of_earlier_segments_is_named():
+    machine = StreamMachine(b"S", {})
+    segments = []
+    for number in range(3):
+        publish(machine, random.Random(number), 20)
+        segments.append(machine.save(20 * number, SALT, GROUP, number + 1, is_compressed=False))
+    for seq in (3, 25, 26, 27):
+        machine.delete(seq)
+    last = machine.save(60, SALT, GROUP, 4, is_compressed=False)
+    bad = bytearray(segments[0])
+    row = machine.records()[4]
+    bad[bad.index(row[2] + row[3]) + len(row[2])] ^= 1
+
+    loaded = StreamMachine(b"S", {})
+    assert loaded.load([bytes(bad), b"", segments[2], last]) == [(row[0], 1), (21, 4), (28, 13)]
+    lost = {row[0], *range(21, 41)}
+    assert loaded.records() == [it for it in machine.records() if it[0] not in lost]
+    assert loaded.state()[3] == 60

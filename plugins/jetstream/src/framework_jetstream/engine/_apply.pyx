@@ -21,6 +21,7 @@ from framework_jetstream.engine._operations cimport (
 )
 from framework_jetstream.engine._outbox cimport outbox_add, outbox_flush
 from framework_jetstream.engine._publishing cimport publish_apply
+from framework_jetstream.engine._segments cimport segments_remove
 from framework_jetstream.engine._staging cimport MARK_BITS, BatchHead, MessageHead
 from framework_jetstream.engine._state cimport Command, ConsumerSlot, Group, Proposal, Slot, command_free, ready_add
 from framework_jetstream.engine._stream_commands cimport (
@@ -163,6 +164,13 @@ cdef void _apply_operation(Engine* engine, Slot* slot, const LogEntry* entry, Pr
         slot_expire(engine, slot)
 
 
+cdef void _look_at_segments(Engine* engine, Slot* slot) noexcept nogil:
+    """Have the place of what is gone freed soon, if that is much."""
+    cdef uint64_t bytes = slot.stream.messages.bytes
+    if bytes < slot.saved_bytes // 2 and slot.saved_bytes - bytes > engine.log.file_bytes:
+        engine.has_dead = not engine.trim_before and not engine.keeps_files
+
+
 cdef void _look_at_requests(Engine* engine, Slot* slot) noexcept nogil:
     """Let consumers serve requests that have waited for this entry."""
     cdef ConsumerSlot* consumer = slot.consumers
@@ -216,6 +224,7 @@ cdef void entry_apply(Engine* engine, const LogEntry* entry) noexcept nogil:
         return
     if entry.kind == GROUP and entry.flags & CLOSED:
         if group.slot != NULL:
+            segments_remove(engine, group.slot)
             slot_close(engine, group.slot)
         group_closed(engine, group)
         return
@@ -231,6 +240,7 @@ cdef void entry_apply(Engine* engine, const LogEntry* entry) noexcept nogil:
             _apply_batch(engine, group.slot, entry, proposal)
         elif entry.kind == OP:
             _apply_operation(engine, group.slot, entry, proposal)
+            _look_at_segments(engine, group.slot)
         waiting_run(engine, group.slot)
         _look_at_requests(engine, group.slot)
     elif proposal != NULL and proposal.command != NULL:

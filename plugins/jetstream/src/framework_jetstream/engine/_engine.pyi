@@ -1,7 +1,9 @@
 from collections.abc import Callable
 from typing import Self, final
 
+from framework_jetstream.engine._segment_jobs import SegmentJobs
 from framework_jetstream.log import Log, LogThread
+from framework_jetstream.store._segmentface import SegmentDamage
 
 @final
 class Engine:
@@ -29,9 +31,22 @@ class Engine:
     def answers(self) -> list[tuple[int, int, tuple[int, ...], bytes]]: ...
     def turn(self, now_ns: int, unix_ns: int) -> bool: ...
     def use_log(self, log: Log, thread: LogThread | None = None, log_fd: int = -1) -> None: ...
-    def restore_stream(
-        self, number: int, group: int, name: bytes, limits: dict[str, int], first_seq: int
+    def use_segments(
+        self, jobs: SegmentJobs, segment_bytes: int = ..., small_bytes: int = ...
     ) -> None: ...
+    @property
+    def segment_error(self) -> int: ...
+    def restore_stream(
+        self,
+        number: int,
+        group: int,
+        name: bytes,
+        description: bytes,
+        limits: dict[str, int],
+        first_seq: int,
+        next_segment: int,
+        read: Callable[[int, int], bytes],
+    ) -> list[tuple[int, int, SegmentDamage]]: ...
     def restore_consumer(self, number: int, group: int) -> None: ...
     def replay(self, update: Callable[[int, bytes], dict[str, int] | None]) -> set[int]: ...
     def lost(self) -> list[tuple[int, int, int]]: ...

@@ -38,6 +38,8 @@ from framework_jetstream.engine._publishing cimport publish_row
 from framework_jetstream.engine._pacing cimport flow_row
 from framework_jetstream.engine._requests cimport ack_row, next_row
 from framework_jetstream.engine._retention cimport removals_propose, retention_sweep
+from framework_jetstream.engine._segment_jobs cimport SegmentJobs
+from framework_jetstream.engine._segments cimport segments_free, segments_restore
 from framework_jetstream.engine._staging cimport publish_stage, staging_propose
 from framework_jetstream.engine._state cimport (
     BATCHES_MAX, TAG_ACK, TAG_DIRECT_GET, TAG_FLOW, TAG_KIND_SHIFT, TAG_NEXT, TAG_NUMBER_SHIFT, TAG_PUBLISH, Command, ConsumerSlot,
@@ -55,6 +57,8 @@ from framework_jetstream.stream._machine cimport REFUSALS, Limits, limits_made, 
 from framework_jetstream.stream._subject_terms cimport room_free, terms_drop
 
 import os
+
+from framework_jetstream.store._segmentface import SegmentDamage
 
 cdef extern from "time.h" nogil:
     struct timespec:
@@ -83,6 +87,8 @@ cdef extern from "unistd.h" nogil:
 
 cdef enum:
     SECOND_NS = 1000000000
+    SEGMENT_BYTES = 1 << 25
+    SMALL_STREAM_BYTES = 1 << 20
     SPIN_NS = 50000
     # About what it takes to be woken: 13,000 synchronous publishes a second without, 33,000 with it.
     SMALL_BYTES = 16384
@@ -193,6 +199,8 @@ cdef void _expire(State* state) noexcept nogil:
         owner = alarm_due(&state.expiries, state.unix_ns) if left else NULL
     wake_at(state, alarms_next(&state.alarms))
     wake_at_unix(state, alarms_next(&state.expiries))
+    if state.saves_again_ns > state.now_ns:
+        wake_at(state, state.saves_again_ns)
 
 
 cdef bint _propose_held(State* state) noexcept nogil:
@@ -304,6 +312,7 @@ cdef class Engine:
     cdef bytes domain
     cdef Log log
     cdef LogThread log_thread
+    cdef SegmentJobs jobs
     cdef int log_fd
     cdef int answers_fd
     cdef int answers_write_fd
@@ -329,7 +338,8 @@ cdef class Engine:
             self.state.refusal_ends[at].length = <uint32_t> len(self.texts[2 * at + 1])
         self.state.seed = seed
         accounts_begin(&self.state)
-        self.log_fd = -1
+        self.log_fd = self.state.jobs_fd = -1
+        self.state.segment_bytes, self.state.small_bytes = SEGMENT_BYTES, SMALL_STREAM_BYTES
         self.answers_fd, self.answers_write_fd = os.pipe()
         self.commands_fd, self.commands_write_fd = os.pipe()
         for fd in (self.answers_fd, self.answers_write_fd, self.commands_fd, self.commands_write_fd):
@@ -356,6 +366,7 @@ cdef class Engine:
                 if self.state.slots[at] != NULL:
                     slot_close(&self.state, self.state.slots[at])
         self._free_groups()
+        segments_free(&self.state)
         free(self.state.lost)
         free(self.state.slots)
         free(self.state.consumers)
@@ -469,11 +480,39 @@ cdef class Engine:
         if thread is not None:
             self.state.runner = thread.runner
 
-    def restore_stream(self, number: int, group: int, name: bytes, limits: dict[str, int], first_seq: int) -> None:
+    def use_segments(self, jobs: SegmentJobs, segment_bytes: int = SEGMENT_BYTES, small_bytes: int = SMALL_STREAM_BYTES) -> None:
+        """Let somebody write segments; once, before any turn.
+
+        Args:
+            jobs: Who does.
+            segment_bytes: A segment ends when it is so long.
+            small_bytes: A stream with no more is written to the log as a whole.
+        """
+        self.jobs = jobs
+        jobs.state = &self.state
+        self.state.jobs_fd = jobs.fd
+        self.state.segment_bytes = segment_bytes
+        self.state.small_bytes = small_bytes
+
+    @property
+    def segment_error(self) -> int:
+        """The errno of the last time that a stream was saved in segments; 0: that went well."""
+        return self.state.segment_error
+
+    def restore_stream(
+        self, number: int, group: int, name: bytes, description: bytes, limits: dict[str, int], first_seq: int, next_segment: int,
+        read: object,
+    ) -> list[tuple[int, int, SegmentDamage]]:
         """Make a stream whose entries are going to be read; it is reached when it is opened.
 
         Args:
-            limits: As they were before the first of these entries.
+            description: As it was before the first of these entries.
+            limits: The same.
+            next_segment: Above the number of each segment that there is of it.
+            read: Returns the bytes of a segment by group and file; none where there is no such file.
+
+        Returns:
+            (group, file, damage) of what is damaged in segments.
         """
         cdef Limits wanted = limits_made(limits)
         cdef Slot* slot = slot_made(&self.state, number, name, len(name), &wanted, True, first_seq)
@@ -487,7 +526,9 @@ cdef class Engine:
             raise MemoryError
         it = log_group(self.state.log, group)
         slot.group.applied = it.snapshot_index
-        group_describe(slot.group, it.description, it.description_bytes)
+        slot.next_segment = next_segment
+        group_describe(slot.group, description, len(description))
+        return segments_restore(&self.state, slot, it.snapshot, it.snapshot_bytes, read)
 
     def restore_consumer(self, number: int, group: int) -> None:
         """Make a consumer whose entries are going to be read; it is reached when it is opened."""

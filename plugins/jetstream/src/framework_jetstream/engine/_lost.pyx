@@ -16,7 +16,7 @@ from framework_jetstream.log._record cimport BATCH
 from framework_jetstream.stream._messages cimport messages_skip_to
 
 
-cdef void _note(Engine* engine, Slot* slot, uint64_t first, uint64_t last) noexcept nogil:
+cdef void lose_range(Engine* engine, Slot* slot, uint64_t first, uint64_t last) noexcept nogil:
     """Remember that sequences are lost; `last` 0: nobody knows how many."""
     cdef Lost* made = &engine.lost[engine.lost_count - 1] if engine.lost_count else NULL
     if made != NULL and made.group == slot.group.number and made.last + 1 == first and last:
@@ -40,7 +40,7 @@ cdef bint part_is_good(const LogEntry* entry, uint32_t part, const char* chars) 
 cdef void lose_next(Engine* engine, Slot* slot, uint64_t count) noexcept nogil:
     """Let the next messages of a stream be lost."""
     cdef uint64_t last = slot.stream.messages.last_seq
-    _note(engine, slot, last + 1, last + count)
+    lose_range(engine, slot, last + 1, last + count)
     messages_skip_to(&slot.stream.messages, last + count + 1)
 
 
@@ -84,11 +84,11 @@ cdef void lose_entries_before(Engine* engine, Slot* slot, const LogEntry* entry)
     """Go on behind entries that are missing, with the sequence that this one had."""
     cdef uint64_t last = slot.stream.messages.last_seq, anchored = 0
     if not _anchor(engine, entry, &anchored):
-        _note(engine, slot, last + 1, 0)
+        lose_range(engine, slot, last + 1, 0)
     elif anchored > last:
         lose_next(engine, slot, anchored - last)
 
 
 cdef void lose_rest(Engine* engine, Slot* slot) noexcept nogil:
     """The last entries of a stream are missing: what they had is not known."""
-    _note(engine, slot, slot.stream.messages.last_seq + 1, 0)
+    lose_range(engine, slot, slot.stream.messages.last_seq + 1, 0)

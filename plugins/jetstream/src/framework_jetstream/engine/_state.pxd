@@ -14,6 +14,8 @@ from framework_jetstream.log._log cimport Log, LogPart
 from framework_jetstream.log._solo cimport Committer
 from framework_jetstream.stream._headers cimport Text
 from framework_jetstream.stream._machine cimport REFUSALS, Limits, Stream
+from framework_jetstream.stream._messages cimport Messages
+from framework_jetstream.stream._saving cimport Save, SegmentRow
 from framework_jetstream.stream._subject_terms cimport Room, terms_drop
 from framework_jetstream.stream._usage cimport Usage
 
@@ -150,9 +152,44 @@ cdef struct Group:
     # The file with an entry that has all of it; 0: not known.
     uint64_t saved_at
     # That entry, until a SNAPSHOT has said so; 0: there is none, or it has.
+    uint64_t due
+    # Entries up to this one may be in files that are given up.
     uint32_t number
     uint8_t is_created
     # Its first entry was applied.
+
+
+cdef struct SegmentFile:
+    # A segment that nobody needs any more.
+    uint64_t group
+    uint64_t file
+    uint64_t round
+    # As soon as this one is synced.
+    bint is_told
+    # The log has said once more which segments there are instead.
+
+
+cdef struct SegmentJob:
+    # What another thread is to do with segments.
+    SegmentJob* next
+    Slot* slot
+    # NULL: it is gone meanwhile, or files are to be removed.
+    uint64_t index
+    # The stream is saved as it was behind this entry.
+    uint64_t last_seq
+    # Then, as `bytes`.
+    uint64_t bytes
+    Save save
+    Text description
+    # As it was then.
+    Messages messages
+    # Of a stream that is gone.
+    SegmentFile* removed
+    # Before anything else.
+    size_t removed_count
+    int error
+    # errno: nothing of it is to be used.
+    uint8_t is_done
 
 
 cdef struct Lost:
@@ -340,6 +377,15 @@ cdef struct Slot:
     # A consumer may wait for acknowledgements of messages that its filters want no more.
     int64_t pending_bytes
     # Of messages that were proposed, as its account's usage has them.
+    SegmentRow* segments
+    # In order of sequences, as the SNAPSHOT of its group has them.
+    size_t segment_count
+    uint64_t next_segment
+    # The number of its next file.
+    uint64_t saved_bytes
+    # What it had when it was saved last.
+    SegmentJob* job
+    # That saves it; NULL: none does.
     uint64_t behind
     # The last entry that a request waits for.
     uint64_t published[LINK_PLACES]
@@ -454,6 +500,30 @@ cdef struct Engine:
     # The round that has to be synced before that; 0: not all is written.
     uint64_t trim_looked
     # The file at whose begin it was last asked whether that is worth it.
+    bint has_dead
+    # It is worth it, since much is gone of what segments have.
+    SegmentJob* jobs
+    # A stack that the engine pushes to, and who performs them takes whole.
+    SegmentJob* taken
+    # By them, the oldest first.
+    SegmentJob* performed
+    # A stack, the other way.
+    int jobs_fd
+    # Tells who performs them that there is one; negative: nobody has to be told.
+    uint64_t segment_bytes
+    # A segment ends when it is so long.
+    uint64_t small_bytes
+    # A stream with no more is written to the log as a whole.
+    uint32_t saves
+    # That were begun and have not come back.
+    int64_t saves_again_ns
+    # Behind an error.
+    int segment_error
+    # errno of the last save; 0: it went well.
+    SegmentFile* removable
+    # Segments that go when what names them no more is synced.
+    size_t removable_count
+    size_t removable_room
 
 
 cdef inline Slot* slot_of(Engine* engine, uint64_t number) noexcept nogil:

@@ -12,6 +12,7 @@ from framework_jetstream.engine._consumer_commands cimport consumer_close, consu
 from framework_jetstream.engine._json cimport write_json_text
 from framework_jetstream.engine._publishing cimport message_stored
 from framework_jetstream.engine._retention cimport removals_forget, retention_review
+from framework_jetstream.engine._segments cimport segments_leave
 from framework_jetstream.engine._state cimport (
     CLOSE_STREAM, DELETE_MESSAGE, GET_MESSAGE, LIST_DELETED, LIST_SUBJECTS, PURGE, STREAM_STATE, TAG_DIRECT_GET, TAG_KIND_SHIFT,
     TAG_NUMBER_SHIFT, TAG_PUBLISH, UPDATE_STREAM, Answer, StreamSubject, Waiting, command_free, command_text, slot_of, staging_free,
@@ -219,6 +220,7 @@ cdef void slot_close(Engine* engine, Slot* slot) noexcept nogil:
     slot_count_out(slot)
     _waiting_free(engine, slot)
     staging_free(&slot.staging)
+    segments_leave(engine, slot)
     stream_free(&slot.stream)
     free(<void*> slot.ack.chars)
     free(<void*> slot.ack_refused.chars)

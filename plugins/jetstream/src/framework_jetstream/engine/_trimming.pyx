@@ -1,9 +1,8 @@
-"""Give up files of the log: what lives of them is written once more, at its end, as one entry a group; then a SNAPSHOT says that entries
-before it are needed no more.
+"""Give up files of the log: what lives of them goes elsewhere first; then a SNAPSHOT says that entries before it are needed no more.
 
-It begins when the log is more than twice as long as what lives, so each byte is written twice at most, on average. A stream is written when
-all that was proposed to it is applied; until then nothing more is proposed. One with more than 32 MiB would hold up others for too
-long: as long as there is one the log keeps its files.
+Consumers and small streams are written once more, at the end of the log, as one entry each. That begins when the log is more than twice as
+long as what lives of them, so each byte is written twice at most, on average. Such a stream is written when all that was proposed to it is
+applied; until then nothing more is proposed. One that is larger would hold up others for too long: it goes to segments (`_segments.pyx`).
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -13,18 +12,22 @@ from libc.string cimport memset
 from framework_jetstream.engine._consumer_log cimport consumer_change
 from framework_jetstream.engine._groups cimport group_propose
 from framework_jetstream.engine._operations cimport OP_STATE, OperationHead
+from framework_jetstream.engine._segments cimport segments_are_written, segments_remove, segments_turn
 from framework_jetstream.engine._state cimport ConsumerSlot, Group, Slot
-from framework_jetstream.log._log cimport LogPart, log_file_count, log_forget, log_group_describe, log_snapshot, log_trim
+from framework_jetstream.log._log cimport (
+    LogPart, log_file_count, log_forget, log_group, log_group_describe, log_snapshot, log_trim,
+)
 from framework_jetstream.log._record cimport OP
 from framework_jetstream.store._subjects cimport subject_chars
+from framework_jetstream.stream._machine cimport Stream
 from framework_jetstream.stream._messages cimport Messages, Record, messages_next
 from framework_jetstream.stream._whole cimport WholeMessage, whole_size, whole_write
 
 cdef enum:
     FILES_KEPT = 3
     # Of the log, beside twice what lives.
-    SAVED_BYTES_MAX = 33554432
-    SAVED_MESSAGES_MAX = 500000
+    MESSAGE_BYTES = 64
+    # So many at least for each message of a stream that is called small.
     HEAD_PIECES = 3
     PIECES = 3
     # Of a message.
@@ -86,21 +89,20 @@ cdef void _save_stream(Engine* engine, Slot* slot) noexcept nogil:
         slot.group.saved_in = engine.log.file.number
 
 
-cdef bint _is_small(const Slot* slot) noexcept nogil:
-    return slot.stream.messages.bytes + slot.stream.batches.bytes <= SAVED_BYTES_MAX and slot.stream.messages.count <= SAVED_MESSAGES_MAX
+cdef bint _is_small(const Engine* engine, const Slot* slot) noexcept nogil:
+    cdef const Stream* stream = &slot.stream
+    return max(stream.messages.bytes, stream.messages.count * MESSAGE_BYTES) + stream.batches.bytes <= engine.small_bytes
 
 
 # ---- all groups ------------------------------------------------------------------------------------------------------------
 
 
 cdef bint _is_worth_it(Engine* engine) noexcept nogil:
-    """Whether the log is much longer than what lives."""
+    """Whether the log is much longer than what would be written to it again."""
     cdef uint64_t live = 0
     cdef uint32_t at
     for at in range(engine.slot_count):
-        if engine.slots[at] != NULL and engine.slots[at].group != NULL:
-            if not _is_small(engine.slots[at]):
-                return False
+        if engine.slots[at] != NULL and engine.slots[at].group != NULL and _is_small(engine, engine.slots[at]):
             live += engine.slots[at].stream.messages.bytes
     return (log_file_count(engine.log) - FILES_KEPT) * <int64_t> engine.log.file_bytes > 2 * <int64_t> live
 
@@ -113,8 +115,8 @@ cdef bint _snapshot(Engine* engine, Group* group) noexcept nogil:
     return group.saved_at == 0
 
 
-cdef bint _stream_is_saved(Engine* engine, Slot* slot) noexcept nogil:
-    """Go on with saving a stream; True: nothing more is to be said of it."""
+cdef bint _is_in_log(Engine* engine, Slot* slot) noexcept nogil:
+    """Go on with writing a stream to the log; True: nothing more is to be said of it."""
     cdef Group* group = slot.group
     if group.saved_in < engine.trim_before:
         slot.is_saving = 1
@@ -124,7 +126,20 @@ cdef bint _stream_is_saved(Engine* engine, Slot* slot) noexcept nogil:
         if group.saved_in < engine.trim_before:
             return False
     slot.is_saving = 0
-    return _snapshot(engine, group)
+    if not _snapshot(engine, group):
+        return False
+    if slot.segment_count and log_group(engine.log, group.number).snapshot_bytes == 0:
+        segments_remove(engine, slot)
+    return True
+
+
+cdef bint _stream_is_saved(Engine* engine, Slot* slot) noexcept nogil:
+    """Go on with saving a stream; True: nothing more is to be said of it."""
+    cdef Group* group = slot.group
+    if slot.job == NULL and (group.saved_at or group.saved_in >= engine.trim_before or _is_small(engine, slot)):
+        return _is_in_log(engine, slot)
+    slot.is_saving = 0
+    return segments_are_written(engine, slot)
 
 
 cdef bint _consumer_is_saved(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
@@ -153,20 +168,31 @@ cdef bint _is_said(Engine* engine) noexcept nogil:
     return True
 
 
+cdef void _begin(Engine* engine) noexcept nogil:
+    """Give up all files but the one that is written, as soon as no entry that is in them is needed."""
+    cdef uint32_t at
+    engine.trim_before = engine.log.file.number
+    engine.trim_waits = 0
+    engine.has_dead = False
+    for at in range(engine.slot_count):
+        if engine.slots[at] != NULL and engine.slots[at].group != NULL:
+            engine.slots[at].group.due = engine.slots[at].group.proposed
+
+
 cdef void trim_turn(Engine* engine) noexcept nogil:
     """Begin to give up files where that is worth it, and go on with it."""
+    segments_turn(engine)
     if engine.log.file == NULL or engine.log.failed:
         return
     if not engine.trim_before:
-        if engine.trim_looked == engine.log.file.number:
+        if engine.trim_looked == engine.log.file.number and not engine.has_dead:
             return
         engine.trim_looked = engine.log.file.number
         log_forget(engine.log)
-        if engine.keeps_files or not _is_worth_it(engine):
+        if engine.keeps_files or not (engine.has_dead or _is_worth_it(engine)):
             return
-        engine.trim_before = engine.log.file.number
-        engine.trim_waits = 0
-    if not engine.trim_waits and _is_said(engine):
+        _begin(engine)
+    if not engine.trim_waits and engine.saves == 0 and engine.now_ns >= engine.saves_again_ns and _is_said(engine):
         # The last SNAPSHOT is in this round, or in one before it.
         engine.trim_waits = engine.log.round_number
     if engine.trim_waits and engine.log.synced >= engine.trim_waits and log_trim(engine.log, engine.trim_before):

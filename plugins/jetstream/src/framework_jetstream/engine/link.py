@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import secrets
 import threading
@@ -12,8 +13,11 @@ from msgspec import Struct
 
 from framework.wire.event_ids import EventIds
 from framework_jetstream.engine._engine import Engine
+from framework_jetstream.engine._segment_jobs import SegmentThread
 from framework_jetstream.engine.refusals import refusal_texts
 from framework_jetstream.engine.verbs import Event
+from framework_jetstream.log.folder import StoreError
+from framework_jetstream.store.folder import SegmentFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
     from framework_jetstream.log.folder import LogFolder
 
 THREAD: Final = "jetstream-engine"
+SEGMENT_THREAD: Final = "jetstream-segments"
 _PREFIX_CHARS: Final = 12
 """Of ids of events, which differ between servers."""
 
@@ -74,17 +79,34 @@ class EngineLink:
         prefix = EventIds(random.SystemRandom()).next()[:_PREFIX_CHARS].encode()
         self._engine = Engine(refusal_texts(), secrets.randbits(63), domain.encode(), prefix)
         self._folder: LogFolder | None = None
+        self._segments: SegmentThread | None = None
+        self._segment_thread: threading.Thread | None = None
         self._listening: dict[int, ActorRef[Any]] = {}
         self._consumers = 0
         self._waiting: dict[int, tuple[ActorRef[Any], Callable[[EngineAnswer], object]]] = {}
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def use_log(self, folder: LogFolder, restore: Callable[[Engine, Log], Restored]) -> Restored:
-        """Keep streams in a log, and return those that it has; once, before `start`."""
+    def use_log(
+        self, folder: LogFolder, restore: Callable[[Engine, Log, SegmentFolder], Restored]
+    ) -> Restored:
+        """Keep streams in a log and segments, and return those that are there.
+
+        Called once, before `start`.
+
+        Raises:
+            StoreError: The segments can't be read.
+        """
         self._folder = folder
+        segments = SegmentFolder(folder.folder)
         self._engine.use_log(folder.log, folder.thread, folder.wake_fd)
-        restored = restore(self._engine, folder.log)
+        try:
+            segments.make()
+            self._segments = SegmentThread(segments.folder, folder.wake_fd)
+            self._engine.use_segments(self._segments)
+            restored = restore(self._engine, folder.log, segments)
+        except OSError as error:
+            raise StoreError(f"{segments.folder} can't be used for streams: {error}") from error
         self._consumers = max(
             (it.number for stream in restored.streams for it in stream.consumers), default=0
         )
@@ -95,6 +117,11 @@ class EngineLink:
         self._engine.open(port.capsule())
         if self._folder is not None:
             self._folder.start()
+        if self._segments is not None:
+            self._segment_thread = threading.Thread(
+                target=self._segments.run, name=SEGMENT_THREAD, daemon=True
+            )
+            self._segment_thread.start()
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._engine.fileno(), self._take)
         self._thread = threading.Thread(target=self._engine.run, name=THREAD, daemon=True)
@@ -104,8 +131,19 @@ class EngineLink:
         """Wait until the thread has ended; its port was closed. Callable from any thread."""
         if self._thread is not None:
             self._thread.join()
+        if self._segments is not None and self._segment_thread is not None:
+            self._segments.stop()
+            self._segment_thread.join()
         if self._folder is not None:
             self._folder.close()
+
+    def trouble(self) -> str:
+        """Return why nothing is stored, or why the log gets longer; empty: all is well."""
+        trouble = self._folder.trouble() if self._folder is not None else ""
+        if not trouble and self._engine.segment_error:
+            why = os.strerror(self._engine.segment_error)
+            return f"segments can't be written, and the log gets longer: {why}"
+        return trouble
 
     def close(self) -> None:
         """Listen to answers no more."""

@@ -1,6 +1,6 @@
 """The C face of a block of messages; see `_block.pyx`."""
 
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 cdef enum:
@@ -34,6 +34,10 @@ cdef struct Block:
     uint32_t size
     # Room for data and entries.
     uint32_t next_room
+    uint8_t is_held
+    # Another thread reads what is in it now: messages may come behind that, and none may go.
+    uint8_t is_gone
+    # No stream has it; it is freed when nobody holds it any more.
     uint32_t* places
     # Entry `i` has the sequence `first_seq + places[i]`; NULL: `first_seq + i`.
     uint32_t* nexts
@@ -102,6 +106,7 @@ cdef inline uint32_t block_index(const Block* block, uint64_t seq) noexcept nogi
 
 cdef Block* block_made(uint64_t first_seq, size_t wanted, size_t before) noexcept nogil
 cdef void block_free(Block* block) noexcept nogil
+cdef Block* block_copied(Block* block) noexcept nogil
 cdef bint block_make_room(Block* block, uint64_t seq, size_t size) noexcept nogil
 cdef void block_append(
     Block* block, uint32_t subject, int64_t time_ns, const char* header, size_t header_length, const char* payload, size_t payload_length,

@@ -32,8 +32,29 @@ cdef Block* block_made(uint64_t first_seq, size_t wanted, size_t before) noexcep
 
 
 cdef void block_free(Block* block) noexcept nogil:
+    """Free a block, as soon as nobody holds it."""
+    if block.is_held:
+        block.is_gone = 1
+        return
     free(block.nexts)
     free(block)
+
+
+cdef Block* block_copied(Block* block) noexcept nogil:
+    """Return a copy of a block that is held, to be changed in its place; NULL: no memory."""
+    cdef size_t size = sizeof(Block) + block.size + (block.count * sizeof(uint32_t) if block.places != NULL else 0)
+    cdef Block* made = <Block*> malloc(size)
+    if made == NULL:
+        return NULL
+    memcpy(made, block, size)
+    made.is_held = 0
+    made.data = <char*> (made + 1)
+    made.entries = <Entry*> (made.data + made.size)
+    if made.places != NULL:
+        made.places = <uint32_t*> made.entries
+    block.nexts = NULL
+    block.next_room = 0
+    return made
 
 
 cdef uint64_t block_memory(const Block* block) noexcept nogil:

@@ -4,12 +4,12 @@
     bodies     of a block of messages: of each its time (8), the length of its header (4) if it has one, header, payload; plain or as S2
     columns    of a block: a ColumnEntry each message
     directory  DirectoryHead, a BlockRow a block, the lengths of subjects (4 each), their texts, a LiveRun for each run of messages
-               of earlier files that live
+               that live, what the stream decides by (`stream/_whole.pyx`): the last two only in the last file of a stream
 
 Checksums are CRC-32C. That of a head goes over its *place* (salt, file, offset) and what is behind its `crc`, that of a directory over
 the whole of it; those of bodies and columns stand in the directory. So each byte is covered, and a part that stands where it was not
 meant to is seen. A flipped bit in a plain body names its message. A subject is a number from 1 on in its file. The last file of a stream
-says what lives of all the others.
+says what lives of all of them.
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -58,6 +58,7 @@ cdef packed struct DirectoryHead:
     uint64_t length  # of the directory
     uint64_t text_bytes
     uint64_t run_count
+    uint64_t state_bytes
     uint32_t block_count
     uint32_t subject_count
 
@@ -111,6 +112,7 @@ cdef struct SegmentWriter:
     Buffer lengths
     Buffer texts
     Buffer runs
+    Buffer state
     uint32_t* subjects
     # Number in the file by number in the stream; 0: it has none yet.
     uint32_t number_end
@@ -176,7 +178,8 @@ cdef void segment_add(
     SegmentWriter* writer, uint64_t seq, uint32_t number, const char* subject, uint32_t subject_length, uint32_t flags, const char* body,
     uint32_t length,
 ) noexcept nogil
-cdef void segment_lives(SegmentWriter* writer, uint64_t first_seq, uint64_t count) noexcept nogil
+cdef void segment_lives(SegmentWriter* writer, const LiveRun* runs, size_t count) noexcept nogil
+cdef void segment_decides(SegmentWriter* writer, const char* state, size_t length) noexcept nogil
 cdef bint segment_end(SegmentWriter* writer) noexcept nogil
 cdef void segment_drop(SegmentWriter* writer) noexcept nogil
 
@@ -184,5 +187,6 @@ cdef bint segment_open(
     SegmentReader* reader, const char* data, uint64_t size, uint64_t salt, uint64_t group, uint64_t file
 ) noexcept nogil
 cdef bint segment_next(SegmentReader* reader, SegmentMessage* message) noexcept nogil
+cdef const char* segment_state(const SegmentReader* reader) noexcept nogil
 cdef LiveRun segment_run(const SegmentReader* reader, uint64_t index) noexcept nogil
 cdef void segment_close(SegmentReader* reader) noexcept nogil

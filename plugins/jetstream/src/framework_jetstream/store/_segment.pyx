@@ -133,12 +133,16 @@ cdef void segment_add(
     writer.message_count += 1
 
 
-cdef void segment_lives(SegmentWriter* writer, uint64_t first_seq, uint64_t count) noexcept nogil:
-    """Say that messages of earlier files live."""
-    cdef LiveRun run
-    run.first_seq = first_seq
-    run.count = count
-    _put(writer, &writer.runs, &run, sizeof(run))
+cdef void segment_lives(SegmentWriter* writer, const LiveRun* runs, size_t count) noexcept nogil:
+    """Say what lives of all files of the stream, this one among them."""
+    if count:
+        _put(writer, &writer.runs, runs, count * sizeof(LiveRun))
+
+
+cdef void segment_decides(SegmentWriter* writer, const char* state, size_t length) noexcept nogil:
+    """Say what the stream decides by."""
+    if length:
+        _put(writer, &writer.state, state, length)
 
 
 cdef void _write_directory(SegmentWriter* writer) noexcept nogil:
@@ -146,9 +150,10 @@ cdef void _write_directory(SegmentWriter* writer) noexcept nogil:
     cdef uint64_t at = writer.out.used
     cdef char* written
     head.magic = DIRECTORY_MAGIC
-    head.length = sizeof(head) + writer.rows.used + writer.lengths.used + writer.texts.used + writer.runs.used
+    head.length = sizeof(head) + writer.rows.used + writer.lengths.used + writer.texts.used + writer.runs.used + writer.state.used
     head.text_bytes = writer.texts.used
     head.run_count = writer.runs.used // sizeof(LiveRun)
+    head.state_bytes = writer.state.used
     head.block_count = <uint32_t> (writer.rows.used // sizeof(BlockRow))
     head.subject_count = <uint32_t> (writer.lengths.used // sizeof(uint32_t))
     _put(writer, &writer.out, &head, sizeof(head))
@@ -156,6 +161,7 @@ cdef void _write_directory(SegmentWriter* writer) noexcept nogil:
     _put(writer, &writer.out, writer.lengths.chars, writer.lengths.used)
     _put(writer, &writer.out, writer.texts.chars, writer.texts.used)
     _put(writer, &writer.out, writer.runs.chars, writer.runs.used)
+    _put(writer, &writer.out, writer.state.chars, writer.state.used)
     if writer.has_failed:
         return
     written = writer.out.chars + at
@@ -198,6 +204,7 @@ cdef void segment_drop(SegmentWriter* writer) noexcept nogil:
     free(writer.lengths.chars)
     free(writer.texts.chars)
     free(writer.runs.chars)
+    free(writer.state.chars)
     free(writer.subjects)
     if writer.encoder != NULL:
         s2_encoder_free(writer.encoder)
@@ -267,8 +274,8 @@ cdef bint _directory_is_good(const SegmentReader* reader, uint64_t at) noexcept 
     if head.crc != head_sum(segment_place(reader.salt, reader.group, reader.file, at), reader.data + at, head.length):
         return False
     length = sizeof(head) + <uint64_t> head.block_count * sizeof(BlockRow) + <uint64_t> head.subject_count * sizeof(uint32_t)
-    return head.text_bytes <= head.length and head.run_count <= head.length and (
-        length + head.text_bytes + head.run_count * sizeof(LiveRun) == head.length
+    return head.text_bytes <= head.length and head.run_count <= head.length and head.state_bytes <= head.length and (
+        length + head.text_bytes + head.run_count * sizeof(LiveRun) + head.state_bytes == head.length
     )
 
 
@@ -464,12 +471,15 @@ cdef bint segment_next(SegmentReader* reader, SegmentMessage* message) noexcept 
 
 
 cdef LiveRun segment_run(const SegmentReader* reader, uint64_t index) noexcept nogil:
-    """Return a run of messages of earlier files that live, by its number below `head.run_count`."""
+    """Return a run of messages that live, by its number below `head.run_count`."""
     cdef LiveRun run
-    memcpy(
-        &run, reader.directory + reader.head.length - (reader.head.run_count - index) * sizeof(LiveRun), sizeof(run)
-    )
+    memcpy(&run, segment_state(reader) - (reader.head.run_count - index) * sizeof(LiveRun), sizeof(run))
     return run
+
+
+cdef const char* segment_state(const SegmentReader* reader) noexcept nogil:
+    """Return what the stream decides by, `head.state_bytes` long."""
+    return reader.directory + reader.head.length - reader.head.state_bytes
 
 
 cdef void segment_close(SegmentReader* reader) noexcept nogil:

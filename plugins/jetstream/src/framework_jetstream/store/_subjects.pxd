@@ -42,6 +42,10 @@ cdef struct Subjects:
     uint32_t marked_count
     uint64_t bytes
     # Memory of all of it, but for what malloc needs itself.
+    uint8_t is_held
+    # Another thread reads texts: those of subjects that are forgotten stay until it has.
+    Subject* gone
+    # They, the last one first: `first_seq` of each is the next one.
 
 
 cdef enum:
@@ -72,6 +76,8 @@ cdef void subjects_free(Subjects* subjects) noexcept nogil
 cdef Subject* subjects_find(const Subjects* subjects, const char* chars, size_t length) noexcept nogil
 cdef Subject* subjects_have(Subjects* subjects, const char* chars, size_t length) noexcept nogil
 cdef void subjects_forget(Subjects* subjects, Subject* subject) noexcept nogil
+cdef const Subject** subjects_hold(Subjects* subjects) noexcept nogil
+cdef void subjects_release(Subjects* subjects) noexcept nogil
 cdef Subject* subjects_next(const Subjects* subjects, uint32_t* at) noexcept nogil
 cdef void marks_clear(Subjects* subjects) noexcept nogil
 cdef void subjects_mark(Subjects* subjects, const char* pattern, size_t length) noexcept nogil

@@ -213,7 +213,6 @@ cdef void _leave_place(Subjects* subjects, const Subject* subject) noexcept nogi
 cdef void subjects_forget(Subjects* subjects, Subject* subject) noexcept nogil:
     """Forget a subject that no message has; its number may be given again."""
     cdef uint32_t number = subject.number
-    cdef uint64_t seed
     _leave_place(subjects, subject)
     subjects.pages[number >> PAGE_SHIFT][number & (PAGE_SUBJECTS - 1)] = <Subject*> (<size_t> subjects.free_number << 1 | 1)
     subjects.free_number = number
@@ -221,11 +220,47 @@ cdef void subjects_forget(Subjects* subjects, Subject* subject) noexcept nogil:
         subjects.recent = 0
     subjects.count -= 1
     subjects.bytes -= sizeof(Subject) + subject.length
-    free(subject)
+    if subjects.is_held:
+        subject.first_seq = <uint64_t> subjects.gone
+        subjects.gone = subject
+    else:
+        free(subject)
     if subjects.count == 0 and subjects.number_end > EMPTY_KEEPS:
-        seed = subjects.seed
-        subjects_free(subjects)
-        subjects_begin(subjects, seed)
+        _begin_again(subjects)
+
+
+cdef void _begin_again(Subjects* subjects) noexcept nogil:
+    """Free all that is there for subjects, of which there are none."""
+    cdef uint64_t seed = subjects.seed
+    cdef uint8_t is_held = subjects.is_held
+    cdef Subject* gone = subjects.gone
+    subjects_free(subjects)
+    subjects_begin(subjects, seed)
+    subjects.is_held = is_held
+    subjects.gone = gone
+
+
+cdef const Subject** subjects_hold(Subjects* subjects) noexcept nogil:
+    """Return all subjects by number, whose texts another thread may read until they are released; NULL: no memory, they are not held."""
+    cdef const Subject** made = <const Subject**> malloc((subjects.number_end + PAGE_SUBJECTS) * sizeof(Subject*))
+    cdef uint32_t page
+    if made == NULL:
+        return NULL
+    for page in range(subjects.page_count):
+        if page << PAGE_SHIFT < subjects.number_end:
+            memcpy(made + (page << PAGE_SHIFT), subjects.pages[page], PAGE_SUBJECTS * sizeof(Subject*))
+    subjects.is_held = 1
+    return made
+
+
+cdef void subjects_release(Subjects* subjects) noexcept nogil:
+    """Nobody else reads texts any more."""
+    cdef Subject* gone
+    subjects.is_held = 0
+    while subjects.gone != NULL:
+        gone = subjects.gone
+        subjects.gone = <Subject*> gone.first_seq
+        free(gone)
 
 
 cdef Subject* subjects_next(const Subjects* subjects, uint32_t* at) noexcept nogil:

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from enum import IntEnum
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from framework_jetstream.store._segmentface import read_segment
+from framework_jetstream.store.folder import SegmentFolder, name_of
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
 
     from framework_jetstream.store._segmentface import Segment, SegmentDamage
-
-FOLDER: Final = "segments"
-"""Beside the files of the log."""
-_FILE_NAME: Final = re.compile(r"([0-9]{10})-([0-9]{10})\.seg")
 
 
 class SegmentReason(IntEnum):
@@ -39,29 +34,20 @@ class SegmentReason(IntEnum):
     """A newer version wrote the file; it was not read."""
 
 
-def name_of(group: int, file: int) -> str:
-    """Return the name of a segment: group of its stream in the log, number of the file."""
-    return f"{group:010}-{file:010}.seg"
-
-
 def read_segments(folder: str | os.PathLike[str]) -> Iterator[tuple[str, Segment]]:
     """Yield the segments beside a log by name, those of a stream in their order.
 
     Raises:
         OSError: One can't be read.
     """
-    segments = Path(folder, FOLDER)
-    if not segments.is_dir():
-        return
-    for path in sorted(segments.iterdir()):
-        if named := _FILE_NAME.fullmatch(path.name):
-            data = path.read_bytes()
-            # What the name says and the file does not is damage; the salt is the file's own.
-            said = read_segment(data)
-            group, file = int(named[1]), int(named[2])
-            if (said.group, said.file) != (group, file):
-                said = read_segment(data, 0, group, file)
-            yield path.name, said
+    segments = SegmentFolder(folder)
+    for group, file in segments.files():
+        data = segments.read(group, file)
+        # What the name says and the file does not is damage; the salt is the file's own.
+        said = read_segment(data)
+        if (said.group, said.file) != (group, file):
+            said = read_segment(data, 0, group, file)
+        yield name_of(group, file), said
 
 
 def words_of_damage(name: str, damage: SegmentDamage) -> str:

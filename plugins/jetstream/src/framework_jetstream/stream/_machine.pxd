@@ -108,6 +108,8 @@ cdef struct Limits:
     # Of what is left behind of a subject whose last message was too old; 0: nothing is.
     SubjectTerms* subject_terms
     # NULL: nothing is said of them.
+    uint8_t is_compressed
+    # In segments; decides nothing else.
 
 
 cdef struct Publish:

@@ -442,4 +442,5 @@ cdef Limits limits_made(dict fields):
     made.api_level = fields.get("api_level", 0)
     made.marker_ttl_ns = fields.get("marker_ttl_ns", 0)
     made.subject_terms = subject_terms_made(fields)
+    made.is_compressed = fields.get("is_compressed", 0)
     return made

@@ -49,6 +49,8 @@ cdef struct Messages:
     uint32_t header_overhead
     # And more where it has headers.
     uint8_t keeps_nexts
+    uint8_t is_spoiled
+    # A block was changed while it was held: for a copy there was no memory.
 
 
 cdef inline const char* record_header(const Record* record) noexcept nogil:

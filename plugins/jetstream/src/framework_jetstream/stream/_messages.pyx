@@ -15,9 +15,9 @@ from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcpy, memmove, memset
 
 from framework_jetstream.store._block cimport (
-    BLOCK_BYTES, BODY_BYTES_MAX, HAS_HEADER, NO_MESSAGE, Entry, block_append, block_entry, block_free, block_from, block_index,
-    block_last_seq, block_made, block_make_room, block_memory, block_packed, block_seq, block_set_next, body_bytes, entry_begin,
-    header_bytes, text_bytes,
+    BLOCK_BYTES, BODY_BYTES_MAX, HAS_HEADER, NO_MESSAGE, Entry, block_append, block_copied, block_entry, block_free, block_from,
+    block_index, block_last_seq, block_made, block_make_room, block_memory, block_packed, block_seq, block_set_next, body_bytes,
+    entry_begin, header_bytes, text_bytes,
 )
 from framework_jetstream.store._subjects cimport (
     number_is_marked, pattern_is_literal, pattern_matches, subject_by_number, subject_chars, subjects_begin, subjects_find,
@@ -111,6 +111,18 @@ cdef void _pack(Messages* messages, size_t at) noexcept nogil:
     if made != NULL:
         block_free(block)
         messages.blocks[at].block = made
+
+
+cdef Block* _changeable(Messages* messages, size_t at) noexcept nogil:
+    """Return a block that is held as one that may be changed: a copy in its place."""
+    cdef Block* block = messages.blocks[at].block
+    cdef Block* made = block_copied(block)
+    if made == NULL:
+        messages.is_spoiled = 1
+        return block
+    block_free(block)
+    messages.blocks[at].block = made
+    return made
 
 
 # ---- looking for messages ------------------------------------------------------------------------------------------------
@@ -491,13 +503,17 @@ cdef void messages_remove(Messages* messages, uint64_t seq) noexcept nogil:
     index = block_index(block, seq)
     if index == <uint32_t> NO_MESSAGE:
         return
+    if block.is_held and (block.live > 1 or at + 1 == messages.block_end):
+        block = _changeable(messages, at)
     length = body_bytes(block, index)
     messages.count -= 1
     messages.bytes -= _leave_subject(messages, block, index, seq) + text_bytes(block_entry(block, index), length) + messages.overhead
     if block_entry(block, index).offset & <uint32_t> HAS_HEADER:
         messages.bytes -= messages.header_overhead
     usage_add(messages.usage, <int64_t> messages.bytes - <int64_t> before)
-    block_entry(block, index).subject = 0
+    if not block.is_held or messages.is_spoiled:
+        # Else it goes as a whole, below.
+        block_entry(block, index).subject = 0
     block.live -= 1
     block.live_bytes -= length
     if seq == messages.first_seq:

@@ -1,10 +1,80 @@
 """The C face of what saves messages and brings them back; see `_saving.pyx`."""
 
-from libc.stdint cimport uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 
-from framework_jetstream.store._segment cimport SegmentReader, SegmentWriter
+from framework_jetstream.store._block cimport Block
+from framework_jetstream.store._segment cimport Buffer, LiveRun, SegmentReader, SegmentWriter
+from framework_jetstream.store._subjects cimport Subject
+from framework_jetstream.stream._machine cimport Stream
 from framework_jetstream.stream._messages cimport Messages
 
 
-cdef void messages_save(Messages* messages, SegmentWriter* writer, uint64_t after) noexcept nogil
-cdef bint messages_load(Messages* messages, SegmentReader* reader, const SegmentReader* last) noexcept nogil
+cdef packed struct SegmentRow:
+    # A segment as a SNAPSHOT names it; messages from its first sequence to its last one are in no other.
+    uint64_t file
+    # 0: it is to be written.
+    uint64_t first_seq
+    uint64_t last_seq
+    uint64_t count
+    # Messages, when it was written.
+    uint64_t bytes
+    # Of the file.
+
+
+cdef struct HeldBlock:
+    # A block as it was: what came later is behind `count` and `used`.
+    Block* block
+    uint32_t count
+    uint32_t used
+
+
+cdef struct Save:
+    # A stream as it was at one moment, on its way into segments.
+    uint64_t salt
+    uint64_t group
+    uint64_t first_file
+    # The number of the first one that is written.
+    uint64_t next_file
+    uint64_t file_bytes
+    # A file ends when it is so long.
+    int coding
+    bint has_failed
+    # No memory.
+    Buffer plan
+    # SegmentRows, in order of sequences: those that stay and those that are to be written, as spans.
+    Buffer rows
+    # The same, as far as it has been written.
+    Buffer runs
+    # What lives.
+    char* state
+    size_t state_bytes
+    HeldBlock* held
+    size_t held_count
+    const Subject** subjects
+    uint32_t number_end
+    size_t at_plan
+    # Where `save_next` is.
+    size_t at_held
+    uint32_t at_index
+
+
+cdef struct Loading:
+    # Segments of a stream that are read in order, beside what has to be in them.
+    const SegmentReader* last
+    # That says what lives; NULL: it is lost, and all that is found is taken.
+    uint64_t run_number
+    LiveRun run
+    # What is left of the one before that number.
+    Buffer lost
+    # LiveRuns.
+    bint has_failed
+    # No memory.
+
+
+cdef bint save_begin(Save* save, Stream* stream, const SegmentRow* rows, size_t row_count) noexcept nogil
+cdef bint save_next(Save* save, SegmentWriter* writer) noexcept nogil
+cdef void save_end(Save* save, Messages* messages) noexcept nogil
+
+cdef void loading_begin(Loading* loading, const SegmentReader* last) noexcept nogil
+cdef void loading_read(Loading* loading, Stream* stream, SegmentReader* reader) noexcept nogil
+cdef void loading_end(Loading* loading) noexcept nogil

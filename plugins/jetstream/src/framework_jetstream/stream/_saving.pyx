@@ -1,73 +1,350 @@
 """Messages of a stream on their way into segments, and back.
 
-Each segment has what came since the one before, as far as it still lives; and it says what lives of all before. So a message is written
-once, what is gone before that never, and a file that has nothing that lives can go.
+A save has a stream as it was at one moment. What it needs of it is *held*, and read by another thread while the stream goes on: messages
+may come behind what is in a held block, and who removes one changes a copy. So the stream waits for nobody, and no message is copied that
+stays.
+
+Each segment has what came since the one before, as far as it still lives; and the last one says what lives in all of them. So a message is
+written once, what is gone before that never, and a file that has nothing that lives can go. Only where of a file little is left, or it was
+small, what lives of it is written again, together with its neighbours.
+
+Size: what is planned and what is read again, side by side, so that they agree.
 """
 
 from libc.stdint cimport uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
 
-from framework_jetstream.store._block cimport HAS_HEADER, Block, Entry, block_entry, block_seq, body_bytes, entry_begin
-from framework_jetstream.store._segment cimport LiveRun, SegmentMessage, segment_add, segment_lives, segment_next, segment_run
-from framework_jetstream.store._subjects cimport Subject, subject_by_number, subject_chars
-from framework_jetstream.stream._messages cimport messages_append, messages_skip_to
+from framework_jetstream.store._block cimport HAS_HEADER, Entry, block_entry, block_free, block_last_seq, block_seq, entry_begin
+from framework_jetstream.store._segment cimport (
+    SegmentMessage, buffer_add, segment_add, segment_begin, segment_decides, segment_drop, segment_end, segment_lives, segment_next,
+    segment_run,
+)
+from framework_jetstream.store._subjects cimport subject_chars, subjects_hold, subjects_release
+from framework_jetstream.stream._whole cimport whole_add, whole_size, whole_write
+
+cdef enum:
+    SPARSE_BELOW = 4
+    # A file of which less than one part of so many lives is written again.
+    SMALL_BELOW = 8
+    # And one that has less than such a part of what a file may have.
 
 
-cdef void messages_save(Messages* messages, SegmentWriter* writer, uint64_t after) noexcept nogil:
-    """Add the messages behind a sequence to a segment, and say which ones up to it live. Cost: O(messages)."""
+# ---- what lives, and what is to be written ---------------------------------------------------------------------------------
+
+
+cdef void _put(Save* save, Buffer* buffer, const void* source, size_t length) noexcept nogil:
+    if buffer_add(buffer, source, length) == NULL:
+        save.has_failed = True
+
+
+cdef void _add_run(Save* save, uint64_t first_seq, uint64_t count) noexcept nogil:
     cdef LiveRun run
+    cdef LiveRun* last
+    if save.runs.used:
+        last = <LiveRun*> (save.runs.chars + save.runs.used) - 1
+        if last.first_seq + last.count == first_seq:
+            last.count += count
+            return
+    run.first_seq = first_seq
+    run.count = count
+    _put(save, &save.runs, &run, sizeof(run))
+
+
+cdef void _take_runs(Save* save, const Messages* messages) noexcept nogil:
+    """Find out what lives. Cost: O(blocks), and O(messages) of blocks with holes."""
     cdef size_t at
     cdef uint32_t index
-    cdef uint64_t seq
     cdef Block* block
-    cdef Entry* entry
-    cdef Subject* subject
-    run.first_seq = run.count = 0
     for at in range(messages.block_begin, messages.block_end):
         block = messages.blocks[at].block
-        for index in range(block.count):
-            entry = block_entry(block, index)
-            if entry.subject == 0:
-                continue
-            seq = block_seq(block, index)
-            if seq <= after:
-                if run.count and seq == run.first_seq + run.count:
-                    run.count += 1
-                    continue
-                if run.count:
-                    segment_lives(writer, run.first_seq, run.count)
-                run.first_seq = seq
-                run.count = 1
-                continue
-            subject = subject_by_number(&messages.subjects, entry.subject)
-            segment_add(
-                writer, seq, entry.subject, subject_chars(subject), subject.length, entry.offset & <uint32_t> HAS_HEADER,
-                block.data + entry_begin(entry), body_bytes(block, index),
-            )
-    if run.count:
-        segment_lives(writer, run.first_seq, run.count)
+        if block.live == block.count and block.places == NULL:
+            if block.count:
+                _add_run(save, block.first_seq, block.count)
+            continue
+        for index in range(block.count if block.live else 0):
+            if block_entry(block, index).subject:
+                _add_run(save, block_seq(block, index), 1)
 
 
-cdef bint messages_load(Messages* messages, SegmentReader* reader, const SegmentReader* last) noexcept nogil:
-    """Append the messages of a segment that live; False: no memory. Segments come in the order of their sequences.
+cdef uint64_t _living(const Save* save, const SegmentRow* row, size_t* at) noexcept nogil:
+    """Return how many messages of a segment live.
 
     Args:
-        last: The last segment of the stream, which says what lives of this one; NULL: this is the last one.
+        at: 0 for the first segment; the number of a run that is not before it.
     """
-    cdef SegmentMessage message
+    cdef const LiveRun* runs = <const LiveRun*> save.runs.chars
+    cdef size_t count = save.runs.used // sizeof(LiveRun)
+    cdef uint64_t found = 0, first, end
+    while at[0] < count and runs[at[0]].first_seq <= row.last_seq:
+        first = max(runs[at[0]].first_seq, row.first_seq)
+        end = min(runs[at[0]].first_seq + runs[at[0]].count, row.last_seq + 1)
+        if first < end:
+            found += end - first
+        if runs[at[0]].first_seq + runs[at[0]].count > row.last_seq + 1:
+            break
+        at[0] += 1
+    return found
+
+
+cdef void _plan_span(Save* save, uint64_t first_seq, uint64_t last_seq) noexcept nogil:
+    """Let messages be written, together with those before if they are as well."""
+    cdef SegmentRow row
+    cdef SegmentRow* before = NULL
+    if save.plan.used:
+        before = <SegmentRow*> (save.plan.chars + save.plan.used) - 1
+    if before != NULL and before.file == 0:
+        before.last_seq = last_seq
+        return
+    memset(&row, 0, sizeof(row))
+    row.first_seq = first_seq
+    row.last_seq = last_seq
+    _put(save, &save.plan, &row, sizeof(row))
+
+
+cdef void _plan(Save* save, uint64_t last_seq, const SegmentRow* rows, size_t row_count) noexcept nogil:
+    """Decide which segments stay, and what is to be written."""
+    cdef size_t at, run = 0
+    cdef uint64_t living, after = 0
+    for at in range(row_count):
+        living = _living(save, &rows[at], &run)
+        after = rows[at].last_seq
+        if living == 0:
+            continue
+        if living < rows[at].count // SPARSE_BELOW or rows[at].bytes < save.file_bytes // SMALL_BELOW:
+            _plan_span(save, rows[at].first_seq, rows[at].last_seq)
+        else:
+            _put(save, &save.plan, &rows[at], sizeof(SegmentRow))
+    # The last one is always written: it says what lives.
+    _plan_span(save, after + 1, max(after, last_seq))
+
+
+# ---- holding ---------------------------------------------------------------------------------------------------------------
+
+
+cdef void _hold_block(Save* save, Block* block) noexcept nogil:
+    cdef HeldBlock* held = &save.held[save.held_count]
+    held.block = block
+    held.count = block.count
+    held.used = block.used
+    block.is_held = 1
+    save.held_count += 1
+
+
+cdef void _hold(Save* save, Messages* messages) noexcept nogil:
+    """Hold the blocks that have messages to be written."""
+    cdef const SegmentRow* plan = <const SegmentRow*> save.plan.chars
+    cdef size_t at, span = 0, count = save.plan.used // sizeof(SegmentRow)
+    cdef Block* block
+    save.held = <HeldBlock*> malloc((messages.block_end - messages.block_begin + 1) * sizeof(HeldBlock))
+    save.has_failed = save.has_failed or save.held == NULL
+    if save.has_failed:
+        return
+    for at in range(messages.block_begin, messages.block_end):
+        block = messages.blocks[at].block
+        if block.live == 0:
+            continue
+        while span < count and (plan[span].file or plan[span].last_seq < block.first_seq):
+            span += 1
+        if span < count and block_last_seq(block) >= plan[span].first_seq:
+            _hold_block(save, block)
+
+
+cdef bint save_begin(Save* save, Stream* stream, const SegmentRow* rows, size_t row_count) noexcept nogil:
+    """Take a stream as it is now; False: no memory, and it is not held. Cost: O(blocks + subjects).
+
+    Args:
+        save: Zeros, but for its first fields up to `coding`.
+        rows: The segments that it has, in order.
+    """
+    cdef Messages* messages = &stream.messages
+    save.state_bytes = whole_size(stream)
+    save.state = <char*> malloc(save.state_bytes)
+    save.has_failed = save.state == NULL
+    if not save.has_failed:
+        whole_write(stream, save.state)
+    _take_runs(save, messages)
+    _plan(save, messages.last_seq, rows, row_count)
+    save.number_end = messages.subjects.number_end
+    save.subjects = subjects_hold(&messages.subjects)
+    save.has_failed = save.has_failed or save.subjects == NULL
+    messages.is_spoiled = 0
+    _hold(save, messages)
+    if save.has_failed:
+        save_end(save, messages)
+    return not save.has_failed
+
+
+cdef void save_end(Save* save, Messages* messages) noexcept nogil:
+    """Let go of a stream, and forget all but what the save has come to."""
+    cdef size_t at
+    cdef Block* block
+    for at in range(save.held_count):
+        block = save.held[at].block
+        block.is_held = 0
+        if block.is_gone:
+            block_free(block)
+    save.held_count = 0
+    subjects_release(&messages.subjects)
+    free(save.held)
+    free(<void*> save.subjects)
+    free(save.state)
+    free(save.runs.chars)
+    free(save.plan.chars)
+    save.held = NULL
+    save.subjects = NULL
+    save.state = NULL
+    save.runs.chars = save.plan.chars = NULL
+
+
+# ---- writing ---------------------------------------------------------------------------------------------------------------
+
+
+cdef uint32_t _held_bytes(const HeldBlock* held, uint32_t index) noexcept nogil:
+    """Return the length of a message's bytes."""
+    cdef uint32_t end = held.used
+    if index + 1 < held.count:
+        end = entry_begin(block_entry(held.block, index + 1))
+    return end - entry_begin(block_entry(held.block, index))
+
+
+cdef void _add(Save* save, SegmentWriter* writer, const HeldBlock* held, const Entry* entry) noexcept nogil:
+    cdef const Subject* subject = save.subjects[entry.subject]
+    segment_add(
+        writer, block_seq(held.block, save.at_index), entry.subject, subject_chars(subject), subject.length,
+        entry.offset & <uint32_t> HAS_HEADER, held.block.data + entry_begin(entry), _held_bytes(held, save.at_index),
+    )
+
+
+cdef uint64_t _write_span(Save* save, SegmentWriter* writer, const SegmentRow* span, uint64_t first_seq) noexcept nogil:
+    """Add messages from a sequence on, up to the end of their span; return where the next file begins, 0: nowhere."""
+    cdef const HeldBlock* held
+    cdef const Entry* entry
+    cdef uint64_t seq
+    while save.at_held < save.held_count:
+        held = &save.held[save.at_held]
+        while save.at_index < held.count:
+            entry = block_entry(held.block, save.at_index)
+            seq = block_seq(held.block, save.at_index)
+            if seq > span.last_seq:
+                return 0
+            if entry.subject and seq >= first_seq:
+                if writer.message_count and writer.out.used + writer.body.used + writer.columns.used >= save.file_bytes:
+                    return seq
+                _add(save, writer, held, entry)
+            save.at_index += 1
+        save.at_held += 1
+        save.at_index = 0
+    return 0
+
+
+cdef bint save_next(Save* save, SegmentWriter* writer) noexcept nogil:
+    """Make the next file; False: there is none, or no memory. `writer.out` is the caller's.
+
+    The last row of `rows` is then its.
+    """
+    cdef SegmentRow* plan = <SegmentRow*> save.plan.chars
+    cdef size_t count = save.plan.used // sizeof(SegmentRow)
+    cdef SegmentRow row
+    cdef uint64_t next_seq
+    while save.at_plan < count and plan[save.at_plan].file:
+        _put(save, &save.rows, &plan[save.at_plan], sizeof(SegmentRow))
+        save.at_plan += 1
+    if save.at_plan == count or save.has_failed:
+        return False
+    row = plan[save.at_plan]
+    row.file = save.next_file
+    save.next_file += 1
+    segment_begin(writer, save.salt, save.group, row.file, save.coding, save.number_end)
+    next_seq = _write_span(save, writer, &plan[save.at_plan], row.first_seq)
+    if next_seq:
+        row.last_seq = next_seq - 1
+        plan[save.at_plan].first_seq = next_seq
+    else:
+        save.at_plan += 1
+    if save.at_plan == count:
+        segment_lives(writer, <LiveRun*> save.runs.chars, save.runs.used // sizeof(LiveRun))
+        segment_decides(writer, save.state, save.state_bytes)
+    save.has_failed = not segment_end(writer)
+    row.count = writer.message_count
+    row.bytes = writer.out.used
+    _put(save, &save.rows, &row, sizeof(row))
+    if save.has_failed:
+        segment_drop(writer)
+        free(writer.out.chars)
+    return not save.has_failed
+
+
+# ---- reading ---------------------------------------------------------------------------------------------------------------
+
+
+cdef void _lose(Loading* loading, uint64_t first_seq, uint64_t count) noexcept nogil:
     cdef LiveRun run
-    cdef uint64_t number = 0
-    run.first_seq = run.count = 0
-    while segment_next(reader, &message):
-        if last != NULL:
-            while number < last.head.run_count and run.first_seq + run.count <= message.seq:
-                run = segment_run(last, number)
-                number += 1
-            if message.seq < run.first_seq or message.seq >= run.first_seq + run.count:
-                continue
-        messages_skip_to(messages, message.seq)
-        if messages_append(
-            messages, message.subject, message.subject_length, message.chars, message.header_length, message.chars + message.header_length,
-            message.payload_length, message.time_ns,
-        ).seq == 0:
-            return False
+    run.first_seq = first_seq
+    run.count = count
+    if buffer_add(&loading.lost, &run, sizeof(run)) == NULL:
+        loading.has_failed = True
+
+
+cdef bint _next_run(Loading* loading) noexcept nogil:
+    """Go on to the next run; False: there is none."""
+    if loading.run_number == loading.last.head.run_count:
+        loading.run.count = 0
+        return False
+    loading.run = segment_run(loading.last, loading.run_number)
+    loading.run_number += 1
     return True
+
+
+cdef bint _lives(Loading* loading, uint64_t seq) noexcept nogil:
+    """Whether a message lives; what should have come before it is lost."""
+    if loading.last == NULL:
+        return True
+    while loading.run.first_seq + loading.run.count <= seq:
+        if loading.run.count:
+            _lose(loading, loading.run.first_seq, loading.run.count)
+        if not _next_run(loading):
+            return False
+    if seq < loading.run.first_seq:
+        return False
+    if seq > loading.run.first_seq:
+        _lose(loading, loading.run.first_seq, seq - loading.run.first_seq)
+    loading.run.count -= seq + 1 - loading.run.first_seq
+    loading.run.first_seq = seq + 1
+    return True
+
+
+cdef void loading_begin(Loading* loading, const SegmentReader* last) noexcept nogil:
+    """Begin to read segments.
+
+    Args:
+        last: The last one; NULL: it can't be read.
+    """
+    memset(loading, 0, sizeof(Loading))
+    loading.last = last
+
+
+cdef void loading_read(Loading* loading, Stream* stream, SegmentReader* reader) noexcept nogil:
+    """Append the messages of the next segment that live, in the order of their sequences."""
+    cdef SegmentMessage message
+    cdef uint32_t at
+    while segment_next(reader, &message):
+        if _lives(loading, message.seq) and not whole_add(
+            stream, message.seq, message.time_ns, message.subject, message.subject_length, message.chars, message.header_length,
+            message.payload_length,
+        ):
+            loading.has_failed = True
+    if loading.last == NULL:
+        for at in range(reader.damage_count):
+            if reader.damages[at].first_seq:
+                _lose(loading, reader.damages[at].first_seq, reader.damages[at].last_seq + 1 - reader.damages[at].first_seq)
+
+
+cdef void loading_end(Loading* loading) noexcept nogil:
+    """Find out what has not come; `lost` is the caller's."""
+    if loading.last == NULL:
+        return
+    if loading.run.count:
+        _lose(loading, loading.run.first_seq, loading.run.count)
+    while _next_run(loading):
+        _lose(loading, loading.run.first_seq, loading.run.count)

@@ -1,8 +1,9 @@
 """One stream by itself, for tests and tools: what the engine does to it, one call each."""
 
 cimport cython
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free
+from libc.string cimport memset
 
 from framework_jetstream.stream._headers cimport Text
 from framework_jetstream.stream._machine cimport (
@@ -10,7 +11,7 @@ from framework_jetstream.stream._machine cimport (
     stream_purge, stream_set_limits,
 )
 from framework_jetstream.store._segment cimport (
-    CODING_PLAIN, CODING_S2, SegmentReader, SegmentWriter, segment_begin, segment_close, segment_drop, segment_end, segment_open,
+    CODING_PLAIN, CODING_S2, LiveRun, SegmentReader, SegmentWriter, segment_close, segment_drop, segment_open, segment_state,
 )
 from framework_jetstream.store._subjects cimport Subject, marks_clear, pattern_matches, subject_chars, subjects_mark
 from framework_jetstream.stream._cron cimport schedule_next
@@ -20,8 +21,11 @@ from framework_jetstream.stream._messages cimport (
     Messages, Record, messages_count_marked, messages_first_of, messages_last_of, messages_memory, messages_next,
     messages_next_matching, messages_subject, record_header, record_payload,
 )
-from framework_jetstream.stream._saving cimport messages_load, messages_save
+from framework_jetstream.stream._saving cimport (
+    Loading, Save, SegmentRow, loading_begin, loading_end, loading_read, save_begin, save_end, save_next,
+)
 from framework_jetstream.stream._subject_terms cimport terms_drop
+from framework_jetstream.stream._whole cimport whole_end, whole_read
 
 
 @cython.final
@@ -117,35 +121,51 @@ cdef class StreamMachine:
         return messages_count_marked(&self.stream.messages, seq)
 
     def save(self, after: int, salt: int, group: int, file: int, is_compressed: bool) -> bytes:
-        """Return a segment of the messages behind a sequence, which says what lives of those up to it."""
+        """Return a segment of the messages behind a sequence, which says what lives of all."""
+        cdef Save save
+        cdef SegmentRow row
         cdef SegmentWriter writer
-        segment_begin(&writer, salt, group, file, CODING_S2 if is_compressed else CODING_PLAIN, self.stream.messages.subjects.number_end)
-        messages_save(&self.stream.messages, &writer, after)
-        done = segment_end(&writer)
-        segment_drop(&writer)
-        data = writer.out.chars[:writer.out.used] if done else None
-        free(writer.out.chars)
-        if data is None:
+        memset(&save, 0, sizeof(save))
+        save.salt, save.group, save.next_file = salt, group, file
+        save.file_bytes = row.bytes = <uint64_t> -1
+        save.coding = CODING_S2 if is_compressed else CODING_PLAIN
+        row.file = row.first_seq = 1
+        row.last_seq = after
+        row.count = 0
+        save_begin(&save, &self.stream, &row, after != 0)
+        done = save_next(&save, &writer)
+        save_end(&save, &self.stream.messages)
+        free(save.rows.chars)
+        if not done:
             raise MemoryError
+        data = writer.out.chars[:writer.out.used]
+        segment_drop(&writer)
+        free(writer.out.chars)
         return data
 
-    def load(self, segments: list[bytes]) -> int:
-        """Append the messages of segments, in the order in which they were saved; return how many damages they have."""
+    def load(self, segments: list[bytes]) -> list[tuple[int, int]]:
+        """Append the messages of segments, in the order in which they were saved; return what is lost as (first sequence, count)."""
         cdef SegmentReader last, reader
-        cdef const char* data
-        found = 0
-        data = segments[-1]
-        is_last_good = segment_open(&last, data, len(segments[-1]), 0, 0, 0)
-        for segment in segments[:-1]:
+        cdef Loading loading
+        cdef const LiveRun* lost
+        cdef const char* data = segments[-1]
+        cdef bint is_last_good = segment_open(&last, data, len(segments[-1]), 0, 0, 0)
+        cdef size_t at
+        if is_last_good:
+            whole_read(&self.stream, segment_state(&last), last.head.state_bytes)
+        loading_begin(&loading, &last if is_last_good else NULL)
+        for segment in segments:
             data = segment
             if segment_open(&reader, data, len(segment), 0, 0, 0):
-                messages_load(&self.stream.messages, &reader, &last if is_last_good else NULL)
-            found += reader.damage_count
+                loading_read(&loading, &self.stream, &reader)
             segment_close(&reader)
+        loading_end(&loading)
         if is_last_good:
-            messages_load(&self.stream.messages, &last, NULL)
-        found += last.damage_count
+            whole_end(&self.stream, segment_state(&last))
         segment_close(&last)
+        lost = <LiveRun*> loading.lost.chars
+        found = [(lost[at].first_seq, lost[at].count) for at in range(loading.lost.used // sizeof(LiveRun))]
+        free(loading.lost.chars)
         return found
 
     def subject_ends(self, subject: bytes) -> tuple[int, int, int]:

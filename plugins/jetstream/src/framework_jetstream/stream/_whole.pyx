@@ -7,7 +7,7 @@
 All numbers little-endian.
 """
 
-from libc.stdint cimport uint16_t
+from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport malloc
 from libc.string cimport memcpy, memset
 
@@ -126,25 +126,35 @@ cdef bint whole_read(Stream* stream, const char* source, size_t length) noexcept
 cdef bint whole_read_message(Stream* stream, const char* source, size_t length) noexcept nogil:
     """Add a message; False: it makes no sense."""
     cdef WholeMessage head
-    cdef PublishHeaders headers
-    cdef const char* header
-    cdef int64_t ttl_ns
     if length < sizeof(head):
         return False
     memcpy(&head, source, sizeof(head))
     if <uint64_t> head.subject_length + head.header_length + sizeof(head) > length:
         return False
-    header = source + sizeof(head) + head.subject_length
-    messages_skip_to(&stream.messages, head.seq)
-    messages_append(
-        &stream.messages, source + sizeof(head), head.subject_length, header, head.header_length, header + head.header_length,
-        length - sizeof(head) - head.subject_length - head.header_length, head.time_ns,
+    whole_add(
+        stream, head.seq, head.time_ns, source + sizeof(head), head.subject_length, source + sizeof(head) + head.subject_length,
+        head.header_length, length - sizeof(head) - head.subject_length - head.header_length,
     )
-    if head.header_length:
-        headers_read(&headers, header, head.header_length)
+    return True
+
+
+cdef bint whole_add(
+    Stream* stream, uint64_t seq, int64_t time_ns, const char* subject, uint32_t subject_length, const char* header, uint32_t header_length,
+    uint64_t payload_length,
+) noexcept nogil:
+    """Add a message behind the others, whose payload follows its header; False: no memory."""
+    cdef PublishHeaders headers
+    cdef int64_t ttl_ns
+    messages_skip_to(&stream.messages, seq)
+    if messages_append(
+        &stream.messages, subject, subject_length, header, header_length, header + header_length, payload_length, time_ns
+    ).seq == 0:
+        return False
+    if header_length:
+        headers_read(&headers, header, header_length)
         ttl_ns = ttl_of_text(headers.ttl) if headers.ttl.chars != NULL else 0
         if ttl_ns > 0:
-            ttls_add(&stream.ttls, head.time_ns + ttl_ns, head.seq)
+            ttls_add(&stream.ttls, time_ns + ttl_ns, seq)
     return True
 
 

@@ -187,8 +187,6 @@ def _refuse_missing(config: StreamConfig) -> None:
     for name in _NOT_YET:
         if getattr(config, name):
             raise invalid(f"`{name}` is not available in this version")
-    if config.compression != "none":
-        raise invalid(f"compression `{config.compression}` is not available in this version")
     if config.persist_mode == "async":
         raise invalid("async persist mode is not available in this version")
 
@@ -319,6 +317,7 @@ def limits_of(config: StreamConfig) -> dict[str, Any]:
         "no_ack": config.no_ack,
         "allow_direct": config.allow_direct,
         "allow_ttl": config.allow_msg_ttl,
+        "is_compressed": config.compression == "s2",
         "allow_counter": config.allow_msg_counter,
         "allow_atomic": config.allow_atomic,
         "allow_batched": config.allow_batched,

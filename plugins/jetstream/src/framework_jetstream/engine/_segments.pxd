@@ -1,0 +1,25 @@
+"""The C face of the segments of streams; see `_segments.pyx`."""
+
+from libc.stdint cimport uint16_t, uint32_t, uint64_t
+
+from framework_jetstream.engine._state cimport Engine, SegmentJob, Slot
+
+
+cdef packed struct SegmentsHead:
+    # The part of a SNAPSHOT of a stream in segments; SegmentRows follow, then the stream's description as it was then.
+    uint16_t version
+    uint16_t reserved
+    uint32_t count
+    uint32_t description_bytes
+    uint32_t reserved_too
+    uint64_t last_seq
+
+
+cdef bint segments_are_written(Engine* engine, Slot* slot) noexcept nogil
+cdef void segments_turn(Engine* engine) noexcept nogil
+cdef void segments_remove(Engine* engine, Slot* slot) noexcept nogil
+cdef void segments_leave(Engine* engine, Slot* slot) noexcept nogil
+cdef void segments_free(Engine* engine) noexcept nogil
+cdef void segment_job_free(SegmentJob* job) noexcept nogil
+cdef bint segments_of(const char* snapshot, size_t length, SegmentsHead* head) noexcept nogil
+cdef list segments_restore(Engine* engine, Slot* slot, const char* snapshot, size_t length, object read)

@@ -1,0 +1,416 @@
+"""Segments of streams: when one is saved, what the log is told of it, and what comes back.
+
+A stream that is too large to be written to the log again is saved as it is behind its last entry. Another thread writes that; when it is
+synced, a SNAPSHOT says which segments the stream has now, and that the entries up to that one are needed no more. Segments that no SNAPSHOT
+names are removed when the one that does not name them is synced, so at each moment there is a whole set.
+
+Nothing here waits: a save is a job that is pushed, and comes back in a later turn. Where it went wrong, as on a full disk, the log is kept,
+and it is tried again under new numbers.
+"""
+
+from libc.errno cimport ENOMEM
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy, memset
+
+from framework_jetstream.engine._chains cimport chain_push, chain_take
+from framework_jetstream.engine._lost cimport lose_range
+from framework_jetstream.engine._state cimport Group, SegmentFile
+from framework_jetstream.engine._wakes cimport wake_at
+from framework_jetstream.log._log cimport LogGroup, log_group, log_group_describe, log_snapshot, room_for
+from framework_jetstream.store._segment cimport (
+    CODING_PLAIN, CODING_S2, LiveRun, SegmentReader, segment_close, segment_open, segment_state,
+)
+from framework_jetstream.store._segmentface cimport damage_of
+from framework_jetstream.stream._messages cimport messages_free, messages_skip_to
+from framework_jetstream.stream._saving cimport (
+    Loading, SegmentRow, loading_begin, loading_end, loading_read, save_begin, save_end,
+)
+from framework_jetstream.stream._usage cimport usage_add
+from framework_jetstream.stream._whole cimport whole_end, whole_read
+
+cdef extern from "unistd.h" nogil:
+    ssize_t write(int fd, const void* source, size_t count)
+
+cdef enum:
+    VERSION = 1
+    AGAIN_NS = 1000000000
+    # After an error.
+
+
+# ---- removal ---------------------------------------------------------------------------------------------------------------
+
+
+cdef void _remove(Engine* engine, uint64_t group, uint64_t file, uint64_t round) noexcept nogil:
+    """Let a segment go when a round is synced, 0: at once; without memory it stays until the next start."""
+    cdef SegmentFile* made
+    if room_for(<void**> &engine.removable, &engine.removable_room, engine.removable_count, sizeof(SegmentFile)) == NULL:
+        return
+    made = &engine.removable[engine.removable_count]
+    engine.removable_count += 1
+    made.group = group
+    made.file = file
+    made.round = round
+    made.is_told = round == 0
+
+
+cdef void _remove_written(Engine* engine, SegmentJob* job) noexcept nogil:
+    """Let go what a save has written, of which nobody will know."""
+    cdef uint64_t file
+    for file in range(job.save.first_file, job.save.next_file):
+        _remove(engine, job.save.group, file, 0)
+
+
+cdef void segments_remove(Engine* engine, Slot* slot) noexcept nogil:
+    """Let all segments of a stream go when what was appended last is synced: nothing names them any more."""
+    cdef size_t at
+    for at in range(slot.segment_count):
+        _remove(engine, slot.group.number, slot.segments[at].file, engine.log.round_number)
+    slot.segment_count = 0
+    slot.saved_bytes = 0
+
+
+cdef void _push(Engine* engine, SegmentJob* job) noexcept nogil:
+    cdef uint64_t one = 1
+    chain_push(<void**> &engine.jobs, job, job)
+    if engine.jobs_fd >= 0:
+        write(engine.jobs_fd, &one, sizeof(one))
+
+
+cdef bint _tell_again(Engine* engine, uint64_t group) noexcept nogil:
+    """Say once more which segments a group has, elsewhere: one record may be damaged. False: the log has no room now."""
+    cdef LogGroup* it = log_group(engine.log, <uint32_t> group)
+    if it == NULL or not it.is_open:
+        return True
+    engine.has_appended = True
+    return log_group_describe(engine.log, it.id, it.description, it.description_bytes)
+
+
+cdef size_t _due(Engine* engine) noexcept nogil:
+    """Return how many segments may be removed now."""
+    cdef SegmentFile* it
+    cdef size_t at, found = 0
+    cdef uint64_t told = 0
+    for at in range(engine.removable_count):
+        it = &engine.removable[at]
+        if it.round > engine.log.synced:
+            continue
+        if it.is_told:
+            found += 1
+        elif it.group == told or _tell_again(engine, it.group):
+            told = it.group
+            it.is_told = True
+            it.round = engine.log.round_number
+    return found
+
+
+cdef void _sweep(Engine* engine) noexcept nogil:
+    """Have the segments removed whose time has come."""
+    cdef SegmentJob* job
+    cdef size_t at, kept = 0
+    cdef size_t due = 0 if engine.log.failed else _due(engine)
+    if due == 0:
+        return
+    job = <SegmentJob*> calloc(1, sizeof(SegmentJob))
+    if job != NULL:
+        job.removed = <SegmentFile*> malloc(due * sizeof(SegmentFile))
+    if job == NULL or job.removed == NULL:
+        free(job)
+        return
+    for at in range(engine.removable_count):
+        # The log's thread may have synced more meanwhile.
+        if engine.removable[at].is_told and engine.removable[at].round <= engine.log.synced and job.removed_count < due:
+            job.removed[job.removed_count] = engine.removable[at]
+            job.removed_count += 1
+        else:
+            engine.removable[kept] = engine.removable[at]
+            kept += 1
+    engine.removable_count = kept
+    _push(engine, job)
+
+
+# ---- saving ----------------------------------------------------------------------------------------------------------------
+
+
+cdef void segment_job_free(SegmentJob* job) noexcept nogil:
+    """Free a job whose save has ended."""
+    free(job.save.rows.chars)
+    free(<void*> job.description.chars)
+    free(job.removed)
+    free(job)
+
+
+cdef void _fail(Engine* engine, int error) noexcept nogil:
+    engine.segment_error = error
+    engine.saves_again_ns = engine.now_ns + AGAIN_NS
+    wake_at(engine, engine.saves_again_ns)
+
+
+cdef void _begin(Engine* engine, Slot* slot) noexcept nogil:
+    """Save a stream as it is now."""
+    cdef SegmentJob* job = <SegmentJob*> calloc(1, sizeof(SegmentJob))
+    cdef Group* group = slot.group
+    cdef char* description = <char*> malloc(group.description_bytes + 1)
+    if job == NULL or description == NULL:
+        free(job)
+        free(description)
+        _fail(engine, ENOMEM)
+        return
+    memcpy(description, group.description, group.description_bytes)
+    job.description.chars = description
+    job.description.length = <uint32_t> group.description_bytes
+    job.slot = slot
+    job.index = group.applied
+    job.last_seq = slot.stream.messages.last_seq
+    job.bytes = slot.stream.messages.bytes
+    job.save.salt = engine.log.salt
+    job.save.group = group.number
+    job.save.first_file = job.save.next_file = max(slot.next_segment, <uint64_t> 1)
+    job.save.file_bytes = engine.segment_bytes
+    job.save.coding = CODING_S2 if slot.stream.limits.is_compressed else CODING_PLAIN
+    if not save_begin(&job.save, &slot.stream, slot.segments, slot.segment_count):
+        segment_job_free(job)
+        _fail(engine, ENOMEM)
+        return
+    slot.job = job
+    engine.saves += 1
+    _push(engine, job)
+
+
+cdef void _take_up(Engine* engine, SegmentJob* job) noexcept nogil:
+    """Hear what has become of a job."""
+    cdef Slot* slot = job.slot
+    if job.removed != NULL:
+        segment_job_free(job)
+        return
+    engine.saves -= 1
+    if slot == NULL:
+        save_end(&job.save, &job.messages)
+        messages_free(&job.messages)
+        _remove_written(engine, job)
+        segment_job_free(job)
+        return
+    save_end(&job.save, &slot.stream.messages)
+    slot.next_segment = job.save.next_file
+    if job.save.has_failed or slot.stream.messages.is_spoiled:
+        job.error = job.error if job.error else ENOMEM
+    if not job.error:
+        engine.segment_error = 0
+        job.is_done = 1
+        return
+    _fail(engine, job.error)
+    _remove_written(engine, job)
+    slot.job = NULL
+    segment_job_free(job)
+
+
+cdef void segments_turn(Engine* engine) noexcept nogil:
+    """Hear of jobs, and have removed what may go."""
+    cdef SegmentJob* job = <SegmentJob*> chain_take(<void**> &engine.performed)
+    cdef SegmentJob* following
+    while job != NULL:
+        following = job.next
+        _take_up(engine, job)
+        job = following
+    if engine.removable_count:
+        _sweep(engine)
+
+
+# ---- what the log is told --------------------------------------------------------------------------------------------------
+
+
+cdef bint _say(Engine* engine, Slot* slot) noexcept nogil:
+    """Tell the log which segments a stream has; False: it has no room now."""
+    cdef SegmentJob* job = slot.job
+    cdef size_t length = sizeof(SegmentsHead) + job.save.rows.used + job.description.length
+    cdef char* text = <char*> malloc(length)
+    cdef SegmentsHead* head = <SegmentsHead*> text
+    cdef bint done
+    if text == NULL:
+        return False
+    memset(head, 0, sizeof(SegmentsHead))
+    head.version = VERSION
+    head.count = <uint32_t> (job.save.rows.used // sizeof(SegmentRow))
+    head.description_bytes = job.description.length
+    head.last_seq = job.last_seq
+    memcpy(text + sizeof(SegmentsHead), job.save.rows.chars, job.save.rows.used)
+    memcpy(text + sizeof(SegmentsHead) + job.save.rows.used, job.description.chars, job.description.length)
+    done = log_snapshot(engine.log, slot.group.number, job.index, text, <uint32_t> length)
+    engine.has_appended = True
+    free(text)
+    return done
+
+
+cdef void _follow(Engine* engine, Slot* slot) noexcept nogil:
+    """Have the segments that a save has come to, and let go those that are not among them."""
+    cdef SegmentJob* job = slot.job
+    cdef SegmentRow* rows = <SegmentRow*> job.save.rows.chars
+    cdef size_t count = job.save.rows.used // sizeof(SegmentRow)
+    cdef size_t at, new = 0
+    for at in range(slot.segment_count):
+        # Those that stay are in the same order.
+        while new < count and rows[new].file != slot.segments[at].file and rows[new].last_seq < slot.segments[at].first_seq:
+            new += 1
+        if new == count or rows[new].file != slot.segments[at].file:
+            _remove(engine, slot.group.number, slot.segments[at].file, engine.log.round_number)
+    free(slot.segments)
+    slot.segments = rows
+    slot.segment_count = count
+    slot.saved_bytes = job.bytes
+    # The entry that had all of it, if there was one, is needed no more.
+    slot.group.saved_in = 0
+    job.save.rows.chars = NULL
+    slot.job = NULL
+    segment_job_free(job)
+
+
+cdef bint segments_are_written(Engine* engine, Slot* slot) noexcept nogil:
+    """Go on with saving a stream; True: the log needs no entry of it that is in the files to be given up."""
+    cdef Group* group = slot.group
+    if slot.job != NULL:
+        if not slot.job.is_done or not _say(engine, slot):
+            return False
+        _follow(engine, slot)
+    if log_group(engine.log, group.number).snapshot_index >= group.due:
+        return True
+    if group.applied >= group.due and not slot.is_restored:
+        _begin(engine, slot)
+    return False
+
+
+# ---- ends ------------------------------------------------------------------------------------------------------------------
+
+
+cdef void segments_leave(Engine* engine, Slot* slot) noexcept nogil:
+    """Let a stream go that may be being saved: what another thread reads stays until it has."""
+    cdef SegmentJob* job = slot.job
+    free(slot.segments)
+    slot.segments = NULL
+    slot.segment_count = 0
+    if job == NULL:
+        return
+    slot.job = NULL
+    if job.is_done:
+        _remove_written(engine, job)
+        segment_job_free(job)
+        return
+    job.slot = NULL
+    job.messages = slot.stream.messages
+    memset(&slot.stream.messages, 0, sizeof(slot.stream.messages))
+    # What waits here is of no account any more.
+    usage_add(job.messages.usage, -<int64_t> job.messages.bytes)
+    job.messages.usage = NULL
+
+
+cdef void _free_all(SegmentJob* job) noexcept nogil:
+    cdef SegmentJob* following
+    while job != NULL:
+        following = job.next
+        if job.removed == NULL:
+            save_end(&job.save, &job.messages)
+            messages_free(&job.messages)
+        segment_job_free(job)
+        job = following
+
+
+cdef void segments_free(Engine* engine) noexcept nogil:
+    """Forget all jobs; nobody performs one any more, and there is no stream."""
+    _free_all(<SegmentJob*> chain_take(<void**> &engine.jobs))
+    _free_all(engine.taken)
+    _free_all(<SegmentJob*> chain_take(<void**> &engine.performed))
+    engine.taken = NULL
+    free(engine.removable)
+    engine.removable = NULL
+    engine.removable_count = engine.removable_room = 0
+
+
+# ---- a start ---------------------------------------------------------------------------------------------------------------
+
+
+cdef bint segments_of(const char* snapshot, size_t length, SegmentsHead* head) noexcept nogil:
+    """Read what a SNAPSHOT says of segments; False: the stream has none."""
+    if length < sizeof(SegmentsHead):
+        return False
+    memcpy(head, snapshot, sizeof(SegmentsHead))
+    return head.version == VERSION and length == sizeof(SegmentsHead) + head.count * sizeof(SegmentRow) + head.description_bytes
+
+
+cdef bint _take_rows(Slot* slot, const char* source, size_t count) noexcept nogil:
+    cdef size_t at
+    slot.segments = <SegmentRow*> malloc(count * sizeof(SegmentRow))
+    if slot.segments == NULL:
+        return False
+    memcpy(slot.segments, source, count * sizeof(SegmentRow))
+    slot.segment_count = count
+    for at in range(count):
+        slot.next_segment = max(slot.next_segment, slot.segments[at].file + 1)
+    return True
+
+
+cdef void _note_lost(Engine* engine, Slot* slot, Loading* loading) noexcept nogil:
+    cdef const LiveRun* lost = <LiveRun*> loading.lost.chars
+    cdef size_t at
+    for at in range(loading.lost.used // sizeof(LiveRun)):
+        lose_range(engine, slot, lost[at].first_seq, lost[at].first_seq + lost[at].count - 1)
+    free(loading.lost.chars)
+
+
+cdef list _read_rows(Engine* engine, Slot* slot, Loading* loading, object read):
+    """Read the messages of all segments; return what is damaged."""
+    cdef SegmentReader reader
+    cdef SegmentRow* row
+    cdef const char* chars
+    cdef uint64_t size
+    cdef size_t at
+    cdef bint is_open
+    damaged = []
+    for at in range(slot.segment_count):
+        row = &slot.segments[at]
+        data = read(slot.group.number, row.file)
+        chars = data
+        size = len(data)
+        with nogil:
+            is_open = segment_open(&reader, chars, size, engine.log.salt, slot.group.number, row.file)
+            if is_open:
+                loading_read(loading, &slot.stream, &reader)
+        damaged += [(slot.group.number, row.file, it) for it in damage_of(&reader)]
+        segment_close(&reader)
+        if not is_open and loading.last == NULL and row.count:
+            lose_range(engine, slot, row.first_seq, row.last_seq)
+    return damaged
+
+
+cdef list segments_restore(Engine* engine, Slot* slot, const char* snapshot, size_t length, object read):
+    """Let a stream be as its segments have it; return (group, file, damage) of what is damaged.
+
+    Args:
+        snapshot: Of its group.
+        read: Returns the bytes of a segment by group and file; none where there is no such file.
+    """
+    cdef SegmentsHead head
+    cdef SegmentReader last
+    cdef Loading loading
+    cdef const char* chars
+    cdef bint is_good
+    if not segments_of(snapshot, length, &head) or head.count == 0:
+        return []
+    if not _take_rows(slot, snapshot + sizeof(SegmentsHead), head.count):
+        raise MemoryError
+    slot.group.is_created = 1
+    data = read(slot.group.number, slot.segments[head.count - 1].file)
+    chars = data
+    is_good = segment_open(&last, chars, len(data), engine.log.salt, slot.group.number, slot.segments[head.count - 1].file)
+    is_good = is_good and whole_read(&slot.stream, segment_state(&last), last.head.state_bytes)
+    loading_begin(&loading, &last if is_good else NULL)
+    damaged = _read_rows(engine, slot, &loading, read)
+    loading_end(&loading)
+    _note_lost(engine, slot, &loading)
+    if is_good:
+        whole_end(&slot.stream, segment_state(&last))
+    else:
+        messages_skip_to(&slot.stream.messages, head.last_seq + 1)
+    segment_close(&last)
+    slot.saved_bytes = slot.stream.messages.bytes
+    if loading.has_failed:
+        raise MemoryError
+    return damaged
