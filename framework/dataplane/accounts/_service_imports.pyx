@@ -12,7 +12,7 @@ from libc.string cimport memcmp, memcpy
 
 from framework.dataplane.delivery._delivery cimport deliver, interest_change
 from framework.dataplane.protocol._headers cimport header_set
-from framework.dataplane.protocol._info cimport info_put, info_room
+from framework.dataplane.protocol._info cimport info_put, info_room, own_put, own_room
 from framework.dataplane.accounts._latency cimport sample_answered, sample_begin, sample_refused, sample_wanted
 from framework.dataplane.accounts._mappings cimport mapping_select, room_for
 from framework.dataplane.delivery._message_trace cimport step_service
@@ -21,7 +21,7 @@ from framework.dataplane.accounts._response_mappings cimport (
     ENDED, NOT_DELIVERED, response_mapping_end, response_mapping_find, response_mapping_new, response_mapping_touch,
 )
 from framework.dataplane._state cimport (
-    HOPS_MAX, IMPORTS_PASSED_MAX, KEEPS_REPLY, SCOPE_HERE, SCOPE_IMPORTS, SERVICE_IMPORT, STAYS_IN_ACCOUNT, STREAM_IMPORT,
+    HOPS_MAX, IMPORTS_PASSED_MAX, KEEPS_REPLY, SCOPE_HERE, SCOPE_IMPORTS, SERVICE_IMPORT, STAYS_IN_ACCOUNT, STREAM_IMPORT, SYSTEM,
     Account, Block, Hop, Import, Message, MessageTrace, ResponseMapping, State, Subscription, Tables,
 )
 from framework.dataplane.accounts._stream_imports cimport shadow_enter
@@ -247,21 +247,26 @@ cdef void _introduce(State* state, Passage* passage, Import* imported, Message* 
     """Tell the service who asks. Through a chain, it is the first import that says how much."""
     cdef bint full = imported.share
     cdef bint names_server = imported.names_server or imported.share
+    cdef Account* first = message.account
     cdef Account* via = NULL
     cdef Hop* hop = message.hops
     cdef char* info
     cdef size_t length
-    if message.source.info == NULL:
+    if message.source.info == NULL and (message.source.kind != SYSTEM or message.source.inner == NULL):
         return
     while hop != NULL:
         full = hop.imported.share
         names_server = names_server or hop.imported.names_server or hop.imported.share
+        first = hop.imported.home if hop.imported.home != NULL else first
         via = message.account
         hop = hop.previous
-    info = <char*> malloc(info_room(state, message.source, via))
+    info = <char*> malloc(info_room(state, message.source, via) + own_room(first, via))
     if info == NULL:
         return
-    length = info_put(state, message.source, full, names_server, via, info)
+    if message.source.info == NULL:
+        length = own_put(first, via, info)
+    else:
+        length = info_put(state, message.source, full, names_server, via, info)
     if length:
         _set_field(state, passage, b"Nats-Request-Info", 17, info, length)
     free(info)

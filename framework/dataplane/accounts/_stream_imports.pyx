@@ -214,9 +214,10 @@ cdef bint shadow_enter(State* state, Subscription* shadow, Message* message) noe
     elif not imported.stays:
         seen.subject = imported.to
         seen.subject_length = imported.to_length
-    seen.shown = NULL
     if is_of_peer(shadow):
+        seen.shown = NULL
         return _to_peer(state, shadow.previous, &seen)
+    # What a message is delivered as stays: the import says where it goes. Source: nats-server `client.go`, `processMsgResults`.
     if message.trace == NULL:
         return to_subscription(state, &shadow.previous.interest, &seen)
     step_stream(message, imported.home, seen.subject, seen.subject_length)

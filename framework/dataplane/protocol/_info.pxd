@@ -8,3 +8,5 @@ cdef bint info_set(Link* link, const char* chars, size_t brief, size_t full) noe
 cdef bint names_set(State* state, const char* chars, size_t server, size_t cluster, size_t node) noexcept nogil
 cdef size_t info_room(State* state, Link* link, Account* via) noexcept nogil
 cdef size_t info_put(State* state, Link* link, bint full, bint names_server, Account* via, char* out) noexcept nogil
+cdef size_t own_room(Account* account, Account* via) noexcept nogil
+cdef size_t own_put(Account* account, Account* via, char* out) noexcept nogil

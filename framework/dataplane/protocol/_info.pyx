@@ -98,3 +98,21 @@ cdef size_t info_put(State* state, Link* link, bint full, bint names_server, Acc
             at = text_put(at, state.names + state.server_length, state.cluster_length)
     at[0] = c"}"
     return at + 1 - out
+
+
+cdef size_t own_room(Account* account, Account* via) noexcept nogil:
+    """Return how many bytes `own_put` may write."""
+    return FIELDS_BYTES + 2 * account.name_length + (2 * via.name_length if via != NULL else 0)
+
+
+cdef size_t own_put(Account* account, Account* via, char* out) noexcept nogil:
+    """Write the JSON object of what this server asks itself in an account, by a port; return its length.
+
+    Args:
+        via: The account whose import the request came through last, when that is another one.
+    """
+    cdef char* at = text_put(_put(out, b'{"acc":', 7), account.name, account.name_length)
+    if via != NULL:
+        at = text_put(_put(at, b',"svc":', 7), via.name, via.name_length)
+    at[0] = c"}"
+    return at + 1 - out

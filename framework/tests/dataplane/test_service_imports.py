@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from framework.dataplane import Delivered, LatencySampled
+from framework.dataplane.port import Outgoing
 from framework.dataplane.tables import (
     AccountTables,
     MappedDestination,
@@ -469,6 +470,28 @@ def test_through_a_chain_the_account_in_between_is_named(talk: Talk) -> None:
     assert {"acc": "A", "svc": "B"} == _introduced(
         talk, (A, _import("help", "middle", B)), (B, _import("middle", "svc", C))
     )
+
+
+@pytest.mark.parametrize(
+    ("puts", "served_by", "told"),
+    [
+        ([(A, "help", "svc", B)], B, b'{"acc":"A"}'),
+        ([(A, "help", "middle", B), (B, "middle", "svc", C)], C, b'{"acc":"A","svc":"B"}'),
+    ],
+)
+def test_a_port_asks_in_the_name_of_its_account(
+    talk: Talk, puts: list[tuple[int, str, str, int]], served_by: int, told: bytes
+) -> None:
+    for account, to, subject, exporter in puts:
+        _put(talk, account, _import(to, subject, exporter))
+    responder = _responder(talk, served_by)
+    outgoing = Outgoing()
+    outgoing.add(A, b"help", b"hi", header=b"NATS/1.0\r\nNats-Request-Info: x\r\n\r\n")
+    port = talk.core.open_port()
+    assert port.publish(outgoing)
+
+    heard = responder.heard()
+    assert b"NATS/1.0\r\nNats-Request-Info: " + told + b"\r\n\r\nhi\r\n" in heard
 
 
 def test_other_fields_stay_and_a_false_one_goes(talk: Talk) -> None:

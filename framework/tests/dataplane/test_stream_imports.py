@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from framework.dataplane import Delivered
+from framework.dataplane.port import Outgoing
 from framework.dataplane.tables import AccountTables, ServiceImportRow, StreamImportRow
 from framework.sublist import BadTransform
 from framework.tests.dataplane.conftest import Talk
@@ -367,3 +368,15 @@ def test_what_a_client_subscribed_before_it_went_to_another_account_ends(talk: T
 
     assert b"" == client.heard()
     assert 0 == talk.core.totals().subscriptions
+
+
+@pytest.mark.parametrize("to", ["", "mine.>"])
+def test_what_a_port_delivers_as_something_else_keeps_its_subject(talk: Talk, to: str) -> None:
+    _put(talk, _import("to.a.>", to))
+    subscriber = _subscriber(talk, b"> 1")
+    outgoing = Outgoing()
+    outgoing.add(B, b"orders.0", b"x", reply=b"$JS.ACK.1", inbox=b"to.a.1")
+    port = talk.core.open_port()
+    assert port.publish(outgoing)
+
+    assert subscriber.heard() == b"MSG orders.0 1 $JS.ACK.1 1\r\nx\r\n"
