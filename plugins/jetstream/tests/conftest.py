@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import secrets
 
 import pytest
 
@@ -18,8 +19,9 @@ class Requests:
         self._client = client
         self._count = 0
         self._heard = []
+        self._inbox = f"_INBOX.{secrets.token_hex(3)}"
         client.log_in(**login)
-        client.send(b"SUB _INBOX.ask.* 1\r\n")
+        client.send(f"SUB {self._inbox}.* 1\r\n".encode())
 
     def ask(self, subject, payload=b"", headers=()):
         """Return (header block, payload) of the first answer."""
@@ -28,7 +30,7 @@ class Requests:
     def ask_many(self, subject, payload=b"", headers=(), count=1):
         """Return (header block, payload) of `count` answers."""
         self._count += 1
-        reply = f"_INBOX.ask.{self._count}"
+        reply = f"{self._inbox}.{self._count}"
         if isinstance(payload, (dict, list)):
             payload = json.dumps(payload).encode()
         self._client.send(published(subject, reply, payload, headers))
@@ -84,7 +86,7 @@ class Requests:
     def fetch(self, stream, consumer, batch):
         """Return what a pull of at most `batch` messages brings: (subject, reply, payload) each."""
         self._count += 1
-        reply = f"_INBOX.ask.{self._count}"
+        reply = f"{self._inbox}.{self._count}"
         request = json.dumps({"batch": batch, "no_wait": True}).encode()
         subject = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
         self._client.send(published(subject, reply, request, ()))

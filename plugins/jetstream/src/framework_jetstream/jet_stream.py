@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 from typing_extensions import override
 
 from framework.actors import STOP_ON_FAILURE, Component, Reply
@@ -36,6 +36,7 @@ from framework_jetstream.api.times import text_from_ns
 from framework_jetstream.engine.link import EngineAnswers
 from framework_jetstream.engine.verbs import Verb
 from framework_jetstream.snapshots.restore import Origin, Restore
+from framework_jetstream.sourcing.rules import check_origins
 from framework_jetstream.stream.account_limits import (
     check_server,
     check_stream,
@@ -46,7 +47,7 @@ from framework_jetstream.stream.book import StreamBook, StreamEntry
 from framework_jetstream.stream.census import Census, StreamCount
 from framework_jetstream.stream.engine_limits import EngineLimits
 from framework_jetstream.stream.rules import check_create, limits_of, settled
-from framework_jetstream.stream.stream import Stream, state_from_numbers
+from framework_jetstream.stream.stream import Stream, sources_of, state_from_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -92,6 +93,8 @@ class JetStream(Component):
         headers: Mapping[str, tuple[str, ...]]
         reply: Reply[bytes | None]
         """None: nobody answers."""
+        said: dict[str, str] = field(default_factory=dict)
+        """Headers of the answer."""
 
         @property
         def account(self) -> str:
@@ -213,7 +216,14 @@ class JetStream(Component):
         assert entry.stream is not None
         entry.stream.tell(
             Stream.Request(
-                kind, request.payload, request.reply, found.rest, found.is_durable, request.asker
+                kind,
+                request.payload,
+                request.reply,
+                found.rest,
+                found.is_durable,
+                request.asker,
+                request.headers,
+                request.said,
             )
         )
 
@@ -280,6 +290,7 @@ class JetStream(Component):
         fill_in_window(self._host.config, wanted)
         config = settled(wanted)
         check_create(config)
+        check_origins(config, partial(self._book.config_of, request.account))
         known = self._book.get(request.account, name)
         if known is not None:
             if known.config != config:
@@ -344,6 +355,7 @@ class JetStream(Component):
             raise failure(ErrCode.STREAM_MISMATCH)
         config = settled(wanted)
         check_create(config)
+        check_origins(config, partial(self._book.config_of, request.account))
         self.check_room(request.account, config, is_new=True)
         if self._book.get(request.account, name) is not None:
             raise failure(ErrCode.STREAM_NAME_EXISTS_RESTORE)
@@ -433,6 +445,7 @@ class JetStream(Component):
             config=count.entry.config,
             created=text_from_ns(count.entry.created_ns),
             state=state_from_numbers(count.state.numbers, count.entry.consumer_count),
+            **sources_of(count.entry, count.state),
             domain=self._host.config.domain,
             ts=text_from_ns(self._clock()),
         )

@@ -19,7 +19,7 @@ from framework_jetstream.api.times import text_from_ns
 from framework_jetstream.consumer.consumer import info_of
 from framework_jetstream.jet_stream import JETSTREAM, JetStream
 from framework_jetstream.stream.account_limits import reserved_bytes
-from framework_jetstream.stream.stream import state_from_numbers
+from framework_jetstream.stream.stream import sources_of, state_from_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -172,6 +172,7 @@ class Monitor:
             shown["config"] = plain(entry.config)
         if count.state is not None:
             shown["state"] = plain(state_from_numbers(count.state.numbers, entry.consumer_count))
+            shown |= {name: plain(it) for name, it in sources_of(entry, count.state).items() if it}
         consumers = [plain(info_of(it, state, now_ns)) for it, state in count.consumers]
         for consumer, (it, _) in zip(consumers, count.consumers, strict=True):
             if options.config:

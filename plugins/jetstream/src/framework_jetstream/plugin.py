@@ -16,6 +16,7 @@ from framework.spec import (
     MonitorEndpoint,
     MonitorFields,
     PortSpec,
+    ServiceReply,
     ServiceSpec,
     TapSpec,
 )
@@ -24,7 +25,13 @@ from framework_jetstream.config import JetStreamConfig, jetstream_section
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable, Mapping
 
-    from framework.spec import CommandGroup, Port, ServerContext, ServiceRequest
+    from framework.spec import (
+        CommandGroup,
+        Port,
+        ServerContext,
+        ServiceAnswer,
+        ServiceRequest,
+    )
     from framework.topology import ConfigDiff, ConfigSection
     from framework_jetstream.log.folder import LogFolder
     from framework_jetstream.parts import Parts
@@ -147,7 +154,7 @@ def framework_taps(server: ServerContext) -> Iterable[TapSpec]:
     return [TapSpec(name="jetstream-rivals", subject=HEARD, account=account, receive=receive)]
 
 
-async def _answer(server: ServerContext, request: ServiceRequest) -> bytes | None:
+async def _answer(server: ServerContext, request: ServiceRequest) -> ServiceAnswer:
     """Answer one request of an account."""
     from framework_jetstream.api.asker import asker_of  # noqa: PLC0415 - for who has streams
     from framework_jetstream.jet_stream import JetStream  # noqa: PLC0415 - the same
@@ -159,16 +166,16 @@ async def _answer(server: ServerContext, request: ServiceRequest) -> bytes | Non
         return None
     reply = Reply[bytes | None]()
     tokens = tuple(request.subject.removeprefix(API).split("."))
-    server.component("jetstream").tell(
-        JetStream.ApiRequest(
-            asker=asker,
-            tokens=tokens,
-            payload=request.payload,
-            headers=request.headers,
-            reply=reply,
-        )
+    asked = JetStream.ApiRequest(
+        asker=asker,
+        tokens=tokens,
+        payload=request.payload,
+        headers=request.headers,
+        reply=reply,
     )
-    return await reply
+    server.component("jetstream").tell(asked)
+    text = await reply
+    return ServiceReply(text, asked.said) if text is not None and asked.said else text
 
 
 @hookimpl

@@ -74,6 +74,8 @@ def payload_of(number: int) -> bytes:
 
 
 class Simulation:
+    port_class = FakePort
+
     def __init__(self, seed: int, mistake: str = "") -> None:
         self.rng = random.Random(f"{seed} engine")
         self.disk = SimulatedDisk(seed)
@@ -126,7 +128,7 @@ class Simulation:
 
     def start(self) -> None:
         self.engine = None  # it says to its port that it ends
-        self.port = FakePort()
+        self.port = self.port_class()
         self.log = Log(file_bytes=FILE_BYTES, round_bytes_max=1 << 13, salt=99)
         for name in self.disk.names():
             if name.endswith(".log"):

@@ -11,7 +11,6 @@ from framework_jetstream.stream.rules import settled
 @pytest.mark.parametrize(
     "asked",
     [
-        {"mirror": {"name": "other"}},
         {"persist_mode": "async"},
     ],
 )

@@ -3,6 +3,8 @@
 `omitempty` names the fields of a record that are left out when they are empty.
 
 Source: nats-server `stream.go`, `StreamConfig`; `store.go`, `StreamState`; `jetstream_api.go`.
+
+Size: one class for each record.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from msgspec import Meta, Struct, field
 
 if TYPE_CHECKING:
     from framework.spec import JetStreamLimits
+    from framework_jetstream.api.errors import ApiError
 
 Retention = Literal["limits", "interest", "workqueue"]
 Discard = Literal["old", "new"]
@@ -66,6 +69,55 @@ class RePublish(Record):
     headers_only: bool = False
 
 
+class ExternalStream(Record):
+    """Where the API of another account or domain is reached, and where its consumers deliver."""
+
+    api: str = ""
+    deliver: str = ""
+
+
+class StreamConsumerSource(Record):
+    """A consumer that is there already, whose messages are taken."""
+
+    omitempty: ClassVar = _fields("name deliver_subject")
+
+    name: str = ""
+    deliver_subject: str = ""
+
+
+class StreamSource(Record):
+    """A stream whose messages another one takes."""
+
+    omitempty: ClassVar = _fields(
+        "opt_start_seq opt_start_time filter_subject subject_transforms external consumer"
+    )
+
+    name: str = ""
+    opt_start_seq: Unsigned = 0
+    opt_start_time: str | None = None
+    filter_subject: str = ""
+    subject_transforms: list[SubjectTransform] | None = None
+    external: ExternalStream | None = None
+    consumer: StreamConsumerSource | None = None
+
+
+class StreamSourceInfo(Record, kw_only=True):
+    """How far a stream has taken the messages of another one."""
+
+    omitempty: ClassVar = _fields("external seq error filter_subject subject_transforms")
+
+    name: str
+    external: ExternalStream | None = None
+    lag: int
+    seq: int = 0
+    """The last one that is stored; a mirror has the same sequences."""
+    active: int
+    """Nanoseconds since the other stream was heard; -1: never."""
+    error: ApiError | None = None
+    filter_subject: str = ""
+    subject_transforms: list[SubjectTransform] | None = None
+
+
 class ConsumerLimits(Record):
     """What consumers of a stream may have at most, and have if they say nothing."""
 
@@ -100,8 +152,8 @@ class StreamConfig(Record):
     no_ack: bool = False
     duplicate_window: Signed = 0
     placement: Placement | None = None
-    mirror: dict[str, Any] | None = None
-    sources: list[dict[str, Any]] | None = None
+    mirror: StreamSource | None = None
+    sources: list[StreamSource] | None = None
     compression: Compression = "none"
     first_seq: Unsigned = 0
     subject_transform: SubjectTransform | None = None
@@ -210,13 +262,15 @@ class ClusterInfo(Record):
 class StreamInfo(Record, kw_only=True):
     """A stream as the API shows it."""
 
-    omitempty: ClassVar = _fields("domain cluster")
+    omitempty: ClassVar = _fields("domain cluster mirror sources")
 
     config: StreamConfig
     created: str
     state: StreamState
     domain: str = ""
     cluster: ClusterInfo | None = None
+    mirror: StreamSourceInfo | None = None
+    sources: list[StreamSourceInfo] | None = None
     ts: str
 
 

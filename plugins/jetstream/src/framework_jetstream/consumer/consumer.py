@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -227,13 +228,21 @@ class Consumer(Component):
                 request.config,
                 "consumer_create",
                 request.reply,
-                lambda told: self._say("consumer_create", request.reply, told),
+                lambda told: self._say_updated(request.reply, told),
             )
 
         if self._entry.config.deliver_subject == request.config.deliver_subject:
             change(None)
         else:
             self._ask(Verb.CONSUMER_STATE, change)
+
+    def _say_updated(self, reply: Reply[bytes | None], told: EngineAnswer) -> None:
+        """Answer; a consumer of a stream elsewhere begins again behind what was acknowledged."""
+        if self._entry.config.sourcing:
+            then = partial(self._say, "consumer_create", reply)
+            self._ask(Verb.RESET_CONSUMER, then, numbers=(0,))
+        else:
+            self._say("consumer_create", reply, told)
 
     def _change(
         self,

@@ -18,6 +18,8 @@ from framework_jetstream.consumer.bounds import ConsumerBounds
 from framework_jetstream.consumer.rules import settled
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from framework_jetstream.api.records import ConsumerConfig, StreamConfig
 
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
@@ -38,6 +40,7 @@ def wanted_consumer(
     is_durable: bool,
     is_strict: bool = True,
     bounds: ConsumerBounds = _ANY,
+    settle: Callable[[ConsumerConfig, StreamConfig], None] = lambda _config, _stream: None,
 ) -> tuple[ConsumerConfig, str]:
     """Return the configuration that a request asks for, with its defaults, and the action.
 
@@ -48,6 +51,7 @@ def wanted_consumer(
         is_durable: It is the older request for durable consumers.
         is_strict: Fields that nobody knows are errors.
         bounds: Of the server and the account.
+        settle: Changes what was asked for before it is checked.
 
     Raises:
         ApiFailure: It makes no sense.
@@ -71,6 +75,7 @@ def wanted_consumer(
         if ".".join(rest[1:]) != config.filter_subject:
             raise failure(ErrCode.CONSUMER_CREATE_FILTER_SUBJECT_MISMATCH)
     config.name = named or config.name or new_name()
+    settle(config, stream)
     bounds.fill_in(config, stream)
     config = settled(config, stream)
     bounds.check(config)

@@ -6,7 +6,7 @@ the first.
 
 from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from framework_jetstream.consumer._state cimport state_read
 from framework_jetstream.engine._accounts cimport message_arrived
@@ -17,19 +17,23 @@ from framework_jetstream.engine._consumer_commands cimport consumer_say
 from framework_jetstream.engine._groups cimport STATUS_NOT_THERE, group_applied, group_describe, group_closed, group_of
 from framework_jetstream.engine._lost cimport lose_entries_before, lose_next, lose_rest, part_is_good
 from framework_jetstream.engine._operations cimport (
-    OP_CREATE, OP_DELETE, OP_EXPIRE, OP_PURGE, OP_REMOVE, OP_RESTORE, OP_STATE, OP_UPDATE, OperationHead,
+    OP_CREATE, OP_DELETE, OP_EXPIRE, OP_PURGE, OP_REMOVE, OP_RESTORE, OP_SKIP, OP_STATE, OP_UPDATE, OperationHead,
 )
 from framework_jetstream.engine._outbox cimport outbox_add, outbox_flush
 from framework_jetstream.engine._publishing cimport publish_apply
 from framework_jetstream.engine._segments cimport segments_remove
-from framework_jetstream.engine._staging cimport MARK_BITS, BatchHead, MessageHead
+from framework_jetstream.engine._staging cimport (
+    HEAD_FIRST, HEAD_LENGTH, HEAD_MIRRORED, HEAD_SOURCED, MARK_BITS, BatchHead, MessageHead, OriginHead, StagedHead,
+)
 from framework_jetstream.engine._state cimport Command, ConsumerSlot, Group, Proposal, Slot, command_free, ready_add
 from framework_jetstream.engine._stream_commands cimport (
     slot_close, slot_end_old, slot_expire, slot_serve, stream_deleted, stream_purged, stream_update,
 )
 from framework_jetstream.log._record cimport BATCH, CLOSED, CONSUMER, GROUP, OP
 from framework_jetstream.stream._headers cimport Text
-from framework_jetstream.stream._machine cimport Publish, stream_delete
+from framework_jetstream.sourcing._commands cimport source_skipped
+from framework_jetstream.sourcing._inputs cimport inputs_applied
+from framework_jetstream.stream._machine cimport GIVEN_BY_ORIGIN, GIVEN_BY_SOURCE, Publish, stream_delete
 from framework_jetstream.stream._whole cimport whole_end, whole_read, whole_read_message
 
 cdef enum:
@@ -57,12 +61,32 @@ cdef Text _next_reply(Proposal* proposal, size_t* at) noexcept nogil:
 # ---- streams ---------------------------------------------------------------------------------------------------------------
 
 
+cdef void _read_origin(Publish* publish, uint32_t flags, const char* chars) noexcept nogil:
+    """Read what a message was elsewhere."""
+    cdef OriginHead origin
+    memcpy(&origin, chars, sizeof(origin))
+    publish.giver = GIVEN_BY_ORIGIN if flags & HEAD_MIRRORED else GIVEN_BY_SOURCE
+    publish.is_first = 1 if flags & HEAD_FIRST else 0
+    publish.seq = origin.seq
+    publish.previous_seq = origin.previous_seq
+    publish.time_ns = origin.time_ns
+    publish.input = origin.input
+
+
 cdef bint _read_message(Publish* publish, const char* chars, uint32_t length) noexcept nogil:
     """Take a part apart; False: it makes no sense."""
     cdef MessageHead head
+    memset(publish, 0, sizeof(Publish))
     if length < sizeof(head):
         return False
     memcpy(&head, chars, sizeof(head))
+    if head.header_length & (HEAD_SOURCED | HEAD_MIRRORED):
+        if length < sizeof(StagedHead):
+            return False
+        _read_origin(publish, head.header_length, chars + sizeof(head))
+        head.header_length &= HEAD_LENGTH
+        chars += sizeof(OriginHead)
+        length -= <uint32_t> sizeof(OriginHead)
     publish.reply.length = head.flags >> MARK_BITS
     if <uint64_t> head.subject_length + publish.reply.length + head.header_length + sizeof(head) > length:
         return False
@@ -156,6 +180,8 @@ cdef void _apply_operation(Engine* engine, Slot* slot, const LogEntry* entry, Pr
         stream_deleted(engine, slot, head.first, command)
     elif head.operation == OP_RESTORE:
         archive_apply(engine, slot, text, entry.parts[1].length, head.first, head.second, command)
+    elif head.operation == OP_SKIP:
+        source_skipped(engine, slot, head.first, command)
     elif head.operation == OP_REMOVE:
         _remove(slot, text, entry.parts[1].length)
     elif head.operation == OP_EXPIRE:
@@ -241,6 +267,7 @@ cdef void entry_apply(Engine* engine, const LogEntry* entry) noexcept nogil:
         elif entry.kind == OP:
             _apply_operation(engine, group.slot, entry, proposal)
             _look_at_segments(engine, group.slot)
+        inputs_applied(engine, group.slot)
         waiting_run(engine, group.slot)
         _look_at_requests(engine, group.slot)
     elif proposal != NULL and proposal.command != NULL:

@@ -18,11 +18,12 @@ from framework_jetstream.engine._groups cimport (
 from framework_jetstream.engine._operations cimport OP_CREATE, operation_of_command, operation_propose
 from framework_jetstream.engine._staging cimport slot_propose
 from framework_jetstream.engine._state cimport (
-    CLOSE_STREAM, DELETE_MESSAGE, LIMIT_ACCOUNT, LIMIT_SERVER, OPEN_CONSUMER, OPEN_STREAM, PURGE, READ_ARCHIVE, READ_CONSUMER,
-    RESTORE_ARCHIVE, RESTORE_CONSUMER, UPDATE_STREAM, ConsumerSlot, Waiting, command_free, command_text, consumer_of, published_by,
-    slot_of,
+    CLOSE_STREAM, DELETE_MESSAGE, LIMIT_ACCOUNT, LIMIT_SERVER, OPEN_CONSUMER, OPEN_SOURCE, OPEN_STREAM, PURGE, READ_ARCHIVE,
+    READ_CONSUMER, RESTORE_ARCHIVE, RESTORE_CONSUMER, UPDATE_STREAM, ConsumerSlot, Waiting, command_free, command_text, consumer_of,
+    published_by, slot_of,
 )
 from framework_jetstream.engine._stream_commands cimport slot_close, slot_made, slot_serve, stream_command
+from framework_jetstream.sourcing._commands cimport source_command
 from framework_jetstream.stream._headers cimport Text
 
 
@@ -158,6 +159,8 @@ cdef void waiting_run(Engine* engine, Slot* slot) noexcept nogil:
 
 
 cdef int _carry_out_now(Engine* engine, Command* command) noexcept nogil:
+    if command.verb >= OPEN_SOURCE:
+        return source_command(engine, command)
     if command.verb >= READ_ARCHIVE:
         archive_command(engine, command)
         return CARRIED_OUT

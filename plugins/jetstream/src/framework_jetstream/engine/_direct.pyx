@@ -4,12 +4,13 @@ Source: ADR-31; nats-server `stream.go`, `processDirectGetRequest`.
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memchr, memcpy, memset
 
 from framework_jetstream.engine._header_lines cimport write_line, write_number_line
 from framework_jetstream.engine._json cimport Json, json_begin, json_bool, json_end, json_int, json_item, json_key, json_skip, json_text
 from framework_jetstream.engine._outbox cimport outbox_add, outbox_chars
 from framework_jetstream.engine._port cimport framework_message
+from framework_jetstream.engine._state cimport TAG_DIRECT_GET, TAG_KIND_SHIFT, TAG_NUMBER_SHIFT
 from framework_jetstream.engine._times cimport TIME_BYTES, ns_of_text, write_time
 from framework_jetstream.stream._headers cimport Text, text_is
 from framework_jetstream.stream._machine cimport stream_last_seq_of
@@ -27,6 +28,32 @@ cdef enum:
     # Of a batch, where a request says nothing.
     EXTRA_BYTES = 400
     # More than headers have beside names and times.
+
+
+cdef int64_t _tag(Slot* slot, uint32_t place) noexcept nogil:
+    return <int64_t> TAG_DIRECT_GET << TAG_KIND_SHIFT | <int64_t> slot.number << TAG_NUMBER_SHIFT | place
+
+
+cdef void direct_serve(Engine* engine, Slot* slot, Text name, uint32_t place) noexcept nogil:
+    """Answer direct gets of a stream.
+
+    Args:
+        name: Of the stream, or of the origin that it mirrors.
+        place: 0 or 2, the same for `direct_end`.
+    """
+    cdef char subject[320]
+    cdef uint32_t length = 19
+    memcpy(subject, b"$JS.API.DIRECT.GET.", 19)
+    memcpy(subject + length, name.chars, name.length)
+    length += name.length
+    engine.port.subscribe(engine.port.self, slot.account, subject, length, b"_sys_", 5, _tag(slot, place))
+    memcpy(subject + length, b".>", 2)
+    engine.port.subscribe(engine.port.self, slot.account, subject, length + 2, b"_sys_", 5, _tag(slot, place + 1))
+
+
+cdef void direct_end(Engine* engine, Slot* slot, uint32_t place) noexcept nogil:
+    engine.port.unsubscribe(engine.port.self, _tag(slot, place))
+    engine.port.unsubscribe(engine.port.self, _tag(slot, place + 1))
 
 
 cdef struct Get:
@@ -293,7 +320,8 @@ cdef void direct_get_row(Engine* engine, Slot* slot, const framework_batch* batc
     """Answer a direct get: by its subject, or by its JSON."""
     cdef const char* subject = batch.chars + row.at
     cdef const char* body = subject + row.subject_length + row.reply_length + row.header_length
-    cdef uint32_t prefix = 20 + slot.name.length
+    # It may name the origin of a mirror.
+    cdef const char* dot = <const char*> memchr(subject + 19, c".", row.subject_length - 19)
     cdef Text reply
     cdef Get get
     memset(&get, 0, sizeof(get))
@@ -304,9 +332,9 @@ cdef void direct_get_row(Engine* engine, Slot* slot, const framework_batch* batc
     if row.payload_length and not _read(engine, &get, body, row.payload_length):
         _say_status(engine, slot, reply, b"408 Malformed Request", 21)
         return
-    if row.subject_length > prefix:
-        get.last.chars = subject + prefix
-        get.last.length = row.subject_length - prefix
+    if dot != NULL:
+        get.last.chars = dot + 1
+        get.last.length = <uint32_t> (subject + row.subject_length - dot - 1)
     if get.has_start:
         if get.seq:
             _say_status(engine, slot, reply, b"408 Bad Request", 15)

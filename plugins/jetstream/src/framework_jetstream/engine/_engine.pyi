@@ -1,6 +1,7 @@
 from collections.abc import Callable
 from typing import Self, final
 
+from framework.sublist.transform import Program
 from framework_jetstream.engine._segment_jobs import SegmentJobs
 from framework_jetstream.log import Log, LogThread
 from framework_jetstream.store._segmentface import SegmentDamage
@@ -26,6 +27,7 @@ class Engine:
         first: bytes = b"",
         second: bytes = b"",
         third: bytes = b"",
+        programs: list[Program] | None = None,
     ) -> int: ...
     def fileno(self) -> int: ...
     def answers(self) -> list[tuple[int, int, tuple[int, ...], bytes]]: ...

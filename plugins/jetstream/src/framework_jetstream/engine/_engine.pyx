@@ -42,8 +42,8 @@ from framework_jetstream.engine._segment_jobs cimport SegmentJobs
 from framework_jetstream.engine._segments cimport segments_free, segments_restore
 from framework_jetstream.engine._staging cimport publish_stage, staging_propose
 from framework_jetstream.engine._state cimport (
-    BATCHES_MAX, TAG_ACK, TAG_DIRECT_GET, TAG_FLOW, TAG_KIND_SHIFT, TAG_NEXT, TAG_NUMBER_SHIFT, TAG_PUBLISH, Command, ConsumerSlot,
-    Engine as State, Group, Slot, command_free, consumer_of, ready_add, slot_of,
+    BATCHES_MAX, TAG_ACK, TAG_DIRECT_GET, TAG_FLOW, TAG_KIND_SHIFT, TAG_NEXT, TAG_NUMBER_SHIFT, TAG_PUBLISH, TAG_SOURCE, Command,
+    ConsumerSlot, Engine as State, Group, Slot, command_free, consumer_of, input_of, ready_add, slot_of,
 )
 from framework_jetstream.engine._stream_commands cimport slot_close, slot_expire, slot_made
 from framework_jetstream.engine._trimming cimport trim_turn
@@ -53,6 +53,9 @@ from framework_jetstream.log._face cimport Log
 from framework_jetstream.log._log cimport Log as LogStruct, LogEntry, LogGroup, log_forget, log_group, log_is_small
 from framework_jetstream.log._solo cimport solo_committer
 from framework_jetstream.log._thread cimport LogRunner, LogThread, log_kick, log_perform_small
+from framework_jetstream.sourcing._giving cimport source_row
+from framework_jetstream.sourcing._inputs cimport inputs_expire
+from framework_jetstream.sourcing._programs cimport Programs, programs_free, programs_made
 from framework_jetstream.stream._machine cimport REFUSALS, Limits, limits_made, stream_set_limits
 from framework_jetstream.stream._subject_terms cimport room_free, terms_drop
 
@@ -153,6 +156,8 @@ cdef void _take_row(State* state, const framework_batch* batch, const framework_
     elif kind == TAG_PUBLISH:
         if slot != NULL:
             publish_row(state, slot, batch, row)
+    elif kind == TAG_SOURCE:
+        source_row(state, input_of(state, number), batch, row)
     elif kind == TAG_DIRECT_GET:
         slot = slot_of(state, number)
         if slot != NULL and not direct_get_wait(slot, batch, row):
@@ -201,6 +206,7 @@ cdef void _expire(State* state) noexcept nogil:
     wake_at_unix(state, alarms_next(&state.expiries))
     if state.saves_again_ns > state.now_ns:
         wake_at(state, state.saves_again_ns)
+    inputs_expire(state)
 
 
 cdef bint _propose_held(State* state) noexcept nogil:
@@ -369,6 +375,7 @@ cdef class Engine:
         segments_free(&self.state)
         free(self.state.lost)
         free(self.state.slots)
+        free(self.state.inputs)
         free(self.state.consumers)
         alarms_free(&self.state.alarms)
         alarms_free(&self.state.expiries)
@@ -390,7 +397,7 @@ cdef class Engine:
 
     def command(
         self, verb: int, number: int, *, numbers: tuple[int, ...] = (), limits: dict[str, int] | None = None,
-        terms: dict[str, int] | None = None, first: bytes = b"", second: bytes = b"", third: bytes = b"",
+        terms: dict[str, int] | None = None, first: bytes = b"", second: bytes = b"", third: bytes = b"", programs: list | None = None,
     ) -> int:
         """Ask something of the engine, as `verbs.py` says it; return the id of the answer.
 
@@ -403,10 +410,13 @@ cdef class Engine:
             first: The first text.
             second: The second text.
             third: What the log is to know of it.
+            programs: What becomes of subjects of a source.
         """
+        cdef Programs* taken = programs_made(programs) if programs is not None else NULL
         cdef Command* made = <Command*> calloc(1, sizeof(Command) + len(first) + len(second) + len(third))
         cdef char byte = 0
         if made == NULL:
+            programs_free(taken)
             raise MemoryError
         self.last_id += 1
         made.id = self.last_id
@@ -418,6 +428,7 @@ cdef class Engine:
             made.limits = limits_made(limits)
         if terms is not None:
             made.terms = terms_made(terms)
+        made.programs = taken
         made.lengths[0] = len(first)
         made.lengths[1] = len(second)
         made.lengths[2] = len(third)

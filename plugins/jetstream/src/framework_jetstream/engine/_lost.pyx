@@ -8,7 +8,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport realloc
 from libc.string cimport memcpy
 
-from framework_jetstream.engine._staging cimport BatchHead
+from framework_jetstream.engine._staging cimport HEAD_MIRRORED, BatchHead, StagedHead
 from framework_jetstream.engine._state cimport Lost
 from framework_jetstream.log._crc32c cimport crc32c
 from framework_jetstream.log._log cimport log_read_of
@@ -19,6 +19,7 @@ from framework_jetstream.stream._messages cimport messages_skip_to
 cdef void lose_range(Engine* engine, Slot* slot, uint64_t first, uint64_t last) noexcept nogil:
     """Remember that sequences are lost; `last` 0: nobody knows how many."""
     cdef Lost* made = &engine.lost[engine.lost_count - 1] if engine.lost_count else NULL
+    slot.stream.losses += 1
     if made != NULL and made.group == slot.group.number and made.last + 1 == first and last:
         made.last = last
         return
@@ -80,10 +81,23 @@ cdef bint _anchor(Engine* engine, const LogEntry* entry, uint64_t* last_seq) noe
     return False
 
 
+cdef bint _mirrored(const LogEntry* entry, uint64_t* last_seq) noexcept nogil:
+    """Find the same by the first message of an entry of a mirror, which has sequences of its own."""
+    cdef StagedHead head
+    cdef const char* chars = entry.chars + sizeof(BatchHead)
+    if entry.kind != BATCH or entry.part_count < 2 or entry.parts[0].length != sizeof(BatchHead):
+        return False
+    if entry.parts[1].length < sizeof(head) or not part_is_good(entry, 1, chars):
+        return False
+    memcpy(&head, chars, sizeof(head))
+    last_seq[0] = head.origin.previous_seq
+    return head.head.header_length & HEAD_MIRRORED != 0
+
+
 cdef void lose_entries_before(Engine* engine, Slot* slot, const LogEntry* entry) noexcept nogil:
     """Go on behind entries that are missing, with the sequence that this one had."""
     cdef uint64_t last = slot.stream.messages.last_seq, anchored = 0
-    if not _anchor(engine, entry, &anchored):
+    if not _mirrored(entry, &anchored) and not _anchor(engine, entry, &anchored):
         lose_range(engine, slot, last + 1, 0)
     elif anchored > last:
         lose_next(engine, slot, anchored - last)

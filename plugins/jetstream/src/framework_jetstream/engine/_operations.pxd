@@ -25,6 +25,8 @@ cdef enum Operation:
     # The longest body, the last sequence; entries of an archive.
     OP_STATE = 8
     # All of a stream: its description, then as `stream/_whole.pyx` says it, in parts of their own.
+    OP_SKIP = 32
+    # Sequences before this one are those of messages that a mirror will not get.
 
 
 cdef packed struct OperationHead:

@@ -15,6 +15,7 @@ from framework_jetstream.engine._pubacks cimport puback_bytes, write_refused, wr
 from framework_jetstream.engine._republishing cimport republish
 from framework_jetstream.engine._retention cimport retention_stored, retention_wants
 from framework_jetstream.engine._stream_commands cimport slot_expire
+from framework_jetstream.sourcing._inputs cimport input_refused
 from framework_jetstream.stream._fast_publishing cimport is_fast
 from framework_jetstream.stream._headers cimport Text
 from framework_jetstream.stream._machine cimport (
@@ -75,6 +76,8 @@ cdef void publish_apply(Engine* engine, Slot* slot, const Publish* publish, Text
     stream_publish(&slot.stream, publish, now_ns, &outcome)
     if outcome.abandoned and not engine.is_replaying:
         advise_abandoned(engine, slot, outcome.batch_id, outcome.abandoned)
+    if publish.giver and outcome.refusal != STORED:
+        input_refused(engine, slot, publish.input)
     if reply.length and not slot.stream.limits.no_ack:
         flows_say(engine, slot, reply, &outcome)
         if not outcome.is_silent:
@@ -103,6 +106,7 @@ cdef void publish_row(Engine* engine, Slot* slot, const framework_batch* batch, 
     """Apply a message that came for a stream in memory."""
     cdef Publish publish
     cdef Text reply
+    memset(&publish, 0, sizeof(publish))
     publish.subject.chars = batch.chars + row.at
     publish.subject.length = row.subject_length
     reply.chars = publish.subject.chars + row.subject_length

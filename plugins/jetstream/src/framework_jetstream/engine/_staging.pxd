@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 
 from framework_jetstream.engine._port cimport framework_batch, framework_row
 from framework_jetstream.engine._state cimport Engine, Slot
+from framework_jetstream.stream._machine cimport Publish
 
 
 cdef enum:
@@ -28,6 +29,32 @@ cdef packed struct MessageHead:
     # something of the message itself. Then the reply subject stands behind the subject.
 
 
+cdef enum HeadFlag:
+    # In the length of a header; these numbers are in files. With the first or the second one an OriginHead follows.
+    HEAD_LENGTH = 0xfffffff
+    HEAD_SOURCED = 1 << 28
+    HEAD_MIRRORED = 1 << 29
+    HEAD_FIRST = 1 << 30
+    # Of a consumer.
+
+
+cdef packed struct OriginHead:
+    # What a message was elsewhere.
+    uint64_t seq
+    uint64_t previous_seq
+    int64_t time_ns
+    uint32_t input
+    # Of the server that proposed it.
+
+
+cdef packed struct StagedHead:
+    # Of a message that is to be proposed.
+    MessageHead head
+    OriginHead origin
+
+
 cdef bint publish_stage(Engine* engine, Slot* slot, const framework_batch* batch, const framework_row* row) noexcept nogil
+cdef bint given_stage(Engine* engine, Slot* slot, const Publish* publish) noexcept nogil
+cdef char* staging_chars(Slot* slot, size_t length) noexcept nogil
 cdef bint slot_propose(Engine* engine, Slot* slot) noexcept nogil
 cdef bint staging_propose(Engine* engine) noexcept nogil

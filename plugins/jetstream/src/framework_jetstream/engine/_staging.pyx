@@ -1,21 +1,22 @@
 """Messages on their way to the log: what comes for a stream in one turn is one entry.
 
 Its first part has the time, by which all replicas decide; then each message is a part of its own, so that damage names it. Nothing is
-copied before the log copies it: batches of the port are held until then.
+copied before the log copies it: batches of the port are held until then. Of messages that come from streams elsewhere it says what they
+were there.
 """
 
 from libc.stdint cimport uint16_t, uint32_t
-from libc.stdlib cimport realloc
+from libc.stdlib cimport malloc, realloc
 from libc.string cimport memcpy
 
 from framework_jetstream.engine._accounts cimport marks_of, message_arrived, message_wait
 from framework_jetstream.engine._groups cimport group_propose, texts_add
 from framework_jetstream.engine._publishing cimport publish_refuse
-from framework_jetstream.engine._state cimport published_by
+from framework_jetstream.engine._state cimport Made, made_free, published_by
 from framework_jetstream.log._log cimport LOG_BUSY, LOG_UNKNOWN, LogPart
 from framework_jetstream.log._record cimport BATCH
 from framework_jetstream.stream._fast_publishing cimport is_fast
-from framework_jetstream.stream._machine cimport STORAGE_EXHAUSTED, Publish
+from framework_jetstream.stream._machine cimport GIVEN_BY_ORIGIN, STORAGE_EXHAUSTED, Publish
 
 cdef enum:
     ENTRY_BYTES_MAX = 1 << 20
@@ -24,6 +25,7 @@ cdef enum:
     # That stand in an entry.
     PIECES = 3
     # Of a message: head, subject, header with payload.
+    MADE_BYTES = 65536
 
 
 cdef bint _make_room(Slot* slot) noexcept nogil:
@@ -35,7 +37,7 @@ cdef bint _make_room(Slot* slot) noexcept nogil:
     if grown == NULL:
         return False
     slot.staging.pieces = <LogPart*> grown
-    grown = realloc(slot.staging.heads, room * sizeof(MessageHead))
+    grown = realloc(slot.staging.heads, room * sizeof(StagedHead))
     if grown == NULL:
         return False
     slot.staging.heads = grown
@@ -69,6 +71,17 @@ cdef uint16_t _flags(Engine* engine, Slot* slot, const framework_batch* batch, c
     return <uint16_t> (marks | publish.reply.length << MARK_BITS)
 
 
+cdef StagedHead* _begin_message(Engine* engine, Slot* slot) noexcept nogil:
+    """Begin with a message for which there is room; its head is to be filled in."""
+    if slot.staging.piece_count == 0:
+        _piece(slot, NULL, sizeof(BatchHead), False)
+    if not slot.is_staging:
+        slot.is_staging = 1
+        slot.next_staging = engine.staging
+        engine.staging = slot
+    return &(<StagedHead*> slot.staging.heads)[slot.staging.piece_count // PIECES]
+
+
 cdef bint publish_stage(Engine* engine, Slot* slot, const framework_batch* batch, const framework_row* row) noexcept nogil:
     """Let a message be part of the stream's next entry; False: no memory.
 
@@ -83,13 +96,7 @@ cdef bint publish_stage(Engine* engine, Slot* slot, const framework_batch* batch
         &slot.staging.replies, &slot.staging.reply_length, &slot.staging.reply_room, reply, reply_length
     ):
         return False
-    if slot.staging.piece_count == 0:
-        _piece(slot, NULL, sizeof(BatchHead), False)
-    if not slot.is_staging:
-        slot.is_staging = 1
-        slot.next_staging = engine.staging
-        engine.staging = slot
-    head = &(<MessageHead*> slot.staging.heads)[slot.staging.piece_count // PIECES]
+    head = &_begin_message(engine, slot).head
     head.header_length = row.header_length
     head.subject_length = <uint16_t> row.subject_length
     head.flags = _flags(engine, slot, batch, row)
@@ -103,9 +110,56 @@ cdef bint publish_stage(Engine* engine, Slot* slot, const framework_batch* batch
     return True
 
 
+cdef char* staging_chars(Slot* slot, size_t length) noexcept nogil:
+    """Return room for a text until the stream's next entry is proposed; NULL: no memory."""
+    cdef Made* made = slot.staging.made
+    cdef size_t size = max(length, <size_t> MADE_BYTES)
+    if made == NULL or made.size - made.used < length:
+        made = <Made*> malloc(sizeof(Made) + size)
+        if made == NULL:
+            return NULL
+        made.size = size
+        made.used = 0
+        made.next = slot.staging.made
+        slot.staging.made = made
+    made.used += length
+    return <char*> (made + 1) + made.used - length
+
+
+cdef bint given_stage(Engine* engine, Slot* slot, const Publish* publish) noexcept nogil:
+    """Let a message of a stream elsewhere be part of the stream's next entry; False: no memory.
+
+    Args:
+        publish: Its payload follows its header; its texts stay until that is proposed.
+    """
+    cdef StagedHead* staged
+    if not _make_room(slot) or not texts_add(
+        &slot.staging.replies, &slot.staging.reply_length, &slot.staging.reply_room, NULL, 0
+    ):
+        return False
+    staged = _begin_message(engine, slot)
+    staged.head.header_length = publish.header.length | (HEAD_MIRRORED if publish.giver == GIVEN_BY_ORIGIN else HEAD_SOURCED)
+    if publish.is_first:
+        staged.head.header_length |= HEAD_FIRST
+    staged.head.subject_length = <uint16_t> publish.subject.length
+    staged.head.flags = marks_of(engine, slot, publish)
+    message_wait(slot, publish)
+    staged.origin.seq = publish.seq
+    staged.origin.previous_seq = publish.previous_seq
+    staged.origin.time_ns = publish.time_ns
+    staged.origin.input = publish.input
+    _piece(slot, NULL, sizeof(StagedHead), True)
+    _piece(slot, publish.subject.chars, publish.subject.length, True)
+    _piece(slot, publish.header.chars, publish.header.length + publish.payload.length, False)
+    slot.staging.bytes += publish.subject.length + publish.header.length + publish.payload.length
+    if slot.staging.bytes >= ENTRY_BYTES_MAX:
+        slot_propose(engine, slot)
+    return True
+
+
 cdef void _refuse_all(Engine* engine, Slot* slot) noexcept nogil:
     """Tell publishers that their messages can't be stored."""
-    cdef const MessageHead* heads = <const MessageHead*> slot.staging.heads
+    cdef const StagedHead* heads = <const StagedHead*> slot.staging.heads
     cdef const LogPart* pieces = slot.staging.pieces
     cdef Publish publish
     cdef uint32_t piece = 1
@@ -118,8 +172,8 @@ cdef void _refuse_all(Engine* engine, Slot* slot) noexcept nogil:
             publish_refuse(engine, slot, at + 2, length, STORAGE_EXHAUSTED)
         at += length + 2
     while piece < slot.staging.piece_count:
-        publish.subject.length = heads[piece // PIECES].subject_length
-        publish.header.length = heads[piece // PIECES].header_length
+        publish.subject.length = heads[piece // PIECES].head.subject_length
+        publish.header.length = heads[piece // PIECES].head.header_length & HEAD_LENGTH
         publish.payload.length = pieces[piece + 2].length - publish.header.length
         message_arrived(slot, &publish)
         piece += PIECES
@@ -139,7 +193,7 @@ cdef bint slot_propose(Engine* engine, Slot* slot) noexcept nogil:
     head.last_seq = slot.stream.messages.last_seq
     pieces[0].chars = <const char*> &head
     while at < slot.staging.piece_count:
-        pieces[at].chars = <const char*> &(<MessageHead*> slot.staging.heads)[at // PIECES]
+        pieces[at].chars = <const char*> &(<StagedHead*> slot.staging.heads)[at // PIECES]
         at += PIECES
     if not group_propose(
         engine, slot.group, BATCH, pieces, slot.staging.piece_count, NULL, slot.staging.replies, slot.staging.reply_length
@@ -151,6 +205,7 @@ cdef bint slot_propose(Engine* engine, Slot* slot) noexcept nogil:
     slot.staging.piece_count = 0
     slot.staging.bytes = 0
     slot.staging.reply_length = 0
+    made_free(&slot.staging)
     return True
 
 

@@ -12,6 +12,7 @@ from framework_jetstream.engine._outbox cimport Outbox
 from framework_jetstream.engine._port cimport framework_batch, framework_port, framework_row
 from framework_jetstream.log._log cimport Log, LogPart
 from framework_jetstream.log._solo cimport Committer
+from framework_jetstream.sourcing._programs cimport Programs
 from framework_jetstream.stream._headers cimport Text
 from framework_jetstream.stream._machine cimport REFUSALS, Limits, Stream
 from framework_jetstream.stream._messages cimport Messages
@@ -44,6 +45,11 @@ cdef enum Verb:
     READ_CONSUMER
     RESTORE_CONSUMER
     READ_TABLE
+    OPEN_SOURCE = 96
+    SOURCE_STATE
+    FOLLOW_SOURCE
+    LEAVE_SOURCE
+    CLOSE_SOURCE
 
 
 cdef enum EventKind:
@@ -56,6 +62,18 @@ cdef enum EventKind:
     # To a client; bytes are the group, a line feed and the id.
     EVENT_UNPINNED
     # Its client has asked for nothing for too long; bytes are the group.
+    EVENT_SOURCE_LOST
+    # A source is followed no more; the first number is a `SourceLoss`.
+
+
+cdef enum SourceLoss:
+    # Why a source is followed no more.
+    LOSS_GAP = 1
+    # Messages are missing.
+    LOSS_SILENCE
+    # Nothing has come for too long.
+    LOSS_REFUSED
+    # The stream does not store a message.
 
 
 cdef enum TagKind:
@@ -66,6 +84,8 @@ cdef enum TagKind:
     TAG_ACK
     TAG_DELIVER
     TAG_FLOW
+    TAG_SOURCE = 32
+    # The number of an input stands where others have that of a stream.
 
 
 cdef enum:
@@ -77,6 +97,8 @@ cdef enum:
     # A power of two.
     PIN_LENGTH = 22
     GROUP_LENGTH_MAX = 16
+    SOURCE_EVENTS_SHIFT = 40
+    # Events of inputs are told with numbers above those of consumers.
     TAG_KIND_SHIFT = 56
     TAG_NUMBER_SHIFT = 24
     # Below it the place of a subject in its stream.
@@ -93,6 +115,8 @@ cdef struct Command:
     Limits limits
     ConsumerTerms terms
     # Of a consumer; its times of backoff are part of a text.
+    Programs* programs
+    # Of a source; NULL: none, or they are taken.
     size_t lengths[TEXTS]
 
 
@@ -200,11 +224,20 @@ cdef struct Lost:
     # 0: it is not known.
 
 
+cdef struct Made:
+    # Bytes that stay until an entry is proposed.
+    Made* next
+    size_t used
+    size_t size
+
+
 cdef struct Staging:
     # Messages of a stream that are to become one entry.
     LogPart* pieces
     void* heads
-    # MessageHead of each.
+    # StagedHead of each.
+    Made* made
+    # What these messages have that did not come like that.
     uint32_t piece_count
     uint32_t piece_room
     uint64_t bytes
@@ -329,6 +362,49 @@ cdef struct ConsumerSlot:
     size_t owed_room
 
 
+cdef struct Input:
+    # A source of a stream, or the origin of a mirror.
+    Input* next
+    # Of the same stream.
+    Slot* slot
+    uint32_t number
+    uint32_t run
+    # How many consumers were followed.
+    Text name
+    # Of the stream there, which is part of the name of a source.
+    Text rest
+    # Filter and destination, with a blank between them.
+    Text consumer
+    # Whose messages are taken.
+    Text ident
+    # Of the stream there; empty: it is not known.
+    Programs* programs
+    # What becomes of subjects; NULL: they stay.
+    uint64_t stream_seq
+    uint64_t consumer_seq
+    # What came last.
+    uint64_t pending
+    # Messages that are still to come, as the last one says.
+    int64_t heard_ns
+    # 0: never.
+    Text owed
+    # Where an answer of flow control goes as soon as all that came before is stored; NULL: nowhere.
+    uint64_t owed_behind
+    uint64_t owed_stream_seq
+    uint64_t owed_consumer_seq
+    uint64_t stalled_by
+    # A hash of the request of flow control that heartbeats speak of.
+    uint32_t stalls
+    # How many did.
+    uint8_t is_mirror
+    uint8_t is_followed
+    uint8_t is_first
+    # The next message is the first one of its consumer.
+    uint8_t wants_direct
+    # Direct gets of the origin are answered here too.
+    uint8_t has_direct
+
+
 cdef struct Slot:
     # A stream, with what stands around it.
     Stream stream
@@ -351,6 +427,7 @@ cdef struct Slot:
     uint32_t consumer_count
     SublistState* filters
     # Of its consumers; NULL: there are only few.
+    Input* inputs
     Engine* engine
     Group* group
     # NULL: it is in memory only.
@@ -423,6 +500,9 @@ cdef struct Engine:
     ConsumerSlot** consumers
     # By number; NULL: it is gone.
     uint32_t consumer_room
+    Input** inputs
+    # By number; NULL: it is gone.
+    uint32_t input_room
     ConsumerSlot* ready
     # Those that may have something to deliver, in order.
     ConsumerSlot* last_ready
@@ -536,6 +616,11 @@ cdef inline ConsumerSlot* consumer_of(Engine* engine, uint64_t number) noexcept 
     return engine.consumers[number] if number < engine.consumer_room else NULL
 
 
+cdef inline Input* input_of(Engine* engine, uint64_t number) noexcept nogil:
+    """Return a source by its number; NULL: it is gone."""
+    return engine.inputs[number] if number < engine.input_room else NULL
+
+
 cdef inline void ready_add(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
     """Look at the end of the turn whether a consumer has something to deliver."""
     if consumer.is_ready:
@@ -549,7 +634,17 @@ cdef inline void ready_add(Engine* engine, ConsumerSlot* consumer) noexcept nogi
     engine.last_ready = consumer
 
 
+cdef inline void made_free(Staging* staging) noexcept nogil:
+    """Let go of what was made for messages that are proposed."""
+    cdef Made* gone
+    while staging.made != NULL:
+        gone = staging.made
+        staging.made = gone.next
+        free(gone)
+
+
 cdef inline void staging_free(Staging* staging) noexcept nogil:
+    made_free(staging)
     free(staging.pieces)
     free(staging.heads)
     free(staging.replies)

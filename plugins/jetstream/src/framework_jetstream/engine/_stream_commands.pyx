@@ -9,15 +9,17 @@ from framework_jetstream.engine._advisories cimport advise_abandoned
 from framework_jetstream.engine._alarms cimport alarm_join, alarm_leave, alarm_set
 from framework_jetstream.engine._answers cimport answer_bytes, answer_made
 from framework_jetstream.engine._consumer_commands cimport consumer_close, consumers_purged
+from framework_jetstream.engine._direct cimport direct_end, direct_serve
 from framework_jetstream.engine._json cimport write_json_text
 from framework_jetstream.engine._publishing cimport message_stored
 from framework_jetstream.engine._retention cimport removals_forget, retention_review
 from framework_jetstream.engine._segments cimport segments_leave
 from framework_jetstream.engine._state cimport (
-    CLOSE_STREAM, DELETE_MESSAGE, GET_MESSAGE, LIST_DELETED, LIST_SUBJECTS, PURGE, STREAM_STATE, TAG_DIRECT_GET, TAG_KIND_SHIFT,
-    TAG_NUMBER_SHIFT, TAG_PUBLISH, UPDATE_STREAM, Answer, StreamSubject, Waiting, command_free, command_text, slot_of, staging_free,
+    CLOSE_STREAM, DELETE_MESSAGE, GET_MESSAGE, LIST_DELETED, LIST_SUBJECTS, PURGE, STREAM_STATE, TAG_KIND_SHIFT, TAG_NUMBER_SHIFT,
+    TAG_PUBLISH, UPDATE_STREAM, Answer, StreamSubject, Waiting, command_free, command_text, slot_of, staging_free,
 )
 from framework_jetstream.engine._wakes cimport wake_at_unix
+from framework_jetstream.sourcing._inputs cimport inputs_close, inputs_size, inputs_write
 from framework_jetstream.stream._batches cimport ABANDONED_TIMEOUT, Batch, batch_before, batch_drop, batches_touched_ns
 from framework_jetstream.stream._expiring cimport stream_expire
 from framework_jetstream.stream._fast_batches cimport fast_drop_before, fast_touched_ns
@@ -106,18 +108,10 @@ cdef bint _follow_subjects(Engine* engine, Slot* slot, const char* chars, size_t
 
 cdef void _follow_direct(Engine* engine, Slot* slot, bint wanted) noexcept nogil:
     """Serve direct gets, or no more."""
-    cdef char subject[320]
-    cdef uint32_t length = 19
-    if not wanted:
-        engine.port.unsubscribe(engine.port.self, _tag(TAG_DIRECT_GET, slot, 0))
-        engine.port.unsubscribe(engine.port.self, _tag(TAG_DIRECT_GET, slot, 1))
-        return
-    memcpy(subject, b"$JS.API.DIRECT.GET.", 19)
-    memcpy(subject + length, slot.name.chars, slot.name.length)
-    length += slot.name.length
-    engine.port.subscribe(engine.port.self, slot.account, subject, length, b"_sys_", 5, _tag(TAG_DIRECT_GET, slot, 0))
-    memcpy(subject + length, b".>", 2)
-    engine.port.subscribe(engine.port.self, slot.account, subject, length + 2, b"_sys_", 5, _tag(TAG_DIRECT_GET, slot, 1))
+    if wanted:
+        direct_serve(engine, slot, slot.name, 0)
+    else:
+        direct_end(engine, slot, 0)
 
 
 cdef bint _make_room(Engine* engine, uint32_t number) noexcept nogil:
@@ -209,6 +203,7 @@ cdef void slot_close(Engine* engine, Slot* slot) noexcept nogil:
     """End a stream with its consumers, and forget its messages."""
     while slot.consumers != NULL:
         consumer_close(engine, slot.consumers)
+    inputs_close(engine, slot)
     _follow_subjects(engine, slot, NULL, 0)
     if slot.stream.limits.allow_direct:
         _follow_direct(engine, slot, False)
@@ -324,8 +319,11 @@ cdef void stream_deleted(Engine* engine, Slot* slot, uint64_t seq, Command* comm
 
 
 cdef void _say_state(Engine* engine, Slot* slot, int64_t id) noexcept nogil:
-    """Answer messages, bytes, first sequence and time, last ones, subjects, deleted messages; a time of 0 is none."""
-    cdef Answer* answer = answer_made(engine, id, 0, 0)
+    """Answer messages, bytes, first sequence and time, last ones, subjects, deleted messages; a time of 0 is none.
+
+    Bytes are its sources, as `inputs_write` has them.
+    """
+    cdef Answer* answer = answer_made(engine, id, 0, inputs_size(slot))
     cdef Messages* messages = &slot.stream.messages
     cdef Record first = messages_first(messages)
     if answer == NULL:
@@ -339,6 +337,7 @@ cdef void _say_state(Engine* engine, Slot* slot, int64_t id) noexcept nogil:
     answer.numbers[6] = <int64_t> messages.subjects.count
     if messages.count:
         answer.numbers[7] = <int64_t> (messages.last_seq - messages.first_seq + 1 - messages.count)
+    inputs_write(engine, slot, answer_bytes(answer))
 
 
 cdef void _say_subjects(Engine* engine, Slot* slot, int64_t id, const char* pattern, size_t length) noexcept nogil:

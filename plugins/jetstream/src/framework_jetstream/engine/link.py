@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from framework.actors import ActorRef
     from framework.spec import Port
+    from framework.sublist.transform import Program
     from framework_jetstream.api.saved import Restored
     from framework_jetstream.engine.verbs import Verb
     from framework_jetstream.log import Log
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 THREAD: Final = "jetstream-engine"
 SEGMENT_THREAD: Final = "jetstream-segments"
+_SOURCES: Final = 1 << 40
+"""Events of sources are told with numbers above those of consumers, as `_state.pxd` says it."""
 _PREFIX_CHARS: Final = 12
 """Of ids of events, which differ between servers."""
 
@@ -59,7 +62,7 @@ class EngineAnswers(Struct, frozen=True):
 
 
 class EngineEvent(Struct, frozen=True):
-    """What the engine says of a consumer without being asked."""
+    """What the engine says of a consumer or a source without being asked."""
 
     kind: Event
     numbers: tuple[int, ...]
@@ -83,6 +86,7 @@ class EngineLink:
         self._segment_thread: threading.Thread | None = None
         self._listening: dict[int, ActorRef[Any]] = {}
         self._consumers = 0
+        self._sources = 0
         self._waiting: dict[int, tuple[ActorRef[Any], Callable[[EngineAnswer], object]]] = {}
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -164,6 +168,7 @@ class EngineLink:
         first: bytes = b"",
         second: bytes = b"",
         third: bytes = b"",
+        programs: list[Program] | None = None,
     ) -> None:
         """Ask the engine; `then` gets its answer in a turn of `owner`."""
         asked = self._engine.command(
@@ -175,6 +180,7 @@ class EngineLink:
             first=first,
             second=second,
             third=third,
+            programs=programs,
         )
         self._waiting[asked] = (owner, then)
 
@@ -183,9 +189,22 @@ class EngineLink:
         self._consumers += 1
         return self._consumers
 
+    def next_source(self) -> int:
+        """Return a number that no source has had."""
+        self._sources += 1
+        return self._sources
+
     def listen(self, consumer: int, owner: ActorRef[Any]) -> None:
         """Tell `owner` an `EngineEvent` for each thing that the engine says of a consumer."""
         self._listening[consumer] = owner
+
+    def listen_to_source(self, source: int, owner: ActorRef[Any]) -> None:
+        """Tell `owner` an `EngineEvent` for each thing that the engine says of a source."""
+        self.listen(_SOURCES + source, owner)
+
+    def forget_source(self, source: int) -> None:
+        """Tell nobody of a source any more."""
+        self.forget(_SOURCES + source)
 
     def forget(self, consumer: int) -> None:
         """Tell nobody of a consumer any more."""

@@ -55,6 +55,16 @@ class Verb(IntEnum):
     """Delivered and acknowledged, in the consumer's sequences and the stream's; what waits."""
     READ_TABLE = 68
     """Numbers as in `_export.pyx`; the metadata of a batch, patterns, one a line."""
+    OPEN_SOURCE = 96
+    """Number of the source, whether it is the origin of a mirror, whether direct gets of that are
+    answered; name of the stream there, filter and destination; programs."""
+    SOURCE_STATE = 97
+    """Number of the source, as of those below."""
+    FOLLOW_SOURCE = 98
+    """The last sequence that the consumer there has passed; its name, where it delivers, and the
+    identity of its stream."""
+    LEAVE_SOURCE = 99
+    CLOSE_SOURCE = 100
 
 
 class Event(IntEnum):
@@ -68,3 +78,16 @@ class Event(IntEnum):
     """To a client; bytes: group and id, one a line."""
     UNPINNED = 4
     """Its client has asked for nothing for too long; bytes: the group."""
+    SOURCE_LOST = 5
+    """A source is followed no more; number: a `SourceLoss`."""
+
+
+class SourceLoss(IntEnum):
+    """Why a source is followed no more."""
+
+    GAP = 1
+    """Messages are missing."""
+    SILENCE = 2
+    """Nothing has come for too long."""
+    REFUSED = 3
+    """The stream does not store a message."""

@@ -10,9 +10,10 @@ from framework_jetstream.stream._decimals cimport Decimal, decimal_of_text
 from framework_jetstream.stream._dedupe cimport dedupe_find
 from framework_jetstream.stream._headers cimport TTL_INVALID, TTL_NONE, seq_of_text, text_is, ttl_of_text
 from framework_jetstream.stream._machine cimport (
-    COUNTER_DISABLED, HEADER_TOO_LARGE, INCR_INVALID, INCR_MISSING, INCR_WITH_PAYLOAD, LAST_SUBJECT_SEQ_MISSING, MAX_BYTES_REACHED,
-    MAX_MSGS_PER_SUBJECT_REACHED, MAX_MSGS_REACHED, MESSAGE_TOO_LARGE, ROLLUP_INVALID, ROLLUP_NOT_PERMITTED, SEALED,
-    SOURCE_NOT_ALLOWED, STORED, TTL_DISABLED, WRONG_LAST_MSG_ID, WRONG_LAST_SEQ, WRONG_STREAM, Limits, stream_last_seq_of,
+    COUNTER_DISABLED, GIVEN_BY_CLIENT, GIVEN_BY_SOURCE, HEADER_TOO_LARGE, INCR_INVALID, INCR_MISSING, INCR_WITH_PAYLOAD,
+    LAST_SUBJECT_SEQ_MISSING, MAX_BYTES_REACHED, MAX_MSGS_PER_SUBJECT_REACHED, MAX_MSGS_REACHED, MESSAGE_TOO_LARGE, ROLLUP_INVALID,
+    ROLLUP_NOT_PERMITTED, SEALED, SOURCE_NOT_ALLOWED, STORED, TTL_DISABLED, TTL_UNREADABLE, WRONG_LAST_MSG_ID, WRONG_LAST_SEQ,
+    WRONG_STREAM, Limits, stream_last_seq_of,
 )
 from framework_jetstream.stream._messages cimport (
     Record, message_bytes, messages_first_of, messages_get, messages_subject, record_bytes,
@@ -110,6 +111,19 @@ cdef int _refusal_of_headers(
     return STORED
 
 
+cdef int _refusal_of_given(Stream* stream, const Publish* publish, PublishHeaders* headers, Outcome* outcome) noexcept nogil:
+    """Judge a message of another stream by its headers: there it was judged already; a duplicate is marked in the outcome."""
+    if publish.giver == GIVEN_BY_SOURCE and headers.msg_id.chars != NULL and stream.limits.duplicate_window_ns > 0:
+        outcome.seq = dedupe_find(&stream.dedupe, headers.msg_id.chars, headers.msg_id.length)
+        if outcome.seq:
+            outcome.is_duplicate = 1
+            return STORED
+    if headers.rollup.chars != NULL and rollup_kind(headers.rollup) == 0:
+        outcome.shown = headers.rollup
+        return ROLLUP_INVALID
+    return TTL_UNREADABLE if ttl_of_text(headers.ttl) == TTL_INVALID else STORED
+
+
 cdef int refusal_of_message(
     Stream* stream, const Publish* publish, PublishHeaders* headers, int64_t now_ns, Outcome* outcome
 ) noexcept nogil:
@@ -126,7 +140,10 @@ cdef int refusal_of_message(
     if publish.header.length:
         if publish.header.length > HEADER_BYTES_MAX:
             return HEADER_TOO_LARGE
-        refusal = _refusal_of_headers(stream, publish, headers, now_ns, outcome)
+        if publish.giver == GIVEN_BY_CLIENT:
+            refusal = _refusal_of_headers(stream, publish, headers, now_ns, outcome)
+        else:
+            refusal = _refusal_of_given(stream, publish, headers, outcome)
     if refusal == STORED and not outcome.is_duplicate and stream.limits.allow_counter:
         if publish.header.length == 0 or headers.incr.chars == NULL:
             return INCR_MISSING

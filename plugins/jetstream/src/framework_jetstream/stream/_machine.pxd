@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
+from framework_jetstream.sourcing._marks cimport Marks
 from framework_jetstream.stream._batches cimport Batches
 from framework_jetstream.stream._dedupe cimport Dedupe
 from framework_jetstream.stream._fast_batches cimport FastBatches
@@ -66,6 +67,16 @@ cdef enum Refusal:
     FAST_UNKNOWN
     FAST_TOO_MANY
     REFUSALS
+    OUT_OF_ORDER
+    # One that came before it from the same source was not stored: nobody is told.
+
+
+cdef enum Giver:
+    # Who gives a message to a stream.
+    GIVEN_BY_CLIENT = 0
+    GIVEN_BY_SOURCE
+    GIVEN_BY_ORIGIN
+    # Of a mirror: sequence and time stay.
 
 
 cdef enum Mark:
@@ -121,6 +132,18 @@ cdef struct Publish:
     # Of `Mark`.
     Text reply
     # Where it says something of the message itself; NULL: nowhere.
+    uint8_t giver
+    # By a stream elsewhere; the rest is said of its messages only.
+    uint8_t is_first
+    # Of a consumer there: what came before it is not looked at.
+    uint32_t input
+    # That it came by, until this server ends.
+    uint64_t seq
+    # There.
+    uint64_t previous_seq
+    # Of the message that came before it.
+    int64_t time_ns
+    # When it was stored there.
 
 
 cdef enum FlowKind:
@@ -180,6 +203,7 @@ cdef struct Stream:
     # Of the message that is being stored, where it is stored otherwise than it came.
     Room subject_room
     Room payload_room
+    Marks sources
     char* last_id
     # Id of the last message; NULL: it has none.
     uint32_t last_id_length
@@ -194,6 +218,10 @@ cdef struct Stream:
     void (*stored)(Stream* stream, const Publish* message, uint64_t seq, uint64_t before, int64_t time_ns) noexcept nogil
     # Called when a message was stored and limits are kept; `before` is the sequence of the last one with its subject. NULL: nobody listens.
     void* owner
+    uint32_t losses
+    # How often damage has taken messages: what comes next of a source may follow on what nobody knows any more.
+    uint32_t origin_losses
+    # Of them, those before the last message of the origin that is mirrored.
     uint8_t stores_all
     # Even what nobody wants: what is stored follows from the log alone, consumers are told of elsewhere.
 

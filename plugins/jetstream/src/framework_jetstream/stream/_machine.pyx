@@ -7,12 +7,16 @@ A message passes these steps: what becomes of its subject, whether anything is a
 `_batch_judging.pyx`), what a counter makes of it (`_counting.pyx`), then `stream_store`.
 
 Source: nats-server `stream.go`, `processJetStreamMsg`; `memstore.go`, `storeRawMsg`, `PurgeEx`.
+
+Size: all that decides on one message.
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
+from framework_jetstream.sourcing._marks cimport SourceHeader, marks_free, marks_set, marks_take, source_header_read
+from framework_jetstream.sourcing._order cimport given_is_next
 from framework_jetstream.stream._batch_publishing cimport batch_publish
 from framework_jetstream.stream._batches cimport batches_free
 from framework_jetstream.stream._counting cimport count_up
@@ -77,6 +81,7 @@ cdef void stream_free(Stream* stream) noexcept nogil:
     room_free(&stream.header_rooms[1])
     room_free(&stream.subject_room)
     room_free(&stream.payload_room)
+    marks_free(&stream.sources)
     free(stream.last_id)
 
 
@@ -316,7 +321,7 @@ cdef int stream_store(Stream* stream, Publish* message, PublishHeaders* headers,
         stream.appended(stream, &record)
     if headers != NULL:
         _remember_id(stream, headers.msg_id, outcome.seq, now_ns)
-        if ttl_ns > 0:
+        if ttl_ns > 0 and limits.allow_ttl:
             ttls_add(&stream.ttls, now_ns + ttl_ns, outcome.seq)
         if limits.allow_schedules:
             schedule_note(stream, headers, outcome.seq, now_ns)
@@ -356,6 +361,30 @@ cdef void stream_publish(Stream* stream, const Publish* publish, int64_t now_ns,
         now_ns: Unix time of its entry; never lower than before.
         outcome: Is filled in.
     """
+    cdef PublishHeaders headers
+    cdef SourceHeader source
+    if publish.giver == GIVEN_BY_CLIENT:
+        _publish(stream, publish, now_ns, outcome)
+        return
+    memset(outcome, 0, sizeof(Outcome))
+    memset(&source, 0, sizeof(source))
+    if publish.giver == GIVEN_BY_SOURCE:
+        headers_read(&headers, publish.header.chars, publish.header.length)
+        source_header_read(&source, headers.stream_source)
+    if not given_is_next(stream, publish, &source):
+        outcome.refusal = OUT_OF_ORDER
+    elif publish.giver == GIVEN_BY_ORIGIN:
+        stream.origin_losses = stream.losses
+        messages_skip_to(&stream.messages, publish.seq)
+        _publish(stream, publish, publish.time_ns, outcome)
+    else:
+        _publish(stream, publish, now_ns, outcome)
+        if outcome.refusal == STORED:
+            marks_set(&stream.sources, &source, stream.losses)
+
+
+cdef void _publish(Stream* stream, const Publish* publish, int64_t now_ns, Outcome* outcome) noexcept nogil:
+    """Store a message whose turn it is, or refuse it."""
     cdef PublishHeaders headers
     cdef Publish message = publish[0]
     memset(outcome, 0, sizeof(Outcome))
@@ -406,6 +435,8 @@ cdef bint stream_put(Stream* stream, const Publish* publish, uint64_t seq, int64
         return True
     headers_read(&headers, publish.header.chars, publish.header.length)
     _remember_id(stream, headers.msg_id, seq, time_ns)
+    if headers.stream_source.chars != NULL:
+        marks_take(&stream.sources, headers.stream_source)
     ttl_ns = ttl_of_text(headers.ttl) if headers.ttl.chars != NULL else 0
     if ttl_ns > 0:
         ttls_add(&stream.ttls, time_ns + ttl_ns, seq)

@@ -54,8 +54,7 @@ cdef class StreamMachine:
         """Return (refusal, whether it is a duplicate, sequence, shown text)."""
         cdef Publish publish
         cdef Outcome outcome
-        publish.marks = 0
-        publish.reply.length = 0
+        memset(&publish, 0, sizeof(publish))
         publish.subject.chars, publish.subject.length = subject, <uint32_t> len(subject)
         publish.header.chars, publish.header.length = header, <uint32_t> len(header)
         publish.payload.chars, publish.payload.length = payload, <uint32_t> len(payload)

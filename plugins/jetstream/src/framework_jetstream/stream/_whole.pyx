@@ -1,7 +1,8 @@
 """A stream written as a whole: what it decides by, then its messages, a part each. Read again it decides as the one that was written.
 
     head      sequences, time and number of messages; the id of the last message; ids that are remembered, each with sequence and time;
-              since version 2 what waits, as `_whole_waiting.pyx` says it
+              since version 2 what waits, as `_whole_waiting.pyx` says it;
+              since version 3, before that, the length of what says how far sources were stored (4), and that
     messages  each with sequence, time, subject, header and payload
 
 All numbers little-endian.
@@ -11,6 +12,7 @@ from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport malloc
 from libc.string cimport memcpy, memset
 
+from framework_jetstream.sourcing._marks cimport marks_read, marks_size, marks_write
 from framework_jetstream.stream._dedupe cimport MessageId, dedupe_add
 from framework_jetstream.stream._headers cimport PublishHeaders, headers_read, ttl_of_text
 from framework_jetstream.stream._machine cimport Limits, stream_begin, stream_free
@@ -19,9 +21,11 @@ from framework_jetstream.stream._ttls cimport ttls_add
 from framework_jetstream.stream._whole_waiting cimport waiting_read, waiting_size, waiting_write
 
 cdef enum:
-    VERSION = 2
+    VERSION = 3
     VERSION_LEAST = 1
     # Without what waits.
+    VERSION_MARKS = 3
+    # From there on with how far sources were stored.
 
 
 cdef packed struct WholeHead:
@@ -43,7 +47,7 @@ cdef packed struct IdRow:
 
 cdef size_t whole_size(const Stream* stream) noexcept nogil:
     """Return the bytes of a stream's head."""
-    cdef size_t size = sizeof(WholeHead) + stream.last_id_length + waiting_size(stream)
+    cdef size_t size = sizeof(WholeHead) + stream.last_id_length + waiting_size(stream) + 4 + marks_size(&stream.sources)
     cdef const MessageId* id = stream.dedupe.first
     while id != NULL:
         size += sizeof(IdRow) + id.key.length
@@ -56,6 +60,7 @@ cdef void whole_write(const Stream* stream, char* to) noexcept nogil:
     cdef WholeHead head
     cdef IdRow row
     cdef const MessageId* id = stream.dedupe.first
+    cdef uint32_t marks_length
     cdef char* at = to + sizeof(head) + stream.last_id_length
     memset(&head, 0, sizeof(head))
     head.version = VERSION
@@ -73,7 +78,10 @@ cdef void whole_write(const Stream* stream, char* to) noexcept nogil:
         at += sizeof(row) + row.length
         head.id_count += 1
         id = id.next
-    waiting_write(stream, at)
+    marks_length = <uint32_t> marks_size(&stream.sources)
+    memcpy(at, &marks_length, 4)
+    marks_write(&stream.sources, at + 4)
+    waiting_write(stream, at + 4 + marks_length)
     memcpy(to, &head, sizeof(head))
 
 
@@ -97,6 +105,7 @@ cdef bint whole_read(Stream* stream, const char* source, size_t length) noexcept
     cdef WholeHead head
     cdef IdRow row
     cdef uint64_t _number
+    cdef uint32_t marks_length
     cdef const char* at = source + sizeof(head)
     cdef const char* end = source + length
     if length < sizeof(head):
@@ -120,6 +129,14 @@ cdef bint whole_read(Stream* stream, const char* source, size_t length) noexcept
             return False
         dedupe_add(&stream.dedupe, at, row.length, row.seq, row.time_ns)
         at += row.length
+    if head.version >= VERSION_MARKS:
+        if <size_t> (end - at) < 4:
+            return False
+        memcpy(&marks_length, at, 4)
+        at += 4
+        if <size_t> (end - at) < marks_length or not marks_read(&stream.sources, at, marks_length):
+            return False
+        at += marks_length
     return head.version == VERSION_LEAST or waiting_read(stream, at, end)
 
 

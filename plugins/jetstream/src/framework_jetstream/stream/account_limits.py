@@ -123,7 +123,11 @@ def fill_in_window(server: JetStreamConfig, wanted: StreamConfigRequest) -> None
     limit_ns = server.limits.max_duplicate_window
     if wanted.pedantic:
         pedantic.check_stream(wanted, WINDOW_NS, limit_ns)
-    if 0 < limit_ns < WINDOW_NS and not wanted.duplicate_window and not wanted.mirror:
+    if (
+        0 < limit_ns < WINDOW_NS
+        and not wanted.duplicate_window
+        and not (wanted.mirror or wanted.sources)
+    ):
         ages = [wanted.max_age] if wanted.max_age > 0 else []
         wanted.duplicate_window = min(limit_ns, *ages) if ages else limit_ns
 

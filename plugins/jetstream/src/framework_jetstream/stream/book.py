@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from framework.actors import ActorRef
     from framework_jetstream.api.records import StreamConfig
     from framework_jetstream.consumer.consumer import ConsumerEntry
+    from framework_jetstream.sourcing.entry import SourceEntry
 
 
 class StreamEntry(Struct, kw_only=True):
@@ -28,6 +29,8 @@ class StreamEntry(Struct, kw_only=True):
     stream: ActorRef[Any] | None = None
     consumers: dict[str, ConsumerEntry] = field(default_factory=dict)
     """By name; the actor of the stream changes them."""
+    sources: list[SourceEntry] = field(default_factory=list)
+    """Or the origin that it mirrors."""
 
     @property
     def consumer_count(self) -> int:
@@ -91,6 +94,11 @@ class StreamBook:
     def accounts(self) -> Sequence[str]:
         """Return the accounts that have streams."""
         return sorted(self._accounts)
+
+    def config_of(self, account: str, name: str) -> StreamConfig | None:
+        """Return the configuration of a stream, or None."""
+        entry = self.get(account, name)
+        return entry.config if entry is not None else None
 
     def check_subjects(self, account: str, config: StreamConfig) -> None:
         """Raise ApiFailure where another stream of the account has subjects of this one."""

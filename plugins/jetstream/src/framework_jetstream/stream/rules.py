@@ -13,6 +13,7 @@ from framework.wire.version import JETSTREAM_API_LEVEL
 from framework_jetstream.api.errors import ErrCode, failure
 from framework_jetstream.api.overlaps import do_overlap
 from framework_jetstream.api.records import Placement, StreamConfig
+from framework_jetstream.sourcing.rules import check_change, check_sourcing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -31,8 +32,6 @@ SECOND_NS: Final = 1_000_000_000
 _MSG_SIZE_MAX: Final = 2**31 - 1
 _RETENTION: Final = {"limits": 0, "interest": 1, "workqueue": 2}
 _API: Final = ("$JS.>", "$JSC.>", "$NRG.>")
-_NOT_YET: Final = ("mirror", "sources")
-"""Fields that ask for what this version does not have."""
 
 
 def check_name(name: str) -> None:
@@ -60,6 +59,8 @@ def settled(wanted: StreamConfig) -> StreamConfig:
     _settle_numbers(config)
     _check_options(config)
     _settle_metadata(config)
+    check_sourcing(config)
+    _refuse_missing(config)
     _settle_subjects(config)
     _settle_transforms(config)
     if config.placement == Placement():
@@ -128,14 +129,14 @@ def _settle_times(config: StreamConfig) -> None:
         raise invalid("max age can not be negative")
     if config.max_age and config.max_age < AGE_MIN_NS:
         raise invalid("max age needs to be >= 100ms")
-    if not config.duplicate_window:
+    if not config.duplicate_window and config.mirror is None and not config.sources:
         is_short = 0 < config.max_age < WINDOW_NS
         config.duplicate_window = config.max_age if is_short else WINDOW_NS
     if config.duplicate_window < 0:
         raise invalid("duplicates window can not be negative")
     if config.max_age and config.duplicate_window > config.max_age:
         raise invalid("duplicates window can not be larger then max age")
-    if config.duplicate_window < WINDOW_MIN_NS:
+    if 0 < config.duplicate_window < WINDOW_MIN_NS:
         raise invalid("duplicates window needs to be >= 100ms")
 
 
@@ -155,7 +156,6 @@ def _check_options(config: StreamConfig) -> None:
             raise invalid("message scheduling cannot use discard new")
         if not config.allow_rollup_hdrs:
             config.allow_rollup_hdrs, config.deny_purge = True, False
-    _refuse_missing(config)
 
 
 def _check_counter(config: StreamConfig) -> None:
@@ -184,18 +184,17 @@ def _settle_markers(config: StreamConfig) -> None:
 
 def _refuse_missing(config: StreamConfig) -> None:
     """Refuse what this version does not have."""
-    for name in _NOT_YET:
-        if getattr(config, name):
-            raise invalid(f"`{name}` is not available in this version")
+    if config.allow_msg_counter and config.sources:
+        raise invalid("`allow_msg_counter` of `sources` is not available in this version")
     if config.persist_mode == "async":
         raise invalid("async persist mode is not available in this version")
 
 
 def _settle_subjects(config: StreamConfig) -> None:
-    if not config.subjects:
+    if not config.subjects and config.mirror is None and not config.sources:
         config.subjects = [config.name]
     seen: list[str] = []
-    for subject in config.subjects:
+    for subject in config.subjects or ():
         if not is_valid_subject(subject):
             raise invalid("invalid subject")
         if subject in seen:
@@ -258,6 +257,8 @@ def check_create(config: StreamConfig) -> None:
     """Refuse what a new stream can't be."""
     if config.sealed:
         raise invalid("stream configuration for create can not be sealed")
+    if config.mirror_direct and config.mirror is None:
+        raise invalid("stream has no mirror but does have mirror direct")
     if config.num_replicas > 1:
         raise failure(ErrCode.REPLICAS_NOT_SUPPORTED)
 
@@ -274,6 +275,7 @@ def updated(old: StreamConfig, wanted: StreamConfig) -> StreamConfig:
     for is_broken, words in _broken(old, new):
         if is_broken:
             raise invalid(words)
+    check_change(old, new)
     if new.sealed:
         new.max_age = 0
         new.discard = "new"

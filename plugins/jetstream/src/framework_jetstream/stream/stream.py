@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 from typing_extensions import override
 
 from framework.actors import Component, Reply
@@ -64,6 +64,16 @@ from framework_jetstream.exports.plan import plan_of
 from framework_jetstream.snapshots.archive import ArchivedConsumer, archive_head
 from framework_jetstream.snapshots.consumers import consumer_state
 from framework_jetstream.snapshots.snapshot import Snapshot, Target, sizes
+from framework_jetstream.sourcing.entry import infos_from
+from framework_jetstream.sourcing.rules import check_origins
+from framework_jetstream.sourcing.served import (
+    IDENTITY_HEADER,
+    check_identity,
+    follow_known,
+    identity,
+    settle_sourcing,
+)
+from framework_jetstream.sourcing.sourcing import Sourcing
 from framework_jetstream.stream.account_limits import fill_in_window, limits_for
 from framework_jetstream.stream.rules import limits_of, updated
 
@@ -115,6 +125,9 @@ class Stream(Component):
         """Tokens of its subject behind the stream's name."""
         is_durable: bool = False
         asker: Asker = Asker("")
+        headers: Mapping[str, tuple[str, ...]] = {}
+        said: dict[str, str] = field(default_factory=dict)
+        """Headers of its answer."""
 
     class Adopt(Struct, frozen=True):
         """Go on with what was restored in the engine."""
@@ -181,6 +194,18 @@ class Stream(Component):
         }
 
     @override
+    def on_start(self) -> None:
+        self._sourcing = Sourcing(
+            self,
+            account=self._entry.account,
+            number=self._entry.number,
+            entries=self._entry.sources,
+            link=self._link,
+            exchange=self._exchange,
+            host=self._host,
+        )
+
+    @override
     def on_receive(self, message: object) -> object:
         match message:
             case EngineAnswers():
@@ -213,6 +238,7 @@ class Stream(Component):
                 request.reply.set(refused("stream_create", error))
                 self.stop()
             else:
+                self._sourcing.follow(self._entry.config)
                 self._answer_info("stream_create", request.reply, did_create=True)
 
         self._tell("create")
@@ -232,7 +258,12 @@ class Stream(Component):
 
     def _restore(self, request: Stream.Restore) -> None:
         opened = request.opened
-        self._ask_open(request.account_number, lambda _: opened[self._entry.number].set())
+
+        def served(_: EngineAnswer) -> None:
+            self._sourcing.follow(self._entry.config)
+            opened[self._entry.number].set()
+
+        self._ask_open(request.account_number, served)
         for restored in request.consumers:
             saved, number = restored.saved, restored.number
             consumer = self._begin_consumer(number, saved.config, saved.created_ns)
@@ -259,6 +290,7 @@ class Stream(Component):
 
     def _adopt_consumers(self, request: Stream.Adopt) -> None:
         """Make the consumers of an archive; those that make no sense here are left out."""
+        self._sourcing.follow(self._entry.config)
         for archived in request.consumers:
             config = archived.config
             config.name = config.name or config.durable_name
@@ -282,6 +314,7 @@ class Stream(Component):
         before = self._entry.config
         fill_in_window(self._host.config, wanted)
         config = updated(before, wanted)
+        check_origins(config, partial(self._book.config_of, self._entry.account))
         self._check_room(self._entry.account, config)
         self._book.check_subjects(self._entry.account, config)
         self._entry.config = config
@@ -293,6 +326,7 @@ class Stream(Component):
                 request.reply.set(refused("stream_update", error))
             else:
                 self._tell("modify")
+                self._sourcing.follow(config)
                 self._answer_info("stream_update", request.reply)
 
         self._ask(
@@ -351,7 +385,7 @@ class Stream(Component):
                 state.subjects = dict(rows[offset : offset + SUBJECTS_MAX])
                 if rows:
                     paged = {"total": len(rows), "offset": offset, "limit": SUBJECTS_MAX}
-            info = plain(self.info_of(state, leader=True, domain=self._host.config.domain))
+            info = plain(self.info_of(state, told, leader=True, domain=self._host.config.domain))
             request.reply.set(answer("stream_info", {**paged, **info}))
 
         self._ask(Verb.STREAM_STATE, finish)
@@ -362,14 +396,17 @@ class Stream(Component):
         def finish(told: EngineAnswer) -> None:
             state = state_from_numbers(told.numbers, self._entry.consumer_count)
             domain = "" if did_create else self._host.config.domain
-            fields = plain(self.info_of(state, domain=domain))
+            fields = plain(self.info_of(state, told, domain=domain))
             reply.set(answer(kind, {**fields, "did_create": True} if did_create else fields))
 
         self._ask(Verb.STREAM_STATE, finish)
 
-    def info_of(self, state: StreamState, *, leader: bool = False, domain: str = "") -> StreamInfo:
+    def info_of(
+        self, state: StreamState, told: EngineAnswer, *, leader: bool = False, domain: str = ""
+    ) -> StreamInfo:
         """Return the stream as answers about it alone show it."""
         return StreamInfo(
+            **sources_of(self._entry, told),
             config=_with_levels(self._entry.config),
             created=text_from_ns(self._entry.created_ns),
             state=state,
@@ -571,9 +608,14 @@ class Stream(Component):
             is_durable=request.is_durable,
             is_strict=self._host.is_strict,
             bounds=self._bounds(),
+            settle=settle_sourcing,
         )
+        if config.direct or config.sourcing:
+            check_identity(request.headers, self._entry.created_ns)
+            request.said[IDENTITY_HEADER] = identity(self._entry.created_ns)
         known = self._consumers.get(config.name)
         if known is not None:
+            follow_known(config, known.config)
             # Only a request of its own changes a pause.
             config.pause_until = known.config.pause_until
             settle_metadata(config)
@@ -699,6 +741,13 @@ def state_from_numbers(numbers: tuple[int, ...], consumer_count: int) -> StreamS
         num_deleted=deleted,
         consumer_count=consumer_count,
     )
+
+
+def sources_of(entry: StreamEntry, told: EngineAnswer) -> dict[str, Any]:
+    """Return the fields of `StreamInfo` that say where a stream takes messages from."""
+    is_mirror = entry.config.mirror is not None
+    infos = infos_from(entry.sources, told.data, is_mirror=is_mirror)
+    return {"mirror": infos[0]} if is_mirror and infos else {"sources": infos or None}
 
 
 def _with_levels(config: StreamConfig) -> StreamConfig:
