@@ -77,17 +77,7 @@ class Simulation:
     port_class = FakePort
 
     def __init__(self, seed: int, mistake: str = "") -> None:
-        self.rng = random.Random(f"{seed} engine")
-        self.disk = SimulatedDisk(seed)
-        self.segment_disk = SimulatedDisk(seed + 1)
-        self.segment_bytes = self.rng.choice([1500, 6000, 1 << 20])
-        self.small_bytes = self.rng.choice([0, 0, 3000, 1 << 20])
-        self.saves = 0
-        self.is_hurt = False
-        """A file was damaged."""
-        self.damage: list[Damaged] = []
-        """What the last start has reported."""
-        self.mistake = mistake
+        self.lay_out(seed, "engine", mistake)
         self.config = StreamConfig(
             name="S",
             subjects=["s.>"],
@@ -123,6 +113,20 @@ class Simulation:
         self.born = False
         self.answers: dict[int, tuple[int, tuple[int, ...], bytes]] = {}
         self.start()
+
+    def lay_out(self, seed: int, name: str, mistake: str) -> None:
+        """Let there be empty disks, and everything that happens follow from the seed."""
+        self.rng = random.Random(f"{seed} {name}")
+        self.disk = SimulatedDisk(seed)
+        self.segment_disk = SimulatedDisk(seed + 1)
+        self.segment_bytes = self.rng.choice([1500, 6000, 1 << 20])
+        self.small_bytes = self.rng.choice([0, 0, 3000, 1 << 20])
+        self.saves = 0
+        self.is_hurt = False
+        """A file was damaged."""
+        self.damage: list[Damaged] = []
+        """What the last start has reported."""
+        self.mistake = mistake
 
     # -- a life
 

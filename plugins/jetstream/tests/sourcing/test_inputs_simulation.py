@@ -8,7 +8,6 @@ flow control has acknowledged, and a work queue has removed, is stored.
 
 from __future__ import annotations
 
-import random
 import sys
 from pathlib import Path
 
@@ -20,7 +19,6 @@ from framework_jetstream.sourcing.names import name_parts
 from framework_jetstream.stream.rules import limits_of
 
 from framework.sublist.transform import parse_transform
-from framework.testing.simulation import SimulatedDisk
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "engine"))
 
@@ -52,11 +50,9 @@ class Sourced(Simulation):
     port_class = HearingPort
 
     def __init__(self, seed: int, mistake: str = "") -> None:
-        self.rng = random.Random(f"{seed} sourcing")
+        self.lay_out(seed, "sourcing", mistake)
         self.kind = self.rng.choice(KINDS)
         self.is_file = self.rng.random() < 0.8
-        self.disk = SimulatedDisk(seed)
-        self.mistake = mistake
         self.config = StreamConfig(name="S", subjects=[], max_msg_size=-1, max_msgs=-1)
         self.now = SECOND_NS
         self.born = False
