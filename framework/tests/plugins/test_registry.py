@@ -386,7 +386,7 @@ def test_link_kinds_have_one_row_each_that_can_be():
     for others, refused, problem in (
         ([spec], spec, "link kind TELEX belongs to plugin a"),
         ([], core, "link kind ROUTE belongs to the core"),
-        ([], bad, "1 to 30 bytes"),
+        ([], bad, "2 to 30 bytes"),
     ):
         registry = registry_of(
             a=("link_kinds", lambda found=others: found),
