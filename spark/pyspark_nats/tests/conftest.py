@@ -19,6 +19,8 @@ REAL = "2.15.2"
 SERVERS = [pytest.param(REAL, marks=pytest.mark.peer(REAL)), OURS]
 """Kinds that store streams; each test that needs one runs with each of them."""
 FLAGS = {OURS: ("-plugin", "framework_jetstream.plugin")}
+HELD_S = 3600.0
+"""Longer than the session."""
 
 
 def pytest_collection_modifyitems(config, items):
@@ -190,3 +192,23 @@ def workers_of():
         return pids
 
     return found
+
+
+@pytest.fixture
+def stop_behind():
+    """Give a function that waits until so many bytes have passed a proxy, and holds what follows.
+
+    What comes on connections from then on passes when `proxy.delay_s` is 0 again.
+    """
+
+    def stop(proxy, passed_bytes):
+        def is_in_the_middle():
+            passed = [max(it.dialed_bytes, it.answered_bytes) for it in proxy.connections]
+            if max(passed, default=0) < passed_bytes:
+                return False
+            proxy.delay_s = HELD_S
+            return True
+
+        proxy.wait(is_in_the_middle, f"{passed_bytes} bytes")
+
+    return stop

@@ -23,9 +23,6 @@ pull = pytest.importorskip("pyspark_nats.pull")
 SECRET = "s3cretpassw0rd"
 COUNT = 120_000
 """More than what a consumer is asked for at first, so that something is always to come."""
-HELD_BEHIND_BYTES = 1 << 20
-HELD_S = 3600.0
-"""Longer than the session."""
 DENIED = 'permissions: { publish: { deny: "$JS.API.CONSUMER.>" } }'
 USERS = f"""
 accounts {{
@@ -112,20 +109,14 @@ def frame_of(session, url, stream, **options):
 
 
 @pytest.mark.once
-def test_a_worker_that_is_killed_in_the_middle_of_its_range(session, store, workers_of):
+def test_a_worker_that_is_killed_in_the_middle_of_its_range(
+    session, store, workers_of, stop_behind
+):
     name = store.stream(COUNT)
     with ThreadPoolExecutor(1) as pool, TcpProxy(store.server.port) as proxy:
-
-        def is_in_the_middle():
-            if all(each.answered_bytes < HELD_BEHIND_BYTES for each in proxy.connections):
-                return False
-            # What follows does not come while the worker lives.
-            proxy.delay_s = HELD_S
-            return True
-
         frame = frame_of(session, f"nats://127.0.0.1:{proxy.port}", name)
         query = pool.submit(frame.agg(F.count("*"), F.sum("sequence")).first)
-        proxy.wait(is_in_the_middle, "messages")
+        stop_behind(proxy, 1 << 20)
         killed = workers_of(proxy.port)
         for pid in killed:
             os.kill(pid, signal.SIGKILL)

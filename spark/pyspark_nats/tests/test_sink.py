@@ -8,9 +8,12 @@ import signal
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+
+from framework.testing import TcpProxy
 
 F = pytest.importorskip("pyspark.sql.functions", reason="needs pyspark: ./dev test -e spark")
 errors = pytest.importorskip("pyspark.errors")
@@ -136,29 +139,34 @@ def test_a_query_writes_batches(session, store, tmp_path):
     assert ROWS + 10 == store.ask(f"STREAM.INFO.{stream}")["state"]["messages"]
 
 
-def test_a_killed_worker_leaves_nothing_out_and_nothing_twice(session, store, workers_of):
+def test_a_killed_worker_leaves_nothing_out_and_nothing_twice(
+    session, store, workers_of, stop_behind
+):
     """The task is tried again, and writes all its rows under the same ids."""
     stream = store.stream()
     count = 20_000
-    stored_then = []
 
     def messages():
         return store.ask(f"STREAM.INFO.{stream}")["state"]["messages"]
 
     def kill():
-        while messages() < 1000:
-            pass
-        for pid in workers_of(store.server.port):
+        stop_behind(proxy, 1 << 18)
+        killed = workers_of(proxy.port)
+        for pid in killed:
             os.kill(pid, signal.SIGKILL)
-            stored_then.append(messages())
+        stored_then = messages()
+        proxy.delay_s = 0.0
+        return killed, stored_then
 
-    thread = threading.Thread(target=kill)
-    thread.start()
-    write(store, rows(session, count, 1), subject=f"{stream}.x", ackWindow="50")
-    thread.join()
+    with ThreadPoolExecutor(1) as pool, TcpProxy(store.server.port) as proxy:
+        killing = pool.submit(kill)
+        options = {"subject": f"{stream}.x", "ackWindow": "50"}
+        url = f"nats://127.0.0.1:{proxy.port}"
+        write(store, rows(session, count, 1), servers=url, **options)
+        killed, stored_then = killing.result()
 
-    assert stored_then
-    assert 1000 <= stored_then[0] < count
+    assert killed
+    assert 0 < stored_then < count
     assert count == messages()
 
 
