@@ -83,6 +83,8 @@ class World:
         self._rng = rng
         self._links = count(1)
         self._machines: dict[LinkId, LeafHandshake] = {}
+        self._asked: dict[LinkId, type] = {}
+        """What machines have asked for, and get once: to be encrypted, or a login checked."""
         self._inbox: deque[Callable[[], None]] = deque()
         self._dials: list[int] = []
         self._waits: list[int] = []
@@ -151,7 +153,7 @@ class World:
             name, cluster = self._rng.choice("bcd"), self._rng.choice(("", "there"))
             said = {"name": name, "cluster": cluster, "remote_account": "R", "version": "2.15.2"}
             self._act(link, machine.receive_connect(json.dumps(said).encode()))
-            if link in self._machines:
+            if link in self._machines and self._takes_up(link, e.Authenticate):
                 self._act(link, machine.receive_authenticated(Rights(account="A")))
         else:
             info = {"server_id": "NB", "client_id": 7, "info_on_connect": True}
@@ -172,13 +174,21 @@ class World:
             case 1:
                 self._act(link, machine.receive_err(self._rng.choice(_ERRORS)))
             case 2:
-                self._act(link, machine.receive_secured())
-            case 3:
+                if self._takes_up(link, e.Secure):
+                    self._act(link, machine.receive_secured())
+            case 3 if self._takes_up(link, e.Authenticate):
                 rules = SubjectPermission(allow=("a",))
                 rights = Rights(account="A", may_publish=rules)
                 self._act(link, machine.receive_authenticated(self._rng.choice((None, rights))))
             case 4:
                 self._act(link, machine.receive_admitted(is_isolated=True, loop_subject="$LDS.x"))
+
+    def _takes_up(self, link: LinkId, kind: type) -> bool:
+        """Whether a machine has asked for this; then it is answered now."""
+        is_asked = self._asked.get(link) is kind
+        if is_asked:
+            del self._asked[link]
+        return is_asked
 
     def _hang_up(self) -> None:
         link = self._any_link()
@@ -290,6 +300,8 @@ class World:
                     self._post(lambda it=peer: self._do(self.leafs.receive_introduction(link, it)))
                 case p.Update(info):
                     self._post(lambda it=info: self._do(self.leafs.receive_update(link, it)))
+                case e.Secure() | e.Authenticate():
+                    self._asked[link] = type(effect)
                 case e.Delay(delay_s):
                     self._do(self.leafs.receive_delay(link, delay_s))
                 case p.Compressed(shown):
@@ -298,6 +310,7 @@ class World:
                     assert effect is not None
 
     def _close(self, link: LinkId, reason: ClosedState) -> None:
+        self._asked.pop(link, None)
         if self._machines.pop(link, None) is not None:
             self._do(self.leafs.receive_closed(link, reason))
 
