@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from framework.testing import OURS
+from framework.testing import OURS, RawClient
 from framework.testing.fleet import free_port
 from tests.interop.gateways import SYSTEM_USER
 from tests.interop.mixtures import parameters
 
 if TYPE_CHECKING:
-    from framework.testing import Fleet, RawClient
+    from framework.testing import Fleet
     from framework.testing.server_process import ServerProcess
 
 REAL = "2.15.2"
@@ -49,6 +49,15 @@ def hubs(fleet: Fleet, kind: str) -> tuple[list[ServerProcess], list[int]]:
     return servers, leaf_ports
 
 
+def await_hubs(port: int, count: int) -> None:
+    """Wait until a hub tells leaf nodes of so many servers: of others it hears by routes."""
+    known = 0
+    while known < count:
+        with RawClient(port) as client:
+            client.read()
+            known = len(client.info.get("leafnode_urls") or ())
+
+
 def client_of(server: ServerProcess, *subscriptions: bytes) -> RawClient:
     client = server.client()
     client.log_in(no_responders=True, headers=True)
@@ -62,6 +71,7 @@ def test_a_leaf_node_reaches_the_whole_cluster_of_its_hub(
 ) -> None:
     hub, leaf = kinds
     servers, ports = hubs(fleet, hub)
+    await_hubs(ports[0], len(ports))
     node = fleet.start(
         "-D",
         kind=leaf,
@@ -88,6 +98,7 @@ def test_a_leaf_node_goes_to_another_server_of_the_hub(
 ) -> None:
     hub, leaf = kinds
     servers, ports = hubs(fleet, hub)
+    await_hubs(ports[0], len(ports))
     node = fleet.start(
         "-D",
         kind=leaf,

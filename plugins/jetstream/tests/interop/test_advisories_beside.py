@@ -51,6 +51,19 @@ def in_order(events):
     return [(subject, same(event)) for subject, event in events]
 
 
+def in_any_order(events):
+    """Sort events: the real server tells them from several goroutines, in the order they run in."""
+    return sorted(in_order(events), key=json.dumps)
+
+
+def pulled(user, consumer, count):
+    """Pull messages; the real server's consumers hear of those that are stored a little later."""
+    got = []
+    while len(got) < count:
+        got += [it for it in user.fetch("S", consumer, count - len(got)) if it[1]]
+    return got
+
+
 @pytest.fixture(params=["", ", domain: hub"])
 def servers(request, fleet, tmp_path):
     plugin = ("-plugin", "framework_jetstream.plugin")
@@ -99,7 +112,7 @@ def test_messages_that_a_client_could_not_use(play, word):
         user.api("CONSUMER.CREATE.S.C", {"stream_name": "S", "config": consumer})
         user.ask("s", b"x")
         user.ask("s", b"y")
-        (_, first, _), (_, second, _) = user.fetch("S", "C", 2)
+        (_, first, _), (_, second, _) = pulled(user, "C", 2)
         user.ask(second.decode(), word)
         user.ask(first.decode(), b"+ACK")
         user.ask(second.decode(), b"+ACK")
@@ -116,10 +129,10 @@ def test_a_message_that_is_given_up(play):
         user.api("CONSUMER.CREATE.S.C", {"stream_name": "S", "config": consumer})
         user.ask("s", b"x")
         for _ in range(2):
-            [(_, reply, _)] = user.fetch("S", "C", 1)
+            [(_, reply, _)] = pulled(user, "C", 1)
             user.ask(reply.decode(), b"-NAK")
         user.ask("s", b"y")
-        assert user.fetch("S", "C", 1)[0][2] == b"y"
+        assert pulled(user, "C", 1)[0][2] == b"y"
 
     ours, theirs = play(steps, [ADVISORY + b"MAX_DELIVERIES"])
 
@@ -136,8 +149,8 @@ def test_acknowledgements_are_sampled(play, word):
             user.api(f"CONSUMER.CREATE.S.{name}", {"stream_name": "S", "config": consumer})
         for text in (b"x", b"y", b"z"):
             user.ask("s", text)
-        (_, unsampled, _), *_ = user.fetch("S", "N", 2)
-        (_, first, _), (_, second, _) = user.fetch("S", "C", 2)
+        (_, unsampled, _), *_ = pulled(user, "N", 2)
+        (_, first, _), (_, second, _) = pulled(user, "C", 2)
         for reply, said in ((unsampled, b"+ACK"), (first, b"+TERM"), (first, b"+ACK")):
             user.ask(reply.decode(), said)
         user.send(second.decode(), word)
@@ -170,7 +183,7 @@ def test_a_pause_is_told_when_it_begins_and_ends(play):
 
     ours, theirs = play(steps, [ADVISORY + b"PAUSE"] * 3)
 
-    assert in_order(theirs) == in_order(ours)
+    assert in_any_order(theirs) == in_any_order(ours)
     assert [event["paused"] for _, event in ours] == [True, False, False]
 
 
@@ -229,4 +242,4 @@ def test_each_request_is_audited(play):
             # What each says of its own clients differs in the order of names alone.
             event["client"] = {name: event["client"][name] for name in ("acc", "user", "kind")}
 
-    assert [same(it) for _, it in theirs] == [same(it) for _, it in ours]
+    assert in_any_order(theirs) == in_any_order(ours)
