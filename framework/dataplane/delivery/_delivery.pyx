@@ -1048,8 +1048,11 @@ cdef int deliver_matched(State* state, Match* match, Message* message) noexcept 
     cdef uint32_t receivers = match.plain_count + match.group_count
     cdef int served = 0
     cdef Fanout* rest = NULL
-    state.last_message += 1
-    message.number = state.last_message
+    # Only who has subscriptions of several accounts on one link asks for it, and a fan-out that goes on may meet a new one.
+    message.number = 0
+    if state.peer_shadows:
+        state.last_message += 1
+        message.number = state.last_message
     if message.source.first_fanout == NULL:
         served = _serve_plain(state, match.plain, match.plain_count, &at, message)
     if receivers > RECEIVERS_A_LOOK or message.source.first_fanout != NULL:
