@@ -21,7 +21,7 @@ class Contestant:
     """A kind of server, and what stands in its `cluster` block besides names and addresses."""
 
     kind: str
-    """`OURS`, or the version of a real server."""
+    """`OURS`, the version of a real server, or the path of a program with the same flags."""
     settings: str = ""
 
     @classmethod
@@ -44,7 +44,7 @@ def add_contestants(parser: argparse.ArgumentParser) -> None:
         action="append",
         type=Contestant.parsed,
         dest="contestants",
-        help=f"{OURS} or a version, then settings of the `cluster` block; once for each contestant",
+        help=f"{OURS}, a version or a path, then settings of the `cluster` block; once for each",
     )
 
 

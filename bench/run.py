@@ -112,7 +112,9 @@ def parsed_options() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=2.0, help="of each run")
     parser.add_argument("--only", default="", help="workloads whose name contains this")
     parser.add_argument(
-        "--servers", default=",".join((OURS, *REAL)), help="contestants, with commas"
+        "--servers",
+        default=",".join((OURS, *REAL)),
+        help=f"contestants, with commas: {OURS}, versions, paths of programs with the same flags",
     )
     parser.add_argument("--write", action="store_true", help="write RESULTS.md")
     parser.add_argument("--json", type=Path, help="write every measurement to this file")
@@ -124,7 +126,7 @@ def main() -> None:
     options = parsed_options()
     kinds = options.servers.split(",")
     for kind in kinds:
-        if kind != OURS:
+        if kind != OURS and os.sep not in kind:
             peers.bring(kind)
     workloads = [workload for workload in WORKLOADS if options.only in workload.name]
     results = Results()

@@ -51,7 +51,8 @@ class Fleet:
 
         Args:
             flags: As nats-server takes them.
-            kind: `OURS`, or the version of a real nats-server.
+            kind: `OURS`, the version of a real nats-server, or the path of a program that takes
+                its flags, such as the `nats-server` of another environment.
             config: Text of a configuration file.
             clustered: It will listen for routes.
             port: For clients, on 127.0.0.1: -1 for a free one; None when flags or config say it.
@@ -62,7 +63,7 @@ class Fleet:
         command: list[str | Path] = [*self.program(kind), *flags]
         if port is not None:
             command += ["-a", "127.0.0.1", "-p", str(port)]
-        name = f"{len(self.servers) + 1}-{kind}"
+        name = f"{len(self.servers) + 1}-{Path(kind).name}"
         if config is not None:
             path = self._folder / f"{name}.conf"
             path.write_text(config, "utf-8")
@@ -76,7 +77,7 @@ class Fleet:
         """Return the words that run a server of this kind, before its flags."""
         if kind == OURS:
             return [sys.executable, "-m", "framework", "serve"]
-        return [peers.find(kind)]
+        return [Path(kind) if os.sep in kind else peers.find(kind)]
 
     def start_cluster(self, *kinds: str, flags: tuple[str, ...] = ()) -> list[ServerProcess]:
         """Start servers that find each other: the first is the seed, the others route to it.
