@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BadOptions",
     "BadQuery",
+    "DownloadRefused",
     "FrameworkError",
     "NoAnswer",
     "PluginError",
@@ -73,6 +74,24 @@ class BadQuery(FrameworkError):  # noqa: N818 - HTTP's own word
 
 class BadOptions(BadQuery):
     """The JSON of a `$SYS` request can't be read; it is answered with error 400."""
+
+
+class DownloadRefused(FrameworkError):  # noqa: N818 - as answers of logins are called
+    """Nothing can be downloaded.
+
+    Args:
+        status: Of HTTP: 401 asks for a login, 403 and 404 say no, 503 says later.
+        text: Why, for whoever asked.
+    """
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(status, text)
+        self.status = status
+        self.text = text
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.status} {self.text}"
 
 
 class NoAnswer(BadQuery):

@@ -13,6 +13,8 @@ Three kinds, told apart by the first word of their contract:
 
 The plugin registered last is called first; `tryfirst` and `trylast` change that. An implementation
 may leave out arguments that it has no use for. Wrappers are refused: there is nothing to wrap.
+
+Size: all hooks, one behind the other.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from framework.spec import (
     ComponentSpec,
     CompressionMode,
     ConnectionInfo,
+    DownloadSpec,
     GateSpec,
     HealthCheck,
     HookOffer,
@@ -343,6 +346,18 @@ def framework_monitor_endpoints(server: ServerContext) -> Iterable[MonitorEndpoi
 
     Args:
         server: Its components run.
+    """
+
+
+@hookspec
+def framework_downloads(server: ServerContext) -> Iterable[DownloadSpec]:
+    """Declare folders of the monitoring port whose files are made while they are sent.
+
+    Assembly. Called once, after all components have started, also when no monitoring port is
+    configured. A folder that another plugin has stops the start.
+
+    Args:
+        server: Its components run; `connect_in_process` lets who asks be a client.
     """
 
 

@@ -1,7 +1,8 @@
 """HTTP/1.1 for the monitoring port: h11 on asyncio streams, every wait and every size bounded.
 
-It is no web server: it answers GET and HEAD of a few fixed paths. Large documents are made while
-they are sent, a piece in each turn, and not further than the asker takes them.
+It is no web server: it answers GET and HEAD of a few fixed paths, and of folders whose files are
+made while they are sent. Large documents are made while they are sent too, a piece in each turn,
+and not further than the asker takes them.
 """
 
 from __future__ import annotations
@@ -12,14 +13,15 @@ import time
 from collections import Counter
 from http import HTTPStatus
 from itertools import count
-from typing import TYPE_CHECKING, Final
-from urllib.parse import parse_qsl
+from typing import TYPE_CHECKING, Final, TypeAlias
+from urllib.parse import parse_qsl, unquote
 
 import h11
 from msgspec import Struct, field
 
-from framework.errors import BadQuery, PluginError
+from framework.errors import BadQuery, DownloadRefused, PluginError
 from framework.monitor.answers import Answer, Body, Page, Text
+from framework.monitor.authorization import credentials_of
 from framework.monitor.json_stream import json_body
 from framework.monitor.limits import (
     ACCEPTS_A_TURN,
@@ -32,6 +34,7 @@ from framework.monitor.limits import (
     RESPONSE_DEADLINE_S,
     STREAMS_AT_WORK,
 )
+from framework.spec import Download
 
 if TYPE_CHECKING:
     import socket
@@ -41,11 +44,17 @@ if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
 
     from framework.monitor.turns import Turns
+    from framework.spec import Credentials
 
 _READ_BYTES: Final = 16 * 1024
 _QUERY_FIELDS_MAX: Final = 100
 _CHUNKED: Final = ("Transfer-Encoding", "chunked")
+_LOGIN: Final = 401
 _WAITS: Final = count(1)
+
+
+def _nothing() -> None:
+    """Let go of an answer that needs no end."""
 
 
 class _Response(Struct, frozen=True):
@@ -54,6 +63,24 @@ class _Response(Struct, frozen=True):
     body: bytes | AsyncGenerator[bytes, None]
     """As a whole, or piece by piece."""
     headers: tuple[tuple[str, str], ...] = field(default=())
+    is_download: bool = False
+    """Its pieces come from elsewhere: to make one is no work of the control loop."""
+    close: Callable[[], object] = _nothing
+    """Called when it was sent, or will not be."""
+
+
+class Asker(Struct, frozen=True):
+    """Who asks for a download, and for what."""
+
+    name: str
+    """What stands behind the folder."""
+    credentials: Credentials
+    host: str
+    port: int
+
+
+Begin: TypeAlias = "Callable[[Mapping[str, str], Asker], Awaitable[Download]]"
+"""Begins a file of a folder, for the query's fields, the first of a name."""
 
 
 class _Connection(Struct, eq=False):
@@ -74,6 +101,7 @@ class HttpServer:
         routes: Full path to what answers it; called with the query's fields, the first of a name.
         turns: Taken before each answer, and each piece of one.
         at_once: Paths that are answered without waiting for a turn: probes.
+        downloads: Folder, with slashes around it, to what begins a file of it.
         log: Failures of endpoints go here.
     """
 
@@ -83,11 +111,13 @@ class HttpServer:
         *,
         turns: Turns,
         at_once: Collection[str] = (),
+        downloads: Mapping[str, Begin] | None = None,
         log: FilteringBoundLogger,
     ) -> None:
         self.request_counts: Counter[str] = Counter()
-        """Requests of each path that was found."""
+        """Requests of each path, and of each folder, that was found."""
         self._routes = routes
+        self._downloads = downloads or {}
         self._turns = turns
         self._at_once = at_once
         self._log = log
@@ -164,30 +194,53 @@ class HttpServer:
                 return
             peer.is_asking = True
             async with asyncio.timeout(RESPONSE_DEADLINE_S):
-                response = await self._answer(request.target)
-            await self._send(connection, peer, response, is_head=request.method == b"HEAD")
+                response = await self._answer(request, peer)
+            try:
+                await self._send(connection, peer, response, is_head=request.method == b"HEAD")
+            finally:
+                response.close()
             if connection.our_state is not h11.DONE or connection.their_state is not h11.DONE:
                 return
             connection.start_next_cycle()
 
-    async def _answer(self, target: bytes) -> _Response:
-        path, _, query_text = target.decode("latin-1").partition("?")
-        answer = self._routes.get(path)
+    async def _answer(self, request: h11.Request, peer: _Connection) -> _Response:
+        path, _, query_text = request.target.decode("latin-1").partition("?")
+        answer, name = self._find(path, request, peer)
         if answer is None:
             nosniff = (("X-Content-Type-Options", "nosniff"),)
             return _text(404, "404 page not found\n", nosniff)
-        self.request_counts[path] += 1
+        self.request_counts[name] += 1
         if path not in self._at_once:
             await self._turns.take()
         try:
             return _response_from(await answer(_query_from_text(query_text)))
         except BadQuery as error:
             return _text(400, str(error))
+        except DownloadRefused as refused:
+            return _refusal(refused)
         except PluginError:  # logged already
             return _text(500, "Internal Server Error\n")
         except Exception as error:  # noqa: BLE001 - an endpoint must not take the port down
             self._log.error("Monitoring endpoint failed: {path}", path=path, error=repr(error))
             return _text(500, "Internal Server Error\n")
+
+    def _find(
+        self, path: str, request: h11.Request, peer: _Connection
+    ) -> tuple[Callable[[Mapping[str, str]], Awaitable[object]] | None, str]:
+        """Return what answers a path, and by which name it is counted; None: nothing does."""
+        if answer := self._routes.get(path):
+            return answer, path
+        folder = next((it for it in self._downloads if path.startswith(it) and path != it), "")
+        if not folder:
+            return None, path
+
+        async def answer_file(query: Mapping[str, str]) -> object:
+            host, port = (peer.writer.get_extra_info("peername") or ("", 0))[:2]
+            credentials = credentials_of(_header(request, b"authorization"))
+            name = unquote(path.removeprefix(folder))
+            return await self._downloads[folder](query, Asker(name, credentials, host, port))
+
+        return answer_file, folder
 
     async def _send(
         self,
@@ -205,8 +258,9 @@ class HttpServer:
             if not is_head:
                 peer.writer.write(connection.send(h11.Data(data=response.body)) or b"")
         else:
+            send = self._send_download if response.is_download else self._send_pieces
             async with contextlib.aclosing(response.body) as pieces:
-                await self._send_pieces(connection, peer, response, pieces, is_head=is_head)
+                await send(connection, peer, response, pieces, is_head=is_head)
         peer.writer.write(connection.send(h11.EndOfMessage()) or b"")
         await _drain(peer)
 
@@ -228,6 +282,32 @@ class HttpServer:
             await _drain(peer)
             part, more = await self._gather(pieces)
             peer.writer.write(connection.send(h11.Data(data=part)) or b"")
+
+    async def _send_download(
+        self,
+        connection: h11.Connection,
+        peer: _Connection,
+        response: _Response,
+        pieces: AsyncGenerator[bytes, None],
+        *,
+        is_head: bool,
+    ) -> None:
+        """Send a file as it is made, and cut the connection if that does not come to its end."""
+        self._send_head(connection, peer, response, None)
+        if is_head:
+            return
+        try:
+            async for piece in pieces:
+                for at in range(0, len(piece), PIECE_BYTES):
+                    part = h11.Data(data=piece[at : at + PIECE_BYTES])
+                    peer.writer.write(connection.send(part) or b"")
+                    await _drain(peer)
+        except Exception as error:
+            peer.writer.transport.abort()
+            if isinstance(error, OSError):  # a reader that has gone, or takes nothing, among them
+                raise
+            self._log.error("Download failed: {error}", error=repr(error))
+            raise ConnectionAbortedError from error
 
     def _send_head(
         self,
@@ -308,7 +388,21 @@ def _query_from_text(text: str) -> dict[str, str]:
     return query
 
 
+def _header(request: h11.Request, name: bytes) -> str:
+    """Return the value of a header; empty: there is none."""
+    return next((value.decode("latin-1") for it, value in request.headers if it == name), "")
+
+
+def _refusal(refused: DownloadRefused) -> _Response:
+    asks = (("WWW-Authenticate", 'Basic realm="NATS", charset="UTF-8"'),)
+    return _text(refused.status, f"{refused.text}\n", asks if refused.status == _LOGIN else ())
+
+
 def _response_from(answer: object) -> _Response:
+    if isinstance(answer, Download):
+        return _Response(
+            200, answer.content_type, answer.pieces, is_download=True, close=answer.close
+        )
     if isinstance(answer, Page):
         return _Response(200, "text/html; charset=utf-8", answer.html.encode())
     if isinstance(answer, Body):

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from framework.actors import Component, MailboxFullError, Reply
-from framework.errors import BadQuery, PluginError
+from framework.errors import BadQuery, DownloadRefused, PluginError
 from framework.plugins._places import definition_of
-from framework.spec import ServiceReply
+from framework.spec import Download, DownloadSpec, ServiceReply
 from framework.spec.monitor import JSON
 from framework.spec.request_options import option_fields
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from framework.spec import (
         Authenticator,
         ComponentSpec,
+        DownloadRequest,
         HealthCheck,
         MonitorEndpoint,
         MonitorFields,
@@ -40,14 +41,18 @@ def guarded_tap(guard: Guard, plugin: str, spec: TapSpec) -> TapSpec:
     return replace(spec, receive=receive, plugin=plugin)
 
 
-def guarded_endpoint(guard: Guard, plugin: str, spec: MonitorEndpoint) -> MonitorEndpoint:
-    """Guard `answer`, and look at `options`; one that makes no sense is the asker's fault."""
-    what = f"endpoint {spec.path or spec.request or spec.account_request or spec.status}"
+def _look_at_options(plugin: str, what: str, spec: MonitorEndpoint | DownloadSpec) -> None:
     try:
         option_fields(spec.options)
     except (TypeError, NameError) as error:
-        origin = definition_of(spec.answer)
+        origin = definition_of(spec.open if isinstance(spec, DownloadSpec) else spec.answer)
         raise PluginError(plugin, f"{what}: options: {error}", origin=origin) from error
+
+
+def guarded_endpoint(guard: Guard, plugin: str, spec: MonitorEndpoint) -> MonitorEndpoint:
+    """Guard `answer`, and look at `options`; one that makes no sense is the asker's fault."""
+    what = f"endpoint {spec.path or spec.request or spec.account_request or spec.status}"
+    _look_at_options(plugin, what, spec)
     answer = guard.guarded_async(plugin, what, spec.answer, passes=(BadQuery,))
 
     async def answer_text(options: Struct) -> str | bytes:
@@ -58,6 +63,22 @@ def guarded_endpoint(guard: Guard, plugin: str, spec: MonitorEndpoint) -> Monito
         raise guard.fail(plugin, what, problem, spec.answer, f"it is {spec.content_type}")
 
     return replace(spec, answer=answer if spec.content_type == JSON else answer_text)
+
+
+def guarded_download(guard: Guard, plugin: str, spec: DownloadSpec) -> DownloadSpec:
+    """Guard `open`, and look at `options` and at what it returns."""
+    what = f"download {spec.folder}"
+    _look_at_options(plugin, what, spec)
+    begin = guard.guarded_async(plugin, what, spec.open, passes=(BadQuery, DownloadRefused))
+
+    async def open_file(request: DownloadRequest) -> Download:
+        found = await begin(request)
+        if isinstance(found, Download):
+            return found
+        problem = f"{what} must return a Download, not {found!r:.80}"
+        raise guard.fail(plugin, what, problem, spec.open)
+
+    return replace(spec, open=open_file)
 
 
 def guarded_fields(guard: Guard, plugin: str, spec: MonitorFields) -> MonitorFields:

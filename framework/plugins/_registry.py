@@ -16,6 +16,7 @@ from framework.plugins._guarding import (
     guarded_authenticator,
     guarded_check,
     guarded_component,
+    guarded_download,
     guarded_endpoint,
     guarded_fields,
     guarded_service,
@@ -27,6 +28,7 @@ from framework.spec import (
     Authenticator,
     ComponentSpec,
     CompressionMode,
+    DownloadSpec,
     GateSpec,
     HealthCheck,
     LinkKindSpec,
@@ -314,6 +316,12 @@ class PluginRegistry(PluginSet):
         claims = ((plugin, name) for plugin, it in owned for name in _endpoint_names(it))
         check_claims("endpoint", claims, loaded=self.names)
         return _items(self._guarded(owned, guarded_endpoint))
+
+    def downloads(self, server: ServerContext) -> tuple[DownloadSpec, ...]:
+        """Return all folders of files that are made while they are sent."""
+        found = self._collect("downloads", DownloadSpec, server=server)
+        owned = self._claimed("download", (), found, lambda spec: spec.folder)
+        return _items(self._guarded(owned, guarded_download))
 
     def monitor_fields(self, server: ServerContext) -> tuple[MonitorFields, ...]:
         """Return the fields of plugins in documents of the core."""

@@ -406,12 +406,14 @@ class Assembly:
 
     async def _start_monitor(self, endpoints: Sequence[MonitorEndpoint]) -> None:
         bound, settings = self.listeners.http_socket, self._settings
+        downloads = self._plugins.downloads(self.context)
         if bound is None:
             return
         from framework.server.monitoring import start_monitor  # noqa: PLC0415 -- few have the port
 
         server = await start_monitor(
             endpoints,
+            downloads,
             bound.sock,
             base_path=settings.http_base_path,
             tls=self.tls.monitor_context() if settings.https else None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -292,6 +293,14 @@ class Context(ServerContext):
             avoided=avoided,
             turn=turn,
         )
+
+    @override
+    def connect_in_process(self, host: str, port: int) -> socket.socket:
+        near, far = socket.socketpair()
+        near.settimeout(0)
+        with far:
+            self._plane.adopt(far, LinkKind.CLIENT, 0, peer=(host, port), accepted=True)
+        return near
 
     @override
     def check_tls(self, settings: TlsSettings | None) -> str | None:

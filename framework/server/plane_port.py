@@ -140,6 +140,7 @@ class ServerPlane(PlaneControl, Protocol):
         token: int,
         *,
         peer: tuple[str, int] | None = None,
+        accepted: bool = False,
     ) -> None:
         """Adopt a connected socket; `Opened` with the token follows.
 
@@ -148,6 +149,7 @@ class ServerPlane(PlaneControl, Protocol):
             kind: What its link is.
             token: For `Opened`.
             peer: Who is at the other end, where the socket does not know; None: it does.
+            accepted: It is sent INFO, as if it had come to the listener of its kind.
         """
         ...
 

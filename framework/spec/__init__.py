@@ -92,6 +92,9 @@ from framework.spec.login import (
     TlsPeer,
 )
 from framework.spec.monitor import (
+    Download,
+    DownloadRequest,
+    DownloadSpec,
     HealthCheck,
     HealthProblem,
     HealthQuestion,
@@ -175,6 +178,9 @@ __all__ = [
     "Detached",
     "DialFailed",
     "Dialect",
+    "Download",
+    "DownloadRequest",
+    "DownloadSpec",
     "Encode",
     "ErrReceived",
     "Event",

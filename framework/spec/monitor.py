@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from msgspec import Struct
 
 from framework.spec._checks import check, check_function, check_name
 from framework.spec.request_options import NoOptions
+from framework.spec.transport import Credentials
 
 JSON: Final = "application/json"
 
@@ -77,6 +78,55 @@ class MonitorEndpoint(Struct, frozen=True, kw_only=True):
             is_good=is_json or is_for_http,
             expected=expected,
         )
+
+
+class DownloadRequest(Struct, frozen=True, kw_only=True):
+    """What somebody asks for over HTTP, and who it is."""
+
+    name: str
+    """What stands behind the folder."""
+    options: Any
+    """As the query sets them."""
+    credentials: Credentials
+    """By the header `Authorization`; empty ones: it says nothing."""
+    host: str
+    port: int
+
+
+class Download(Struct, frozen=True, kw_only=True):
+    """What is sent: any number of bytes, as fast as they are taken."""
+
+    content_type: str
+    pieces: AsyncGenerator[bytes, None]
+    """Asked for the next one when most of the last was taken. One that raises cuts the connection,
+    so that nobody takes a part for the whole."""
+    close: Callable[[], object]
+    """Called once, when nobody wants more, even if nobody has asked for a piece."""
+
+
+class DownloadSpec(Struct, frozen=True, kw_only=True):
+    """Files of the monitoring port that are made while they are sent."""
+
+    folder: str
+    """With slashes around it, such as `/stream/`; what is behind it is the plugin's."""
+    open: Callable[[DownloadRequest], Awaitable[Download]]
+    """Begins one; it decides who may have it.
+
+    It may raise `BadQuery`, and `DownloadRefused` with a status.
+    """
+    options: type[Struct] = NoOptions
+    """What a query may ask for; see `MonitorEndpoint.options`."""
+    help: str = ""
+    """One line for the index page; empty: it is not shown there."""
+
+    def __post_init__(self) -> None:
+        what = f"download {self.folder}"
+        good = len(self.folder) > 1 and self.folder[0] == self.folder[-1] == "/"
+        check(what, "folder", self.folder, is_good=good, expected="slashes around it")
+        check_function(what, "open", self.open, is_async=True)
+        options: object = self.options
+        is_struct = isinstance(options, type) and issubclass(options, Struct)
+        check(what, "options", self.options, is_good=is_struct, expected="a Struct of options")
 
 
 class MonitorFields(Struct, frozen=True, kw_only=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from enum import Enum
 from typing import Any, Protocol
@@ -221,6 +222,18 @@ class ServerContext(Protocol):
                 follow.
             avoided: Addresses of the host that are not tried.
             turn: How many of its addresses have their turn last rather than first; at least 0.
+        """
+        ...
+
+    def connect_in_process(self, host: str, port: int) -> socket.socket:
+        """Return a connection to this server as clients have one, without a network.
+
+        It begins with INFO, and is a client's in all else: it logs in, has permissions and limits,
+        and is in `/connz`. TLS is not spoken on it. The socket does not block.
+
+        Args:
+            host: For whom it is made; shown as the client's address.
+            port: Likewise.
         """
         ...
 

@@ -43,6 +43,7 @@ class Plane(Core):
         token: int,
         *,
         peer: tuple[str, int] | None = None,
+        accepted: bool = False,
     ) -> None: ...
     def attach(
         self,

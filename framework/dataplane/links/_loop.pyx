@@ -669,7 +669,10 @@ cdef void _adopt(Loop* loop, Command* command) noexcept nogil:
         port = command.flags
         memcpy(host, command_chars(command), command.length)
         host[command.length] = 0
-    link = link_open(loop.state, <LinkKindC> command.other, <int> command.other, False, False, host, port, <int64_t> command.link)
+    link = link_open(
+        loop.state, <LinkKindC> command.other, <int> command.other, command.split != 0, command.split != 0, host, port,
+        <int64_t> command.link,
+    )
     if link == NULL:
         close(fd)
         return
@@ -850,7 +853,9 @@ cdef class Plane(Core):
         self.listening = [other for other in self.listening if other != listener]
         self._post(self._order(UNLISTEN, 0, 0, listener, b""))
 
-    def adopt(self, sock: socket.socket, kind: LinkKind, token: int, *, peer: tuple[str, int] | None = None) -> None:
+    def adopt(
+        self, sock: socket.socket, kind: LinkKind, token: int, *, peer: tuple[str, int] | None = None, accepted: bool = False
+    ) -> None:
         """Take over a connected socket; its `Opened` event has the token. A plane that has ended closes it.
 
         Args:
@@ -858,6 +863,7 @@ cdef class Plane(Core):
             kind: What its link is.
             token: Whatever the caller knows it by.
             peer: Who is at the other end, where the socket does not know; None: it does.
+            accepted: It is sent INFO, as if it had come to the listener of its kind.
         """
         cdef Command* command
         if self.loop.stopping:
@@ -866,6 +872,7 @@ cdef class Plane(Core):
         host, port = peer or ("", 0)
         command = self._order(ADOPT, token, sock.detach(), kind, host.encode()[: HOST_BYTES - 1])
         command.flags = port
+        command.split = accepted
         self._post(command)
 
     def attach(

@@ -101,7 +101,7 @@ def test_stacks_are_those_of_all_threads() -> None:
 
 
 def test_the_index_page_links_to_what_has_a_path_and_a_help() -> None:
-    html = root_page(endpoints(), "/base", "title").html
+    html = root_page(endpoints(), (), "/base", "title").html
 
     assert '<a href="/base/accstatz">/accstatz</a> Account Stats' in html
     assert "stacksz" not in html

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 from types import SimpleNamespace
 
 import pytest
@@ -23,6 +24,7 @@ from framework.spec import (
     ComponentSpec,
     CompressionMode,
     ConnectionInfo,
+    DownloadSpec,
     GateSpec,
     HealthCheck,
     KindNames,
@@ -467,6 +469,27 @@ def test_options_of_endpoints_are_looked_at_when_they_are_declared():
         MonitorEndpoint(answer=print, account_request="A", options=NoOption)
     with pytest.raises(ValueError, match="endpoint /a: options: expected a Struct"):
         MonitorEndpoint(answer=print, path="/a", options=dict)
+
+
+def test_downloads_have_folders_of_their_own():
+    async def begin(request):
+        return request
+
+    def folder(name="/rows/", **more):
+        return DownloadSpec(folder=name, open=begin, **more)
+
+    registry = registry_of(a=("downloads", lambda: [folder()]))
+    [spec] = registry.downloads(SERVER)
+    with pytest.raises(PluginError, match="/rows/ must return a Download, not"):
+        asyncio.run(spec.open("rows"))
+    both = registry_of(a=("downloads", lambda: [folder()]), b=("downloads", lambda: [folder()]))
+    with pytest.raises(PluginError, match="download /rows/"):
+        both.downloads(SERVER)
+    with pytest.raises(PluginError, match=r"/rows/: options: NoOption\.when: expected"):
+        registry_of(a=("downloads", lambda: [folder(options=NoOption)])).downloads(SERVER)
+    for wrong in ("rows/", "/rows", "/", ""):
+        with pytest.raises(ValueError, match="slashes around it"):
+            folder(wrong)
 
 
 def test_health_checks_have_names_of_their_own():
