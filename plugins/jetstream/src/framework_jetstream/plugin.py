@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from framework.spec import (
         CommandGroup,
+        DownloadSpec,
         Port,
         ServerContext,
         ServiceAnswer,
@@ -198,6 +199,16 @@ def framework_monitor_endpoints(server: ServerContext) -> Iterable[MonitorEndpoi
             answer=monitor.answer_account_jsz, options=JszOptions, account_request="JSZ"
         ),
     ]
+
+
+@hookimpl
+def framework_downloads(server: ServerContext) -> Iterable[DownloadSpec]:
+    """Send streams as tables."""
+    if server not in _parts:
+        return []
+    from framework_jetstream.exports.download import downloads  # noqa: PLC0415 - who has streams
+
+    return [downloads(server)]
 
 
 @hookimpl

@@ -1,0 +1,3 @@
+from typing_extensions import Buffer
+
+def plain_texts(offsets: Buffer, chars: Buffer, bits: Buffer) -> bytes: ...
