@@ -87,7 +87,7 @@ def _try_standard(python: Path, wheels: Path, elsewhere: Path) -> None:
     plugins = subprocess.run(
         [str(bin_ / "framework"), "plugins"], cwd=elsewhere, check=True, capture_output=True
     ).stdout.decode()
-    for name in ("auth", "gateway", "route", "websocket"):
+    for name in ("auth", "gateway", "leafnode", "route", "websocket"):
         _demand(f"{name}: " in plugins, f"the plugin {name} is there", plugins)
 
 

@@ -106,7 +106,11 @@ _ABSENT: tuple[Option, ...] = (
         help="Gateways to other clusters: of the plugin gateway",
         refusal="it needs the gateway plugin, which is not loaded",
     ),
-    _absent("leaf nodes are", "leafnodes", "leaf", is_off=_is_leafnode_off),
+    replace(
+        _absent("leaf nodes are", "leafnodes", "leaf", is_off=_is_leafnode_off),
+        help="Leaf nodes and hubs: of the plugin leafnode",
+        refusal="it needs the leafnode plugin, which is not loaded",
+    ),
     replace(
         _absent("WebSocket is", "websocket", "ws", is_off=_is_listener_off),
         help="Clients that come by WebSocket: of the plugin websocket",

@@ -194,3 +194,12 @@ def test_a_cluster_with_a_real_server(tmp_path, runs, fleet, tool, is_real_first
     await_routes(run, routes, "pool 3/3, accounts $SYS, s2_fast")
 
     cross(tool, copies, "mixed.toml")
+
+
+@pytest.mark.peer("nats")
+def test_a_hub_with_leaf_nodes(tmp_path, runs, tool):
+    copies = Copies(tmp_path, "leaf.toml")
+    run = run_topology(runs, copies, "leaf.toml")
+    run.until("3/3 ready")
+
+    cross(tool, copies, "leaf.toml")

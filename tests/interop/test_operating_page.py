@@ -67,6 +67,7 @@ PRINTED = {
     r"curl .*/pluginz": r'"plugins": \[.*"gates": \[',
     r"curl .*/quotaz": r'"num_quotas": 0',
     r"curl .*/gatewayz": r'"outbound_gateways": \{\}',
+    r"curl .*/leafz": r'"leafs": \[\]',
     r"curl .*/routez": r'"num_routes": 10,.*"remote_name": "t.*"sid":',
 }
 """What each command of the page prints, by the command; one of these must be about it."""
@@ -148,7 +149,7 @@ def test_the_cluster_of_the_page_runs_and_is_reloaded(fleet, run, tmp_path):
         run(servers[0], line)
 
     servers[0].wait_log("Reloaded server configuration")
-    assert len(others) == 8
+    assert len(others) == 9
 
 
 @pytest.mark.peer("nats")

@@ -33,10 +33,6 @@ def read(write):
         ("jetstream {}", "JetStream is"),
         ("jetstream { store_dir: x }", "JetStream is"),
         ("default_js_domain { A: hub }", "JetStream is"),
-        ("leafnodes { port: 7422 }", "leaf nodes are"),
-        ("leaf { listen: 7422 }", "leaf nodes are"),
-        ("leafnodes { listen: nonsense }", "leaf nodes are"),
-        ("leafnodes { remotes: [{ url: nats-leaf://a:1 }] }", "leaf nodes are"),
         ("mqtt { listen: -1 }", "MQTT is"),
         ("ocsp: true", "OCSP stapling is"),
         ("ocsp { mode: always }", "OCSP stapling is"),
@@ -58,6 +54,10 @@ def test_what_is_on_is_not_there_yet(read, text, feature):
         ("ws: true", "websocket"),
         ("gateway { name: A, port: 7222 }", "gateway"),
         ("gateway { name: A }", "gateway"),
+        ("leafnodes { port: 7422 }", "leafnode"),
+        ("leaf { listen: 7422 }", "leafnode"),
+        ("leafnodes { listen: nonsense }", "leafnode"),
+        ("leafnodes { remotes: [{ url: nats-leaf://a:1 }] }", "leafnode"),
     ],
 )
 def test_what_a_plugin_has_that_is_not_loaded_is_not_there(read, text, plugin):
