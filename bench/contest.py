@@ -13,7 +13,7 @@ from framework.testing import OURS
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def contest(
     figures: Sequence[str],
     measure: Callable[[Contestant], Sequence[float]],
     contestants: Sequence[Contestant] = (Contestant(OURS), Contestant("2.15.2")),
-) -> None:
+) -> Mapping[Contestant, Sequence[Sequence[float]]]:
     """Run all rounds, and print the medians and the ratios of the first contestant to each.
 
     Args:
@@ -63,6 +63,9 @@ def contest(
         figures: What `measure` returns, by name.
         measure: Called for each contestant in each round.
         contestants: Unless the options name others.
+
+    Returns:
+        The figures of each round.
     """
     contestants = options.contestants or contestants
     found: dict[Contestant, list[Sequence[float]]] = {it: [] for it in contestants}
@@ -86,3 +89,4 @@ def contest(
             ratio = statistics.median(ratios)
             words.append(f"{name} {statistics.median(theirs):,.3f} ({ratio:.2f})")
         print(f"    {contestant!s:32} {'  '.join(words)}", flush=True)
+    return found

@@ -1,6 +1,6 @@
 /* Load generator for NATS servers: raw sockets, so that the server is measured and not a client library.
  *
- *   gcc -O2 -Wall -Wextra -pthread -o loadgen loadgen.c
+ *   gcc -O2 -Wall -Wextra -pthread -o loadgen loadgen.c loadgen_jetstream.c
  *   ./loadgen core port=4222 pid=1234 pubs=1 subs=1 size=128 seconds=2
  *
  * Modes, with their keys and defaults:
@@ -25,6 +25,7 @@
  *            bgsize=128
  *   idle   Open connections with one subscription each, and let them be.
  *            conns=5000 settle=1.5 (seconds before memory is read)
+ *   js, jsreq  JetStream: see the head of loadgen_jetstream.c.
  *
  * `user` and `pass` log in.
  * `pid` may be several, with commas: CPU time and memory are those of all of them.
@@ -35,6 +36,8 @@
  * say "protocol":0: then no INFO comes between the messages. A server's PING may: 6 bytes of slack.
  */
 #define _GNU_SOURCE
+#include "loadgen.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -56,7 +59,6 @@
 
 enum {
     PIDS_MAX = 16,
-    BATCH_BYTES = 128 * 1024, /* one send of a publisher */
     RECV_BYTES = 4 * 1024 * 1024,
     SILENCE_S = 5,   /* after it, what has not come is lost */
     DIALS_OPEN = 64, /* connections on their way at once */
@@ -65,7 +67,7 @@ enum {
 
 static int server_pids[PIDS_MAX], server_pid_count;
 
-static void fail(const char *format, ...) {
+void fail(const char *format, ...) {
     va_list args;
     va_start(args, format);
     fprintf(stderr, "loadgen: ");
@@ -80,14 +82,14 @@ static void fail(const char *format, ...) {
 static int option_count;
 static char **options;
 
-static const char *text_option(const char *key, const char *otherwise) {
+const char *text_option(const char *key, const char *otherwise) {
     size_t n = strlen(key);
     for (int i = 0; i < option_count; i++)
         if (!strncmp(options[i], key, n) && options[i][n] == '=') return options[i] + n + 1;
     return otherwise;
 }
 
-static double number_option(const char *key, double otherwise) {
+double number_option(const char *key, double otherwise) {
     const char *text = text_option(key, NULL);
     return text ? atof(text) : otherwise;
 }
@@ -101,7 +103,7 @@ static void read_pids(void) {
 
 /* ---------------------------------------------------------------- clocks and processes */
 
-static double now_s(void) {
+double now_s(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return t.tv_sec + t.tv_nsec * 1e-9;
@@ -112,7 +114,7 @@ static void sleep_until(double at) {
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR) {}
 }
 
-static double server_cpu_s(void) {
+double server_cpu_s(void) {
     unsigned long ticks = 0;
     for (int i = 0; i < server_pid_count; i++) {
         char path[64], line[1024];
@@ -131,7 +133,7 @@ static double server_cpu_s(void) {
     return (double)ticks / sysconf(_SC_CLK_TCK);
 }
 
-static long server_rss_kib(void) {
+long server_rss_kib(void) {
     long total = 0;
     for (int i = 0; i < server_pid_count; i++) {
         char path[64], line[256];
@@ -146,7 +148,7 @@ static long server_rss_kib(void) {
     return total;
 }
 
-static double own_cpu_s(void) {
+double own_cpu_s(void) {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     return usage.ru_utime.tv_sec + usage.ru_stime.tv_sec + (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
@@ -173,7 +175,7 @@ static void write_connect(char *line, size_t size, int pair, const char *no_resp
     snprintf(line + n, size - n, "}\r\n");
 }
 
-static void send_all(int fd, const char *data, size_t count) {
+void send_all(int fd, const char *data, size_t count) {
     while (count) {
         ssize_t n = send(fd, data, count, MSG_NOSIGNAL);
         if (n < 0 && errno == EINTR) continue;
@@ -285,7 +287,7 @@ static void take_probe(int fd) {
 }
 
 /* Log in as one of a pair, send `more`, and wait until the server has taken it. */
-static int log_in(int port, int pair, const char *more) {
+int log_in(int port, int pair, const char *more) {
     char text[sizeof connect_line + 512];
     int fd = dial(port), n;
     write_connect(text, sizeof connect_line, pair, "false");
@@ -693,7 +695,7 @@ static char *frame(const char *format, const char *subject, const char *reply, i
     return text;
 }
 
-static int by_value(const void *a, const void *b) {
+int by_value(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
@@ -858,7 +860,7 @@ static int idle(int port, int conns, double settle_s) {
 
 int main(int argc, char **argv) {
     if (argc < 3) {
-        fprintf(stderr, "usage: loadgen core|rtt|idle port=N pid=N [key=value ...]; see the head of loadgen.c\n");
+        fprintf(stderr, "usage: loadgen core|rtt|idle|js|jsreq port=N pid=N [key=value ...]; see the head of loadgen.c\n");
         return 2;
     }
     option_count = argc - 2;
@@ -890,5 +892,7 @@ int main(int argc, char **argv) {
         return rtt(port, subport, number_option("size", 16), number_option("count", 10000), number_option("bgrate", -1),
                    number_option("bgsize", 128));
     if (!strcmp(argv[1], "idle")) return idle(port, number_option("conns", 5000), number_option("settle", 1.5));
+    if (!strcmp(argv[1], "js")) return jetstream(port);
+    if (!strcmp(argv[1], "jsreq")) return jetstream_requests(port);
     fail("unknown mode %s", argv[1]);
 }

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
     from framework.testing import ServerProcess
 
-SOURCE = Path(__file__).parent / "loadgen.c"
+SOURCES = tuple(Path(__file__).parent / name for name in ("loadgen.c", "loadgen_jetstream.c"))
 
 
 def build_loadgen(folder: Path) -> Path:
     """Compile the load generator."""
     program = folder / "loadgen"
-    subprocess.run(["gcc", "-O2", "-pthread", "-o", program, SOURCE], check=True)
+    subprocess.run(["gcc", "-O2", "-pthread", "-o", program, *SOURCES], check=True)
     return program
 
 
