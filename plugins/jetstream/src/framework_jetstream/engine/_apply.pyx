@@ -41,6 +41,8 @@ cdef enum:
     # Answers that are gathered before they are said.
     SAID_BYTES_MAX = 1 << 24
     # Of them, and of messages that are published again.
+    UNSAID_BYTES_MAX = 1 << 16
+    # Of messages of one entry whose publishers do not know it yet.
 
 
 cdef Text _next_reply(Proposal* proposal, size_t* at) noexcept nogil:
@@ -102,11 +104,12 @@ cdef bint _read_message(Publish* publish, const char* chars, uint32_t length) no
 
 
 cdef void _apply_batch(Engine* engine, Slot* slot, const LogEntry* entry, Proposal* proposal) noexcept nogil:
-    """Store messages, and answer their publishers."""
+    """Store messages, and answer their publishers: of a long entry the first before the last is stored, so that they go on meanwhile."""
     cdef Publish publish
     cdef BatchHead head
     cdef const char* chars = entry.chars
     cdef size_t replied = 0
+    cdef size_t unsaid = 0
     cdef uint32_t at
     cdef Text reply
     if entry.part_count == 0 or entry.parts[0].length != sizeof(head):
@@ -124,6 +127,10 @@ cdef void _apply_batch(Engine* engine, Slot* slot, const LogEntry* entry, Propos
             message_arrived(slot, &publish)
             publish_apply(engine, slot, &publish, reply, head.time_ns)
         chars += entry.parts[at].length
+        unsaid += entry.parts[at].length
+        if unsaid >= UNSAID_BYTES_MAX and not engine.outbox.is_blocked:
+            outbox_flush(&engine.outbox)
+            unsaid = 0
 
 
 cdef void _remove(Slot* slot, const char* chars, uint32_t length) noexcept nogil:

@@ -19,8 +19,8 @@ from framework_jetstream.stream._fast_publishing cimport is_fast
 from framework_jetstream.stream._machine cimport GIVEN_BY_ORIGIN, STORAGE_EXHAUSTED, Publish
 
 cdef enum:
-    ENTRY_BYTES_MAX = 1 << 20
-    # Then the next one begins.
+    ENTRY_BYTES_MAX = 1 << 19
+    # Then the next one begins: with its last message it is to have room in a block of the log, which is used again.
     REPLY_BYTES_MAX = 4095
     # That stand in an entry.
     PIECES = 3

@@ -6,7 +6,7 @@
     log_next_committed(log, &entry)
 
 One round is performed at a time. Every function takes the log's lock, so appends go on while a round is performed; `log_next_committed`
-is for one thread. Bytes of entries stay where they are until `log_trim` has let go of their file.
+is for one thread. Bytes of an entry stay where they are until the next one is asked for.
 """
 
 from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t

@@ -75,20 +75,37 @@ cdef char* _block_room(Log* log, LogFile* file, uint64_t length) noexcept nogil:
     return block.chars + block.used - length
 
 
-cdef void _file_forget(Log* log, LogFile* file) noexcept nogil:
-    """Free the memory of a file. Blocks are kept for a file to come: the first touch of a page costs more than writing it."""
-    cdef LogBlock* block
-    while file.blocks != NULL:
-        block = file.blocks
-        file.blocks = block.next
-        if block.size == BLOCK_BYTES and log.spare_bytes < log.file_bytes // 2:
+cdef void _blocks_free(Log* log, LogBlock* block) noexcept nogil:
+    """Free a chain of blocks. Some are kept for what comes: the first touch of a page costs more than writing it."""
+    cdef LogBlock* following
+    while block != NULL:
+        following = block.next
+        if block.size == BLOCK_BYTES and log.spare_bytes < log.round_bytes_max:
             block.next = log.spare_blocks
             log.spare_blocks = block
             log.spare_bytes += block.size
         else:
             free(block)
+        block = following
+
+
+cdef void _file_forget(Log* log, LogFile* file) noexcept nogil:
+    """Free the memory of a file."""
+    _blocks_free(log, file.blocks)
+    file.blocks = NULL
     free(file.image)
     file.image = NULL
+
+
+cdef void _round_forget(Log* log, const LogRound* it) noexcept nogil:
+    """Free the memory of what was written up to a round, whose entries were taken: the blocks before the one in which it ends."""
+    cdef LogBlock* block = it.file.blocks
+    cdef const char* end = <char*> it.pieces[it.piece_count - 1].iov_base
+    while block != NULL and not block.chars <= end < block.chars + block.size:
+        block = block.next
+    if block != NULL:
+        _blocks_free(log, block.next)
+        block.next = NULL
 
 
 cdef void _round_free(LogRound* it) noexcept nogil:
@@ -896,6 +913,7 @@ cdef bint log_next_committed(Log* log, LogEntry* entry) noexcept nogil:
             if entry.kind != GROUP or not (<const RecordHead*> record).flags & RESTATED:
                 return True
         pthread_mutex_lock(&log.lock)  # log_trim looks at it
+        _round_forget(log, it)
         log.reading = NULL
         pthread_mutex_unlock(&log.lock)
         _round_free(it)

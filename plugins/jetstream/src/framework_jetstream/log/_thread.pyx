@@ -67,11 +67,13 @@ FILE_NAME = re.compile(r"[0-9]{10}\.log")
 
 
 cdef void log_kick(LogRunner* runner) noexcept nogil:
+    cdef bint was_asleep
     pthread_mutex_lock(&runner.lock)
     runner.is_kicked = True
-    if runner.is_asleep:
-        pthread_cond_signal(&runner.condition)
+    was_asleep = runner.is_asleep
     pthread_mutex_unlock(&runner.lock)
+    if was_asleep:  # with the lock it would wake up only to wait for that
+        pthread_cond_signal(&runner.condition)
 
 
 cdef int64_t _now_ns() noexcept nogil:
