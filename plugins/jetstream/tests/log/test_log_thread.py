@@ -145,6 +145,33 @@ def test_with_an_interval_entries_are_committed_before_the_sync(tmp_path: Path) 
     assert thread.syncs - before > unsynced
 
 
+def test_what_its_caller_writes_is_synced_when_the_interval_is_over(tmp_path: Path) -> None:
+    wake, other = os.pipe()
+    log = Log(file_bytes=1 << 20, syncs_always=False)
+    thread = LogThread(log, tmp_path, interval_s=0.001, wake_fd=other)
+    thread.start()
+    before = thread.syncs
+    group = log.new_group()
+    thread.kick()
+    while not group:
+        os.read(wake, 8)
+        group = log.new_group()
+        thread.kick()
+    while thread.syncs < before + 2:  # the heads of the first file, and the group
+        os.read(wake, 8)
+    log.append(group, Kind.BATCH, [b"x"])
+    while not thread.perform_small(1 << 14):  # it may be writing a mark
+        pass
+    while thread.syncs < before + 3:
+        os.read(wake, 8)
+    committed = [entry.parts for entry in log.committed()]
+    thread.stop()
+    os.close(wake)
+    os.close(other)
+
+    assert committed[-1] == [b"x"]
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="threads are listed in /proc")
 def test_the_thread_has_a_name_and_gets_no_signals(tmp_path: Path) -> None:
     _, thread = opened(tmp_path)

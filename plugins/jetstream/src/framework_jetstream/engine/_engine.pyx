@@ -645,12 +645,15 @@ cdef class Engine:
     cdef bint _writes_here(self, bint goes_on) noexcept nogil:
         """Write and sync what was appended in this thread, if that is sooner and nobody else waits for it; else the log's thread does it.
 
-        To wake another thread and to be woken by it takes a good part of what a sync takes.
+        To wake another thread and to be woken by it takes a good part of what a sync takes, and much longer than to write alone.
         """
         cdef State* state = &self.state
+        cdef int64_t not_here_ns = state.not_here_ns
         if not state.has_appended or state.runner == NULL:
             return False
-        if goes_on or state.now_ns < state.not_here_ns or not log_perform_small(<LogRunner*> state.runner, SMALL_BYTES):
+        if not state.log.syncs_always:
+            not_here_ns = 0
+        if goes_on or state.now_ns < not_here_ns or not log_perform_small(<LogRunner*> state.runner, SMALL_BYTES):
             _kick(state)
             return False
         if _clock(CLOCK_MONOTONIC) - state.now_ns > SLOW_NS:

@@ -732,11 +732,11 @@ cdef LogRound* log_take_round(Log* log) noexcept nogil:
 
 
 cdef LogRound* log_take_small_round(Log* log, uint64_t bytes_max) noexcept nogil:
-    """Return a round that is all that waits, is small, synced, and has nothing to do but that; NULL: there is none."""
+    """Return a round that is all that waits, is small, and is only to be written, and synced where each is; NULL: there is none."""
     cdef LogRound* it = NULL
     pthread_mutex_lock(&log.lock)
     if (
-        log.flight == NULL and not log.failed and log.closed == NULL and not log.wanted_bytes and log.syncs_always
+        log.flight == NULL and not log.failed and log.closed == NULL and not log.wanted_bytes and not log.sync_is_due
         and log.open != NULL and log.open.record_count and log.open.length <= bytes_max
     ):
         it = _next_round(log)

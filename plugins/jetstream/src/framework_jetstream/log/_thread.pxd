@@ -24,6 +24,7 @@ cdef struct LogRunner:
     bint is_kicked
     bint is_stopping
     int64_t interval_ns  # of syncs; 0: the log syncs each round
+    bint has_sync_time  # the thread will sync what is written meanwhile
     int wake_fd  # gets eight bytes (an eventfd, or a pipe) behind each round; -1: nobody wants to know
     uint64_t rounds
     uint64_t syncs

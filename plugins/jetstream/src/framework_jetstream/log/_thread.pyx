@@ -117,6 +117,8 @@ cdef bint log_perform_small(LogRunner* runner, uint64_t bytes_max) noexcept nogi
     runner.rounds += 1
     runner.syncs += it.syncs
     log_round_done(runner.log, it, disk_perform(&runner.disk, it))
+    if runner.interval_ns and not runner.has_sync_time:
+        log_kick(runner)
     return True
 
 
@@ -129,7 +131,9 @@ cdef void* _run(void* argument) noexcept nogil:
         if runner.interval_ns and runner.log.written > runner.log.synced:
             if not sync_at_ns:
                 sync_at_ns = _now_ns() + runner.interval_ns
+                runner.has_sync_time = True
             elif _now_ns() >= sync_at_ns or runner.is_stopping:
+                runner.has_sync_time = False
                 log_sync(runner.log)
                 sync_at_ns = 0
         it = log_take_round(runner.log)
