@@ -50,7 +50,10 @@ from framework_jetstream.engine._trimming cimport trim_turn
 from framework_jetstream.engine._waiting cimport consumer_unrequest
 from framework_jetstream.engine._wakes cimport FAR_NS, wake_at, wake_at_unix
 from framework_jetstream.log._face cimport Log
-from framework_jetstream.log._log cimport Log as LogStruct, LogEntry, LogGroup, log_forget, log_group, log_is_small
+from framework_jetstream.log._committed cimport log_forget
+from framework_jetstream.log._log cimport Log as LogStruct, LogEntry, LogGroup
+from framework_jetstream.log._log_groups cimport log_group
+from framework_jetstream.log._performing cimport log_is_small
 from framework_jetstream.log._solo cimport solo_committer
 from framework_jetstream.log._thread cimport LogRunner, LogThread, log_kick, log_perform_small
 from framework_jetstream.sourcing._giving cimport source_row

@@ -9,7 +9,9 @@ from libc.string cimport memcpy
 
 from framework_jetstream.engine._answers cimport answer_made
 from framework_jetstream.engine._state cimport command_free, command_text
-from framework_jetstream.log._log cimport LOG_BUSY, LOG_UNKNOWN, LogGroup, log_group, log_group_close, log_group_new
+from framework_jetstream.log._appending cimport log_group_close, log_group_new
+from framework_jetstream.log._log cimport LOG_BUSY, LOG_UNKNOWN, LogGroup
+from framework_jetstream.log._log_groups cimport log_group
 
 
 cdef Group* group_made(Engine* engine, uint32_t number, Slot* slot, ConsumerSlot* consumer) noexcept nogil:

@@ -11,7 +11,7 @@ from libc.string cimport memcpy
 from framework_jetstream.engine._staging cimport HEAD_MIRRORED, BatchHead, StagedHead
 from framework_jetstream.engine._state cimport Lost
 from framework_jetstream.log._crc32c cimport crc32c
-from framework_jetstream.log._log cimport log_read_of
+from framework_jetstream.log._committed cimport log_read_of
 from framework_jetstream.log._record cimport BATCH
 from framework_jetstream.stream._messages cimport messages_skip_to
 

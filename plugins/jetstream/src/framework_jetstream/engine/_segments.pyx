@@ -17,7 +17,9 @@ from framework_jetstream.engine._chains cimport chain_push, chain_take
 from framework_jetstream.engine._lost cimport lose_range
 from framework_jetstream.engine._state cimport Group, SegmentFile
 from framework_jetstream.engine._wakes cimport wake_at
-from framework_jetstream.log._log cimport LogGroup, log_group, log_group_describe, log_snapshot, room_for
+from framework_jetstream.log._appending cimport log_group_describe, log_snapshot
+from framework_jetstream.log._log cimport LogGroup, room_for
+from framework_jetstream.log._log_groups cimport log_group
 from framework_jetstream.store._segment cimport (
     CODING_PLAIN, CODING_S2, LiveRun, SegmentReader, segment_close, segment_open, segment_state,
 )
@@ -235,7 +237,9 @@ cdef bint _say(Engine* engine, Slot* slot) noexcept nogil:
     head.last_seq = job.last_seq
     memcpy(text + sizeof(SegmentsHead), job.save.rows.chars, job.save.rows.used)
     memcpy(text + sizeof(SegmentsHead) + job.save.rows.used, job.description.chars, job.description.length)
-    done = log_snapshot(engine.log, slot.group.number, job.index, text, <uint32_t> length)
+    done = log_snapshot(
+        engine.log, slot.group.number, job.index, log_group(engine.log, slot.group.number).term, text, <uint32_t> length
+    )
     engine.has_appended = True
     free(text)
     return done

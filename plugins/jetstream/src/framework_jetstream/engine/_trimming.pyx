@@ -14,9 +14,10 @@ from framework_jetstream.engine._groups cimport group_propose
 from framework_jetstream.engine._operations cimport OP_STATE, OperationHead
 from framework_jetstream.engine._segments cimport segments_are_written, segments_remove, segments_turn
 from framework_jetstream.engine._state cimport ConsumerSlot, Group, Slot
-from framework_jetstream.log._log cimport (
-    LogPart, log_file_count, log_forget, log_group, log_group_describe, log_snapshot, log_trim,
-)
+from framework_jetstream.log._appending cimport log_group_describe, log_snapshot
+from framework_jetstream.log._committed cimport log_file_count, log_forget, log_trim
+from framework_jetstream.log._log cimport LogPart
+from framework_jetstream.log._log_groups cimport log_group
 from framework_jetstream.log._record cimport OP
 from framework_jetstream.store._subjects cimport subject_chars
 from framework_jetstream.stream._machine cimport Stream
@@ -109,7 +110,7 @@ cdef bint _is_worth_it(Engine* engine) noexcept nogil:
 
 cdef bint _snapshot(Engine* engine, Group* group) noexcept nogil:
     """Say that entries before the one that has all are needed no more; False: there is no room now."""
-    if group.saved_at and log_snapshot(engine.log, group.number, group.saved_at - 1, NULL, 0):
+    if group.saved_at and log_snapshot(engine.log, group.number, group.saved_at - 1, log_group(engine.log, group.number).term, NULL, 0):
         group.saved_at = 0
         engine.has_appended = True
     return group.saved_at == 0

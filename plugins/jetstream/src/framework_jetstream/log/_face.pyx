@@ -4,10 +4,13 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
-from framework_jetstream.log._log cimport (
-    LogDamage, LogEntry, LogGroup, LogPart, log_append, log_cut, log_free, log_group, log_group_close, log_group_describe,
-    log_group_new, log_new, log_next_committed, log_round_done, log_snapshot, log_sync, log_take_round, log_trim, log_vote,
+from framework_jetstream.log._appending cimport (
+    log_append, log_cut, log_group_close, log_group_describe, log_group_new, log_snapshot, log_vote,
 )
+from framework_jetstream.log._committed cimport log_next_committed, log_trim
+from framework_jetstream.log._log cimport LogDamage, LogEntry, LogGroup, LogPart, log_free, log_new
+from framework_jetstream.log._log_groups cimport log_group
+from framework_jetstream.log._performing cimport log_round_done, log_sync, log_take_round
 from framework_jetstream.log._recovery cimport RECOVERED_NEWER, RECOVERED_NOTHING, log_load, log_recover
 
 from framework_jetstream.log.record import Damage, DamageReason, Effect, Entry, GroupState, Kind, NewerVersionError, Refused
@@ -83,9 +86,9 @@ cdef class Log:
         free(items)
         return index
 
-    def snapshot(self, uint32_t group, uint64_t index, bytes state=b""):
-        """Say that entries up to `index` live elsewhere. Returns False when it is refused."""
-        return log_snapshot(self.log, group, index, state, <uint32_t> len(state))
+    def snapshot(self, uint32_t group, uint64_t index, bytes state=b"", *, uint64_t term=1):
+        """Say that entries up to `index`, which is of `term`, live elsewhere. Returns False when it is refused."""
+        return log_snapshot(self.log, group, index, term, state, <uint32_t> len(state))
 
     def cut(self, uint32_t group, uint64_t first_index):
         """Make entries from an index on void. Returns False when it is refused."""

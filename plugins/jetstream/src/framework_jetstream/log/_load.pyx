@@ -4,7 +4,9 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
-from framework_jetstream.log._log cimport LogEntry, LogPart, log_append, log_next_committed, log_trim
+from framework_jetstream.log._appending cimport log_append
+from framework_jetstream.log._committed cimport log_next_committed, log_trim
+from framework_jetstream.log._log cimport LogEntry, LogPart
 from framework_jetstream.log._record cimport BATCH
 from framework_jetstream.log._thread cimport LogThread, log_kick
 

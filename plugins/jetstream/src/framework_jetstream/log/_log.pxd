@@ -1,12 +1,13 @@
 """The log of a server, for compiled callers: plain structs, no I/O, no clock, no thread, no GIL.
 
-    log_append(...)              into the open round; the bytes are copied
-    round = log_take_round(log)  what to do on the disk: perform it (`_disk.pxd`), all of it, in its order
+    log_append(...)              into the open round; the bytes are copied (`_appending.pxd`)
+    round = log_take_round(log)  what to do on the disk: perform it (`_disk.pxd`), all of it, in its order (`_performing.pxd`)
     log_round_done(log, round, errno)
-    log_next_committed(log, &entry)
+    log_next_committed(log, &entry)  (`_committed.pxd`)
 
 One round is performed at a time. Every function takes the log's lock, so appends go on while a round is performed; `log_next_committed`
-is for one thread. Bytes of an entry stay where they are until the next one is asked for.
+is for one thread. Bytes of an entry stay where they are until the next one is asked for, or its file is
+held no more.
 """
 
 from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
@@ -24,6 +25,7 @@ cdef enum:  # why `log_append` returned 0; `log.refused`
     LOG_FAILED = 3  # a write or a sync failed, or memory ran out: nothing goes on
     LOG_UNKNOWN = 4  # no such group
     LOG_TOO_LARGE = 5
+    LOG_NOT_LEADER = 6  # another server proposes entries of this group
 
 
 cdef struct LogPart:
@@ -62,6 +64,7 @@ cdef struct LogFile:
     LogBlock* blocks  # the last one first
     char* image  # as it was read when the log was opened; else NULL
     bint is_damaged
+    uint64_t holds  # how often somebody refers to what is in its memory
 
 
 cdef struct LogRound:
@@ -194,39 +197,10 @@ cdef struct Log:
 cdef Log* log_new(uint64_t file_bytes, uint64_t round_bytes_max, uint64_t salt, bint syncs_always) noexcept nogil
 cdef void log_free(Log* log) noexcept nogil
 
-# Open a group; its number, which was never given before, or 0: refused.
-cdef uint32_t log_group_new(Log* log, const char* description, uint32_t length) noexcept nogil
-# Say anew what a group is; close one for good. False: refused.
-cdef bint log_group_describe(Log* log, uint32_t group, const char* description, uint32_t length) noexcept nogil
-cdef bint log_group_close(Log* log, uint32_t group) noexcept nogil
-cdef LogGroup* log_group(Log* log, uint32_t group) noexcept nogil
-
-# Append an entry of `count` pieces of parts; its index, or 0: refused.
-cdef uint64_t log_append(Log* log, uint32_t group, uint16_t kind, const LogPart* parts, uint32_t count) noexcept nogil
-# Entries of the group up to `index` live elsewhere, synced; `state` is given back when the log is opened.
-cdef bint log_snapshot(Log* log, uint32_t group, uint64_t index, const char* state, uint32_t length) noexcept nogil
-cdef bint log_cut(Log* log, uint32_t group, uint64_t first_index) noexcept nogil
-cdef bint log_vote(Log* log, uint32_t group, uint64_t term, uint64_t vote) noexcept nogil
-
-cdef LogRound* log_take_round(Log* log) noexcept nogil
-# For who appends and performs by itself what is little: no more than `bytes_max`, and no file is to be made.
-cdef LogRound* log_take_small_round(Log* log, uint64_t bytes_max) noexcept nogil
-cdef bint log_is_small(Log* log, uint64_t bytes_max) noexcept nogil
-cdef void log_round_done(Log* log, LogRound* done, int error) noexcept nogil
-cdef bint log_next_committed(Log* log, LogEntry* entry) noexcept nogil
-# Look ahead, behind the entry that was given last: the next one of a group that was read, from `at` on, 0 at first; False: there is none.
-cdef bint log_read_of(Log* log, uint32_t group, size_t* at, LogEntry* entry) noexcept nogil
-# Files before this one are needed no more: what lives of them is elsewhere, synced. Their memory is freed.
-cdef bint log_trim(Log* log, uint64_t first_file) noexcept nogil
-# How many files there are that are needed.
-cdef int64_t log_file_count(Log* log) noexcept nogil
-# Free the memory of files that nobody reads or writes any more: who took their entries has copied them.
-cdef void log_forget(Log* log) noexcept nogil
-# With `sync: interval`: the next round syncs all that was written.
-cdef void log_sync(Log* log) noexcept nogil
-
-# For `_recovery`.
-cdef void log_begin(Log* log) noexcept nogil
-cdef LogGroup* group_make(Log* log, uint32_t group) noexcept nogil
-cdef bint group_take(LogGroup* group, const char* record) noexcept nogil
+# For the other modules of the log. Without memory the first two return NULL, and `block_room` ends the log.
 cdef void* room_for(void** items, size_t* room, size_t count, size_t size) noexcept nogil
+cdef char* block_room(Log* log, LogFile* file, uint64_t length) noexcept nogil
+cdef void file_forget(Log* log, LogFile* file) noexcept nogil
+cdef void round_forget(Log* log, const LogRound* it) noexcept nogil
+cdef void round_free(LogRound* it) noexcept nogil
+cdef void rounds_free(LogRound* it) noexcept nogil

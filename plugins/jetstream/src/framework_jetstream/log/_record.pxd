@@ -33,6 +33,8 @@ cdef enum:  # kinds of records
     CUT = 5  # entries of the group from this index on are void
     SNAPSHOT = 6  # entries up to this index live elsewhere; the part is what the group begins with
     GROUP = 7  # a group as it is at this place; at the head of each file all of them
+    EMPTY = 8  # an entry of Raft: the first one of a leader
+    MEMBERS = 9  # an entry of Raft: who belongs to the group
 
 cdef enum:  # flags of GROUP
     CLOSED = 1
@@ -111,6 +113,11 @@ cdef inline uint64_t record_bytes(const RecordHead* head) noexcept nogil:
     return sizeof(RecordHead) + <uint64_t> head.part_count * sizeof(PartHead)
 
 
+cdef inline bint is_entry(uint16_t kind) noexcept nogil:
+    """Return whether records of a kind are entries, which have an index; all others say something of their group."""
+    return kind in (BATCH, OP, CONSUMER, EMPTY, MEMBERS)
+
+
 cdef inline bint file_head_is_good(const FileHead* head) noexcept nogil:
     return memcmp(head.magic, b"FWKJSLOG", 8) == 0 and head.crc == head_sum(0, &head.crc, sizeof(FileHead) - 8)
 
@@ -126,24 +133,35 @@ cdef inline bint round_is_good(const char* source, uint64_t room, uint32_t place
     return head.crc == head_sum(place, source, sizeof(RoundHead))
 
 
-cdef inline bint record_is_good(const char* source, uint64_t room, uint32_t place) noexcept nogil:
-    """Return whether head and PartHeads of a record stand there that ends within `room` bytes; of its parts it says nothing."""
+cdef inline bint heads_fit(const char* source, uint64_t room) noexcept nogil:
+    """Return whether head and PartHeads of a record could stand there that ends within `room` bytes."""
     cdef RecordHead head
-    cdef const PartHead* parts
-    cdef uint64_t used
-    cdef uint32_t at
     if room < sizeof(RecordHead):
         return False
     memcpy(&head, source, sizeof(RecordHead))
-    if head.length > room or head.length % 8 or record_bytes(&head) > head.length:
+    return head.length <= room and head.length % 8 == 0 and record_bytes(&head) <= head.length
+
+
+cdef inline bint record_fits(const char* source, uint64_t room) noexcept nogil:
+    """Return whether a record could stand there whose parts end where it says; no sum is looked at."""
+    cdef const RecordHead* head = <const RecordHead*> source
+    cdef const PartHead* parts = <const PartHead*> (source + sizeof(RecordHead))
+    cdef uint64_t used
+    cdef uint32_t at
+    if not heads_fit(source, room):
         return False
-    if head.crc != head_sum(place, source, record_bytes(&head)):
-        return False
-    used = record_bytes(&head)
-    parts = <const PartHead*> (source + sizeof(RecordHead))
+    used = record_bytes(head)
     for at in range(head.part_count):
         used += parts[at].length
     return rounded(used, 8) == head.length
+
+
+cdef inline bint record_is_good(const char* source, uint64_t room, uint32_t place) noexcept nogil:
+    """Return whether head and PartHeads of a record stand there that ends within `room` bytes; of its parts it says nothing."""
+    cdef const RecordHead* head = <const RecordHead*> source
+    if not heads_fit(source, room) or head.crc != head_sum(place, source, record_bytes(head)):
+        return False
+    return record_fits(source, room)
 
 
 cdef inline int64_t bad_part(const char* source) noexcept nogil:

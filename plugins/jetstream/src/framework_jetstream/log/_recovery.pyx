@@ -14,13 +14,13 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
-from framework_jetstream.log._log cimport (
-    Log, LogCut, LogDamage, LogFile, LogGroup, LogRead, LogRetired, LogRound, group_make, group_take, log_begin, log_group, room_for,
-)
+from framework_jetstream.log._log cimport Log, LogCut, LogDamage, LogFile, LogGroup, LogRead, LogRetired, LogRound, room_for
+from framework_jetstream.log._log_files cimport log_begin
+from framework_jetstream.log._log_groups cimport group_make, group_take, log_group
 from framework_jetstream.log._record cimport (
-    BATCH, CONSUMER, CUT, FILE_HEAD_BYTES, FILE_HEAD_COPY, FORMAT_VERSION, GROUP, HARD_STATE, OP, RESTATED, SECTOR_BYTES, SNAPSHOT,
-    FileHead, PartHead, RecordHead, RoundHead, bad_part, file_head_is_good, place_sum, record_bytes, record_is_good, round_is_good,
-    rounded,
+    CUT, FILE_HEAD_BYTES, FILE_HEAD_COPY, FORMAT_VERSION, GROUP, HARD_STATE, RESTATED, SECTOR_BYTES, SNAPSHOT,
+    FileHead, PartHead, RecordHead, RoundHead, bad_part, file_head_is_good, is_entry, place_sum, record_bytes, record_is_good,
+    round_is_good, rounded,
 )
 from posix.uio cimport iovec
 
@@ -141,7 +141,7 @@ cdef void _take_entry(Scan* scan, LogFile* file, uint64_t offset, const RecordHe
         _take_cut(scan, head)
         if head.index <= group.last_index:
             group.last_index = head.index - 1
-    elif head.kind in (BATCH, OP, CONSUMER):
+    elif is_entry(head.kind):
         if head.index > group.last_index + 1:
             _index_damage(scan, file, offset, head.group, group.last_index + 1, head.index - 1)
         elif head.index <= group.last_index:
@@ -149,7 +149,9 @@ cdef void _take_entry(Scan* scan, LogFile* file, uint64_t offset, const RecordHe
             _index_damage(scan, file, offset, head.group, head.index, group.last_index)
             _take_cut(scan, head)
         group.last_index = head.index
-        group.last_term = group.term = head.term
+        group.last_term = head.term
+        if head.term > group.term:
+            group.term = head.term
 
 
 cdef void _take_snapshot(Scan* scan, LogGroup* group, const RecordHead* head) noexcept nogil:
@@ -167,6 +169,9 @@ cdef void _take_snapshot(Scan* scan, LogGroup* group, const RecordHead* head) no
     group.snapshot_bytes = part.length
     group.snapshot_index = head.index
     group.snapshot_term = head.term
+    if head.index > group.last_index:
+        group.last_index = head.index
+        group.last_term = head.term
 
 
 cdef void _take_record(Scan* scan, LogFile* file, uint64_t offset) noexcept nogil:
@@ -187,7 +192,7 @@ cdef void _take_record(Scan* scan, LogFile* file, uint64_t offset) noexcept nogi
         _take_group(scan, file, offset, head)
         return
     _take_entry(scan, file, offset, head)
-    if head.kind not in (BATCH, OP, CONSUMER):
+    if not is_entry(head.kind):
         return
     if room_for(<void**> &log.reads, &log.read_room, log.read_count, sizeof(LogRead)) == NULL:
         scan.has_failed = True

@@ -2,7 +2,8 @@
 
 from libc.stdint cimport uint16_t, uint32_t, uint64_t
 
-from framework_jetstream.log._log cimport log_append, log_next_committed
+from framework_jetstream.log._appending cimport log_append
+from framework_jetstream.log._committed cimport log_next_committed
 
 
 cdef uint64_t _propose(void* self, uint32_t group, uint16_t kind, const LogPart* parts, uint32_t count) noexcept nogil:

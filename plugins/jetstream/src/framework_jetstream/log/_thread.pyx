@@ -13,7 +13,8 @@ from libc.stdlib cimport calloc, free
 
 from framework_jetstream.log._disk cimport disk_close, disk_perform
 from framework_jetstream.log._face cimport Log
-from framework_jetstream.log._log cimport LogRound, log_round_done, log_sync, log_take_round, log_take_small_round, pthread_mutex_t
+from framework_jetstream.log._log cimport LogRound, pthread_mutex_t
+from framework_jetstream.log._performing cimport log_round_done, log_sync, log_take_round, log_take_small_round
 
 cdef extern from "pthread.h" nogil:
     ctypedef struct pthread_condattr_t:

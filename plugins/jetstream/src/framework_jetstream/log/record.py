@@ -26,6 +26,10 @@ class Kind(IntEnum):
     """Entries of the group up to this index live elsewhere."""
     GROUP = 7
     """A group was opened, described anew, or closed."""
+    EMPTY = 8
+    """The first entry of a leader."""
+    MEMBERS = 9
+    """Who belongs to a group from here on."""
 
 
 class Effect(IntEnum):
@@ -61,6 +65,8 @@ class Refused(IntEnum):
     """The group is not open."""
     TOO_LARGE = 5
     """The entry has more than 1 GiB."""
+    NOT_LEADER = 6
+    """Another server proposes entries of this group."""
 
 
 class DamageReason(IntEnum):

@@ -17,6 +17,7 @@ cdef void raft_tick(Raft* raft, uint32_t ticks) noexcept nogil
 cdef bint raft_step(Raft* raft, const RaftMessage* message) noexcept nogil
 cdef uint64_t raft_propose(Raft* raft, uint16_t kind, const char* chars, uint32_t length) noexcept nogil
 cdef bint raft_ready(Raft* raft, RaftReady* ready) noexcept nogil
+cdef void raft_untake(Raft* raft, uint64_t index) noexcept nogil
 cdef void raft_place(Raft* raft, uint64_t index, const char* chars) noexcept nogil
 cdef void raft_advance(Raft* raft, uint64_t write) noexcept nogil
 cdef void raft_applied(Raft* raft, uint64_t index) noexcept nogil

@@ -319,7 +319,7 @@ cdef void _forget_given(Raft* raft) noexcept nogil:
 
 cdef void _give_write(Raft* raft, RaftReady* ready) noexcept nogil:
     ready.first_index = 1
-    if raft.write_count == WRITES_MAX:
+    if raft.write_count == WRITES_MAX or raft.holds_writes:
         return
     if not (raft.hard_is_new or raft.install_index or raft.cut_index or raft.taken < raft.log.last_index):
         return
@@ -380,6 +380,16 @@ cdef bint raft_ready(Raft* raft, RaftReady* ready) noexcept nogil:
         ready.write != 0 or ready.chunk != NULL or ready.message_count + ready.range_count + ready.read_count > 0
         or ready.apply_snapshot != 0 or ready.apply_first <= ready.apply_last
     )
+
+
+cdef void raft_untake(Raft* raft, uint64_t index) noexcept nogil:
+    """Take up that entries behind `index` were not written, though a Ready gave them: they are given again."""
+    cdef uint32_t at
+    if index < raft.taken:
+        raft.taken = index
+    for at in range(raft.write_count):
+        if raft.writes[at].last_index > index:
+            raft.writes[at].last_index = index
 
 
 cdef void raft_place(Raft* raft, uint64_t index, const char* chars) noexcept nogil:

@@ -92,15 +92,32 @@ def read_frame(frame: bytes, uint64_t sender, uint64_t to) -> list[Message] | Fr
     return messages
 
 
-def write_members(votes: dict[int, bool]) -> bytes:
-    """Return the bytes of an entry that says who belongs to a group."""
-    cdef RaftMembers members
-    cdef char text[MEMBERS_BYTES_MAX]
-    memset(&members, 0, sizeof(RaftMembers))
+cdef RaftSettings settings_of(settings) except *:
+    """Return settings as compiled callers have them."""
+    cdef RaftSettings wanted
+    wanted.election_ticks, wanted.heartbeat_ticks = settings.election_ticks, settings.heartbeat_ticks
+    wanted.lease_ticks, wanted.append_bytes_max = settings.lease_ticks, settings.append_bytes_max
+    wanted.inflight_bytes_max, wanted.uncommitted_bytes_max = settings.inflight_bytes_max, settings.uncommitted_bytes_max
+    wanted.window_bytes_max, wanted.window_entries_max = settings.window_bytes_max, settings.window_entries_max
+    wanted.range_bytes_max = settings.range_bytes_max
+    return wanted
+
+
+cdef int members_of(dict votes, RaftMembers* members) except -1:
+    """Fill in who belongs to a group, and whether each of them votes."""
+    memset(members, 0, sizeof(RaftMembers))
     for server, is_voter in votes.items():
         members.ids[members.count] = server
         members.voters |= <uint32_t> bool(is_voter) << members.count
         members.count += 1
+    return 0
+
+
+def write_members(votes: dict[int, bool]) -> bytes:
+    """Return the bytes of an entry that says who belongs to a group."""
+    cdef RaftMembers members
+    cdef char text[MEMBERS_BYTES_MAX]
+    members_of(votes, &members)
     return text[:members_write(&members, text)]
 
 
@@ -137,21 +154,15 @@ cdef class RaftGroup:
         snapshot: tuple[int, int] = (0, 0), members: dict[int, bool] | None = None, entries: list[Entry] | None = None,
         is_faulty: bool = False,
     ) -> None:
-        cdef RaftSettings wanted
+        cdef RaftSettings wanted = settings_of(settings)
         cdef RaftMembers begun
-        wanted.election_ticks, wanted.heartbeat_ticks = settings.election_ticks, settings.heartbeat_ticks
-        wanted.lease_ticks, wanted.append_bytes_max = settings.lease_ticks, settings.append_bytes_max
-        wanted.inflight_bytes_max, wanted.uncommitted_bytes_max = settings.inflight_bytes_max, settings.uncommitted_bytes_max
-        wanted.window_bytes_max, wanted.window_entries_max = settings.window_bytes_max, settings.window_entries_max
-        wanted.range_bytes_max = settings.range_bytes_max
         self.held = {}
         self.passing = []
         self.raft = raft_new(&wanted, group, server, seed)
         if self.raft == NULL:
             raise MemoryError
         if members is not None:
-            text = write_members(members)
-            members_read(&begun, text, <uint32_t> len(text))
+            members_of(members, &begun)
             begun.index = snapshot[0]
         raft_begin(self.raft, hard_state[0], hard_state[1], snapshot[0], snapshot[1], &begun if members is not None else NULL)
         for entry in entries or ():

@@ -250,6 +250,7 @@ cdef struct Raft:
     uint64_t synced
     RaftWrite writes[WRITES_MAX]
     uint32_t write_count
+    bint holds_writes  # the caller has no room for one: no Ready has a write
     # A leader.
     uint64_t term_index  # its first entry
     uint64_t round

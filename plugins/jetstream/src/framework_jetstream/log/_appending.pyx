@@ -1,0 +1,169 @@
+"""What is appended: entries of groups, and what becomes of groups."""
+
+from libc.errno cimport ENOMEM
+from libc.stdint cimport uint16_t, uint32_t, uint64_t
+
+from framework_jetstream.log._committed cimport entry_of
+from framework_jetstream.log._log cimport LOG_FAILED, LOG_TOO_LARGE, LOG_UNKNOWN, Log, LogEntry, LogGroup, LogPart, pthread_mutex_t
+from framework_jetstream.log._log_files cimport make_room
+from framework_jetstream.log._log_groups cimport group_make, keep_text, log_group
+from framework_jetstream.log._record cimport (
+    CLOSED, CUT, HARD_STATE, RECORD_BYTES_MAX, SNAPSHOT, GroupState, PartHead, RecordHead,
+)
+from framework_jetstream.log._rounds cimport group_write, record_copy, record_write
+
+cdef extern from "pthread.h" nogil:
+    int pthread_mutex_lock(pthread_mutex_t* mutex)
+    int pthread_mutex_unlock(pthread_mutex_t* mutex)
+
+
+cdef bint _say(
+    Log* log, uint16_t kind, uint32_t group, uint64_t term, uint64_t index, const LogPart* parts, uint32_t count
+) noexcept nogil:
+    cdef uint64_t length = sizeof(RecordHead) + <uint64_t> count * sizeof(PartHead) + 8
+    cdef uint32_t at
+    for at in range(count):
+        length += parts[at].length
+    if length > RECORD_BYTES_MAX:
+        log.refused = LOG_TOO_LARGE
+        return False
+    if not make_room(log, length):
+        return False
+    if not record_write(log, kind, 0, group, term, index, parts, count):
+        log.refused = LOG_FAILED
+        return False
+    return True
+
+
+cdef LogGroup* _open_group(Log* log, uint32_t group) noexcept nogil:
+    cdef LogGroup* it = log_group(log, group)
+    if it == NULL or not it.is_open:
+        log.refused = LOG_UNKNOWN
+        return NULL
+    return it
+
+
+cdef uint64_t log_append(Log* log, uint32_t group, uint16_t kind, const LogPart* parts, uint32_t count) noexcept nogil:
+    cdef LogGroup* it
+    cdef uint64_t index = 0
+    pthread_mutex_lock(&log.lock)
+    it = _open_group(log, group)
+    if it != NULL and _say(log, kind, group, it.term, it.last_index + 1, parts, count):
+        it.last_index += 1
+        it.last_term = it.term
+        index = it.last_index
+    pthread_mutex_unlock(&log.lock)
+    return index
+
+
+cdef bint log_append_record(Log* log, uint32_t group, const char* record, LogEntry* entry) noexcept nogil:
+    cdef const RecordHead* head = <const RecordHead*> record
+    cdef LogGroup* it
+    cdef char* place = NULL
+    pthread_mutex_lock(&log.lock)
+    it = _open_group(log, group)
+    if it != NULL and make_room(log, head.length):
+        place = record_copy(log, group, record)
+        if place == NULL:
+            log.refused = LOG_FAILED
+    if place != NULL:
+        it.last_index = head.index
+        it.last_term = head.term
+        log.file.holds += 1
+        entry_of(entry, place, log.file.number, log.open.offset + log.open.length - head.length)
+    pthread_mutex_unlock(&log.lock)
+    return place != NULL
+
+
+cdef bint _describe(Log* log, LogGroup* group, const char* description, uint32_t length) noexcept nogil:
+    cdef uint64_t wanted = sizeof(RecordHead) + 3 * sizeof(PartHead) + sizeof(GroupState) + length + group.snapshot_bytes + 8
+    if not make_room(log, wanted):
+        return False
+    if not keep_text(&group.description, &group.description_bytes, description, length):
+        log.failed = ENOMEM
+        return False
+    return group_write(log, group, 0)
+
+
+cdef uint32_t log_group_new(Log* log, const char* description, uint32_t length) noexcept nogil:
+    cdef LogGroup* it
+    cdef uint32_t group = 0
+    pthread_mutex_lock(&log.lock)
+    it = group_make(log, log.group_max + 1)
+    if it != NULL and _describe(log, it, description, length):
+        it.is_open = True
+        log.group_max += 1
+        group = log.group_max
+    pthread_mutex_unlock(&log.lock)
+    return group
+
+
+cdef bint log_group_describe(Log* log, uint32_t group, const char* description, uint32_t length) noexcept nogil:
+    cdef LogGroup* it
+    cdef bint done
+    pthread_mutex_lock(&log.lock)
+    it = _open_group(log, group)
+    done = it != NULL and _describe(log, it, description, length)
+    pthread_mutex_unlock(&log.lock)
+    return done
+
+
+cdef bint log_group_close(Log* log, uint32_t group) noexcept nogil:
+    cdef LogGroup* it
+    cdef bint done = False
+    pthread_mutex_lock(&log.lock)
+    it = _open_group(log, group)
+    if it != NULL and make_room(log, sizeof(RecordHead) + 3 * sizeof(PartHead) + sizeof(GroupState) + 8):
+        it.description_bytes = it.snapshot_bytes = 0
+        it.is_open = False
+        done = group_write(log, it, CLOSED)
+    pthread_mutex_unlock(&log.lock)
+    return done
+
+
+cdef bint log_snapshot(
+    Log* log, uint32_t group, uint64_t index, uint64_t term, const char* state, uint32_t length
+) noexcept nogil:
+    cdef LogGroup* it
+    cdef LogPart part
+    cdef bint done = False
+    part.chars = state
+    part.length = length
+    part.goes_on = False
+    pthread_mutex_lock(&log.lock)
+    it = _open_group(log, group)
+    if it != NULL and _say(log, SNAPSHOT, group, term, index, &part, 1):
+        it.snapshot_index = index
+        it.snapshot_term = term
+        if index > it.last_index:
+            it.last_index = index
+            it.last_term = term
+        done = keep_text(&it.snapshot, &it.snapshot_bytes, state, length)
+    pthread_mutex_unlock(&log.lock)
+    return done
+
+
+cdef bint log_cut(Log* log, uint32_t group, uint64_t first_index) noexcept nogil:
+    cdef LogGroup* it
+    cdef bint done = False
+    pthread_mutex_lock(&log.lock)
+    it = _open_group(log, group)
+    if it != NULL and first_index and _say(log, CUT, group, it.term, first_index, NULL, 0):
+        if first_index <= it.last_index:
+            it.last_index = first_index - 1
+        done = True
+    pthread_mutex_unlock(&log.lock)
+    return done
+
+
+cdef bint log_vote(Log* log, uint32_t group, uint64_t term, uint64_t vote) noexcept nogil:
+    cdef LogGroup* it
+    cdef bint done = False
+    pthread_mutex_lock(&log.lock)
+    it = _open_group(log, group)
+    if it != NULL and _say(log, HARD_STATE, group, term, vote, NULL, 0):
+        it.term = term
+        it.vote = vote
+        done = True
+    pthread_mutex_unlock(&log.lock)
+    return done

@@ -1,0 +1,20 @@
+"""Entries that are durable, and files that are needed no more. All but `log_file_count` is for one thread."""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from framework_jetstream.log._log cimport Log, LogEntry, LogFile
+
+
+cdef bint log_next_committed(Log* log, LogEntry* entry) noexcept nogil
+# Look ahead, behind the entry that was given last: the next one of a group that was read, from `at` on, 0 at first; False: there is none.
+cdef bint log_read_of(Log* log, uint32_t group, size_t* at, LogEntry* entry) noexcept nogil
+cdef void entry_of(LogEntry* entry, const char* record, uint64_t file, uint64_t offset) noexcept nogil
+# Keep the memory of a file, and the file, until it is let go of as often; NULL: there is no such file.
+cdef LogFile* log_hold(Log* log, uint64_t number) noexcept nogil
+cdef void log_let_go(Log* log, LogFile* file) noexcept nogil
+# Files before this one are needed no more: what lives of them is elsewhere, synced. Their memory is freed.
+cdef bint log_trim(Log* log, uint64_t first_file) noexcept nogil
+# Free the memory of files that nobody reads or writes any more: who took their entries has copied them.
+cdef void log_forget(Log* log) noexcept nogil
+# How many files there are that are needed.
+cdef int64_t log_file_count(Log* log) noexcept nogil

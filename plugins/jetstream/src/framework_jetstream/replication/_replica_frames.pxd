@@ -1,0 +1,12 @@
+"""What goes to other servers; see `_replica_frames.pyx`."""
+
+from libc.stddef cimport size_t
+
+from framework_jetstream.raft._state cimport RaftMessage, RaftRange
+from framework_jetstream.replication._replicas cimport Replica, Replicas
+
+
+cdef void frame_message(Replicas* replicas, Replica* replica, const RaftMessage* message) noexcept nogil
+cdef void frame_range(Replicas* replicas, Replica* replica, const RaftRange* wanted) noexcept nogil
+cdef void frames_finish(Replicas* replicas) noexcept nogil
+cdef void frames_free(Replicas* replicas) noexcept nogil

@@ -1,0 +1,27 @@
+"""The log of a replica; see `_replica_log.pyx`."""
+
+from libc.stdint cimport uint16_t, uint32_t, uint64_t
+
+from framework_jetstream.log._log cimport LogEntry, LogPart
+from framework_jetstream.raft._state cimport RaftEntry, RaftMembers, RaftReady
+from framework_jetstream.replication._replicas cimport Placed, Replica, Replicas, Staged
+
+
+cdef inline Placed* placed_at(const Replica* replica, uint64_t index) noexcept nogil:
+    """Return an entry behind the snapshot."""
+    return &replica.placed[index & replica.placed_mask]
+
+
+cdef Staged* staged_new(uint16_t kind, uint64_t term, uint64_t index, const LogPart* parts, uint32_t count) noexcept nogil
+cdef char* staged_record(Staged* staged) noexcept nogil
+cdef void entry_of_record(const char* record, RaftEntry* entry) noexcept nogil
+cdef bint entry_is_honest(const RaftEntry* entry, uint64_t index) noexcept nogil
+cdef bint restore(Replicas* replicas, Replica* replica, const LogEntry* entry) noexcept nogil
+cdef void wish(Replica* replica, const RaftReady* ready) noexcept nogil
+cdef bint write_wanted(Replicas* replicas, Replica* replica) noexcept nogil
+cdef bint snapshot_keep(
+    Replicas* replicas, Replica* replica, uint64_t index, uint64_t term, const RaftMembers* members, const char* state, size_t length
+) noexcept nogil
+cdef const char* snapshot_read(Replicas* replicas, Replica* replica, RaftMembers* members, size_t* length) noexcept nogil
+cdef void forget_up_to(Replicas* replicas, Replica* replica, uint64_t index) noexcept nogil
+cdef void replica_drop(Replicas* replicas, Replica* replica) noexcept nogil

@@ -1,0 +1,291 @@
+"""The log of a replica: what Raft wants to be written goes to the log of the server, and where it lies there is remembered.
+
+An entry of Raft is a record of the log as it stands there, but for its place and the number of the group, which are each server's own:
+sums of its parts are made once, by the leader, and looked at by everybody who takes it up. Entries of Raft's own, EMPTY and MEMBERS, are
+bytes to Raft, and records of these kinds here.
+
+A snapshot is kept as u32 length of the members, the members as `raft/_members.pyx` writes them, the state.
+"""
+
+from libc.stdint cimport uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy
+
+from framework_jetstream.log._appending cimport log_append_record, log_cut, log_snapshot, log_vote
+from framework_jetstream.log._committed cimport log_hold, log_let_go
+from framework_jetstream.log._log cimport LogFile, LogGroup
+from framework_jetstream.log._log_groups cimport log_group
+from framework_jetstream.log._performing cimport log_last_round
+from framework_jetstream.log._record cimport CONSUMER, EMPTY, MEMBERS, PartHead, RecordHead, record_bytes
+from framework_jetstream.log._records cimport record_fill, record_is_of, record_length
+from framework_jetstream.raft._entries cimport log_item, log_length, log_term_at
+from framework_jetstream.raft._members cimport members_read, members_write
+from framework_jetstream.raft._raft cimport raft_place, raft_restore, raft_untake
+from framework_jetstream.raft._state cimport ENTRY_DATA, ENTRY_EMPTY, ENTRY_MEMBERS, MEMBERS_BYTES_MAX
+from framework_jetstream.replication._replicas cimport Wanted
+
+cdef enum:
+    PLACED_MIN = 16
+    OWN_BYTES_MAX = 256  # of the record of an entry of Raft's own: more than MEMBERS_BYTES_MAX and its heads
+    KINDS_AFTER = 1  # an entry of the log is of the kind before the one that it has in Raft, from ENTRY_DATA on
+
+
+# ---- entries -----------------------------------------------------------------------------------------------------------
+
+
+cdef Staged* staged_new(uint16_t kind, uint64_t term, uint64_t index, const LogPart* parts, uint32_t count) noexcept nogil:
+    """Make the record of a proposal; NULL: no memory."""
+    cdef Staged* made = <Staged*> malloc(sizeof(Staged) + record_length(parts, count))
+    if made != NULL:
+        made.next = NULL
+        made.index = index
+        record_fill(staged_record(made), kind, 0, 0, term, index, parts, count)
+    return made
+
+
+cdef char* staged_record(Staged* staged) noexcept nogil:
+    return <char*> (staged + 1)
+
+
+cdef void entry_of_record(const char* record, RaftEntry* entry) noexcept nogil:
+    """Say what a record is to Raft."""
+    cdef const RecordHead* head = <const RecordHead*> record
+    entry.term = head.term
+    if head.kind in (EMPTY, MEMBERS):
+        entry.kind = ENTRY_EMPTY if head.kind == EMPTY else ENTRY_MEMBERS
+        entry.length = (<const PartHead*> (record + sizeof(RecordHead))).length if head.part_count else 0
+        entry.chars = record + record_bytes(head)
+        return
+    entry.kind = head.kind + KINDS_AFTER
+    entry.length = head.length
+    entry.chars = record
+
+
+cdef bint entry_is_honest(const RaftEntry* entry, uint64_t index) noexcept nogil:
+    """Return whether an entry from another server can be written here."""
+    if entry.kind < ENTRY_DATA:
+        return entry.length <= MEMBERS_BYTES_MAX
+    if entry.kind > CONSUMER + KINDS_AFTER:
+        return False
+    return record_is_of(entry.chars, entry.length, entry.kind - KINDS_AFTER, entry.term, index)
+
+
+cdef bint _placed_room(Replica* replica) noexcept nogil:
+    """Make room for one more entry; False: no memory."""
+    cdef uint64_t count = replica.placed_end - replica.placed_first
+    cdef uint64_t size = 2 * count if count > PLACED_MIN // 2 else PLACED_MIN
+    cdef Placed* grown
+    cdef uint64_t index
+    if replica.placed != NULL and count <= replica.placed_mask:
+        return True
+    grown = <Placed*> calloc(size, sizeof(Placed))
+    if grown == NULL:
+        return False
+    for index in range(replica.placed_first, replica.placed_end):
+        grown[index & (size - 1)] = placed_at(replica, index)[0]
+    free(replica.placed)
+    replica.placed = grown
+    replica.placed_mask = size - 1
+    return True
+
+
+cdef void _place(Replica* replica, const char* record, LogFile* file) noexcept nogil:
+    cdef Placed* it = placed_at(replica, replica.placed_end)
+    it.record = record
+    it.file = file
+    replica.placed_end += 1
+
+
+cdef void _forget_from(Replicas* replicas, Replica* replica, uint64_t index) noexcept nogil:
+    """Forget entries from an index on."""
+    while replica.placed_end > replica.placed_first and replica.placed_end > index:
+        replica.placed_end -= 1
+        log_let_go(replicas.log, placed_at(replica, replica.placed_end).file)
+
+
+cdef void forget_up_to(Replicas* replicas, Replica* replica, uint64_t index) noexcept nogil:
+    """Forget entries up to an index; all of them: what comes next is behind it."""
+    while replica.placed_first < replica.placed_end and replica.placed_first <= index:
+        log_let_go(replicas.log, placed_at(replica, replica.placed_first).file)
+        replica.placed_first += 1
+    if replica.placed_first == replica.placed_end and index >= replica.placed_first:
+        replica.placed_first = replica.placed_end = index + 1
+
+
+cdef bint restore(Replicas* replicas, Replica* replica, const LogEntry* entry) noexcept nogil:
+    """Take up an entry that was in the log when it was opened; False: it can't be, or no memory."""
+    cdef const char* record = <const char*> entry.parts - sizeof(RecordHead)
+    cdef RaftEntry found
+    cdef LogFile* file
+    if entry.is_damaged or entry.index != replica.placed_end or not _placed_room(replica):
+        return False
+    entry_of_record(record, &found)
+    if not raft_restore(replica.raft, found.term, found.kind, found.chars, found.length):
+        return False
+    file = log_hold(replicas.log, entry.file)
+    _place(replica, record, file)
+    return True
+
+
+cdef void replica_drop(Replicas* replicas, Replica* replica) noexcept nogil:
+    """Free what a replica has but for its group of Raft."""
+    cdef Staged* gone
+    _forget_from(replicas, replica, replica.placed_first)
+    while replica.staged != NULL:
+        gone = replica.staged
+        replica.staged = gone.next
+        free(gone)
+    free(replica.placed)
+    free(replica.incoming)
+
+
+# ---- snapshots ---------------------------------------------------------------------------------------------------------
+
+
+cdef bint snapshot_keep(
+    Replicas* replicas, Replica* replica, uint64_t index, uint64_t term, const RaftMembers* members, const char* state, size_t length
+) noexcept nogil:
+    """Keep the state up to an index in the log; False: it has no room now."""
+    cdef char* text = <char*> malloc(4 + MEMBERS_BYTES_MAX + length)
+    cdef uint32_t used
+    cdef bint done
+    if text == NULL:
+        return False
+    used = members_write(members, text + 4)
+    memcpy(text, &used, 4)
+    memcpy(text + 4 + used, state, length)
+    done = log_snapshot(replicas.log, replica.number, index, term, text, <uint32_t> (4 + used + length))
+    free(text)
+    return done
+
+
+cdef const char* snapshot_read(Replicas* replicas, Replica* replica, RaftMembers* members, size_t* length) noexcept nogil:
+    """Return the state that is kept, and its members; NULL: there is none that can be."""
+    cdef LogGroup* group = log_group(replicas.log, replica.number)
+    cdef uint32_t used
+    if not group.snapshot_index or group.snapshot_bytes < 4:
+        return NULL
+    memcpy(&used, group.snapshot, 4)
+    if used > group.snapshot_bytes - 4 or not members_read(members, group.snapshot + 4, used):
+        return NULL
+    members.index = group.snapshot_index
+    length[0] = group.snapshot_bytes - 4 - used
+    return group.snapshot + 4 + used
+
+
+# ---- writing -----------------------------------------------------------------------------------------------------------
+
+
+cdef void wish(Replica* replica, const RaftReady* ready) noexcept nogil:
+    """Remember what Raft wants to be written."""
+    cdef Wanted* it = &replica.wanted
+    it.number = ready.write
+    it.has_hard_state = ready.has_hard_state
+    it.term = ready.term
+    it.vote = ready.vote
+    it.install_index = ready.install_index
+    it.install_term = ready.install_term
+    it.install_keeps = ready.install_keeps
+    if ready.install_index:
+        it.install_members = ready.install_members[0]
+    it.cut_index = ready.cut_index
+    it.next_index = ready.first_index
+    it.last_index = ready.last_index
+
+
+cdef bint _install(Replicas* replicas, Replica* replica) noexcept nogil:
+    cdef Wanted* it = &replica.wanted
+    cdef uint64_t last = log_group(replicas.log, replica.number).last_index
+    if not snapshot_keep(
+        replicas, replica, it.install_index, it.install_term, &it.install_members, replica.incoming, replica.incoming_bytes
+    ):
+        return False
+    if replica.apply_next <= replica.apply_last:
+        replica.apply_next = replica.apply_last + 1  # what they led to is in the snapshot
+    if not it.install_keeps:
+        _forget_from(replicas, replica, replica.placed_first)
+        if last > it.install_index:
+            it.cut_index = it.install_index + 1
+    forget_up_to(replicas, replica, it.install_index)
+    it.install_index = replica.incoming_bytes = 0
+    return True
+
+
+cdef bint _append(Replicas* replicas, Replica* replica, uint64_t index) noexcept nogil:
+    """Write an entry; False: the log has no room now."""
+    cdef char own[OWN_BYTES_MAX]
+    cdef const char* record = log_item(&replica.raft.log, index).chars
+    cdef uint16_t kind = log_item(&replica.raft.log, index).kind
+    cdef LogPart part
+    cdef LogEntry entry
+    cdef RaftEntry found
+    cdef Staged* gone
+    if not _placed_room(replica):
+        return False
+    if kind < ENTRY_DATA:
+        part.chars = record
+        part.length = log_length(&replica.raft.log, index)
+        part.goes_on = False
+        record_fill(
+            own, EMPTY if kind == ENTRY_EMPTY else MEMBERS, 0, 0, log_term_at(&replica.raft.log, index), index, &part,
+            kind == ENTRY_MEMBERS,
+        )
+        record = own
+    if not log_append_record(replicas.log, replica.number, record, &entry):
+        return False
+    record = <const char*> entry.parts - sizeof(RecordHead)
+    entry_of_record(record, &found)
+    raft_place(replica.raft, index, found.chars)
+    _place(replica, record, replicas.log.file)
+    while replica.staged != NULL and replica.staged.index <= index:
+        gone = replica.staged
+        replica.staged = gone.next
+        free(gone)
+    return True
+
+
+cdef bint _write_before_entries(Replicas* replicas, Replica* replica) noexcept nogil:
+    """Write what comes before entries; False: the log has no room for all of it now."""
+    cdef Wanted* it = &replica.wanted
+    if it.has_hard_state and not log_vote(replicas.log, replica.number, it.term, it.vote):
+        return False
+    it.has_hard_state = False
+    if it.install_index and not _install(replicas, replica):
+        return False
+    if it.cut_index:
+        if not log_cut(replicas.log, replica.number, it.cut_index):
+            return False
+        _forget_from(replicas, replica, it.cut_index)
+        it.cut_index = 0
+    return True
+
+
+cdef bint write_wanted(Replicas* replicas, Replica* replica) noexcept nogil:
+    """Write what Raft wants, in its order; False: the log has no room for all of it now.
+
+    Entries for which there is none are given back: Raft wants them again, unless others have taken their place meanwhile.
+    """
+    cdef Wanted* it = &replica.wanted
+    cdef bint has_room
+    if not it.number:
+        return True
+    has_room = _write_before_entries(replicas, replica)
+    while has_room and it.next_index <= it.last_index and _append(replicas, replica, it.next_index):
+        it.next_index += 1
+    if it.next_index <= it.last_index:
+        raft_untake(replica.raft, it.next_index - 1)
+        it.last_index = it.next_index - 1
+        if has_room:
+            has_room = False
+            _is_written(replicas, replica)
+    elif has_room:
+        _is_written(replicas, replica)
+    return has_room
+
+
+cdef void _is_written(Replicas* replicas, Replica* replica) noexcept nogil:
+    """Remember in which round of the log a write will be durable."""
+    replica.writes[replica.write_count].number = replica.wanted.number
+    replica.writes[replica.write_count].round = log_last_round(replicas.log)
+    replica.write_count += 1
+    replica.wanted.number = 0

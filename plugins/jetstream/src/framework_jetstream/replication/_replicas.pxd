@@ -1,0 +1,130 @@
+"""Replicated groups of a server: plain structs for compiled callers, no I/O, no clock, no thread, no GIL.
+
+    replicas_step(...), replicas_tick(...), propose
+    replicas_turn(replicas)      what Raft wants is done: written to the log, put into frames
+    replicas_frame(...)          what is to be sent
+    committed                    what is to be applied
+
+In each turn time comes first, then frames, then proposals; the log's rounds are performed by whoever does that (`log/_performing.pxd`).
+A group begins with `replica_open`; what is in the log of it comes through `committed`, and with `replicas_begin` all groups go on.
+"""
+
+from libc.stdint cimport uint32_t, uint64_t
+
+from framework_jetstream.log._log cimport Log, LogFile
+from framework_jetstream.log._solo cimport Committer
+from framework_jetstream.raft._state cimport WRITES_MAX, Raft, RaftMembers, RaftRead, RaftSettings
+
+
+cdef struct Placed:  # an entry of the log
+    const char* record
+    LogFile* file  # is held for it
+
+
+cdef struct Staged:  # a proposal until it is written; its record comes behind
+    Staged* next
+    uint64_t index
+
+
+cdef struct DurableWrite:
+    uint64_t number  # of Raft
+    uint64_t round  # of the log: what is to be written is in rounds up to it
+
+
+cdef struct Wanted:  # what Raft wants to be written, as far as the log had no room for it yet
+    uint64_t number  # 0: nothing
+    bint has_hard_state
+    uint64_t term
+    uint64_t vote
+    uint64_t install_index  # 0: no snapshot
+    uint64_t install_term
+    bint install_keeps
+    RaftMembers install_members
+    uint64_t cut_index  # 0: nothing is cut
+    uint64_t next_index  # of entries
+    uint64_t last_index
+
+
+cdef struct Replica:
+    uint32_t number  # of the group in the log
+    Raft* raft
+    Placed* placed  # by index, behind the snapshot: a ring
+    uint64_t placed_mask
+    uint64_t placed_first
+    uint64_t placed_end
+    Wanted wanted
+    DurableWrite writes[WRITES_MAX]
+    uint32_t write_count
+    Staged* staged  # the oldest first
+    Staged* staged_last
+    # What is to be applied.
+    uint64_t snapshot_index  # its state is given first; 0: it is not to be
+    uint64_t apply_next
+    uint64_t apply_last
+    uint64_t given  # counts as applied with the next call
+    bint is_applying  # is in the list
+    Replica* next_applying
+    # A snapshot that comes in pieces.
+    char* incoming
+    size_t incoming_bytes
+    size_t incoming_room
+
+
+cdef struct OutgoingFrame:  # to one server
+    uint64_t to
+    char* chars
+    size_t used
+    size_t room
+    uint32_t count
+
+
+cdef struct IncomingFrame:  # what entries refer to until they are written
+    IncomingFrame* next
+
+
+cdef struct ReadAnswer:
+    uint32_t number  # of the group
+    RaftRead read
+
+
+cdef struct Replicas:
+    Log* log
+    uint64_t server
+    uint64_t random
+    RaftSettings settings
+    bint is_begun
+    bint is_full  # not all that Raft has is written, or will be by the rounds of the log: frames are still referred to
+    bint is_blocked  # and a snapshot waits for room: frames have to wait
+    Replica** replicas  # by the number of the group, ascending
+    size_t count
+    size_t room
+    Replica* applying
+    Replica* applying_last
+    OutgoingFrame* frames
+    size_t frame_count
+    size_t frame_room
+    IncomingFrame* incoming
+    ReadAnswer* answers
+    size_t answer_count
+    size_t answer_room
+    uint64_t strangers  # messages of groups that are not here
+    uint64_t lies  # frames, or messages, that no server sends that keeps to the rules
+
+
+cdef Replicas* replicas_new(Log* log, uint64_t server, const RaftSettings* settings, uint64_t seed) noexcept nogil
+cdef void replicas_free(Replicas* replicas) noexcept nogil
+# Let other servers commit entries of an open group of the log. `members`: what all of them were given at the start; NULL: it is told.
+cdef Replica* replica_open(Replicas* replicas, uint32_t number, uint64_t id, const RaftMembers* members) noexcept nogil
+cdef void replica_close(Replicas* replicas, Replica* replica) noexcept nogil
+cdef Replica* replica_of(Replicas* replicas, uint32_t number) noexcept nogil
+# All that was read of the log has come through `committed`.
+cdef void replicas_begin(Replicas* replicas) noexcept nogil
+
+cdef void replicas_tick(Replicas* replicas, uint32_t ticks) noexcept nogil
+# Take up a frame, which is copied; FRAME_* if it is refused. While `is_blocked` frames have to wait.
+cdef int replicas_step(Replicas* replicas, uint64_t sender, const char* frame, size_t length) noexcept nogil
+cdef void replicas_turn(Replicas* replicas) noexcept nogil
+# Entries of a group up to `index`, which are applied, are in this state; False: refused now, or not applied.
+cdef bint replica_snapshot(Replicas* replicas, Replica* replica, uint64_t index, const char* state, uint32_t length) noexcept nogil
+# What proposes to groups of one voter, and to replicated ones.
+cdef Committer replicated_committer(Replicas* replicas) noexcept nogil

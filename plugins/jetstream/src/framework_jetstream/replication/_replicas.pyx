@@ -1,0 +1,412 @@
+"""Replicated groups of a server: frames, ticks and proposals go to Raft, and what it wants is done."""
+
+from libc.errno cimport ENOMEM
+from libc.stdint cimport uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memcpy, memmove, memset
+
+from framework_jetstream.log._appending cimport log_append
+from framework_jetstream.log._committed cimport entry_of, log_next_committed
+from framework_jetstream.log._log cimport LOG_BUSY, LOG_FAILED, LOG_NOT_LEADER, LogEntry, LogGroup, LogPart
+from framework_jetstream.log._log_groups cimport log_group
+from framework_jetstream.log._performing cimport log_durable_round
+from framework_jetstream.log._record cimport EMPTY, GROUP, MEMBERS, SNAPSHOT, RecordHead
+from framework_jetstream.raft._entries cimport log_term_at, room_for
+from framework_jetstream.raft._members cimport members_at
+from framework_jetstream.raft._messages cimport FrameHead, frame_check, next_entry, next_message
+from framework_jetstream.raft._raft cimport (
+    raft_advance, raft_applied, raft_begin, raft_compact, raft_free, raft_new, raft_propose, raft_ready, raft_step, raft_tick,
+)
+from framework_jetstream.raft._state cimport (
+    APPEND, RANGE, REFUSED_NOT_LEADER, RaftEntry, RaftMessage, RaftReady,
+)
+from framework_jetstream.replication._replica_frames cimport frame_message, frame_range, frames_finish, frames_free
+from framework_jetstream.replication._replica_log cimport (
+    entry_is_honest, forget_up_to, placed_at, replica_drop, restore, snapshot_keep, snapshot_read, staged_new, staged_record, wish,
+    write_wanted,
+)
+
+cdef enum:
+    SEED_STEP = 0x9E3779B9
+
+
+# ---- groups ------------------------------------------------------------------------------------------------------------
+
+
+cdef Replicas* replicas_new(Log* log, uint64_t server, const RaftSettings* settings, uint64_t seed) noexcept nogil:
+    """Make what has no group yet; NULL: no memory. The log stays until this is freed."""
+    cdef Replicas* made = <Replicas*> calloc(1, sizeof(Replicas))
+    if made != NULL:
+        made.log = log
+        made.server = server
+        made.settings = settings[0]
+        made.random = seed
+    return made
+
+
+cdef void replicas_free(Replicas* replicas) noexcept nogil:
+    if replicas == NULL:
+        return
+    while replicas.count:
+        replica_close(replicas, replicas.replicas[replicas.count - 1])
+    _free_incoming(replicas)
+    frames_free(replicas)
+    free(replicas.replicas)
+    free(replicas.answers)
+    free(replicas)
+
+
+cdef size_t _find(Replicas* replicas, uint32_t number) noexcept nogil:
+    """Return where a group is, or would be."""
+    cdef size_t low = 0, high = replicas.count, middle
+    while low < high:
+        middle = (low + high) // 2
+        if replicas.replicas[middle].number < number:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+cdef Replica* replica_of(Replicas* replicas, uint32_t number) noexcept nogil:
+    """Return a replicated group by its number in the log; NULL: it is none."""
+    cdef size_t at = _find(replicas, number)
+    return replicas.replicas[at] if at < replicas.count and replicas.replicas[at].number == number else NULL
+
+
+cdef Replica* _replica_by_id(Replicas* replicas, uint64_t id) noexcept nogil:
+    cdef size_t at
+    for at in range(replicas.count):
+        if replicas.replicas[at].raft.group == id:
+            return replicas.replicas[at]
+    return NULL
+
+
+cdef Replica* replica_open(Replicas* replicas, uint32_t number, uint64_t id, const RaftMembers* members) noexcept nogil:
+    """Open a group that is in the log; NULL: no memory.
+
+    Args:
+        id: Of the group, the same at all servers.
+        members: At the start of the group; NULL: they are told.
+    """
+    cdef LogGroup* group = log_group(replicas.log, number)
+    cdef size_t at = _find(replicas, number)
+    cdef RaftMembers kept
+    cdef size_t length
+    cdef Replica* made
+    if not room_for(<void**> &replicas.replicas, &replicas.room, replicas.count, sizeof(Replica*)):
+        return NULL
+    made = <Replica*> calloc(1, sizeof(Replica))
+    if made == NULL:
+        return NULL
+    replicas.random += SEED_STEP
+    made.number = number
+    made.raft = raft_new(&replicas.settings, id, replicas.server, replicas.random)
+    if snapshot_read(replicas, made, &kept, &length) != NULL:
+        members = &kept
+        made.snapshot_index = group.snapshot_index
+    made.placed_first = made.placed_end = group.snapshot_index + 1
+    made.apply_next = group.snapshot_index + 1
+    made.apply_last = made.given = group.snapshot_index
+    if made.raft == NULL or not raft_begin(made.raft, group.term, group.vote, group.snapshot_index, group.snapshot_term, members):
+        raft_free(made.raft)
+        free(made)
+        return NULL
+    memmove(replicas.replicas + at + 1, replicas.replicas + at, (replicas.count - at) * sizeof(Replica*))
+    replicas.replicas[at] = made
+    replicas.count += 1
+    if made.snapshot_index:
+        _applies(replicas, made)
+    return made
+
+
+cdef void replica_close(Replicas* replicas, Replica* replica) noexcept nogil:
+    """Forget a group: of Raft here nothing is left."""
+    cdef size_t at = _find(replicas, replica.number)
+    cdef Replica** link = &replicas.applying
+    while link[0] != NULL and link[0] != replica:
+        link = &link[0].next_applying
+    if link[0] != NULL:
+        link[0] = replica.next_applying
+        replicas.applying_last = NULL
+        link = &replicas.applying
+        while link[0] != NULL:
+            replicas.applying_last = link[0]
+            link = &link[0].next_applying
+    replicas.count -= 1
+    memmove(replicas.replicas + at, replicas.replicas + at + 1, (replicas.count - at) * sizeof(Replica*))
+    replica_drop(replicas, replica)
+    raft_free(replica.raft)
+    free(replica)
+
+
+cdef void replicas_begin(Replicas* replicas) noexcept nogil:
+    replicas.is_begun = True
+
+
+# ---- what comes --------------------------------------------------------------------------------------------------------
+
+
+cdef void replicas_tick(Replicas* replicas, uint32_t ticks) noexcept nogil:
+    """Let time pass, in each group."""
+    cdef size_t at
+    for at in range(replicas.count):
+        raft_tick(replicas.replicas[at].raft, ticks)
+
+
+cdef bint _is_honest(const RaftMessage* message) noexcept nogil:
+    """Return whether the entries of a message are whole, and have the places that they are sent for."""
+    cdef const char* at = message.entries
+    cdef uint32_t number
+    cdef RaftEntry entry
+    if message.kind not in (APPEND, RANGE):
+        return True
+    for number in range(message.entry_count):
+        at = next_entry(at, &entry)
+        if not entry_is_honest(&entry, message.index + 1 + number):
+            return False
+    return True
+
+
+cdef int replicas_step(Replicas* replicas, uint64_t sender, const char* frame, size_t length) noexcept nogil:
+    """Take up a frame; return why it is refused, 0: it is not. Messages of it that lie are counted, and left out."""
+    cdef int refused = frame_check(frame, length, sender, replicas.server)
+    cdef IncomingFrame* kept = NULL
+    cdef RaftMessage message
+    cdef Replica* replica
+    cdef const char* at
+    cdef uint32_t _number
+    if refused:
+        replicas.lies += 1
+        return refused
+    kept = <IncomingFrame*> malloc(sizeof(IncomingFrame) + length)
+    if kept == NULL:
+        return 0
+    memcpy(kept + 1, frame, length)
+    kept.next = replicas.incoming
+    replicas.incoming = kept
+    at = <const char*> (kept + 1) + sizeof(FrameHead)
+    for _number in range((<const FrameHead*> frame).count):
+        at = next_message(at, &message)
+        message.sender = sender
+        message.to = replicas.server
+        replica = _replica_by_id(replicas, message.group)
+        if replica == NULL:
+            replicas.strangers += 1
+        elif not _is_honest(&message) or not raft_step(replica.raft, &message):
+            replicas.lies += 1
+    return 0
+
+
+cdef uint64_t _propose(void* self, uint32_t group, uint16_t kind, const LogPart* parts, uint32_t count) noexcept nogil:
+    cdef Replicas* replicas = <Replicas*> self
+    cdef Replica* replica = replica_of(replicas, group)
+    cdef Staged* made
+    cdef uint64_t index
+    if replica == NULL:
+        return log_append(replicas.log, group, kind, parts, count)
+    if replicas.log.failed:
+        replicas.log.refused = LOG_FAILED
+        return 0
+    made = staged_new(kind, replica.raft.term, replica.raft.log.last_index + 1, parts, count)
+    if made == NULL:
+        replicas.log.refused = LOG_BUSY
+        return 0
+    index = raft_propose(replica.raft, kind + 1, staged_record(made), (<const RecordHead*> staged_record(made)).length)
+    if not index:
+        free(made)
+        replicas.log.refused = LOG_NOT_LEADER if replica.raft.refused == REFUSED_NOT_LEADER else LOG_BUSY
+        return 0
+    if replica.staged_last != NULL and replica.staged != NULL:
+        replica.staged_last.next = made
+    else:
+        replica.staged = made
+    replica.staged_last = made
+    return index
+
+
+# ---- a turn ------------------------------------------------------------------------------------------------------------
+
+
+cdef void _free_incoming(Replicas* replicas) noexcept nogil:
+    """Let frames go: nothing refers to them once all that came with them is written."""
+    cdef IncomingFrame* gone
+    while replicas.incoming != NULL:
+        gone = replicas.incoming
+        replicas.incoming = gone.next
+        free(gone)
+
+
+cdef void _applies(Replicas* replicas, Replica* replica) noexcept nogil:
+    """Let a group be among those with something to apply."""
+    if replica.is_applying:
+        return
+    replica.is_applying = True
+    replica.next_applying = NULL
+    if replicas.applying_last != NULL:
+        replicas.applying_last.next_applying = replica
+    else:
+        replicas.applying = replica
+    replicas.applying_last = replica
+
+
+cdef bint _take_piece(Replica* replica, const RaftReady* ready) noexcept nogil:
+    """Keep a piece of a snapshot; False: no memory."""
+    cdef size_t wanted
+    cdef char* grown
+    if ready.chunk_offset == 0:
+        replica.incoming_bytes = 0
+    wanted = replica.incoming_bytes + ready.chunk_bytes
+    if wanted > replica.incoming_room:
+        grown = <char*> realloc(replica.incoming, 2 * wanted)
+        if grown == NULL:
+            return False
+        replica.incoming = grown
+        replica.incoming_room = 2 * wanted
+    memcpy(replica.incoming + replica.incoming_bytes, ready.chunk, ready.chunk_bytes)
+    replica.incoming_bytes = wanted
+    return True
+
+
+cdef void _take_reads(Replicas* replicas, Replica* replica, const RaftReady* ready) noexcept nogil:
+    cdef size_t at
+    for at in range(ready.read_count):
+        if room_for(<void**> &replicas.answers, &replicas.answer_room, replicas.answer_count, sizeof(ReadAnswer)):
+            replicas.answers[replicas.answer_count].number = replica.number
+            replicas.answers[replicas.answer_count].read = ready.reads[at]
+            replicas.answer_count += 1
+
+
+cdef void _perform(Replicas* replicas, Replica* replica, const RaftReady* ready) noexcept nogil:
+    """Do what Raft wants, in its order; what is to be written may have to wait for the log."""
+    cdef size_t at
+    if ready.chunk != NULL and not _take_piece(replica, ready):
+        replicas.log.failed = ENOMEM  # half a snapshot would be taken for a whole one
+    if ready.write:
+        wish(replica, ready)
+    for at in range(ready.message_count):
+        frame_message(replicas, replica, &ready.messages[at])
+    for at in range(ready.range_count):
+        frame_range(replicas, replica, &ready.ranges[at])
+    if ready.apply_snapshot:
+        replica.snapshot_index = ready.apply_snapshot
+        replica.apply_next = ready.apply_snapshot + 1
+        replica.apply_last = ready.apply_snapshot
+    if ready.apply_first <= ready.apply_last:
+        replica.apply_last = ready.apply_last
+    if replica.snapshot_index or replica.apply_next <= replica.apply_last:
+        _applies(replicas, replica)
+    _take_reads(replicas, replica, ready)
+
+
+cdef void _advance(Replica* replica, uint64_t durable_round) noexcept nogil:
+    """Tell Raft which writes are durable."""
+    cdef uint64_t number = 0
+    cdef uint32_t at, done = 0
+    while done < replica.write_count and replica.writes[done].round <= durable_round:
+        number = replica.writes[done].number
+        done += 1
+    if not number:
+        return
+    replica.write_count -= done
+    for at in range(replica.write_count):
+        replica.writes[at] = replica.writes[at + done]
+    raft_advance(replica.raft, number)
+
+
+cdef void _turn_of(Replicas* replicas, Replica* replica, uint64_t durable_round) noexcept nogil:
+    cdef RaftReady ready
+    _advance(replica, durable_round)
+    replica.raft.holds_writes = not write_wanted(replicas, replica)
+    while raft_ready(replica.raft, &ready):
+        _perform(replicas, replica, &ready)
+        replica.raft.holds_writes = replica.raft.holds_writes or not write_wanted(replicas, replica)
+    # Raft itself wants no more writes where many are on their way.
+    replicas.is_full = replicas.is_full or replica.raft.holds_writes or replica.raft.taken < replica.raft.log.last_index
+    replicas.is_blocked = replicas.is_blocked or replica.wanted.install_index != 0
+
+
+cdef void replicas_turn(Replicas* replicas) noexcept nogil:
+    """Do what Raft wants in all groups, as far as the log has room; then frames can be sent, and the log's rounds performed."""
+    cdef uint64_t durable_round = log_durable_round(replicas.log)
+    cdef size_t at
+    replicas.is_full = replicas.is_blocked = False
+    for at in range(replicas.count):
+        _turn_of(replicas, replicas.replicas[at], durable_round)
+    if not replicas.is_full:
+        _free_incoming(replicas)
+    frames_finish(replicas)
+
+
+# ---- what is applied ---------------------------------------------------------------------------------------------------
+
+
+cdef bint _next_of(Replicas* replicas, Replica* replica, LogEntry* entry) noexcept nogil:
+    """Give the next entry of a group, a snapshot first; False: there is none now. Those of Raft's own are for nobody."""
+    cdef RaftMembers members
+    cdef size_t length
+    cdef uint64_t index
+    if replica.snapshot_index:
+        memset(entry, 0, sizeof(LogEntry))
+        entry.group = replica.number
+        entry.kind = SNAPSHOT
+        entry.index = replica.given = replica.snapshot_index
+        entry.term = log_group(replicas.log, replica.number).snapshot_term
+        entry.chars = snapshot_read(replicas, replica, &members, &length)
+        entry.length = length
+        replica.snapshot_index = 0
+        return True
+    while replica.apply_next <= replica.apply_last:
+        index = replica.apply_next
+        replica.apply_next += 1
+        replica.given = index
+        entry_of(entry, placed_at(replica, index).record, placed_at(replica, index).file.number, 0)
+        if entry.kind not in (EMPTY, MEMBERS):
+            return True
+    return False
+
+
+cdef bint _committed(void* self, LogEntry* entry) noexcept nogil:
+    """Give the next entry of any group; what was given before counts as applied."""
+    cdef Replicas* replicas = <Replicas*> self
+    cdef Replica* replica
+    while log_next_committed(replicas.log, entry):
+        replica = replica_of(replicas, entry.group)
+        if replica == NULL or entry.kind == GROUP:
+            return True
+        if not replicas.is_begun and not restore(replicas, replica, entry):
+            replica.raft.is_faulty = True
+    while replicas.applying != NULL:
+        replica = replicas.applying
+        raft_applied(replica.raft, replica.given)
+        if _next_of(replicas, replica, entry):
+            return True
+        raft_applied(replica.raft, replica.given)
+        replica.is_applying = False
+        replicas.applying = replica.next_applying
+        if replicas.applying == NULL:
+            replicas.applying_last = NULL
+    return False
+
+
+cdef bint replica_snapshot(Replicas* replicas, Replica* replica, uint64_t index, const char* state, uint32_t length) noexcept nogil:
+    """Keep the state that entries up to `index` have led to; they can go then. False: the log has no room, or it is not applied."""
+    cdef RaftMembers members
+    if index > replica.raft.applied or index >= replica.placed_end or index < replica.placed_first:
+        return False
+    if not members_at(replica.raft, index, &members):
+        return False
+    if not snapshot_keep(replicas, replica, index, log_term_at(&replica.raft.log, index), &members, state, length):
+        return False
+    raft_compact(replica.raft, index, &members)
+    forget_up_to(replicas, replica, index)
+    return True
+
+
+cdef Committer replicated_committer(Replicas* replicas) noexcept nogil:
+    """Return what commits the entries of all groups, of those with one voter as well."""
+    cdef Committer made
+    made.self = replicas
+    made.propose = _propose
+    made.committed = _committed
+    return made
