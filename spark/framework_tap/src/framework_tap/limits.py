@@ -13,7 +13,9 @@ ACK_DEADLINE_S: Final = 5.0
 SENDS_MAX: Final = 3
 """Then it counts as lost, and the rows as dropped."""
 MAKE_RETRY_S: Final = 2.0
-"""Between two attempts to make the stream."""
+"""Between two attempts to make the stream, at most."""
+MAKE_RETRY_FIRST_S: Final = 0.25
+"""Between the first two; twice as long between the next ones."""
 REQUESTS_MAX: Final = 65_536
 """Requests of a rule that wait for their answer; of more, the oldest have none."""
 CLIENTS_GONE_MAX: Final = 4096

@@ -19,10 +19,16 @@ if TYPE_CHECKING:
     from framework.spec import Batch
     from framework.spec.logger import FilteringBoundLogger
     from framework_tap.frames import FrameMaker
+    from framework_tap.processors import Processors
     from framework_tap.rule_plan import RulePlan
 
-TICK_S: Final = 0.5
+TICK_S: Final = 0.25
 STOP_WAIT_S: Final = 1.0
+REST: Final = 9
+"""Where processors are short a recorder rests so many times as long as a frame took: others have
+nine tenths of one. What comes meanwhile waits, or is dropped and counted."""
+REST_S_MAX: Final = 0.25
+_SECOND_NS: Final = 1_000_000_000
 
 
 class Sink(Protocol):
@@ -81,6 +87,7 @@ class Recorder(Component):
         maker: Makes frames.
         sink: Takes them.
         unix_ns: The time of day, in nanoseconds since 1970.
+        processors: Knows whether there are some to spare.
         log: The server's logger.
     """
 
@@ -92,6 +99,9 @@ class Recorder(Component):
 
     class _Woken(Struct, frozen=True):
         """Something waits."""
+
+    class _Rested(Struct, frozen=True):
+        """Others have had the processors for a while."""
 
     class _Due(Struct, frozen=True):
         """What waits has waited long enough."""
@@ -109,13 +119,18 @@ class Recorder(Component):
         maker: FrameMaker,
         sink: Sink,
         unix_ns: Callable[[], int],
+        processors: Processors,
         log: FilteringBoundLogger,
     ) -> None:
         self._plan = plan
         self._maker = maker
         self._sink = sink
         self._unix_ns = unix_ns
+        self._processors = processors
         self._log = log
+        self._begun_ns = 0
+        """When a worker was given the last frame to make."""
+        self._is_resting = False
         self._is_woken = False
         self._is_making = False
         self._working = threading.Lock()
@@ -138,6 +153,9 @@ class Recorder(Component):
         match message:
             case Recorder._Woken():
                 self._is_woken = False
+                self._consider()
+            case Recorder._Rested():
+                self._is_resting = False
                 self._consider()
             case Recorder._Due():
                 self._due, self._is_due = None, True
@@ -175,7 +193,8 @@ class Recorder(Component):
 
     def _consider(self) -> None:
         """Make a frame if it is time to, and there is room for it."""
-        if self._is_making or self._plan.is_empty or not self._sink.has_room:
+        is_at_work = self._is_making or self._is_resting
+        if is_at_work or self._plan.is_empty or not self._sink.has_room:
             return
         if self._plan.size_bytes < FRAME_BYTES and not self._is_due:
             if self._due is None:
@@ -191,6 +210,7 @@ class Recorder(Component):
 
     def _begin(self, batches: list[Batch], answers: list[Batch], dropped: int) -> None:
         self._is_making = True
+        self._begun_ns = self.now_ns()
         self.run_blocking(self._record, batches, answers, dropped, answer=Recorder._Made)
 
     def _record(self, batches: list[Batch], answers: list[Batch], dropped: int) -> Frame:
@@ -212,7 +232,16 @@ class Recorder(Component):
             self._plan.failures += 1
         else:
             self._store(frame)
+            self._rest()
         self._consider()
+
+    def _rest(self) -> None:
+        """Leave the processors to others where they are short: recording is what can wait."""
+        now_ns = self.now_ns()
+        if self._processors.are_short(now_ns) and not self._is_resting:
+            self._is_resting = True
+            rest_s = REST * (now_ns - self._begun_ns) / _SECOND_NS
+            self.tell_later(min(rest_s, REST_S_MAX), Recorder._Rested())
 
     def _store(self, frame: Frame) -> None:
         if frame.rows or frame.dropped:

@@ -9,7 +9,13 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from framework_tap.limits import ACK_DEADLINE_S, FRAMES_UNACKED_MAX, MAKE_RETRY_S, SENDS_MAX
+from framework_tap.limits import (
+    ACK_DEADLINE_S,
+    FRAMES_UNACKED_MAX,
+    MAKE_RETRY_FIRST_S,
+    MAKE_RETRY_S,
+    SENDS_MAX,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,6 +74,7 @@ class StreamSink:
         self._publish = publish
         self._is_made = False
         self._asked_ns: int | None = None
+        self._retry_s = MAKE_RETRY_FIRST_S
         self._sent: dict[int, _Sent] = {}
         self._count = 0
         self._lost_untold = 0
@@ -96,8 +103,10 @@ class StreamSink:
     def tick(self, now_ns: int) -> None:
         """Make the stream if it is not there, and publish again what was not acknowledged."""
         if not self._is_made:
-            is_due = self._asked_ns is None or now_ns - self._asked_ns >= MAKE_RETRY_S * SECOND_NS
-            if is_due:
+            if self._asked_ns is None or now_ns - self._asked_ns >= self._retry_s * SECOND_NS:
+                # Streams may be there a moment later than their first user.
+                again_s = MAKE_RETRY_FIRST_S if self._asked_ns is None else 2 * self._retry_s
+                self._retry_s = min(again_s, MAKE_RETRY_S)
                 self._asked_ns = now_ns
                 self._ask_to_make()
             return

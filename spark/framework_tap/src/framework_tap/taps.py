@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from framework_tap.clients import Clients
 from framework_tap.monitor import document
+from framework_tap.processors import Processors
 from framework_tap.rule_plan import RulePlan
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class Taps:
         self.clients = Clients()
         self._server = server
         self._unix_ns = unix_ns
+        self._processors = Processors()
         self._folder = folder
         self._plans: dict[tuple[str, str], RulePlan] = {}
         self._count = 0
@@ -79,6 +81,7 @@ class Taps:
             "maker": maker,
             "sink": self._sink(plan),
             "unix_ns": self._unix_ns,
+            "processors": self._processors,
             "log": self._server.log,
         }
 
