@@ -55,6 +55,8 @@ cdef enum:
     # Bytes.
     REPLACED_BYTES = 3
     # Of what stands for a byte that is no text.
+    BUSY_NS = 2000000
+    # Clients are at work when they have said something within so long.
 
 
 cdef struct Column:
@@ -340,7 +342,7 @@ cdef uint64_t _gather(Messages* messages, Command* command, Table* table, const 
 
 cdef void export_command(Engine* engine, Slot* slot, Command* command) noexcept nogil:
     """Answer a batch, and where to go on (0: there is no more), how many rows it has, the first and the last sequence that the stream has
-    now. Texts of the command are the metadata, and patterns of subjects, one a line; none: any."""
+    now, and whether clients are at work. Texts of the command are the metadata, and patterns of subjects, one a line; none: any."""
     cdef Messages* messages = &slot.stream.messages
     cdef uint32_t filter_count = _read_filters(command_text(command, 1), command.lengths[1], NULL)
     cdef Text* filters = <Text*> malloc((filter_count + 1) * sizeof(Text))
@@ -364,6 +366,7 @@ cdef void export_command(Engine* engine, Slot* slot, Command* command) noexcept 
         answer.numbers[1] = table.rows
         answer.numbers[2] = <int64_t> messages.first_seq
         answer.numbers[3] = <int64_t> messages.last_seq
+        answer.numbers[4] = engine.now_ns - engine.took_ns < BUSY_NS
         if table.rows:
             _write(&table, command, answer_bytes(answer), body_bytes)
     _free(&table)

@@ -31,6 +31,10 @@ IDLE_S: Final = 60.0
 """An export of which nothing was asked for so long, or twice that, ends."""
 
 LINGER_S: Final = 1.0
+REST: Final = 9
+"""While clients are at work, all exports together rest so many times as long as they take."""
+REST_S_MAX: Final = 0.5
+_SECOND_NS: Final = 1_000_000_000
 NOT_THERE: Final = 1
 _DELETED: Final = b"NATS/1.0 409 Stream Deleted\r\n\r\n"
 _NO_MEMORY: Final = b"NATS/1.0 503 Insufficient Resources\r\n\r\n"
@@ -66,6 +70,9 @@ class Export(Component):
 
     class _HasRoom(Struct, frozen=True):
         """The exchange takes more."""
+
+    class _Rested(Struct, frozen=True):
+        """Clients have had the engine for a while."""
 
     class _Sent(Struct, frozen=True):
         """All was sent, and should have arrived."""
@@ -105,7 +112,9 @@ class Export(Component):
         self._left = 0
         """Frames that were asked for."""
         self._is_begun = self._is_reading = self._is_held = self._is_over = False
-        self._is_awaiting = False
+        self._is_awaiting = self._is_resting = False
+        self._asked_ns = 0
+        """When the engine was."""
         self._last_words = _DELETED
         self._was_asked = True
 
@@ -148,12 +157,13 @@ class Export(Component):
                 self._take_asked(messages)
             case Export._Heard(word):
                 self._hear(word)
-            case Export._Gone(reply) if reply == self._reply:
-                self._leave()
-            case Export._Gone():
-                pass  # where it went before
+            case Export._Gone(reply):
+                self._see_gone(reply)
             case Export._HasRoom():
                 self._is_awaiting = False
+                self._work()
+            case Export._Rested():
+                self._is_resting = False
                 self._work()
             case Export._Sent():
                 self.stop()
@@ -202,6 +212,11 @@ class Export(Component):
         else:
             self._work()
 
+    def _see_gone(self, reply: str) -> None:
+        """End, unless it is where frames went before."""
+        if reply == self._reply:
+            self._leave()
+
     def _look(self, tick: object) -> None:
         if not self._was_asked:
             self._leave()
@@ -222,12 +237,14 @@ class Export(Component):
 
     def _work(self) -> None:
         """Get the next frame, if somebody takes it."""
-        if self._is_reading or self._is_held or self._is_over or not self._left:
+        is_waiting = self._is_reading or self._is_held or self._is_resting
+        if is_waiting or self._is_over or not self._left:
             return
         if not self._exchange.has_room:
             self._await_room()
             return
         self._is_reading = True
+        self._asked_ns = self.now_ns()
         self._left -= 1
         plan, batch = self._plan, self._plan.table.batch
         self._link.ask(
@@ -265,10 +282,12 @@ class Export(Component):
             self.stop()
             return
         self._is_reading = False
-        following, rows, self._first_seq, self._last_seq = told.numbers[:4]
+        following, rows, self._first_seq, self._last_seq, is_busy = told.numbers[:5]
         self._rows += rows
         if following:
             self._next = following
+            if is_busy:
+                self._rest()
             self._work()  # the engine makes the next one meanwhile
         if told.data:
             self._send(told.data)
@@ -277,6 +296,13 @@ class Export(Component):
             self._send(END, self._trailer())
             # What was asked for meanwhile must not be told first that nobody is here.
             self.tell_later(LINGER_S, Export._Sent())
+
+    def _rest(self) -> None:
+        """Leave the engine to clients: the more is asked of it, the longer."""
+        took_s = (self.now_ns() - self._asked_ns) / _SECOND_NS
+        self._is_resting = True
+        rest_s = min(REST * self._places.taken * took_s, REST_S_MAX)
+        self.tell_later(rest_s, Export._Rested())
 
     def _trailer(self) -> bytes:
         """Return what is said at the end: what was sent, and how the stream is now."""

@@ -14,6 +14,11 @@ class Places:
     def __init__(self) -> None:
         self._taken = 0
 
+    @property
+    def taken(self) -> int:
+        """Return how many exports there are."""
+        return self._taken
+
     def take(self) -> bool:
         """Take a place; False: there is none."""
         if self._taken == EXPORTS_MAX:

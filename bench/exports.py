@@ -1,0 +1,228 @@
+"""Publishers and a consumer beside an export: `python -m bench.exports --rows 10000000`.
+
+One server of ours has a stream of so many rows, in memory. While exports of it follow each other,
+and while none does, in turns: how fast somebody publishes into another stream (as fast as the
+server takes it, and by acknowledgements, 1,000 on their way), and how late a push consumer of that
+gets what is published to it, 1,000 a second. A process of its own reads the exports.
+
+Each turn without is compared with the one beside it; shown are medians of these ratios.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pyspark_nats.connection import Address, Connection, Target
+from pyspark_nats.jetstream import JetStream
+
+from bench.loadgen import build_loadgen, run_loadgen
+from framework.testing import OURS, Fleet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from framework.testing import ServerProcess
+
+PAYLOAD_BYTES: Final = 128
+SUBJECTS: Final = 1000
+WINDOW: Final = 1000
+PACE_S: Final = 0.001
+LIVE_BYTES: Final = 64 << 20
+BY_NATS: Final = """
+import sys
+from pyspark_nats.connection import Address, Connection, Target
+from pyspark_nats.jetstream import JetStream
+from pyspark_nats.pull import PullReader, Range, refuse_loss
+target = Target((Address("127.0.0.1", int(sys.argv[1])),))
+state = JetStream(Connection(target)).stream("BENCH")
+while True:
+    range_ = Range("BENCH", state.id, 1, state.end, (), "export", "")
+    rows = sum(len(it.sequence) for it in PullReader(target, "", range_, refuse_loss).read())
+    print(rows, flush=True)
+"""
+BY_HTTP: Final = """
+import sys
+import urllib.request
+from pyarrow import ipc
+while True:
+    with urllib.request.urlopen(f"http://127.0.0.1:{sys.argv[2]}/stream/BENCH.arrows") as answer:
+        rows = sum(it.num_rows for it in ipc.open_stream(answer))
+    print(rows, flush=True)
+"""
+
+
+def main() -> None:
+    """Fill a stream, and measure all in turns."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--http", action="store_true", help="exports by HTTP")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        fleet = Fleet(Path(folder))
+        config = f'http: "127.0.0.1:-1"\njetstream {{ store_dir: "{folder}/js" }}'
+        plugin = ("-plugin", "framework_jetstream.plugin")
+        server = fleet.start(*plugin, kind=OURS, config=config)
+        try:
+            fill(server.port, arguments.rows)
+            measure(
+                server,
+                build_loadgen(Path(folder)),
+                BY_HTTP if arguments.http else BY_NATS,
+                arguments.rounds,
+                arguments.seconds,
+            )
+        finally:
+            fleet.stop()
+
+
+def connection_to(port: int) -> Connection:
+    """Return a connection to a server."""
+    return Connection(Target((Address("127.0.0.1", port),)))
+
+
+def fill(port: int, rows: int) -> None:
+    """Store the rows, and make the stream that others publish into."""
+    with contextlib.closing(connection_to(port)) as connection:
+        api = JetStream(connection)
+        api.create_stream({"name": "BENCH", "subjects": ["old.*"], "storage": "memory"})
+        live = {"name": "LIVE", "subjects": ["bench.*"], "storage": "memory"}
+        api.create_stream({**live, "max_bytes": LIVE_BYTES})
+        payload = b"x" * PAYLOAD_BYTES
+        lines = [
+            b"PUB old.%d %d\r\n%b\r\n" % (at, PAYLOAD_BYTES, payload) for at in range(SUBJECTS)
+        ]
+        block = b"".join(lines)
+        for _ in range(rows // SUBJECTS):
+            connection.send(block)
+        connection.flush(600)
+        while api.stream("BENCH").messages < rows // SUBJECTS * SUBJECTS:
+            time.sleep(0.1)
+
+
+def measure(server: ServerProcess, loadgen: Path, reader: str, rounds: int, seconds: float) -> None:
+    """Measure in turns, and print what came out."""
+    options = ("pubs=1", f"size={PAYLOAD_BYTES}", f"seconds={seconds}", "subjects=shared")
+
+    def streamed() -> float:
+        return run_loadgen(loadgen, "core", [server], *options, "subs=0")["publish_rate"]
+
+    contest: dict[str, Callable[[], float]] = {
+        "into a stream, messages/s": streamed,
+        "acknowledged, messages/s": lambda: acknowledged(server.port, seconds),
+        "consumer p99, ms": lambda: lateness_ms(server.port, seconds),
+    }
+    found: dict[str, list[tuple[float, float, float]]] = {name: [] for name in contest}
+    for turn in range(rounds):
+        for name, take in contest.items():
+            alone = take() if turn % 2 else 0.0
+            with exporting(server, reader) as rate:
+                beside = take()
+            found[name].append((alone or take(), beside, rate()))
+    for name, rows in found.items():
+        alone, beside, rates = (statistics.median(it) for it in zip(*rows, strict=True))
+        ratio = statistics.median(with_ / without for without, with_, _ in rows)
+        each = " ".join(f"{with_ / without:.2f}" for without, with_, _ in rows)
+        print(
+            f"{name:28} {alone:12,.2f} alone {beside:12,.2f} beside  {ratio:.2f}x ({each});"
+            f" {rates:,.0f} rows/s exported"
+        )
+    print(f"load {os.getloadavg()[0]:.1f}")
+
+
+@contextlib.contextmanager
+def exporting(server: ServerProcess, reader: str) -> Iterator[Callable[[], float]]:
+    """Export again and again meanwhile; gives a function that returns rows a second so far."""
+    words = [sys.executable, "-c", reader, str(server.port), str(server.monitor_port)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        lines: list[tuple[float, int]] = []
+
+        def collect() -> None:
+            assert process.stdout
+            lines.extend((time.perf_counter(), int(line)) for line in process.stdout)
+
+        thread = threading.Thread(target=collect)
+        thread.start()
+        begun_s = time.perf_counter()
+        time.sleep(0.5)  # it imports what it reads with
+
+        def rate() -> float:
+            if not lines:
+                return 0.0
+            return sum(rows for _, rows in lines) / (lines[-1][0] - begun_s)
+
+        try:
+            yield rate
+        finally:
+            process.kill()
+            thread.join()
+
+
+def acknowledged(port: int, seconds: float) -> float:
+    """Return messages a second of somebody who has at most some unacknowledged."""
+    with contextlib.closing(connection_to(port)) as connection:
+        reply = f"{connection.inbox}.stored"
+        connection.subscribe(reply)
+        line = f"PUB bench.acks {reply} {PAYLOAD_BYTES}\r\n".encode()
+        half = (line + b"x" * PAYLOAD_BYTES + b"\r\n") * (WINDOW // 2)
+        sent = taken = 0
+        begun_s = time.perf_counter()
+        while time.perf_counter() < begun_s + seconds:
+            connection.send(half)
+            sent += WINDOW // 2
+            while sent - taken > WINDOW // 2:
+                assert connection.next_message(10) is not None
+                taken += 1
+        return taken / (time.perf_counter() - begun_s)
+
+
+def lateness_ms(port: int, seconds: float) -> float:
+    """Return how late a push consumer gets 99 of 100 messages, in milliseconds."""
+    with (
+        contextlib.closing(connection_to(port)) as listening,
+        contextlib.closing(connection_to(port)) as publishing,
+    ):
+        inbox = f"{listening.inbox}.live"
+        listening.subscribe(inbox)
+        config = {
+            "deliver_subject": inbox, "deliver_policy": "new", "ack_policy": "none",
+            "filter_subject": "bench.paced", "mem_storage": True,
+        }  # fmt: skip
+        JetStream(publishing).connection.request(
+            "$JS.API.CONSUMER.CREATE.LIVE", {"stream_name": "LIVE", "config": config}
+        )
+        count = int(seconds / PACE_S)
+        took: list[float] = []
+
+        def listen() -> None:
+            for _ in range(count):
+                message = listening.next_message(20)
+                assert message is not None
+                took.append(time.perf_counter() - float(message.payload))
+
+        thread = threading.Thread(target=listen)
+        thread.start()
+        due_s = time.perf_counter()
+        for _ in range(count):
+            due_s += PACE_S
+            time.sleep(max(due_s - time.perf_counter(), 0))
+            body = repr(time.perf_counter()).encode()
+            publishing.send(b"PUB bench.paced %d\r\n%b\r\n" % (len(body), body))
+        thread.join()
+        return 1000 * sorted(took)[count * 99 // 100]
+
+
+if __name__ == "__main__":
+    main()
