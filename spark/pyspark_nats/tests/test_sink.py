@@ -63,6 +63,7 @@ def copy(session, store, source, stream, checkpoint, **options):
     query.awaitTermination()
 
 
+@pytest.mark.both
 @pytest.mark.parametrize("idempotence", ["msgid", "ledger", "none"])
 def test_a_frame_is_written(session, store, idempotence):
     stream = store.stream()
@@ -115,6 +116,25 @@ def test_a_ledger_goes_on_where_a_job_was_killed_after_the_window(session, store
     write(store, rows(session), **options)
 
     assert expected() == stored(session, store, stream)
+
+
+@pytest.mark.once
+def test_another_thread_writes(session, store):
+    """Spark finds sources in Python by the session of a thread; only the first one has one."""
+    use_in_this_thread = pytest.importorskip("pyspark_nats").use_in_this_thread
+    stream = store.stream()
+    frame = rows(session, 10)
+
+    def work(prepare):
+        prepare(session)
+        write(store, frame, subject=f"{stream}.x")
+
+    with ThreadPoolExecutor(1) as pool:
+        before = pool.submit(work, lambda _: None).exception()
+        pool.submit(work, use_in_this_thread).result()
+
+    assert "Failed to find the data source: nats" in str(before)
+    assert expected(10) == stored(session, store, stream)
 
 
 @pytest.mark.once

@@ -10,11 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyspark_nats.listener import JsonProgress
-    from pyspark_nats.session import local_session
+    from pyspark_nats.session import local_session, use_in_this_thread
     from pyspark_nats.source import NatsDataSource
     from pyspark_nats.source import NatsDataSource as DefaultSource
 
-__all__ = ["DefaultSource", "JsonProgress", "NatsDataSource", "local_session"]
+__all__ = [
+    "DefaultSource",
+    "JsonProgress",
+    "NatsDataSource",
+    "local_session",
+    "use_in_this_thread",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -31,8 +37,8 @@ def __getattr__(name: str) -> Any:
         from pyspark_nats.listener import JsonProgress  # noqa: PLC0415 - as above
 
         return JsonProgress
-    if name == "local_session":
-        from pyspark_nats.session import local_session  # noqa: PLC0415 - as above
+    if name in {"local_session", "use_in_this_thread"}:
+        from pyspark_nats import session  # noqa: PLC0415 - as above
 
-        return local_session
+        return getattr(session, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

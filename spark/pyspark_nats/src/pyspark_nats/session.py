@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import SparkSession
 
@@ -23,6 +23,23 @@ _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+
+
+def use_in_this_thread(session: SparkSession) -> None:
+    """Let the calling thread write by sources that are Python, as `format("nats")` is.
+
+    A session belongs to the thread that made it. Others read by it all the same; but to write,
+    Spark looks for such sources in the session of the thread, and finds none (4.3: "Failed to find
+    the data source"). With Spark Connect there is nothing to do.
+
+    Args:
+        session: Of another thread.
+    """
+    java: Any = getattr(session, "_jvm", None)
+    if java is not None:
+        java.org.apache.spark.sql.classic.SparkSession.setActiveSession(
+            session._jsparkSession  # noqa: SLF001 - there is no other way
+        )
 
 
 def local_session(
