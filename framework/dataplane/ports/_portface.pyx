@@ -39,10 +39,11 @@ cdef int face_tell_plane(Face* face, bint was_empty) noexcept nogil:
 cdef bint _is_plain(const char* chars, uint32_t length) noexcept nogil:
     """Whether it can be a word of a protocol line."""
     cdef uint32_t at
+    cdef unsigned char other = 0
     for at in range(length):
-        if <unsigned char> chars[at] <= 32 or chars[at] == 127:
-            return False
-    return length <= SUBJECT_BYTES_MAX
+        # Without a branch many are looked at with one instruction.
+        other |= (<unsigned char> chars[at] <= 32) | (chars[at] == 127)
+    return other == 0 and length <= SUBJECT_BYTES_MAX
 
 
 cdef int _tell(
@@ -127,6 +128,14 @@ cdef const framework_batch* _take(void* self) noexcept nogil:
     return &batch.view
 
 
+cdef inline int64_t _record_bytes(const framework_message* message) noexcept nogil:
+    """Return how long the record of a message is that makes sense."""
+    return (
+        sizeof(PortMessage) + message.inbox_length + message.subject_length + message.reply_length + message.header_length
+        + message.payload_length + 2 + 7
+    ) & ~<int64_t> 7
+
+
 cdef int64_t message_size(const framework_message* message) noexcept nogil:
     """Return how long the record of a message is; 0: it makes no sense."""
     if not message.subject_length or not (
@@ -136,10 +145,7 @@ cdef int64_t message_size(const framework_message* message) noexcept nogil:
         return 0
     if <int64_t> message.header_length + message.payload_length >= MESSAGE_BYTES_END:
         return 0
-    return (
-        sizeof(PortMessage) + message.inbox_length + message.subject_length + message.reply_length + message.header_length
-        + message.payload_length + 2 + 7
-    ) & ~<int64_t> 7
+    return _record_bytes(message)
 
 
 cdef char* _put(char* at, const char* chars, uint32_t length) noexcept nogil:
@@ -211,7 +217,7 @@ cdef int _publish(void* self, const framework_message* messages, uint32_t count)
         return FRAMEWORK_PORT_MEMORY
     record = <char*> (block + 1)
     for at in range(count):
-        size = message_size(&messages[at])
+        size = _record_bytes(&messages[at])
         message_write(<PortMessage*> record, &messages[at], size)
         record += size
     return face_say(face, block)

@@ -129,6 +129,9 @@ cdef void _show_pin(Engine* engine, ConsumerSlot* consumer, framework_message* m
 
 cdef int64_t _digits(uint64_t value) noexcept nogil:
     cdef int64_t count = 1
+    while value >= 10000:
+        value //= 10000
+        count += 4
     while value >= 10:
         value //= 10
         count += 1
