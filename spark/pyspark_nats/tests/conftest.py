@@ -33,12 +33,28 @@ def pytest_collection_modifyitems(config, items):
     for item in own:
         # Spark's own sockets and deprecations are not ours.
         item.add_marker(pytest.mark.filterwarnings("ignore"), append=False)
+        if repeats(item):
+            item.add_marker(pytest.mark.slow)
 
 
 def is_of_interest(item):
     """Whether a test is to be run with the kind of server that it is for."""
-    kind = getattr(item, "callspec", None) and item.callspec.params.get("kind")
-    return kind != OURS or not item.get_closest_marker("once")
+    return kind_of(item) != OURS or not item.get_closest_marker("once")
+
+
+def kind_of(item):
+    """Return the kind of server of a test; None: it has none, or a module's own."""
+    callspec = getattr(item, "callspec", None)
+    return callspec and callspec.params.get("kind")
+
+
+def repeats(item):
+    """Whether a test lets Spark do what it has done beside the real server.
+
+    What differs by server is read and written without Spark, which is tested with both.
+    """
+    needs_spark = "session" in item.fixturenames
+    return needs_spark and kind_of(item) == OURS and not item.get_closest_marker("both")
 
 
 @pytest.fixture(scope="session", params=SERVERS)

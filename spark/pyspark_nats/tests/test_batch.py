@@ -25,6 +25,7 @@ def orders(store):
     return store.stream(COUNT)
 
 
+@pytest.mark.both
 def test_all_columns(session, store, orders):
     frame = read(session, store, orders)
     rows = frame.orderBy("sequence").collect()
@@ -115,6 +116,7 @@ def test_columns_and_schema_choose(session, store, orders):
     assert (bytearray(b"message 5"), 5) == tuple(by_schema.where("sequence = 5").first())
 
 
+@pytest.mark.both
 def test_headers(session, store):
     stream = store.stream()
     store.fill(
@@ -159,6 +161,7 @@ def test_several_streams(session, store):
     assert [5, 15] == sequences(subscribed)
 
 
+@pytest.mark.both
 def test_holes_are_no_loss_and_a_deleted_tail_ends(session, store):
     stream = store.stream(100)
     store.delete(stream, 1, 50, 51, 99, 100)
@@ -196,6 +199,7 @@ def test_other_peoples_queues_are_read_without_taking(session, store):
     assert 20 == store.ask(f"STREAM.INFO.{stream}")["state"]["messages"]
 
 
+@pytest.mark.both
 def test_messages_got_directly_are_the_same(session, store):
     stream = store.stream(allow_direct=True)
     store.fill(

@@ -127,6 +127,7 @@ def test_a_worker_that_is_killed_in_the_middle_of_its_range(
     assert (COUNT, sum(range(1, COUNT + 1))) == tuple(found)
 
 
+@pytest.mark.both
 def test_logins(session, own_store):
     store = own_store(USERS, user="ann", password=SECRET)
     name = store.stream(10)

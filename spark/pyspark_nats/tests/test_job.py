@@ -27,6 +27,7 @@ Path(sys.argv[1], "begun").write_text(spark.version)
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_a_script_under_a_supervisor(tmp_path):
     """It says that it is ready, how it does, and ends when it is told to."""

@@ -50,6 +50,7 @@ def stream(session, store, name, **options):
     return reader.load()
 
 
+@pytest.mark.both
 def test_a_query_goes_on_where_it_was(session, store, table):
     name = store.stream(100)
     table.run(stream(session, store, name))

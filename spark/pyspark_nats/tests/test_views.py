@@ -6,6 +6,8 @@ import pytest
 
 errors = pytest.importorskip("pyspark.errors", reason="needs pyspark: ./dev test -e spark")
 
+pytestmark = pytest.mark.both
+
 ACCOUNTS = """
 server_name: "it"
 system_account: "SYS"
