@@ -267,7 +267,7 @@ def framework_authenticators(server: ServerContext) -> Iterable[Authenticator]:
 
 @hookspec
 def framework_gates(server: ServerContext) -> Iterable[GateSpec]:
-    """Declare gates, which decide on what clients publish before anybody receives it.
+    """Declare gates, which decide on what clients and leaf nodes publish before it is received.
 
     Assembly. Called once, after all components have started; gates stand before any port opens,
     until the last client is gone. Called again after each reload: gates are added, changed and

@@ -55,7 +55,8 @@ from framework.dataplane._state cimport (
     NEEDED_BY_SERVERS, NODE_BYTES, NO_PUBLISH, NO_REPLY, NUMBERED, PINGS_WHEN_QUIET,
     READ_BLOCK_BYTES,
     RECORD_DELIVERED, RECORD_TRACE, RESERVED_BYTES_MAX, RESERVED_MAX, S2_STAGE, SCOPE_HERE, SCOPE_ROUTE, SHOWS_SUBJECT, STALLS,
-    STALL_PENDING_BYTES, STAYS_IN_ACCOUNT, SYSTEM, VERBS_MAX, WEBSOCKET_DEFLATE, WEBSOCKET_PLAIN_FRAMES, WEBSOCKET_STAGE, Account,
+    STALL_PENDING_BYTES, STAYS_IN_ACCOUNT, SYSTEM, VERBS_MAX, WEBSOCKET_DEFLATE, WEBSOCKET_MASKS, WEBSOCKET_PLAIN_FRAMES,
+    WEBSOCKET_STAGE, Account,
     Command, Dialect, Farewell, Gate, GateTerms, KindTraits as KindTraitsC, Limits, Link, ListingTerms, LoginTerms, Port as PortStruct,
     Quota, Record, Segment, Sink, State, Tables, Times, Totals as TotalsC, Traffic,
 )
@@ -242,7 +243,9 @@ cdef bytes _stages_packed(stages):
             if at:
                 raise ValueError("frames of WebSocket stand next to the socket")
             made.append(WEBSOCKET_STAGE)
-            made.append(WEBSOCKET_DEFLATE * stage.is_compressed + WEBSOCKET_PLAIN_FRAMES * (not stage.is_masked))
+            made.append(
+                WEBSOCKET_DEFLATE * stage.is_compressed + WEBSOCKET_PLAIN_FRAMES * (not stage.is_masked) + WEBSOCKET_MASKS * stage.masks
+            )
         else:
             made.append(S2_STAGE)
             made.append(Coding(stage))

@@ -160,8 +160,9 @@ cdef enum AccountWord:
 
 
 cdef enum:
+    # As framework.dataplane.scopes.GroupClass.
+    SPARE_RANK = 2
     NEAREST_RANK = 3
-    # As framework.dataplane.scopes.GroupClass.NEAREST_IF_NONE.
 
 
 cdef enum:
@@ -568,6 +569,8 @@ cdef struct LocalInterest:
     # Less than that of the key: of a queue group.
     uint32_t counts[SCOPES_MAX]
     # By scope: subscriptions here, and of other servers' interest its weight.
+    OriginInterest* origins
+    # Those that leaf nodes of clusters have.
 
 
 cdef struct Subscription:
@@ -738,6 +741,8 @@ cdef enum:
     WEBSOCKET_DEFLATE = 1 << 0
     WEBSOCKET_PLAIN_FRAMES = 1 << 1
     # The peer does not mask its frames.
+    WEBSOCKET_MASKS = 1 << 2
+    # It was dialed: this server masks its own.
 
 
 cdef struct StageRow:
@@ -864,6 +869,15 @@ cdef struct Origin:
     Key key
     uint32_t number
     Link* links
+
+
+cdef struct OriginInterest:
+    # How much of one interest the leaf nodes of a cluster have that are connected here.
+    OriginInterest* next
+    Origin* origin
+    int64_t count
+    int64_t total
+    # Of all in the list; of the first one only.
 
 
 cdef enum:
@@ -1404,6 +1418,12 @@ cdef struct Gated:
     size_t verdict_at
     # Where the answer says more.
     int64_t until_ns
+    const char** queues
+    # Groups that a leaf node names, behind this in memory, and their lengths.
+    uint32_t* queue_lengths
+    uint32_t queue_count
+    uint32_t hidden
+    uint32_t origin
 
 
 cdef struct AtGate:
@@ -1566,6 +1586,7 @@ cdef struct Passages:
     bint (*enter)(State* state, Subscription* subscription, Message* message) noexcept nogil
     int (*passed)(State* state, uint32_t first, Message* message) noexcept nogil
     void (*shadows_drop)(State* state, Subscription* subscription) noexcept nogil
+    void (*shadows_told)(State* state, Message* message) noexcept nogil
     bint (*traced)(State* state, Subscription* subscription, Message* message) noexcept nogil
     bint (*traced_route)(State* state, Link* to, Message* message) noexcept nogil
 
@@ -1611,6 +1632,12 @@ cdef struct Pick:
     Link* link
     const char* queue
     uint32_t queue_length
+
+
+cdef struct ShadowPick:
+    # A leaf node, or a hub, that hears a message by an import of a stream: see `accounts/_stream_imports.pyx`.
+    Subscription* shadow
+    bint sent
 
 
 cdef struct Line:
@@ -1773,6 +1800,11 @@ cdef struct State:
     Block* read_block
     Block* read_spare
     Segment* segments
+    ShadowPick* shadow_picks
+    uint32_t shadow_pick_count
+    uint32_t shadow_pick_room
+    uint8_t gathers_shadows
+    # A message is on its way to its receivers: who hears it by imports of streams is told when all of them are known.
     Pick* picks
     uint32_t pick_count
     uint32_t pick_room

@@ -19,12 +19,14 @@ class Coding(IntEnum):
 
 
 class WebSocketFrames(Struct, frozen=True, kw_only=True):
-    """Frames of WebSocket, of the server's side, behind the handshake."""
+    """Frames of WebSocket, behind the handshake: of whom a peer dialed, or of who has dialed it."""
 
     is_compressed: bool = False
     """`permessage-deflate` was agreed on, without context takeover in either direction."""
     is_masked: bool = True
-    """The peer masks what it sends, as RFC 6455 wants it."""
+    """The peer masks what it sends, as RFC 6455 wants it of who has dialed."""
+    masks: bool = False
+    """This server masks what it sends: it has dialed."""
 
 
 PlaneStage: TypeAlias = Coding | WebSocketFrames

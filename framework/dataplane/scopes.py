@@ -77,6 +77,6 @@ class GroupClass(IntEnum):
     EVENLY = 1
     """With those here, by their number."""
     IF_NONE = 2
-    """When no member here or in the cluster can take the message; evenly."""
+    """When no member here or in the cluster can take the message; by their number."""
     NEAREST_IF_NONE = 3
     """When there is none at a leaf node either; the one with the shortest round trip."""

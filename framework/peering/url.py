@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
@@ -20,6 +20,8 @@ class PeerUrl(Struct, frozen=True):
     user: str = ""
     password: str = ""
     scheme: str = "nats"
+    path: str = ""
+    """Of schemes that have one; begins with a slash."""
 
     @property
     def address(self) -> str:
@@ -42,7 +44,7 @@ class PeerUrl(Struct, frozen=True):
     @override
     def __str__(self) -> str:
         login = f"{self.user}:xxxxx@" if self.password else f"{self.user}@" if self.user else ""
-        return f"{self.scheme}://{login}{self.address}"
+        return f"{self.scheme}://{login}{self.address}{self.path}"
 
     @override
     def __repr__(self) -> str:
@@ -62,12 +64,15 @@ def split_advertised(text: str, default_port: int) -> tuple[str, int]:
     return text.strip("[]"), default_port
 
 
-def parse_peer_url(text: str, schemes: Sequence[str]) -> PeerUrl:
+def parse_peer_url(
+    text: str, schemes: Sequence[str], *, with_path: Collection[str] = ()
+) -> PeerUrl:
     """Read the URL of a server; a bare `host:port` will do.
 
     Args:
         text: The URL.
         schemes: Those that there are; the first one is meant where there is none.
+        with_path: Those of them that may have a path.
 
     Raises:
         ValueError: It is not `scheme://[user[:password]@]host:port`; says what is wrong with it.
@@ -75,7 +80,8 @@ def parse_peer_url(text: str, schemes: Sequence[str]) -> PeerUrl:
     parts = urlsplit(text if "://" in text else f"{schemes[0]}://{text}")
     if parts.scheme not in schemes:
         raise ValueError(f"scheme {parts.scheme!r} is none of {', '.join(sorted(schemes))}")
-    if parts.path not in {"", "/"} or parts.query or parts.fragment:
+    path = parts.path.rstrip("/")
+    if (path and parts.scheme not in with_path) or parts.query or parts.fragment:
         raise ValueError("nothing may follow the port")
     host, port = parts.hostname, parts.port
     if not host or len(host) > _HOST_CHARS_MAX or not host.isprintable() or " " in host:
@@ -83,4 +89,4 @@ def parse_peer_url(text: str, schemes: Sequence[str]) -> PeerUrl:
     if not port:
         raise ValueError("port is missing")
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
-    return PeerUrl(host, port, user, password, parts.scheme)
+    return PeerUrl(host, port, user, password, parts.scheme, path)

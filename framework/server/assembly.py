@@ -117,6 +117,7 @@ class Assembly:
         self._system = self._actor_system(identity.name, failed)
         self._arrivals = Arrivals(self.plane, log=log)
         self.tls = TlsHandshakes(self.plane, hand_on=self._arrivals.take, log=log)
+        self._arrivals.hand_over_tls = self.tls.hand_over
         self.listeners = Listeners(self.plane, tls=self.tls, arrivals=self._arrivals, steps=steps)
         self._coding = LinkCodecs(self.plane, log=log)
         self._bridge = Bridge(self.plane, transports=self._carriers(), log=log)

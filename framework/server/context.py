@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         Codec,
         CompressionMode,
         ConnectionInfo,
+        DialHandshake,
         HookOffer,
         LinkId,
         LinkRow,
@@ -114,6 +115,8 @@ class Context(ServerContext):
         self.peers: dict[LinkId, str] = {}
         """Names of the servers at the other ends of links."""
         self.leafnode_counts: Counter[str] = Counter()
+        self.leafnode_changed: Callable[[str, int], None] = lambda _account, _change: None
+        """Told of accounts whose leaf nodes became more or fewer."""
         """Leaf nodes and hubs by their account here."""
         self.refusals = AddressRefusals(plane, log=log)
         """Addresses that plugins refuse."""
@@ -280,6 +283,7 @@ class Context(ServerContext):
         is_plain: bool = False,
         avoided: Collection[str] = (),
         turn: int = 0,
+        handshake: DialHandshake | None = None,
     ) -> None:
         self._dialer.dial(
             host,
@@ -292,6 +296,7 @@ class Context(ServerContext):
             is_plain=is_plain,
             avoided=avoided,
             turn=turn,
+            handshake=handshake,
         )
 
     @override
@@ -366,6 +371,10 @@ class Context(ServerContext):
     def can_compress_frames(self) -> bool:
         return self._arrivals.can_deflate()
 
+    @override
+    def transport_of(self, link: LinkId) -> str:
+        return self._arrivals.names.get(link, "")
+
     def report_accounts(self, names: Sequence[str]) -> None:
         """Tell plugins that accounts came, changed or went."""
         self._plugins.accounts_changed(self, names)
@@ -376,6 +385,7 @@ class Context(ServerContext):
             self.peers[connection.link] = connection.name
         if connection.kind is LinkKind.LEAF:
             self.leafnode_counts[connection.account] += 1
+            self.leafnode_changed(connection.account, 1)
         self._plugins.connection_opened(self, connection)
 
     @override
@@ -383,6 +393,7 @@ class Context(ServerContext):
         self.peers.pop(connection.link, None)
         if connection.kind is LinkKind.LEAF:
             self.leafnode_counts[connection.account] -= 1
+            self.leafnode_changed(connection.account, -1)
         self._plugins.connection_closed(self, connection, reason)
 
     @override

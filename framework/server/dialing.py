@@ -18,7 +18,8 @@ from msgspec import Struct
 
 from framework.server.limits import DIAL_THREADS_MAX, RESOLVE_TIMEOUT_S
 from framework.server.listening import encoded_host, joined_address
-from framework.spec import DialFailed
+from framework.server.transports.limits import RECEIVE_BYTES
+from framework.spec import Admitted, ChannelStage, DialFailed, TurnedAway
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from framework.server.plane_port import ServerPlane
     from framework.server.tls import TlsHandshakes
-    from framework.spec import LinkKind, TlsSettings
+    from framework.spec import DialHandshake, LinkKind, TlsSettings
 
     _Address: TypeAlias = tuple[socket.AddressFamily, tuple[Any, ...]]
 
@@ -44,6 +45,7 @@ class _Order(Struct, frozen=True):
     is_plain: bool
     avoided: Collection[str]
     turn: int
+    handshake: DialHandshake | None
 
 
 class _NoneLeftError(Exception):
@@ -86,6 +88,7 @@ class Dialer:
         is_plain: bool = False,
         avoided: Collection[str] = (),
         turn: int = 0,
+        handshake: DialHandshake | None = None,
     ) -> None:
         """Begin to dial; the owner of `kind` gets `Opened` or `DialFailed`.
 
@@ -93,7 +96,9 @@ class Dialer:
         """
         assert timeout_s > 0
         name = tls_name or host
-        order = _Order(host, port, kind, token, timeout_s, tls, name, is_plain, avoided, turn)
+        order = _Order(
+            host, port, kind, token, timeout_s, tls, name, is_plain, avoided, turn, handshake
+        )
         task = asyncio.get_running_loop().create_task(self._dial(order))
         self._dials.add(task)
         task.add_done_callback(self._dials.discard)
@@ -113,6 +118,7 @@ class Dialer:
             sock, peer = await _connect_any(addresses, order.timeout_s / len(addresses))
             if self._tls and not order.is_plain and (order.tls or self._tls.terms(kind)):
                 sock = await self._tls.secure(sock, kind, token, order.tls_name, own=order.tls)
+            admitted = await self._shake(sock, order)
         except _NoneLeftError:
             error = f"lookup {order.host}: no other address"
             self._report(kind, DialFailed(token, error, none_left=True))
@@ -120,7 +126,29 @@ class Dialer:
             self._report(kind, DialFailed(token, str(error)))
         else:
             with sock:
-                self._plane.adopt(sock, kind, token, peer=peer)
+                stages = [it for it in admitted.stages or () if not isinstance(it, ChannelStage)]
+                self._plane.adopt(sock, kind, token, peer=peer, stages=stages, left=admitted.left)
+
+    async def _shake(self, sock: socket.socket, order: _Order) -> Admitted:
+        """Do the handshake that a dial has, if it has one; the socket is closed if that fails.
+
+        Raises:
+            OSError: It failed.
+        """
+        if order.handshake is None:
+            return Admitted()
+        try:
+            async with asyncio.timeout(order.timeout_s):
+                return await _shaken(sock, order.handshake)
+        except BaseException as error:
+            sock.close()
+            if self._tls:
+                self._tls.forget_dialed(order.kind, order.token)
+            if isinstance(error, TimeoutError):
+                raise OSError("handshake timeout") from None
+            if isinstance(error, Exception) and not isinstance(error, OSError):
+                raise OSError(f"{type(error).__name__}: {error}") from error  # a plugin's code
+            raise
 
     async def _resolve(self, host: str, port: int) -> Sequence[_Address]:
         """Return the addresses of a host; at least one.
@@ -187,6 +215,24 @@ async def _connect_any(
         else:
             return sock, (address[0], address[1])
     raise OSError("; ".join(dict.fromkeys(problems)))
+
+
+async def _shaken(sock: socket.socket, handshake: DialHandshake) -> Admitted:
+    """Return what a handshake comes to.
+
+    Raises:
+        OSError: The peer got it wrong, or has hung up.
+    """
+    loop = asyncio.get_running_loop()
+    sock.settimeout(0)
+    await loop.sock_sendall(sock, handshake.begin())
+    while True:
+        data = await loop.sock_recv(sock, RECEIVE_BYTES)
+        step = handshake.receive(data) if data else TurnedAway(problem="connection closed")
+        if isinstance(step, Admitted):
+            return step
+        if step is not None:
+            raise OSError(step.problem)
 
 
 def _problem_text(error: OSError) -> str:

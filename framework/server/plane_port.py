@@ -141,6 +141,8 @@ class ServerPlane(PlaneControl, Protocol):
         *,
         peer: tuple[str, int] | None = None,
         accepted: bool = False,
+        stages: Sequence[PlaneStage] = (),
+        left: bytes = b"",
     ) -> None:
         """Adopt a connected socket; `Opened` with the token follows.
 
@@ -149,7 +151,13 @@ class ServerPlane(PlaneControl, Protocol):
             kind: What its link is.
             token: For `Opened`.
             peer: Who is at the other end, where the socket does not know; None: it does.
-            accepted: It is sent INFO, as if it had come to the listener of its kind.
+            accepted: It is sent INFO, as if it had come to the listener of its kind; where there
+                are stages, its owner says it.
+            stages: What its bytes pass, the one next to the socket first.
+            left: What was read from the socket already, for these.
+
+        Raises:
+            ValueError: Stages in this order can't be.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""Gates: objects of plugins that decide on what clients publish, before anybody receives it."""
+"""Gates: objects of plugins that decide on what clients and leaf nodes publish, before all else."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ GATE_TIME_LIMIT_S_MAX: Final = 60.0
 
 
 class GateSpec(Struct, frozen=True, kw_only=True):
-    """Decides on each message that clients of this server publish on a subject.
+    """Decides on each message that clients and leaf nodes of this server publish on a subject.
 
     What is published waits for its verdict, and what its publisher says behind it does, too, but
-    for messages to the same gate. What other servers bring has passed their gates.
+    for messages to the same gate. What other servers bring has passed their gates, but for leaf
+    nodes, whose operators are others; a leaf node is told nothing of what was refused.
     """
 
     name: str

@@ -21,7 +21,7 @@ from framework.spec.plane import PlaneControl
 from framework.spec.ports import Port
 from framework.spec.tap import TapSpec
 from framework.spec.tls import TlsFacts, TlsSettings
-from framework.spec.transport import TransportLogin
+from framework.spec.transport import DialHandshake, TransportLogin
 from framework.topology import ServerConfig
 from framework.wire.closed_state import ClosedState
 
@@ -203,6 +203,7 @@ class ServerContext(Protocol):
         is_plain: bool = False,
         avoided: Collection[str] = (),
         turn: int = 0,
+        handshake: DialHandshake | None = None,
     ) -> None:
         """Resolve and connect without blocking, with TLS where the listener of `kind` has it.
 
@@ -222,6 +223,8 @@ class ServerContext(Protocol):
                 follow.
             avoided: Addresses of the host that are not tried.
             turn: How many of its addresses have their turn last rather than first; at least 0.
+            handshake: Comes behind TLS, within `timeout_s`, and says which stages the link has;
+                None: there is none.
         """
         ...
 
@@ -302,6 +305,10 @@ class ServerContext(Protocol):
 
     def can_compress_frames(self) -> bool:
         """Return whether `WebSocketFrames` may be compressed: this Python's zlib is found."""
+        ...
+
+    def transport_of(self, link: LinkId) -> str:
+        """Return the transport by which a link came that is no client; empty: it came by none."""
         ...
 
     @property

@@ -99,6 +99,9 @@ class Admitted(Struct, frozen=True, kw_only=True):
     credentials: Credentials = Credentials()
     forwarded_for: str = ""
     """Address for which the client stands, if it says so; for the log."""
+    kind: LinkKind | None = None
+    """It is no client but a link of this kind, whose owner gets it as one that was accepted, and
+    says INFO; None: it is what the transport's links are."""
 
 
 class TurnedAway(Struct, frozen=True, kw_only=True):
@@ -115,6 +118,14 @@ class TransportHandshake(Protocol):
 
     def receive(self, data: bytes) -> Admitted | TurnedAway | None:
         """Take what has come, at most 4 KiB; None: more has to come."""
+        ...
+
+
+class DialHandshake(TransportHandshake, Protocol):
+    """The handshake on a connection that was dialed; what it is admitted with has no `answer`."""
+
+    def begin(self) -> bytes:
+        """Return what is said first."""
         ...
 
 

@@ -1,4 +1,7 @@
-"""WebSocket as NATS servers speak it: what a close frame says of the reason of an end."""
+"""WebSocket as NATS servers speak it: words of its handshake, and of close frames.
+
+Source: RFC 6455 4, RFC 7692 7.1.
+"""
 
 from __future__ import annotations
 
@@ -38,6 +41,22 @@ _STATUS: Final[Mapping[ClosedState, int]] = {
     ClosedState.TLS_HANDSHAKE_ERROR: 1015,
     ClosedState.MAX_PAYLOAD_EXCEEDED: MESSAGE_TOO_BIG,
 }
+
+
+DEFLATE: Final = "permessage-deflate"
+DEFLATE_TERMS: Final = f"{DEFLATE}; server_no_context_takeover; client_no_context_takeover"
+"""The only ones on which messages are compressed, asked for and granted."""
+NO_MASKING: Final = "Nats-No-Masking"
+"""Header by which who dials asks not to mask its frames, and the other one lets it: `true`."""
+_GUID: Final = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+
+
+def accept_key(key: str) -> str:
+    """Return what a server answers to the key of an upgrade."""
+    import base64  # noqa: PLC0415 - for who speaks WebSocket
+    import hashlib  # noqa: PLC0415 - the same
+
+    return base64.b64encode(hashlib.sha1(key.encode() + _GUID).digest()).decode()  # noqa: S324
 
 
 def close_status(reason: ClosedState) -> int:

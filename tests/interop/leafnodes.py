@@ -26,6 +26,9 @@ class Star(Joined):
         login: Of the URL of remotes, with its `@`.
         more: More of the configuration, by server; `*`: of all.
         order: Names of servers in the order of their start; those left out are not started.
+        websocket: Of the hub: more of the block `websocket`, by which leaf nodes come; None: they
+            come by the port for leaf nodes.
+        path: Behind the port in the URL of the hub.
     """
 
     def __init__(
@@ -39,8 +42,12 @@ class Star(Joined):
         login: str = "",
         more: Mapping[str, str] | None = None,
         order: Sequence[str] | None = None,
+        websocket: str | None = None,
+        path: str = "",
     ) -> None:
         super().__init__()
+        self._websocket, self._path = websocket, path
+        self.websocket_port = free_port()
         self._fleet, self._block, self._remote, self._login = fleet, block, remote, login
         self._more = more or {}
         self.kinds = {"hub": hub, **{f"leaf{at}": kind for at, kind in enumerate(leafs)}}
@@ -55,12 +62,25 @@ class Star(Joined):
         more = self._more.get("*", "") + self._more.get(name, "")
         head = f'server_name: {name}\nhttp: "127.0.0.1:-1"\n{more}\n'
         if name == "hub":
-            return f'{head}leafnodes {{ listen: "127.0.0.1:{self.port}"\n{self._block} }}\n'
+            return (
+                f'{head}leafnodes {{ listen: "127.0.0.1:{self.port}"\n{self._block} }}\n'
+                f"{self._websocket_block()}"
+            )
         url = f'"nats-leaf://{self._login}127.0.0.1:{self.port}"'
+        if self._websocket is not None:
+            scheme = "wss" if "tls {" in self._websocket else "ws"
+            url = f'"{scheme}://{self._login}127.0.0.1:{self.websocket_port}{self._path}"'
         remote = self._remote.replace("{name}", name)
         # 2.9.10 knows seconds only.
         pause = "1" if self.kinds[name] == "2.9.10" else "'100ms'"
         return f"{head}leafnodes {{ reconnect: {pause}\nremotes: [{{ url: {url}\n{remote} }}] }}\n"
+
+    def _websocket_block(self) -> str:
+        if self._websocket is None:
+            return ""
+        no_tls = "" if "tls {" in self._websocket else "no_tls: true\n"
+        listen = f'listen: "127.0.0.1:{self.websocket_port}"\n{no_tls}'
+        return f"websocket {{ {listen}{self._websocket} }}\n"
 
     def start(self, name: str, *flags: str) -> ServerProcess:
         """Start a server; it may have run before."""

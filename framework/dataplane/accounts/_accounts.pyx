@@ -11,9 +11,10 @@ from libc.string cimport memcmp, memcpy
 from framework.dataplane.delivery._delivery cimport lines_forget, subscription_drop
 from framework.dataplane.delivery._watches cimport watches_free
 from framework.dataplane.accounts._assumed cimport account_assume
+from framework.dataplane.accounts._origins cimport origins_forget
 from framework.dataplane.accounts._routes cimport account_carry_widely
 from framework.dataplane.ports._sinkbatch cimport publish_pointer
-from framework.dataplane._state cimport ACCOUNTS_FOREIGN_MAX, Account, Link, State, Subscription
+from framework.dataplane._state cimport ACCOUNTS_FOREIGN_MAX, Account, Link, LocalInterest, State, Subscription
 from framework.dataplane.accounts._tables cimport tables_leave
 from framework.sublist._bytes cimport COPY_SLACK, hash_bytes
 from framework.sublist._sublist cimport Interest, sublist_all, sublist_close, sublist_open
@@ -144,6 +145,7 @@ cdef void _free(Account* account) noexcept nogil:
     cdef size_t at
     if account.interest.slots != NULL:
         for at in range(account.interest.mask + 1):
+            origins_forget(<LocalInterest*> account.interest.slots[at].key)
             free(account.interest.slots[at].key)
     table_clear(&account.interest)
     sublist_close(&account.sublist)

@@ -6,7 +6,7 @@ from libc.string cimport memcpy
 
 from framework.dataplane.delivery._delivery cimport interest_change
 from framework.dataplane.ports._port_watches cimport port_watches_touch
-from framework.dataplane._state cimport SCOPE_GATEWAY, Account, Link, State, Subscription
+from framework.dataplane._state cimport SCOPE_GATEWAY, SPARE_RANK, Account, Link, State, Subscription
 from framework.dataplane._work cimport INTEREST_WORK
 from framework.sublist._bytes cimport COPY_SLACK, hash_bytes
 from framework.sublist._sublist cimport sublist_insert, sublist_remove, sublist_touch
@@ -74,7 +74,8 @@ cdef Subscription* subscription_add(
     made.interest.queue_length = <uint32_t> queue_length
     made.interest.weight = weight
     if link != NULL:
-        made.interest.rank = link.rank
+        # What begins with a blank has an origin: leaf nodes at another server of this cluster stand behind all others of it.
+        made.interest.rank = SPARE_RANK if sid_length and sid[0] == c" " else link.rank
         made.interest.scope = link.scope
     made.interest.owner = link
     made.key.chars = chars

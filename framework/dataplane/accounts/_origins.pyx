@@ -12,12 +12,14 @@ Source: nats-server `leafnode.go`, `updateLeafNodesEx`, `initLeafNodeSmapAndSend
 """
 
 from libc.stdint cimport int64_t, uint32_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy
 
 from framework.dataplane.accounts._sids cimport interest_of_link, subscription_find
 from framework.dataplane.delivery._delivery cimport link_doom
-from framework.dataplane._state cimport SCOPE_LEAF, SCOPE_ROUTE, WRITE_ERROR, Account, Link, LocalInterest, Origin, State, Subscription
+from framework.dataplane._state cimport (
+    SCOPE_ROUTE, WRITE_ERROR, Account, Link, LocalInterest, Origin, OriginInterest, State, Subscription,
+)
 from framework.sublist._bytes cimport hash_bytes
 from framework.sublist._table cimport table_find, table_make, table_remove
 
@@ -118,40 +120,43 @@ cdef int64_t interest_of_origin(State* state, Link* link, Account* account, Loca
     return count
 
 
-cdef Origin* origin_next(State* state, Origin* origin) noexcept nogil:
-    """Return the origin behind another one, the first one behind NULL; NULL: there is none."""
-    cdef size_t at = 0
-    if state.origins.slots == NULL:
-        return NULL
-    if origin != NULL:
-        at = origin.key.hash & state.origins.mask
-        while state.origins.slots[at].key != &origin.key:
-            at = (at + 1) & state.origins.mask
-        at += 1
-    while at <= state.origins.mask and state.origins.slots[at].key == NULL:
-        at += 1
-    return <Origin*> state.origins.slots[at].key if at <= state.origins.mask else NULL
+cdef void origin_interest_change(LocalInterest* local, Origin* origin, int change) noexcept nogil:
+    """Count the interest of leaf nodes of one cluster more or less. Cost: O(clusters that have it)."""
+    cdef OriginInterest** at = &local.origins
+    cdef OriginInterest* found
+    cdef int64_t total = change + (local.origins.total if local.origins != NULL else 0)
+    while at[0] != NULL and at[0].origin != origin:
+        at = &at[0].next
+    found = at[0]
+    if found == NULL:
+        found = <OriginInterest*> calloc(1, sizeof(OriginInterest)) if change > 0 else NULL
+        if found == NULL:
+            # No memory, now or when it came: routes are told of it without an origin.
+            return
+        found.origin = origin
+        found.next = local.origins
+        local.origins = found
+        at = &local.origins
+    found.count += change
+    if found.count <= 0:
+        at[0] = found.next
+        free(found)
+    if local.origins != NULL:
+        local.origins.total = total
 
 
-cdef int64_t interest_by_origin(State* state, Origin* origin, Account* account, LocalInterest* local) noexcept nogil:
+cdef void origins_forget(LocalInterest* local) noexcept nogil:
+    """Free what is counted by origins of one interest; NULL: of none."""
+    cdef OriginInterest* its
+    while local != NULL and local.origins != NULL:
+        its = local.origins
+        local.origins = its.next
+        free(its)
+
+
+cdef int64_t interest_by_origin(Origin* origin, LocalInterest* local) noexcept nogil:
     """Return how much of one interest the leaf nodes of a cluster have that are connected here."""
-    cdef Link* link = origin.links
-    cdef int64_t count = 0
-    while link != NULL:
-        if link.scope == SCOPE_LEAF and link.account == account:
-            count += interest_of_link(state, link, account, local.key.chars, local.key.length)
-        link = link.next_of_origin
-    return count
-
-
-cdef int64_t interest_with_origins(State* state, Account* account, LocalInterest* local) noexcept nogil:
-    """Return how much of one interest leaf nodes have that are of clusters. Cost: O(these leaf nodes)."""
-    cdef Origin* origin = NULL
-    cdef int64_t count = 0
-    if local.counts[<int> SCOPE_LEAF] == 0:
-        return 0
-    origin = origin_next(state, NULL)
-    while origin != NULL:
-        count += interest_by_origin(state, origin, account, local)
-        origin = origin_next(state, origin)
-    return count
+    cdef OriginInterest* its = local.origins
+    while its != NULL and its.origin != origin:
+        its = its.next
+    return its.count if its != NULL else 0

@@ -15,5 +15,6 @@ cdef inline bint is_of_peer(Subscription* shadow) noexcept nogil:
 
 cdef void shadows_add(State* state, Subscription* subscription) noexcept nogil
 cdef void shadows_drop(State* state, Subscription* subscription) noexcept nogil
+cdef void shadows_told(State* state, Message* message) noexcept nogil
 cdef void shadows_renew(State* state, Account* account) noexcept nogil
 cdef bint shadow_enter(State* state, Subscription* shadow, Message* message) noexcept nogil

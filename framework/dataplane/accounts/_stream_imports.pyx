@@ -6,7 +6,7 @@ of its interest that reaches. Source: nats-server `client.go`, `addShadowSubscri
 """
 
 from libc.stdint cimport uint32_t
-
+from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy
 
 from framework.dataplane.delivery._delivery cimport link_way, subscription_drop, to_route, to_subscription
@@ -16,8 +16,9 @@ from framework.dataplane.accounts._origins cimport is_of_origin
 from framework.dataplane.accounts._permissions cimport may_send
 from framework.dataplane.delivery._message_trace cimport step_stream, traced_delivery
 from framework.dataplane._state cimport (
-    SCOPE_HERE, Account, Import, Link, Message, Pick, Sink, State, Subscription,
+    SCOPE_HERE, Account, Import, Link, Message, Pick, ShadowPick, Sink, State, Subscription,
 )
+from framework.sublist._sublist cimport Interest
 from framework.sublist._transform cimport is_subset, transform_apply, transform_room
 
 
@@ -169,40 +170,10 @@ cdef void shadows_renew(State* state, Account* account) noexcept nogil:
         sink = sink.next
 
 
-cdef bint _to_peer(State* state, Subscription* subscription, Message* message) noexcept nogil:
-    """Give a leaf node, or a hub, what reached a shadow of its interest, unless it has got it, or it came from there."""
-    cdef Link* link = subscription.link
-    cdef Pick* picks = state.picks
-    cdef uint32_t count = state.pick_count
-    cdef Pick pick
-    cdef bint delivered
-    if link.doomed or link.shadowed == message.number or not state.hears[message.scope] >> link.scope & 1:
-        return False
-    if (message.scope != SCOPE_HERE and link.peer == message.source.peer) or is_of_origin(link, message):
-        return False
-    if not may_send(state, link, message.subject, message.subject_length):
-        return False
-    if subscription.interest.queue_length == 0:
-        link.shadowed = message.number
-    # The groups that were picked before are those of another account.
-    pick.link = link
-    pick.queue = subscription.interest.queue
-    pick.queue_length = subscription.interest.queue_length
-    state.picks = &pick
-    state.pick_count = 1 if pick.queue_length else 0
-    delivered = to_route(state, link_way(link, message.account), message)
-    state.picks = picks
-    state.pick_count = count
-    return delivered
-
-
-cdef bint shadow_enter(State* state, Subscription* shadow, Message* message) noexcept nogil:
-    """Deliver what reached a shadow. What came as a request to this account is not exported as a stream of it."""
+cdef bint _seen(State* state, Subscription* shadow, Message* message, Message* seen) noexcept nogil:
+    """Set a message to what the importer sees of one; False: no memory. Its subject may lie in `state.scratch`."""
     cdef Import* imported = shadow.imported
-    cdef Message seen
-    if shadow.dead or message.hops != NULL:
-        return False
-    seen = message[0]
+    seen[0] = message[0]
     seen.account = imported.home
     if imported.transform != NULL:
         if not room_for(&state.scratch, &state.scratch_room, transform_room(imported.transform, message.subject_length)):
@@ -214,9 +185,102 @@ cdef bint shadow_enter(State* state, Subscription* shadow, Message* message) noe
     elif not imported.stays:
         seen.subject = imported.to
         seen.subject_length = imported.to_length
-    if is_of_peer(shadow):
+    return True
+
+
+cdef bint _gather(State* state, Subscription* shadow) noexcept nogil:
+    """Note that a message goes to the server whose interest casts a shadow; False: no memory."""
+    cdef ShadowPick* grown
+    if state.shadow_pick_count == state.shadow_pick_room:
+        grown = <ShadowPick*> realloc(state.shadow_picks, (state.shadow_pick_room * 2 + 16) * sizeof(ShadowPick))
+        if grown == NULL:
+            return False
+        state.shadow_picks = grown
+        state.shadow_pick_room = state.shadow_pick_room * 2 + 16
+    state.shadow_picks[state.shadow_pick_count].shadow = shadow
+    state.shadow_picks[state.shadow_pick_count].sent = False
+    state.shadow_pick_count += 1
+    return True
+
+
+cdef bint _for_peer(State* state, Subscription* shadow, Message* seen, Message* message) noexcept nogil:
+    """Let a leaf node, or a hub, have what reached a shadow of its interest, unless it came from there."""
+    cdef Subscription* subscription = shadow.previous
+    cdef Link* link = subscription.link
+    cdef uint32_t first = state.shadow_pick_count
+    if link.doomed or not state.hears[message.scope] >> link.scope & 1:
+        return False
+    if subscription.interest.queue_length == 0 and link.shadowed == message.number:
+        # It gets it already.
+        return False
+    if (message.scope != SCOPE_HERE and link.peer == message.source.peer) or is_of_origin(link, message):
+        return False
+    if not may_send(state, link, seen.subject, seen.subject_length) or not _gather(state, shadow):
+        return False
+    if subscription.interest.queue_length == 0:
+        link.shadowed = message.number
+    if not state.gathers_shadows:
+        _tell_from(state, first, message)
+        state.shadow_pick_count = first
+    return True
+
+
+cdef void _tell_one(State* state, uint32_t first, Message* message) noexcept nogil:
+    """Send a message to one server, with all groups that were picked there."""
+    cdef ShadowPick* picked = &state.shadow_picks[first]
+    cdef Link* link = picked.shadow.previous.link
+    cdef Pick* picks = state.picks
+    cdef Pick* made = <Pick*> malloc((state.shadow_pick_count - first) * sizeof(Pick))
+    cdef uint32_t at, count = state.pick_count
+    cdef Interest* interest
+    cdef Message seen
+    if made == NULL:
+        return
+    # The groups that were picked before are those of another account.
+    state.picks = made
+    state.pick_count = 0
+    for at in range(first, state.shadow_pick_count):
+        if state.shadow_picks[at].shadow.previous.link != link:
+            continue
+        state.shadow_picks[at].sent = True
+        interest = &state.shadow_picks[at].shadow.previous.interest
+        if interest.queue_length:
+            made[state.pick_count].link = link
+            made[state.pick_count].queue = interest.queue
+            made[state.pick_count].queue_length = interest.queue_length
+            state.pick_count += 1
+    if _seen(state, picked.shadow, message, &seen):
         seen.shown = NULL
-        return _to_peer(state, shadow.previous, &seen)
+        to_route(state, link_way(link, seen.account), &seen)
+    state.picks = picks
+    state.pick_count = count
+    free(made)
+
+
+cdef void _tell_from(State* state, uint32_t first, Message* message) noexcept nogil:
+    cdef uint32_t at
+    for at in range(first, state.shadow_pick_count):
+        if not state.shadow_picks[at].sent:
+            _tell_one(state, at, message)
+
+
+cdef void shadows_told(State* state, Message* message) noexcept nogil:
+    """Send a message to all servers that hear it by imports of streams, each once."""
+    _tell_from(state, 0, message)
+    state.shadow_pick_count = 0
+    state.gathers_shadows = 0
+
+
+cdef bint shadow_enter(State* state, Subscription* shadow, Message* message) noexcept nogil:
+    """Deliver what reached a shadow. What came as a request to this account is not exported as a stream of it."""
+    cdef Import* imported = shadow.imported
+    cdef Message seen
+    if shadow.dead or message.hops != NULL:
+        return False
+    if not _seen(state, shadow, message, &seen):
+        return False
+    if is_of_peer(shadow):
+        return _for_peer(state, shadow, &seen, message)
     # What a message is delivered as stays: the import says where it goes. Source: nats-server `client.go`, `processMsgResults`.
     if message.trace == NULL:
         return to_subscription(state, &shadow.previous.interest, &seen)

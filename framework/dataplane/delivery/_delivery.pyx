@@ -21,7 +21,7 @@ from framework.dataplane.links._output cimport (
 )
 from framework.dataplane.accounts._assumed cimport is_refused
 from framework.dataplane.accounts._origins cimport (
-    interest_by_origin, interest_of_origin, interest_with_origins, is_interest_of_origin, is_of_origin, origin_next,
+    interest_by_origin, interest_of_origin, interest_with_origins, is_interest_of_origin, is_of_origin, origin_interest_change,
 )
 from framework.dataplane.accounts._permissions cimport is_allowed_to_publish, may_hear, may_import, may_send
 from framework.dataplane.accounts._replies cimport reply_owe
@@ -36,7 +36,7 @@ from framework.dataplane._state cimport (
     RECORD_DELIVERED, RECORD_INTEREST, RECORD_TRACE, REFERENCE_BYTES, REFERENCE_PENDING_BYTES, SCOPES_MAX, SCOPE_HERE, SCOPE_INNER,
     SCOPE_GATEWAY, SCOPE_LEAF, SCOPE_ROUTE, SLOW_CONSUMER_PENDING_BYTES, STALLS, STREAM_IMPORT,
     SYSTEM, TRACED_LINE_BYTES_MAX, TRACES_MAX, WRITE_ERROR, Account, ClosedStateC, Fanout, Fence, Link, LocalInterest, Message, Origin,
-    Peer, Pick, Record, RecordType, State, Subscription,
+    OriginInterest, Peer, Pick, Record, RecordType, State, Subscription,
 )
 from framework.dataplane._work cimport BYTES_A_WORK, INTEREST_WORK, is_work_done
 from framework.sublist._bytes cimport copy_short, hash_bytes, write_decimal
@@ -267,7 +267,7 @@ cdef int64_t _heard(State* state, Link* peer, Account* account, LocalInterest* l
         count -= interest_of_origin(state, peer, account, local)
     if count and peer.takes_origins:
         # It is told of these by their origins.
-        count -= interest_with_origins(state, account, local)
+        count -= interest_with_origins(local)
     return count
 
 
@@ -362,16 +362,12 @@ cdef void interest_tell_in_bulk(State* state, Link* peer, Account* account, Loca
     """
     cdef int64_t before = peer.sent_bytes + <int64_t> peer.pending
     cdef int64_t count = _heard(state, peer, account, local)
-    cdef Origin* origin = NULL
+    cdef OriginInterest* its = local.origins if peer.takes_origins else NULL
     if count:
         _interest_tell(state, peer, account, local, count if coming else 0, NULL)
-    if peer.takes_origins and local.counts[<int> SCOPE_LEAF]:
-        origin = origin_next(state, NULL)
-    while origin != NULL and not peer.doomed:
-        count = interest_by_origin(state, origin, account, local)
-        if count:
-            _interest_tell(state, peer, account, local, count if coming else 0, origin)
-        origin = origin_next(state, origin)
+    while its != NULL and not peer.doomed:
+        _interest_tell(state, peer, account, local, its.count if coming else 0, its.origin)
+        its = its.next
     _in_bulk(peer, before)
 
 
@@ -407,7 +403,7 @@ cdef void _tell(State* state, Link* peer, Subscription* subscription, int change
         return
     if peer.takes_origins and source != NULL and source.origin != NULL:
         origin = source.origin
-        count = interest_by_origin(state, origin, account, local)
+        count = interest_by_origin(origin, local)
     else:
         count = _heard(state, peer, account, local)
     if count and count != change and not (local.subject_length < local.key.length and peer.dialect.weighs_groups):
@@ -441,6 +437,8 @@ cdef void interest_change(State* state, Subscription* subscription, int change) 
     if local == NULL:
         return
     local.counts[scope] += change
+    if scope == SCOPE_LEAF and subscription.link != NULL and subscription.link.origin != NULL:
+        origin_interest_change(local, subscription.link.origin, change)
     for at in range(account.route_count):
         _tell(state, account.routes[at], subscription, change)
     if state.inner != NULL:
@@ -771,23 +769,42 @@ cdef bint _pick_remote(State* state, Match* match, Group* group, uint64_t point,
     return False
 
 
+cdef inline bint _leads_back(Message* message, Link* link, Interest* member) noexcept nogil:
+    """Whether a member at another server is of the cluster of leaf nodes that a message comes from."""
+    return (
+        message.source.origin != NULL and link.scope == SCOPE_ROUTE and link.joined == NULL
+        and is_interest_of_origin(message.source, <Subscription*> member)
+    )
+
+
 cdef bint _pick_spare(State* state, Match* match, Group* group, Message* message) noexcept nogil:
-    """Pick a server for a group that nobody else in the cluster can serve: the first class of them, evenly or the nearest."""
+    """Pick a server for a group that nobody else in the cluster can serve: the first class of them, by their weight or the nearest."""
     cdef uint32_t tried, start
     cdef uint32_t first = group.first + group.local_count + group.remote_count
+    cdef uint64_t weight = 0
     cdef uint8_t rank = 0
+    cdef Interest* member
     cdef Link* best = NULL
     cdef Link* link
     if group.spare_count == 0:
         return False
     start = <uint32_t> (random_next(state) % group.spare_count)
     for tried in range(group.spare_count):
-        link = <Link*> match.members[first + (start + tried) % group.spare_count].owner
-        if not state.hears[message.scope] >> link.scope & 1 or not _may_pick(state, link, message):
+        member = match.members[first + (start + tried) % group.spare_count]
+        link = <Link*> member.owner
+        if not state.hears[message.scope] >> link.scope & 1 or not _may_pick(state, link, message) or _leads_back(message, link, member):
             continue
-        if best == NULL or link.rank < rank or (link.rank == rank == NEAREST_RANK and link.rtt_ns < best.rtt_ns):
+        if best == NULL or member.rank < rank:
             best = link
-            rank = link.rank
+            rank = member.rank
+            weight = member.weight
+        elif member.rank == rank == NEAREST_RANK:
+            if link.rtt_ns < best.rtt_ns:
+                best = link
+        elif member.rank == rank:
+            weight += member.weight
+            if random_next(state) % weight < member.weight:
+                best = link
     return best != NULL and _pick_add(state, best, group)
 
 
@@ -1053,6 +1070,7 @@ cdef int deliver_matched(State* state, Match* match, Message* message) noexcept 
     if state.peer_shadows:
         state.last_message += 1
         message.number = state.last_message
+        state.gathers_shadows = 1
     if message.source.first_fanout == NULL:
         served = _serve_plain(state, match.plain, match.plain_count, &at, message)
     if receivers > RECEIVERS_A_LOOK or message.source.first_fanout != NULL:
@@ -1075,6 +1093,8 @@ cdef int deliver_matched(State* state, Match* match, Message* message) noexcept 
             served += _serve_named_groups(state, match, message, rest)
     if state.pick_count or match.remote_count:
         served += _serve_peers(state, match, message)
+    if message.number:
+        state.passages.shadows_told(state, message)
     if state.waiting_count > waiting:
         # Behind all that needs the match: the next account may be this one.
         served += state.passages.passed(state, waiting, message)

@@ -2,9 +2,14 @@
 
 from libc.stdint cimport int64_t
 
-from framework.dataplane._state cimport Account, Command, Gate, GateBatch, GateTerms, Link, Message, Port, State, Watches
+from framework.dataplane._state cimport SCOPE_LEAF, Account, Command, Gate, GateBatch, GateTerms, Link, Message, Port, State, Watches
 from framework.dataplane.ports._port cimport PortAnswer
 from framework.sublist._sublist cimport Match
+
+
+cdef inline bint is_gated(Link* link, Message* message) noexcept nogil:
+    """Whether gates see what a server has sent: of leaf nodes, but for what a stream delivers."""
+    return link.scope == SCOPE_LEAF and message.shown == NULL
 
 
 cdef void gate_add(State* state, Account* account, Gate* gate, int64_t replaced) noexcept nogil
@@ -27,3 +32,5 @@ cdef bint gate_lets_in(State* state, Link* link, Message* message, Match** match
 cdef void gate_go_on(State* state, Link* link) noexcept nogil
 cdef bint gate_is_ready(Link* link) noexcept nogil
 cdef void gate_leave(State* state, Link* link) noexcept nogil
+cdef bint gate_lets_bring(State* state, Link* link, Message* message) noexcept nogil
+cdef void gate_enter(State* state, Link* link, Message* message) noexcept nogil

@@ -1,4 +1,4 @@
-"""Gates: what clients publish waits for the verdicts of a plugin.
+"""Gates: what clients and leaf nodes publish waits for the verdicts of a plugin.
 
 A message that its publisher may send goes into the batch of the gate on its subject. The batch is handed over at the end of a turn, unless
 one waits already to be taken: so batches are as large as the gate is slow. Whoever decides takes it in a thread of its own and answers by
@@ -22,9 +22,10 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset, strlen
 
 from framework.dataplane.accounts._mappings cimport is_mapped
-from framework.dataplane.accounts._permissions cimport FORBIDDEN, is_allowed_to_publish, may_publish
+from framework.dataplane.accounts._permissions cimport FORBIDDEN, is_allowed_to_publish, may_bring, may_publish
+from framework.dataplane.accounts._remote_latency cimport is_tracked_reply, remote_latency_begin
 from framework.dataplane.delivery._delivery cimport deliver, link_doom_again, record_chars, record_new, trace
-from framework.dataplane.delivery._entrance cimport message_enter
+from framework.dataplane.delivery._entrance cimport message_enter, message_watched
 from framework.dataplane.delivery._message_trace cimport (
     FAULT_PUBLISH, TRACE_SKIPPED, tracing_begin, tracing_end, tracing_refused,
 )
@@ -32,7 +33,7 @@ from framework.dataplane.delivery._verdicts cimport (
     AWAITED, CHANGED, DELAYED, NEW_BODY, NEW_SUBJECT, PASSED, REFUSED, GateVerdict, GateVerdictC, verdicts_wrong,
 )
 from framework.dataplane.delivery._watches cimport (
-    WATCHED_BY_GATES, watched_by, watches_changed, watches_count, watches_made, watches_of,
+    WATCHED_BY_GATES, unheard_copy, watched_by, watches_changed, watches_count, watches_made, watches_of,
 )
 from framework.dataplane.links._output cimport output_append
 from framework.dataplane.ports._port cimport PortAnswer, port_hear, port_release, stack_push
@@ -40,8 +41,8 @@ from framework.dataplane.ports._sinkbatch cimport atomic_add_users
 from framework.dataplane.protocol._reserved cimport is_reserved
 from framework.dataplane.protocol._violations cimport PUBLISH_SUBJECT, violation_say
 from framework.dataplane._state cimport (
-    BATCH_BYTES, BATCH_MESSAGES, NO_PUBLISH, NO_REPLY, RECORD_GATE_FAILED, Account, AtGate, Command, Gate, GateBatch, Gated, GateTerms,
-    Link, Message, MessageTrace, Port, Record, SinkBatch, framework_row, State, Watches, pthread_cond_t, pthread_mutex_t,
+    BATCH_BYTES, BATCH_MESSAGES, GUARD_NONE, IS_USER, NO_PUBLISH, NO_REPLY, RECORD_GATE_FAILED, Account, AtGate, Command, Gate, GateBatch,
+    Gated, GateTerms, Link, Message, MessageTrace, Port, Record, SinkBatch, framework_row, State, Watches, pthread_cond_t, pthread_mutex_t,
 )
 from framework.dataplane._work cimport is_work_done, ready_add
 from framework.sublist._bytes cimport COPY_SLACK, write_decimal
@@ -581,9 +582,34 @@ cdef bint _move(State* state, Gated* gated, Message* message, Gate* gate) noexce
     return True
 
 
+cdef Gated* _gated_new(Message* message) noexcept nogil:
+    """Return the record of a message that is to wait, with what only messages of leaf nodes have; NULL: no memory."""
+    cdef size_t room = sizeof(Gated) + message.queue_count * (sizeof(char*) + sizeof(uint32_t)) + COPY_SLACK
+    cdef Gated* gated
+    cdef char* at
+    cdef uint32_t which
+    for which in range(message.queue_count):
+        room += message.queue_lengths[which]
+    gated = <Gated*> calloc(1, room)
+    if gated == NULL:
+        return NULL
+    gated.hidden = message.hidden
+    gated.origin = message.origin
+    gated.queue_count = message.queue_count
+    gated.queues = <const char**> (gated + 1)
+    gated.queue_lengths = <uint32_t*> (gated.queues + message.queue_count)
+    at = <char*> (gated.queue_lengths + message.queue_count)
+    for which in range(message.queue_count):
+        memcpy(at, message.queues[which], message.queue_lengths[which])
+        gated.queues[which] = at
+        gated.queue_lengths[which] = message.queue_lengths[which]
+        at += message.queue_lengths[which]
+    return gated
+
+
 cdef bint _put(State* state, Link* link, Message* message, Gate* gate) noexcept nogil:
     """Let a message wait at a gate, behind all others of its publisher; False: no memory."""
-    cdef Gated* gated = <Gated*> calloc(1, sizeof(Gated))
+    cdef Gated* gated = _gated_new(message)
     cdef AtGate* at_gate = _at_gate(link)
     if gated == NULL or at_gate == NULL:
         free(gated)
@@ -833,6 +859,11 @@ cdef void _message_of(Gated* gated, Message* message) noexcept nogil:
     message.body = message.reply + row.reply_length
     message.header_length = row.header_length
     message.body_length = row.header_length + row.payload_length
+    message.queues = gated.queues
+    message.queue_lengths = gated.queue_lengths
+    message.queue_count = gated.queue_count
+    message.hidden = gated.hidden
+    message.origin = gated.origin
 
 
 cdef void _say_refused(State* state, Link* link, Message* message, const char* text, size_t length) noexcept nogil:
@@ -840,7 +871,8 @@ cdef void _say_refused(State* state, Link* link, Message* message, const char* t
     cdef char line[1024]
     cdef char* at = line
     cdef size_t shown = min(message.subject_length, <size_t> 512)
-    if link.doomed:
+    if link.doomed or not link.traits & IS_USER:
+        # A server would take it for a reason to end the link.
         return
     memcpy(at, b"-ERR 'Permissions Violation for Publish to \"", 44)
     at += 44
@@ -911,6 +943,16 @@ cdef void _refuse_as_said(State* state, Gated* gated, Message* message) noexcept
         _answer_status(state, message, verdict.status, record + verdict.subject_length, verdict.header_length)
 
 
+cdef bint _may_say(State* state, Link* link, Message* message) noexcept nogil:
+    """Whether a publisher may use the subject that a message has got."""
+    if not link.traits & IS_USER:
+        return link.guard == GUARD_NONE or may_bring(state, link, message.subject, message.subject_length) != FORBIDDEN
+    return link.permissions == NULL or not link.permissions.publish_checked or may_publish(
+        state, link, message.subject, message.subject_length,
+        sublist_match(&message.account.sublist, message.subject, message.subject_length),
+    ) != FORBIDDEN
+
+
 cdef bint _change(State* state, Gated* gated, Message* message) noexcept nogil:
     """Put what the verdict says in place of a message; False: its publisher may not use that subject."""
     cdef const char* record = gated.batch.verdicts + gated.verdict_at - 1
@@ -926,28 +968,38 @@ cdef bint _change(State* state, Gated* gated, Message* message) noexcept nogil:
         return True
     message.subject = record
     message.subject_length = verdict.subject_length
-    if not is_reserved(state, NO_PUBLISH, message.subject, message.subject_length) and (
-        link.permissions == NULL or not link.permissions.publish_checked or may_publish(
-            state, link, message.subject, message.subject_length,
-            sublist_match(&message.account.sublist, message.subject, message.subject_length),
-        ) != FORBIDDEN
-    ):
+    if not is_reserved(state, NO_PUBLISH, message.subject, message.subject_length) and _may_say(state, link, message):
         return True
     gated.batch.gate.refused += 1
     _report(state, gated.batch.gate, b"has changed a subject to one that its publisher may not use", 1)
-    if not link.doomed:
+    if not link.doomed and link.traits & IS_USER:
         violation_say(state, link, PUBLISH_SUBJECT, message.subject, message.subject_length, NULL, 0, NULL, 0)
     return False
 
 
-cdef void _enter(State* state, Link* link, Message* message) noexcept nogil:
+cdef void _bring(State* state, Message* message) noexcept nogil:
+    """Deliver what a leaf node has sent. What follows is its server's."""
+    cdef bint is_watched = message.account.watches != NULL
+    cdef int served
+    if is_watched:
+        message_watched(state, sublist_match(&message.account.sublist, message.subject, message.subject_length), message)
+    served = deliver(state, message)
+    if served == 0 and is_watched:
+        unheard_copy(state, message)
+    if served and message.reply_length and is_tracked_reply(message.reply, message.reply_length):
+        remote_latency_begin(state, message)
+
+
+cdef void gate_enter(State* state, Link* link, Message* message) noexcept nogil:
     """Let a message enter that has passed all gates, with its trace if it asks for one."""
     cdef MessageTrace made
     cdef bint is_handled = True
     made.block = NULL
     if message.header_length:
         is_handled = tracing_begin(state, message, &made) != TRACE_SKIPPED
-    if is_handled:
+    if is_handled and not link.traits & IS_USER:
+        _bring(state, message)
+    elif is_handled:
         message_enter(state, link, message, sublist_match(&message.account.sublist, message.subject, message.subject_length))
     if message.header_length:
         tracing_end(state, message, &made)
@@ -971,7 +1023,7 @@ cdef bint _pass_on(State* state, Gated* gated, Message* message) noexcept nogil:
             _refuse(state, gated.link, message, following, b"no memory", 9)
             return False
         following = _next_gate(message, following)
-    _enter(state, gated.link, message)
+    gate_enter(state, gated.link, message)
     return False
 
 
@@ -1090,5 +1142,21 @@ cdef bint gate_lets_in(State* state, Link* link, Message* message, Match** match
         or not is_allowed_to_publish(state, link, message.subject, message.subject_length)
     ):
         # What is said of a message that is refused here would come before what is said of those that wait.
+        return False
+    return gate == NULL or gate_has_room(state, link, gate)
+
+
+cdef bint gate_lets_bring(State* state, Link* link, Message* message) noexcept nogil:
+    """Whether a message of a leaf node may be handled now; as `gate_lets_in`."""
+    cdef Watches* watches = NULL
+    cdef Gate* gate = NULL
+    if message.account != NULL and message.account.ours:
+        watches = watches_of(link, message.account)
+    if watches == NULL or watches.gates.count == 0 or not is_gated(link, message) or (
+        message.account.tables != NULL and is_mapped(message.account, message.subject, message.subject_length)
+    ):
+        return link.at_gate == NULL
+    gate = gate_of(watches, message.subject, message.subject_length)
+    if link.at_gate != NULL and (gate != link.at_gate.gate or not _may_say(state, link, message)):
         return False
     return gate == NULL or gate_has_room(state, link, gate)

@@ -95,7 +95,7 @@ cdef void inner_tell(State* state, Subscription* subscription, int change) noexc
     count = _own(state, subscription.account, local, scope)
     if count and count != change and local.subject_length == local.key.length:
         return
-    _tell(state, subscription.account, local, scope, max(subscription.interest.rank, 1), count)
+    _tell(state, subscription.account, local, scope, max(subscription.link.rank if subscription.link != NULL else 0, 1), count)
 
 
 cdef void inner_tell_all(State* state) noexcept nogil:

@@ -27,6 +27,8 @@ cdef struct Frames:
     # The frame under way is.
     uint8_t must_mask
     # The peer masks its frames.
+    uint8_t masks
+    # This server does: it has dialed.
     uint8_t deflates
     uint8_t final
     # The frame under way is the last of its message.

@@ -46,7 +46,7 @@ from framework.dataplane._state cimport (
     UNREGISTERED_READ_BYTES, VIOLATIONS_A_TICK, Account, Block, Confirmation, Farewell, Limits, Link, LinkKindC, Listing, Port, Record, Row,
     Segment, Sink, State, Subscription,
 )
-from framework.dataplane.accounts._stream_imports cimport shadows_drop
+from framework.dataplane.accounts._stream_imports cimport shadows_drop, shadows_told
 from framework.dataplane.accounts._tables cimport tables_end
 from framework.dataplane.accounts._telling cimport telling_end
 from framework.dataplane._work cimport (
@@ -78,6 +78,7 @@ cdef State* state_new(Limits* limits, uint64_t seed) noexcept nogil:
     state.passages.enter = import_enter
     state.passages.passed = imports_passed
     state.passages.shadows_drop = shadows_drop
+    state.passages.shadows_told = shadows_told
     state.passages.traced = traced_subscription
     state.passages.traced_route = traced_route
     state.system = <Link*> calloc(1, sizeof(Link))
@@ -189,6 +190,7 @@ cdef void state_free(State* state) noexcept nogil:
     free(state.links)
     free(state.doomed)
     free(state.picks)
+    free(state.shadow_picks)
     free(state.line.words)
     free(state.line.lengths)
     free(state)

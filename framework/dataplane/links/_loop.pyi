@@ -44,6 +44,8 @@ class Plane(Core):
         *,
         peer: tuple[str, int] | None = None,
         accepted: bool = False,
+        stages: Sequence[PlaneStage] = (),
+        left: bytes = b"",
     ) -> None: ...
     def attach(
         self,

@@ -194,6 +194,8 @@ cdef enum:
     TLS_FIRST = 2
     # Of TLS_MODES; 0 is plain.
     HOST_BYTES = 64
+    ACCEPTED_FLAG = 1 << 16
+    # Of ADOPT, above the port.
     PARTS_MAX = 64
     ACCEPTS_A_TURN = 64
     TAG_WAKE = 0xffffffff
@@ -662,15 +664,17 @@ cdef void _adopt(Loop* loop, Command* command) noexcept nogil:
     cdef char host[HOST_BYTES]
     cdef unsigned char address[ADDRESS_BYTES]
     cdef int port
+    cdef bint accepted = command.flags & ACCEPTED_FLAG != 0
     cdef Link* link
     socket_prepare(fd)
     port = socket_peer(fd, host, sizeof(host), address)
-    if command.length:
-        port = command.flags
-        memcpy(host, command_chars(command), command.length)
-        host[command.length] = 0
+    command.length -= HOST_BYTES
+    if command_chars(command)[command.length]:
+        port = command.flags & ~ACCEPTED_FLAG
+        memcpy(host, command_chars(command) + command.length, HOST_BYTES)
+        host[HOST_BYTES - 1] = 0
     link = link_open(
-        loop.state, <LinkKindC> command.other, <int> command.other, command.split != 0, command.split != 0, host, port,
+        loop.state, <LinkKindC> command.other, <int> command.other, accepted, accepted and command.split == 0, host, port,
         <int64_t> command.link,
     )
     if link == NULL:
@@ -679,6 +683,11 @@ cdef void _adopt(Loop* loop, Command* command) noexcept nogil:
     link.fd = fd
     link.polled = POLL_READ
     poller_watch(&loop.poller, fd, <uint32_t> link.id, -1, POLL_READ)
+    if not stages_add(loop.state, link, command):
+        link_doom(loop.state, link, READ_ERROR, False, "no memory")
+        return
+    if command.length:
+        link_wake(loop.state, link)
 
 
 cdef void _close_all(Loop* loop) noexcept nogil:
@@ -854,7 +863,8 @@ cdef class Plane(Core):
         self._post(self._order(UNLISTEN, 0, 0, listener, b""))
 
     def adopt(
-        self, sock: socket.socket, kind: LinkKind, token: int, *, peer: tuple[str, int] | None = None, accepted: bool = False
+        self, sock: socket.socket, kind: LinkKind, token: int, *, peer: tuple[str, int] | None = None, accepted: bool = False,
+        stages: Sequence[PlaneStage] = (), left: bytes = b"",
     ) -> None:
         """Take over a connected socket; its `Opened` event has the token. A plane that has ended closes it.
 
@@ -863,16 +873,22 @@ cdef class Plane(Core):
             kind: What its link is.
             token: Whatever the caller knows it by.
             peer: Who is at the other end, where the socket does not know; None: it does.
-            accepted: It is sent INFO, as if it had come to the listener of its kind.
+            accepted: It is sent INFO, as if it had come to the listener of its kind; where there are stages, its owner says it.
+            stages: What its bytes pass, the one next to the socket first.
+            left: What was read from the socket already, for these.
+
+        Raises:
+            ValueError: Stages in this order can't be.
         """
         cdef Command* command
         if self.loop.stopping:
             sock.close()
             return
         host, port = peer or ("", 0)
-        command = self._order(ADOPT, token, sock.detach(), kind, host.encode()[: HOST_BYTES - 1])
-        command.flags = port
-        command.split = accepted
+        command = self._stages(ADOPT, token, stages, left + host.encode()[: HOST_BYTES - 1].ljust(HOST_BYTES, b"\0"))
+        command.number = sock.detach()
+        command.other = kind
+        command.flags = port + ACCEPTED_FLAG * bool(accepted)
         self._post(command)
 
     def attach(

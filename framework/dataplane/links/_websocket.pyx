@@ -1,4 +1,4 @@
-"""WebSocket as a stage: frames around the protocol's bytes, of the server's side.
+"""WebSocket as a stage: frames around the protocol's bytes. Who has dialed masks them.
 
 A message of the peer may have any number of protocol lines, or a part of one; payload is unmasked as it is copied for the parser, as far
 as it has come, so that a frame of any length costs no memory. Of control frames and heads all must be there. Output gets a head for what is
@@ -16,7 +16,7 @@ from libc.stdio cimport snprintf
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, strlen
 
-from framework.dataplane.delivery._delivery cimport link_doom
+from framework.dataplane.delivery._delivery cimport link_doom, random_next
 from framework.dataplane.links._coding cimport (
     PIECE_BYTES, coding_flush, encoded_room, plain_begin, plain_gathered, plain_replace,
 )
@@ -24,8 +24,8 @@ from framework.dataplane.links._deflate cimport deflate_all, inflate_some, infla
 from framework.dataplane.links._frames cimport CONTROL_BYTES, Frames
 from framework.dataplane.links._output cimport block_chars, block_drop, block_new, block_take, output_mark, segment_new
 from framework.dataplane._state cimport (
-    CLIENT_CLOSED, OUTPUT_BLOCK_BYTES, READ_ERROR, WEBSOCKET_DEFLATE, WEBSOCKET_PLAIN_FRAMES, Block, CloseWords, Link, Segment, Stage,
-    StageRow, State,
+    CLIENT_CLOSED, OUTPUT_BLOCK_BYTES, READ_ERROR, WEBSOCKET_DEFLATE, WEBSOCKET_MASKS, WEBSOCKET_PLAIN_FRAMES, Block, CloseWords, Link,
+    Segment, Stage, StageRow, State,
 )
 from framework.dataplane._work cimport BYTES_A_WORK, is_work_done
 from framework.sublist._bytes cimport COPY_SLACK
@@ -66,8 +66,9 @@ cdef enum:
     COMPRESSED_BIT = 0x40
     RESERVED_BITS = 0x30
     MASK_BIT = 0x80
-    HEAD_BYTES = 4
+    HEAD_BYTES = 14
     # At most, of a frame that we send.
+    MASK_BYTES = 4
     FRAME_BYTES = 65535
     DEFLATED_BYTES = 32768
     # Plain bytes of a message that we compress, at most: some 0.3 ms.
@@ -111,8 +112,9 @@ cdef bint _begin(State* state, Stage* stage, uint32_t options) noexcept nogil:
         if stage.frames == NULL:
             return False
     stage.frames.must_mask = options & WEBSOCKET_PLAIN_FRAMES == 0
+    stage.frames.masks = options & WEBSOCKET_MASKS != 0
     stage.frames.deflates = options & WEBSOCKET_DEFLATE != 0 and state.coder.deflate != NULL
-    if stage.frames.deflates and state.coder.gathered == NULL:
+    if (stage.frames.deflates or stage.frames.masks) and state.coder.gathered == NULL:
         state.coder.gathered = <char*> malloc(PIECE_BYTES + COPY_SLACK)
         return state.coder.gathered != NULL
     return True
@@ -230,7 +232,7 @@ cdef int64_t _head_take(State* state, Link* link, Stage* stage, bint quiet) noex
     bytes = _head_bytes(head)
     if have < bytes or (quiet and head[0] & 0x0F == CLOSE):
         return 0
-    if quiet and head[0] & COMPRESSED_BIT and not link.registered:
+    if quiet and head[0] & COMPRESSED_BIT and not link.registered and not frames.masks:
         # What comes before it may be the login.
         return 0
     state.work += FRAME_WORK
@@ -257,7 +259,8 @@ cdef int64_t _head_take(State* state, Link* link, Stage* stage, bint quiet) noex
     frames.mask_at = 0
     if frames.is_masked:
         memcpy(frames.mask, head + which, 4)
-    frames.whole = frames.compressed and not link.registered
+    # What a server sends that was dialed here has no such bound: it may tell all its interest at one go.
+    frames.whole = frames.compressed and not link.registered and not frames.masks
     stage.raw_at += bytes
     return 1
 
@@ -281,18 +284,29 @@ cdef int64_t _control(State* state, Link* link, Stage* stage, const uint8_t* fra
     return 1
 
 
-cdef bint _control_put(State* state, Link* link, int opcode, const char* payload, size_t length) noexcept nogil:
+cdef inline void _mask_new(State* state, char* mask) noexcept nogil:
+    """Draw the four bytes that a frame is masked with: they hide nothing, and stop nobody but those who can't see what they mask."""
+    cdef uint32_t drawn = <uint32_t> random_next(state)
+    memcpy(mask, &drawn, MASK_BYTES)
+
+
+cdef bint _control_put(State* state, Link* link, Frames* frames, int opcode, const char* payload, size_t length) noexcept nogil:
     """Let a control frame go out behind what is encoded; False: no memory."""
     cdef Segment** at = plain_begin(link)
-    cdef Block* block = block_new(length + 2)
+    cdef size_t head = 2 + (MASK_BYTES if frames.masks else 0)
+    cdef Block* block = block_new(length + head)
     cdef Segment* segment
     cdef char* chars
     if block == NULL:
         return False
     chars = block_chars(block)
     chars[0] = <char> (FINAL_BIT | opcode)
-    chars[1] = <char> length
-    memcpy(chars + 2, payload, length)
+    chars[1] = <char> (length | (MASK_BIT if frames.masks else 0))
+    memcpy(chars + head, payload, length)
+    if frames.masks:
+        _mask_new(state, chars + 2)
+        unmask(chars + head, chars + head, length, <const uint8_t*> chars + 2, 0)
+    length += head - 2
     segment = segment_new(state, block, chars, length + 2)
     block_drop(state, block)
     if segment == NULL:
@@ -312,7 +326,7 @@ cdef void _pong(State* state, Link* link, Frames* frames, const char* payload, s
         frames.pongs = 0
     elif frames.pongs >= PONGS_MAX:
         return
-    if _control_put(state, link, PONG, payload, length):
+    if _control_put(state, link, frames, PONG, payload, length):
         frames.pongs += 1
         frames.pongs_until = link.wire_out_bytes + link.coding.coded
 
@@ -383,7 +397,7 @@ cdef void _farewell(State* state, Link* link, Stage* stage) noexcept nogil:
     if not frames.closes:
         words = &state.coder.close_words[link.reason if link.reason < FIRST_WORD_LIMIT else 0]
         _close_as(frames, words.status if words.status else INTERNAL_ERROR, words.text, strlen(words.text))
-    if _control_put(state, link, CLOSE, frames.close, frames.close_length):
+    if _control_put(state, link, frames, CLOSE, frames.close, frames.close_length):
         link.last_words = 1
 
 
@@ -537,14 +551,47 @@ cdef Segment* _head_new(State* state, const char* head, size_t bytes) noexcept n
     return segment_new(state, state.coder.heads, into, bytes)
 
 
+cdef size_t _head_put(Frames* frames, char* head, bint compressed, size_t length) noexcept nogil:
+    """Write the head of a frame, without its mask; return how long it is."""
+    cdef int masked = MASK_BIT if frames.masks else 0
+    cdef int at
+    head[0] = <char> (FINAL_BIT | BINARY | (COMPRESSED_BIT if compressed else 0))
+    if length <= CONTROL_BYTES:
+        head[1] = <char> (length | masked)
+        return 2
+    if length <= FRAME_BYTES:
+        head[1] = <char> (126 | masked)
+        head[2] = <char> (length >> 8)
+        head[3] = <char> (length & 0xFF)
+        return 4
+    # A piece that another stage has made.
+    head[1] = <char> (127 | masked)
+    for at in range(8):
+        head[2 + at] = <char> (<uint64_t> length >> (56 - 8 * at))
+    return 10
+
+
+cdef bint _mask(State* state, Link* link, Segment** at, size_t length, const uint8_t* mask) noexcept nogil:
+    """Put a mask on what no other stage has encoded; False: no memory."""
+    cdef char* into = encoded_room(state, length)
+    if into == NULL:
+        return False
+    unmask(into, plain_gathered(&state.coder, at[0], length), length, mask, 0)
+    return plain_replace(state, link, at, length, into, length)
+
+
 cdef int64_t _encode(State* state, Link* link, Stage* stage, Segment** at, size_t length) noexcept nogil:
     """Make one frame, a message of its own."""
-    cdef bint compressed = stage.frames.deflates and length >= DEFLATE_FROM_BYTES
+    cdef Frames* frames = stage.frames
+    cdef bint compressed = frames.deflates and length >= DEFLATE_FROM_BYTES
     cdef char head[HEAD_BYTES]
-    cdef size_t bytes = 2
+    cdef char mask[MASK_BYTES]
+    cdef size_t bytes
     cdef char* into
     cdef int64_t count
     cdef Segment* segment
+    if frames.masks:
+        _mask_new(state, mask)
     if compressed:
         into = encoded_room(state, 2 * length + 1024)
         if into == NULL:
@@ -553,16 +600,18 @@ cdef int64_t _encode(State* state, Link* link, Stage* stage, Segment** at, size_
         if count < 0 or not plain_replace(state, link, at, length, into, count):
             return -1
         length = count
-    elif not _cut(state, link, at, length):
+    if frames.masks and (compressed or stage != link.coding.innermost):
+        # It lies in one piece that nobody else has.
+        unmask(at[0].chars, at[0].chars, length, <const uint8_t*> mask, 0)
+    elif frames.masks:
+        if not _mask(state, link, at, length, <const uint8_t*> mask):
+            return -1
+    elif not compressed and not _cut(state, link, at, length):
         return -1
-    head[0] = <char> (FINAL_BIT | BINARY | (COMPRESSED_BIT if compressed else 0))
-    if length <= CONTROL_BYTES:
-        head[1] = <char> length
-    else:
-        head[1] = 126
-        head[2] = <char> (length >> 8)
-        head[3] = <char> (length & 0xFF)
-        bytes = 4
+    bytes = _head_put(frames, head, compressed, length)
+    if frames.masks:
+        memcpy(head + bytes, mask, MASK_BYTES)
+        bytes += MASK_BYTES
     segment = _head_new(state, head, bytes)
     if segment == NULL:
         return -1

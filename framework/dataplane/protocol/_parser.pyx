@@ -35,7 +35,9 @@ from framework.dataplane.delivery._message_trace cimport (
     FAULT_PUBLISH, FAULT_REPLY, TRACE_SKIPPED, step_mapped, tracing_begin, tracing_end, tracing_refused,
 )
 from framework.dataplane.delivery._entrance cimport message_enter, message_watched
-from framework.dataplane.delivery._gates cimport gate_has_room, gate_holds, gate_lets_in, gate_of, gate_take
+from framework.dataplane.delivery._gates cimport (
+    gate_enter, gate_has_room, gate_holds, gate_lets_bring, gate_lets_in, gate_of, gate_take, is_gated,
+)
 from framework.dataplane.delivery._quotas cimport (
     QUOTA_LETS, QUOTA_REFUSES, QuotaAnswer, quotas_ask, quotas_charge, quotas_room,
 )
@@ -62,8 +64,8 @@ from framework.dataplane._state cimport (
     MAX_PAYLOAD_EXCEEDED, MAY_BE_ANONYMOUS, MAY_INTRODUCE, MEMO_HEAD_BYTES, MEMO_LINE_BYTES, MESSAGE, MESSAGE_OF_ORIGIN,
     MESSAGE_WITH_HEADERS,
     NO_ACCOUNT_INTEREST, NO_INTEREST, NO_INTEREST_OF_ORIGIN, NO_PUBLISH, NO_REPLY, PARSE_ERROR, PROTOCOL_VIOLATION, PUBLISH_MESSAGE,
-    PUBLISH_WITH_HEADERS, RECORD_ERR, RECORD_GREETING, RECORD_PONG, REFERENCE_BYTES, SCOPE_ROUTE, SHOWS_SUBJECT, SUBSCRIBE, SYSTEM,
-    TRACED_LINE_BYTES_MAX, UNSUBSCRIBE, Account, Block, ClosedStateC, Line, Link, Memo, Message, MessageTrace, Operation, Record,
+    PUBLISH_WITH_HEADERS, RECORD_ERR, RECORD_GREETING, RECORD_PONG, REFERENCE_BYTES, SCOPE_LEAF, SCOPE_ROUTE, SHOWS_SUBJECT, SUBSCRIBE,
+    SYSTEM, TRACED_LINE_BYTES_MAX, UNSUBSCRIBE, Account, Block, ClosedStateC, Line, Link, Memo, Message, MessageTrace, Operation, Record,
     State, Subscription, Verb, Watches,
 )
 from framework.dataplane.accounts._stream_imports cimport casts_shadows, shadows_add
@@ -372,7 +374,7 @@ cdef void _aim_at_watchers(Link* link, Memo* memo) noexcept nogil:
     cdef Watches* watches = watches_of(link, memo.account)
     memo.watchers = NULL
     memo.gate = NULL
-    if watches != NULL and watches.gates.count and link.traits & IS_USER:
+    if watches != NULL and watches.gates.count and (link.traits & IS_USER or link.scope == SCOPE_LEAF):
         memo.gate = gate_of(watches, memo.line + memo.subject_at, memo.subject_length)
     if watches != NULL:
         memo.watchers = watch_match(watches, memo.line + memo.subject_at, memo.subject_length)
@@ -472,7 +474,7 @@ cdef char* _repeat_to_gate(State* state, Link* link, Memo* memo, Message* messag
             break
         message.body = at + memo.line_length
         if not gate_take(state, link, message, memo.gate):
-            message_enter(state, link, message, sublist_match(&message.account.sublist, message.subject, message.subject_length))
+            gate_enter(state, link, message)
         at += frame
         count += 1
     state.work += 1 + count * <int64_t> memo.body_length // BYTES_A_WORK + count // REPEATS_A_WORK
@@ -859,6 +861,9 @@ cdef char* _routed(
     message.account = (
         link.account if link.account_omitted else account_named(state, link, words.words[at_account], words.lengths[at_account])
     )
+    if (link.at_gate != NULL or (state.gates_full and link.scope == SCOPE_LEAF)) and not gate_lets_bring(state, link, &message):
+        link.held = 1
+        return NULL
     _count_in(state, link, message.account, 1, total)
     if state.trace:
         trace_body(state, link, True, message.body, header, total)
@@ -883,6 +888,8 @@ cdef char* _routed(
     ):
         _remember(state, link, line, body - line, &message)
     watches = watches_of(link, message.account)
+    if watches != NULL and watches.gates.count and is_gated(link, &message) and gate_holds(state, link, watches, &message):
+        return rest
     if watches != NULL:
         message_watched(state, sublist_match(&message.account.sublist, message.subject, message.subject_length), &message)
     served = _deliver_routed(state, &message) if header else deliver(state, &message)
@@ -1196,8 +1203,13 @@ cdef inline char* _take(
     return body
 
 
-cdef inline bint _may_follow(const char* at, const char* end) noexcept nogil:
-    """Whether a line may be a message for the gate that others wait at: PUB or HPUB, or not enough of it to tell."""
+cdef inline bint _may_follow(Link* link, const char* at, const char* end) noexcept nogil:
+    """Whether a line may be a message for the gate that others wait at: PUB or HPUB, or not enough of it to tell.
+
+    Of a leaf node: LMSG or HMSG; and PING and PONG, by which its server knows that this one is there.
+    """
+    if not link.traits & IS_USER:
+        return (at[0] | 0x20) in (c"h", c"p") or ((at[0] | 0x20) == c"l" and (end - at < 2 or (at[1] | 0x20) == c"m"))
     return (at[0] | 0x20) == c"h" or ((at[0] | 0x20) == c"p" and (end - at < 2 or (at[1] | 0x20) == c"u"))
 
 
@@ -1250,7 +1262,7 @@ cdef char* parse(State* state, Link* link, char* at, char* end, Block* block, si
             link.waiting = 1
             break
         state.work += LINE_WORK
-        if link.at_gate != NULL and not _may_follow(at, end):
+        if link.at_gate != NULL and not _may_follow(link, at, end):
             link.held = 1
             break
         if (

@@ -143,7 +143,7 @@ class AccountEvents(Component):
             (f"$SYS.SERVER.ACCOUNT.{account}.CONNS", report),
             (f"$SYS.ACCOUNT.{account}.SERVER.CONNS", {**report, "server": self._stamp.make()}),
         )
-        if self._queue.count(account):
+        if self._queue.has_any(account):
             self._reported_ns[account] = self.now_ns()
             self._report_later(account, COUNTS_INTERVAL_S)
         else:

@@ -64,7 +64,7 @@ class AccountReport:
             named = members_of_payload(request.payload).get("acc") or account
         except BadOptions:
             return None
-        if request.reply and named == account and self._queue.count(account):
+        if request.reply and named == account and self._queue.has_any(account):
             # Others want numbers that go up: nothing that is numbered later may go before.
             message = (request.reply.encode("utf-8", "surrogateescape"), b"", b"")
             self._outbox.send([(*message, json_bytes(self.make(account)))])

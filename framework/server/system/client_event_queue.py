@@ -39,6 +39,7 @@ class ClientEventQueue(ClientWatcher):
         """Events that were more than the queue holds."""
         self._wake: Callable[[], None] | None = None
         self._counts: Counter[str] = Counter()
+        self._leafnodes: Counter[str] = Counter()
         self._changed: dict[str, None] = {}
         self._waiting: deque[ClientEvent] = deque()
         self._is_awake = False
@@ -70,6 +71,14 @@ class ClientEventQueue(ClientWatcher):
     def client_refused(self, client: ClientSeen, closed: Closed) -> None:
         self._put(ClientEvent(client, closed, is_refusal=True))
 
+    def leafnode_changed(self, account: str, change: int) -> None:
+        """Count a leaf node, or a hub, of an account that came or went."""
+        self._leafnodes[account] += change
+        if not self._leafnodes[account]:
+            del self._leafnodes[account]
+        self._changed[account] = None
+        self._wake_up()
+
     def take(self) -> tuple[list[ClientEvent], list[str]]:
         """Return the events so far, and the accounts whose number of clients has changed."""
         self._is_awake = False
@@ -81,6 +90,10 @@ class ClientEventQueue(ClientWatcher):
     def count(self, account: str) -> int:
         """Return how many clients an account has here."""
         return self._counts[account]
+
+    def has_any(self, account: str) -> bool:
+        """Tell whether an account has clients or leaf nodes here."""
+        return account in self._counts or account in self._leafnodes
 
     @property
     def active_accounts(self) -> int:
@@ -94,7 +107,10 @@ class ClientEventQueue(ClientWatcher):
             self._waiting.append(event)
         else:
             self.dropped += 1
-        if not self._is_awake:
+        self._wake_up()
+
+    def _wake_up(self) -> None:
+        if self._wake is not None and not self._is_awake:
             self._is_awake = True
             self._wake()
 

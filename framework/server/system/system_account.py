@@ -27,6 +27,7 @@ from framework.server.system.system_services import SYSTEM_SERVICES, SystemServi
 from framework.server.system.user_info import UserInfo
 from framework.spec import ComponentSpec, LinkKind
 from framework.wire.event_ids import EventIds
+from framework.wire.subject import is_literal
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -76,6 +77,7 @@ class SystemAccount:
         self._queue = ClientEventQueue()
         watchers.append(self._queue)
         self._context = context
+        context.leafnode_changed = self._leafnode_changed
         self._source = source
         self._clients = clients
         self._service_of = service_of
@@ -234,6 +236,17 @@ class SystemAccount:
         self._tell_of_going("SHUTDOWN")
         for task in self._broadcasts:
             task.cancel()
+
+    def _leafnode_changed(self, account: str, change: int) -> None:
+        """Count a leaf node that came or went; of one that came, other clusters hear.
+
+        Source: nats-server `events.go`, `sendLeafNodeConnect`: they tell all their interest then.
+        """
+        self._queue.leafnode_changed(account, change)
+        has_gateways = self._context.listening_address(LinkKind.GATEWAY) is not None
+        if change > 0 and has_gateways and self._queue.is_open and is_literal(account):
+            document = {"server": self._stamp.make(), "acc": account}
+            self._outbox.publish((f"$SYS.ACCOUNT.{account}.LEAFNODE.CONNECT", document))
 
     def _is_heard(self) -> bool:
         """Tell whether others than this server itself subscribe to the system account.

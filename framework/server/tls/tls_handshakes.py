@@ -325,6 +325,18 @@ class TlsHandshakes:
             case HandshakeTimedOut():
                 raise OSError(f"TLS {_name(kind)}handshake timeout")
 
+    def forget_dialed(self, kind: LinkKind, token: int) -> None:
+        """Let go of what a dial has had here that comes to nothing after all."""
+        dialed = self._dialed.pop((kind, token), None)
+        if dialed is not None and self._pump:
+            self._pump.close(dialed[0], at_once=True)
+
+    def hand_over(self, link: LinkId, kind: LinkKind, token: int) -> None:
+        """Let what a link has had here be that of another one, which opens with a token."""
+        session = self._sessions.pop(link, None)
+        if session is not None:
+            self._dialed[kind, token] = session, self.peers.pop(link)
+
     def _hear(
         self,
         arrival: _Arrival,

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import socket
 from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
@@ -22,6 +23,7 @@ from framework.spec import (
     Closed,
     ClosedState,
     Credentials,
+    Opened,
     WebSocketFrames,
 )
 from framework.spec.transport import check_stages
@@ -38,11 +40,13 @@ if TYPE_CHECKING:
         HandshakeThread,
         Outcome,
     )
-    from framework.spec import Detached, LinkId, Opened, TransportSpec
+    from framework.spec import Detached, LinkId, LinkKind, TransportSpec
 
 
 HANDSHAKES_MAX: Final = 16_384
 """Under way at a time, of all transports; one more connection is closed."""
+_FIRST_TOKEN: Final = 1 << 62
+"""Of links that are handed on as another kind; owners count their dials from 1."""
 
 
 class LinkFacts(Struct, frozen=True):
@@ -68,6 +72,13 @@ class Arrivals:
     def __init__(self, plane: ServerPlane, *, log: FilteringBoundLogger) -> None:
         self.facts: dict[LinkId, LinkFacts] = {}
         """Of clients that came by a transport; who looks after these takes an entry away."""
+        self.names: dict[LinkId, str] = {}
+        """Of the transports by which links came that are no clients."""
+        self.hand_over_tls: Callable[[LinkId, LinkKind, int], None] = _is_plain
+        """Lets TLS of a link be that of another one, which opens with a token."""
+        self._handed: dict[int, str] = {}
+        """Transports of links that have yet to open, by token."""
+        self._tokens = count(_FIRST_TOKEN)
         self._plane = plane
         self._log = log
         self._transports: dict[int, TransportSpec] = {}
@@ -153,9 +164,12 @@ class Arrivals:
         self._shaking[event.link] = self._thread.shake(sock, machine, timeout_s, report)
 
     def receive(self, event: Opened | Closed) -> None:
-        """Let go of links that have ended."""
-        if not isinstance(event, Closed):
+        """Know links that were handed on, and let go of those that have ended."""
+        if isinstance(event, Opened):
+            if self._handed and event.token in self._handed:
+                self.names[event.link] = self._handed.pop(event.token)
             return
+        self.names.pop(event.link, None)
         self._events.pop(event.link, None)
         handshake = self._shaking.pop(event.link, None)
         if handshake is not None:
@@ -192,6 +206,9 @@ class Arrivals:
     ) -> None:
         """Let a link begin, with its stages."""
         self._events.pop(event.link, None)
+        if admitted.kind not in {None, transport.kind}:
+            self._hand_on(event, transport, sock, admitted)
+            return
         self.facts[event.link] = self._facts_of(transport, admitted)
         stages = transport.stages if admitted.stages is None else admitted.stages
         left = admitted.left
@@ -206,6 +223,31 @@ class Arrivals:
         except Exception as error:  # noqa: BLE001 - a plugin's code, or what it has handed over
             sock.close()
             self._blame(event, transport, f"{type(error).__name__}: {error}")
+
+    def _hand_on(
+        self, event: Detached, transport: TransportSpec, sock: socket.socket, admitted: Admitted
+    ) -> None:
+        """Let a connection be a link of another kind, in the place of the client it was so far."""
+        assert admitted.kind is not None
+        stages = transport.stages if admitted.stages is None else admitted.stages
+        compiled = [stage for stage in stages if not isinstance(stage, ChannelStage)]
+        if len(compiled) < len(stages):
+            sock.close()
+            self._blame(event, transport, "a link of another kind has no stages in Python")
+            return
+        token = next(self._tokens)
+        self._handed[token] = transport.name
+        self.hand_over_tls(event.link, admitted.kind, token)
+        self._plane.close(event.link, ClosedState.CLIENT_CLOSED)
+        self._plane.adopt(
+            sock,
+            admitted.kind,
+            token,
+            peer=(event.host, event.port),
+            accepted=True,
+            stages=compiled,
+            left=admitted.left,
+        )
 
     def _facts_of(self, transport: TransportSpec, admitted: Admitted) -> LinkFacts:
         """Return what is known of a link; equal ones are one object, of thousands of links."""
@@ -265,6 +307,10 @@ class Arrivals:
                 return
         for argument in arguments:
             _let_go(argument)
+
+
+def _is_plain(_link: LinkId, _kind: LinkKind, _token: int, /) -> None:
+    """Hand nothing over: nobody speaks TLS."""
 
 
 def _let_go(outcome: object) -> None:

@@ -12,7 +12,7 @@ from framework.spec import Closed, Delivered, LinkEvents, LinkKind, Listed
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from framework.spec import ConnectionInfo, LinkId, LinkKindSpec, TlsSettings
+    from framework.spec import ConnectionInfo, DialHandshake, LinkId, LinkKindSpec, TlsSettings
     from framework.testing.simulation._network import End, SimulatedNetwork
     from framework.wire.closed_state import ClosedState
 
@@ -153,6 +153,11 @@ class SimulatedServer:
         """Keep fields of the INFO of clients."""
         self.client_info.update(fields)
 
+    def transport_of(self, link: LinkId) -> str:
+        """Return nothing: all links are plain."""
+        del link
+        return ""
+
     def report_opened(self, connection: ConnectionInfo) -> None:
         """Keep a report."""
         self.reports.append(("opened", f"{connection.name} {connection.host}"))
@@ -174,10 +179,11 @@ class SimulatedServer:
         is_plain: bool = False,
         avoided: Collection[str] = (),
         turn: int = 0,
+        handshake: DialHandshake | None = None,
     ) -> None:
         """Connect to another server; nothing is encrypted here, and nothing takes too long."""
         del kind, timeout_s, turn, is_plain
-        assert (tls, tls_name, tuple(avoided)) == (None, "", ())
+        assert (tls, tls_name, tuple(avoided), handshake) == (None, "", (), None)
         self.network.dial(self, host, port, token)
 
     def take_delivered(self, event: Delivered) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec import structs
 
 from framework.dataplane import (
     Closed,
@@ -16,10 +17,12 @@ from framework.dataplane import (
     WebSocketFrames,
 )
 from framework.dataplane.permissions import Permissions, SubjectRules
+from framework.dataplane.scopes import Scope
 from framework.dataplane.tables import AccountTables, MappedDestination, SubjectMapping
 from framework.dataplane.verdict import PASS, Delay, Refuse, Rewrite, encoded_verdicts
 from framework.testing.websocket import FrameReader, frame_bytes
 from framework.tests.dataplane.conftest import Peer, Talk
+from framework.tests.dataplane.test_dialects import KINDS
 from framework.wire.closed_state import ClosedState
 
 if TYPE_CHECKING:
@@ -492,3 +495,97 @@ def test_a_core_that_ends_with_messages_at_its_gates() -> None:
     assert queue.take() is None
     assert batch is not None
     assert {b"1", b"2"} == {bytes(batch.payload(index)) for index in range(len(batch))}
+
+
+# ---- of leaf nodes
+
+
+def brought(subject: bytes, *payloads: bytes) -> bytes:
+    return b"".join(b"LMSG %b %d\r\n%b\r\n" % (subject, len(it), it) for it in payloads)
+
+
+@pytest.fixture
+def leafs() -> Talk:
+    leaf = structs.replace(KINDS[LinkKind.LEAF], enters=True)
+    return Talk(kinds={**KINDS, LinkKind.LEAF: leaf})
+
+
+def test_what_leaf_nodes_publish_passes_gates(leafs: Talk) -> None:
+    queue, hears = gate(leafs, b"a.*"), listener(leafs)
+    leaf = leafs.server(LinkKind.LEAF, accounts=[0])
+    leaf.say(brought(b"a.1", b"1", b"2", b"no", b"3") + brought(b"b", b"4"))
+    assert [] == payloads(hears)
+
+    def verdict(_subject: bytes, _header: bytes, payload: bytes) -> Verdict:
+        return Refuse(error="no") if payload == b"no" else Rewrite(payload=payload * 2)
+
+    assert 4 == len(decide(leafs, queue, verdict))
+    assert [b"11", b"22", b"33", b"4"] == payloads(hears)
+    assert b"ERR" not in leaf.heard()
+    assert [] == leafs.of(Closed)
+
+
+def test_a_leaf_nodes_message_keeps_reply_and_groups(leafs: Talk) -> None:
+    queue, plain, member = gate(leafs, b"a"), listener(leafs, b"a"), leafs.client()
+    member.say(b"SUB a one 7\r\nSUB a other 8\r\n")
+    leaf = leafs.server(LinkKind.LEAF, accounts=[0])
+    leaf.say(b"LMSG a + back one two 1\r\nx\r\nHMSG a | other 12 13\r\nNATS/1.0\r\n\r\ny\r\n")
+    leaf.say(b"PING\r\n")
+    assert leaf.heard().endswith(b"PONG\r\n")
+    decide(leafs, queue)
+
+    header = b"12 13\r\nNATS/1.0\r\n\r\ny\r\n"
+    assert b"MSG a 1 back 1\r\nx\r\nHMSG a 1 " + header == plain.heard()
+    assert b"MSG a 7 back 1\r\nx\r\nHMSG a 8 " + header == member.heard()
+
+
+def test_what_a_leaf_node_says_behind_a_gate_keeps_its_order(leafs: Talk) -> None:
+    queue, other, hears = gate(leafs, b"a"), gate(leafs, b"b"), listener(leafs)
+    leaf, client = leafs.server(LinkKind.LEAF, accounts=[0]), leafs.client()
+    leaf.say(brought(b"a", b"1") + brought(b"b", b"2") + brought(b"a", b"3") + b"LS+ c\r\n")
+    client.say(published(b"c", b"no"))
+    assert [b"no"] == payloads(hears)
+    for its in (queue, other, queue):
+        decide(leafs, its)
+    client.say(published(b"c", b"yes"))
+
+    assert [b"1", b"2", b"3", b"yes"] == payloads(hears)
+    assert leaf.heard().endswith(b"LMSG c 3\r\nyes\r\n")
+
+
+def test_a_cluster_of_leaf_nodes_hears_nothing_of_its_own_behind_a_gate(leafs: Talk) -> None:
+    queue = gate(leafs, b"a")
+    one, two, far = (
+        leafs.server(LinkKind.LEAF, accounts=[0], origin=it) for it in (b"L", b"L", b"M")
+    )
+    for it in (one, two, far):
+        it.say(b"LS+ a\r\n")
+    for it in (one, two, far):
+        it.heard()
+    one.say(brought(b"a", b"1", b"2"))
+    decide(leafs, queue)
+
+    assert b"" == one.heard() + two.heard()
+    assert brought(b"a", b"1", b"2") == far.heard()
+
+
+def test_a_leaf_node_that_ends_at_a_gate_is_heard(leafs: Talk) -> None:
+    queue, hears = gate(leafs, b"a"), listener(leafs)
+    leaf = leafs.server(LinkKind.LEAF, accounts=[0])
+    leaf.say(brought(b"a", b"1"))
+    leafs.core.hang_up(leaf.link)
+    leafs.turn()
+    decide(leafs, queue)
+
+    assert [b"1"] == payloads(hears)
+    assert 1 == len(leafs.of(Closed))
+
+
+def test_hubs_and_routes_pass_no_gates(leafs: Talk) -> None:
+    gate(leafs, b"a")
+    hears = listener(leafs)
+    hub = leafs.server(LinkKind.LEAF, accounts=[0], scope=Scope.HUB)
+    hub.say(brought(b"a", b"1"))
+    leafs.route().say(b"RMSG $G a 1\r\n2\r\n")
+
+    assert [b"1", b"2"] == payloads(hears)

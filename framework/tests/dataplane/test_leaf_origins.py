@@ -174,3 +174,61 @@ def test_other_servers_are_told_the_origin_of_interest(talk: Talk) -> None:
     assert {b"LS- L $G a", b"LS- L $G b q"} == set(ended.split(b"\r\n")[:-1])
     other.say(b"LS- a\r\n")
     assert b"LS- M $G a\r\n" == route.heard()
+
+
+def test_a_group_at_other_servers_of_the_cluster_comes_before_its_leaf_nodes(talk: Talk) -> None:
+    near, far, client = talk.route(), talk.route(), talk.client()
+    far.say(b"LS+ L $G a q 9\r\n")
+    client.say(b"PUB a 1\r\nx\r\n" * TIMES)
+    assert b"RMSG $G a | q 1\r\nx\r\n" * TIMES == far.heard()
+    near.say(b"RS+ $G a q 1\r\n")
+    client.say(b"PUB a 1\r\nx\r\n" * TIMES)
+    assert b"RMSG $G a | q 1\r\nx\r\n" * TIMES == near.heard()
+    assert b"" == far.heard()
+    near.say(b"RS- $G a q\r\n")
+    client.say(b"PUB a 1\r\nx\r\n")
+    assert b"RMSG $G a | q 1\r\nx\r\n" == far.heard()
+
+
+def test_leaf_nodes_here_and_at_other_servers_serve_a_group_by_their_number(talk: Talk) -> None:
+    route, client, times = talk.route(), talk.client(), 400
+    leafs = [leaf_of(talk, b"L"), leaf_of(talk, b"M")]
+    for leaf, weight in zip(leafs, (1, 2), strict=True):
+        leaf.say(b"LS+ a q %d\r\n" % weight)
+        leaf.heard()
+    route.say(b"LS+ N $G a q 1\r\n")
+    route.heard()
+    client.say(b"PUB a 1\r\nx\r\n" * times)
+    got = [it.heard().count(b"MSG") for it in (*leafs, route)]
+
+    assert sum(got) == times
+    assert [it / times for it in got] == pytest.approx([0.25, 0.5, 0.25], abs=0.08)
+
+
+def test_a_group_of_the_same_cluster_at_another_server_is_passed_over(talk: Talk) -> None:
+    route, leaf, other = talk.route(takes_origins=True), leaf_of(talk, b"L"), talk.route()
+    route.say(b"LS+ L $G a q 9\r\n")
+    other.say(b"LS+ M $G a q 1\r\n")
+    route.heard()
+    leaf.say(b"LMSG a | q 1\r\nx\r\n" * TIMES)
+
+    assert b"" == route.heard()
+    assert b"RMSG $G a | q 1\r\nx\r\n" * TIMES == other.heard()
+
+
+def test_what_is_left_of_origins_when_leaf_nodes_come_and_go(talk: Talk) -> None:
+    route = talk.route(takes_origins=True)
+    leafs = [leaf_of(talk, b"L%d" % at) for at in range(5)]
+    for leaf in leafs:
+        leaf.say(b"LS+ a\r\n")
+    assert b"".join(b"LS+ L%d $G a\r\n" % at for at in range(5)) == route.heard()
+    client = talk.client()
+    client.say(b"SUB a 1\r\n")
+    assert b"RS+ $G a\r\n" == route.heard()
+    for at in (2, 0, 4):
+        talk.core.hang_up(leafs[at].link)
+        assert b"LS- L%d $G a\r\n" % at == route.heard()
+    client.say(b"UNSUB 1\r\n")
+    assert b"RS- $G a\r\n" == route.heard()
+    late = talk.route(takes_origins=True)
+    assert {b"LS+ L1 $G a", b"LS+ L3 $G a"} == set(late.heard().split(b"\r\n")[:-1])

@@ -211,3 +211,25 @@ def test_interest_of_leaf_nodes_follows_other_imports(talk: Talk) -> None:
     talk.core.set_account_tables(0, AccountTables())
     talk.turn()
     assert b"RS- E out.>\r\n" == route.heard()
+
+
+def test_groups_of_a_leaf_node_that_hears_plainly_by_an_import_are_served_too(talk: Talk) -> None:
+    exporter = imported(talk)
+    one, other = (talk.server(LinkKind.LEAF, accounts=[0]) for _ in range(2))
+    publisher = talk.client(account=exporter)
+    one.say(b"LS+ out.a\r\nLS+ out.* q 1\r\nLS+ out.> r 1\r\n")
+    other.say(b"LS+ out.a\r\n")
+    one.heard()
+    other.heard()
+    publisher.say(b"PUB out.a 1\r\nx\r\n" * 2 + b"PUB out.b back 1\r\ny\r\n")
+
+    names = {b"| q r", b"| r q"}
+    first, *_ = said = one.heard().split(b"\r\n")
+    assert first.removeprefix(b"LMSG out.a ").removesuffix(b" 1") in names
+    assert [b"x", b"x"] == [said[1], said[3]]
+    assert said[4].removeprefix(b"LMSG out.b ").removesuffix(b" 1") in {
+        b"+ back q r",
+        b"+ back r q",
+    }
+    assert 7 == len(said)
+    assert b"LMSG out.a 1\r\nx\r\n" * 2 == other.heard()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from framework.dataplane import Closed, Coding, LinkKind, PlaneLimits, WebSocketFrames
+from framework.dataplane import Closed, Coding, LinkKind, PeerTerms, PlaneLimits, WebSocketFrames
 from framework.testing.websocket import FrameReader, Opcode, deflated, frame_bytes
 from framework.tests.dataplane.conftest import Peer, Talk
 from framework.wire.closed_state import ClosedState
@@ -388,3 +388,62 @@ def test_s2_may_begin_within_frames(talk: Talk) -> None:
 def test_frames_stand_next_to_the_socket(talk: Talk) -> None:
     with pytest.raises(ValueError, match="next to the socket"):
         stranger(talk, Coding.S2_FAST, PLAIN)
+
+
+# ---- as the one who has dialed
+
+
+def dialed(talk: Talk, *stages: PlaneStage) -> Socket:
+    """Return a server that this one has dialed by WebSocket, and a route to it."""
+    return Socket(talk, talk.core.open(LinkKind.ROUTE, "::1", 9, accepted=False, stages=stages))
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize("inside", [(), (Coding.S2_FAST,)], ids=["alone", "S2"])
+def test_who_has_dialed_masks_what_it_says(
+    talk: Talk, inside: tuple[Coding, ...], *, compressed: bool
+) -> None:
+    frames = WebSocketFrames(is_compressed=compressed, is_masked=False, masks=True)
+    assert talk.core.load_deflate()
+    talk.turn()
+    server, user = dialed(talk, frames, *inside), talk.client()
+    payload = random.Random(5).randbytes(300_000)
+    said = b"INFO {}\r\nRS+ $G big\r\n"
+    server.say(frame_bytes(encode(said, Coding.S2_FAST) if inside else said, mask=b""))
+    talk.core.register_peer(server.link, PeerTerms())
+    talk.turn()
+    user.say(b"PUB big 300000\r\n%b\r\n" % payload)
+    server.reader.feed(raw := server.heard())
+    plain = server.reader.plain()
+    heard = Decoder().feed(plain) if inside else plain
+
+    assert raw[1] & 0x80
+    assert heard.endswith(b"RMSG $G big 300000\r\n%b\r\n" % payload)
+
+
+def test_a_server_that_was_dialed_may_say_much_at_one_go(talk: Talk) -> None:
+    """Before the link is registered, too: all its interest may come in one message."""
+    assert talk.core.load_deflate()
+    talk.turn()
+    server = dialed(talk, WebSocketFrames(is_compressed=True, is_masked=False, masks=True))
+    said = b"INFO {}\r\n" + b"".join(b"RS+ $G many.%d\r\n" % at for at in range(20_000))
+    server.say(frame_bytes(deflated(said), reserved=4, mask=b""))
+    assert [] == talk.of(Closed)
+    talk.core.register_peer(server.link, PeerTerms())
+    talk.turn()
+    client = talk.client()
+    client.say(b"PUB many.19999 1\r\nx\r\n")
+
+    assert server.hear().endswith(b"RMSG $G many.19999 1\r\nx\r\n")
+
+
+def test_control_frames_of_who_has_dialed_are_masked(talk: Talk) -> None:
+    server = dialed(talk, WebSocketFrames(is_masked=False, masks=True))
+    server.say(frame_bytes(b"are you there", Opcode.PING, mask=b""))
+    server.reader.feed(raw := server.heard())
+
+    assert raw[1] == 0x80 | 13
+    assert [b"are you there"] == [it.payload for it in server.reader.frames]
+    server.reader.frames.clear()
+    server.say(frame_bytes(b"\x03\xe8", Opcode.CLOSE, mask=b""))
+    assert server.closed() == (1000, b"")

@@ -30,7 +30,7 @@ class AdoptingPlane:
         self.done = asyncio.Event()
 
     def adopt(
-        self, sock: socket.socket, kind: LinkKind, token: int, *, peer: tuple[str, int]
+        self, sock: socket.socket, kind: LinkKind, token: int, *, peer: tuple[str, int], **_: object
     ) -> None:
         assert sock.getpeername()[:2] == peer
         self.adopted.append((kind, token))

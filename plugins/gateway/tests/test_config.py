@@ -9,7 +9,7 @@ from framework_gateway.url import parse_gateway_url
 
 from framework.topology import Schema, TopologyErrors, read_server_conf
 
-SCHEMA = Schema([gateway_section(read_config)])
+SCHEMA = Schema([gateway_section(("off", "s2_auto"), read_config)])
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from framework_gateway.topology import GATEWAY_PLANNER
 
 from framework.topology import Schema, TopologyErrors, read_topology
 
-SCHEMA = Schema([gateway_section(read_config)])
+SCHEMA = Schema([gateway_section(("off", "s2_auto"), read_config)])
 
 
 @pytest.fixture

@@ -9,20 +9,25 @@ from framework_websocket.config import Cookies, WebSocketConfig
 from framework_websocket.handshake import Upgrade
 from framework_websocket.limits import HEAD_BYTES_MAX, KEPT_BYTES_MAX
 
-from framework.spec import Admitted, Arrival, Credentials, TurnedAway, WebSocketFrames
+from framework.spec import (
+    Admitted,
+    Arrival,
+    Credentials,
+    LinkKind,
+    WebSocketFrames,
+)
 from framework.testing.websocket import upgrade_bytes
 
 CONFIG = WebSocketConfig("::", 0, cookies=Cookies("u", "p", "t", "j"), headers=(("X-A", "b"),))
 PMD = "permessage-deflate"
 
 
-def upgrade(*, compress=False, config=CONFIG):
+def upgrade(*, compress=False, config=CONFIG, has_leafnodes=False):
     arrival = Arrival(host="127.0.0.1", port=1, is_tls=False)
-    return Upgrade(config, arrival, can_compress=compress)
+    return Upgrade(config, arrival, can_compress=compress, has_leafnodes=has_leafnodes)
 
 
 def status(step):
-    assert isinstance(step, TurnedAway)
     return int(step.answer.split()[1])
 
 
@@ -127,8 +132,12 @@ def test_the_address_behind_a_proxy_is_one(said, expected):
     assert upgrade().receive(upgrade_bytes(x_forwarded_for=said)).forwarded_for == expected
 
 
-def test_leaf_nodes_are_not_there_yet():
-    step = upgrade().receive(upgrade_bytes("/leafnode"))
+@pytest.mark.parametrize("path", ["/leafnode", "/behind/a/proxy/leafnode"])
+def test_leaf_nodes_come_where_there_are_any(path):
+    step = upgrade(has_leafnodes=True).receive(upgrade_bytes(path, cookie="u=me"))
+    other = upgrade(has_leafnodes=True).receive(upgrade_bytes("/leafnodes"))
+    turned_away = upgrade().receive(upgrade_bytes(path))
 
-    assert (status(step), step.problem) == (501, "leaf nodes are not there yet")
-    assert step.answer.endswith(b"\r\n\r\nLeaf nodes cannot connect to this server yet.\n")
+    assert (status(step), step.kind) == (101, LinkKind.LEAF)
+    assert (status(other), other.kind) == (101, None)
+    assert turned_away.problem == "not configured to accept leaf node connections"

@@ -15,7 +15,7 @@ from framework.wire.document import build_document
 from framework_gateway.effect import Admit, Claim, Dial, Greet, Led, RemoteChanged
 from framework_gateway.gateway_link import GatewayLink
 from framework_gateway.info import GOSSIP
-from framework_gateway.introduction import cluster_prefix, own_prefix
+from framework_gateway.introduction import cluster_prefix, compression_of, own_prefix
 from framework_gateway.limits import DIAL_TIMEOUT_S, SETTLED_S
 from framework_gateway.machine import LinkMachine
 from framework_gateway.mesh import Mesh
@@ -242,6 +242,7 @@ class GatewayManager(PeerManager):
             login=self._lasting.config.login,
             gateway=gateway,
             url=connection.url,
+            compression=compression_of(self._server, self._lasting.config),
             is_encrypted=self._server.tls_peer(link) is not None,
         )
         self._lead(link, GatewayLink, local=self._mesh.local, machine=machine)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec.structs import replace
 
+from framework.peering import CODECS_MAX
 from framework.wire.document import Always, Document, Named, Secret, build_document, parse_document
 from framework.wire.info import ServerInfo, check_names, connect_line, info_line, is_name
 from framework_gateway.limits import URLS_MAX
@@ -14,7 +15,7 @@ from framework_gateway.limits import URLS_MAX
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from framework.peering import PeerUrl
+    from framework.peering import Choice, PeerUrl
 
 GOSSIP = 1
 """`gateway_cmd`: of another cluster."""
@@ -50,6 +51,10 @@ class GatewayInfo(ServerInfo, frozen=True, kw_only=True):
     """`host:port` of all servers of the cluster."""
     gateway_url: str = ""
     """Of this server."""
+    compression: str = ""
+    """As in INFO of routes: only servers like this one say so."""
+    codecs: tuple[str, ...] = ()
+    codec: str = ""
     gateway_cmd: int = 0
     gateway_cmd_payload: str = ""
     """An account in base64."""
@@ -67,7 +72,16 @@ class GatewayInfo(ServerInfo, frozen=True, kw_only=True):
             return ""
 
 
-_NAMES = ("server_id", "server_name", "version", "host", "gateway", "gateway_url")
+_NAMES = (
+    "server_id",
+    "server_name",
+    "version",
+    "host",
+    "gateway",
+    "gateway_url",
+    "compression",
+    "codec",
+)
 
 
 def parse_info(document: bytes) -> GatewayInfo:
@@ -79,7 +93,8 @@ def parse_info(document: bytes) -> GatewayInfo:
     info = parse_document(GatewayInfo, document)
     check_names(info, _NAMES)
     urls = [url for url in info.gateway_urls if is_name(url)]
-    return replace(info, gateway_urls=tuple(urls[:URLS_MAX]))
+    codecs = [name for name in info.codecs if is_name(name)]
+    return replace(info, gateway_urls=tuple(urls[:URLS_MAX]), codecs=tuple(codecs[:CODECS_MAX]))
 
 
 def parse_connect(document: bytes) -> GatewayConnect:
@@ -108,6 +123,11 @@ def greeting(local: GatewayInfo, url: PeerUrl, *, is_encrypted: bool) -> bytes:
 def introduction(local: GatewayInfo) -> bytes:
     """Return the INFO of this server."""
     return info_line(build_document(local))
+
+
+def chosen(local: GatewayInfo, choice: Choice) -> GatewayInfo:
+    """Return an INFO that says which compression was agreed on."""
+    return replace(local, compression=choice.compression, codec=choice.codec_name)
 
 
 def gossip(server_id: str, gateway: str, urls: Sequence[str]) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from framework.peering import join_host_port, split_advertised
+from framework.peering import Compression, join_host_port, split_advertised
 from framework.spec import LinkKind, PeerTerms
 from framework.wire.document import build_document
 from framework.wire.info import info_line
@@ -49,7 +49,7 @@ def gateway_info(server: ServerContext, config: GatewayConfig) -> GatewayInfo:
     max_payload = values["max_payload"]
     assert isinstance(max_payload, int)
     url = join_host_port(host, port)
-    return GatewayInfo(
+    local = GatewayInfo(
         server_id=server.server_id,
         server_name=server.name,
         host=host,
@@ -65,6 +65,15 @@ def gateway_info(server: ServerContext, config: GatewayConfig) -> GatewayInfo:
         gateway_nrp=True,
         gateway_iom=True,
     )
+    compression = compression_of(server, config)
+    return compression.offer(local) if compression else local
+
+
+def compression_of(server: ServerContext, config: GatewayConfig) -> Compression | None:
+    """Return what this server wants of compression; None: nothing, and nobody hears of it."""
+    if not config.is_compressed:
+        return None
+    return Compression(config.compression, server.compression_modes)
 
 
 def peer_terms(local: GatewayInfo, register: Register) -> PeerTerms:

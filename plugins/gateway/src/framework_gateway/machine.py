@@ -3,6 +3,9 @@
     inbound:   INFO sent by the plane → CONNECT → claim → INFO → introduction → registered
     outbound:  INFO → introduction → CONNECT and our INFO → registered
 
+Between servers of this kind that are to compress, each says INFO once more before CONNECT: who
+dialed a plain one that names what was agreed on, the other one a compressed one.
+
 Who dialed sends messages, who was dialed tells its interest: see `Register`. `Handshake.PHASES` is
 the whole of it as a table. What concerns this connection alone is decided here (documents,
 login, the name of the cluster that was dialed); what concerns others too (unknown clusters,
@@ -13,20 +16,24 @@ Source: nats-server `gateway.go`, `createGateway`, `processGatewayConnect`, `pro
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from typing_extensions import override
 
 from framework.errors import ProtocolError
 from framework.peering import (
     ArmTimer,
+    EncodeLink,
     Handshake,
     HandshakeEvent,
     Introduce,
     Level,
     Noted,
     Phase,
+    Resume,
     Send,
+    Step,
+    Steps,
     Update,
 )
 from framework.wire.closed_state import ClosedState
@@ -36,16 +43,18 @@ from framework_gateway.info import (
     ALL_INTEREST_TOLD,
     GOSSIP,
     GatewayConnect,
+    chosen,
     greeting,
+    introduction,
     parse_connect,
     parse_info,
 )
 from framework_gateway.limits import INFO_TIMEOUT_S
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from framework.peering import Login, PeerUrl
+    from framework.peering import Choice, Compression, Login, PeerUrl
     from framework_gateway.effect import GatewayEffect
     from framework_gateway.info import GatewayInfo
 
@@ -58,10 +67,19 @@ class LinkMachine(Handshake[GatewayConnect]):
         login: What a connection that we accepted must prove.
         gateway: The cluster that we dialed; empty: the peer dialed us.
         url: Where we dialed to, with the login to use there; None: the peer dialed us.
+        compression: What this server wants; None: nothing.
         is_encrypted: TLS is spoken on the connection.
     """
 
-    __slots__ = ("_gateway", "_is_encrypted", "_local", "_remote", "_url")
+    __slots__ = (
+        "_choice",
+        "_compression",
+        "_gateway",
+        "_is_encrypted",
+        "_local",
+        "_remote",
+        "_url",
+    )
 
     title = "Gateway"
 
@@ -72,6 +90,7 @@ class LinkMachine(Handshake[GatewayConnect]):
         login: Login,
         gateway: str,
         url: PeerUrl | None,
+        compression: Compression | None = None,
         is_encrypted: bool = False,
     ) -> None:
         assert bool(gateway) == (url is not None)
@@ -79,6 +98,8 @@ class LinkMachine(Handshake[GatewayConnect]):
         self._local = local
         self._gateway = gateway
         self._url = url
+        self._compression = compression
+        self._choice: Choice | None = None
         self._is_encrypted = is_encrypted
         self._remote: GatewayInfo | None = None
 
@@ -116,12 +137,58 @@ class LinkMachine(Handshake[GatewayConnect]):
             info = parse_info(document)
         except ProtocolError as error:
             return self._close_malformed("INFO", error)
-        refusal = self._refuse_other(info) if self._url is not None else None
-        if refusal is not None:
-            return refusal
+        if self._url is not None:
+            first = self._refuse_other(info) or self._agree(info)
+            if first is not None:
+                return first
         self._phase = Phase.INTRODUCED
         self._remote = info
         return [Introduce(info)]
+
+    # -- compression ------------------------------------------------------------------------------
+
+    def _agree(self, info: GatewayInfo) -> Sequence[GatewayEffect] | None:
+        """Agree on compression with who was dialed, before CONNECT; None: there is none, or is now.
+
+        Args:
+            info: The first INFO of the other server; or the second one, which is compressed.
+        """
+        if self._compression is None or self._choice is not None:
+            return None
+        try:
+            self._choice = self._compression.choose(info, is_dialed=True)
+        except ProtocolError as error:
+            return self._close_malformed("INFO", error)
+        if not self._choice.is_coded:
+            return None
+        told = Send(introduction(chosen(self._local, self._choice)))
+        return [told, EncodeLink(self._choice), self._noted_choice(), Resume()]
+
+    def _take_offer(self, document: bytes) -> Sequence[GatewayEffect]:
+        """Take which compression who has dialed has chosen, once."""
+        if self._choice is not None or self._compression is None:
+            return super()._refuse_info_before_login(document)
+        try:
+            self._choice = self._compression.choose(parse_info(document))
+        except ProtocolError as error:
+            return self._close_malformed("INFO", error)
+        if not self._choice.is_coded:
+            return [Resume()]
+        line = introduction(chosen(self._local, self._choice))
+        return [EncodeLink(self._choice), Send(line), self._noted_choice(), Resume()]
+
+    def _noted_choice(self) -> Noted:
+        assert self._choice is not None
+        return Noted(Level.DEBUG, "Gateway compression: {mode}", {"mode": self._choice.shown})
+
+    def _take_pong(self, rtt_ns: int) -> Sequence[GatewayEffect]:
+        """Follow the round trip."""
+        if self._choice is None or self._choice.at(rtt_ns) == self._choice:
+            return []
+        self._choice = self._choice.at(rtt_ns)
+        return [EncodeLink(self._choice)]
+
+    # -- who is there -----------------------------------------------------------------------------
 
     def _refuse_other(self, info: GatewayInfo) -> Sequence[GatewayEffect] | None:
         """Say no to who is not of the cluster that was dialed."""
@@ -189,3 +256,15 @@ class LinkMachine(Handshake[GatewayConnect]):
             words = f"Account absent from receive-all-subscriptions-{step} command"
             return self._close(ClosedState.PROTOCOL_VIOLATION, words, level=Level.ERROR)
         return [AccountTold(info.account, ends), Update(info)] if info.account else []
+
+    PHASES: ClassVar[Mapping[Phase, Steps]] = {
+        **Handshake.PHASES,
+        Phase.CONNECT_AWAITED: {
+            **Handshake.PHASES[Phase.CONNECT_AWAITED],
+            HandshakeEvent.INFO: Step("_take_offer"),
+        },
+        Phase.REGISTERED: {
+            **Handshake.PHASES[Phase.REGISTERED],
+            HandshakeEvent.PONG: Step("_take_pong", leads_to=()),
+        },
+    }

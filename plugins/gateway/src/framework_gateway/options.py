@@ -6,15 +6,27 @@ Source: nats-server `opts.go`, `parseGateway`, `parseGateways`; `gateway.go`,
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from framework.peering import login_option, no_spaces, slow_options, url_check
+from msgspec.structs import replace
+
+from framework.peering import (
+    compression_option,
+    login_option,
+    no_spaces,
+    slow_options,
+    url_check,
+)
 from framework.topology import ConfigSection, Kind, Option, Reload, tls_option
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from framework.peering import PeerUrl
+
+
+COMPRESSION_MODE: Final = "off"
+"""Where none is configured: nats-server has none between clusters."""
 
 
 def _parse_url(text: str) -> PeerUrl:
@@ -82,11 +94,21 @@ _OPTIONS = (
         checks_known_urls=True),
 )  # fmt: skip
 
-GATEWAY_OPTIONS = ConfigSection(
-    name="gateway",
-    plugin="gateway",
-    help="Gateways to other clusters",
-    options=_OPTIONS,
-    settle=_settle,
-    reload=Reload.RESTART,
-)
+
+def gateway_options(modes: Collection[str]) -> ConfigSection:
+    """Return the options of the block `gateway`.
+
+    Args:
+        modes: Names of the modes of compression that there are.
+    """
+    compression = compression_option(
+        modes, default=COMPRESSION_MODE, on="s2_auto", what="gateways between servers of this kind"
+    )
+    return ConfigSection(
+        name="gateway",
+        plugin="gateway",
+        help="Gateways to other clusters",
+        options=(*_OPTIONS, replace(compression, reload=Reload.RESTART)),
+        settle=_settle,
+        reload=Reload.RESTART,
+    )

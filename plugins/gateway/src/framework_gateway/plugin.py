@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from framework.spec import (
+        CompressionMode,
         ConnectionInfo,
         HealthCheck,
         ListenerSpec,
@@ -42,9 +43,11 @@ GATEWAY_MANAGER: Final = "gateway_manager"
 
 
 @hookimpl
-def framework_config_sections() -> Iterable[ConfigSection]:
+def framework_config_sections(
+    compression_modes: Mapping[str, CompressionMode],
+) -> Iterable[ConfigSection]:
     """Declare the block `gateway`."""
-    return [gateway_section(_read)]
+    return [gateway_section(compression_modes, _read)]
 
 
 def _read(value: Mapping[str, Any]) -> GatewayConfig:
@@ -81,6 +84,7 @@ def framework_link_kinds(config: ServerConfig) -> Iterable[LinkKindSpec]:
         scope=Scope.GATEWAY,
         group_class=GroupClass.NEAREST_IF_NONE,
         ping_interval_max_s=PING_INTERVAL_MAX_S,
+        may_introduce=True,
     )
     hidden = ReservedPrefix(prefix=b"_GR_.", hidden_tokens=2)
     return [LinkKindSpec(kind=LinkKind.GATEWAY, traits=traits, reserved=(hidden,))]

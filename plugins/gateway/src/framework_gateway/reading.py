@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from framework.peering import peer_tls, read_login
+from framework.peering import compression_terms, peer_tls, read_login
 from framework_gateway.config import GatewayConfig
+from framework_gateway.options import COMPRESSION_MODE
 from framework_gateway.settings import MeshSettings, RemoteSettings
 from framework_gateway.url import parse_gateway_url
 
@@ -34,6 +35,7 @@ def read_config(value: Mapping[str, Any]) -> GatewayConfig:
             user=login.user,
             password="" if login.is_hashed else login.password,
         ),
+        compression=compression_terms(value["compression"], COMPRESSION_MODE),
         tls=peer_tls(value["tls"], path="gateway.tls"),
         write_deadline_s=value["write_deadline"],
         closes_slow=value["write_timeout"] == "close",

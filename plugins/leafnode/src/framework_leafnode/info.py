@@ -97,6 +97,8 @@ class LeafInfo(ServerInfo, frozen=True, kw_only=True):
     acc_is_sys: bool = False
     leafnode_urls: tuple[str, ...] = ()
     """`host:port` of all servers of the cluster."""
+    ws_connect_urls: tuple[str, ...] = ()
+    """The same for who comes by WebSocket."""
     gateway: str = ""
     ldm: bool = False
 
@@ -134,8 +136,14 @@ def parse_info(document: bytes) -> LeafInfo:
     check_names(info, _INFO_NAMES)
     _check_cluster(info.cluster)
     urls = [url for url in info.leafnode_urls if is_name(url)]
+    websocket_urls = [url for url in info.ws_connect_urls if is_name(url)]
     codecs = [name for name in info.codecs if is_name(name)]
-    return replace(info, leafnode_urls=tuple(urls[:URLS_MAX]), codecs=tuple(codecs[:CODECS_MAX]))
+    return replace(
+        info,
+        leafnode_urls=tuple(urls[:URLS_MAX]),
+        ws_connect_urls=tuple(websocket_urls[:URLS_MAX]),
+        codecs=tuple(codecs[:CODECS_MAX]),
+    )
 
 
 def parse_connect(document: bytes) -> LeafConnect:
@@ -183,6 +191,12 @@ def compression_text(local: LeafInfo, choice: Choice, *, cid: int = 0, nonce: st
         compression=choice.compression,
         codec=choice.codec_name,
     )
+    return info_line(build_document(told))
+
+
+def uncompressed_text(local: LeafInfo, *, cid: int, nonce: str) -> bytes:
+    """Return the first INFO of a connection that is not to be compressed; as `compression_text`."""
+    told = replace(local, client_id=cid, nonce=nonce, compression="", codecs=(), codec="")
     return info_line(build_document(told))
 
 

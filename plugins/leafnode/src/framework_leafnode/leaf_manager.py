@@ -12,12 +12,13 @@ from typing_extensions import override
 from framework.peering import (
     Compressed,
     Compression,
+    CompressionTerms,
     Introduce,
     LocalChanged,
     PeerManager,
     Update,
 )
-from framework.spec import UNLIMITED, LinkKind
+from framework.spec import UNLIMITED, LinkKind, TlsSettings
 from framework.wire.document import build_document
 from framework_leafnode.effect import Admit, Delay, Dial, Lead
 from framework_leafnode.leaf_link import LeafLink
@@ -25,6 +26,7 @@ from framework_leafnode.leafs import Leafs
 from framework_leafnode.machine import LeafHandshake
 from framework_leafnode.neighbours import neighbours_of
 from framework_leafnode.peer import Connection
+from framework_leafnode.url import is_websocket
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from framework_leafnode.effect import LeafsEffect, Report
     from framework_leafnode.info import LeafInfo
     from framework_leafnode.settings import RemoteSettings
+    from framework_leafnode.upgrade import HubUpgrade
 
 _LOOP_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _LOOP_LENGTH = 22
@@ -94,6 +97,8 @@ class LeafManager(PeerManager):
         )
         self._urls: dict[int, PeerUrl] = {}
         """Being dialed."""
+        self._upgrades: dict[int, HubUpgrade] = {}
+        """Of those that are dialed by WebSocket."""
         self._nonces: dict[LinkId, bytes] = {}
         """Of connections whose actor is about to begin."""
 
@@ -149,8 +154,10 @@ class LeafManager(PeerManager):
     @override
     def _receive_opened(self, event: Opened) -> Sequence[LeafsEffect]:
         self._nonces[event.link] = event.nonce
-        url = self._urls.pop(event.token, None)
+        url, upgrade = self._urls.pop(event.token, None), self._upgrades.pop(event.token, None)
         connection = Connection(event.link, event.cid, event.host, event.port, url=url)
+        came_by = self._server.transport_of(event.link)
+        connection.is_websocket = bool(came_by) or upgrade is not None
         return self._leafs.receive_opened(connection, event.token)
 
     @override
@@ -161,6 +168,7 @@ class LeafManager(PeerManager):
     @override
     def _receive_dial_failed(self, event: DialFailed) -> Sequence[LeafsEffect]:
         self._urls.pop(event.token, None)
+        self._upgrades.pop(event.token, None)
         return self._leafs.receive_dial_failed(event.token, event.error)
 
     @override
@@ -198,28 +206,44 @@ class LeafManager(PeerManager):
         """Connect to a hub; TLS follows its INFO, unless it is to come first."""
         self._urls[token] = url
         is_first = settings.tls is not None and settings.tls.handshake_first
+        if is_websocket(url):
+            self._upgrades[token] = self._upgrade(url, settings)
+            is_first = settings.needs_tls(url)
         self._server.dial(
             url.host,
             url.port,
             LinkKind.LEAF,
             token,
             settings.dial_timeout_s,
-            tls=settings.tls if is_first else None,
+            tls=settings.tls or TlsSettings() if is_first else None,
             tls_name=settings.tls_name(url),
             is_plain=not is_first,
+            handshake=self._upgrades.get(token),
         )
+
+    def _upgrade(self, url: PeerUrl, settings: RemoteSettings) -> HubUpgrade:
+        from framework_leafnode.upgrade import HubUpgrade  # noqa: PLC0415 - few hubs need h11
+
+        compresses = settings.compresses_frames and self._server.can_compress_frames()
+        key = self.rng.randbytes(16)
+        return HubUpgrade(url, key, compresses=compresses, masks=settings.masks_frames)
 
     def _begin(self, link: LinkId) -> None:
         connection, config = self._leafs.connections[link], self._lasting.config
         remote = connection.remote.settings if connection.remote else None
         nonce = self._nonces.pop(link, b"")
         wanted = remote.compression if remote else config.settings.compression
+        if connection.is_websocket:
+            # nats-server's S2 stands around the frames, where proxies look for them.
+            wanted = CompressionTerms("off")
         machine = LeafHandshake(
             local=self._leafs.local,
             settings=config.settings,
             remote=remote,
             compression=Compression(wanted, self._server.compression_modes),
-            is_secured=self._server.tls_peer(link) is not None,
+            says_info=connection.is_websocket,
+            # TLS of WebSocket, if any, is the port's, whatever INFO says of that of leaf nodes.
+            is_secured=connection.is_websocket or self._server.tls_peer(link) is not None,
             needs_tls=remote is not None and remote.needs_tls(connection.url),
             nonce=nonce.decode(),
             cid=connection.cid,

@@ -27,7 +27,7 @@ from framework_leafnode.limits import (
     URLS_MAX,
 )
 from framework_leafnode.peer import Remote
-from framework_leafnode.url import parse_hub_url
+from framework_leafnode.url import is_websocket, parse_hub_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -295,10 +295,16 @@ class Leafs:
         """Take what a hub says of its cluster: where else it may be reached."""
         connection = self._connections.get(link)
         remote = connection.remote if connection is not None else None
-        if remote is None or remote.settings.ignores_discovered or not info.leafnode_urls:
+        if remote is None or remote.settings.ignores_discovered:
+            return []
+        told = info.leafnode_urls
+        first = remote.settings.urls[0]
+        if is_websocket(first):
+            told = tuple(f"{first.scheme}://{it}" for it in info.ws_connect_urls)
+        if not told:
             return []
         configured = {url.address for url in remote.settings.urls}
-        learned = [url for url in _parsed(info.leafnode_urls) if url.address not in configured]
+        learned = [url for url in _parsed(told) if url.address not in configured]
         assert connection is not None
         used = connection.url.address if connection.url else ""
         urls = [*learned, *remote.settings.urls]

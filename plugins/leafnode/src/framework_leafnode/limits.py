@@ -31,6 +31,8 @@ SHOWN_LEAFS_MAX = 32
 """Of the leaf nodes and hubs of a server, in its status; how many there are is said beside them."""
 SHOWN_CHARACTERS_MAX = 64
 """Of each name in the same."""
+UPGRADE_BYTES_MAX = 16_384
+"""That a hub may answer to an upgrade to WebSocket, at most."""
 HANDSHAKES_MAX = 512
 """Accepted connections that have not been registered yet; further ones are closed."""
 URLS_MAX = 256

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from framework_leafnode.peer import Connection
 
 CONNECTION_TYPE = "LEAFNODE"
+WEBSOCKET_TYPE = "LEAFNODE_WS"
 
 
 class LeafUser(Redacted, frozen=True, kw_only=True):
@@ -105,7 +106,7 @@ def login_request(
         connect=as_client,
         nonce=nonce,
         tls=tls,
-        connection_type=CONNECTION_TYPE,
+        connection_type=WEBSOCKET_TYPE if connection.is_websocket else CONNECTION_TYPE,
     )
 
 

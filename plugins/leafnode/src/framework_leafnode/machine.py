@@ -52,6 +52,7 @@ from framework_leafnode.info import (
     compression_text,
     parse_connect,
     parse_info,
+    uncompressed_text,
     welcome,
 )
 from framework_leafnode.limits import (
@@ -94,6 +95,7 @@ class LeafHandshake(Handshake[LeafConnect]):
         settings: Of all leaf nodes.
         remote: The hub that we dialed; None: the peer dialed us.
         compression: What this server wants.
+        says_info: An accepted one is told INFO here, not by the plane: it is not to be compressed.
         is_secured: The connection is encrypted already.
         needs_tls: It is to be, whether the hub requires it or not.
         nonce: What the peer was asked to sign.
@@ -111,6 +113,7 @@ class LeafHandshake(Handshake[LeafConnect]):
         "_nonce",
         "_peer",
         "_remote",
+        "_says_info",
         "_settings",
         "_timers",
         "_welcome",
@@ -125,6 +128,7 @@ class LeafHandshake(Handshake[LeafConnect]):
         settings: LeafSettings,
         remote: RemoteSettings | None,
         compression: Compression,
+        says_info: bool = False,
         is_secured: bool = False,
         needs_tls: bool = False,
         nonce: str = "",
@@ -136,6 +140,7 @@ class LeafHandshake(Handshake[LeafConnect]):
         self._settings = settings
         self._remote = remote
         self._compression = compression
+        self._says_info = says_info
         self._choice: Choice | None = None
         self._is_secured = is_secured
         self._needs_tls = needs_tls
@@ -183,7 +188,11 @@ class LeafHandshake(Handshake[LeafConnect]):
         if self._remote is None:
             created = Noted(Level.INFO, "Leafnode connection created")
             self._phase = Phase.CONNECT_AWAITED
-            return [created, self._arm(self._login.timeout_s)]
+            armed = self._arm(self._login.timeout_s)
+            if not self._says_info:
+                return [created, armed]
+            told = uncompressed_text(self._local, cid=self._cid, nonce=self._nonce)
+            return [created, Send(told), armed]
         self._phase = Phase.INFO_AWAITED
         event = "Leafnode connection created for account: {account}"
         noted = Noted(Level.INFO, event, {"account": self._remote.account})

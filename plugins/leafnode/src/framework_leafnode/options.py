@@ -78,9 +78,17 @@ def _settle_authorization(values: dict[str, object]) -> Iterator[tuple[str, str]
         yield "users", f'duplicate user "{double}" detected in leafnode authorization'
 
 
+def _tuple(value: object) -> tuple[object, ...]:
+    assert isinstance(value, tuple)
+    return value
+
+
 def _settle_remote(values: dict[str, object]) -> Iterator[tuple[str, str]]:
     if not values["urls"] and not values["url"]:
         yield "urls", "a remote has no URL"
+    urls = [str(it).lower() for it in (*_tuple(values["urls"]), values["url"]) if it]
+    if len({it.startswith(("ws://", "wss://")) for it in urls}) > 1:
+        yield "urls", "can not have a mix of websocket and non-websocket urls"
     if values["nkey"] and values["credentials"]:
         yield "nkey", "Remote leafnode can not have both creds and nkey defined"
 
@@ -162,14 +170,12 @@ _REMOTE = (
     tls_option("TLS to this hub; without it where the hub requires it", is_of_dials=True),
     Option(name="proxy", kind=Kind.FREE, help="HTTP proxy to connect by",
            refusal="proxies are not there yet"),
-    Option(name="ws_compression", kind=Kind.BOOL, help="Compress frames of WebSocket",
+    Option(name="ws_compression", kind=Kind.BOOL, reload=Reload.LIVE, default=False,
            aliases=("ws_compress", "websocket_compress", "websocket_compression"),
-           refusal="leaf nodes over WebSocket are not there yet",
-           is_off=lambda node: node.value is False),
-    Option(name="ws_no_masking", kind=Kind.BOOL, help="Do not mask frames of WebSocket",
+           help="Compress frames of WebSocket, if the hub does; `compression` does nothing there"),
+    Option(name="ws_no_masking", kind=Kind.BOOL, reload=Reload.LIVE, default=False,
            aliases=("websocket_no_masking",),
-           refusal="leaf nodes over WebSocket are not there yet",
-           is_off=lambda node: node.value is False),
+           help="Do not mask frames of WebSocket, if the hub lets it"),
 )  # fmt: skip
 
 _OPTIONS = (

@@ -63,6 +63,7 @@ class Connection(Struct):
     remote: Remote | None = None
     """Which one we dialed; None: the peer dialed us."""
     url: PeerUrl | None = None
+    is_websocket: bool = False
     peer: Peer | None = None
     """None: it is not registered."""
     is_isolated: bool = False

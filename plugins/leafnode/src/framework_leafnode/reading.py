@@ -82,6 +82,8 @@ def _remote(block: Mapping[str, Any], value: Mapping[str, Any]) -> RemoteSetting
         requests_isolation=block["request_isolation"],
         is_disabled=block["disabled"],
         compression=compression_terms(block["compression"], COMPRESSION_MODE),
+        compresses_frames=block["ws_compression"],
+        masks_frames=not block["ws_no_masking"],
         tls=tls_settings(block["tls"], path="leafnodes.remotes.tls"),
         first_info_timeout_s=block["first_info_timeout"] or FIRST_INFO_TIMEOUT_S,
         dial_timeout_s=block["dial_timeout"] or value["dial_timeout"] or DIAL_TIMEOUT_S,

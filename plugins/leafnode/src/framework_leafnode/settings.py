@@ -44,6 +44,10 @@ class RemoteSettings(Redacted, frozen=True, kw_only=True):
     """The other server is asked to do the same."""
     is_disabled: bool = False
     compression: CompressionTerms = CompressionTerms(COMPRESSION_MODE)
+    compresses_frames: bool = False
+    """By WebSocket, where the hub lets it; then there is no other compression."""
+    masks_frames: bool = True
+    """By WebSocket; if not, then only where the hub insists."""
     tls: TlsSettings | None = None
     """None: only where the hub requires it, or the URL says so, trusting whom the system trusts."""
     first_info_timeout_s: float = FIRST_INFO_TIMEOUT_S

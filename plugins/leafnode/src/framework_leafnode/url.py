@@ -1,4 +1,4 @@
-"""URLs of hubs: `nats-leaf://user:password@host:port`."""
+"""URLs of hubs: `nats-leaf://user:password@host:port`, `wss://host:port/path`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Final
 from framework.peering import PeerUrl, parse_peer_url
 
 DEFAULT_PORT: Final = 7422
-"""Source: nats-server `const.go`, `DEFAULT_LEAFNODE_PORT`."""
-TLS_SCHEMES: Final = ("tls", "nats-leaf+tls")
+"""Source: nats-server `const.go`, `DEFAULT_LEAFNODE_PORT`; that of WebSocket, too."""
+TLS_SCHEMES: Final = ("tls", "nats-leaf+tls", "wss")
 """Those that ask for TLS."""
-_SCHEMES: Final = ("nats-leaf", "nats", *TLS_SCHEMES)
+WEBSOCKET_SCHEMES: Final = ("ws", "wss")
+_SCHEMES: Final = ("nats-leaf", "nats", "ws", *TLS_SCHEMES)
 
 
 def parse_hub_url(text: str) -> PeerUrl:
@@ -19,8 +20,14 @@ def parse_hub_url(text: str) -> PeerUrl:
     Raises:
         ValueError: It is not `scheme://[user[:password]@]host[:port]`; says what is wrong with it.
     """
-    _, _, address = text.rpartition("@")
-    host = address.rpartition("://")[2].rstrip("/")
-    has_port = ":" in host.rpartition("]")[2]
-    whole = text.rstrip("/") if has_port else f"{text.rstrip('/')}:{DEFAULT_PORT}"
-    return parse_peer_url(whole, _SCHEMES)
+    address = text.rpartition("@")[2].rpartition("://")[2]
+    before = text.removesuffix(address)
+    host, slash, path = address.partition("/")
+    if ":" not in host.rpartition("]")[2]:
+        host = f"{host}:{DEFAULT_PORT}"
+    return parse_peer_url(f"{before}{host}{slash}{path}", _SCHEMES, with_path=WEBSOCKET_SCHEMES)
+
+
+def is_websocket(url: PeerUrl | None) -> bool:
+    """Tell whether a hub is reached by WebSocket."""
+    return url is not None and url.scheme in WEBSOCKET_SCHEMES

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
 from http import HTTPStatus
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final
@@ -19,7 +18,15 @@ from typing import TYPE_CHECKING, Final
 import h11
 from typing_extensions import override
 
-from framework.spec import Admitted, Credentials, TransportHandshake, TurnedAway, WebSocketFrames
+from framework.spec import (
+    Admitted,
+    Credentials,
+    LinkKind,
+    TransportHandshake,
+    TurnedAway,
+    WebSocketFrames,
+)
+from framework.wire.websocket import DEFLATE, DEFLATE_TERMS, NO_MASKING, accept_key
 from framework_websocket.limits import HEAD_BYTES_MAX, KEPT_BYTES_MAX
 from framework_websocket.origins import origin_problem
 
@@ -27,10 +34,7 @@ if TYPE_CHECKING:
     from framework.spec import Arrival
     from framework_websocket.config import WebSocketConfig
 
-_GUID: Final = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _KEY_BYTES: Final = 16
-_DEFLATE: Final = "permessage-deflate"
-_DEFLATE_ANSWER: Final = f"{_DEFLATE}; server_no_context_takeover; client_no_context_takeover"
 _MATTERS: Final = (
     b"host:",
     b"upgrade:",
@@ -85,14 +89,23 @@ class Upgrade(TransportHandshake):
         config: What may be agreed on.
         arrival: The connection.
         can_compress: Messages may be compressed.
+        has_leafnodes: The server accepts leaf nodes, so some may come this way.
     """
 
-    __slots__ = ("_arrival", "_can_compress", "_config", "_count", "_kept")
+    __slots__ = ("_arrival", "_can_compress", "_config", "_count", "_has_leafnodes", "_kept")
 
-    def __init__(self, config: WebSocketConfig, arrival: Arrival, *, can_compress: bool) -> None:
+    def __init__(
+        self,
+        config: WebSocketConfig,
+        arrival: Arrival,
+        *,
+        can_compress: bool,
+        has_leafnodes: bool = False,
+    ) -> None:
         self._config = config
         self._arrival = arrival
         self._can_compress = can_compress
+        self._has_leafnodes = has_leafnodes
         self._kept = b""
         """The request line, lines that matter, and the last one, which may not be whole."""
         self._count = 0
@@ -131,30 +144,36 @@ class Upgrade(TransportHandshake):
         self._kept = kept
         return b""
 
-    def _answer(self, request: _Request) -> Admitted:
+    def _answer(self, request: _Request) -> Admitted | TurnedAway:
         """Return what an upgrade comes to.
 
         Raises:
             _Refused: It is none.
         """
         key = self._check(request)
-        accept = base64.b64encode(hashlib.sha1(key.encode() + _GUID).digest()).decode()  # noqa: S324
         lines = [
             "HTTP/1.1 101 Switching Protocols",
             "Upgrade: websocket",
             "Connection: Upgrade",
-            f"Sec-WebSocket-Accept: {accept}",
+            f"Sec-WebSocket-Accept: {accept_key(key)}",
         ]
         is_compressed = self._can_compress and _offers_deflate(request)
         if is_compressed:
-            lines.append(f"Sec-WebSocket-Extensions: {_DEFLATE_ANSWER}")
-        is_masked = request.first("nats-no-masking") != "true"
+            lines.append(f"Sec-WebSocket-Extensions: {DEFLATE_TERMS}")
+        is_masked = request.first(NO_MASKING.lower()) != "true"
         if not is_masked:
-            lines.append("Nats-No-Masking: true")
+            lines.append(f"{NO_MASKING}: true")
         lines += [f"{name}: {value}" for name, value in self._config.headers]
+        answer = "\r\n".join([*lines, "", ""]).encode("latin-1", "replace")
+        stages = (WebSocketFrames(is_compressed=is_compressed, is_masked=is_masked),)
+        if request.path.endswith("/leafnode"):
+            if not self._has_leafnodes:
+                problem = "not configured to accept leaf node connections"
+                return TurnedAway(answer=answer, problem=problem)
+            return Admitted(answer=answer, stages=stages, kind=LinkKind.LEAF)
         return Admitted(
-            answer="\r\n".join([*lines, "", ""]).encode("latin-1", "replace"),
-            stages=(WebSocketFrames(is_compressed=is_compressed, is_masked=is_masked),),
+            answer=answer,
+            stages=stages,
             credentials=self._credentials(request),
             forwarded_for=_address(request.first("x-forwarded-for")),
         )
@@ -181,12 +200,6 @@ class Upgrade(TransportHandshake):
             if not is_good:
                 raise _Refused(HTTPStatus.BAD_REQUEST, problem)
         self._check_origin(request)
-        if request.path.endswith("/leafnode"):
-            raise _Refused(
-                HTTPStatus.NOT_IMPLEMENTED,
-                "leaf nodes are not there yet",
-                body="Leaf nodes cannot connect to this server yet.",
-            )
         return key
 
     def _check_origin(self, request: _Request) -> None:
@@ -242,7 +255,7 @@ def _offers_deflate(request: _Request) -> bool:
         for offer in value.split(",")
     )
     return any(
-        words[0] == _DEFLATE and not any(it.startswith("server_max_window_bits") for it in words)
+        words[0] == DEFLATE and not any(it.startswith("server_max_window_bits") for it in words)
         for words in offers
     )
 

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from framework.hookspecs import hookimpl
-from framework.spec import HealthCheck, MonitorFields, TransportSpec, WebSocketFrames
+from framework.spec import HealthCheck, LinkKind, MonitorFields, TransportSpec, WebSocketFrames
 from framework.topology import TopologyError
 from framework_websocket.config import WebSocketConfig, websocket_section
 
@@ -47,7 +47,7 @@ def framework_transports(server: ServerContext) -> Iterable[TransportSpec]:
             port=config.port,
             tls=config.tls,
             stages=(WebSocketFrames(),),
-            handshake=partial(_upgrade, config, can_compress),
+            handshake=partial(_upgrade, server, config, can_compress),
             handshake_timeout_s=config.handshake_timeout_s,
             connection_type="WEBSOCKET",
             connection_id="wid",
@@ -62,13 +62,15 @@ def framework_transports(server: ServerContext) -> Iterable[TransportSpec]:
 
 
 def _upgrade(
+    server: ServerContext,
     config: WebSocketConfig,
     can_compress: bool,  # noqa: FBT001 - a part of it
     arrival: Arrival,
 ) -> TransportHandshake:
     from framework_websocket.handshake import Upgrade  # noqa: PLC0415 - h11, for the first client
 
-    return Upgrade(config, arrival, can_compress=can_compress)
+    has_leafnodes = server.listening_address(LinkKind.LEAF) is not None
+    return Upgrade(config, arrival, can_compress=can_compress, has_leafnodes=has_leafnodes)
 
 
 @hookimpl

@@ -1,0 +1,131 @@
+"""Leaf nodes that come by WebSocket: ours and nats-server at either end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from framework.testing import OURS, free_port
+from framework.testing.certificates import Authority
+from framework.testing.websocket import WebSocketClient, upgrade_bytes
+from tests.interop.leafnodes import Star
+from tests.interop.mixtures import parameters
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from framework.testing import Fleet
+
+REAL = "2.15.2"
+PAIRS = [(OURS, OURS), (OURS, REAL), (REAL, OURS), (REAL, REAL)]
+LARGE = 300_000
+
+
+@pytest.fixture(params=parameters(PAIRS))
+def kinds(request: pytest.FixtureRequest) -> tuple[str, str]:
+    return request.param
+
+
+@pytest.mark.parametrize(
+    ("hub_says", "leaf_says"),
+    [
+        ("", ""),
+        ("compression: true", "ws_compression: true"),
+        ("compression: true", ""),
+        ("", "ws_compression: true"),
+        ("", "ws_no_masking: true"),
+        ("compression: true", "ws_compression: true, ws_no_masking: true"),
+    ],
+    ids=["plain", "compressed", "hub could", "leaf could", "unmasked", "both"],
+)
+@pytest.mark.parametrize("compression", ["off", "s2_fast"])
+def test_messages_cross(
+    kinds: tuple[str, str], fleet: Fleet, hub_says: str, leaf_says: str, compression: str
+) -> None:
+    hub, leaf = kinds
+    said = f"compression: {compression}\n"
+    with Star(
+        fleet, hub, [leaf, leaf], block=said, remote=said + leaf_says, websocket=hub_says
+    ) as star:
+        star.check_all()
+        payload = bytes(at % 251 for at in range(LARGE))
+        for here, there in (("hub", "leaf0"), ("leaf0", "hub"), ("leaf0", "leaf1")):
+            subject = f"large.{here}.{there}".encode()
+            with star.client(there, subject + b" 1") as receiver, star.client(here) as sender:
+                sender.await_interest(subject)
+                receiver.read_until(b"MSG " + subject)
+                sender.send(b"PUB %b %d\r\n%b\r\n" % (subject, LARGE, payload))
+
+                assert receiver.read_until(b"MSG " + subject)[-1].body == payload
+        both = "ws_compression: true" in leaf_says and "compression: true" in hub_says
+        shown = {row["compression"] for row in star.leafz("hub")["leafs"]}
+
+        # Ours do not put S2 around frames.
+        is_off = both or OURS in kinds
+        assert shown <= ({"off", "not supported"} if is_off else {compression})
+
+
+def test_many_subscriptions_are_told_at_connect(kinds: tuple[str, str], fleet: Fleet) -> None:
+    """What is told at one go comes in large frames."""
+    hub, leaf = kinds
+    with Star(
+        fleet,
+        hub,
+        [leaf],
+        remote="ws_compression: true",
+        websocket="compression: true",
+        order=["hub"],
+    ) as star:
+        subscriptions = [b"many.%d %d" % (at, at + 1) for at in range(5_000)]
+        with star.client("hub", *subscriptions) as client:
+            star.start("leaf0")
+            with star.client("leaf0") as publisher:
+                publisher.await_interest(b"many.4999")
+                client.read_until(b"MSG many.4999")
+
+
+def test_tls_and_a_path(kinds: tuple[str, str], fleet: Fleet, tmp_path: Path) -> None:
+    hub, leaf = kinds
+    authority = Authority(tmp_path)
+    issued = authority.issue("hub")
+    block = f'tls {{ cert_file: "{issued.cert_file}", key_file: "{issued.key_file}" }}'
+    remote = f'tls {{ ca_file: "{authority.ca_file}" }}'
+    with Star(fleet, hub, [leaf], websocket=block, remote=remote, path="/some/path") as star:
+        star.check_all()
+        star.servers["hub"].stop()
+        star.start("hub")
+        star.check_all()
+
+
+def test_a_login_by_kind_of_connection(kinds: tuple[str, str], fleet: Fleet) -> None:
+    hub, leaf = kinds
+    users = """
+        accounts { A { users: [
+            { user: u, password: p, allowed_connection_types: ["LEAFNODE_WS", "STANDARD"] }
+        ] } }
+        no_auth_user: u
+    """
+    with Star(fleet, hub, [leaf], websocket="", login="u:p@", more={"hub": users}) as star:
+        star.check_all()
+
+
+@pytest.mark.parametrize("kind", [OURS, pytest.param(REAL, marks=pytest.mark.peer(REAL))])
+def test_a_server_without_leaf_nodes_lets_none_in(kind: str, fleet: Fleet) -> None:
+    port = free_port()
+    server = fleet.start(
+        kind=kind, config=f'websocket {{ listen: "127.0.0.1:{port}", no_tls: true }}'
+    )
+    with WebSocketClient(port) as client:
+        status, _ = client.request(upgrade_bytes("/leafnode"))
+
+        assert status == 101
+        assert client.rest() == (b"", [])
+    server.wait_log("onfigured to accept leaf node connections")
+
+
+def test_a_hub_that_speaks_no_websocket_is_not_joined(fleet: Fleet) -> None:
+    with Star(fleet, OURS, [OURS], websocket="", order=["hub"]) as star:
+        star.websocket_port = star.port
+        star.start("leaf0")
+        star.servers["leaf0"].wait_log("connection closed")
