@@ -2,15 +2,20 @@
 
     python -m bench.leafnodes [--rounds 5] [--only "1 KiB"]
     python -m bench.leafnodes --told 10000
+    python -m bench.leafnodes --many 1000
 
 As `bench.routes`: publishers at the hub, subscribers at its leaf node. With `--told`, so many
 subscriptions of one client at the leaf node are there before the hub is: timed is from the start of
-the hub's process until it knows the last one.
+the hub's process until it knows the last one. With `--many`, so many leaf nodes of a cluster each
+connect to one hub, with ten subscriptions: its memory before, its growth for each, its CPU time.
+They are sockets of this process that speak the protocol.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import socket
 import sys
 import tempfile
 import time
@@ -18,7 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.clusters import cpu_s, hub_config, leaf_config, start_leafnodes
+from bench.clusters import cpu_s, hub_config, leaf_config, rss_bytes, start_leafnodes
 from bench.contest import add_contestants, contest
 from bench.interest import Watch, subject
 from bench.routes import run
@@ -28,6 +33,8 @@ if TYPE_CHECKING:
     from bench.contest import Contestant
 
 FIGURES = ("told_s", "told_cpu_s")
+MANY_FIGURES = ("before_mib", "kib_per_leaf", "cpu_s", "connect_s")
+_MIB = 1 << 20
 
 
 def measure(count: int, contestant: Contestant) -> list[float]:
@@ -57,17 +64,68 @@ def measure(count: int, contestant: Contestant) -> list[float]:
     return [took_s, used_s]
 
 
+def join(port: int, number: int) -> socket.socket:
+    """Connect to a hub as a leaf node, and return the connection when it is registered."""
+    sock = socket.create_connection(("127.0.0.1", port), 20.0)
+    with sock.makefile("rb") as lines:
+        lines.readline()
+        connect = {
+            "version": "2.15.2",
+            "server_id": f"L{number}",
+            "name": f"leaf{number}",
+            "cluster": f"c{number}",
+            "headers": True,
+            "protocol": 1,
+            "remote_account": "$G",
+        }
+        told = b"".join(b"LS+ leaf.%d.%d\r\n" % (number, at) for at in range(10))
+        sock.sendall(b"CONNECT %b\r\n" % json.dumps(connect).encode())
+        while b'"connect_info"' not in lines.readline():
+            pass
+        sock.sendall(b"LS+ $LDS.%d\r\n%bPING\r\n" % (number, told))
+        while not lines.readline().startswith(b"PONG"):
+            pass
+    return sock
+
+
+def measure_many(count: int, contestant: Contestant) -> list[float]:
+    """Let so many leaf nodes connect to a hub; return the figures of one run."""
+    with tempfile.TemporaryDirectory() as folder:
+        fleet = Fleet(Path(folder))
+        port = free_port()
+        socks: list[socket.socket] = []
+        try:
+            hub = fleet.start(kind=contestant.kind, config=hub_config(contestant, port))
+            before, before_s, begin_s = rss_bytes([hub]), cpu_s([hub]), time.perf_counter()
+            socks += (join(port, number) for number in range(count))
+            took_s = time.perf_counter() - begin_s
+            watch = Watch(hub, f"leaf.{count - 1}.9")
+            watch.await_known(known=True)
+            watch.close()
+            used_s, after = cpu_s([hub]) - before_s, rss_bytes([hub])
+        finally:
+            for sock in socks:
+                sock.close()
+            fleet.stop()
+    return [before / _MIB, (after - before) / 1024 / count, used_s, took_s]
+
+
 def main() -> None:
     """Read the command line and run."""
-    if "--told" not in sys.argv:
+    if not {"--told", "--many"} & set(sys.argv):
         run(__doc__, start_leafnodes)
         return
     parser = argparse.ArgumentParser(description=__doc__)
     add_contestants(parser)
-    parser.add_argument("--told", type=int, default=10_000, help="subscriptions")
+    parser.add_argument("--told", type=int, default=0, help="subscriptions")
+    parser.add_argument("--many", type=int, default=0, help="leaf nodes")
     options = parser.parse_args()
-    title = f"{options.told:,} subscriptions told at connect"
-    contest(title, options, FIGURES, partial(measure, options.told))
+    if options.told:
+        title = f"{options.told:,} subscriptions told at connect"
+        contest(title, options, FIGURES, partial(measure, options.told))
+    if options.many:
+        once = partial(measure_many, options.many)
+        contest(f"{options.many:,} leaf nodes", options, MANY_FIGURES, once)
 
 
 if __name__ == "__main__":
