@@ -119,10 +119,11 @@ class ReplicaCluster(Cluster):
     def propose(self, server: ReplicaServer, group: int) -> int:
         if self.proposals >= PROPOSALS_MAX:
             return 0
-        self.proposals += 1
         rng = self.rng
         parts = [rng.randbytes(rng.choice((0, 3, 10, 150, 900))) for _ in range(rng.randint(1, 3))]
-        return server.propose(group, parts, rng.choice((Kind.BATCH, Kind.OP, Kind.CONSUMER)))
+        index = server.propose(group, parts, rng.choice((Kind.BATCH, Kind.OP, Kind.CONSUMER)))
+        self.proposals += bool(index)
+        return index
 
     @override
     def heal(self) -> None:
