@@ -346,6 +346,8 @@ cdef bint _next_of(Replicas* replicas, Replica* replica, LogEntry* entry) noexce
     cdef RaftMembers members
     cdef size_t length
     cdef uint64_t index
+    if replica.snapshot_index and replica.snapshot_index != log_group(replicas.log, replica.number).snapshot_index:
+        return False  # a later one has taken its place, and is given when it is durable
     if replica.snapshot_index:
         memset(entry, 0, sizeof(LogEntry))
         entry.group = replica.number
