@@ -38,6 +38,11 @@ def test_logs_of_all_servers_are_one(first: int) -> None:
     assert set(FAULTS) | set(RARE) <= set(seen)
 
 
+@pytest.mark.parametrize("seed", [3124])
+def test_seeds_that_found_mistakes(seed: int) -> None:
+    ReplicaCluster(seed).run()
+
+
 @pytest.mark.parametrize("mistake", ["not synced", "a state is not kept"])
 def test_mistakes_are_found(mistake: str) -> None:
     found = 0
