@@ -129,9 +129,10 @@ def _gateways(server: ServerProcess) -> int:
     return len(document["outbound_gateways"]) + inbound
 
 
-def hub_config(contestant: Contestant, port: int) -> str:
-    """Return the configuration of a server that leaf nodes connect to."""
+def hub_config(contestant: Contestant, port: int, more: str = "") -> str:
+    """Return the configuration of a server that leaf nodes connect to, with `more`."""
     return f"""
+        {more}
         server_name: hub
         http: "127.0.0.1:{free_port()}"
         leafnodes {{
@@ -141,9 +142,10 @@ def hub_config(contestant: Contestant, port: int) -> str:
     """
 
 
-def leaf_config(port: int) -> str:
-    """Return the configuration of a leaf node of the hub at a port."""
+def leaf_config(port: int, more: str = "") -> str:
+    """Return the configuration of a leaf node of the hub at a port, with `more`."""
     return f"""
+        {more}
         http: "127.0.0.1:{free_port()}"
         leafnodes {{
             reconnect: "100ms"
@@ -152,17 +154,27 @@ def leaf_config(port: int) -> str:
     """
 
 
-def start_leafnodes(fleet: Fleet, contestant: Contestant, count: int) -> list[ServerProcess]:
+def start_leafnodes(
+    fleet: Fleet,
+    contestant: Contestant,
+    count: int,
+    *,
+    more: str = "",
+    wire: Callable[[int], int] = int,
+) -> list[ServerProcess]:
     """Start a hub and its leaf nodes, and wait until all are connected; the hub comes first.
 
     Args:
         fleet: Will stop them.
         contestant: What they are; its settings stand in the block `leafnodes` of the hub.
         count: Servers, the hub among them.
+        more: In the configuration of each server.
+        wire: As of `start_cluster`.
     """
-    port = free_port()
-    hub = fleet.start(kind=contestant.kind, config=hub_config(contestant, port))
-    leafs = [fleet.start(kind=contestant.kind, config=leaf_config(port)) for _ in range(count - 1)]
+    port, kind = free_port(), contestant.kind
+    hub = fleet.start(kind=kind, config=hub_config(contestant, port, more))
+    config = leaf_config(wire(port), more)
+    leafs = [fleet.start(kind=kind, config=config) for _ in range(count - 1)]
     while hub.document("/leafz")["leafnodes"] < count - 1:
         time.sleep(_LOOK_EVERY_S)
     return [hub, *leafs]

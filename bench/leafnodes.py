@@ -21,7 +21,7 @@ import tempfile
 import time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from bench.clusters import cpu_s, hub_config, leaf_config, rss_bytes, start_leafnodes
 from bench.contest import add_contestants, contest
@@ -80,12 +80,17 @@ def join(port: int, number: int) -> socket.socket:
         }
         told = b"".join(b"LS+ leaf.%d.%d\r\n" % (number, at) for at in range(10))
         sock.sendall(b"CONNECT %b\r\n" % json.dumps(connect).encode())
-        while b'"connect_info"' not in lines.readline():
-            pass
+        _await(lines, b'"connect_info"')
         sock.sendall(b"LS+ $LDS.%d\r\n%bPING\r\n" % (number, told))
-        while not lines.readline().startswith(b"PONG"):
-            pass
+        _await(lines, b"PONG")
     return sock
+
+
+def _await(lines: BinaryIO, part: bytes) -> None:
+    """Read up to the line that has some words."""
+    while part not in (line := lines.readline()):
+        if not line or line.startswith(b"-ERR"):
+            raise ConnectionError(f"no {part!r}: {line!r}")
 
 
 def measure_many(count: int, contestant: Contestant) -> list[float]:
