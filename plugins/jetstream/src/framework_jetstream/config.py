@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 DEFAULT_MAX_CONSUMERS = 1000
+DEFAULT_BLOCK_CACHE_BYTES = 32 << 20
 
 
 class ServerLimits(Struct, frozen=True, omit_defaults=True):
@@ -52,6 +53,8 @@ class JetStreamConfig(Struct, frozen=True, kw_only=True):
     limits: ServerLimits = field(default_factory=ServerLimits)
     sync_interval_s: float = 0.0
     """Between syncs; 0: what is acknowledged was synced before."""
+    block_cache_bytes: int = DEFAULT_BLOCK_CACHE_BYTES
+    """Of messages that stay in memory although segments have them."""
 
 
 def jetstream_section() -> ConfigSection:
@@ -108,6 +111,7 @@ def _config_from_values(value: Mapping[str, Any]) -> JetStreamConfig | None:
         unique_tag=value["unique_tag"].strip().lower(),
         limits=_limits_from_values(value["limits"] or _LIMITS.defaults),
         sync_interval_s=value["sync_interval"],
+        block_cache_bytes=value["block_cache_size"],
     )
 
 
@@ -214,6 +218,8 @@ _OPTIONS = (
            help="Name by which others reach these streams, as `$JS.<domain>.API.>`"),
     Option(name="strict", kind=Kind.BOOL, default=True, reload=Reload.LIVE,
            help="Whether fields of requests that nobody knows are errors"),
+    Option(name="block_cache_size", kind=Kind.SIZE, default=DEFAULT_BLOCK_CACHE_BYTES, minimum=0,
+           help="Messages of streams in files that stay in memory although segments have them"),
     _LIMITS,
     _absent("key", "ek", "encryption_key", what="encryption at rest", secret=True),
     _absent("prev_key", "prev_ek", "prev_encryption_key", what="encryption at rest", secret=True),

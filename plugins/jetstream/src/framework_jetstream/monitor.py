@@ -15,6 +15,7 @@ from framework.errors import BadQuery
 from framework.spec import ALL_TIERS, HealthProblem, InQuery
 from framework.spec.formats import time_text
 from framework_jetstream.api.records import ClusterInfo, plain
+from framework_jetstream.api.saved import Damaged, words_of_loss
 from framework_jetstream.api.times import text_from_ns
 from framework_jetstream.consumer.consumer import info_of
 from framework_jetstream.jet_stream import JETSTREAM, JetStream
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from framework.spec import HealthQuestion, ServerContext
-    from framework_jetstream.api.saved import Damaged
     from framework_jetstream.api.usage import ApiUsage
     from framework_jetstream.host import Host
     from framework_jetstream.rivals import Rivals
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from framework_jetstream.stream.census import StreamCount
 
 _ACCOUNTS_SHOWN: Final = 1024
+_DAMAGE_MAX: Final = 10_000
+"""Of which `/healthz` tells; the log has all of it."""
 _UNLIMITED: Final = 2**64 - 1
 """What nats-server makes of -1 here."""
 _SECOND_NS: Final = 1_000_000_000
@@ -234,7 +236,18 @@ class Monitor:
         """
         self.trouble = trouble
         for it in damaged:
-            kind: Any = "CONSUMER" if it.consumer else "STREAM" if it.stream else "JETSTREAM"
+            self._report(it)
+
+    def lose(self, number: int, first: int, last: int) -> None:
+        """Say that messages of a stream were found damaged when they were read."""
+        entry = next((it for it in self._book.all() if it.number == number), None)
+        account, stream = (entry.account, entry.config.name) if entry is not None else ("", "")
+        self._report(Damaged(account, stream, "", words_of_loss(first, last)))
+
+    def _report(self, it: Damaged) -> None:
+        """Say what is damaged, now in the log and from now on by `/healthz`."""
+        kind: Any = "CONSUMER" if it.consumer else "STREAM" if it.stream else "JETSTREAM"
+        if len(self.damage) < _DAMAGE_MAX:
             self.damage.append(
                 HealthProblem(
                     kind=kind,
@@ -244,8 +257,8 @@ class Monitor:
                     consumer=it.consumer,
                 )
             )
-            whose = " > ".join(filter(None, (it.account, it.stream, it.consumer))) or "JetStream"
-            self._server.log.error("Damage of {whose}: {what}", whose=whose, what=it.what)
+        whose = " > ".join(filter(None, (it.account, it.stream, it.consumer))) or "JetStream"
+        self._server.log.error("Damage of {whose}: {what}", whose=whose, what=it.what)
 
     def examine(self, question: HealthQuestion) -> Sequence[HealthProblem]:
         """Return what is wrong with the files, or what was asked for and is not there."""

@@ -88,7 +88,7 @@ def framework_ports(server: ServerContext) -> Iterable[PortSpec]:
         from framework_jetstream.recovery import by_account, restore  # noqa: PLC0415 - the same
 
         folder = _open_folder(server, parts)
-        restored = parts.link.use_log(folder, restore)
+        restored = parts.link.use_log(folder, restore, parts.host.config.block_cache_bytes)
         known, strangers = by_account(restored.streams, parts.host.account_number)
         for it in strangers:
             server.log.warning(
@@ -97,6 +97,7 @@ def framework_ports(server: ServerContext) -> Iterable[PortSpec]:
                 account=it.saved.account,
             )
         parts.monitor.watch(parts.link.trouble, restored.damaged)
+        parts.link.hear_of_losses(parts.monitor.lose)
         parts.link.start(port)
         opened = {it: Reply[None]() for stream in known for it in stream.numbers}
         last = max((it.number for it in restored.streams), default=0)

@@ -12,6 +12,7 @@ from framework_jetstream.api.saved import (
     SavedConsumer,
     SavedStream,
     saved_from_text,
+    words_of_loss,
 )
 from framework_jetstream.log.offline import words_of
 from framework_jetstream.log.record import NewerVersionError
@@ -145,7 +146,8 @@ def _damaged(
 ) -> list[Damaged]:
     """Return what is damaged: of streams by sequence, of others by where it stands."""
     found = [
-        _in_words(saved.get(group), _lost(first, last)) for group, first, last in engine.lost()
+        _in_words(saved.get(group), words_of_loss(first, last))
+        for group, first, last in engine.lost()
     ]
     told = {group for group, _, _ in engine.lost()}
     found += [
@@ -157,14 +159,6 @@ def _damaged(
     return found + [
         _in_words(saved.get(it.group), words_of(it)) for it in log.damage if it.group not in told
     ]
-
-
-def _lost(first: int, last: int) -> str:
-    if not last:
-        return f"messages are lost from sequence {first} on, nobody knows how many"
-    if first == last:
-        return f"the message with sequence {first} is lost"
-    return f"the messages with sequences {first} to {last} are lost"
 
 
 def _in_words(saved: SavedStream | SavedConsumer | None, what: str) -> Damaged:

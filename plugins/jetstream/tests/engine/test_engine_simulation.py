@@ -6,6 +6,7 @@ What was acknowledged is there with its sequence, in order, once; what was never
 batches are there as a whole or not at all;
 the counts are exact; a message whose acknowledgement was answered is not delivered again.
 Segments are written on a disk of their own, between turns, and may be cut off anywhere.
+Bytes leave memory when they are there, and are read back when the seed says so, which may fail.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import json
 import random
 import re
 import sys
+import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,7 +32,7 @@ from framework_jetstream.consumer.terms import terms_of
 from framework_jetstream.engine._engine import Engine
 from framework_jetstream.engine._segment_jobs import SegmentJobs
 from framework_jetstream.engine.refusals import refusal_texts
-from framework_jetstream.engine.verbs import Verb
+from framework_jetstream.engine.verbs import Event, Verb
 from framework_jetstream.log import Effect, Log
 from framework_jetstream.recovery import restore
 from framework_jetstream.store.folder import name_of, place_of
@@ -50,6 +52,8 @@ STEPS = 90
 FILE_BYTES = 1 << 15
 STREAM = 1
 NEXT = b"$JS.API.CONSUMER.MSG.NEXT.S.C"
+DIRECT = b"$JS.API.DIRECT.GET.S"
+STORE_EVENTS = -(1 << 41)
 ACK = b"$JS.ACK.S.C.>"
 SECOND_NS = 10**9
 BATCH_NS = 5 * SECOND_NS
@@ -88,6 +92,7 @@ class Simulation:
             max_bytes=-1,
             max_msg_size=-1,
             allow_atomic=True,
+            allow_direct=True,
             subject_transform=SubjectTransform(src="s.*", dest="s.{{wildcard(1)}}.t"),
             republish=RePublish(src=">", dest="re.>"),
         )
@@ -110,6 +115,8 @@ class Simulation:
         self.asked_acks: dict[bytes, int] = {}
         self.settled: set[int] = set()
         """Sequences whose acknowledgement was answered."""
+        self.gets: set[int] = set()
+        """Sequences that direct gets were answered with."""
         self.born = False
         self.answers: dict[int, tuple[int, tuple[int, ...], bytes]] = {}
         self.start()
@@ -121,7 +128,13 @@ class Simulation:
         self.segment_disk = SimulatedDisk(seed + 1)
         self.segment_bytes = self.rng.choice([1500, 6000, 1 << 20])
         self.small_bytes = self.rng.choice([0, 0, 3000, 1 << 20])
+        self.cache_bytes = self.rng.choice([0, 0, 9000, 1 << 30])
         self.saves = 0
+        self.reads = 0
+        self.first_delivered = 0
+        """The last sequence that was delivered for the first time."""
+        self.lost: set[int] = set()
+        """Sequences that were told to be lost when they were read."""
         self.is_hurt = False
         """A file was damaged."""
         self.damage: list[Damaged] = []
@@ -144,8 +157,10 @@ class Simulation:
         self.engine = Engine(refusal_texts(), 7, b"", b"abcdefghijkl")
         self.engine.open(self.port.capsule())
         self.engine.use_log(self.log)
-        self.jobs = SegmentJobs()
-        self.engine.use_segments(self.jobs, self.segment_bytes, self.small_bytes)
+        # Not by itself: the engine has to end before the port does.
+        own = weakref.ref(self)
+        self.jobs = SegmentJobs(lambda group, file: own().read_for_jobs(group, file))
+        self.engine.use_segments(self.jobs, self.segment_bytes, self.small_bytes, self.cache_bytes)
         restored = restore(self.engine, self.log, self)
         assert restored.damaged == [] or self.is_hurt
         self.damage = restored.damaged
@@ -158,6 +173,7 @@ class Simulation:
         self.number = restored.streams[0].number if restored.streams else STREAM
         self.consumer = consumers[0].number if consumers else self.number + 1
         self.delivered.clear()
+        self.first_delivered = 0
         self.asked_acks.clear()
         self.open()
 
@@ -192,12 +208,17 @@ class Simulation:
             if asked in self.answers:
                 return self.answers.pop(asked)
             self.round()
+            self.read_back()
         raise AssertionError(f"no answer to {verb.name}")
 
     def turn(self) -> None:
         self.now += self.rng.choice([1000, 10**6, 10**8])
         self.engine.turn(self.now, self.now)
         for asked, status, numbers, data in self.engine.answers():
+            if asked == STORE_EVENTS:
+                assert status == Event.LOST
+                assert numbers[0] == self.number
+                self.lost |= set(range(numbers[1], numbers[2] + 1))
             self.answers[asked] = status, numbers, data
         for target, reply, _, payload in self.port.said:
             self.heard(target, reply, payload)
@@ -216,11 +237,41 @@ class Simulation:
                     seq = answer["seq"] - back
                     assert self.acked.setdefault(number - back, seq) == seq
         elif target == b"pull" and reply:
-            seq = int(reply.split(b".")[5])
+            deliveries, seq = map(int, reply.split(b".")[4:6])
             assert seq not in self.settled, f"{seq} is delivered after its acknowledgement"
+            assert deliveries > 1 or seq > self.first_delivered, f"{seq} is out of order"
+            self.first_delivered = max(self.first_delivered, seq)
+            self.check_payload(seq, payload)
             self.delivered[seq] = reply
+        elif target.startswith(b"g.") and payload:
+            self.check_payload(int(target[2:]), payload)
+            self.gets.add(int(target[2:]))
+        elif target == b"many" and payload:
+            self.check_payload(0, payload)
         elif target in self.asked_acks:
             self.settled.add(self.asked_acks.pop(target))
+
+    def check_payload(self, seq: int, payload: bytes) -> None:
+        """A message has the bytes that it was published with; a sequence of 0: it is not known."""
+        number = int(payload.split()[0])
+        assert payload == payload_of(number), f"{seq} has other bytes"
+        assert seq in {0, self.acked.get(number, seq)}, f"{seq} is {number}"
+
+    def read_back(self) -> None:
+        """Let who has waited longest for bytes have them, or some more, or none yet."""
+        for _ in range(self.rng.choice([0, 0, 1, 1, 2, 50])):
+            self.reads += self.jobs.read()
+
+    def read_for_jobs(self, group: int, file: int) -> bytes:
+        """Return what is in a segment, as who performs jobs finds it."""
+        if self.rng.random() < 0.002:
+            raise OSError(errno.EIO, "the disk does not answer")
+        if self.mistake == "nothing can be read":
+            raise OSError(errno.EIO, "the disk does not answer")
+        if self.mistake == "another segment is read":
+            name = self.rng.choice(self.segment_disk.names())
+            return self.segment_disk.read(name)
+        return self.read(group, file)
 
     def round(self, stop_at: int = -1) -> bool:
         """Do what the log wants on the disk; False: nothing, or the machine stopped in it."""
@@ -257,6 +308,8 @@ class Simulation:
                 error = problem.errno or errno.EIO
                 break
         self.saves += not error and effects[-1][0] == Effect.SYNC_DIRECTORY
+        if self.mistake == "segments go while they are needed" and self.segment_disk.names():
+            self.segment_disk.remove(self.rng.choice(self.segment_disk.names()))
         self.jobs.done(error)
         return True
 
@@ -349,6 +402,15 @@ class Simulation:
     def pull(self) -> None:
         self.port.tell(1, [(NEXT, NEXT, b"pull", b"", b'{"batch":3,"no_wait":true}')])
 
+    def get(self) -> None:
+        """Get a message, or all from one on."""
+        seq = self.rng.randint(1, max(self.acked.values(), default=1))
+        request = b'{"seq":%d}' % seq
+        reply = b"g.%d" % seq
+        if self.rng.random() < 0.3:
+            request, reply = b'{"seq":%d,"batch":20,"next_by_subj":"s.>"}' % seq, b"many"
+        self.port.tell(1, [(DIRECT, DIRECT, reply, b"", request)])
+
     def acknowledge(self) -> None:
         if self.delivered:
             seq = self.rng.choice(sorted(self.delivered))
@@ -388,15 +450,19 @@ class Simulation:
 
     def hurt(self) -> None:
         """Flip a bit in a segment, and begin again."""
+        self.flip()
+        self.start()
+
+    def flip(self) -> None:
+        """Flip a bit in a segment."""
         name = self.rng.choice(self.segment_disk.names())
         place = self.rng.randrange(len(self.segment_disk.read(name)))
         self.segment_disk.flip(name, place, self.rng.randrange(8))
         self.is_hurt = True
-        self.start()
 
     def run(self) -> None:
         work = [self.publish] * 5 + [self.pull, self.acknowledge, self.acknowledge, self.delete]
-        work += [self.publish_batch, self.commit]
+        work += [self.publish_batch, self.commit, self.get, self.get]
         work += [self.purge] if self.rng.random() < 0.3 else []
         for _ in range(STEPS):
             self.rng.choice(work)()
@@ -404,6 +470,7 @@ class Simulation:
                 self.fill()
             if self.rng.random() < 0.5:
                 self.job()
+            self.read_back()
             if self.rng.random() < 0.7:
                 self.turn()
             if self.rng.random() < 0.6:
@@ -414,8 +481,12 @@ class Simulation:
 
     # -- the checker
 
-    def held(self) -> dict[int, int]:
-        """Return the number of each message that is there, by sequence."""
+    def held(self, *, is_whole: bool = True) -> dict[int, int]:
+        """Return the number of each message that is there, by sequence.
+
+        Args:
+            is_whole: None goes while it is looked at.
+        """
         _, state, _ = self.ask(Verb.STREAM_STATE, self.number)
         count, _, first, _, last = state[:5]
         held = {}
@@ -425,7 +496,7 @@ class Simulation:
                 payload = data[numbers[2] + numbers[3] :]
                 held[seq] = int(payload.split()[0])
                 assert payload == payload_of(held[seq]), f"{seq} has other bytes"
-        assert len(held) == count
+        assert len(held) == count or not is_whole
         return held
 
     def check(self) -> None:
@@ -479,7 +550,15 @@ def test_nothing_that_was_acknowledged_is_lost(block: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "mistake", ["acknowledged before the sync", "segments are not synced", "names are not synced"]
+    "mistake",
+    [
+        "acknowledged before the sync",
+        "segments are not synced",
+        "names are not synced",
+        "nothing can be read",
+        "another segment is read",
+        "segments go while they are needed",
+    ],
 )
 def test_the_checker_finds_mistakes(mistake: str) -> None:
     def finds(seed: int) -> bool:
@@ -499,6 +578,42 @@ def test_segments_are_saved() -> None:
         return simulation.saves
 
     assert sum(saves(seed) for seed in range(30)) >= 15
+
+
+def test_bytes_leave_memory_and_are_read_back() -> None:
+    def run(seed: int) -> Simulation:
+        simulation = Simulation(seed)
+        simulation.run()
+        return simulation
+
+    simulations = [run(seed) for seed in range(30)]
+
+    assert sum(it.reads for it in simulations) >= 200
+    assert sum(len(it.gets) for it in simulations) >= 100
+
+
+def test_damage_that_is_found_when_it_is_read_is_named() -> None:
+    reported = 0
+    for seed in range(60):
+        simulation = Simulation(seed)
+        if simulation.config.max_msgs > 0:
+            continue  # with fewer messages, others would have stayed
+        simulation.small_bytes = simulation.cache_bytes = 0
+        simulation.run()
+        whole = simulation.held()
+        if not simulation.segment_disk.names():
+            continue
+        simulation.flip()
+
+        left = simulation.held(is_whole=False)
+        assert left.items() <= whole.items(), f"seed {seed}"
+        assert set(whole) - set(left) <= simulation.lost, f"seed {seed}"
+        left = simulation.held()
+        assert simulation.lost.isdisjoint(left), f"seed {seed}"
+        simulation.pull()
+        simulation.turn()
+        reported += bool(simulation.lost)
+    assert reported > 5
 
 
 def test_damage_of_segments_is_named() -> None:

@@ -135,3 +135,44 @@ def test_nothing_is_kept_of_what_is_gone():
     assert machine.state() == (0, 0, MESSAGES + 1, MESSAGES, 0)
     # The table of subjects does not shrink: it is what the stream had at its largest.
     assert machine.memory() <= 65536 * 2 + MESSAGES * (19 + 9)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_all_but_bytes_stays_when_they_leave_memory(seed):
+    rng = random.Random(seed)
+    most = rng.choice((0, 0, 2))
+    limits = {"max_msgs_per_subject": most}
+    machine, whole = StreamMachine(b"S", limits), StreamMachine(b"S", limits)
+    lengths, step = rng.choice(((0, 30), (200, 3000))), rng.choice((0, 1, 10**9))
+    now = absent = 0
+    for _ in range(6):
+        for _ in range(rng.randint(10, 600)):
+            now += rng.choice((0, step))
+            row = b"s.%d" % rng.randint(0, 40), rng.choice((b"", b"NATS/1.0\r\nA: b\r\n\r\n"))
+            payload = bytes(rng.choice(lengths))
+            for it in (machine, whole):
+                it.publish(*row, payload, now)
+        absent = max(absent, machine.let_go(rng.choice((0, machine.state()[3] // 2))))
+        for _ in range(rng.choice((0, 5, 400))):
+            seq = rng.randint(1, machine.state()[3])
+            assert machine.delete(seq) == whole.delete(seq)
+
+        assert machine.entries() == whole.entries()
+        assert machine.state() == whole.state()
+        assert machine.count(b"s.*", 1) == whole.count(b"s.*", 1)
+        for time_ns in (0, rng.randint(0, now + 1), now):
+            assert machine.seq_from(time_ns) == whole.seq_from(time_ns)
+        machine.set_limits({"max_age_ns": now // 2 or 1, **limits}, now)
+        whole.set_limits({"max_age_ns": now // 2 or 1, **limits}, now)
+    assert absent or most
+
+
+@pytest.mark.parametrize(("apart", "bytes_max"), [(0, 8.1), (300_000, 13)])
+def test_a_message_that_is_in_a_segment_alone_costs_its_index(apart, bytes_max):
+    """And five bytes where each has a time of its own; the block that is being filled stays."""
+    machine = StreamMachine(b"S", {})
+    for number in range(MESSAGES):
+        machine.publish(SUBJECT % 1, b"", bytes(BODY), number * apart)
+    machine.let_go()
+
+    assert (machine.memory() - 65536 - 200) / MESSAGES <= bytes_max + 0.5

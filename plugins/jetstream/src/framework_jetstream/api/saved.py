@@ -66,6 +66,15 @@ class Restored(Struct, frozen=True):
     damaged: list[Damaged]
 
 
+def words_of_loss(first: int, last: int) -> str:
+    """Return which messages are lost, for people; a last sequence of 0: it is not known."""
+    if not last:
+        return f"messages are lost from sequence {first} on, nobody knows how many"
+    if first == last:
+        return f"the message with sequence {first} is lost"
+    return f"the messages with sequences {first} to {last} are lost"
+
+
 def text_of(saved: SavedStream | SavedConsumer) -> bytes:
     """Return what the log is told."""
     return msgspec.json.encode(saved)

@@ -25,7 +25,7 @@ from framework_jetstream.store._subjects cimport (
 )
 from framework_jetstream.stream._machine cimport stream_last_seq_of
 from framework_jetstream.stream._messages cimport (
-    Messages, messages_count_marked, messages_first, messages_get, messages_last_of, messages_next, messages_next_matching,
+    Messages, messages_count_marked, messages_get, messages_last_of, messages_next_matching, messages_seq_from,
 )
 
 cdef int64_t NEVER = <int64_t> 0x7fffffffffffffff
@@ -89,7 +89,6 @@ cdef void _begin_with_last(Machine* machine) noexcept nogil:
 cdef void machine_begin(Machine* machine, Stream* stream) noexcept nogil:
     """Choose where a consumer begins; its terms and filters are there."""
     cdef Messages* messages = &stream.messages
-    cdef Record record
     cdef uint64_t last = 0
     cdef uint32_t at
     machine.stream = stream
@@ -105,10 +104,7 @@ cdef void machine_begin(Machine* machine, Stream* stream) noexcept nogil:
             last = messages.last_seq
         machine.cursor = last if last else machine.cursor
     elif machine.terms.deliver_policy == DELIVER_BY_START_TIME:
-        record = messages_first(messages)
-        while record.seq and record.time_ns < machine.terms.start:
-            record = messages_next(messages, record.seq + 1)
-        machine.cursor = record.seq if record.seq else messages.last_seq + 1
+        machine.cursor = messages_seq_from(messages, machine.terms.start)
     elif machine.terms.deliver_policy == DELIVER_LAST_PER_SUBJECT:
         _begin_with_last(machine)
     if machine.terms.deliver_policy != DELIVER_BY_START_SEQ:

@@ -21,7 +21,8 @@ from framework_jetstream.engine._operations cimport (
 )
 from framework_jetstream.engine._outbox cimport outbox_add, outbox_flush
 from framework_jetstream.engine._publishing cimport publish_apply
-from framework_jetstream.engine._segments cimport segments_remove
+from framework_jetstream.engine._reading cimport reading_removed
+from framework_jetstream.engine._segments cimport segments_look, segments_remove
 from framework_jetstream.engine._staging cimport (
     HEAD_FIRST, HEAD_LENGTH, HEAD_MIRRORED, HEAD_SOURCED, MARK_BITS, BatchHead, MessageHead, OriginHead, StagedHead,
 )
@@ -191,17 +192,11 @@ cdef void _apply_operation(Engine* engine, Slot* slot, const LogEntry* entry, Pr
         source_skipped(engine, slot, head.first, command)
     elif head.operation == OP_REMOVE:
         _remove(slot, text, entry.parts[1].length)
+        reading_removed(engine, slot)
     elif head.operation == OP_EXPIRE:
         slot_end_old(engine, slot, head.time_ns, <int64_t> head.first)
         slot.is_expiring = 0
         slot_expire(engine, slot)
-
-
-cdef void _look_at_segments(Engine* engine, Slot* slot) noexcept nogil:
-    """Have the place of what is gone freed soon, if that is much."""
-    cdef uint64_t bytes = slot.stream.messages.bytes
-    if bytes < slot.saved_bytes // 2 and slot.saved_bytes - bytes > engine.log.file_bytes:
-        engine.has_dead = not engine.trim_before and not engine.keeps_files
 
 
 cdef void _look_at_requests(Engine* engine, Slot* slot) noexcept nogil:
@@ -273,7 +268,7 @@ cdef void entry_apply(Engine* engine, const LogEntry* entry) noexcept nogil:
             _apply_batch(engine, group.slot, entry, proposal)
         elif entry.kind == OP:
             _apply_operation(engine, group.slot, entry, proposal)
-            _look_at_segments(engine, group.slot)
+            segments_look(engine, group.slot)
         inputs_applied(engine, group.slot)
         waiting_run(engine, group.slot)
         _look_at_requests(engine, group.slot)

@@ -19,6 +19,7 @@ from framework_jetstream.engine._answers cimport answer_bytes, answer_made
 from framework_jetstream.engine._consumer_log cimport consumer_change
 from framework_jetstream.engine._export cimport export_command
 from framework_jetstream.engine._operations cimport OP_RESTORE, operation_propose
+from framework_jetstream.engine._reading cimport reading_go_on
 from framework_jetstream.engine._state cimport (
     READ_ARCHIVE, READ_CONSUMER, READ_TABLE, RESTORE_CONSUMER, Answer, ConsumerSlot, Slot, command_text, consumer_of, ready_add, slot_of,
 )
@@ -26,7 +27,9 @@ from framework_jetstream.engine._wakes cimport consumer_wake_at
 from framework_jetstream.store._subjects cimport subject_chars
 from framework_jetstream.stream._headers cimport Text
 from framework_jetstream.stream._machine cimport Publish, Stream, stream_put
-from framework_jetstream.stream._messages cimport Messages, Record, messages_next, messages_skip_to, record_header, record_payload
+from framework_jetstream.stream._messages cimport (
+    Messages, Record, messages_next, messages_skip_to, record_header, record_is_absent, record_payload,
+)
 
 
 cdef enum:
@@ -155,9 +158,9 @@ def read_entry(data: bytes, body_max: int) -> tuple[int, bytes, int, int, bytes]
 # ---- from a stream -----------------------------------------------------------------------------------------------------
 
 
-cdef void _say_messages(Engine* engine, Slot* slot, Command* command) noexcept nogil:
+cdef uint64_t _say_messages(Engine* engine, Slot* slot, Command* command) noexcept nogil:
     """Answer entries of messages: where to go on, how many there are, whether there are no more; numbers are the first and the last
-    sequence, and how many bytes are enough."""
+    sequence, and how many bytes are enough. If the first one is not in memory there is no answer, and its sequence is returned."""
     cdef Messages* messages = &slot.stream.messages
     cdef uint64_t last = <uint64_t> command.numbers[1], count = 0, _at
     cdef size_t size = 0, used = 0
@@ -165,13 +168,16 @@ cdef void _say_messages(Engine* engine, Slot* slot, Command* command) noexcept n
     cdef uint64_t first = record.seq
     cdef Answer* answer
     cdef char* to
-    while record.seq and record.seq <= last and size < <size_t> command.numbers[2]:
+    if record.seq <= last and record_is_absent(&record):
+        return record.seq
+    while record.seq and record.seq <= last and size < <size_t> command.numbers[2] and not record_is_absent(&record):
         size += HEAD_BYTES + record.subject.length + record.header_length + record.payload_length
         count += 1
         record = messages_next(messages, record.seq + 1)
+    reading_go_on(engine, slot)
     answer = answer_made(engine, command.id, 0, size)
     if answer == NULL:
-        return
+        return 0
     to = answer_bytes(answer)
     answer.numbers[0] = <int64_t> record.seq
     answer.numbers[1] = <int64_t> count
@@ -187,6 +193,7 @@ cdef void _say_messages(Engine* engine, Slot* slot, Command* command) noexcept n
         used += record.payload_length
         record = messages_next(messages, record.seq + 1)
     answer.length = used
+    return 0
 
 
 # ---- to a stream -------------------------------------------------------------------------------------------------------
@@ -358,8 +365,11 @@ cdef void _restore_consumer(Engine* engine, ConsumerSlot* consumer, Command* com
     answer_made(engine, command.id, 0, 0)
 
 
-cdef void archive_command(Engine* engine, Command* command) noexcept nogil:
-    """Carry out a command about archives and tables, and answer it; status 1: what it is about is not there."""
+cdef uint64_t archive_command(Engine* engine, Command* command) noexcept nogil:
+    """Carry out a command about archives and tables, and answer it; status 1: what it is about is not there.
+
+    If it begins with a message that is not in memory there is no answer, and its sequence is returned, else 0.
+    """
     cdef ConsumerSlot* consumer
     cdef Slot* slot
     if command.verb == READ_CONSUMER or command.verb == RESTORE_CONSUMER:
@@ -370,16 +380,17 @@ cdef void archive_command(Engine* engine, Command* command) noexcept nogil:
             _say_consumer(engine, consumer, command.id)
         else:
             _restore_consumer(engine, consumer, command)
-        return
+        return 0
     slot = slot_of(engine, command.number)
     if slot == NULL:
         answer_made(engine, command.id, NOT_THERE, 0)
     elif command.verb == READ_ARCHIVE:
-        _say_messages(engine, slot, command)
+        return _say_messages(engine, slot, command)
     elif command.verb == READ_TABLE:
-        export_command(engine, slot, command)
+        return export_command(engine, slot, command)
     else:
         archive_apply(
             engine, slot, command_text(command, 0), command.lengths[0], <uint64_t> command.numbers[0], <uint64_t> command.numbers[1],
             command,
         )
+    return 0

@@ -8,4 +8,5 @@ from framework_jetstream.engine._state cimport Command, Engine, Slot
 
 cdef int command_carry_out(Engine* engine, Command* command) noexcept nogil
 cdef bint direct_get_wait(Slot* slot, const framework_batch* batch, const framework_row* row) noexcept nogil
+cdef void waiting_woken(Engine* engine) noexcept nogil
 cdef void waiting_run(Engine* engine, Slot* slot) noexcept nogil

@@ -16,13 +16,14 @@ from framework_jetstream.engine._groups cimport (
     CARRIED_BUSY, CARRIED_KEPT, CARRIED_OUT, STATUS_NO_ROOM, STATUS_NOT_STORED, group_close, group_opened, refused_as,
 )
 from framework_jetstream.engine._operations cimport OP_CREATE, operation_of_command, operation_propose
+from framework_jetstream.engine._reading cimport reading_command
 from framework_jetstream.engine._staging cimport slot_propose
 from framework_jetstream.engine._state cimport (
-    CLOSE_STREAM, DELETE_MESSAGE, LIMIT_ACCOUNT, LIMIT_SERVER, OPEN_CONSUMER, OPEN_SOURCE, OPEN_STREAM, PURGE, READ_ARCHIVE,
+    CLOSE_STREAM, DELETE_MESSAGE, GET_MESSAGE, LIMIT_ACCOUNT, LIMIT_SERVER, OPEN_CONSUMER, OPEN_SOURCE, OPEN_STREAM, PURGE, READ_ARCHIVE,
     READ_CONSUMER, RESTORE_ARCHIVE, RESTORE_CONSUMER, UPDATE_STREAM, ConsumerSlot, Waiting, command_free, command_text, consumer_of,
     published_by, slot_of,
 )
-from framework_jetstream.engine._stream_commands cimport slot_close, slot_made, slot_serve, stream_command
+from framework_jetstream.engine._stream_commands cimport message_get, slot_close, slot_made, slot_serve, stream_command, waiting_tell
 from framework_jetstream.sourcing._commands cimport source_command
 from framework_jetstream.stream._headers cimport Text
 
@@ -131,39 +132,64 @@ cdef void _answer_get(Engine* engine, Slot* slot, Waiting* waiting) noexcept nog
     batch.rows = &waiting.row
     batch.chars = <const char*> (waiting + 1)
     batch.owner = NULL
-    direct_get_row(engine, slot, &batch, &waiting.row)
+    direct_get_row(engine, slot, &batch, &waiting.row, &waiting.progress)
+
+
+cdef void _do(Engine* engine, Slot* slot, Waiting* waiting) noexcept nogil:
+    """Do what has waited, and free it."""
+    cdef int carried
+    if waiting.command == NULL:
+        _answer_get(engine, slot, waiting)
+    else:
+        carried = _carry_out_now(engine, waiting.command)
+        if carried == CARRIED_BUSY:
+            waiting.command.next = engine.todo
+            engine.todo = waiting.command
+        elif carried == CARRIED_OUT:
+            command_free(waiting.command)
+    free(waiting)
 
 
 cdef void waiting_run(Engine* engine, Slot* slot) noexcept nogil:
     """Do what has waited for entries that are applied now."""
     cdef Waiting* waiting
-    cdef int carried
     while slot.waiting != NULL and slot.waiting.behind <= slot.group.applied:
         waiting = slot.waiting
         slot.waiting = waiting.next
         if slot.waiting == NULL:
             slot.last_waiting = NULL
-        if waiting.command == NULL:
-            _answer_get(engine, slot, waiting)
+        _do(engine, slot, waiting)
+
+
+cdef void waiting_woken(Engine* engine) noexcept nogil:
+    """Do what has waited for bytes that are there now."""
+    cdef Waiting* waiting = engine.woken
+    cdef Waiting* following
+    cdef Slot* slot
+    engine.woken = engine.last_woken = NULL
+    while waiting != NULL:
+        following = waiting.next
+        waiting.next = NULL
+        slot = slot_of(engine, waiting.number)
+        if slot != NULL:
+            _do(engine, slot, waiting)
         else:
-            carried = _carry_out_now(engine, waiting.command)
-            if carried == CARRIED_BUSY:
-                waiting.command.next = engine.todo
-                engine.todo = waiting.command
-            elif carried == CARRIED_OUT:
-                command_free(waiting.command)
-        free(waiting)
+            waiting_tell(engine, waiting)
+        waiting = following
 
 
 # ---- commands --------------------------------------------------------------------------------------------------------------
 
 
 cdef int _carry_out_now(Engine* engine, Command* command) noexcept nogil:
+    cdef uint64_t absent
     if command.verb >= OPEN_SOURCE:
         return source_command(engine, command)
-    if command.verb >= READ_ARCHIVE:
-        archive_command(engine, command)
-        return CARRIED_OUT
+    if command.verb >= READ_ARCHIVE or command.verb == GET_MESSAGE:
+        absent = archive_command(engine, command) if command.verb >= READ_ARCHIVE else message_get(engine, command)
+        if absent == 0:
+            return CARRIED_OUT
+        return CARRIED_KEPT if reading_command(engine, engine.slots[command.number], command, absent) else CARRIED_BUSY
     if command.verb >= OPEN_CONSUMER:
         return consumer_command(engine, command)
     stream_command(engine, command)

@@ -31,7 +31,7 @@ from framework_jetstream.log._log cimport LogPart
 from framework_jetstream.log._record cimport OP
 from framework_jetstream.store._subjects cimport subject_chars
 from framework_jetstream.stream._headers cimport Text, text_is
-from framework_jetstream.stream._messages cimport Messages, Record, messages_first, messages_next
+from framework_jetstream.stream._messages cimport Record, messages_seq_from
 
 cdef enum:
     NOT_THERE = 1
@@ -361,14 +361,6 @@ cdef void _update(Engine* engine, ConsumerSlot* consumer, Command* command) noex
     ready_add(engine, consumer)
 
 
-cdef uint64_t _seq_of_time(Messages* messages, int64_t time_ns) noexcept nogil:
-    """Return the first sequence whose message is not older than a time."""
-    cdef Record record = messages_first(messages)
-    while record.seq and record.time_ns < time_ns:
-        record = messages_next(messages, record.seq + 1)
-    return record.seq if record.seq else messages.last_seq + 1
-
-
 cdef int _refusal_of_reset(ConsumerSlot* consumer, uint64_t seq) noexcept nogil:
     """Say why a consumer can't begin again at a sequence; 0: it can."""
     cdef ConsumerTerms* terms = &consumer.machine.terms
@@ -377,7 +369,7 @@ cdef int _refusal_of_reset(ConsumerSlot* consumer, uint64_t seq) noexcept nogil:
     if terms.deliver_policy == DELIVER_BY_START_SEQ:
         return BELOW_START_SEQ if seq < <uint64_t> terms.start else 0
     if terms.deliver_policy == DELIVER_BY_START_TIME:
-        return BELOW_START_TIME if seq < _seq_of_time(&consumer.slot.stream.messages, terms.start) else 0
+        return BELOW_START_TIME if seq < messages_seq_from(&consumer.slot.stream.messages, terms.start) else 0
     return NOT_ALLOWED
 
 

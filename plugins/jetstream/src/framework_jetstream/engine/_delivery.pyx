@@ -19,6 +19,7 @@ from framework_jetstream.engine._consumer_log cimport consumer_change, consumer_
 from framework_jetstream.engine._outbox cimport outbox_add, outbox_chars
 from framework_jetstream.engine._pacing cimport flow_ask_at_rest, flow_write, pace_delivered, pace_holds, pause_expire
 from framework_jetstream.engine._port cimport framework_message
+from framework_jetstream.engine._reading cimport reading_consumer, reading_go_on
 from framework_jetstream.engine._retention cimport retention_delivered
 from framework_jetstream.engine._state cimport EVENT_INACTIVE, PIN_LENGTH, Request, consumer_of, ready_add
 from framework_jetstream.engine._statuses cimport request_close, request_refuse, status_begun, status_end, write_number, write_status
@@ -26,7 +27,7 @@ from framework_jetstream.engine._waiting cimport pin_expire, request_end, reques
 from framework_jetstream.engine._wakes cimport consumer_wake_at
 from framework_jetstream.store._subjects cimport subject_chars
 from framework_jetstream.stream._headers cimport Text
-from framework_jetstream.stream._messages cimport Record, record_header, record_payload
+from framework_jetstream.stream._messages cimport Record, record_header, record_is_absent, record_payload
 
 cdef enum:
     DELIVERIES_MAX = 512
@@ -158,6 +159,9 @@ cdef bint _serve_request(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
     cdef int64_t size
     if record.seq == 0:
         return False
+    if record_is_absent(&record):
+        reading_consumer(engine, consumer, record.seq)
+        return False
     size = _size(consumer, &record)
     if pace_holds(engine, consumer, &record, size):
         return False
@@ -181,7 +185,9 @@ cdef void _end_at_once(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
     cdef Request* following
     cdef Text reply
     # What is only held back is still to come.
-    cdef bint has_no_more = not consumer.is_stalled and not consumer.resumes_ns and not machine_is_full(&consumer.machine)
+    cdef bint has_no_more = (
+        not consumer.is_stalled and not consumer.is_reading and not consumer.resumes_ns and not machine_is_full(&consumer.machine)
+    )
     while request != NULL:
         following = request.next
         if request.no_wait and has_no_more and (request.expires_ns == 0 or request.has_got) and (
@@ -214,7 +220,7 @@ cdef void _deliver_pulled(Engine* engine, ConsumerSlot* consumer) noexcept nogil
 
 
 cdef void _rest(ConsumerSlot* consumer) noexcept nogil:
-    if not consumer.is_stalled and not consumer.is_paused and not machine_is_full(&consumer.machine):
+    if not consumer.is_stalled and not consumer.is_reading and not consumer.is_paused and not machine_is_full(&consumer.machine):
         machine_rest(&consumer.machine)
 
 
@@ -228,6 +234,9 @@ cdef void _deliver_pushed(Engine* engine, ConsumerSlot* consumer) noexcept nogil
             ready_add(engine, consumer)
             return
         record = machine_peek(&consumer.machine)
+        if record_is_absent(&record):
+            reading_consumer(engine, consumer, record.seq)
+            return
         if record.seq == 0 or pace_holds(engine, consumer, &record, _size(consumer, &record)):
             return
         if not machine_next(&consumer.machine, &delivery, engine.now_ns):
@@ -266,6 +275,7 @@ cdef void deliver_ready(Engine* engine) noexcept nogil:
             _deliver_pushed(engine, consumer)
         else:
             _deliver_pulled(engine, consumer)
+        reading_go_on(engine, consumer.slot)
         if consumer.machine.pending_live and consumer.machine.terms.ack_wait_ns > 0:
             consumer_wake_at(engine, consumer, engine.now_ns + _least_wait(consumer))
 

@@ -4,26 +4,30 @@ Source: ADR-31; nats-server `stream.go`, `processDirectGetRequest`.
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
 from libc.string cimport memchr, memcpy, memset
 
 from framework_jetstream.engine._header_lines cimport write_line, write_number_line
 from framework_jetstream.engine._json cimport Json, json_begin, json_bool, json_end, json_int, json_item, json_key, json_skip, json_text
 from framework_jetstream.engine._outbox cimport outbox_add, outbox_chars
 from framework_jetstream.engine._port cimport framework_message
+from framework_jetstream.engine._reading cimport reading_row, reading_want
 from framework_jetstream.engine._state cimport TAG_DIRECT_GET, TAG_KIND_SHIFT, TAG_NUMBER_SHIFT
 from framework_jetstream.engine._times cimport TIME_BYTES, ns_of_text, write_time
 from framework_jetstream.stream._headers cimport Text, text_is
 from framework_jetstream.stream._machine cimport stream_last_seq_of
 from framework_jetstream.store._subjects cimport Subject, marks_clear, number_is_marked, subject_chars, subjects_mark, subjects_next, unmark
 from framework_jetstream.stream._messages cimport (
-    Messages, Record, messages_count_marked, messages_get, messages_last_of, messages_next, messages_next_marked, messages_next_matching,
-    messages_previous_marked, record_header, record_payload,
+    Messages, Record, messages_count_marked, messages_get, messages_last_of, messages_next_marked, messages_next_matching,
+    messages_previous_marked, messages_seq_from, record_header, record_is_absent, record_payload,
 )
 
 cdef enum:
     SUBJECTS_MAX = 1024
     # That one request asks the last messages of.
     RESULTS_MAX = 1024
+    GETS_AHEAD = 16
+    # Of them are read together.
     BYTES_MAX = 1048576
     # Of a batch, where a request says nothing.
     EXTRA_BYTES = 400
@@ -185,25 +189,12 @@ cdef void _say_end(Engine* engine, Slot* slot, Text reply, int64_t pending, uint
 # ---- what is asked for -------------------------------------------------------------------------------------------------
 
 
-cdef uint64_t seq_from(Messages* messages, int64_t time_ns) noexcept nogil:
-    """Return the first sequence at a time or behind it; above the last one: there is none. Cost: O(log messages)."""
-    cdef uint64_t low = messages.first_seq, high = messages.last_seq + 1, middle
-    cdef Record record
-    while low < high:
-        middle = low + (high - low) // 2
-        record = messages_next(messages, middle)
-        if record.seq == 0 or record.time_ns >= time_ns:
-            high = middle
-        else:
-            low = record.seq + 1
-    return low
-
-
 cdef int64_t _size(const Record* record) noexcept nogil:
     return record.subject.length + record.header_length + record.payload_length
 
 
-cdef void _get_one(Engine* engine, Slot* slot, Text reply, Get* get) noexcept nogil:
+cdef uint64_t _get_one(Engine* engine, Slot* slot, Text reply, Get* get) noexcept nogil:
+    """Answer with one message. If it is not in memory there is no answer, and its sequence is returned, as by those below; else 0."""
     cdef Messages* messages = &slot.stream.messages
     cdef Record record
     if get.last.length:
@@ -214,35 +205,44 @@ cdef void _get_one(Engine* engine, Slot* slot, Text reply, Get* get) noexcept no
         record = messages_get(messages, <uint64_t> get.seq)
     if record.seq == 0:
         _say_status(engine, slot, reply, b"404 Message Not Found", 21)
+    elif record_is_absent(&record):
+        return record.seq
     else:
         _say(engine, slot, reply, &record, get, -1, 0)
+    return 0
 
 
-cdef void _get_batch(Engine* engine, Slot* slot, Text reply, Get* get) noexcept nogil:
+cdef uint64_t _get_batch(Engine* engine, Slot* slot, Text reply, Get* get, GetProgress* progress) noexcept nogil:
     cdef Messages* messages = &slot.stream.messages
     cdef Record record
-    cdef int64_t pending, sent = 0, size = 0, most = get.max_bytes if get.max_bytes > 0 else BYTES_MAX
-    cdef uint64_t last_seq = 0
+    cdef int64_t pending, most = get.max_bytes if get.max_bytes > 0 else BYTES_MAX
+    if not progress.is_begun:
+        progress.is_begun = 1
+        progress.next_seq = <uint64_t> get.seq
     marks_clear(&messages.subjects)
     if get.next.length:
         subjects_mark(&messages.subjects, get.next.chars, get.next.length)
     else:
         subjects_mark(&messages.subjects, b">", 1)
-    pending = <int64_t> messages_count_marked(messages, <uint64_t> get.seq)
-    if pending == 0:
+    pending = <int64_t> messages_count_marked(messages, progress.next_seq)
+    if pending == 0 and progress.sent == 0:
         _say_status(engine, slot, reply, b"404 Message Not Found", 21)
-        return
-    record = messages_next_marked(messages, <uint64_t> get.seq)
-    while record.seq and sent < get.batch:
-        if sent and size + _size(&record) > most:
+        return 0
+    record = messages_next_marked(messages, progress.next_seq)
+    while record.seq and progress.sent < get.batch:
+        if progress.sent and progress.size + _size(&record) > most:
             break
-        size += _size(&record)
-        sent += 1
+        if record_is_absent(&record):
+            progress.next_seq = record.seq
+            return record.seq
+        progress.size += _size(&record)
+        progress.sent += 1
         pending -= 1
-        _say(engine, slot, reply, &record, get, pending, last_seq)
-        last_seq = record.seq
+        _say(engine, slot, reply, &record, get, pending, progress.last_seq)
+        progress.last_seq = record.seq
         record = messages_next_marked(messages, record.seq + 1)
-    _say_end(engine, slot, reply, pending, last_seq, 0)
+    _say_end(engine, slot, reply, pending, progress.last_seq, 0)
+    return 0
 
 
 cdef int64_t _last_seqs(Messages* messages, uint64_t least, uint64_t* seqs) noexcept nogil:
@@ -270,41 +270,62 @@ cdef int64_t _last_seqs_up_to(Messages* messages, uint64_t least, uint64_t up_to
     return found
 
 
-cdef void _get_last_of_many(Engine* engine, Slot* slot, Text reply, Get* get) noexcept nogil:
-    """Answer with the last messages of subjects, in order of their sequences."""
+cdef void _find_last_of_many(Slot* slot, Get* get, GetProgress* progress) noexcept nogil:
+    """Find the last messages of subjects, in order of their sequences; RESULTS_MAX + 1: too many."""
     cdef Messages* messages = &slot.stream.messages
     cdef uint64_t up_to = <uint64_t> get.up_to_seq if get.up_to_seq else messages.last_seq
-    cdef uint64_t last_seq = 0
-    cdef uint64_t* seqs = <uint64_t*> outbox_chars(&engine.outbox, (RESULTS_MAX + 1) * sizeof(uint64_t))
-    cdef Record record
-    cdef int64_t found, at, sent = 0, size = 0, most = get.max_bytes if get.max_bytes > 0 else BYTES_MAX
-    if seqs == NULL:
+    cdef int64_t at
+    progress.seqs = <uint64_t*> malloc((RESULTS_MAX + 1) * sizeof(uint64_t))
+    progress.is_begun = 1
+    if progress.seqs == NULL:
         return
     if get.up_to_ns:
-        up_to = seq_from(messages, get.up_to_ns + 1) - 1
+        up_to = messages_seq_from(messages, get.up_to_ns + 1) - 1
+    progress.next_seq = up_to
     marks_clear(&messages.subjects)
     for at in range(get.subject_count):
         subjects_mark(&messages.subjects, get.subjects[at].chars, get.subjects[at].length)
     if up_to >= messages.last_seq:
-        found = _last_seqs(messages, <uint64_t> get.seq, seqs)
+        progress.found = _last_seqs(messages, <uint64_t> get.seq, progress.seqs)
     else:
-        found = _last_seqs_up_to(messages, <uint64_t> get.seq, up_to, seqs)
-    if found > RESULTS_MAX:
+        progress.found = _last_seqs_up_to(messages, <uint64_t> get.seq, up_to, progress.seqs)
+    if progress.found <= RESULTS_MAX:
+        qsort(progress.seqs, progress.found, sizeof(uint64_t), _compare)
+
+
+cdef uint64_t _get_last_of_many(Engine* engine, Slot* slot, Text reply, Get* get, GetProgress* progress) noexcept nogil:
+    """Answer with the last messages of subjects."""
+    cdef Messages* messages = &slot.stream.messages
+    cdef Record record
+    cdef int64_t at, most = get.max_bytes if get.max_bytes > 0 else BYTES_MAX
+    if not progress.is_begun:
+        _find_last_of_many(slot, get, progress)
+    if progress.found > RESULTS_MAX:
         _say_status(engine, slot, reply, b"413 Too Many Results", 20)
-        return
-    if found == 0:
+        return 0
+    if progress.found == 0:
         _say_status(engine, slot, reply, b"404 No Results", 14)
-        return
-    qsort(seqs, found, sizeof(uint64_t), _compare)
-    for at in range(found):
-        record = messages_get(messages, seqs[at])
-        if (get.batch > 0 and sent >= get.batch) or (sent and size + _size(&record) > most):
+        return 0
+    while progress.at < progress.found:
+        record = messages_get(messages, progress.seqs[progress.at])
+        if record.seq and (
+            (get.batch > 0 and progress.sent >= get.batch) or (progress.sent and progress.size + _size(&record) > most)
+        ):
             break
-        size += _size(&record)
-        sent += 1
-        _say(engine, slot, reply, &record, get, found - sent, last_seq)
-        last_seq = record.seq
-    _say_end(engine, slot, reply, found - sent, last_seq, up_to)
+        if record_is_absent(&record):
+            for at in range(progress.at + 1, min(progress.at + GETS_AHEAD, progress.found)):
+                reading_want(engine, slot, progress.seqs[at], 0)
+            return record.seq
+        progress.at += 1
+        if record.seq == 0:
+            # It has gone while others were read.
+            continue
+        progress.size += _size(&record)
+        progress.sent += 1
+        _say(engine, slot, reply, &record, get, progress.found - progress.at, progress.last_seq)
+        progress.last_seq = record.seq
+    _say_end(engine, slot, reply, progress.found - progress.at, progress.last_seq, progress.next_seq)
+    return 0
 
 
 cdef extern from "stdlib.h" nogil:
@@ -316,15 +337,39 @@ cdef int _compare(const void* left, const void* right) noexcept nogil:
     return (a > b) - (a < b)
 
 
-cdef void direct_get_row(Engine* engine, Slot* slot, const framework_batch* batch, const framework_row* row) noexcept nogil:
-    """Answer a direct get: by its subject, or by its JSON."""
+cdef void _wait(
+    Engine* engine, Slot* slot, const framework_batch* batch, const framework_row* row, uint64_t absent, GetProgress* progress
+) noexcept nogil:
+    """Go on when a message is in memory; `absent` 0: all was answered."""
+    cdef Text reply
+    if absent and reading_row(engine, slot, batch, row, absent, progress):
+        return
+    free(progress.seqs)
+    if absent:
+        reply.chars = batch.chars + row.at + row.subject_length
+        reply.length = row.reply_length
+        _say_status(engine, slot, reply, b"429 Too Many Requests", 21)
+
+
+cdef void direct_get_row(
+    Engine* engine, Slot* slot, const framework_batch* batch, const framework_row* row, GetProgress* resumed
+) noexcept nogil:
+    """Answer a direct get: by its subject, or by its JSON.
+
+    Args:
+        resumed: How far it was; NULL: it has just come.
+    """
     cdef const char* subject = batch.chars + row.at
     cdef const char* body = subject + row.subject_length + row.reply_length + row.header_length
     # It may name the origin of a mirror.
     cdef const char* dot = <const char*> memchr(subject + 19, c".", row.subject_length - 19)
     cdef Text reply
     cdef Get get
+    cdef GetProgress progress
     memset(&get, 0, sizeof(get))
+    memset(&progress, 0, sizeof(progress))
+    if resumed != NULL:
+        progress = resumed[0]
     reply.chars = subject + row.subject_length
     reply.length = row.reply_length
     if reply.length == 0:
@@ -339,14 +384,14 @@ cdef void direct_get_row(Engine* engine, Slot* slot, const framework_batch* batc
         if get.seq:
             _say_status(engine, slot, reply, b"408 Bad Request", 15)
             return
-        get.seq = <int64_t> seq_from(&slot.stream.messages, get.start_ns)
+        get.seq = <int64_t> messages_seq_from(&slot.stream.messages, get.start_ns)
     if get.seq == 0 and get.last.length == 0 and get.next.length == 0 and get.subject_count == 0:
         _say_status(engine, slot, reply, b"408 Empty Request", 17)
     elif get.last.length and (get.seq or get.next.length or get.batch or get.subject_count):
         _say_status(engine, slot, reply, b"408 Bad Request", 15)
     elif get.subject_count:
-        _get_last_of_many(engine, slot, reply, &get)
+        _wait(engine, slot, batch, row, _get_last_of_many(engine, slot, reply, &get, &progress), &progress)
     elif get.batch:
-        _get_batch(engine, slot, reply, &get)
+        _wait(engine, slot, batch, row, _get_batch(engine, slot, reply, &get, &progress), &progress)
     else:
-        _get_one(engine, slot, reply, &get)
+        _wait(engine, slot, batch, row, _get_one(engine, slot, reply, &get), &progress)

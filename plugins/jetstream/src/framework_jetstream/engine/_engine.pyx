@@ -18,7 +18,7 @@ from framework_jetstream.engine._accounts cimport accounts_begin, accounts_free
 from framework_jetstream.engine._alarms cimport alarm_due, alarms_free, alarms_next
 from framework_jetstream.engine._answers cimport answers_hand_over, answers_take
 from framework_jetstream.engine._apply cimport apply_committed, entry_apply, entry_is_update
-from framework_jetstream.engine._carrying cimport command_carry_out, direct_get_wait
+from framework_jetstream.engine._carrying cimport command_carry_out, direct_get_wait, waiting_woken
 from framework_jetstream.engine._chains cimport chain_push, chain_take
 from framework_jetstream.engine._consumer_commands cimport consumer_close, consumer_forget, consumer_made
 from framework_jetstream.engine._consumer_log cimport consumers_tell, consumers_tell_all
@@ -36,6 +36,7 @@ from framework_jetstream.engine._port cimport (
 )
 from framework_jetstream.engine._publishing cimport publish_row
 from framework_jetstream.engine._pacing cimport flow_row
+from framework_jetstream.engine._reading cimport reading_sweep
 from framework_jetstream.engine._requests cimport ack_row, next_row
 from framework_jetstream.engine._retention cimport removals_propose, retention_sweep
 from framework_jetstream.engine._segment_jobs cimport SegmentJobs
@@ -95,6 +96,7 @@ cdef enum:
     SECOND_NS = 1000000000
     SEGMENT_BYTES = 1 << 25
     SMALL_STREAM_BYTES = 1 << 20
+    CACHE_BYTES = 1 << 25
     SPIN_NS = 50000
     # About what it takes to be woken: 13,000 synchronous publishes a second without, 33,000 with it.
     SMALL_BYTES = 16384
@@ -164,7 +166,7 @@ cdef void _take_row(State* state, const framework_batch* batch, const framework_
     elif kind == TAG_DIRECT_GET:
         slot = slot_of(state, number)
         if slot != NULL and not direct_get_wait(slot, batch, row):
-            direct_get_row(state, slot, batch, row)
+            direct_get_row(state, slot, batch, row, NULL)
     else:
         consumer = consumer_of(state, number)
         if consumer != NULL and kind == TAG_NEXT:
@@ -209,6 +211,8 @@ cdef void _expire(State* state) noexcept nogil:
     wake_at_unix(state, alarms_next(&state.expiries))
     if state.saves_again_ns > state.now_ns:
         wake_at(state, state.saves_again_ns)
+    if state.reads_delayed != NULL:
+        wake_at(state, state.reads_again_ns)
     inputs_expire(state)
 
 
@@ -275,6 +279,8 @@ cdef bint engine_turn(State* state, int64_t now_ns, int64_t unix_ns) noexcept no
             return False
         groups_close_rest(state)
         trim_turn(state)
+        if state.woken != NULL:
+            waiting_woken(state)
     if state.leaving_count:
         retention_sweep(state)
     command = <Command*> chain_take(<void**> &state.commands)
@@ -288,7 +294,8 @@ cdef bint engine_turn(State* state, int64_t now_ns, int64_t unix_ns) noexcept no
     # A message is gone before its consumer need not hear of it any more: what was lost of the log in between comes again.
     removals_propose(state)
     consumers_tell(state)
-    outbox_flush(&state.outbox)
+    if outbox_flush(&state.outbox):
+        reading_sweep(state)
     return goes_on or (state.ready != NULL and not state.outbox.is_blocked)
 
 
@@ -494,16 +501,21 @@ cdef class Engine:
         if thread is not None:
             self.state.runner = thread.runner
 
-    def use_segments(self, jobs: SegmentJobs, segment_bytes: int = SEGMENT_BYTES, small_bytes: int = SMALL_STREAM_BYTES) -> None:
-        """Let somebody write segments; once, before any turn.
+    def use_segments(
+        self, jobs: SegmentJobs, segment_bytes: int = SEGMENT_BYTES, small_bytes: int = SMALL_STREAM_BYTES,
+        cache_bytes: int = CACHE_BYTES,
+    ) -> None:
+        """Let somebody write segments, and read them; once, before any turn, with a log.
 
         Args:
             jobs: Who does.
             segment_bytes: A segment ends when it is so long.
             small_bytes: A stream with no more is written to the log as a whole.
+            cache_bytes: Bytes of messages that may stay in memory although a segment has them.
         """
         self.jobs = jobs
-        jobs.state = &self.state
+        jobs.begin(&self.state)
+        self.state.cache_bytes = cache_bytes
         self.state.jobs_fd = jobs.fd
         self.state.segment_bytes = segment_bytes
         self.state.small_bytes = small_bytes
@@ -512,6 +524,16 @@ cdef class Engine:
     def segment_error(self) -> int:
         """The errno of the last time that a stream was saved in segments; 0: that went well."""
         return self.state.segment_error
+
+    @property
+    def read_error(self) -> int:
+        """The errno of the last time that messages were read back; 0: that went well."""
+        return self.state.read_error
+
+    @property
+    def resident_bytes(self) -> int:
+        """Bytes of memory for messages of streams in files, as it was a moment ago."""
+        return self.state.resident_bytes
 
     def restore_stream(
         self, number: int, group: int, name: bytes, description: bytes, limits: dict[str, int], first_seq: int, next_segment: int,

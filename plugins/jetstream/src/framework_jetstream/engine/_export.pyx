@@ -16,11 +16,13 @@ from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memchr, memcpy, memset
 
 from framework_jetstream.engine._answers cimport answer_bytes, answer_made
-from framework_jetstream.engine._direct cimport seq_from
+from framework_jetstream.engine._reading cimport reading_go_on
 from framework_jetstream.engine._state cimport Answer, command_text
 from framework_jetstream.store._subjects cimport subject_chars
 from framework_jetstream.stream._headers cimport Text
-from framework_jetstream.stream._messages cimport Messages, Record, messages_next_matching, record_header, record_payload
+from framework_jetstream.stream._messages cimport (
+    Messages, Record, messages_next_matching, messages_seq_from, record_header, record_is_absent, record_payload,
+)
 
 
 cdef enum:
@@ -315,17 +317,19 @@ cdef uint32_t _read_filters(const char* chars, size_t length, Text* filters) noe
 
 
 cdef uint64_t _gather(Messages* messages, Command* command, Table* table, const Text* filters, uint32_t filter_count) noexcept nogil:
-    """Gather rows; return the sequence from which there may be more, 0: there are none."""
+    """Gather rows of what is in memory; return the sequence from which there may be more, 0: there are none."""
     cdef uint64_t first = <uint64_t> command.numbers[FIRST_SEQ], last = <uint64_t> command.numbers[LAST_SEQ]
     cdef size_t most = <size_t> command.numbers[BATCH_BYTES] - min(command.lengths[0], <size_t> command.numbers[BATCH_BYTES])
     cdef Record record
     cdef size_t size
     if command.numbers[BEGIN_NS]:
-        first = max(first, seq_from(messages, command.numbers[BEGIN_NS]))
+        first = max(first, messages_seq_from(messages, command.numbers[BEGIN_NS]))
     if command.numbers[END_NS]:
-        last = min(last, seq_from(messages, command.numbers[END_NS]) - 1)
+        last = min(last, messages_seq_from(messages, command.numbers[END_NS]) - 1)
     record = messages_next_matching(messages, first, filters, filter_count)
     while record.seq and record.seq <= last:
+        if record_is_absent(&record):
+            return record.seq
         size = _row_bytes(table, &record)
         if table.rows and table.size + size > most:
             return record.seq
@@ -340,9 +344,12 @@ cdef uint64_t _gather(Messages* messages, Command* command, Table* table, const 
     return 0
 
 
-cdef void export_command(Engine* engine, Slot* slot, Command* command) noexcept nogil:
+cdef uint64_t export_command(Engine* engine, Slot* slot, Command* command) noexcept nogil:
     """Answer a batch, and where to go on (0: there is no more), how many rows it has, the first and the last sequence that the stream has
-    now, and whether clients are at work. Texts of the command are the metadata, and patterns of subjects, one a line; none: any."""
+    now, and whether clients are at work. Texts of the command are the metadata, and patterns of subjects, one a line; none: any.
+
+    If the first message is not in memory there is no answer, and its sequence is returned, else 0.
+    """
     cdef Messages* messages = &slot.stream.messages
     cdef uint32_t filter_count = _read_filters(command_text(command, 1), command.lengths[1], NULL)
     cdef Text* filters = <Text*> malloc((filter_count + 1) * sizeof(Text))
@@ -356,6 +363,11 @@ cdef void export_command(Engine* engine, Slot* slot, Command* command) noexcept 
     else:
         _read_filters(command_text(command, 1), command.lengths[1], filters)
         following = _gather(messages, command, &table, filters, filter_count)
+    reading_go_on(engine, slot)
+    if not table.has_failed and table.rows == 0 and following:
+        _free(&table)
+        free(filters)
+        return following
     if not table.has_failed:
         body_bytes = _table_bytes(&table) if table.rows else 0
         answer = answer_made(engine, command.id, 0, command.lengths[0] + body_bytes if table.rows else 0)
@@ -371,3 +383,4 @@ cdef void export_command(Engine* engine, Slot* slot, Command* command) noexcept 
             _write(&table, command, answer_bytes(answer), body_bytes)
     _free(&table)
     free(filters)
+    return 0

@@ -11,6 +11,7 @@ cdef void retention_delivered(Engine* engine, ConsumerSlot* consumer, uint64_t s
 cdef void retention_sweep(Engine* engine) noexcept nogil
 cdef void retention_review(Slot* slot, uint64_t seq) noexcept nogil
 cdef void retention_stored(Slot* slot, uint64_t seq) noexcept nogil
+cdef void removal_add(Slot* slot, uint64_t seq) noexcept nogil
 cdef void removals_propose(Engine* engine) noexcept nogil
 cdef void removals_forget(Engine* engine, Slot* slot) noexcept nogil
 cdef bint retention_wants(Stream* stream, const char* subject, size_t length) noexcept nogil

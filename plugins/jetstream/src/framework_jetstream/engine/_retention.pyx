@@ -26,7 +26,7 @@ cdef enum:
     # In one entry.
 
 
-cdef void _gather(Slot* slot, uint64_t seq) noexcept nogil:
+cdef void removal_add(Slot* slot, uint64_t seq) noexcept nogil:
     """Remember to remove a message by the log: what a stream in files has follows from it alone."""
     cdef Engine* engine = slot.engine
     cdef void* grown
@@ -87,7 +87,7 @@ cdef void _release(Slot* slot, uint64_t seq) noexcept nogil:
     if slot.group == NULL:
         stream_delete(&slot.stream, seq)
     else:
-        _gather(slot, seq)
+        removal_add(slot, seq)
 
 
 cdef bint retention_ack(Engine* engine, ConsumerSlot* consumer, uint64_t seq) noexcept nogil:

@@ -1,12 +1,20 @@
 """The C face of who performs jobs with segments; see `_segment_jobs.pyx`."""
 
 from framework_jetstream.engine._state cimport Engine as State
-from framework_jetstream.engine._state cimport SegmentJob
+from framework_jetstream.engine._state cimport ReadJob, SegmentJob
+from framework_jetstream.store._bodies cimport BodyReader, SegmentFiles
 
 
 cdef class SegmentJobs:
     cdef State* state
     cdef int fd  # becomes readable when there is a job; -1: who asks finds out
 
+    cdef BodyReader reader
+    cdef bint has_begun
+    cdef object source
+
+    cdef void files(self, SegmentFiles* files)
+    cdef void begin(self, State* state)
     cdef SegmentJob* next_job(self) noexcept nogil
+    cdef bint read_one(self) noexcept nogil
     cdef void job_done(self, SegmentJob* job, int error) noexcept nogil

@@ -1,18 +1,22 @@
-"""What is done with segments: files are made, written and synced, then their names; or they are removed.
+"""What is done with segments: files are made, written and synced, then their names; or they are removed; and messages are read back.
 
-`SegmentThread` does it in a folder, on a thread of its own, without the interpreter; who simulates takes the same as effects.
+`SegmentThread` does it in a folder, on a thread of its own, without the interpreter; who simulates takes the same as effects. Who waits for
+a message comes first: also between the pieces of a file that is written.
 """
 
 import os
 
 cimport cython
-from libc.errno cimport EINTR, EIO, ENOMEM, errno
-from libc.stdint cimport uint64_t
+from libc.errno cimport EINTR, EIO, ENOENT, ENOMEM, errno
+from libc.stdint cimport int64_t, uint64_t
 from libc.stdio cimport snprintf
 from libc.stdlib cimport free
-from posix.fcntl cimport O_CLOEXEC, O_CREAT, O_EXCL, O_WRONLY
+from libc.string cimport memcpy
+from posix.fcntl cimport O_CLOEXEC, O_CREAT, O_EXCL, O_RDONLY, O_WRONLY
 
 from framework_jetstream.engine._chains cimport chain_push, chain_take
+from framework_jetstream.engine._reading cimport read_perform
+from framework_jetstream.store._bodies cimport LOST, bodies_begin, bodies_end, bodies_forget
 from framework_jetstream.store._segment cimport SegmentWriter, segment_drop
 from framework_jetstream.stream._saving cimport save_next
 
@@ -20,6 +24,16 @@ from framework_jetstream.log.record import Effect
 
 cdef extern from "fcntl.h" nogil:
     int openat(int folder, const char* name, int flags, ...)
+
+cdef extern from *:
+    """
+    #ifdef __GLIBC__
+    #include <malloc.h>
+    #else
+    static int malloc_trim(size_t pad) { return 0; }
+    #endif
+    """
+    int malloc_trim(size_t pad) nogil
 
 cdef extern from "poll.h" nogil:
     struct pollfd:
@@ -35,6 +49,10 @@ cdef extern from "unistd.h" nogil:
     int fsync(int fd)
     int fdatasync(int fd)
     int unlinkat(int folder, const char* name, int flags)
+    long lseek(int fd, long offset, int whence)
+    enum:
+        SEEK_END
+    ssize_t pread(int fd, void* into, size_t count, long offset)
     ssize_t pwrite(int fd, const void* source, size_t count, long offset)
     ssize_t read(int fd, void* into, size_t count)
     ssize_t write(int fd, const void* source, size_t count)
@@ -44,17 +62,108 @@ cdef enum:
     PIECE_BYTES = 1 << 20
     SYNC_BYTES = 1 << 23
     # Are synced at once, so that syncs of the log never wait for much more.
+    READS_MAX = 64
+    # Between two pieces.
+    FILE_BITS = 32
+    # Of a number of a file, in a handle of who simulates.
 
 
 cdef void _name(char* name, uint64_t group, uint64_t file) noexcept nogil:
     snprintf(name, NAME_BYTES, "%010llu-%010llu.seg", <unsigned long long> group, <unsigned long long> file)
 
 
-cdef class SegmentJobs:
-    """Jobs of an engine, taken one by one: what a simulation drives between turns."""
+# ---- where a simulation has segments -------------------------------------------------------------------------------------
 
-    def __cinit__(self):
+
+cdef int64_t _open_bytes(void* jobs, uint64_t group, uint64_t file) noexcept with gil:
+    found = (<SegmentJobs> jobs).bytes_of(group, file)
+    if isinstance(found, int):
+        return -<int64_t> found
+    return <int64_t> (group << FILE_BITS | file) if found else -ENOENT
+
+
+cdef int64_t _size_of_bytes(void* jobs, int64_t handle) noexcept with gil:
+    found = (<SegmentJobs> jobs).bytes_of(handle >> FILE_BITS, handle & 0xFFFFFFFF)
+    return -<int64_t> found if isinstance(found, int) else <int64_t> len(found)
+
+
+cdef int _read_bytes(void* jobs, int64_t handle, uint64_t offset, char* into, size_t length) noexcept with gil:
+    cdef const char* chars
+    found = (<SegmentJobs> jobs).bytes_of(handle >> FILE_BITS, handle & 0xFFFFFFFF)
+    if isinstance(found, int):
+        return found
+    if offset + length > <uint64_t> len(found):
+        return LOST
+    chars = found
+    memcpy(into, chars + offset, length)
+    return 0
+
+
+cdef void _close_bytes(void* jobs, int64_t handle) noexcept nogil:
+    pass
+
+
+cdef class SegmentJobs:
+    """Jobs of an engine, taken one by one: what a simulation drives between turns.
+
+    Args:
+        source: Returns the bytes of a segment by group and file, none where there is no such file; None: there are none. It may raise
+            OSError.
+    """
+
+    def __cinit__(self, *args, **more):
         self.fd = -1
+
+    def __init__(self, source: object = None) -> None:
+        self.source = source
+
+    def __dealloc__(self):
+        if self.has_begun:
+            bodies_end(&self.reader)
+
+    cdef void files(self, SegmentFiles* files):
+        """Say how segments are read."""
+        files.self = <void*> self
+        files.open = _open_bytes
+        files.size = _size_of_bytes
+        files.read = _read_bytes
+        files.close = _close_bytes
+
+    def bytes_of(self, group: int, file: int) -> bytes | int:
+        """Return what is in a segment, or an errno."""
+        try:
+            return self.source(group, file) if self.source is not None else b""
+        except OSError as error:
+            return error.errno or EIO
+
+    cdef void begin(self, State* state):
+        """Perform jobs of an engine that has a log; once."""
+        self.state = state
+        self.files(&state.files)
+        bodies_begin(&self.reader, &state.files, state.log.salt)
+        self.has_begun = True
+
+    cdef bint read_one(self) noexcept nogil:
+        """Read what has waited longest; False: nothing does."""
+        cdef ReadJob* job = self.state.reads_taken
+        cdef ReadJob* newer = NULL
+        if job == NULL:
+            newer = <ReadJob*> chain_take(<void**> &self.state.reads)
+        while newer != NULL:
+            job = newer
+            newer = job.next
+            job.next = self.state.reads_taken
+            self.state.reads_taken = job
+        if job == NULL:
+            return False
+        read_perform(job, &self.reader)
+        self.state.reads_taken = job.next
+        chain_push(<void**> &self.state.reads_performed, job, job)
+        return True
+
+    def read(self) -> bool:
+        """Read what has waited longest for it; False: nothing does."""
+        return self.read_one()
 
     cdef SegmentJob* next_job(self) noexcept nogil:
         """Take the oldest job; NULL: there is none."""
@@ -87,9 +196,10 @@ cdef class SegmentJobs:
         for at in range(job.removed_count):
             _name(name, job.removed[at].group, job.removed[at].file)
             effects.append((Effect.REMOVE, (<char*> name).decode()))
+            bodies_forget(&self.reader, job.removed[at].group, job.removed[at].file)
         if job.removed != NULL:
             return effects
-        while save_next(&job.save, &writer):
+        while save_next(&job.save, &writer, &self.reader):
             _name(name, job.save.group, job.save.next_file - 1)
             data, file = writer.out.chars[:writer.out.used], (<char*> name).decode()
             effects += [(Effect.ALLOCATE, file, len(data)), (Effect.WRITE, file, 0, data), (Effect.SYNC, file)]
@@ -99,10 +209,43 @@ cdef class SegmentJobs:
 
     def done(self, int error=0):
         """Hear how the job went: errno of what failed, or 0."""
+        if self.state.taken.save.has_failed and not error:
+            error = self.state.taken.save.error or ENOMEM
         self.job_done(self.state.taken, error)
 
 
 # ---- in a folder -----------------------------------------------------------------------------------------------------------
+
+
+cdef int64_t _open_file(void* folder, uint64_t group, uint64_t file) noexcept nogil:
+    cdef char[NAME_BYTES] name
+    cdef int fd
+    _name(name, group, file)
+    fd = openat(<int> <size_t> folder, name, O_RDONLY | O_CLOEXEC)
+    return fd if fd >= 0 else -errno
+
+
+cdef int64_t _size_of_file(void* folder, int64_t handle) noexcept nogil:
+    cdef int64_t size = lseek(<int> handle, 0, SEEK_END)
+    return size if size >= 0 else -errno
+
+
+cdef int _read_file(void* folder, int64_t handle, uint64_t offset, char* into, size_t length) noexcept nogil:
+    cdef size_t at = 0
+    cdef ssize_t count
+    while at < length:
+        count = pread(<int> handle, into + at, length - at, <long> (offset + at))
+        if count == 0:
+            return LOST
+        if count > 0:
+            at += count
+        elif errno != EINTR:
+            return errno
+    return 0
+
+
+cdef void _close_file(void* folder, int64_t handle) noexcept nogil:
+    close(<int> handle)
 
 
 @cython.final
@@ -126,11 +269,33 @@ cdef class SegmentThread(SegmentJobs):
         self.fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self.told_fd = told_fd
 
+    def __init__(self, folder: object, told_fd: int) -> None:
+        pass
+
     def __dealloc__(self):
         if self.folder:
             close(self.folder)
         if self.fd > 0:
             close(self.fd)
+
+    cdef void files(self, SegmentFiles* files):
+        files.self = <void*> <size_t> self.folder
+        files.open = _open_file
+        files.size = _size_of_file
+        files.read = _read_file
+        files.close = _close_file
+
+    cdef void _read_waiting(self) noexcept nogil:
+        """Read what somebody waits for, between two pieces of something longer."""
+        cdef int left = READS_MAX
+        while left and not self.is_stopping and self.read_one():
+            left -= 1
+        if left < READS_MAX:
+            self._tell()
+
+    cdef void _tell(self) noexcept nogil:
+        cdef uint64_t one = 1
+        write(self.told_fd, &one, sizeof(one))
 
     cdef int _write(self, const char* name, const char* chars, uint64_t length) noexcept nogil:
         """Make a file, and sync it; errno, 0: done."""
@@ -150,6 +315,7 @@ cdef class SegmentThread(SegmentJobs):
                 synced = at
                 if fdatasync(fd):
                     error = errno
+            self._read_waiting()
         if fd >= 0:
             close(fd)
         return error
@@ -159,15 +325,17 @@ cdef class SegmentThread(SegmentJobs):
         cdef SegmentWriter writer
         cdef char[NAME_BYTES] name
         cdef int error = 0
-        while not error and save_next(&job.save, &writer):
+        while not error and save_next(&job.save, &writer, &self.reader):
             _name(name, job.save.group, job.save.next_file - 1)
             error = self._write(name, writer.out.chars, writer.out.used)
             segment_drop(&writer)
             free(writer.out.chars)
         if job.save.has_failed:
-            return ENOMEM
+            return job.save.error if job.save.error else ENOMEM
         if not error and fsync(self.folder):
             error = errno
+        # What was in memory for this is in the heap of several threads, and would stay there.
+        malloc_trim(0)
         return error
 
     cdef int _perform(self, SegmentJob* job) noexcept nogil:
@@ -177,6 +345,7 @@ cdef class SegmentThread(SegmentJobs):
             return self._save(job)
         for at in range(job.removed_count):
             _name(name, job.removed[at].group, job.removed[at].file)
+            bodies_forget(&self.reader, job.removed[at].group, job.removed[at].file)
             unlinkat(self.folder, name, 0)
         return 0
 
@@ -189,10 +358,13 @@ cdef class SegmentThread(SegmentJobs):
         waits.events = POLLIN
         with nogil:
             while not self.is_stopping:
+                if self.read_one():
+                    self._tell()
+                    continue
                 job = self.next_job()
                 if job != NULL:
                     self.job_done(job, self._perform(job))
-                    write(self.told_fd, &one, sizeof(one))
+                    self._tell()
                     continue
                 poll(&waits, 1, -1)
                 read(self.fd, &one, sizeof(one))

@@ -16,6 +16,8 @@ cdef packed struct SegmentsHead:
 
 
 cdef bint segments_are_written(Engine* engine, Slot* slot) noexcept nogil
+cdef void segments_look(Engine* engine, Slot* slot) noexcept nogil
+cdef void segments_spill(Engine* engine) noexcept nogil
 cdef void segments_turn(Engine* engine) noexcept nogil
 cdef void segments_remove(Engine* engine, Slot* slot) noexcept nogil
 cdef void segments_leave(Engine* engine, Slot* slot) noexcept nogil

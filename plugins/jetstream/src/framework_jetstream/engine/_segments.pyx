@@ -6,6 +6,8 @@ names are removed when the one that does not name them is synced, so at each mom
 
 Nothing here waits: a save is a job that is pushed, and comes back in a later turn. Where it went wrong, as on a full disk, the log is kept,
 and it is tried again under new numbers.
+
+Size: a save is begun, said and followed here, whoever wants it, and what it left is read here at a start.
 """
 
 from libc.errno cimport ENOMEM
@@ -15,18 +17,20 @@ from libc.string cimport memcpy, memset
 
 from framework_jetstream.engine._chains cimport chain_push, chain_take
 from framework_jetstream.engine._lost cimport lose_range
-from framework_jetstream.engine._state cimport Group, SegmentFile
+from framework_jetstream.engine._reading cimport reading_lose, reading_sweep, reading_turn, reads_free
+from framework_jetstream.engine._state cimport Group, SegmentFile, slot_of
 from framework_jetstream.engine._wakes cimport wake_at
 from framework_jetstream.log._appending cimport log_group_describe, log_snapshot
 from framework_jetstream.log._log cimport LogGroup, room_for
 from framework_jetstream.log._log_groups cimport log_group
+from framework_jetstream.store._block cimport block_resident
 from framework_jetstream.store._segment cimport (
-    CODING_PLAIN, CODING_S2, LiveRun, SegmentReader, segment_close, segment_open, segment_state,
+    CODING_PLAIN, CODING_S2, LiveRun, SegmentReader, SegmentRow, segment_close, segment_open, segment_state,
 )
 from framework_jetstream.store._segmentface cimport damage_of
-from framework_jetstream.stream._messages cimport messages_free, messages_skip_to
+from framework_jetstream.stream._messages cimport Messages, messages_free, messages_skip_to
 from framework_jetstream.stream._saving cimport (
-    Loading, SegmentRow, loading_begin, loading_end, loading_read, save_begin, save_end,
+    Loading, loading_begin, loading_end, loading_read, save_begin, save_end,
 )
 from framework_jetstream.stream._usage cimport usage_add
 from framework_jetstream.stream._whole cimport whole_end, whole_read
@@ -38,6 +42,12 @@ cdef enum:
     VERSION = 1
     AGAIN_NS = 1000000000
     # After an error.
+    SPILL_SHARE = 2
+    # Of a segment one part of so many is worth it.
+    SPILL_LOOKS = 16
+    # It is looked for a stream to be saved whenever one part of so many of a segment has come.
+    PASSES = 4
+    # What has just come is passed over first.
 
 
 # ---- removal ---------------------------------------------------------------------------------------------------------------
@@ -137,6 +147,7 @@ cdef void _sweep(Engine* engine) noexcept nogil:
 cdef void segment_job_free(SegmentJob* job) noexcept nogil:
     """Free a job whose save has ended."""
     free(job.save.rows.chars)
+    free(job.save.lost.chars)
     free(<void*> job.description.chars)
     free(job.removed)
     free(job)
@@ -194,6 +205,9 @@ cdef void _take_up(Engine* engine, SegmentJob* job) noexcept nogil:
         return
     save_end(&job.save, &slot.stream.messages)
     slot.next_segment = job.save.next_file
+    if job.save.lost.used:
+        # Of what had to be written again.
+        reading_lose(engine, slot, &job.save.lost)
     if job.save.has_failed or slot.stream.messages.is_spoiled:
         job.error = job.error if job.error else ENOMEM
     if not job.error:
@@ -210,6 +224,7 @@ cdef void segments_turn(Engine* engine) noexcept nogil:
     """Hear of jobs, and have removed what may go."""
     cdef SegmentJob* job = <SegmentJob*> chain_take(<void**> &engine.performed)
     cdef SegmentJob* following
+    reading_turn(engine)
     while job != NULL:
         following = job.next
         _take_up(engine, job)
@@ -245,6 +260,13 @@ cdef bint _say(Engine* engine, Slot* slot) noexcept nogil:
     return done
 
 
+cdef void segments_look(Engine* engine, Slot* slot) noexcept nogil:
+    """Have the place of what is gone freed soon, if that is much: as soon as nothing else is being given up."""
+    cdef uint64_t bytes = slot.stream.messages.bytes
+    if bytes < slot.saved_bytes // 2 and slot.saved_bytes - bytes > engine.log.file_bytes and not engine.keeps_files:
+        engine.has_dead = True
+
+
 cdef void _follow(Engine* engine, Slot* slot) noexcept nogil:
     """Have the segments that a save has come to, and let go those that are not among them."""
     cdef SegmentJob* job = slot.job
@@ -261,8 +283,10 @@ cdef void _follow(Engine* engine, Slot* slot) noexcept nogil:
     slot.segments = rows
     slot.segment_count = count
     slot.saved_bytes = job.bytes
+    segments_look(engine, slot)
     # The entry that had all of it, if there was one, is needed no more.
-    slot.group.saved_in = 0
+    slot.group.saved_in = slot.group.saved_at = 0
+    engine.sweeps_above = 0
     job.save.rows.chars = NULL
     slot.job = NULL
     segment_job_free(job)
@@ -280,6 +304,57 @@ cdef bint segments_are_written(Engine* engine, Slot* slot) noexcept nogil:
     if group.applied >= group.due and not slot.is_restored:
         _begin(engine, slot)
     return False
+
+
+# ---- for the sake of memory ------------------------------------------------------------------------------------------------
+
+
+cdef uint64_t _unsaved_bytes(const Slot* slot) noexcept nogil:
+    """Return the memory that a stream has for messages which are in no segment. Cost: O(blocks of them)."""
+    cdef const Messages* messages = &slot.stream.messages
+    cdef uint64_t saved = slot.segments[slot.segment_count - 1].last_seq if slot.segment_count else 0
+    cdef uint64_t found = 0
+    cdef size_t at = messages.block_end
+    while at > messages.block_begin and messages.blocks[at - 1].first_seq > saved:
+        at -= 1
+        found += block_resident(messages.blocks[at].block)
+    return found
+
+
+cdef void _begin_largest(Engine* engine) noexcept nogil:
+    """Save the stream that has most to be saved, if that is worth a segment."""
+    cdef Slot* slot
+    cdef Slot* largest = NULL
+    cdef uint64_t bytes, most = engine.segment_bytes // SPILL_SHARE
+    cdef uint32_t at
+    for at in range(engine.slot_count):
+        slot = engine.slots[at]
+        if slot == NULL or slot.group == NULL or slot.is_restored or slot.job != NULL or slot.is_saving:
+            continue
+        bytes = _unsaved_bytes(slot)
+        if bytes >= most:
+            most = bytes
+            largest = slot
+    if largest != NULL:
+        _begin(engine, largest)
+        engine.spilling = largest.number if largest.job != NULL else 0
+
+
+cdef void segments_spill(Engine* engine) noexcept nogil:
+    """Save a stream before the log is so long, where more is in memory than may stay there: what is in no segment has to."""
+    cdef Slot* slot
+    if engine.spilling:
+        slot = slot_of(engine, engine.spilling)
+        if slot != NULL and slot.job != NULL:
+            if not slot.job.is_done or not _say(engine, slot):
+                return
+            _follow(engine, slot)
+        engine.spilling = engine.spill_above = 0
+    engine.spill_above = min(engine.spill_above, engine.resident_bytes + engine.segment_bytes // SPILL_LOOKS)
+    if engine.resident_bytes <= max(engine.cache_bytes, engine.spill_above) or engine.saves or engine.now_ns < engine.saves_again_ns:
+        return
+    engine.spill_above = engine.resident_bytes + engine.segment_bytes // SPILL_LOOKS
+    _begin_largest(engine)
 
 
 # ---- ends ------------------------------------------------------------------------------------------------------------------
@@ -323,6 +398,7 @@ cdef void segments_free(Engine* engine) noexcept nogil:
     _free_all(engine.taken)
     _free_all(<SegmentJob*> chain_take(<void**> &engine.performed))
     engine.taken = NULL
+    reads_free(engine)
     free(engine.removable)
     engine.removable = NULL
     engine.removable_count = engine.removable_room = 0
@@ -359,6 +435,14 @@ cdef void _note_lost(Engine* engine, Slot* slot, Loading* loading) noexcept nogi
     free(loading.lost.chars)
 
 
+cdef void _make_room(Engine* engine) noexcept nogil:
+    """Let bytes go that were just read, before more come."""
+    cdef int _pass
+    for _pass in range(PASSES):
+        engine.sweeps_above = 0
+        reading_sweep(engine)
+
+
 cdef list _read_rows(Engine* engine, Slot* slot, Loading* loading, object read):
     """Read the messages of all segments; return what is damaged."""
     cdef SegmentReader reader
@@ -381,6 +465,7 @@ cdef list _read_rows(Engine* engine, Slot* slot, Loading* loading, object read):
         segment_close(&reader)
         if not is_open and loading.last == NULL and row.count:
             lose_range(engine, slot, row.first_seq, row.last_seq)
+        _make_room(engine)
     return damaged
 
 

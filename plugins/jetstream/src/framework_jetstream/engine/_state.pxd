@@ -13,10 +13,13 @@ from framework_jetstream.engine._port cimport framework_batch, framework_port, f
 from framework_jetstream.log._log cimport Log, LogPart
 from framework_jetstream.log._solo cimport Committer
 from framework_jetstream.sourcing._programs cimport Programs
+from framework_jetstream.store._block cimport HeldBlock
+from framework_jetstream.store._bodies cimport SegmentFiles
+from framework_jetstream.store._segment cimport Buffer, SegmentRow
 from framework_jetstream.stream._headers cimport Text
 from framework_jetstream.stream._machine cimport REFUSALS, Limits, Stream
 from framework_jetstream.stream._messages cimport Messages
-from framework_jetstream.stream._saving cimport Save, SegmentRow
+from framework_jetstream.stream._saving cimport Save
 from framework_jetstream.stream._subject_terms cimport Room, terms_drop
 from framework_jetstream.stream._usage cimport Usage
 
@@ -64,6 +67,8 @@ cdef enum EventKind:
     # Its client has asked for nothing for too long; bytes are the group.
     EVENT_SOURCE_LOST
     # A source is followed no more; the first number is a `SourceLoss`.
+    EVENT_LOST
+    # Of no consumer: damage has taken messages; numbers are the stream's, the first and the last sequence.
 
 
 cdef enum SourceLoss:
@@ -97,6 +102,8 @@ cdef enum:
     # A power of two.
     PIN_LENGTH = 22
     GROUP_LENGTH_MAX = 16
+    STORE_EVENTS_SHIFT = 41
+    # Events of the store have the number above these.
     SOURCE_EVENTS_SHIFT = 40
     # Events of inputs are told with numbers above those of consumers.
     TAG_KIND_SHIFT = 56
@@ -147,13 +154,33 @@ cdef struct Proposal:
     # Of the replies.
 
 
+cdef struct GetProgress:
+    # How far a direct get is that is answered in parts, since not all that it wants is in memory.
+    uint64_t last_seq
+    # The last message that was sent.
+    int64_t sent
+    int64_t size
+    uint64_t next_seq
+    # From which on a batch goes on.
+    uint64_t* seqs
+    # Of the last messages of many subjects, and how many of them are done. NULL: none is asked for.
+    int64_t found
+    int64_t at
+    uint8_t is_begun
+
+
 cdef struct Waiting:
-    # What has to see what was proposed before it: a command, or a message of a client, whose text follows.
+    # What has to wait, for what was proposed before it or for bytes: a command, or a message of a client, whose text follows.
     Waiting* next
     uint64_t behind
     # This entry.
+    uint64_t seq
+    # Or the bytes of this message.
+    uint32_t number
+    # Of the stream.
     Command* command
     framework_row row
+    GetProgress progress
 
 
 cdef struct Group:
@@ -214,6 +241,23 @@ cdef struct SegmentJob:
     int error
     # errno: nothing of it is to be used.
     uint8_t is_done
+
+
+cdef struct ReadJob:
+    # What another thread is to read back.
+    ReadJob* next
+    uint32_t number
+    # Of the stream.
+    uint64_t group
+    HeldBlock held
+    # Has the bytes when they are there.
+    SegmentRow* rows
+    # Where it may be.
+    size_t row_count
+    Buffer lost
+    # LiveRuns of messages that are not there any more.
+    int error
+    # errno: it is tried again.
 
 
 cdef struct Lost:
@@ -345,6 +389,9 @@ cdef struct ConsumerSlot:
     # It was read, and not opened yet.
     uint8_t is_whole_due
     # The log is to hear all of it.
+    uint8_t is_reading
+    # It waits for the bytes of a message.
+    uint64_t reading_seq
     Group* group
     # NULL: it is in memory only.
     Command* opening
@@ -463,6 +510,10 @@ cdef struct Slot:
     # What it had when it was saved last.
     SegmentJob* job
     # That saves it; NULL: none does.
+    Waiting* reading
+    # What waits for bytes, the last one first.
+    uint8_t is_losing
+    # Messages that damage has taken are to be removed, before more is read.
     uint64_t behind
     # The last entry that a request waits for.
     uint64_t published[LINK_PLACES]
@@ -588,6 +639,40 @@ cdef struct Engine:
     # By them, the oldest first.
     SegmentJob* performed
     # A stack, the other way.
+    ReadJob* reads
+    # A stack of what is to be read, that they take whole as well.
+    ReadJob* reads_taken
+    # The oldest first.
+    ReadJob* reads_performed
+    # A stack, the other way.
+    ReadJob* reads_delayed
+    # Are tried again at `reads_again_ns`.
+    int64_t reads_again_ns
+    int read_error
+    # errno of the last read; 0: it went well.
+    uint64_t reading_bytes
+    # On their way.
+    Waiting* woken
+    # What has waited for bytes that are there now, the oldest first.
+    Waiting* last_woken
+    uint32_t reads_waiting
+    # Messages of clients that wait for bytes.
+    SegmentFiles files
+    # Where segments are, for what is read at once.
+    uint64_t resident_bytes
+    # Of memory for bytes of messages of streams in files.
+    uint64_t cache_bytes
+    # So many may stay where the disk has them too.
+    uint64_t spilling
+    # The number of the stream that is saved for the sake of memory; 0: none is.
+    uint64_t spill_above
+    # With so many it is looked again for one.
+    uint64_t sweeps_above
+    # Nothing could go when there were so many.
+    uint32_t sweep_slot
+    # The stream whose bytes are looked at.
+    uint32_t sweep_idle
+    # Streams since any could go.
     int jobs_fd
     # Tells who performs them that there is one; negative: nobody has to be told.
     uint64_t segment_bytes

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from framework_jetstream.engine._state cimport Command, Engine, Slot
+from framework_jetstream.engine._state cimport Command, Engine, Slot, Waiting
 from framework_jetstream.stream._machine cimport Limits
 
 
@@ -13,6 +13,8 @@ cdef void slot_serve(Engine* engine, Slot* slot, Command* command) noexcept nogi
 cdef void slot_close(Engine* engine, Slot* slot) noexcept nogil
 cdef void slot_end_old(Engine* engine, Slot* slot, int64_t now_ns, int64_t batch_timeout_ns) noexcept nogil
 cdef void slot_expire(Engine* engine, Slot* slot) noexcept nogil
+cdef void waiting_tell(Engine* engine, Waiting* waiting) noexcept nogil
+cdef uint64_t message_get(Engine* engine, Command* command) noexcept nogil
 cdef void stream_command(Engine* engine, Command* command) noexcept nogil
 cdef void stream_update(Engine* engine, Slot* slot, Command* command, int64_t now_ns) noexcept nogil
 cdef void stream_purged(

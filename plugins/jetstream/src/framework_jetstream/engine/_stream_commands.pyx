@@ -12,10 +12,11 @@ from framework_jetstream.engine._consumer_commands cimport consumer_close, consu
 from framework_jetstream.engine._direct cimport direct_end, direct_serve
 from framework_jetstream.engine._json cimport write_json_text
 from framework_jetstream.engine._publishing cimport message_stored
+from framework_jetstream.engine._reading cimport reading_begin
 from framework_jetstream.engine._retention cimport removals_forget, retention_review
 from framework_jetstream.engine._segments cimport segments_leave
 from framework_jetstream.engine._state cimport (
-    CLOSE_STREAM, DELETE_MESSAGE, GET_MESSAGE, LIST_DELETED, LIST_SUBJECTS, PURGE, STREAM_STATE, TAG_KIND_SHIFT, TAG_NUMBER_SHIFT,
+    CLOSE_STREAM, DELETE_MESSAGE, LIST_DELETED, LIST_SUBJECTS, PURGE, STREAM_STATE, TAG_KIND_SHIFT, TAG_NUMBER_SHIFT,
     TAG_PUBLISH, UPDATE_STREAM, Answer, StreamSubject, Waiting, command_free, command_text, slot_of, staging_free,
 )
 from framework_jetstream.engine._wakes cimport wake_at_unix
@@ -30,7 +31,8 @@ from framework_jetstream.stream._machine cimport (
 )
 from framework_jetstream.store._subjects cimport Subject, marks_clear, number_is_marked, subject_chars, subjects_mark, subjects_next
 from framework_jetstream.stream._messages cimport (
-    Messages, Record, messages_first, messages_get, messages_next, messages_next_matching, record_header, record_payload,
+    Messages, Record, messages_first, messages_get, messages_next, messages_next_matching, record_header, record_is_absent,
+    record_payload,
 )
 
 cdef enum:
@@ -144,6 +146,8 @@ cdef Slot* slot_made(
     slot.stream.owner = slot
     slot.stream.stored = message_stored
     slot.stream.stores_all = is_file
+    if is_file:
+        reading_begin(engine, slot)
     slot.expires_ns = NEVER
     _write_ack_parts(engine, slot)
     engine.slots[number] = slot
@@ -232,13 +236,24 @@ cdef void _leave_staging(Engine* engine, Slot* slot) noexcept nogil:
 
 cdef void _waiting_free(Engine* engine, Slot* slot) noexcept nogil:
     """Tell those who wait for a stream that it is gone."""
+    cdef Waiting* waiting = slot.reading
+    while waiting != NULL:
+        engine.reads_waiting -= waiting.command == NULL
+        waiting = waiting.next
+    waiting_tell(engine, slot.waiting)
+    waiting_tell(engine, slot.reading)
+
+
+cdef void waiting_tell(Engine* engine, Waiting* waiting) noexcept nogil:
+    """Tell a chain of those who wait that what they wait for is gone, and free it."""
     cdef Waiting* gone
-    while slot.waiting != NULL:
-        gone = slot.waiting
-        slot.waiting = gone.next
+    while waiting != NULL:
+        gone = waiting
+        waiting = gone.next
         if gone.command != NULL:
             answer_made(engine, gone.command.id, NOT_THERE, 0)
             command_free(gone.command)
+        free(gone.progress.seqs)
         free(gone)
 
 
@@ -431,10 +446,23 @@ cdef Record _wanted(Slot* slot, Command* command) noexcept nogil:
 # ---- all of them -------------------------------------------------------------------------------------------------------
 
 
+cdef uint64_t message_get(Engine* engine, Command* command) noexcept nogil:
+    """Answer with a message; if it is not in memory there is no answer, and its sequence is returned, else 0."""
+    cdef Slot* slot = slot_of(engine, command.number)
+    cdef Record record
+    if slot == NULL:
+        answer_made(engine, command.id, NOT_THERE, 0)
+        return 0
+    record = _wanted(slot, command)
+    if record_is_absent(&record):
+        return record.seq
+    _say_message(engine, slot, command.id, &record)
+    return 0
+
+
 cdef void stream_command(Engine* engine, Command* command) noexcept nogil:
     """Carry out a command to a stream, and answer it; status 1: what it is about is not there."""
     cdef Slot* slot = slot_of(engine, command.number)
-    cdef Record record
     if slot == NULL:
         answer_made(engine, command.id, NOT_THERE, 0)
     elif command.verb == UPDATE_STREAM:
@@ -453,8 +481,5 @@ cdef void stream_command(Engine* engine, Command* command) noexcept nogil:
             engine, slot, command_text(command, 0), command.lengths[0], <uint64_t> command.numbers[0], <uint64_t> command.numbers[1],
             command,
         )
-    elif command.verb == GET_MESSAGE:
-        record = _wanted(slot, command)
-        _say_message(engine, slot, command.id, &record)
     elif command.verb == DELETE_MESSAGE:
         stream_deleted(engine, slot, <uint64_t> command.numbers[0], command)

@@ -12,7 +12,7 @@ from libc.string cimport memset
 from framework_jetstream.engine._consumer_log cimport consumer_change
 from framework_jetstream.engine._groups cimport group_propose
 from framework_jetstream.engine._operations cimport OP_STATE, OperationHead
-from framework_jetstream.engine._segments cimport segments_are_written, segments_remove, segments_turn
+from framework_jetstream.engine._segments cimport segments_are_written, segments_remove, segments_spill, segments_turn
 from framework_jetstream.engine._state cimport ConsumerSlot, Group, Slot
 from framework_jetstream.log._appending cimport log_group_describe, log_snapshot
 from framework_jetstream.log._committed cimport log_file_count, log_forget, log_trim
@@ -137,7 +137,10 @@ cdef bint _is_in_log(Engine* engine, Slot* slot) noexcept nogil:
 cdef bint _stream_is_saved(Engine* engine, Slot* slot) noexcept nogil:
     """Go on with saving a stream; True: nothing more is to be said of it."""
     cdef Group* group = slot.group
-    if slot.job == NULL and (group.saved_at or group.saved_in >= engine.trim_before or _is_small(engine, slot)):
+    # What is in no memory is not written to the log again.
+    if slot.job == NULL and slot.stream.messages.absent == 0 and (
+        group.saved_at or group.saved_in >= engine.trim_before or _is_small(engine, slot)
+    ):
         return _is_in_log(engine, slot)
     slot.is_saving = 0
     return segments_are_written(engine, slot)
@@ -147,6 +150,9 @@ cdef bint _consumer_is_saved(Engine* engine, ConsumerSlot* consumer) noexcept no
     cdef Group* group = consumer.group
     if group.saved_in >= engine.trim_before:
         return _snapshot(engine, group)
+    if consumer.is_restored:
+        # Until it is opened nothing is proposed to it.
+        return False
     if not consumer.is_whole_due:
         if not log_group_describe(engine.log, group.number, group.description, group.description_bytes):
             return False
@@ -159,7 +165,7 @@ cdef bint _is_said(Engine* engine) noexcept nogil:
     """Write what lives of all groups, one stream after the other; True: all is written."""
     cdef uint32_t at
     for at in range(engine.consumer_room):
-        if engine.consumers[at] != NULL and engine.consumers[at].group != NULL and not engine.consumers[at].is_restored:
+        if engine.consumers[at] != NULL and engine.consumers[at].group != NULL:
             if not _consumer_is_saved(engine, engine.consumers[at]):
                 return False
     for at in range(engine.slot_count):
@@ -186,6 +192,7 @@ cdef void trim_turn(Engine* engine) noexcept nogil:
     if engine.log.file == NULL or engine.log.failed:
         return
     if not engine.trim_before:
+        segments_spill(engine)
         if engine.trim_looked == engine.log.file.number and not engine.has_dead:
             return
         engine.trim_looked = engine.log.file.number

@@ -34,6 +34,8 @@ THREAD: Final = "jetstream-engine"
 SEGMENT_THREAD: Final = "jetstream-segments"
 _SOURCES: Final = 1 << 40
 """Events of sources are told with numbers above those of consumers, as `_state.pxd` says it."""
+_STORE: Final = 1 << 41
+"""Events of what is stored are told with this number."""
 _PREFIX_CHARS: Final = 12
 """Of ids of events, which differ between servers."""
 
@@ -88,15 +90,24 @@ class EngineLink:
         self._consumers = 0
         self._sources = 0
         self._waiting: dict[int, tuple[ActorRef[Any], Callable[[EngineAnswer], object]]] = {}
+        self._lost: Callable[[int, int, int], object] | None = None
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def use_log(
-        self, folder: LogFolder, restore: Callable[[Engine, Log, SegmentFolder], Restored]
+        self,
+        folder: LogFolder,
+        restore: Callable[[Engine, Log, SegmentFolder], Restored],
+        cache_bytes: int,
     ) -> Restored:
         """Keep streams in a log and segments, and return those that are there.
 
         Called once, before `start`.
+
+        Args:
+            folder: Of the log.
+            restore: Reads what is there.
+            cache_bytes: Of messages that stay in memory although a segment has them.
 
         Raises:
             StoreError: The segments can't be read.
@@ -107,7 +118,7 @@ class EngineLink:
         try:
             segments.make()
             self._segments = SegmentThread(segments.folder, folder.wake_fd)
-            self._engine.use_segments(self._segments)
+            self._engine.use_segments(self._segments, cache_bytes=cache_bytes)
             restored = restore(self._engine, folder.log, segments)
         except OSError as error:
             raise StoreError(f"{segments.folder} can't be used for streams: {error}") from error
@@ -147,6 +158,9 @@ class EngineLink:
         if not trouble and self._engine.segment_error:
             why = os.strerror(self._engine.segment_error)
             return f"segments can't be written, and the log gets longer: {why}"
+        if not trouble and self._engine.read_error:
+            why = os.strerror(self._engine.read_error)
+            return f"segments can't be read, and consumers wait: {why}"
         return trouble
 
     def close(self) -> None:
@@ -210,9 +224,17 @@ class EngineLink:
         """Tell nobody of a consumer any more."""
         self._listening.pop(consumer, None)
 
+    def hear_of_losses(self, tell: Callable[[int, int, int], object]) -> None:
+        """Tell of messages that damage has taken: the stream's number, first and last sequence."""
+        self._lost = tell
+
     def _take(self) -> None:
         batches: dict[ActorRef[Any], list[EngineAnswer]] = {}
         for asked, status, numbers, data in self._engine.answers():
+            if asked == -_STORE:
+                if self._lost is not None:
+                    self._lost(*numbers[:3])
+                continue
             if asked < 0:
                 if -asked in self._listening:
                     self._listening[-asked].tell(EngineEvent(Event(status), numbers, data))

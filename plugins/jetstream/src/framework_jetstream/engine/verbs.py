@@ -80,6 +80,8 @@ class Event(IntEnum):
     """Its client has asked for nothing for too long; bytes: the group."""
     SOURCE_LOST = 5
     """A source is followed no more; number: a `SourceLoss`."""
+    LOST = 6
+    """Of no consumer: damage has taken messages; numbers: the stream's, first and last sequence."""
 
 
 class SourceLoss(IntEnum):

@@ -10,6 +10,8 @@ cdef enum:
     HAS_HEADER = 0x80000000
     # In an offset.
     BODY_BYTES_MAX = 0x7fffffff
+    DATA_SLACK = 64
+    # Behind bytes that were read back, for who copies more than there is.
 
 
 cdef struct Entry:
@@ -35,9 +37,25 @@ cdef struct Block:
     # Room for data and entries.
     uint32_t next_room
     uint8_t is_held
-    # Another thread reads what is in it now: messages may come behind that, and none may go.
+    # Another thread writes what is in it now: messages may come behind that, and none may go.
+    uint8_t is_asked
+    # Another thread reads its bytes back: messages may go, and none may move.
     uint8_t is_gone
-    # No stream has it; it is freed when nobody holds it any more.
+    # No stream has it; it is freed when both have let it go.
+    uint8_t is_lean
+    # It has no room for bytes: `data` is a piece of memory of its own, or NULL where they are in a segment alone.
+    uint8_t age
+    # How often it is passed over before its bytes go.
+    uint8_t ahead
+    # When it is looked at, so many blocks behind those that were read with it are wanted; 0: none.
+    uint32_t time_bytes
+    uint32_t time_begin
+    # The run of entries at which `block_time` is, and where the next one stands.
+    uint32_t time_end
+    uint32_t time_at
+    int64_t time_ns
+    uint8_t* times
+    # Of a lean block: runs of entries with the same time; see `_lean.pyx`.
     uint32_t* places
     # Entry `i` has the sequence `first_seq + places[i]`; NULL: `first_seq + i`.
     uint32_t* nexts
@@ -46,6 +64,17 @@ cdef struct Block:
     # Their end: entry `i` is `entries[-1 - i]`.
     char* data
     # A body each: time (8), length of the header (4) if there is one, header, payload.
+
+
+cdef struct HeldBlock:
+    # A block as it was: what came later is behind `count` and `used`.
+    Block* block
+    char* data
+    # NULL: its bytes are in a segment alone.
+    uint32_t count
+    uint32_t used
+    uint8_t is_own
+    # The bytes were read for this, and are freed with it.
 
 
 cdef inline Entry* block_entry(const Block* block, uint32_t index) noexcept nogil:
@@ -70,6 +99,21 @@ cdef inline uint32_t body_bytes(const Block* block, uint32_t index) noexcept nog
     cdef Entry* entry = block_entry(block, index)
     cdef uint32_t end = entry_begin(entry - 1) if index + 1 < block.count else block.used
     return end - entry_begin(entry)
+
+
+cdef inline uint32_t held_bytes(const HeldBlock* held, uint32_t index) noexcept nogil:
+    """Return the length of a message's bytes in a block as it was."""
+    cdef uint32_t end = held.used
+    if index + 1 < held.count:
+        end = entry_begin(block_entry(held.block, index + 1))
+    return end - entry_begin(block_entry(held.block, index))
+
+
+cdef inline uint64_t block_resident(const Block* block) noexcept nogil:
+    """Return the bytes of memory that are there for bytes of messages."""
+    if not block.is_lean:
+        return block.size
+    return block.used if block.data != NULL else 0
 
 
 cdef inline uint32_t text_bytes(const Entry* entry, uint32_t length) noexcept nogil:
@@ -106,6 +150,7 @@ cdef inline uint32_t block_index(const Block* block, uint64_t seq) noexcept nogi
 
 cdef Block* block_made(uint64_t first_seq, size_t wanted, size_t before) noexcept nogil
 cdef void block_free(Block* block) noexcept nogil
+cdef void block_release(Block* block) noexcept nogil
 cdef Block* block_copied(Block* block) noexcept nogil
 cdef bint block_make_room(Block* block, uint64_t seq, size_t size) noexcept nogil
 cdef void block_append(

@@ -3,9 +3,11 @@
 One piece of memory has both. Bytes of messages grow from its begin, entries of 8 bytes from its end; it is full when they meet. What is
 removed leaves an entry without a subject; a block of which little is left is *packed*, with its neighbour if that is packed as well, and
 then says of each entry which sequence it has. So a message that is alone for long costs no more than itself and 12 bytes.
+
+Where the bytes are in a segment as well, a block may be *lean*: then it has entries alone, and its bytes come and go (`_lean.pyx`).
 """
 
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
 
@@ -32,26 +34,43 @@ cdef Block* block_made(uint64_t first_seq, size_t wanted, size_t before) noexcep
 
 
 cdef void block_free(Block* block) noexcept nogil:
-    """Free a block, as soon as nobody holds it."""
-    if block.is_held:
-        block.is_gone = 1
+    """Free a block, as soon as no other thread needs it."""
+    block.is_gone = 1
+    block_release(block)
+
+
+cdef void block_release(Block* block) noexcept nogil:
+    """Free a block that another thread needs no more, if no stream has it."""
+    if not block.is_gone or block.is_held or block.is_asked:
         return
+    if block.is_lean:
+        free(block.data)
     free(block.nexts)
     free(block)
 
 
 cdef Block* block_copied(Block* block) noexcept nogil:
     """Return a copy of a block that is held, to be changed in its place; NULL: no memory."""
-    cdef size_t size = sizeof(Block) + block.size + (block.count * sizeof(uint32_t) if block.places != NULL else 0)
-    cdef Block* made = <Block*> malloc(size)
+    cdef size_t before = block.count * sizeof(Entry) if block.is_lean else block.size
+    cdef size_t places = block.count * sizeof(uint32_t) if block.places != NULL else 0
+    cdef Block* made = <Block*> malloc(sizeof(Block) + before + places + block.time_bytes)
     if made == NULL:
         return NULL
-    memcpy(made, block, size)
-    made.is_held = 0
-    made.data = <char*> (made + 1)
-    made.entries = <Entry*> (made.data + made.size)
+    memcpy(made, block, sizeof(Block) + before + places + block.time_bytes)
+    made.is_held = made.is_asked = 0
+    made.entries = <Entry*> (<char*> (made + 1) + before)
+    if not block.is_lean:
+        made.data = <char*> (made + 1)
+    elif block.data != NULL:
+        made.data = <char*> malloc(block.used + DATA_SLACK)
+        if made.data == NULL:
+            free(made)
+            return NULL
+        memcpy(made.data, block.data, block.used)
     if made.places != NULL:
         made.places = <uint32_t*> made.entries
+    if block.is_lean:
+        made.times = <uint8_t*> made.entries + places
     block.nexts = NULL
     block.next_room = 0
     return made
@@ -60,8 +79,8 @@ cdef Block* block_copied(Block* block) noexcept nogil:
 cdef uint64_t block_memory(const Block* block) noexcept nogil:
     """Return the bytes that a block takes, but for what malloc needs itself."""
     return (
-        sizeof(Block) + block.size + block.next_room * sizeof(uint32_t)
-        + (block.count * sizeof(uint32_t) if block.places != NULL else 0)
+        sizeof(Block) + block_resident(block) + block.next_room * sizeof(uint32_t) + block.time_bytes
+        + (block.count * sizeof(uint32_t) if block.places != NULL else 0) + (block.count * sizeof(Entry) if block.is_lean else 0)
     )
 
 
@@ -159,7 +178,7 @@ cdef Block* block_packed(const Block* first, const Block* second) noexcept nogil
     """Return a block of what lives in one or two that follow each other; NULL: no memory.
 
     Args:
-        first: Has a message that lives.
+        first: Has a message that lives, and its bytes, as `second` has.
         second: NULL: there is none. Its sequences are less than 2**32 above those of `first`.
     """
     cdef uint32_t live = first.live + (second.live if second != NULL else 0)

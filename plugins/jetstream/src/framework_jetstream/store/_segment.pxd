@@ -76,6 +76,18 @@ cdef packed struct BlockRow:
     uint32_t columns_crc
 
 
+cdef packed struct SegmentRow:
+    # A segment as a SNAPSHOT names it; messages from its first sequence to its last one are in no other.
+    uint64_t file
+    # 0: it is to be written.
+    uint64_t first_seq
+    uint64_t last_seq
+    uint64_t count
+    # Messages, when it was written.
+    uint64_t bytes
+    # Of the file.
+
+
 cdef packed struct LiveRun:
     uint64_t first_seq
     uint64_t count
@@ -178,11 +190,15 @@ cdef void segment_add(
     SegmentWriter* writer, uint64_t seq, uint32_t number, const char* subject, uint32_t subject_length, uint32_t flags, const char* body,
     uint32_t length,
 ) noexcept nogil
+cdef void segment_rest(SegmentWriter* writer) noexcept nogil
 cdef void segment_lives(SegmentWriter* writer, const LiveRun* runs, size_t count) noexcept nogil
 cdef void segment_decides(SegmentWriter* writer, const char* state, size_t length) noexcept nogil
 cdef bint segment_end(SegmentWriter* writer) noexcept nogil
 cdef void segment_drop(SegmentWriter* writer) noexcept nogil
 
+cdef bint end_is_good(const SegmentReader* reader, const char* chars, uint64_t at, SegmentEnd* end) noexcept nogil
+cdef bint directory_is_good(const SegmentReader* reader, const char* chars, uint64_t room, uint64_t at) noexcept nogil
+cdef bint bodies_decode(Buffer* into, const BlockRow* row, const char* stored) noexcept nogil
 cdef bint segment_open(
     SegmentReader* reader, const char* data, uint64_t size, uint64_t salt, uint64_t group, uint64_t file
 ) noexcept nogil

@@ -16,6 +16,8 @@ from framework_jetstream.store._block cimport HAS_HEADER
 
 cdef enum:
     CRC_AT = 8  # in SegmentHead and SegmentEnd
+    REST_ABOVE = 4
+    # A block that has one part of so many is not filled up with messages of the next one in memory.
 
 
 cdef void* buffer_add(Buffer* buffer, const void* source, size_t length) noexcept nogil:
@@ -131,6 +133,12 @@ cdef void segment_add(
     row.last_seq = seq
     row.count += 1
     writer.message_count += 1
+
+
+cdef void segment_rest(SegmentWriter* writer) noexcept nogil:
+    """Hear that a block in memory ends: if that is worth it, one of the file ends there as well, so that it is read back as one."""
+    if writer.body.used >= BLOCK_PLAIN_BYTES // REST_ABOVE:
+        _end_block(writer)
 
 
 cdef void segment_lives(SegmentWriter* writer, const LiveRun* runs, size_t count) noexcept nogil:
@@ -263,15 +271,16 @@ cdef bint _read_head(SegmentReader* reader) noexcept nogil:
     return True
 
 
-cdef bint _directory_is_good(const SegmentReader* reader, uint64_t at) noexcept nogil:
+cdef bint directory_is_good(const SegmentReader* reader, const char* chars, uint64_t room, uint64_t at) noexcept nogil:
+    """Whether bytes begin with a directory as it was written at a place of a file."""
     cdef DirectoryHead head
     cdef uint64_t length
-    if at > reader.size or reader.size - at < sizeof(head):
+    if room < sizeof(head):
         return False
-    memcpy(&head, reader.data + at, sizeof(head))
-    if head.magic != DIRECTORY_MAGIC or head.length > reader.size - at or head.length < sizeof(head):
+    memcpy(&head, chars, sizeof(head))
+    if head.magic != DIRECTORY_MAGIC or head.length > room or head.length < sizeof(head):
         return False
-    if head.crc != head_sum(segment_place(reader.salt, reader.group, reader.file, at), reader.data + at, head.length):
+    if head.crc != head_sum(segment_place(reader.salt, reader.group, reader.file, at), chars, head.length):
         return False
     length = sizeof(head) + <uint64_t> head.block_count * sizeof(BlockRow) + <uint64_t> head.subject_count * sizeof(uint32_t)
     return head.text_bytes <= head.length and head.run_count <= head.length and head.state_bytes <= head.length and (
@@ -279,20 +288,27 @@ cdef bint _directory_is_good(const SegmentReader* reader, uint64_t at) noexcept 
     )
 
 
-cdef bint _read_end(SegmentReader* reader, SegmentEnd* end) noexcept nogil:
-    """Read the end; False: it is not what was written."""
-    cdef uint64_t at
-    if reader.size < sizeof(SegmentEnd):
-        return False
-    at = reader.size - sizeof(SegmentEnd)
-    memcpy(end, reader.data + at, sizeof(SegmentEnd))
+cdef bint _directory_stands_at(const SegmentReader* reader, uint64_t at) noexcept nogil:
+    return at <= reader.size and directory_is_good(reader, reader.data + at, reader.size - at, at)
+
+
+cdef bint end_is_good(const SegmentReader* reader, const char* chars, uint64_t at, SegmentEnd* end) noexcept nogil:
+    """Read the end of a file; False: it is not what was written."""
+    memcpy(end, chars, sizeof(SegmentEnd))
     if memcmp(end.magic, b"FWKJSEND", 8) != 0:
         return False
     if end.crc != head_sum(segment_place(end.salt, end.group, end.file, at), &end.crc, sizeof(SegmentEnd) - CRC_AT):
         return False
+    return reader.file == 0 or (end.salt == reader.salt and end.group == reader.group and end.file == reader.file)
+
+
+cdef bint _read_end(SegmentReader* reader, SegmentEnd* end) noexcept nogil:
+    cdef uint64_t at = reader.size - sizeof(SegmentEnd)
+    if reader.size < sizeof(SegmentEnd) or not end_is_good(reader, reader.data + at, at, end):
+        return False
     if reader.file == 0:
         _is_of(reader, end.salt, end.group, end.file)
-    return end.salt == reader.salt and end.group == reader.group and end.file == reader.file
+    return True
 
 
 cdef uint64_t _find_directory(SegmentReader* reader) noexcept nogil:
@@ -303,10 +319,10 @@ cdef uint64_t _find_directory(SegmentReader* reader) noexcept nogil:
     if _read_end(reader, &end):
         at = end.directory_at
         other = at + end.directory_bytes
-        if not _directory_is_good(reader, at):
+        if not _directory_stands_at(reader, at):
             _damage(reader, SEGMENT_DIRECTORY, 0, 0, at)
             at = 0
-        if not _directory_is_good(reader, other):
+        if not _directory_stands_at(reader, other):
             _damage(reader, SEGMENT_DIRECTORY, 0, 0, other)
             other = 0
         return at if at else other
@@ -314,7 +330,7 @@ cdef uint64_t _find_directory(SegmentReader* reader) noexcept nogil:
     at = sizeof(SegmentHead)
     while at + sizeof(DirectoryHead) <= reader.size:
         memcpy(&magic, reader.data + at + sizeof(uint32_t), sizeof(uint32_t))
-        if magic == DIRECTORY_MAGIC and _directory_is_good(reader, at):
+        if magic == DIRECTORY_MAGIC and _directory_stands_at(reader, at):
             return at
         at += 1
     return 0
@@ -368,11 +384,21 @@ cdef bint _is_inside(const SegmentReader* reader, uint64_t at, uint64_t length) 
     return at <= reader.size and length <= reader.size - at
 
 
-cdef bint _decode_s2(SegmentReader* reader, const char* at, const char* end) noexcept nogil:
-    """Decode a stream of chunks; False: it is none, or of another length."""
-    cdef char* into = <char*> buffer_add(&reader.body, NULL, reader.row.used)
-    cdef uint64_t left = reader.row.used
+cdef bint bodies_decode(Buffer* buffer, const BlockRow* row, const char* stored) noexcept nogil:
+    """Decode bodies that are stored as a stream of chunks; False: they are not as they were written, or there is no memory.
+
+    Args:
+        buffer: Is emptied, and gets them.
+    """
+    cdef const char* at = stored
+    cdef const char* end = stored + row.stored
+    cdef char* into
+    cdef uint64_t left = row.used
     cdef int64_t chunk, plain
+    if row.coding != CODING_S2 or crc32c(0, stored, row.stored) != row.body_crc:
+        return False
+    buffer.used = 0
+    into = <char*> buffer_add(buffer, NULL, row.used)
     while at < end and into != NULL:
         chunk = s2_chunk_length(at, end - at)
         if chunk <= 0 or chunk > end - at:
@@ -392,10 +418,7 @@ cdef bint _decode(SegmentReader* reader) noexcept nogil:
     if reader.row.coding == CODING_PLAIN:
         reader.bodies = stored
         return reader.row.stored == reader.row.used
-    if reader.row.coding != CODING_S2 or crc32c(0, stored, reader.row.stored) != reader.row.body_crc:
-        return False
-    reader.body.used = 0
-    if not _decode_s2(reader, stored, stored + reader.row.stored):
+    if not bodies_decode(&reader.body, &reader.row, stored):
         return False
     reader.bodies = reader.body.chars
     return True

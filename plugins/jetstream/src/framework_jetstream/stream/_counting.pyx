@@ -11,7 +11,9 @@ from framework_jetstream.stream._header_changes cimport header_add, header_drop
 from framework_jetstream.stream._headers cimport header_value
 from framework_jetstream.stream._machine cimport COUNTER_BROKEN, MESSAGE_TOO_LARGE, NO_MEMORY, STORED
 from framework_jetstream.stream._judging cimport has_size
-from framework_jetstream.stream._messages cimport Record, messages_get, messages_last_of, messages_subject, record_header, record_payload
+from framework_jetstream.stream._messages cimport (
+    Record, messages_get_whole, messages_last_of, messages_subject, record_header, record_payload,
+)
 from framework_jetstream.stream._subject_terms cimport room_for
 from framework_jetstream.store._subjects cimport Subject
 
@@ -42,7 +44,7 @@ cdef int counter_text(Stream* stream, Text subject, Text* value, Text* sources) 
     sources.length = 0
     if found == NULL:
         return STORED
-    last = messages_get(&stream.messages, messages_last_of(&stream.messages, found))
+    last = messages_get_whole(&stream.messages, messages_last_of(&stream.messages, found))
     payload.chars = record_payload(&last)
     payload.length = last.payload_length
     if not _value_of(payload, value):

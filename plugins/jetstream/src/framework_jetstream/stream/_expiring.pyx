@@ -14,7 +14,7 @@ from framework_jetstream.stream._dedupe cimport dedupe_expire
 from framework_jetstream.stream._headers cimport TTL_NEVER, PublishHeaders, header_value, headers_read, text_is, ttl_of_text
 from framework_jetstream.stream._judging cimport has_size
 from framework_jetstream.stream._machine cimport STORED, Outcome, Publish, message_transform, stream_delete, stream_store
-from framework_jetstream.stream._messages cimport Record, messages_get, messages_next, record_header
+from framework_jetstream.stream._messages cimport Record, messages_get, messages_get_whole, messages_next, record_header
 from framework_jetstream.stream._scheduling cimport schedules_fire
 from framework_jetstream.stream._subject_terms cimport room_for
 from framework_jetstream.stream._ttls cimport ttls_take
@@ -69,16 +69,20 @@ cdef void _end(Stream* stream, uint64_t seq, int64_t now_ns) noexcept nogil:
     cdef Record record = messages_get(&stream.messages, seq)
     if record.seq == 0:
         return
-    if stream.limits.marker_ttl_ns > 0 and record.subject.count == 1 and not _is_marker(&record):
-        _leave_marker(stream, &record, now_ns)
+    if stream.limits.marker_ttl_ns > 0 and record.subject.count == 1:
+        record = messages_get_whole(&stream.messages, seq)
+        if not _is_marker(&record):
+            _leave_marker(stream, &record, now_ns)
     stream_delete(stream, seq)
 
 
 cdef bint _outlives_others(Stream* stream, const Record* record) noexcept nogil:
     """Whether a message is older than others may be, and stays."""
+    cdef Record whole
     if not stream.limits.allow_ttl or record.header_length == 0:
         return False
-    return ttl_of_text(header_value(record_header(record), record.header_length, b"Nats-TTL", 8)) == TTL_NEVER
+    whole = messages_get_whole(&stream.messages, record.seq)
+    return ttl_of_text(header_value(record_header(&whole), whole.header_length, b"Nats-TTL", 8)) == TTL_NEVER
 
 
 cdef int64_t stream_expire(Stream* stream, int64_t now_ns) noexcept nogil:

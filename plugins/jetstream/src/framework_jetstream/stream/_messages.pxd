@@ -18,7 +18,7 @@ cdef struct Record:
     uint32_t header_length
     uint32_t payload_length
     const char* chars
-    # Header, then payload.
+    # Header, then payload. NULL: they are in a segment alone; then where one ends is not known, and all counts as header if there is one.
 
 
 cdef struct BlockPlace:
@@ -51,6 +51,18 @@ cdef struct Messages:
     uint8_t keeps_nexts
     uint8_t is_spoiled
     # A block was changed while it was held: for a copy there was no memory.
+    size_t absent
+    # Blocks whose bytes are in a segment alone.
+    size_t hand
+    # The block at which who lets bytes go is.
+    uint64_t ahead_seq
+    # Of a block that was looked at, behind which more is wanted; 0: of none.
+    uint64_t* resident
+    # Where memory for bytes of messages is counted, too; NULL: nowhere.
+    bint (*fetch)(void* owner, Block* block) noexcept nogil
+    # Reads the bytes of a block back at once; False: it can't. NULL: all are here.
+    void* owner
+    # Of `fetch`.
 
 
 cdef inline const char* record_header(const Record* record) noexcept nogil:
@@ -72,6 +84,11 @@ cdef inline uint64_t record_bytes(const Messages* messages, const Record* record
     return message_bytes(messages, record.subject.length, record.header_length, record.payload_length)
 
 
+cdef inline bint record_is_absent(const Record* record) noexcept nogil:
+    """Whether there is a message, but not its bytes."""
+    return record.seq != 0 and record.chars == NULL
+
+
 cdef void messages_begin(
     Messages* messages, uint64_t seed, uint32_t overhead, uint32_t header_overhead, uint64_t first_seq
 ) noexcept nogil
@@ -90,8 +107,13 @@ cdef Record messages_next_marked(Messages* messages, uint64_t seq) noexcept nogi
 cdef Record messages_previous_marked(Messages* messages, uint64_t seq) noexcept nogil
 cdef Record messages_next_matching(Messages* messages, uint64_t seq, const Text* filters, uint32_t filter_count) noexcept nogil
 cdef Record messages_first(Messages* messages) noexcept nogil
+cdef Record messages_get_whole(Messages* messages, uint64_t seq) noexcept nogil
+cdef uint64_t messages_seq_from(Messages* messages, int64_t time_ns) noexcept nogil
 cdef uint64_t messages_count_marked(Messages* messages, uint64_t seq) noexcept nogil
 cdef uint64_t messages_memory(const Messages* messages) noexcept nogil
+cdef size_t messages_place(Messages* messages, uint64_t seq) noexcept nogil
+cdef void messages_count_block(Messages* messages, const Block* block, int sign) noexcept nogil
+cdef void block_replace(Messages* messages, size_t at, Block* made) noexcept nogil
 
 # By subject: a subject has messages, so these return a sequence.
 cdef Subject* messages_subject(Messages* messages, const char* subject, size_t length) noexcept nogil

@@ -16,9 +16,10 @@ from libc.string cimport memcpy, memmove, memset
 
 from framework_jetstream.store._block cimport (
     BLOCK_BYTES, BODY_BYTES_MAX, HAS_HEADER, NO_MESSAGE, Entry, block_append, block_copied, block_entry, block_free, block_from,
-    block_index, block_last_seq, block_made, block_make_room, block_memory, block_packed, block_seq, block_set_next, body_bytes,
-    entry_begin, header_bytes, text_bytes,
+    block_index, block_last_seq, block_made, block_make_room, block_memory, block_packed, block_resident, block_seq, block_set_next,
+    body_bytes, entry_begin, header_bytes, text_bytes,
 )
+from framework_jetstream.store._lean cimport block_leaned, block_time
 from framework_jetstream.store._subjects cimport (
     number_is_marked, pattern_is_literal, pattern_matches, subject_by_number, subject_chars, subjects_begin, subjects_find,
     subjects_forget, subjects_free, subjects_have,
@@ -34,7 +35,14 @@ cdef enum:
 # ---- blocks --------------------------------------------------------------------------------------------------------------
 
 
-cdef size_t _place_of(Messages* messages, uint64_t seq) noexcept nogil:
+cdef void messages_count_block(Messages* messages, const Block* block, int sign) noexcept nogil:
+    """Count a block that comes (1) or goes (-1)."""
+    messages.absent += <size_t> (sign * (block.data == NULL))
+    if messages.resident != NULL:
+        messages.resident[0] += <uint64_t> (sign * <int64_t> block_resident(block))
+
+
+cdef size_t messages_place(Messages* messages, uint64_t seq) noexcept nogil:
     """Return which block has a sequence, if one has it: the last one that does not begin behind it, else the first one."""
     cdef size_t low = messages.looked_at, high = messages.block_end, middle
     cdef BlockPlace* blocks = messages.blocks
@@ -73,12 +81,17 @@ cdef Block* _block_added(Messages* messages, uint64_t seq, size_t wanted) noexce
         messages.blocks[messages.block_end].first_seq = seq
         messages.blocks[messages.block_end].block = made
         messages.block_end += 1
+        messages_count_block(messages, made, 1)
+        if messages.block_end - messages.block_begin > 1 and messages.blocks[messages.block_end - 2].block.live == 0:
+            # As the last one it had to stay.
+            _block_out(messages, messages.block_end - 2)
     return made
 
 
 cdef void _block_out(Messages* messages, size_t at) noexcept nogil:
     """Forget a block."""
     cdef size_t count
+    messages_count_block(messages, messages.blocks[at].block, -1)
     block_free(messages.blocks[at].block)
     if at == messages.block_begin:
         messages.block_begin += 1
@@ -92,25 +105,36 @@ cdef void _block_out(Messages* messages, size_t at) noexcept nogil:
     memmove(messages.blocks + at, messages.blocks + at + 1, (messages.block_end - at) * sizeof(BlockPlace))
 
 
+cdef void block_replace(Messages* messages, size_t at, Block* made) noexcept nogil:
+    """Have another block in the place of one."""
+    messages_count_block(messages, messages.blocks[at].block, -1)
+    messages_count_block(messages, made, 1)
+    block_free(messages.blocks[at].block)
+    messages.blocks[at].block = made
+
+
 cdef void _pack(Messages* messages, size_t at) noexcept nogil:
-    """Pack a block, together with the one before if that is packed and both are small."""
+    """Pack a block, together with the one before if that is packed and both are small; one whose bytes are asked for stays as it is."""
     cdef Block* block = messages.blocks[at].block
     cdef Block* before = messages.blocks[at - 1].block if at > messages.block_begin else NULL
     cdef Block* made
-    if before != NULL and before.places != NULL and before.live and (
+    if block.data == NULL:
+        made = block_leaned(block, True) if not block.is_asked and block.live < block.count // 2 else NULL
+        if made != NULL:
+            block_replace(messages, at, made)
+        return
+    if before != NULL and before.data != NULL and before.places != NULL and before.live and (
         before.live_bytes + block.live_bytes + (before.live + block.live) * (sizeof(Entry) + sizeof(uint32_t)) <= BLOCK_BYTES // 2
         and block_last_seq(block) - before.first_seq <= <uint64_t> NEXT_MAX
     ):
         made = block_packed(before, block)
         if made != NULL:
-            block_free(before)
-            messages.blocks[at - 1].block = made
+            block_replace(messages, at - 1, made)
             _block_out(messages, at)
         return
     made = block_packed(block, NULL)
     if made != NULL:
-        block_free(block)
-        messages.blocks[at].block = made
+        block_replace(messages, at, made)
 
 
 cdef Block* _changeable(Messages* messages, size_t at) noexcept nogil:
@@ -120,19 +144,39 @@ cdef Block* _changeable(Messages* messages, size_t at) noexcept nogil:
     if made == NULL:
         messages.is_spoiled = 1
         return block
-    block_free(block)
-    messages.blocks[at].block = made
+    block_replace(messages, at, made)
     return made
 
 
 # ---- looking for messages ------------------------------------------------------------------------------------------------
 
 
-cdef Record _record(Messages* messages, const Block* block, uint32_t index) noexcept nogil:
+cdef Record _absent_record(Messages* messages, Block* block, uint32_t index) noexcept nogil:
+    """Return what is known of a message whose bytes are not in memory."""
+    cdef Record record
+    cdef Entry* entry = block_entry(block, index)
+    cdef uint32_t length = text_bytes(entry, body_bytes(block, index))
+    record.subject = subject_by_number(&messages.subjects, entry.subject)
+    record.seq = block_seq(block, index)
+    record.time_ns = block_time(block, index)
+    record.header_length = length if entry.offset & <uint32_t> HAS_HEADER else 0
+    record.payload_length = length - record.header_length
+    record.chars = NULL
+    return record
+
+
+cdef Record _record(Messages* messages, Block* block, uint32_t index) noexcept nogil:
     cdef Record record
     cdef Entry* entry = block_entry(block, index)
     cdef const char* body = block.data + entry_begin(entry)
-    cdef uint32_t length = body_bytes(block, index) - <uint32_t> sizeof(int64_t)
+    cdef uint32_t length
+    if block.data == NULL:
+        return _absent_record(messages, block, index)
+    if block.ahead:
+        messages.ahead_seq = block.first_seq
+    if block.age == 0:
+        block.age = 1
+    length = body_bytes(block, index) - <uint32_t> sizeof(int64_t)
     record.subject = subject_by_number(&messages.subjects, entry.subject)
     record.seq = block_seq(block, index)
     memcpy(&record.time_ns, body, sizeof(int64_t))
@@ -158,9 +202,35 @@ cdef Record messages_get(Messages* messages, uint64_t seq) noexcept nogil:
     cdef Block* block
     if messages.block_begin == messages.block_end:
         return _no_record()
-    block = messages.blocks[_place_of(messages, seq)].block
+    block = messages.blocks[messages_place(messages, seq)].block
     index = block_index(block, seq)
     return _no_record() if index == <uint32_t> NO_MESSAGE else _record(messages, block, index)
+
+
+cdef Record messages_get_whole(Messages* messages, uint64_t seq) noexcept nogil:
+    """Return the same with its bytes, which are read at once where they are not in memory; those that can't be read are none."""
+    cdef Record record = messages_get(messages, seq)
+    if not record_is_absent(&record):
+        return record
+    if messages.fetch != NULL and messages.fetch(messages.owner, messages.blocks[messages_place(messages, seq)].block):
+        return messages_get(messages, seq)
+    record.chars = b""
+    record.header_length = record.payload_length = 0
+    return record
+
+
+cdef uint64_t messages_seq_from(Messages* messages, int64_t time_ns) noexcept nogil:
+    """Return the first sequence at a time or behind it; above the last one: there is none. Cost: O(log messages)."""
+    cdef uint64_t low = messages.first_seq, high = messages.last_seq + 1, middle
+    cdef Record record
+    while low < high:
+        middle = low + (high - low) // 2
+        record = messages_next(messages, middle)
+        if record.seq == 0 or record.time_ns >= time_ns:
+            high = middle
+        else:
+            low = record.seq + 1
+    return low
 
 
 cdef Record messages_next(Messages* messages, uint64_t seq) noexcept nogil:
@@ -170,7 +240,7 @@ cdef Record messages_next(Messages* messages, uint64_t seq) noexcept nogil:
     cdef Block* block
     if messages.block_begin == messages.block_end:
         return _no_record()
-    at = _place_of(messages, seq)
+    at = messages_place(messages, seq)
     while at < messages.block_end:
         block = messages.blocks[at].block
         if block.live:
@@ -194,7 +264,7 @@ cdef Record messages_next_marked(Messages* messages, uint64_t seq) noexcept nogi
     cdef Block* block
     if messages.block_begin == messages.block_end:
         return _no_record()
-    at = _place_of(messages, seq)
+    at = messages_place(messages, seq)
     while at < messages.block_end:
         block = messages.blocks[at].block
         if block.live:
@@ -212,7 +282,7 @@ cdef Record messages_previous_marked(Messages* messages, uint64_t seq) noexcept 
     cdef uint32_t index
     cdef Block* block
     if messages.block_begin < messages.block_end:
-        at = _place_of(messages, seq) + 1
+        at = messages_place(messages, seq) + 1
     while at > messages.block_begin:
         at -= 1
         block = messages.blocks[at].block
@@ -248,7 +318,7 @@ cdef Record messages_next_matching(Messages* messages, uint64_t seq, const Text*
         return messages_get(messages, seq) if seq else _no_record()
     if messages.block_begin == messages.block_end:
         return _no_record()
-    at = _place_of(messages, seq)
+    at = messages_place(messages, seq)
     while at < messages.block_end:
         block = messages.blocks[at].block
         if block.live:
@@ -274,7 +344,7 @@ cdef uint64_t messages_count_marked(Messages* messages, uint64_t seq) noexcept n
     cdef const Entry* last
     if messages.block_begin == messages.block_end or messages.subjects.marked_count <= messages.subjects.number_end >> 6:
         return 0
-    for at in range(_place_of(messages, seq), messages.block_end):
+    for at in range(messages_place(messages, seq), messages.block_end):
         block = messages.blocks[at].block
         entry = block_entry(block, block_from(block, seq))
         last = block.entries - block.count
@@ -305,7 +375,7 @@ cdef uint64_t _seq_of_number(Messages* messages, Subject* subject, uint64_t seq)
         seq = subject.first_seq
     if seq == subject.last_seq and subject.last_is_known:
         return seq
-    at = _place_of(messages, seq)
+    at = messages_place(messages, seq)
     while at < messages.block_end and messages.blocks[at].first_seq <= subject.last_seq:
         block = messages.blocks[at].block
         for index in range(block_from(block, seq), block.count):
@@ -331,7 +401,7 @@ cdef uint64_t messages_last_of(Messages* messages, Subject* subject) noexcept no
     cdef Block* block
     if subject.last_is_known:
         return subject.last_seq
-    at = _place_of(messages, subject.last_seq) + 1
+    at = messages_place(messages, subject.last_seq) + 1
     while at > messages.block_begin:
         at -= 1
         block = messages.blocks[at].block
@@ -347,7 +417,7 @@ cdef uint64_t messages_last_of(Messages* messages, Subject* subject) noexcept no
 
 cdef void _remember_next(Messages* messages, uint64_t seq, uint64_t next_seq) noexcept nogil:
     """Keep how far it is from a message to the next one of its subject."""
-    cdef Block* block = messages.blocks[_place_of(messages, seq)].block
+    cdef Block* block = messages.blocks[messages_place(messages, seq)].block
     cdef uint32_t index = block_index(block, seq)
     if index != <uint32_t> NO_MESSAGE and next_seq - seq <= <uint64_t> NEXT_MAX:
         block_set_next(block, index, <uint32_t> (next_seq - seq))
@@ -498,7 +568,7 @@ cdef void messages_remove(Messages* messages, uint64_t seq) noexcept nogil:
     cdef uint64_t before = messages.bytes
     if messages.count == 0:
         return
-    at = _place_of(messages, seq)
+    at = messages_place(messages, seq)
     block = messages.blocks[at].block
     index = block_index(block, seq)
     if index == <uint32_t> NO_MESSAGE:
@@ -547,6 +617,7 @@ cdef void messages_free(Messages* messages) noexcept nogil:
     cdef size_t at
     usage_add(messages.usage, -<int64_t> messages.bytes)
     for at in range(messages.block_begin, messages.block_end):
+        messages_count_block(messages, messages.blocks[at].block, -1)
         block_free(messages.blocks[at].block)
     free(messages.blocks)
     subjects_free(&messages.subjects)

@@ -2,30 +2,12 @@
 
 from libc.stdint cimport uint32_t, uint64_t
 
-from framework_jetstream.store._block cimport Block
-from framework_jetstream.store._segment cimport Buffer, LiveRun, SegmentReader, SegmentWriter
+from framework_jetstream.store._block cimport HeldBlock
+from framework_jetstream.store._bodies cimport BodyReader
+from framework_jetstream.store._segment cimport Buffer, LiveRun, SegmentReader, SegmentRow, SegmentWriter
 from framework_jetstream.store._subjects cimport Subject
 from framework_jetstream.stream._machine cimport Stream
 from framework_jetstream.stream._messages cimport Messages
-
-
-cdef packed struct SegmentRow:
-    # A segment as a SNAPSHOT names it; messages from its first sequence to its last one are in no other.
-    uint64_t file
-    # 0: it is to be written.
-    uint64_t first_seq
-    uint64_t last_seq
-    uint64_t count
-    # Messages, when it was written.
-    uint64_t bytes
-    # Of the file.
-
-
-cdef struct HeldBlock:
-    # A block as it was: what came later is behind `count` and `used`.
-    Block* block
-    uint32_t count
-    uint32_t used
 
 
 cdef struct Save:
@@ -39,7 +21,13 @@ cdef struct Save:
     # A file ends when it is so long.
     int coding
     bint has_failed
-    # No memory.
+    # No memory, or `error`.
+    int error
+    # errno of what could not be read back.
+    Buffer sources
+    # SegmentRows as they are: there is what is not in memory.
+    Buffer lost
+    # LiveRuns of what is there no more.
     Buffer plan
     # SegmentRows, in order of sequences: those that stay and those that are to be written, as spans.
     Buffer rows
@@ -72,7 +60,7 @@ cdef struct Loading:
 
 
 cdef bint save_begin(Save* save, Stream* stream, const SegmentRow* rows, size_t row_count) noexcept nogil
-cdef bint save_next(Save* save, SegmentWriter* writer) noexcept nogil
+cdef bint save_next(Save* save, SegmentWriter* writer, BodyReader* reader) noexcept nogil
 cdef void save_end(Save* save, Messages* messages) noexcept nogil
 
 cdef void loading_begin(Loading* loading, const SegmentReader* last) noexcept nogil

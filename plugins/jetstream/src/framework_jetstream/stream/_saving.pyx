@@ -11,14 +11,18 @@ small, what lives of it is written again, together with its neighbours.
 Size: what is planned and what is read again, side by side, so that they agree.
 """
 
+from libc.errno cimport ENOMEM
 from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
-from framework_jetstream.store._block cimport HAS_HEADER, Entry, block_entry, block_free, block_last_seq, block_seq, entry_begin
+from framework_jetstream.store._block cimport (
+    DATA_SLACK, HAS_HEADER, Block, Entry, block_entry, block_last_seq, block_release, block_seq, entry_begin, held_bytes,
+)
+from framework_jetstream.store._bodies cimport bodies_read
 from framework_jetstream.store._segment cimport (
     SegmentMessage, buffer_add, segment_add, segment_begin, segment_decides, segment_drop, segment_end, segment_lives, segment_next,
-    segment_run,
+    segment_rest, segment_run,
 )
 from framework_jetstream.store._subjects cimport subject_chars, subjects_hold, subjects_release
 from framework_jetstream.stream._whole cimport whole_add, whole_size, whole_write
@@ -125,6 +129,8 @@ cdef void _plan(Save* save, uint64_t last_seq, const SegmentRow* rows, size_t ro
 cdef void _hold_block(Save* save, Block* block) noexcept nogil:
     cdef HeldBlock* held = &save.held[save.held_count]
     held.block = block
+    held.data = block.data
+    held.is_own = 0
     held.count = block.count
     held.used = block.used
     block.is_held = 1
@@ -165,6 +171,8 @@ cdef bint save_begin(Save* save, Stream* stream, const SegmentRow* rows, size_t 
         whole_write(stream, save.state)
     _take_runs(save, messages)
     _plan(save, messages.last_seq, rows, row_count)
+    if row_count:
+        _put(save, &save.sources, rows, row_count * sizeof(SegmentRow))
     save.number_end = messages.subjects.number_end
     save.subjects = subjects_hold(&messages.subjects)
     save.has_failed = save.has_failed or save.subjects == NULL
@@ -182,8 +190,8 @@ cdef void save_end(Save* save, Messages* messages) noexcept nogil:
     for at in range(save.held_count):
         block = save.held[at].block
         block.is_held = 0
-        if block.is_gone:
-            block_free(block)
+        block_release(block)
+        _drop_bytes(&save.held[at])
     save.held_count = 0
     subjects_release(&messages.subjects)
     free(save.held)
@@ -191,34 +199,62 @@ cdef void save_end(Save* save, Messages* messages) noexcept nogil:
     free(save.state)
     free(save.runs.chars)
     free(save.plan.chars)
+    free(save.sources.chars)
     save.held = NULL
     save.subjects = NULL
     save.state = NULL
-    save.runs.chars = save.plan.chars = NULL
+    save.runs.chars = save.plan.chars = save.sources.chars = NULL
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------------------
 
 
-cdef uint32_t _held_bytes(const HeldBlock* held, uint32_t index) noexcept nogil:
-    """Return the length of a message's bytes."""
-    cdef uint32_t end = held.used
-    if index + 1 < held.count:
-        end = entry_begin(block_entry(held.block, index + 1))
-    return end - entry_begin(block_entry(held.block, index))
+cdef bint _have_bytes(Save* save, HeldBlock* held, BodyReader* reader) noexcept nogil:
+    """Have the bytes of a block that are in an earlier segment alone; False: they can't be read now."""
+    if held.data != NULL:
+        return True
+    held.data = <char*> malloc(held.used + DATA_SLACK)
+    held.is_own = 1
+    save.error = ENOMEM
+    if held.data != NULL:
+        save.error = bodies_read(
+            reader, save.group, <const SegmentRow*> save.sources.chars, save.sources.used // sizeof(SegmentRow), held, held.data,
+            &save.lost,
+        )
+    return save.error == 0
+
+
+cdef void _drop_bytes(HeldBlock* held) noexcept nogil:
+    """Forget what was read."""
+    if held.is_own:
+        free(held.data)
+        held.data = NULL
+        held.is_own = 0
+
+
+cdef bint _is_lost(const Save* save, uint64_t seq) noexcept nogil:
+    """Whether a message could not be read back."""
+    cdef const LiveRun* runs = <const LiveRun*> save.lost.chars
+    cdef size_t at
+    for at in range(save.lost.used // sizeof(LiveRun)):
+        if runs[at].first_seq <= seq < runs[at].first_seq + runs[at].count:
+            return True
+    return False
 
 
 cdef void _add(Save* save, SegmentWriter* writer, const HeldBlock* held, const Entry* entry) noexcept nogil:
     cdef const Subject* subject = save.subjects[entry.subject]
     segment_add(
         writer, block_seq(held.block, save.at_index), entry.subject, subject_chars(subject), subject.length,
-        entry.offset & <uint32_t> HAS_HEADER, held.block.data + entry_begin(entry), _held_bytes(held, save.at_index),
+        entry.offset & <uint32_t> HAS_HEADER, held.data + entry_begin(entry), held_bytes(held, save.at_index),
     )
 
 
-cdef uint64_t _write_span(Save* save, SegmentWriter* writer, const SegmentRow* span, uint64_t first_seq) noexcept nogil:
+cdef uint64_t _write_span(
+    Save* save, SegmentWriter* writer, const SegmentRow* span, uint64_t first_seq, BodyReader* reader
+) noexcept nogil:
     """Add messages from a sequence on, up to the end of their span; return where the next file begins, 0: nowhere."""
-    cdef const HeldBlock* held
+    cdef HeldBlock* held
     cdef const Entry* entry
     cdef uint64_t seq
     while save.at_held < save.held_count:
@@ -231,17 +267,25 @@ cdef uint64_t _write_span(Save* save, SegmentWriter* writer, const SegmentRow* s
             if entry.subject and seq >= first_seq:
                 if writer.message_count and writer.out.used + writer.body.used + writer.columns.used >= save.file_bytes:
                     return seq
-                _add(save, writer, held, entry)
+                if not _have_bytes(save, held, reader):
+                    return 0
+                if not _is_lost(save, seq):
+                    _add(save, writer, held, entry)
             save.at_index += 1
+        _drop_bytes(held)
+        segment_rest(writer)
         save.at_held += 1
         save.at_index = 0
     return 0
 
 
-cdef bint save_next(Save* save, SegmentWriter* writer) noexcept nogil:
-    """Make the next file; False: there is none, or no memory. `writer.out` is the caller's.
+cdef bint save_next(Save* save, SegmentWriter* writer, BodyReader* reader) noexcept nogil:
+    """Make the next file; False: there is none, or it can't be made (`has_failed`). `writer.out` is the caller's.
 
     The last row of `rows` is then its.
+
+    Args:
+        reader: Of the segments that there are, for what is in no memory; NULL: all is.
     """
     cdef SegmentRow* plan = <SegmentRow*> save.plan.chars
     cdef size_t count = save.plan.used // sizeof(SegmentRow)
@@ -256,7 +300,7 @@ cdef bint save_next(Save* save, SegmentWriter* writer) noexcept nogil:
     row.file = save.next_file
     save.next_file += 1
     segment_begin(writer, save.salt, save.group, row.file, save.coding, save.number_end)
-    next_seq = _write_span(save, writer, &plan[save.at_plan], row.first_seq)
+    next_seq = _write_span(save, writer, &plan[save.at_plan], row.first_seq, reader)
     if next_seq:
         row.last_seq = next_seq - 1
         plan[save.at_plan].first_seq = next_seq
@@ -265,7 +309,7 @@ cdef bint save_next(Save* save, SegmentWriter* writer) noexcept nogil:
     if save.at_plan == count:
         segment_lives(writer, <LiveRun*> save.runs.chars, save.runs.used // sizeof(LiveRun))
         segment_decides(writer, save.state, save.state_bytes)
-    save.has_failed = not segment_end(writer)
+    save.has_failed = not segment_end(writer) or save.error != 0
     row.count = writer.message_count
     row.bytes = writer.out.used
     _put(save, &save.rows, &row, sizeof(row))

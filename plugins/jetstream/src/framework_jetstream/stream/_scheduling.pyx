@@ -20,7 +20,7 @@ from framework_jetstream.stream._machine cimport (
     SCHEDULE_ZONE_INVALID, SCHEDULER_INVALID, SCHEDULES_DISABLED, STORED, TTL_DISABLED, Outcome, message_transform, stream_store,
 )
 from framework_jetstream.stream._messages cimport (
-    Record, messages_get, messages_last_of, messages_subject, record_header, record_payload,
+    Record, messages_get_whole, messages_last_of, messages_subject, record_header, record_payload,
 )
 from framework_jetstream.stream._subject_terms cimport room_for, terms_hold
 from framework_jetstream.stream._ttls cimport Ttl, ttls_add, ttls_take
@@ -114,7 +114,7 @@ cdef int refusal_of_scheduler(Stream* stream, const Publish* message, PublishHea
     subject = messages_subject(&stream.messages, headers.scheduler.chars, headers.scheduler.length)
     if subject == NULL:
         return STORED
-    last = messages_get(&stream.messages, messages_last_of(&stream.messages, subject))
+    last = messages_get_whole(&stream.messages, messages_last_of(&stream.messages, subject))
     if header_value(record_header(&last), last.header_length, b"Nats-Schedule", 13).chars == NULL:
         return SCHEDULER_INVALID
     return STORED
@@ -150,7 +150,7 @@ cdef bint _is_in_force(Stream* stream, const Record* schedule) noexcept nogil:
     cdef Record last
     if schedule.seq == 0:
         return False
-    last = messages_get(&stream.messages, messages_last_of(&stream.messages, schedule.subject))
+    last = messages_get_whole(&stream.messages, messages_last_of(&stream.messages, schedule.subject))
     if last.seq == schedule.seq:
         return True
     return header_value(record_header(&last), last.header_length, b"Nats-Scheduler", 14).chars != NULL
@@ -163,7 +163,7 @@ cdef Record _content(Stream* stream, const Record* schedule, const PublishHeader
         subject = messages_subject(&stream.messages, headers.schedule_source.chars, headers.schedule_source.length)
     if subject == NULL:
         return schedule[0]
-    return messages_get(&stream.messages, messages_last_of(&stream.messages, subject))
+    return messages_get_whole(&stream.messages, messages_last_of(&stream.messages, subject))
 
 
 cdef bint _write_header(
@@ -212,7 +212,7 @@ cdef void _publish(Stream* stream, Publish* message, int64_t now_ns) noexcept no
 
 cdef void _fire(Stream* stream, uint64_t seq, int64_t at_ns, int64_t now_ns) noexcept nogil:
     """Publish what a schedule says, and remember when it does again."""
-    cdef Record schedule = messages_get(&stream.messages, seq)
+    cdef Record schedule = messages_get_whole(&stream.messages, seq)
     cdef Record content
     cdef PublishHeaders headers
     cdef Publish message

@@ -11,18 +11,19 @@ from framework_jetstream.stream._machine cimport (
     stream_purge, stream_set_limits,
 )
 from framework_jetstream.store._segment cimport (
-    CODING_PLAIN, CODING_S2, LiveRun, SegmentReader, SegmentWriter, segment_close, segment_drop, segment_open, segment_state,
+    CODING_PLAIN, CODING_S2, LiveRun, SegmentReader, SegmentRow, SegmentWriter, segment_close, segment_drop, segment_open, segment_state,
 )
 from framework_jetstream.store._subjects cimport Subject, marks_clear, pattern_matches, subject_chars, subjects_mark
 from framework_jetstream.stream._cron cimport schedule_next
 from framework_jetstream.stream._decimals cimport Decimal, decimal_of_text, write_sum
+from framework_jetstream.stream._evicting cimport Sweep, messages_sweep
 from framework_jetstream.stream._expiring cimport stream_expire
 from framework_jetstream.stream._messages cimport (
     Messages, Record, messages_count_marked, messages_first_of, messages_last_of, messages_memory, messages_next,
-    messages_next_matching, messages_subject, record_header, record_payload,
+    messages_next_matching, messages_seq_from, messages_subject, record_header, record_payload,
 )
 from framework_jetstream.stream._saving cimport (
-    Loading, Save, SegmentRow, loading_begin, loading_end, loading_read, save_begin, save_end, save_next,
+    Loading, Save, loading_begin, loading_end, loading_read, save_begin, save_end, save_next,
 )
 from framework_jetstream.stream._subject_terms cimport terms_drop
 from framework_jetstream.stream._whole cimport whole_end, whole_read
@@ -89,6 +90,34 @@ cdef class StreamMachine:
         """Return the bytes of memory that messages take, but for what malloc needs itself."""
         return messages_memory(&self.stream.messages)
 
+    def let_go(self, after: int = 0) -> int:
+        """Let bytes of messages leave memory, as if those up to a sequence were saved (0: all); return how many blocks are without."""
+        cdef Sweep sweep
+        cdef int _pass
+        sweep.saved_seq = after if after else <uint64_t> -1
+        sweep.bytes = <uint64_t> -1
+        sweep.looks = <uint32_t> -1
+        sweep.keeps_headers = 0
+        for _pass in range(3):
+            messages_sweep(&self.stream.messages, &sweep)
+        return self.stream.messages.absent
+
+    def entries(self) -> list[tuple[int, bytes, int, int]]:
+        """Return (sequence, subject, length of header and payload, time) of all messages, in order: what is known without their bytes."""
+        cdef Record record = messages_next(&self.stream.messages, 0)
+        rows = []
+        while record.seq:
+            rows.append((
+                record.seq, subject_chars(record.subject)[:record.subject.length], record.header_length + record.payload_length,
+                record.time_ns,
+            ))
+            record = messages_next(&self.stream.messages, record.seq + 1)
+        return rows
+
+    def seq_from(self, time_ns: int) -> int:
+        """Return the first sequence at a time or behind it."""
+        return messages_seq_from(&self.stream.messages, time_ns)
+
     def records(self) -> list[tuple[int, bytes, bytes, bytes, int]]:
         """Return (sequence, subject, header, payload, time) of all messages, in order."""
         cdef Record record = messages_next(&self.stream.messages, 0)
@@ -132,7 +161,7 @@ cdef class StreamMachine:
         row.last_seq = after
         row.count = 0
         save_begin(&save, &self.stream, &row, after != 0)
-        done = save_next(&save, &writer)
+        done = save_next(&save, &writer, NULL)
         save_end(&save, &self.stream.messages)
         free(save.rows.chars)
         if not done:

@@ -1,0 +1,60 @@
+"""The C face of what reads messages back from segments; see `_bodies.pyx`."""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from framework_jetstream.store._block cimport HeldBlock
+from framework_jetstream.store._segment cimport BlockRow, Buffer, SegmentRow
+
+cdef enum:
+    SEGMENTS_OPEN_MAX = 16
+    # Whose rows are kept; each is a descriptor.
+    LOST = -1
+    # Not an errno: it is not there, or not as it was written.
+
+
+cdef struct SegmentFiles:
+    # Who has the files.
+    void* self
+    int64_t (*open)(void* self, uint64_t group, uint64_t file) noexcept nogil
+    # Returns a handle; below 0: minus errno.
+    int64_t (*size)(void* self, int64_t handle) noexcept nogil
+    # The same.
+    int (*read)(void* self, int64_t handle, uint64_t offset, char* into, size_t length) noexcept nogil
+    # All of it; errno, LOST where the file ends before, 0: done.
+    void (*close)(void* self, int64_t handle) noexcept nogil
+
+
+cdef struct OpenSegment:
+    uint64_t group
+    uint64_t file
+    # 0: none is here.
+    int64_t handle
+    BlockRow* rows
+    uint32_t count
+    # 0: its directories are lost.
+    uint64_t used_at
+
+
+cdef struct BodyReader:
+    SegmentFiles files
+    uint64_t salt
+    OpenSegment[SEGMENTS_OPEN_MAX] segments
+    uint64_t uses
+    uint64_t group
+    # Of the block that was read last, of this file; 0: none.
+    uint64_t file
+    BlockRow row
+    uint32_t entry
+    # Where the last message was found.
+    Buffer columns
+    Buffer stored
+    Buffer plain
+    const char* bodies
+
+
+cdef void bodies_begin(BodyReader* reader, const SegmentFiles* files, uint64_t salt) noexcept nogil
+cdef int bodies_read(
+    BodyReader* reader, uint64_t group, const SegmentRow* rows, size_t row_count, const HeldBlock* held, char* data, Buffer* lost
+) noexcept nogil
+cdef void bodies_forget(BodyReader* reader, uint64_t group, uint64_t file) noexcept nogil
+cdef void bodies_end(BodyReader* reader) noexcept nogil

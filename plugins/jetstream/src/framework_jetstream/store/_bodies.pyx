@@ -1,0 +1,294 @@
+"""Messages read back from segments, into the place that they have in a block in memory.
+
+A message is found by its sequence, whatever blocks of the file and blocks in memory are: a segment may have been written again since, and
+entries be packed. Each is checked by the sum that stands beside it, and by its length. What is not as it was written is not given, and
+named; what the system says is returned instead, for that may pass: no memory, no descriptor, a disk that does not answer.
+"""
+
+from libc.errno cimport ENOENT, ENOMEM
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset
+
+from framework_jetstream.log._crc32c cimport crc32c
+from framework_jetstream.store._block cimport HAS_HEADER, Entry, block_entry, block_seq, entry_begin, held_bytes
+from framework_jetstream.store._segment cimport (
+    CODING_PLAIN, ColumnEntry, DirectoryHead, LiveRun, SegmentEnd, SegmentReader, bodies_decode, buffer_add, directory_is_good,
+    end_is_good, segment_close, segment_open,
+)
+
+cdef void bodies_begin(BodyReader* reader, const SegmentFiles* files, uint64_t salt) noexcept nogil:
+    """Have no segment open.
+
+    Args:
+        salt: Of the log.
+    """
+    memset(reader, 0, sizeof(BodyReader))
+    reader.files = files[0]
+    reader.salt = salt
+
+
+cdef void _close(BodyReader* reader, OpenSegment* segment) noexcept nogil:
+    if segment.file:
+        reader.files.close(reader.files.self, segment.handle)
+        free(segment.rows)
+        memset(segment, 0, sizeof(OpenSegment))
+
+
+cdef void bodies_forget(BodyReader* reader, uint64_t group, uint64_t file) noexcept nogil:
+    """Close a segment that is removed."""
+    cdef int at
+    for at in range(SEGMENTS_OPEN_MAX):
+        if reader.segments[at].group == group and reader.segments[at].file == file:
+            _close(reader, &reader.segments[at])
+
+
+cdef void bodies_end(BodyReader* reader) noexcept nogil:
+    """Close all."""
+    cdef int at
+    for at in range(SEGMENTS_OPEN_MAX):
+        _close(reader, &reader.segments[at])
+    free(reader.columns.chars)
+    free(reader.stored.chars)
+    free(reader.plain.chars)
+
+
+# ---- where blocks stand --------------------------------------------------------------------------------------------------
+
+
+cdef int _read(BodyReader* reader, int64_t handle, uint64_t offset, Buffer* into, size_t length) noexcept nogil:
+    if length == 0:
+        return LOST
+    into.used = 0
+    if buffer_add(into, NULL, length) == NULL:
+        return ENOMEM
+    return reader.files.read(reader.files.self, handle, offset, into.chars, length)
+
+
+cdef int _take_rows(OpenSegment* segment, const char* directory) noexcept nogil:
+    """Remember where blocks stand, from a directory that is good."""
+    cdef DirectoryHead head
+    memcpy(&head, directory, sizeof(head))
+    segment.rows = <BlockRow*> malloc((head.block_count + 1) * sizeof(BlockRow))
+    if segment.rows == NULL:
+        return ENOMEM
+    memcpy(segment.rows, directory + sizeof(head), head.block_count * sizeof(BlockRow))
+    segment.count = head.block_count
+    return 0
+
+
+cdef int _read_rows(BodyReader* reader, OpenSegment* segment, const SegmentReader* whose, uint64_t size) noexcept nogil:
+    """Read where blocks stand, by the end of the file; LOST: that, or the first directory, is not as it was written."""
+    cdef SegmentEnd end
+    cdef uint64_t at = size - sizeof(SegmentEnd)
+    cdef int error
+    if size < sizeof(SegmentEnd):
+        return LOST
+    error = _read(reader, segment.handle, at, &reader.stored, sizeof(SegmentEnd))
+    if error:
+        return error
+    if not end_is_good(whose, reader.stored.chars, at, &end) or end.directory_at > size or end.directory_bytes > size - end.directory_at:
+        return LOST
+    error = _read(reader, segment.handle, end.directory_at, &reader.stored, end.directory_bytes)
+    if error:
+        return error
+    if not directory_is_good(whose, reader.stored.chars, end.directory_bytes, end.directory_at):
+        return LOST
+    return _take_rows(segment, reader.stored.chars)
+
+
+cdef int _search_rows(BodyReader* reader, OpenSegment* segment, uint64_t size) noexcept nogil:
+    """Find where blocks stand in a file of which a part is damaged; none, if nothing says it."""
+    cdef SegmentReader whole
+    cdef int error = _read(reader, segment.handle, 0, &reader.stored, size)
+    if error:
+        return error
+    if segment_open(&whole, reader.stored.chars, size, reader.salt, segment.group, segment.file):
+        error = _take_rows(segment, whole.directory)
+    segment_close(&whole)
+    return error
+
+
+cdef int _open(BodyReader* reader, OpenSegment* segment, uint64_t group, uint64_t file) noexcept nogil:
+    cdef SegmentReader whose
+    cdef int64_t size
+    cdef int error
+    # What is read here takes the place of the block that was read last.
+    reader.file = 0
+    segment.handle = reader.files.open(reader.files.self, group, file)
+    if segment.handle < 0:
+        return LOST if segment.handle == -ENOENT else <int> -segment.handle
+    segment.group = group
+    segment.file = file
+    size = reader.files.size(reader.files.self, segment.handle)
+    if size < 0:
+        return <int> -size
+    memset(&whose, 0, sizeof(whose))
+    whose.salt = reader.salt
+    whose.group = group
+    whose.file = file
+    error = _read_rows(reader, segment, &whose, <uint64_t> size)
+    return _search_rows(reader, segment, <uint64_t> size) if error == LOST else error
+
+
+cdef OpenSegment* _segment(BodyReader* reader, uint64_t group, uint64_t file, int* error) noexcept nogil:
+    """Return a segment that is open; NULL: `error` says why."""
+    cdef OpenSegment* oldest = &reader.segments[0]
+    cdef int at
+    reader.uses += 1
+    for at in range(SEGMENTS_OPEN_MAX):
+        if reader.segments[at].group == group and reader.segments[at].file == file:
+            reader.segments[at].used_at = reader.uses
+            return &reader.segments[at]
+        if reader.segments[at].used_at < oldest.used_at:
+            oldest = &reader.segments[at]
+    _close(reader, oldest)
+    error[0] = _open(reader, oldest, group, file)
+    if error[0]:
+        _close(reader, oldest)
+        return NULL
+    oldest.used_at = reader.uses
+    return oldest
+
+
+# ---- messages ------------------------------------------------------------------------------------------------------------
+
+
+cdef const BlockRow* _row_of(const OpenSegment* segment, uint64_t seq) noexcept nogil:
+    """Return the block that has a sequence; NULL: none."""
+    cdef uint32_t low = 0, high = segment.count, middle
+    while low < high:
+        middle = low + (high - low) // 2
+        if segment.rows[middle].last_seq < seq:
+            low = middle + 1
+        else:
+            high = middle
+    if low == segment.count or segment.rows[low].first_seq > seq:
+        return NULL
+    return &segment.rows[low]
+
+
+cdef int _load_block(BodyReader* reader, const OpenSegment* segment, const BlockRow* row) noexcept nogil:
+    """Read the bodies and columns of a block."""
+    cdef int error
+    reader.file = 0
+    error = _read(reader, segment.handle, row.columns_at, &reader.columns, <size_t> row.count * sizeof(ColumnEntry))
+    if error:
+        return error
+    if crc32c(0, reader.columns.chars, row.count * sizeof(ColumnEntry)) != row.columns_crc:
+        return LOST
+    error = _read(reader, segment.handle, row.body_at, &reader.stored, row.stored)
+    if error:
+        return error
+    reader.bodies = reader.stored.chars
+    if row.coding != CODING_PLAIN:
+        if not bodies_decode(&reader.plain, row, reader.stored.chars):
+            return LOST
+        reader.bodies = reader.plain.chars
+    elif row.stored != row.used:
+        return LOST
+    reader.row = row[0]
+    reader.entry = 0
+    reader.group = segment.group
+    reader.file = segment.file
+    return 0
+
+
+cdef uint32_t _place(const BodyReader* reader, uint32_t index) noexcept nogil:
+    return (<const ColumnEntry*> reader.columns.chars)[index].place
+
+
+cdef bint _find_entry(BodyReader* reader, uint64_t seq) noexcept nogil:
+    """Let `entry` be that of a sequence; False: the block has none."""
+    cdef uint32_t place = <uint32_t> (seq - reader.row.first_seq)
+    cdef uint32_t low = 0, high = reader.row.count, middle
+    if reader.entry + 1 < high and _place(reader, reader.entry + 1) == place:
+        reader.entry += 1
+        return True
+    while low < high:
+        middle = low + (high - low) // 2
+        if _place(reader, middle) < place:
+            low = middle + 1
+        else:
+            high = middle
+    reader.entry = low
+    return low < reader.row.count and _place(reader, low) == place
+
+
+cdef int _find(BodyReader* reader, uint64_t group, uint64_t file, uint64_t seq) noexcept nogil:
+    """Find a message of a segment; LOST, or an errno."""
+    cdef OpenSegment* segment
+    cdef const BlockRow* row
+    cdef int error = 0
+    if reader.file != file or reader.group != group or not reader.row.first_seq <= seq <= reader.row.last_seq:
+        segment = _segment(reader, group, file, &error)
+        if segment == NULL:
+            return error
+        row = _row_of(segment, seq)
+        error = _load_block(reader, segment, row) if row != NULL else LOST
+        if error:
+            return error
+    return 0 if _find_entry(reader, seq) else LOST
+
+
+cdef int _copy(BodyReader* reader, const Entry* entry, uint32_t length, char* data) noexcept nogil:
+    """Copy the message that was found to where it is to stand; LOST: it is not what was written."""
+    cdef const ColumnEntry* columns = <const ColumnEntry*> reader.columns.chars
+    cdef uint32_t offset = columns[reader.entry].offset
+    cdef uint32_t begin = offset & ~<uint32_t> HAS_HEADER, end = reader.row.used
+    if reader.entry + 1 < reader.row.count:
+        end = columns[reader.entry + 1].offset & ~<uint32_t> HAS_HEADER
+    if end < begin or end > reader.row.used or end - begin != length or (offset ^ entry.offset) & <uint32_t> HAS_HEADER:
+        return LOST
+    if crc32c(0, reader.bodies + begin, length) != columns[reader.entry].crc:
+        return LOST
+    memcpy(data + entry_begin(entry), reader.bodies + begin, length)
+    return 0
+
+
+cdef bint _lose(Buffer* lost, uint64_t seq) noexcept nogil:
+    """Name a message that is lost; False: no memory."""
+    cdef LiveRun run
+    cdef LiveRun* last
+    if lost.used:
+        last = <LiveRun*> (lost.chars + lost.used) - 1
+        if last.first_seq + last.count == seq:
+            last.count += 1
+            return True
+    run.first_seq = seq
+    run.count = 1
+    return buffer_add(lost, &run, sizeof(run)) != NULL
+
+
+cdef int bodies_read(
+    BodyReader* reader, uint64_t group, const SegmentRow* rows, size_t row_count, const HeldBlock* held, char* data, Buffer* lost
+) noexcept nogil:
+    """Read the messages of a block that live; errno of what may pass, 0: all that is there was read.
+
+    Args:
+        rows: Segments that it may be in, in order of sequences.
+        data: Room for the bytes of the block.
+        lost: Gets LiveRuns of what is not there, or not as it was written.
+    """
+    cdef size_t at = 0
+    cdef uint32_t index
+    cdef const Entry* entry
+    cdef uint64_t seq
+    cdef int error
+    for index in range(held.count):
+        entry = block_entry(held.block, index)
+        if entry.subject == 0:
+            continue
+        seq = block_seq(held.block, index)
+        while at < row_count and rows[at].last_seq < seq:
+            at += 1
+        error = LOST
+        if at < row_count and rows[at].first_seq <= seq:
+            error = _find(reader, group, rows[at].file, seq)
+        if error == 0:
+            error = _copy(reader, entry, held_bytes(held, index), data)
+        if error == LOST and not _lose(lost, seq):
+            return ENOMEM
+        if error > 0:
+            return error
+    return 0

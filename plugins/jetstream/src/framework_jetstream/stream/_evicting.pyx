@@ -1,0 +1,84 @@
+"""Bytes of messages that leave memory, and come back.
+
+A block goes whose messages are all in segments, and which nobody has looked at since the hand of the clock was there last. The block that
+is being filled stays, and so does one that another thread has to do with.
+"""
+
+from libc.stdint cimport uint32_t, uint64_t
+from libc.stdlib cimport free
+
+from framework_jetstream.store._block cimport HAS_HEADER, Entry, block_entry, block_last_seq, block_resident
+from framework_jetstream.store._lean cimport block_leaned
+from framework_jetstream.stream._messages cimport block_replace, messages_count_block
+
+cdef enum:
+    AGE_NEW = 3
+    # Passes that bytes stay which have just come back: who waits for them has the time to look.
+
+
+cdef bint _has_headers(const Block* block) noexcept nogil:
+    cdef uint32_t index
+    cdef Entry* entry
+    for index in range(block.count):
+        entry = block_entry(block, index)
+        if entry.subject and entry.offset & <uint32_t> HAS_HEADER:
+            return True
+    return False
+
+
+cdef bint _may_go(const Messages* messages, size_t at, const Sweep* sweep) noexcept nogil:
+    cdef const Block* block = messages.blocks[at].block
+    if block.data == NULL or block.is_held or block.is_asked or block.live == 0 or at + 1 == messages.block_end:
+        return False
+    if block_last_seq(block) > sweep.saved_seq:
+        return False
+    return not (sweep.keeps_headers and _has_headers(block))
+
+
+cdef uint64_t _let_go(Messages* messages, size_t at) noexcept nogil:
+    """Forget the bytes of a block; return how many there were."""
+    cdef Block* block = messages.blocks[at].block
+    cdef Block* made
+    cdef uint64_t freed = block_resident(block)
+    if block.is_lean:
+        messages_count_block(messages, block, -1)
+        free(block.data)
+        block.data = NULL
+        block.ahead = 0
+        messages_count_block(messages, block, 1)
+        return freed
+    # Packed, an entry has 12 bytes instead of 8.
+    made = block_leaned(block, block.live < block.count - block.count // 3)
+    if made == NULL:
+        return 0
+    block_replace(messages, at, made)
+    return freed
+
+
+cdef bint messages_sweep(Messages* messages, Sweep* sweep) noexcept nogil:
+    """Let bytes go, from where the hand is; True: it has come to the end, and begins again."""
+    cdef Block* block
+    cdef uint64_t freed
+    if messages.hand < messages.block_begin:
+        messages.hand = messages.block_begin
+    while messages.hand < messages.block_end:
+        if sweep.looks == 0 or sweep.bytes == 0:
+            return False
+        sweep.looks -= 1
+        block = messages.blocks[messages.hand].block
+        if block.age:
+            block.age -= block.data != NULL
+        elif _may_go(messages, messages.hand, sweep):
+            freed = _let_go(messages, messages.hand)
+            sweep.bytes -= min(freed, sweep.bytes)
+        messages.hand += 1
+    messages.hand = messages.block_begin
+    return True
+
+
+cdef void messages_attach(Messages* messages, Block* block, char* data) noexcept nogil:
+    """Let a lean block have its bytes again, which are its to free."""
+    messages_count_block(messages, block, -1)
+    block.data = data
+    block.age = AGE_NEW
+    messages_count_block(messages, block, 1)
