@@ -68,6 +68,11 @@ cdef void _take_off(Log* log, LogRound* it) noexcept nogil:
         round_sign(log, it)
 
 
+cdef bint _has_too_many(Log* log) noexcept nogil:
+    """Whether a retired file is one too many, or damaged and to be put aside."""
+    return log.retired_count > RETIRED_MAX or (log.retired_count and log.retired[log.retired_count - 1].is_damaged)
+
+
 cdef LogRound* log_take_round(Log* log) noexcept nogil:
     """Return what is to be done on the disk; NULL: nothing, or a round is being performed."""
     cdef LogRound* it = NULL
@@ -82,10 +87,10 @@ cdef LogRound* log_take_round(Log* log) noexcept nogil:
             it.made_bytes = log.wanted_bytes
             log.number_max = it.made_file
             log.wanted_bytes = 0
-            if log.retired_count and not log.made_file and not log.retired[log.retired_count - 1].is_damaged:
+            if log.first_file_synced and log.retired_count and not log.made_file and not log.retired[log.retired_count - 1].is_damaged:
                 log.retired_count -= 1
                 it.recycled = log.retired[log.retired_count].number
-        elif log.retired_count > RETIRED_MAX or (log.retired_count and log.retired[log.retired_count - 1].is_damaged):
+        elif log.first_file_synced and _has_too_many(log):
             log.retired_count -= 1
             it.removed = log.retired[log.retired_count].number
             it.is_kept = log.retired[log.retired_count].is_damaged
@@ -139,6 +144,8 @@ cdef void _file_was_made(Log* log, LogRound* it) noexcept nogil:
         log.made_file = it.made_file
         log.made_bytes = it.made_bytes
     elif log.disk_is_full:
+        if not log.first_file_synced:
+            log.first_file_synced = log.first_file  # there is room in needless files only
         log.number_max -= 1 if it.made_file != log.made_file else 0  # the same is tried again
     else:
         log.failed = it.made_error

@@ -522,7 +522,7 @@ cdef int log_recover(Log* log) noexcept nogil:
             _retire_others(&scan)
             _write_again(&scan)
         log.round_number = log.synced = log.written = scan.number if scan.number > scan.proven else scan.proven
-        log.first_file_synced = log.first_file
+        log.first_file_synced = 0  # what says which files are needless may not have been synced: they stay until that is
         log.partial_round = log.round_number if scan.is_over else 0
         if scan.has_failed:
             log.failed = ENOMEM
