@@ -59,7 +59,7 @@ class BuildExt(build_ext):
         modules = cythonize(
             [*library.modules, library.table(self.build_temp)],
             nthreads=workers or 0,
-            include_path=self.include_dirs,
+            include_path=[*self.include_dirs, *getattr(self, "cython_include_dirs", ())],
             force=self.force,
             quiet=not self.verbose,
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -209,6 +210,7 @@ class Assembly:
         """
         self._steps.push("actors", self._stop_actors)
         for spec in self._components:
+            await self._import(spec)
             self.context.components[spec.name] = self._spawn(spec)
         await self._turns_so_far()
         self._failures.refuse_start()
@@ -290,6 +292,14 @@ class Assembly:
             on_failure=lambda error: failed(self._failures.blame(error)),
             report=self._failures.receive,
         )
+
+    async def _import(self, spec: ComponentSpec) -> None:
+        """Import what a component needs, without holding the loop for all of it."""
+        for name in spec.imports:
+            try:
+                await call_in_thread(import_module, name)
+            except Exception as error:
+                raise self._plugins.blame("component", spec.name, error, part=name) from error
 
     def _spawn(self, spec: ComponentSpec) -> ActorRef[Any]:
         kind, arguments = spec.factory(self.context)

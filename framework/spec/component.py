@@ -29,6 +29,9 @@ class ComponentSpec(Struct, frozen=True, kw_only=True):
     """Names of components that must run before this one and longer than it."""
     supervision: Supervision = SOME_RESTARTS
     """What follows a failure."""
+    imports: tuple[str, ...] = ()
+    """Modules that `factory` needs and that take long: imported before it is called, while the
+    server does other things."""
 
     def __post_init__(self) -> None:
         check_name("component", self.name)
@@ -36,5 +39,7 @@ class ComponentSpec(Struct, frozen=True, kw_only=True):
         check_function(what, "factory", self.factory)
         are_names = not isinstance(self.requires, str)
         check(what, "requires", self.requires, is_good=are_names, expected="names in a tuple")
+        are_modules = not isinstance(self.imports, str)
+        check(what, "imports", self.imports, is_good=are_modules, expected="names in a tuple")
         is_known = isinstance(self.supervision, Supervision)
         check(what, "supervision", self.supervision, is_good=is_known, expected="a Supervision")

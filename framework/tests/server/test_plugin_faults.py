@@ -125,6 +125,15 @@ def framework_components(server):
 """,
         "component c: its factory must return (actor class, its arguments), not <class",
     ),
+    "a module that is not there": (
+        """
+@hookimpl
+def framework_components(server):
+    spec = ComponentSpec(name="c", factory=lambda _: (Actor, {}), imports=("no.such.module",))
+    return [spec]
+""",
+        "component c: no.such.module failed: ModuleNotFoundError: No module named 'no'",
+    ),
     "wrong collaborators": (
         """
 @hookimpl
