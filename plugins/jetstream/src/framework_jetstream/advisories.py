@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from framework.wire.event_ids import EventIds
     from framework_jetstream.api.asker import Asker
+    from framework_jetstream.host import Host
 
 PREFIX: Final = "$JS.EVENT.ADVISORY."
 _TYPE: Final = "io.nats.jetstream.advisory.v1."
@@ -75,6 +76,16 @@ class Advisories:
         word = {"create": "CREATED", "modify": "UPDATED", "delete": "DELETED"}[action]
         fields = {"stream": stream, "action": action}
         self.say(account, f"STREAM.{word}.{stream}", "stream_action", fields)
+
+    def say_out_of_storage(self, host: Host, stream: str) -> None:
+        """Say in the system account that messages are refused, for the disk is full.
+
+        Source: nats-server `jetstream_events.go`, `JSServerOutOfSpaceAdvisory`.
+        """
+        fields = {"server": host.name, "server_id": host.server_id, "stream": stream, "cluster": ""}
+        account = host.system_account()
+        if account:
+            self.say(account, "SERVER.OUT_OF_STORAGE", "server_out_of_space", fields)
 
     def audit(self, asker: Asker, subject: str, request: bytes, response: bytes) -> None:
         """Say that a request of the API was answered."""

@@ -19,6 +19,7 @@ class Host(Struct, kw_only=True):
     """A server."""
 
     name: str
+    server_id: str
     config: JetStreamConfig
     """A reload changes what of it can be changed."""
     account_number: Callable[[str], int]

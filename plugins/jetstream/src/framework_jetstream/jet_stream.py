@@ -33,9 +33,8 @@ from framework_jetstream.api.records import (
 from framework_jetstream.api.requests import check_level, is_empty_request, read
 from framework_jetstream.api.subjects import CLUSTERED, SYSTEM_WORDS, subject_of
 from framework_jetstream.api.times import text_from_ns
-from framework_jetstream.engine.link import EngineAnswers
-from framework_jetstream.engine.verbs import Verb
-from framework_jetstream.snapshots.restore import Origin, Restore
+from framework_jetstream.engine.link import EngineAnswers, EngineEvent
+from framework_jetstream.engine.verbs import Event, Verb
 from framework_jetstream.sourcing.rules import check_origins
 from framework_jetstream.stream.account_limits import (
     check_server,
@@ -64,6 +63,7 @@ if TYPE_CHECKING:
     from framework_jetstream.exports.places import Places
     from framework_jetstream.host import Host
     from framework_jetstream.snapshots.archive import ArchivedConsumer
+    from framework_jetstream.snapshots.restore import Origin
 
 JETSTREAM: Final = "jetstream"
 """Name of its ComponentSpec."""
@@ -154,6 +154,7 @@ class JetStream(Component):
         self._census = Census(self._link, self.actor_ref)
         self._limits = EngineLimits(self._link, self._host, self.actor_ref)
         self._limits.follow_server()
+        self._link.listen_to_server(self.actor_ref)
 
     @override
     def on_receive(self, message: object) -> object:
@@ -166,6 +167,8 @@ class JetStream(Component):
                 self._book.use_number(last_number)
                 for restored in streams:
                     self._go_on(restored, opened)
+            case EngineEvent(kind=Event.OUT_OF_STORAGE):
+                self._advisories.say_out_of_storage(self._host, message.data.decode())
             case JetStream.FollowLimits():
                 self._limits.follow_all()
             case JetStream.Describe():
@@ -347,6 +350,11 @@ class JetStream(Component):
 
     def _restore(self, request: JetStream.ApiRequest, name: str) -> None:
         """Tell a client where to send an archive."""
+        from framework_jetstream.snapshots.restore import (  # noqa: PLC0415 - few streams come so
+            Origin,
+            Restore,
+        )
+
         if is_empty_request(request.payload):
             raise failure(ErrCode.BAD_REQUEST)
         wanted = read(RestoreRequest, request.payload, is_strict=self._host.is_strict).config

@@ -58,6 +58,7 @@ def assemble(server: ServerContext, config: JetStreamConfig, clock: Callable[[],
     """Make the parts of a server's JetStream; nothing runs yet."""
     host = Host(
         name=server.name,
+        server_id=server.server_id,
         config=settled_config(config),
         account_number=server.account_number,
         limits=server.accounts.jetstream_limits,

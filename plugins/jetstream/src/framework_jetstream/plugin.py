@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from framework_jetstream.parts import Parts
 
 API: Final = "$JS.API."
+_IMPORTS: Final = ("framework_jetstream.parts", "framework_jetstream.recovery")
 _LOG_FOLDER: Final = "log"
 _PORT_BYTES_MAX: Final = 64 * 1024 * 1024
 _parts: WeakKeyDictionary[ServerContext, Parts] = WeakKeyDictionary()
@@ -64,7 +65,11 @@ def framework_components(server: ServerContext) -> Iterable[ComponentSpec]:
     if config is None:
         return []
     server.accounts.offer_jetstream(config.domain)
-    return [ComponentSpec(name="jetstream", factory=_component, supervision=Supervision())]
+    return [
+        ComponentSpec(
+            name="jetstream", factory=_component, supervision=Supervision(), imports=_IMPORTS
+        )
+    ]
 
 
 def _component(server: ServerContext) -> tuple[type[Any], Mapping[str, Any]]:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import fcntl
 import itertools
+import json
 import os
 import struct
 import subprocess
@@ -18,6 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+SYSTEM_USERS = """
+server_name: full
+jetstream { store_dir: "%s" }
+accounts {
+  A { jetstream: enabled, users: [{ user: a, password: a }] }
+  $SYS { users: [{ user: s, password: s }] }
+}
+"""
 PLUGIN = ("-plugin", "framework_jetstream.plugin")
 CUTS = 5
 EXT4_IOC_SHUTDOWN = 0x8004587D
@@ -143,10 +152,14 @@ def small(tmp_path: Path) -> Iterator[Path]:
 def test_a_full_disk_refuses_and_goes_on_when_there_is_room(small, fleet):
     ballast = small / "ballast"
     ballast.write_bytes(bytes(100 << 20))
-    server = fleet.start("-js", "-sd", str(small / "store"), "-m", "-1", *PLUGIN)
+    config = SYSTEM_USERS % (small / "store")
+    server = fleet.start("-m", "-1", config=config)
 
     async def fill():
-        client = await nats.connect(server.url, allow_reconnect=False)
+        client = await nats.connect(server.url, user="a", password="a", allow_reconnect=False)
+        system = await nats.connect(server.url, user="s", password="s", allow_reconnect=False)
+        told = await system.subscribe("$JS.EVENT.ADVISORY.SERVER.OUT_OF_STORAGE")
+        await system.flush()
         js = client.jetstream()
         await js.add_stream(name="S", subjects=["s"], max_msgs=10)
         refused = None
@@ -166,11 +179,16 @@ def test_a_full_disk_refuses_and_goes_on_when_there_is_room(small, fleet):
             with contextlib.suppress(nats.js.errors.APIError):
                 again = await js.publish("s", b"again")
                 break
+        advisory = json.loads((await told.next_msg(10)).data)
         await client.close()
-        return refused, before, again
+        await system.close()
+        return refused, before, again, advisory
 
-    refused, before, again = asyncio.run(fill())
+    refused, before, again, advisory = asyncio.run(fill())
     server.kill()
+
+    assert advisory["type"] == "io.nats.jetstream.advisory.v1.server_out_of_space"
+    assert (advisory["server"], advisory["stream"]) == ("full", "S")
 
     assert refused is not None
     assert refused.err_code == 10023

@@ -6,6 +6,7 @@ import json
 import random
 import re
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -38,7 +39,7 @@ HEADERS = [
     ("Nats-Schedule-Next", "now"),
     ("Nats-Scheduler", "s.a"),
     ("Nats-Scheduler", "s.c"),
-    ("Nats-Schedule-Time-Zone", "UTC"),
+    *(("Nats-Schedule-Time-Zone", name) for name in ("UTC", "Europe/Berlin", "no/such", "Local")),
     ("Nats-Rollup", "sub"),
     ("Nats-Rollup", "all"),
     ("X", "y"),
@@ -153,3 +154,51 @@ def test_a_schedule_publishes_again_and_again_what_its_source_has(pair, storage)
 def without_last(messages):
     """Return header blocks without sequences, which depend on when they were asked for."""
     return [re.sub(rb"Nats-(Last-)?Sequence: \d+", b"", header) for _, header, _ in messages]
+
+
+ZONES = ["UTC", "Europe/Berlin", "America/Denver", "Asia/Kolkata", "Australia/Lord_Howe"]
+_NEXT = re.compile(rb"Nats-Schedule-Next: ([0-9T:.Z-]+)")
+
+
+def in_a_moment(zone):
+    """Return a cron text that matches in a few seconds, and each day at that time."""
+    moment = datetime.now(ZoneInfo(zone)) + timedelta(seconds=4)
+    return f"{moment.second} {moment.minute} {moment.hour} * * *"
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_schedules_fire_by_the_clocks_of_their_zone(pair, storage):
+    config = {
+        "name": "S",
+        "subjects": ["s.>"],
+        "storage": storage,
+        "allow_msg_schedules": True,
+        "republish": {"src": "s.target.>", "dest": "re.>"},
+    }
+    for it in pair:
+        assert "error" not in it.api("STREAM.CREATE.S", config)
+    keys = [it.subscribe("re.>") for it in pair]
+    messages = [
+        (
+            f"s.{at}",
+            zone.encode(),
+            [
+                ("Nats-Schedule", in_a_moment(zone)),
+                ("Nats-Schedule-Time-Zone", zone),
+                ("Nats-Schedule-Target", f"s.target.{at}"),
+            ],
+        )
+        for at, zone in enumerate(ZONES)
+    ]
+    answers = [[it.ask(*message)[1] for message in messages] for it in pair]
+    fired = [
+        sorted((payload, _NEXT.findall(head)) for _, head, payload in heard_all(it, key))
+        for it, key in zip(pair, keys, strict=True)
+    ]
+
+    assert answers[1] == answers[0]
+    assert fired[1] == fired[0]
+
+
+def heard_all(client, key):
+    return [client.heard_with_subject(key) for _ in ZONES]

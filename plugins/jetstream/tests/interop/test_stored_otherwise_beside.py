@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import random
 import re
@@ -182,3 +183,60 @@ def test_a_stream_without_counters_refuses_increments(pair):
     for value in ("+1", "x"):
         ours, theirs = (json.loads(it.ask("s.a", b"", [("Nats-Incr", value)])[1]) for it in pair)
         assert theirs == ours
+
+
+COUNTED = ["c.a", "c.b", 'c."q"', "c.<x>"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_counters_of_other_streams_are_counted_together(pair, seed):
+    rng = random.Random(f"{seed} sources")
+    counter = {"allow_msg_counter": True, "storage": rng.choice(["memory", "file"])}
+    sources = [
+        {"name": "S", "subject_transforms": [{"src": "c.*", "dest": "all.{{wildcard(1)}}"}]},
+        {"name": "T"},
+    ]
+    asked = [
+        ("STREAM.CREATE.S", {"name": "S", "subjects": ["c.*"], **counter}),
+        ("STREAM.CREATE.T", {"name": "T", "subjects": ["all.*"], **counter}),
+        ("STREAM.CREATE.A", {"name": "A", "subjects": ["own.*"], "sources": sources, **counter}),
+    ]
+    for what, config in asked:
+        assert not any("error" in it.api(what, config) for it in pair)
+    messages = [
+        (rng.choice(COUNTED).replace("c.", rng.choice(["c.", "all.", "own."])), rng.randint(-9, 99))
+        for _ in range(40)
+    ]
+    for subject, number in messages:
+        ours, theirs = (
+            json.loads(it.ask(subject, b"", [("Nats-Incr", f"{number:+}")])[1]) for it in pair
+        )
+        # What comes from the sources meanwhile has sequences of its own.
+        assert {**theirs, "seq": 0} == {**ours, "seq": 0}
+    expected = {}
+    for subject, number in messages:
+        name = subject.replace("c.", "all.")
+        expected[name] = expected.get(name, 0) + number
+    told_values = [counted(it, expected) for it in pair]
+
+    assert told_values[1] == told_values[0]
+    assert {name: value for name, (value, _) in told_values[0].items()} == expected
+
+
+def counted(client, expected):
+    """Return value and sources of each counter of `A`, once all has come there."""
+    for _ in range(1000):
+        found = {}
+        for subject in expected:
+            answer = client.api("STREAM.MSG.GET.A", {"last_by_subj": subject})
+            if "message" in answer:
+                found[subject] = last_of(answer["message"])
+        if {name: value for name, (value, _) in found.items()} == expected:
+            break
+    return found
+
+
+def last_of(message):
+    value = json.loads(base64.b64decode(message["data"]))["val"]
+    headers = base64.b64decode(message.get("hdrs", "")).decode().splitlines()
+    return int(value), [it for it in headers if it.startswith("Nats-Counter")]

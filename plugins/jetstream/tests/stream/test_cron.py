@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo, available_timezones
 
 import pytest
-from framework_jetstream.stream._streamhandle import next_of_schedule
+from framework_jetstream.stream._streamhandle import next_of_schedule, offset_in_zone
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -134,3 +135,82 @@ def test_words_stand_for_texts(word, text):
 
     assert found is not None
     assert found == next_of_schedule(text.encode(), now, now)
+
+
+CHANGES = {
+    "America/New_York": ["2024-03-10T07:00", "2024-11-03T06:00"],
+    "Europe/Berlin": ["2024-03-31T01:00", "2051-10-29T01:00"],
+    "Australia/Lord_Howe": ["2024-04-06T15:00", "2024-10-05T15:30"],
+    "America/Sao_Paulo": ["2018-11-04T03:00", "2018-02-18T02:00"],
+    "Asia/Beirut": ["2024-03-30T22:00", "2024-10-26T21:00"],
+    "Pacific/Apia": ["2011-12-30T10:00"],
+    "Europe/Dublin": ["2024-03-31T01:00"],
+    "Africa/Casablanca": ["2024-03-10T02:00"],
+    "Asia/Kolkata": ["2024-03-10T02:00"],
+}
+"""Times in UTC when clocks are changed, beyond them all that differs."""
+DAY_MINUTES = 24 * 60
+LOOK_DAYS = 3
+
+
+def moments():
+    times = [
+        (zone, int(datetime.fromisoformat(f"{text}+00:00").timestamp()))
+        for zone, texts in CHANGES.items()
+        for text in texts
+    ]
+    minutes = st.integers(-2 * DAY_MINUTES, 2 * DAY_MINUTES)
+    return st.tuples(st.sampled_from(times), minutes).map(
+        lambda drawn: (drawn[0][0], drawn[0][1] + drawn[1] * 60)
+    )
+
+
+def model_in_zone(text, zone, after_s):
+    """Return the first minute that matches within some days; None: none does."""
+    fields = [numbers(field, at) for at, field in enumerate(text.split())]
+    for at in range(after_s // 60 * 60 + 60, after_s + LOOK_DAYS * DAY_MINUTES * 60, 60):
+        moment = datetime.fromtimestamp(at, ZoneInfo(zone))
+        if (
+            moment.minute in fields[1][0]
+            and moment.hour in fields[2][0]
+            and moment.month in fields[4][0]
+            and day_matches(moment, fields[3], fields[5])
+        ):
+            return at
+    return None
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.tuples(st.just("0"), *FIELDS[1:]), moments())
+def test_cron_texts_fire_by_the_clocks_of_a_zone(fields, moment):
+    zone, after_s = moment
+    text = " ".join(fields)
+
+    found = next_of_schedule(text.encode(), after_s * SECOND_NS, 0, zone.encode())
+
+    expected = model_in_zone(text, zone, after_s)
+    if expected is None:
+        assert found is None or found[0] > (after_s + (LOOK_DAYS - 1) * 86400) * SECOND_NS
+    else:
+        assert found == (expected * SECOND_NS, True)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.sampled_from(sorted(available_timezones())), st.integers(-(2**31), 6 * 10**9))
+def test_zones_are_as_far_from_utc_as_python_says(zone, at_s):
+    moment = datetime.fromtimestamp(0, UTC) + timedelta(seconds=at_s)
+    offset = moment.astimezone(ZoneInfo(zone)).utcoffset()
+
+    assert offset is not None
+    assert offset_in_zone(zone.encode(), at_s) == offset.total_seconds()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("", "No/Such", "../etc/passwd", "Europe/../UTC", "/etc/localtime", "Europe", "zone.tab"),
+        *("x" * 64, "Europe/Berlin\0", "Europe\\Berlin", "local"),
+    ],
+)
+def test_what_is_no_zone_is_not_known(name):
+    assert offset_in_zone(name.encode(), 0) is None

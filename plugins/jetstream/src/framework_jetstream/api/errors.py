@@ -5,12 +5,12 @@ Source: nats-server `errors.json`.
 
 from __future__ import annotations
 
-import json
 from enum import IntEnum
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Final
 
+import msgspec
 from msgspec import Struct
 
 from framework.errors import FrameworkError
@@ -211,8 +211,8 @@ class ApiFailure(FrameworkError):  # noqa: N818 - the error is what it carries
 
 @cache
 def _table() -> dict[int, ApiError]:
-    text = resources.files("framework_jetstream.api").joinpath("errors.json").read_text("utf-8")
-    return {row["err_code"]: ApiError(**row) for row in json.loads(text)}
+    text = Path(__file__).with_name("errors.json").read_bytes()
+    return {it.err_code: it for it in msgspec.json.decode(text, type=list[ApiError])}
 
 
 def api_error(code: ErrCode, **shown: object) -> ApiError:

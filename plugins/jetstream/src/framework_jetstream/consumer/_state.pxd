@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from framework_jetstream.consumer._machine cimport Machine
+from framework_jetstream.consumer._consumer_machine cimport Machine
 
 
 cdef size_t state_size(Machine* machine, uint32_t touched, bint is_whole) noexcept nogil

@@ -12,7 +12,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
 from framework_jetstream.consumer._seqs cimport seqs_add, seqs_has, seqs_remove
-from framework_jetstream.consumer._machine cimport Pending, machine_drop_to, machine_drop, machine_find, machine_wait_for
+from framework_jetstream.consumer._consumer_machine cimport Pending, machine_drop_to, machine_drop, machine_find, machine_wait_for
 
 cdef enum:
     VERSION = 1
@@ -52,7 +52,8 @@ cdef void _row(char** to, StateHead* head, uint64_t seq, const Pending* pending,
     cdef StateRow row
     row.seq = seq
     row.consumer_seq = pending.consumer_seq if pending != NULL else 0
-    row.deliveries = pending.deliveries if pending != NULL else is_given_up
+    # What nobody got waits as well.
+    row.deliveries = max(pending.deliveries, <uint32_t> 1) if pending != NULL else is_given_up
     row.is_given_up = is_given_up
     memcpy(to[0], &row, sizeof(row))
     to[0] += sizeof(row)

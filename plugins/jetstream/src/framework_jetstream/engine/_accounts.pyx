@@ -12,10 +12,11 @@ from libc.stdlib cimport calloc, free, realloc
 from framework_jetstream.engine._answers cimport answer_made
 from framework_jetstream.engine._state cimport LIMIT_SERVER, BatchTerms
 from framework_jetstream.stream._fast_batches cimport FAST_GOOD, FastPlace, fast_read
-from framework_jetstream.stream._headers cimport PublishHeaders, headers_read, seq_of_text, text_is
-from framework_jetstream.stream._machine cimport MARK_ACCOUNT_FULL, MARK_BATCH_LARGE, MARK_BATCHES_FULL, MARK_SERVER_FULL
+from framework_jetstream.stream._headers cimport PublishHeaders, Text, header_value, headers_read, seq_of_text, text_is
+from framework_jetstream.stream._machine cimport MARK_ACCOUNT_FULL, MARK_BATCH_LARGE, MARK_BATCHES_FULL, MARK_SERVER_FULL, MARK_ZONE_UNKNOWN
 from framework_jetstream.stream._messages cimport message_bytes
 from framework_jetstream.stream._usage cimport Usage, usage_add
+from framework_jetstream.stream._zones cimport zone_find
 
 cdef enum:
     MEMORY = 0
@@ -150,6 +151,11 @@ cdef uint16_t _marks_of_fast(Engine* engine, Slot* slot, const Publish* publish)
     return 0
 
 
+cdef bint _has_unknown_zone(const Publish* publish) noexcept nogil:
+    cdef Text zone = header_value(publish.header.chars, publish.header.length, b"Nats-Schedule-Time-Zone", 23)
+    return zone.chars != NULL and zone_find(zone) == NULL
+
+
 cdef uint16_t marks_of(Engine* engine, Slot* slot, const Publish* publish) noexcept nogil:
     """Return what is against a message that comes now, by limits that no entry knows; several `Mark` together."""
     cdef const Usage* usage = slot.stream.messages.usage
@@ -163,6 +169,8 @@ cdef uint16_t marks_of(Engine* engine, Slot* slot, const Publish* publish) noexc
         marks |= _marks_of_fast(engine, slot, publish)
     elif slot.stream.limits.allow_atomic and publish.header.length:
         marks |= _marks_of_batch(engine, slot, publish)
+    if slot.stream.limits.allow_schedules and publish.header.length and _has_unknown_zone(publish):
+        marks |= MARK_ZONE_UNKNOWN
     return marks
 
 

@@ -9,7 +9,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, strlen
 
 from framework.sublist._bytes cimport hash_bytes, write_decimal
-from framework_jetstream.consumer._machine cimport Pending, machine_find, machine_waited
+from framework_jetstream.consumer._consumer_machine cimport Pending, machine_find, machine_waited
 from framework_jetstream.consumer._terms cimport ACK_EXPLICIT
 from framework_jetstream.engine._json cimport write_json_text
 from framework_jetstream.engine._outbox cimport outbox_add, outbox_chars

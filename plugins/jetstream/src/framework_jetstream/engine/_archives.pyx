@@ -13,7 +13,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy
 
-from framework_jetstream.consumer._machine cimport Machine, Pending, machine_recount
+from framework_jetstream.consumer._consumer_machine cimport Machine, Pending, machine_recount
 from framework_jetstream.consumer._terms cimport ACK_NONE
 from framework_jetstream.engine._answers cimport answer_bytes, answer_made
 from framework_jetstream.engine._consumer_log cimport consumer_change

@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memchr, memcpy
 
-from framework_jetstream.consumer._machine cimport (
+from framework_jetstream.consumer._consumer_machine cimport (
     Machine, machine_appended, machine_begin, machine_free, machine_has_more, machine_has_strays, machine_purged, machine_recount,
     machine_redelivered, machine_removing, machine_reset, machine_settle,
 )

@@ -9,7 +9,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from framework.sublist._bytes cimport write_decimal
-from framework_jetstream.consumer._machine cimport (
+from framework_jetstream.consumer._consumer_machine cimport (
     Delivery, machine_expire, machine_has_more, machine_is_full, machine_next, machine_peek, machine_rest,
     machine_undo,
 )

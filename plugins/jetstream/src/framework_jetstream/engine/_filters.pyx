@@ -9,7 +9,7 @@ from libc.stdlib cimport calloc, free
 from framework.sublist._sublist cimport (
     Match, SublistState, sublist_close, sublist_insert, sublist_match, sublist_open, sublist_remove,
 )
-from framework_jetstream.consumer._machine cimport machine_wants
+from framework_jetstream.consumer._consumer_machine cimport machine_wants
 
 cdef enum:
     ASKED_MAX = 8

@@ -10,7 +10,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
 from framework.sublist._bytes cimport hash_bytes
-from framework_jetstream.consumer._machine cimport machine_is_full
+from framework_jetstream.consumer._consumer_machine cimport machine_is_full
 from framework_jetstream.consumer._terms cimport ACK_FLOW_CONTROL
 from framework_jetstream.engine._answers cimport answer_made
 from framework_jetstream.engine._retention cimport retention_ack

@@ -8,7 +8,7 @@ from libc.stdlib cimport calloc
 from libc.string cimport memcmp, memcpy, memset
 
 from framework.sublist._bytes cimport write_decimal
-from framework_jetstream.consumer._machine cimport machine_has_more, machine_in_progress, machine_nak
+from framework_jetstream.consumer._consumer_machine cimport machine_has_more, machine_in_progress, machine_nak
 from framework_jetstream.consumer._terms cimport (
     ACK_NONE, PRIORITY_NONE, PRIORITY_OVERFLOW, PRIORITY_PINNED, PRIORITY_PRIORITIZED, ConsumerTerms,
 )

@@ -10,7 +10,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memmove
 
-from framework_jetstream.consumer._machine cimport machine_ack, machine_needs
+from framework_jetstream.consumer._consumer_machine cimport machine_ack, machine_needs
 from framework_jetstream.consumer._terms cimport ACK_EXPLICIT, ACK_NONE
 from framework_jetstream.engine._filters cimport Wanting, wanting_next, wanting_of
 from framework_jetstream.engine._groups cimport CARRIED_KEPT

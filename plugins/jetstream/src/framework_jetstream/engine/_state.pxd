@@ -5,7 +5,7 @@ from libc.stdlib cimport free
 from libc.string cimport memset
 
 from framework.sublist._sublist cimport Interest, SublistState
-from framework_jetstream.consumer._machine cimport Machine
+from framework_jetstream.consumer._consumer_machine cimport Machine
 from framework_jetstream.consumer._terms cimport ConsumerTerms
 from framework_jetstream.engine._alarms cimport Alarm, Alarms
 from framework_jetstream.engine._outbox cimport Outbox
@@ -69,6 +69,8 @@ cdef enum EventKind:
     # A source is followed no more; the first number is a `SourceLoss`.
     EVENT_LOST
     # Of no consumer: damage has taken messages; numbers are the stream's, the first and the last sequence.
+    EVENT_OUT_OF_STORAGE
+    # Of no consumer: the disk is full, and messages are refused; bytes are the stream whose message was the first.
 
 
 cdef enum SourceLoss:
@@ -604,6 +606,8 @@ cdef struct Engine:
     Log* log
     # NULL: streams in files are refused.
     Committer committer
+    bint is_full_told
+    # That the disk is full, since it was.
     void* runner
     # The thread of the log, a LogRunner; NULL: somebody else performs its rounds.
     Slot* staging

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-import secrets
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
@@ -36,6 +35,8 @@ _SOURCES: Final = 1 << 40
 """Events of sources are told with numbers above those of consumers, as `_state.pxd` says it."""
 _STORE: Final = 1 << 41
 """Events of what is stored are told with this number."""
+_SERVER: Final = 1 << 42
+"""Events of no consumer are told with this number, as `_staging.pyx` says it."""
 _PREFIX_CHARS: Final = 12
 """Of ids of events, which differ between servers."""
 
@@ -81,8 +82,9 @@ class EngineLink:
     """
 
     def __init__(self, domain: str = "") -> None:
-        prefix = EventIds(random.SystemRandom()).next()[:_PREFIX_CHARS].encode()
-        self._engine = Engine(refusal_texts(), secrets.randbits(63), domain.encode(), prefix)
+        rng = random.SystemRandom()
+        prefix = EventIds(rng).next()[:_PREFIX_CHARS].encode()
+        self._engine = Engine(refusal_texts(), rng.getrandbits(63), domain.encode(), prefix)
         self._folder: LogFolder | None = None
         self._segments: SegmentThread | None = None
         self._segment_thread: threading.Thread | None = None
@@ -215,6 +217,10 @@ class EngineLink:
     def listen_to_source(self, source: int, owner: ActorRef[Any]) -> None:
         """Tell `owner` an `EngineEvent` for each thing that the engine says of a source."""
         self.listen(_SOURCES + source, owner)
+
+    def listen_to_server(self, owner: ActorRef[Any]) -> None:
+        """Tell `owner` an `EngineEvent` for each thing that is of no consumer."""
+        self.listen(_SERVER, owner)
 
     def forget_source(self, source: int) -> None:
         """Tell nobody of a source any more."""

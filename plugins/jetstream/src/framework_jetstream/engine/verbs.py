@@ -82,6 +82,9 @@ class Event(IntEnum):
     """A source is followed no more; number: a `SourceLoss`."""
     LOST = 6
     """Of no consumer: damage has taken messages; numbers: the stream's, first and last sequence."""
+    OUT_OF_STORAGE = 7
+    """Of no consumer: the disk is full, and messages are refused; bytes: the stream whose message
+    was the first."""
 
 
 class SourceLoss(IntEnum):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import secrets
+import random
 from typing import TYPE_CHECKING, Final
 
 from framework.errors import FrameworkError
@@ -37,7 +37,7 @@ class LogFolder:
         self.folder: Final = folder
         self.wake_fd: Final = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         always = sync_interval_s <= 0
-        self.log: Final = Log(salt=secrets.randbits(63), syncs_always=always)
+        self.log: Final = Log(salt=random.SystemRandom().getrandbits(63), syncs_always=always)
         try:
             folder.mkdir(mode=_MODE, parents=True, exist_ok=True)
             self.thread: Final = LogThread(

@@ -10,7 +10,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from framework_jetstream.raft._entries cimport log_begin_at, log_compact, log_term_at, room_for
 from framework_jetstream.raft._following cimport acknowledge, commit_to, cut_from, take_entries
 from framework_jetstream.raft._members cimport members_begin, members_read
-from framework_jetstream.raft._messages cimport next_entry
+from framework_jetstream.raft._raft_messages cimport next_entry
 from framework_jetstream.raft._outgoing cimport message_new, say
 from framework_jetstream.raft._state cimport (
     COMPACTED, FETCH, FOLLOWER, PEERS_MAX, RANGE, RANGES_MAX, SNAPSHOT_FETCH, Raft, RaftEntry, RaftMessage, RaftRange, RaftReady,

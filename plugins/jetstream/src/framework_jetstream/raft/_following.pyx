@@ -4,7 +4,7 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from framework_jetstream.raft._entries cimport log_cut_from, log_last_not_after, log_push, log_term_at
 from framework_jetstream.raft._members cimport members_add, members_committed, members_cut_from, members_read
-from framework_jetstream.raft._messages cimport next_entry
+from framework_jetstream.raft._raft_messages cimport next_entry
 from framework_jetstream.raft._outgoing cimport message_new, say_durable
 from framework_jetstream.raft._state cimport (
     APPEND_RESPONSE, CHANGES_MAX, ENTRY_MEMBERS, HEARTBEAT_RESPONSE, REJECTED, Raft, RaftEntry, RaftMembers, RaftMessage,

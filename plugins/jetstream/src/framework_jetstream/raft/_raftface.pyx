@@ -9,7 +9,7 @@ from framework_jetstream.raft._changes cimport change_members
 from framework_jetstream.raft._elections cimport stand, transfer_begin
 from framework_jetstream.raft._entries cimport log_item, log_length, log_term_at
 from framework_jetstream.raft._members cimport members_read, members_write, peer_of
-from framework_jetstream.raft._messages cimport (
+from framework_jetstream.raft._raft_messages cimport (
     EntryHead, FrameHead, MessageHead, entry_begin, frame_begin, frame_check, message_begin, next_entry, next_message,
 )
 from framework_jetstream.raft._raft cimport (

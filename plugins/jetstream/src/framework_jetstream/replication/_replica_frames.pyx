@@ -9,7 +9,7 @@ from libc.string cimport memcpy, memset
 
 from framework_jetstream.raft._entries cimport log_item, log_length, log_term_at, room_for
 from framework_jetstream.raft._members cimport members_write
-from framework_jetstream.raft._messages cimport EntryHead, FrameHead, MessageHead, entry_begin, frame_begin, message_begin
+from framework_jetstream.raft._raft_messages cimport EntryHead, FrameHead, MessageHead, entry_begin, frame_begin, message_begin
 from framework_jetstream.raft._state cimport (
     ENTRY_DATA, ENTRY_MEMBERS, MEMBERS_BYTES_MAX, RANGE, SNAPSHOT_CHUNK, RaftEntry, RaftMembers,
 )

@@ -13,7 +13,7 @@ from framework_jetstream.log._performing cimport log_durable_round
 from framework_jetstream.log._record cimport EMPTY, GROUP, MEMBERS, SNAPSHOT, RecordHead
 from framework_jetstream.raft._entries cimport log_term_at, room_for
 from framework_jetstream.raft._members cimport members_at
-from framework_jetstream.raft._messages cimport FrameHead, frame_check, next_entry, next_message
+from framework_jetstream.raft._raft_messages cimport FrameHead, frame_check, next_entry, next_message
 from framework_jetstream.raft._raft cimport (
     raft_advance, raft_applied, raft_begin, raft_compact, raft_free, raft_new, raft_propose, raft_ready, raft_step, raft_tick,
 )

@@ -6,8 +6,9 @@ Source: ADR-49; nats-server `stream.go`, `processJetStreamMsgWithBatch`.
 from libc.stdint cimport uint32_t
 from libc.string cimport memchr, memcmp, memcpy
 
+from framework_jetstream.stream._counter_sources cimport count_sourced
 from framework_jetstream.stream._decimals cimport Decimal, decimal_of_text, write_sum
-from framework_jetstream.stream._header_changes cimport header_add, header_drop
+from framework_jetstream.stream._header_changes cimport header_set
 from framework_jetstream.stream._headers cimport header_value
 from framework_jetstream.stream._machine cimport COUNTER_BROKEN, MESSAGE_TOO_LARGE, NO_MEMORY, STORED
 from framework_jetstream.stream._judging cimport has_size
@@ -24,7 +25,7 @@ cdef enum:
     SIGN_AND_CARRY_BYTES = 2
 
 
-cdef bint _value_of(Text payload, Text* value) noexcept nogil:
+cdef bint counter_value(Text payload, Text* value) noexcept nogil:
     """Find the number in what this server has stored as a counter; False: it is something else."""
     if payload.length < BEFORE_BYTES + AFTER_BYTES or memcmp(payload.chars, b"{\"val\":\"", BEFORE_BYTES) != 0:
         return False
@@ -47,7 +48,7 @@ cdef int counter_text(Stream* stream, Text subject, Text* value, Text* sources) 
     last = messages_get_whole(&stream.messages, messages_last_of(&stream.messages, found))
     payload.chars = record_payload(&last)
     payload.length = last.payload_length
-    if not _value_of(payload, value):
+    if not counter_value(payload, value):
         return COUNTER_BROKEN
     sources[0] = header_value(record_header(&last), last.header_length, b"Nats-Counter-Sources", 20)
     return STORED
@@ -72,10 +73,7 @@ cdef int write_counter(Stream* stream, Publish* message, PublishHeaders* headers
     message.payload.length = BEFORE_BYTES + length + AFTER_BYTES
     value.chars = to + BEFORE_BYTES
     value.length = length
-    if sources.chars != NULL and not (
-        header_drop(stream.header_rooms, &message.header, b"Nats-Counter-Sources")
-        and header_add(stream.header_rooms, &message.header, b"Nats-Counter-Sources", sources)
-    ):
+    if sources.chars != NULL and not header_set(stream.header_rooms, &message.header, b"Nats-Counter-Sources", sources):
         return NO_MEMORY
     return STORED if has_size(stream, message) else MESSAGE_TOO_LARGE
 
@@ -90,4 +88,6 @@ cdef int count_up(Stream* stream, Publish* message, PublishHeaders* headers, Tex
     cdef int refusal = counter_text(stream, message.subject, &before, &sources)
     if refusal != STORED:
         return refusal
+    if headers.stream_source.chars != NULL:
+        return count_sourced(stream, message, headers, before, sources, value)
     return write_counter(stream, message, headers, before, sources, value)

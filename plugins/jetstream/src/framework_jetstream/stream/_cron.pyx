@@ -1,9 +1,9 @@
-"""When a schedule fires: `@at` a time, `@every` so often, or when the six fields of a cron text match, in UTC.
+"""When a schedule fires: `@at` a time, `@every` so often, or when the six fields of a cron text match in a time zone.
 
     second minute hour day-of-month month day-of-week
 
 A field is a list of ranges, `*` or `?`, each with a step if it likes; months and days of the week have names. Days match by both fields
-where one of them is a star, else by either.
+where one of them is a star, else by either. A time that clocks leave out never matches, one that they repeat does so twice.
 
 Source: ADR-51; nats-server `scheduler.go`, `parseMsgSchedule`; `cron.go`.
 """
@@ -13,6 +13,7 @@ from libc.string cimport memchr, memcmp
 
 from framework_jetstream.engine._times cimport ns_of_text
 from framework_jetstream.stream._headers cimport DURATION_INVALID, duration_of_text, seq_of_text, text_is
+from framework_jetstream.stream._zones cimport zone_offset
 
 cdef extern from "strings.h" nogil:
     int strncasecmp(const char* left, const char* right, size_t length)
@@ -22,6 +23,8 @@ cdef enum:
     YEARS_MAX = 5
     # In which something has to match.
     NAME_LENGTH = 3
+    CHANGE_MAX_S = 10800
+    # By which clocks are changed at once.
 
 cdef int64_t SECOND_NS = 1000000000
 cdef int64_t DAY_S = 86400
@@ -166,22 +169,33 @@ cdef bint _day_matches(const uint64_t* fields, const Date* date, int64_t days) n
     return by_month or by_week
 
 
-cdef bint _next_match(const uint64_t* fields, int64_t after_ns, int64_t* next_ns) noexcept nogil:
+cdef int64_t _next_day(const Zone* zone, int64_t at, int64_t local) noexcept nogil:
+    """Return when the next day begins, or a time before it."""
+    cdef int64_t day = local // DAY_S
+    cdef int64_t following = at + DAY_S - local % DAY_S
+    cdef int64_t behind = (following + zone_offset(zone, following)) % DAY_S
+    # Clocks that were put forward show more than midnight.
+    if behind <= CHANGE_MAX_S and (following - behind + zone_offset(zone, following - behind)) // DAY_S != day:
+        following -= behind
+    return max(following, at + 1)
+
+
+cdef bint _next_match(const uint64_t* fields, const Zone* zone, int64_t after_ns, int64_t* next_ns) noexcept nogil:
     """Find the first second behind a time that matches; False: there is none for years."""
     cdef int64_t at = after_ns // SECOND_NS + 1
-    cdef Date date = _date_of(at // DAY_S)
+    cdef int64_t local = at + zone_offset(zone, at)
+    cdef Date date = _date_of(local // DAY_S)
     cdef int64_t last_year = date.year + YEARS_MAX
-    cdef int64_t days
     while date.year <= last_year:
-        days = at // DAY_S
-        date = _date_of(days)
-        if not _has(fields[4], date.month) or not _day_matches(fields, &date, days):
-            at = (days + 1) * DAY_S
-        elif not _has(fields[2], at % DAY_S // 3600):
-            at = (at // 3600 + 1) * 3600
-        elif not _has(fields[1], at % 3600 // 60):
-            at = (at // 60 + 1) * 60
-        elif not _has(fields[0], at % 60):
+        local = at + zone_offset(zone, at)
+        date = _date_of(local // DAY_S)
+        if not _has(fields[4], date.month) or not _day_matches(fields, &date, local // DAY_S):
+            at = _next_day(zone, at, local)
+        elif not _has(fields[2], local % DAY_S // 3600):
+            at += 3600 - local % 3600
+        elif not _has(fields[1], local % 3600 // 60):
+            at += 60 - local % 60
+        elif not _has(fields[0], local % 60):
             at += 1
         else:
             next_ns[0] = at * SECOND_NS
@@ -225,10 +239,13 @@ cdef bint _next_interval(Text duration, int64_t after_ns, int64_t now_ns, int64_
     return True
 
 
-cdef bint schedule_next(Text pattern, int64_t after_ns, int64_t now_ns, int64_t* next_ns, bint* repeats) noexcept nogil:
+cdef bint schedule_next(
+    Text pattern, const Zone* zone, int64_t after_ns, int64_t now_ns, int64_t* next_ns, bint* repeats
+) noexcept nogil:
     """Find when a schedule fires; False: its text makes no sense.
 
     Args:
+        zone: Of a cron text; NULL: UTC.
         after_ns: When it has fired last, or came.
         now_ns: What it has missed before this is left out.
     """
@@ -248,6 +265,6 @@ cdef bint schedule_next(Text pattern, int64_t after_ns, int64_t now_ns, int64_t*
     if words != NULL:
         rest.chars = words
         rest.length = 11
-    if not _read_cron(rest, fields) or not _next_match(fields, after_ns, next_ns):
+    if not _read_cron(rest, fields) or not _next_match(fields, zone, after_ns, next_ns):
         return False
-    return next_ns[0] >= now_ns or _next_match(fields, _rounded(now_ns), next_ns)
+    return next_ns[0] >= now_ns or _next_match(fields, zone, _rounded(now_ns), next_ns)

@@ -1,12 +1,13 @@
 """Header blocks of messages that are stored otherwise than they came: written into one of two rooms, of which one may have what came.
 
-Source: nats-server `client.go`, `genHeader`, `removeHeaderIfPresent`.
+Source: nats-server `client.go`, `genHeader`, `setHeader`, `removeHeaderIfPresent`.
 """
 
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memchr, memcmp, memcpy, strlen
 
 from framework.sublist._bytes cimport write_decimal
+from framework_jetstream.stream._headers cimport header_value
 from framework_jetstream.stream._subject_terms cimport room_for
 
 cdef enum:
@@ -43,6 +44,26 @@ cdef bint header_add(Room* rooms, Text* header, const char* name, Text value) no
     memcpy(to + used, b"\r\n\r\n", 4)
     header.chars = to
     header.length = used + 4
+    return True
+
+
+cdef bint header_set(Room* rooms, Text* header, const char* name, Text value) noexcept nogil:
+    """Give the first header of a name another value, or add it behind all others; False: no memory."""
+    cdef Text known = header_value(header.chars, header.length, name, strlen(name))
+    cdef uint32_t before, after
+    cdef char* to
+    if known.chars == NULL:
+        return header_add(rooms, header, name, value)
+    to = _room_beside(rooms, header, <size_t> header.length + value.length)
+    if to == NULL:
+        return False
+    before = <uint32_t> (known.chars - header.chars)
+    after = header.length - before - known.length
+    memcpy(to, header.chars, before)
+    memcpy(to + before, value.chars, value.length)
+    memcpy(to + before + value.length, known.chars + known.length, after)
+    header.chars = to
+    header.length = before + value.length + after
     return True
 
 

@@ -85,6 +85,8 @@ cdef enum Mark:
     MARK_ACCOUNT_FULL = 2
     MARK_BATCH_LARGE = 4
     MARK_BATCHES_FULL = 8
+    MARK_ZONE_UNKNOWN = MARK_BATCH_LARGE | MARK_BATCHES_FULL
+    # Of a schedule. No batch is both, and one with such a schedule is refused as well.
 
 
 cdef enum Retention:

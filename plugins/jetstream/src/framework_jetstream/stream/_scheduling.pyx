@@ -16,15 +16,22 @@ from framework_jetstream.stream._header_changes cimport header_add, header_drop,
 from framework_jetstream.stream._headers cimport TTL_INVALID, Text, header_value, headers_read, text_is, ttl_of_text
 from framework_jetstream.stream._judging cimport has_size, rollup_kind
 from framework_jetstream.stream._machine cimport (
-    SCHEDULE_PATTERN_INVALID, SCHEDULE_ROLLUP_INVALID, SCHEDULE_SOURCE_INVALID, SCHEDULE_TARGET_INVALID, SCHEDULE_TTL_INVALID,
-    SCHEDULE_ZONE_INVALID, SCHEDULER_INVALID, SCHEDULES_DISABLED, STORED, TTL_DISABLED, Outcome, message_transform, stream_store,
+    MARK_ZONE_UNKNOWN, Outcome, SCHEDULER_INVALID, SCHEDULES_DISABLED, SCHEDULE_PATTERN_INVALID, SCHEDULE_ROLLUP_INVALID,
+    SCHEDULE_SOURCE_INVALID, SCHEDULE_TARGET_INVALID, SCHEDULE_TTL_INVALID, SCHEDULE_ZONE_INVALID, STORED, TTL_DISABLED,
+    message_transform, stream_store,
 )
 from framework_jetstream.stream._messages cimport (
     Record, messages_get_whole, messages_last_of, messages_subject, record_header, record_payload,
 )
 from framework_jetstream.stream._subject_terms cimport room_for, terms_hold
 from framework_jetstream.stream._ttls cimport Ttl, ttls_add, ttls_take
+from framework_jetstream.stream._zones cimport Zone, zone_find, zone_offset
 from framework_jetstream.store._subjects cimport Subject, pattern_is_literal, subject_chars
+
+cdef int64_t SECOND_NS = 1000000000
+cdef enum:
+    OFFSET_BYTES = 5
+    # `+hh:mm` in place of `Z`.
 
 
 # ---- what a message says ---------------------------------------------------------------------------------------------------
@@ -48,17 +55,21 @@ cdef bint _is_other(Stream* stream, Text subject, Text one, Text other) noexcept
     return _is_subject(subject) and terms_hold(stream.limits.subject_terms, subject.chars, subject.length)
 
 
-cdef int _refusal_of_time(Stream* stream, PublishHeaders* headers, int64_t now_ns) noexcept nogil:
+cdef bint _next(const PublishHeaders* headers, int64_t after_ns, int64_t now_ns, int64_t* next_ns, bint* repeats) noexcept nogil:
+    """Find when a schedule fires; False: its text makes no sense."""
+    cdef const Zone* zone = NULL
+    if headers.schedule_zone.chars != NULL:
+        zone = zone_find(headers.schedule_zone)
+    return schedule_next(headers.schedule, zone, after_ns, now_ns, next_ns, repeats)
+
+
+cdef int _refusal_of_time(PublishHeaders* headers, int64_t now_ns) noexcept nogil:
     """Judge when a schedule fires."""
     cdef int64_t next_ns
     cdef bint repeats
-    if headers.schedule_zone.chars != NULL:
-        # Of others the times are not known here.
-        if not text_is(headers.schedule_zone, b"UTC", 3):
-            return SCHEDULE_ZONE_INVALID
-        if not is_cron(headers.schedule):
-            return SCHEDULE_PATTERN_INVALID
-    if not schedule_next(headers.schedule, now_ns, now_ns, &next_ns, &repeats):
+    if headers.schedule_zone.chars != NULL and not is_cron(headers.schedule):
+        return SCHEDULE_PATTERN_INVALID
+    if not _next(headers, now_ns, now_ns, &next_ns, &repeats):
         return SCHEDULE_PATTERN_INVALID
     return STORED
 
@@ -69,11 +80,13 @@ cdef int refusal_of_schedule(Stream* stream, const Publish* message, PublishHead
     cdef Text none
     none.chars = NULL
     none.length = 0
+    if headers.schedule_zone.chars != NULL and message.marks & MARK_ZONE_UNKNOWN == MARK_ZONE_UNKNOWN:
+        return SCHEDULE_ZONE_INVALID
     if headers.schedule.chars == NULL:
         return STORED
     if not stream.limits.allow_schedules:
         return SCHEDULES_DISABLED
-    refusal = _refusal_of_time(stream, headers, now_ns)
+    refusal = _refusal_of_time(headers, now_ns)
     if refusal != STORED:
         return refusal
     if ttl_of_text(headers.schedule_ttl) == TTL_INVALID:
@@ -133,7 +146,7 @@ cdef void schedule_note(Stream* stream, const PublishHeaders* headers, uint64_t 
     """Remember when a message that was stored fires, if it is a schedule."""
     cdef int64_t next_ns
     cdef bint repeats
-    if headers.schedule.chars != NULL and schedule_next(headers.schedule, time_ns, time_ns, &next_ns, &repeats):
+    if headers.schedule.chars != NULL and _next(headers, time_ns, time_ns, &next_ns, &repeats):
         ttls_add(&stream.schedules, next_ns, seq)
 
 
@@ -166,6 +179,27 @@ cdef Record _content(Stream* stream, const Record* schedule, const PublishHeader
     return messages_get_whole(&stream.messages, messages_last_of(&stream.messages, subject))
 
 
+cdef uint32_t _write_local(char* to, const PublishHeaders* headers, int64_t time_ns) noexcept nogil:
+    """Write a time as the clocks of a schedule's zone show it; return its length, at most TIME_BYTES and OFFSET_BYTES."""
+    cdef const Zone* zone = zone_find(headers.schedule_zone) if headers.schedule_zone.chars != NULL else NULL
+    cdef int64_t offset = zone_offset(zone, time_ns // SECOND_NS)
+    cdef uint32_t length = write_time(to, time_ns + offset * SECOND_NS)
+    cdef int64_t minutes = (offset if offset > 0 else -offset) // 60
+    cdef char[4] digits
+    if minutes == 0:
+        return length
+    digits[0] = <char> (48 + minutes // 600)
+    digits[1] = <char> (48 + minutes // 60 % 10)
+    digits[2] = <char> (48 + minutes % 60 // 10)
+    digits[3] = <char> (48 + minutes % 10)
+    to += length - 1
+    to[0] = c"+" if offset > 0 else c"-"
+    memcpy(to + 1, digits, 2)
+    to[3] = c":"
+    memcpy(to + 4, digits + 2, 2)
+    return length + OFFSET_BYTES
+
+
 cdef bint _write_header(
     Stream* stream, Text* header, const Record* schedule, const PublishHeaders* headers, int64_t next_ns
 ) noexcept nogil:
@@ -175,7 +209,7 @@ cdef bint _write_header(
         header: Of the content; becomes what is published.
         next_ns: When it fires again; 0: never.
     """
-    cdef char time[TIME_BYTES]
+    cdef char[TIME_BYTES + OFFSET_BYTES] time
     cdef Text text
     if not header_drop_all(stream.header_rooms, header, b"Nats-Schedule") or not header_drop_all(
         stream.header_rooms, header, b"Nats-Expected-"
@@ -191,7 +225,7 @@ cdef bint _write_header(
     text.length = 5
     if next_ns:
         text.chars = time
-        text.length = write_time(time, next_ns)
+        text.length = _write_local(time, headers, next_ns)
     if not header_add(stream.header_rooms, header, b"Nats-Schedule-Next", text):
         return False
     if headers.schedule_ttl.chars != NULL and not header_add(stream.header_rooms, header, b"Nats-TTL", headers.schedule_ttl):
@@ -222,7 +256,7 @@ cdef void _fire(Stream* stream, uint64_t seq, int64_t at_ns, int64_t now_ns) noe
     if not _is_in_force(stream, &schedule):
         return
     headers_read(&headers, record_header(&schedule), schedule.header_length)
-    if headers.schedule.chars == NULL or not schedule_next(headers.schedule, at_ns, now_ns, &next_ns, &repeats):
+    if headers.schedule.chars == NULL or not _next(&headers, at_ns, now_ns, &next_ns, &repeats):
         return
     if repeats:
         ttls_add(&stream.schedules, next_ns, seq)

@@ -15,6 +15,7 @@ from framework_jetstream.store._segment cimport (
 )
 from framework_jetstream.store._subjects cimport Subject, marks_clear, pattern_matches, subject_chars, subjects_mark
 from framework_jetstream.stream._cron cimport schedule_next
+from framework_jetstream.stream._zones cimport Zone, zone_find, zone_offset
 from framework_jetstream.stream._decimals cimport Decimal, decimal_of_text, write_sum
 from framework_jetstream.stream._evicting cimport Sweep, messages_sweep
 from framework_jetstream.stream._expiring cimport stream_expire
@@ -204,13 +205,27 @@ cdef class StreamMachine:
         return found.count, messages_first_of(&self.stream.messages, found), messages_last_of(&self.stream.messages, found)
 
 
-def next_of_schedule(pattern: bytes, after_ns: int, now_ns: int) -> tuple[int, bool] | None:
-    """Return when a schedule fires, and whether it does so again; None: its text makes no sense."""
-    cdef Text text
+def next_of_schedule(pattern: bytes, after_ns: int, now_ns: int, zone: bytes = b"UTC") -> tuple[int, bool] | None:
+    """Return when a schedule fires, and whether it does so again; None: its text makes no sense, or there is no such time zone."""
+    cdef Text text, name
+    cdef const Zone* known
     cdef int64_t next_ns = 0
     cdef bint repeats = False
     text.chars, text.length = pattern, <uint32_t> len(pattern)
-    return (next_ns, bool(repeats)) if schedule_next(text, after_ns, now_ns, &next_ns, &repeats) else None
+    name.chars, name.length = zone, <uint32_t> len(zone)
+    known = zone_find(name)
+    if known == NULL or not schedule_next(text, known, after_ns, now_ns, &next_ns, &repeats):
+        return None
+    return next_ns, bool(repeats)
+
+
+def offset_in_zone(zone: bytes, at_s: int) -> int | None:
+    """Return how many seconds a time zone is ahead of UTC at a Unix time; None: the system does not know it."""
+    cdef Text name
+    cdef const Zone* known
+    name.chars, name.length = zone, <uint32_t> len(zone)
+    known = zone_find(name)
+    return zone_offset(known, at_s) if known != NULL else None
 
 
 def added(one: bytes, other: bytes) -> bytes | None:

@@ -48,7 +48,7 @@ def settled(wanted: StreamConfig) -> StreamConfig:
     """Return a configuration with its defaults.
 
     Raises:
-        ApiFailure: It makes no sense, or asks for what is not there yet.
+        ApiFailure: It makes no sense.
     """
     check_name(wanted.name)
     config = StreamConfig(**{
@@ -58,9 +58,9 @@ def settled(wanted: StreamConfig) -> StreamConfig:
         raise invalid(f"stream description is too long, maximum allowed is {DESCRIPTION_MAX}")
     _settle_numbers(config)
     _check_options(config)
+    _settle_persistence(config)
     _settle_metadata(config)
     check_sourcing(config)
-    _refuse_missing(config)
     _settle_subjects(config)
     _settle_transforms(config)
     if config.placement == Placement():
@@ -158,6 +158,18 @@ def _check_options(config: StreamConfig) -> None:
             config.allow_rollup_hdrs, config.deny_purge = True, False
 
 
+def _settle_persistence(config: StreamConfig) -> None:
+    """Refuse what can't be acknowledged early; what can is synced before all the same."""
+    if config.persist_mode != "async":
+        config.persist_mode = ""
+    elif config.storage != "file":
+        raise invalid("async persist mode is only supported on file storage")
+    elif config.num_replicas > 1:
+        raise invalid("async persist mode is not supported on replicated streams")
+    elif config.allow_atomic:
+        raise invalid("async persist mode is not supported with atomic batch publish")
+
+
 def _check_counter(config: StreamConfig) -> None:
     if config.discard == "new":
         raise invalid("counter stream cannot use discard new")
@@ -180,14 +192,6 @@ def _settle_markers(config: StreamConfig) -> None:
     config.allow_msg_ttl = True
     if not config.allow_rollup_hdrs:
         config.allow_rollup_hdrs, config.deny_purge = True, False
-
-
-def _refuse_missing(config: StreamConfig) -> None:
-    """Refuse what this version does not have."""
-    if config.allow_msg_counter and config.sources:
-        raise invalid("`allow_msg_counter` of `sources` is not available in this version")
-    if config.persist_mode == "async":
-        raise invalid("async persist mode is not available in this version")
 
 
 def _settle_subjects(config: StreamConfig) -> None:

@@ -59,11 +59,6 @@ from framework_jetstream.consumer.rules import settled as settled_consumer
 from framework_jetstream.consumer.terms import BURST_BYTES
 from framework_jetstream.engine.link import EngineAnswers
 from framework_jetstream.engine.verbs import NOT_LOGGED, NOT_STORED, Verb
-from framework_jetstream.exports.export import Export
-from framework_jetstream.exports.plan import plan_of
-from framework_jetstream.snapshots.archive import ArchivedConsumer, archive_head
-from framework_jetstream.snapshots.consumers import consumer_state
-from framework_jetstream.snapshots.snapshot import Snapshot, Target, sizes
 from framework_jetstream.sourcing.entry import infos_from
 from framework_jetstream.sourcing.rules import check_origins
 from framework_jetstream.sourcing.served import (
@@ -90,6 +85,7 @@ if TYPE_CHECKING:
     from framework_jetstream.exports.places import Places
     from framework_jetstream.exports.plan import ExportPlan
     from framework_jetstream.host import Host
+    from framework_jetstream.snapshots.archive import ArchivedConsumer
     from framework_jetstream.stream.book import StreamBook, StreamEntry
 
 _SUBJECT: Final = struct.Struct("=QI")
@@ -495,6 +491,13 @@ class Stream(Component):
 
     def _snapshot(self, request: Stream.Request) -> None:
         """Begin to send the stream as an archive."""
+        from framework_jetstream.snapshots.archive import (  # noqa: PLC0415 - few streams are sent
+            ArchivedConsumer,
+        )
+        from framework_jetstream.snapshots.consumers import (  # noqa: PLC0415 - the same
+            consumer_state,
+        )
+
         if is_empty_request(request.payload):
             raise failure(ErrCode.BAD_REQUEST)
         wanted = read(SnapshotRequest, request.payload, is_strict=self._host.is_strict)
@@ -520,6 +523,15 @@ class Stream(Component):
         consumers: list[ArchivedConsumer],
         told: EngineAnswer,
     ) -> None:
+        from framework_jetstream.snapshots.archive import (  # noqa: PLC0415 - as in `_snapshot`
+            archive_head,
+        )
+        from framework_jetstream.snapshots.snapshot import (  # noqa: PLC0415 - the same
+            Snapshot,
+            Target,
+            sizes,
+        )
+
         state = state_from_numbers(told.numbers, len(consumers))
         config, account = self._entry.config, self._entry.account
         chunk_bytes, chunks_max = sizes(wanted.chunk_size, wanted.window_size)
@@ -552,6 +564,8 @@ class Stream(Component):
 
     def _export(self, request: Stream.Request) -> None:
         """Begin to send what is asked for as a table."""
+        from framework_jetstream.exports.plan import plan_of  # noqa: PLC0415 - few streams are sent
+
         wanted = read(StreamExportRequest, request.payload, is_strict=self._host.is_strict)
 
         def begin(told: EngineAnswer) -> None:
@@ -570,6 +584,8 @@ class Stream(Component):
     def _begin_export(
         self, plan: ExportPlan, state: StreamState, reply: Reply[bytes | None]
     ) -> None:
+        from framework_jetstream.exports.export import Export  # noqa: PLC0415 - as in `_export`
+
         name, id_ = self._entry.config.name, self._advisories.next_id()
         info = StreamExportInfo(
             id="" if plan.is_empty else id_,
