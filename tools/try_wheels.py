@@ -82,12 +82,15 @@ def _try_standard(python: Path, wheels: Path, elsewhere: Path) -> None:
     run([str(python), "-m", "pip", "check"])
     said = _said_by_a_server(python, elsewhere, "--cluster", "nats://127.0.0.1:-1")
     _demand("framework[standard]" not in said, "nothing is missing", said)
+    store = elsewhere / "store"
+    _said_by_a_server(python, elsewhere, "-js", "-sd", str(store))
+    _demand(any(store.rglob("*.log")), "streams are kept where it was told", str(store))
     bin_ = python.parent
     run([str(bin_ / "nats-server"), "--version"], cwd=elsewhere)
     plugins = subprocess.run(
         [str(bin_ / "framework"), "plugins"], cwd=elsewhere, check=True, capture_output=True
     ).stdout.decode()
-    for name in ("auth", "gateway", "leafnode", "route", "websocket"):
+    for name in ("auth", "gateway", "jetstream", "leafnode", "route", "websocket"):
         _demand(f"{name}: " in plugins, f"the plugin {name} is there", plugins)
 
 

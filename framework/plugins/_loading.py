@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 ENTRY_POINT_GROUP = "framework"
 
-STANDARD_PLUGINS = ("auth", "gateway", "leafnode", "route", "websocket")
+STANDARD_PLUGINS = ("auth", "gateway", "jetstream", "leafnode", "route", "websocket")
 """What `pip install 'framework[standard]'` brings."""
 
 

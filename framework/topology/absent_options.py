@@ -95,12 +95,16 @@ def _absent(
 
 
 _ABSENT: tuple[Option, ...] = (
-    _absent("JetStream is", "jetstream", is_off=_is_jetstream_off, flags=("js", "jetstream")),
-    _absent("JetStream is", "default_js_domain", is_off=_is_empty),
+    replace(
+        _absent("JetStream is", "jetstream", is_off=_is_jetstream_off, flags=("js", "jetstream")),
+        help="Streams and consumers: of the plugin jetstream",
+        refusal="it needs the jetstream plugin, which is not loaded",
+    ),
+    _absent("JetStream of accounts by default is", "default_js_domain", is_off=_is_empty),
     Option(name="store_dir", kind=Kind.STRING, aliases=("storedir",), flags=("sd", "store_dir"),
            help="Folder of JetStream; without JetStream nothing is written there"),
     Option(name="feature_flags", kind=Kind.FREE, help="Features of JetStream to turn on or off",
-           inert="all of them are features of JetStream, which is not there yet"),
+           inert="features of JetStream can't be turned on or off one by one yet"),
     replace(
         _absent("gateways are", "gateway", is_off=_is_gateway_off),
         help="Gateways to other clusters: of the plugin gateway",

@@ -19,8 +19,6 @@ ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PLUGINS = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
 SPARK = sorted(path.parent for path in ROOT.glob("spark/*/pyproject.toml"))
-UNFINISHED = {"jetstream"}
-"""Plugins that are not loaded by themselves yet, so without an entry point."""
 
 
 def extensions(folder: Path) -> list[str]:
@@ -151,9 +149,8 @@ def test_plugin_is_packaged_as_a_third_party_would(folder: Path) -> None:
     noun = folder.name
 
     assert project["project"]["name"] == f"framework-{noun}"
-    if noun not in UNFINISHED:
-        entry_points = {"framework": {noun: f"framework_{noun}.plugin"}}
-        assert project["project"]["entry-points"] == entry_points
+    entry_points = {"framework": {noun: f"framework_{noun}.plugin"}}
+    assert project["project"]["entry-points"] == entry_points
     assert any(name_of(each) == "framework" for each in project["project"]["dependencies"])
     assert set(project) <= {"build-system", "project", "tool"}
     compiled = {"distutils", "setuptools"}
@@ -161,9 +158,7 @@ def test_plugin_is_packaged_as_a_third_party_would(folder: Path) -> None:
     assert (folder / "src" / f"framework_{noun}" / "py.typed").exists()
 
 
-@pytest.mark.parametrize(
-    "folder", [p for p in PLUGINS if p.name not in UNFINISHED], ids=lambda folder: folder.name
-)
+@pytest.mark.parametrize("folder", PLUGINS, ids=lambda folder: folder.name)
 def test_plugin_is_found(folder: Path) -> None:
     [point] = entry_points(group="framework", name=folder.name)
 

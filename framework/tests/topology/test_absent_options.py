@@ -28,11 +28,7 @@ def read(write):
 @pytest.mark.parametrize(
     ("text", "feature"),
     [
-        ("jetstream: true", "JetStream is"),
-        ("jetstream: enabled", "JetStream is"),
-        ("jetstream {}", "JetStream is"),
-        ("jetstream { store_dir: x }", "JetStream is"),
-        ("default_js_domain { A: hub }", "JetStream is"),
+        ("default_js_domain { A: hub }", "JetStream of accounts by default is"),
         ("mqtt { listen: -1 }", "MQTT is"),
         ("ocsp: true", "OCSP stapling is"),
         ("ocsp { mode: always }", "OCSP stapling is"),
@@ -58,6 +54,10 @@ def test_what_is_on_is_not_there_yet(read, text, feature):
         ("leaf { listen: 7422 }", "leafnode"),
         ("leafnodes { listen: nonsense }", "leafnode"),
         ("leafnodes { remotes: [{ url: nats-leaf://a:1 }] }", "leafnode"),
+        ("jetstream: true", "jetstream"),
+        ("jetstream: enabled", "jetstream"),
+        ("jetstream {}", "jetstream"),
+        ("jetstream { store_dir: x }", "jetstream"),
     ],
 )
 def test_what_a_plugin_has_that_is_not_loaded_is_not_there(read, text, plugin):
@@ -78,7 +78,7 @@ def test_what_is_off_leaves_no_trace(read):
 def test_flags_of_jetstream(read):
     assert read("", "-sd", "x", "-js=false").values["store_dir"] == "x"
     assert read("", "--store_dir", "x").values["jetstream"] is None
-    with pytest.raises(TopologyErrors, match="JetStream is not there yet"):
+    with pytest.raises(TopologyErrors, match="it needs the jetstream plugin, which is not loaded"):
         read("", "-js")
 
 

@@ -143,7 +143,10 @@ def test_all_mistakes_are_told_at_once(refuse):
     assert errors == [
         "server.conf:1:1: unknown key `prot`; did you mean `port`?",
         "server.conf:4:3: unknown key `rotues`; did you mean `routes`?",
-        "server.conf:7:1: `jetstream` is not available: JetStream is not there yet",
+        (
+            "server.conf:7:1: `jetstream` is not available: "
+            "it needs the jetstream plugin, which is not loaded"
+        ),
         (
             "server.conf:8:1: `syslog` is not available: logs go to standard error or a file; "
             "let the service manager forward them"

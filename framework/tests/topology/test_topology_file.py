@@ -182,7 +182,7 @@ def test_plugins_are_known_before_the_plan(write):
     file = open_topology(write("t.toml", 'plugins = ["jetstream"]\n[clusters.a]\njetstream = {}\n'))
 
     assert file.plugins == ("jetstream",)
-    with pytest.raises(TopologyErrors, match="`jetstream` is not available: JetStream is not"):
+    with pytest.raises(TopologyErrors, match="`jetstream` is not available: it needs"):
         file.plan()
 
 
