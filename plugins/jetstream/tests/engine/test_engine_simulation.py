@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from fake_port import GONE, FakePort
+from fake_port import FakePort
 
 SEEDS = 120
 STEPS = 90
@@ -411,13 +411,6 @@ class Simulation:
             request, reply = b'{"seq":%d,"batch":20,"next_by_subj":"s.>"}' % seq, b"many"
         self.port.tell(1, [(DIRECT, DIRECT, reply, b"", request)])
 
-    def pull_and_leave(self) -> None:
-        """Ask for messages, and be gone when they come; that is heard a little later."""
-        self.port.tell(1, [(NEXT, NEXT, GONE, b"", b'{"batch":2,"no_wait":true}')])
-        for _ in range(self.rng.randint(1, 2)):
-            self.turn()
-        self.port.tell_unheard()
-
     def acknowledge(self) -> None:
         if self.delivered:
             seq = self.rng.choice(sorted(self.delivered))
@@ -470,8 +463,6 @@ class Simulation:
     def run(self) -> None:
         work = [self.publish] * 5 + [self.pull, self.acknowledge, self.acknowledge, self.delete]
         work += [self.publish_batch, self.commit, self.get, self.get]
-
-        work += [self.publish_batch, self.commit, self.pull_and_leave]
         work += [self.purge] if self.rng.random() < 0.3 else []
         for _ in range(STEPS):
             self.rng.choice(work)()

@@ -34,8 +34,6 @@ cdef struct Machine:
     uint64_t delivered_seq
     uint64_t consumer_seq
     # Of the last delivery.
-    uint64_t delivered_before
-    # What was `delivered_seq` before the last message that was new; 0: that is not known.
     uint64_t floor_seq
     uint64_t floor_consumer_seq
     uint64_t num_pending

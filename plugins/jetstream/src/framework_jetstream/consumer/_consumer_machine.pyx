@@ -402,63 +402,14 @@ cdef Pending* _put_back(Machine* machine, uint64_t seq) noexcept nogil:
     return &machine.pending[at]
 
 
-cdef uint64_t _delivered_before(Machine* machine, const Pending* pending) noexcept nogil:
-    """Return which message was delivered before one, as far as that is known."""
-    cdef uint64_t found = machine.delivered_before
-    machine.delivered_before = 0
-    if found:
-        return found
-    if machine.terms.ack_policy == ACK_NONE:
-        return pending.seq - 1
-    return pending[-1].seq if pending != machine.pending else machine.floor_seq
-
-
-cdef void _step_back(Machine* machine, Pending* last) noexcept nogil:
-    """Let the message that was delivered last be one that never was."""
-    cdef uint64_t before = _delivered_before(machine, last)
-    if machine.terms.ack_policy == ACK_NONE or last.consumer_seq == machine.consumer_seq:
-        machine.consumer_seq -= 1
-    machine.num_pending += 1
-    machine.cursor = last.seq
-    machine.delivered_seq = before
-    machine_drop(machine, last)
-    machine.floor_seq = min(machine.floor_seq, machine.delivered_seq)
-    machine.floor_consumer_seq = min(machine.floor_consumer_seq, machine.consumer_seq)
-
-
-cdef bint _was_last(Machine* machine, const Pending* pending) noexcept nogil:
-    """Whether nobody got a message, and nothing that is wanted stands between it and the cursor."""
-    cdef Record following
-    # The log forgets which of the last messages of subjects were delivered.
-    if pending.deliveries or pending.seq < machine.skip_end:
-        return False
-    following = messages_next_matching(&machine.stream.messages, pending.seq + 1, machine.filters, machine.filter_count)
-    return following.seq == machine.cursor
-
-
 cdef void machine_undo(Machine* machine, uint64_t seq) noexcept nogil:
-    """Take a delivery back that nobody got: it comes again at once, and does not count.
-
-    What was delivered last, and for the first time, is pending as if it had never been delivered.
-
-    Source: nats-server `consumer.go`, `loopAndGatherMsgs`.
-    """
+    """Take a delivery back that nobody got: it comes again at once, and does not count."""
     cdef Pending* found = machine_find(machine, seq)
-    cdef Record record
-    cdef bint is_wanted
     if found == NULL and machine.terms.ack_policy == ACK_NONE and messages_get(&machine.stream.messages, seq).seq:
         found = _put_back(machine, seq)
-    if found == NULL or found.is_queued:
-        return
-    found.deliveries -= 1 if found.deliveries else 0
-    record = messages_get(&machine.stream.messages, seq)
-    is_wanted = machine_wants(machine, subject_chars(record.subject), record.subject.length)
-    if found.deliveries or seq != machine.delivered_seq or seq < machine.skip_end or not is_wanted:
+    if found != NULL and not found.is_queued:
+        found.deliveries -= 1 if found.deliveries else 0
         _queue(machine, found)
-        return
-    _step_back(machine, found)
-    while machine.pending_live and _was_last(machine, &machine.pending[machine.pending_end - 1]):
-        _step_back(machine, &machine.pending[machine.pending_end - 1])
 
 
 cdef int64_t machine_expire(Machine* machine, int64_t now_ns) noexcept nogil:
@@ -561,7 +512,6 @@ cdef bint machine_next(Machine* machine, Delivery* delivery, int64_t now_ns) noe
         machine.num_pending -= 1
         machine.skip_at += machine.skip_at < machine.skip_count
         machine.cursor = record.seq + 1
-        machine.delivered_before = machine.delivered_seq
         machine.delivered_seq = record.seq
         delivery.record = record
         delivery.deliveries = 1
