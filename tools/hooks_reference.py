@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 HOOKSPECS = ROOT / "framework" / "hookspecs.py"
 OFFERED = {
-    "route": ROOT / "plugins" / "route" / "src" / "framework_route" / "hookspecs.py",
+    "JetStream": ROOT / "plugins/jetstream/src/framework_jetstream/hookspecs.py",
+    "route": ROOT / "plugins/route/src/framework_route/hookspecs.py",
 }
 """Hooks that first-party plugins offer to others."""
 REFERENCE = ROOT / "docs" / "HOOKS.md"

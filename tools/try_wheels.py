@@ -29,6 +29,7 @@ EXAMPLES = (
     "plugin-gate-c",
     "plugin-lines",
     "plugin-metrics",
+    "plugin-placement-zones",
     "plugin-port-c",
     "plugin-quota",
     "plugin-redact",

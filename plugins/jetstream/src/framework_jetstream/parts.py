@@ -18,6 +18,7 @@ from framework_jetstream.host import Host
 from framework_jetstream.jet_stream import JetStream
 from framework_jetstream.listening import Listening
 from framework_jetstream.monitor import Monitor
+from framework_jetstream.placement.policy import placement_policy
 from framework_jetstream.resources import settled_config
 from framework_jetstream.rivals import Rivals
 from framework_jetstream.stream.book import StreamBook
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from framework.spec import ServerContext
     from framework_jetstream.config import JetStreamConfig
+    from framework_jetstream.placement.records import PlacementPolicy
 
 
 class Parts(Struct, frozen=True, kw_only=True):
@@ -40,6 +42,8 @@ class Parts(Struct, frozen=True, kw_only=True):
     exchange: Exchange
     monitor: Monitor
     rivals: Rivals
+    placement: PlacementPolicy | None
+    """Of a plugin."""
 
     def component(self) -> tuple[type[JetStream], Mapping[str, Any]]:
         """Return the actor that has the streams, and its arguments."""
@@ -97,4 +101,5 @@ def assemble(server: ServerContext, config: JetStreamConfig, clock: Callable[[],
             server=server, host=host, book=book, usage=usage, rivals=rivals, clock=clock
         ),
         rivals=rivals,
+        placement=placement_policy(server),
     )

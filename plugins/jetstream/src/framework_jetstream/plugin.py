@@ -20,6 +20,7 @@ from framework.spec import (
     ServiceSpec,
     TapSpec,
 )
+from framework_jetstream import hookspecs
 from framework_jetstream.config import JetStreamConfig, jetstream_section
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from framework.spec import (
         CommandGroup,
         DownloadSpec,
+        HookOffer,
         Port,
         ServerContext,
         ServiceAnswer,
@@ -42,6 +44,12 @@ _IMPORTS: Final = ("framework_jetstream.parts", "framework_jetstream.recovery")
 _LOG_FOLDER: Final = "log"
 _PORT_BYTES_MAX: Final = 64 * 1024 * 1024
 _parts: WeakKeyDictionary[ServerContext, Parts] = WeakKeyDictionary()
+
+
+@hookimpl
+def framework_addhooks(hooks: HookOffer) -> None:
+    """Offer the hook by which plugins place streams."""
+    hooks.add_hookspecs(hookspecs)
 
 
 @hookimpl

@@ -1,0 +1,1 @@
+"""Place replicas of streams in different zones, on the cheapest servers."""

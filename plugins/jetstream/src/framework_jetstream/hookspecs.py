@@ -1,0 +1,33 @@
+# mypy: disable-error-code=empty-body
+"""Hooks that the JetStream plugin offers: who gets the replicas of streams.
+
+A plugin implements them by their names, with `@hookimpl(optionalhook=True)` where it is of use
+without JetStream as well.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from framework.hookspecs import hookspec
+
+if TYPE_CHECKING:
+    from framework.spec import ServerContext
+    from framework_jetstream.placement.records import PlacementPolicy
+
+
+@hookspec
+def framework_jetstream_placement(server: ServerContext) -> PlacementPolicy | None:
+    """Return what orders the servers that a stream's replicas may be placed on.
+
+    Assembly. Called once for each server with JetStream. None: this plugin has nothing to say. A
+    second plugin with a policy stops the start. Only the meta leader asks its policy, so all
+    servers of a cluster should have the same one.
+
+    nats-server's rules stay in force: the policy sees only servers that are suitable (cluster,
+    tags, room, `max_ha_assets`), and of those that it returns no two with a `unique_tag` in
+    common are taken.
+
+    Args:
+        server: Its configuration is complete.
+    """
