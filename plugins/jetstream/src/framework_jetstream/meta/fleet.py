@@ -1,0 +1,69 @@
+"""What the meta leader has heard of servers lately: too much for the log, and soon out of date."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+
+from framework_jetstream.placement.records import PlacementServer
+
+if TYPE_CHECKING:
+    from framework_jetstream.meta.state import MetaState
+
+OFFLINE_AFTER_NS: Final = 10_000_000_000
+"""Without a word; nats-server takes one for offline as soon as the route to it has ended."""
+
+
+class Sighting(Struct, frozen=True, kw_only=True):
+    """What a server has said of itself."""
+
+    heard_ns: int
+    """By the clock of who has heard it, which never goes back."""
+    memory_bytes: int = 0
+    """That streams in memory take."""
+    storage_bytes: int = 0
+    is_caught_up: bool = True
+    """With the meta group's log, by what its leader knows."""
+
+
+class Fleet:
+    """Who is there."""
+
+    def __init__(self) -> None:
+        self._sightings: Final[dict[str, Sighting]] = {}
+
+    def hear(self, peer: str, sighting: Sighting) -> None:
+        """Take what a server has said."""
+        self._sightings[peer] = sighting
+
+    def lose(self, peer: str) -> None:
+        """Forget a server: no link leads to it any more."""
+        self._sightings.pop(peer, None)
+
+    def is_online(self, peer: str, now_ns: int) -> bool:
+        """Return whether a server was heard a short while ago."""
+        seen = self._sightings.get(peer)
+        return seen is not None and now_ns - seen.heard_ns < OFFLINE_AFTER_NS
+
+    def candidates(self, state: MetaState, now_ns: int) -> list[PlacementServer]:
+        """Return the servers of the meta group as placement wants them."""
+        return [self._candidate(state, peer, now_ns) for peer in state.servers]
+
+    def _candidate(self, state: MetaState, peer: str, now_ns: int) -> PlacementServer:
+        server, load = state.servers[peer], state.load(peer)
+        seen = self._sightings.get(peer)
+        memory, storage = (seen.memory_bytes, seen.storage_bytes) if seen else (0, 0)
+        return PlacementServer(
+            peer=peer,
+            name=server.name,
+            cluster=server.cluster,
+            tags=server.tags,
+            is_known=seen is not None,
+            is_online=self.is_online(peer, now_ns),
+            is_caught_up=seen is not None and seen.is_caught_up,
+            memory_bytes=max(0, server.memory_bytes - max(memory, load.memory_bytes)),
+            storage_bytes=max(0, server.storage_bytes - max(storage, load.storage_bytes)),
+            streams=load.streams,
+            ha_assets=load.ha_assets,
+        )

@@ -1,0 +1,370 @@
+"""What the meta leader decides: requests become entries, complete with who gets what.
+
+It decides on a *forecast*: the state with all that it has proposed already applied. While it
+leads, nobody else's entries come between, so what it foresees is what comes, index for index;
+when it leads no more, the forecast goes with the office. A new leader begins when it has applied
+all entries of the terms before, so none of them can surprise it.
+
+Source: nats-server `jetstream_cluster.go`, `jsClusteredStreamRequest`,
+`jsClusteredStreamUpdateRequest`, `jsClusteredConsumerRequest`, `processUpdateStreamAssignment`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from framework_jetstream.api.errors import ErrCode, failure
+from framework_jetstream.meta.assignments import (
+    Asset,
+    ConsumerAssignment,
+    Group,
+    StreamAssignment,
+)
+from framework_jetstream.meta.choices import Choices, Rules, hosts_of
+from framework_jetstream.meta.entries import (
+    AssignConsumer,
+    AssignStream,
+    CancelMove,
+    Configure,
+    FinishMove,
+    Move,
+    Origin,
+    PutServer,
+    Remove,
+    RemoveServer,
+    bytes_from_operation,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from framework_jetstream.meta.assignments import Assignment, ServerRecord
+    from framework_jetstream.meta.entries import Operation
+    from framework_jetstream.meta.fleet import Fleet
+    from framework_jetstream.meta.machine import MetaMachine
+    from framework_jetstream.meta.state import MetaState
+    from framework_jetstream.placement.records import PlacementRequest
+
+_SHOWN_MAX: Final = 3
+
+
+class Proposal(Struct, frozen=True):
+    """An entry to be proposed, and whose answer waits for it."""
+
+    number: int
+    operation: Operation
+    data: bytes
+
+
+class Existing(Struct, frozen=True):
+    """What was asked for is there already, just so: its leader answers."""
+
+    asset: Asset
+
+
+class MetaLeader:
+    """Decides while it is in office.
+
+    Args:
+        machine: What was applied.
+        start: As the machine was given.
+        fleet: Who is there.
+        rules: Of placement.
+        draw: Returns 8 characters that no other group has.
+        request_of: Returns what a stream asks of placement, without cluster and rules.
+    """
+
+    def __init__(
+        self,
+        machine: MetaMachine,
+        *,
+        start: int,
+        fleet: Fleet,
+        rules: Rules,
+        draw: Callable[[], str],
+        request_of: Callable[[StreamAssignment], PlacementRequest],
+    ) -> None:
+        self._machine = machine
+        self._start = start
+        self._choices = Choices(fleet, rules, request_of)
+        self._draw = draw
+        self._request_of = request_of
+        self._numbers = 0
+        self._forecast: MetaMachine | None = None
+
+    @property
+    def is_in_office(self) -> bool:
+        """Whether it decides."""
+        return self._forecast is not None
+
+    def take_office(self) -> bool:
+        """Begin to decide: all entries of earlier terms are applied, and one of this term.
+
+        Returns:
+            False: This version does not know all entries, so another server should lead.
+        """
+        if self._machine.is_behind:
+            return False
+        self._forecast = self._machine.fork()
+        return True
+
+    def leave_office(self) -> None:
+        """Decide no more: another server leads."""
+        self._forecast = None
+
+    def proposed(self, proposal: Proposal, index: int) -> None:
+        """Take what was proposed for applied, until it is.
+
+        Args:
+            proposal: The last decision; there is none between it and this call.
+            index: That the log gave it.
+        """
+        if self._forecast is not None:
+            self._forecast.apply(index, proposal.data)
+
+    def tell_time(self, now_ns: int) -> None:
+        """Say what time it is, by the clock of `Fleet`."""
+        self._choices.tell_time(now_ns)
+
+    @property
+    def state(self) -> MetaState:
+        """What will be when all is applied that was proposed."""
+        if self._forecast is None:
+            raise failure(ErrCode.CLUSTER_NOT_AVAILABLE)
+        return self._forecast.state
+
+    # -- streams and consumers -------------------------------------------------------------------
+
+    def create_stream(
+        self, wanted: StreamAssignment, clusters: Sequence[str]
+    ) -> Proposal | Existing:
+        """Decide where a stream goes.
+
+        Args:
+            wanted: Its group has a storage, and nothing else.
+            clusters: To be tried in this order: that of the configuration, or else the client's
+                and those that its gateways lead to.
+
+        Raises:
+            ApiFailure: There is another one of that name, or no place.
+        """
+        known = self.state.find(wanted.asset)
+        if known is not None:
+            if (known.config, known.level) != (wanted.config, wanted.level):
+                raise failure(ErrCode.STREAM_NAME_EXISTS)
+            return Existing(wanted.asset)
+        cluster, peers = self._choices.place(self.state, self._request_of(wanted), clusters)
+        group = self._group("S", peers, wanted.group.storage, cluster)
+        return self._propose(AssignStream(replace(wanted, group=group)))
+
+    def create_consumer(self, asset: Asset, wanted: ConsumerAssignment) -> Proposal | Existing:
+        """Decide which servers of its stream get a consumer.
+
+        Args:
+            asset: Its name.
+            wanted: Its group has a storage, and nothing else.
+
+        Raises:
+            ApiFailure: There is no such stream, or another consumer of that name.
+        """
+        stream = self.state.stream(asset)
+        if stream is None:
+            raise failure(ErrCode.STREAM_NOT_FOUND)
+        known = self.state.find(asset)
+        if known is not None:
+            if (known.config, known.level) != (wanted.config, wanted.level):
+                raise failure(ErrCode.CONSUMER_ALREADY_EXISTS)
+            return Existing(asset)
+        peers = self._choices.peers_of_consumer(self.state, stream, wanted, ())
+        group = self._group("C", peers, wanted.group.storage, stream.group.cluster)
+        consumer = replace(wanted, group=group)
+        return self._propose(AssignConsumer(asset, stream.created_ns, consumer))
+
+    def configure(self, asset: Asset, config: bytes, level: int) -> Proposal:
+        """Change a configuration that leaves the replicas where they are.
+
+        Raises:
+            ApiFailure: There is no such stream or consumer.
+        """
+        revision = self._find(asset).revision
+        return self._propose(Configure(asset=asset, revision=revision, config=config, level=level))
+
+    def scale(self, wanted: StreamAssignment, order: Sequence[str]) -> Proposal:
+        """Give a stream more replicas, or fewer.
+
+        Args:
+            wanted: With the new configuration.
+            order: Its peers: who leads first, whose replica is damaged last. The last ones go.
+
+        Raises:
+            ApiFailure: There is no such stream, it is being moved, or there is no place.
+        """
+        found = self._settled(wanted.asset)
+        group = found.group
+        assert set(order) == set(group.peers)
+        request = replace(self._request_of(wanted), existing=tuple(order))
+        cluster, target = self._choices.place(self.state, request, [group.cluster])
+        preferred = order[0] if len(order) == 1 else ""
+        return self._retarget(found, wanted, target, cluster, preferred)
+
+    def move(self, wanted: StreamAssignment, clusters: Sequence[str]) -> Proposal:
+        """Move a stream to where its new placement says.
+
+        Raises:
+            ApiFailure: There is no such stream, it is being moved, or there is no place.
+        """
+        found = self._settled(wanted.asset)
+        cluster, target = self._choices.place(self.state, self._request_of(wanted), clusters)
+        return self._retarget(found, wanted, target, cluster)
+
+    def replace_peer(self, asset: Asset, peer: str) -> Proposal:
+        """Let another server have what one has: `STREAM.PEER.REMOVE`.
+
+        Raises:
+            ApiFailure: There is no such asset, the server does not have it, or no other can.
+        """
+        found = self._find(asset)
+        if peer not in hosts_of(found):
+            raise failure(ErrCode.CLUSTER_PEER_NOT_MEMBER)
+        target = self._choices.without(self.state, asset, found, peer)
+        if not target:
+            raise failure(ErrCode.PEER_REMAP)
+        return self._propose(Move(asset=asset, revision=found.revision, target=target))
+
+    def cancel_move(self, asset: Asset) -> Proposal:
+        """Let who had an asset keep it, and have the configuration that it had.
+
+        Raises:
+            ApiFailure: There is no such asset, or it is not being moved.
+        """
+        found = self._find(asset)
+        if not found.group.target:
+            raise failure(ErrCode.STREAM_MOVE_NOT_IN_PROGRESS)
+        return self._propose(CancelMove(asset=asset, revision=found.revision))
+
+    def finish_move(self, asset: Asset, created_ns: int, members: Sequence[str]) -> Proposal | None:
+        """Take up that a group has the members of its target; None: nobody waits for it."""
+        found = self.state.find(asset)
+        if found is None or found.created_ns != created_ns:
+            return None
+        target = found.group.target
+        if not target or set(target) != set(members):
+            return None
+        return self._propose(FinishMove(asset=asset, created_ns=created_ns, target=target))
+
+    def remove(self, asset: Asset) -> Proposal:
+        """Delete a stream with its consumers, or a consumer.
+
+        Raises:
+            ApiFailure: There is none.
+        """
+        return self._propose(Remove(asset=asset, created_ns=self._find(asset).created_ns))
+
+    # -- servers ---------------------------------------------------------------------------------
+
+    def put_server(self, server: ServerRecord) -> Proposal | None:
+        """Take up what a server says of itself; None: it is known."""
+        if self.state.servers.get(server.peer) == server:
+            return None
+        return self._propose(PutServer(server))
+
+    def remove_server(self, peer: str, name: str = "") -> Proposal:
+        """Let a server belong to the group no more: `SERVER.REMOVE`.
+
+        What only a server that is off had stays assigned to it, and is there again when it comes
+        back; what others have too is placed anew, by `duties`.
+
+        Args:
+            peer: Its id; empty: `name` says who is meant.
+            name: Of the server.
+
+        Raises:
+            ApiFailure: There is no such server, or it runs, and streams would stop without it.
+        """
+        found = peer or next(
+            (it.peer for it in self.state.servers.values() if name and it.name == name), ""
+        )
+        if found not in self.state.servers:
+            raise failure(ErrCode.CLUSTER_SERVER_NOT_MEMBER)
+        if self._choices.is_online(found) and (
+            lost := self._choices.stopped_without(self.state, found)
+        ):
+            shown = ", ".join(f"{it.account} > {it.stream}" for it in lost[:_SHOWN_MAX])
+            more = f" and {len(lost) - _SHOWN_MAX} more" if len(lost) > _SHOWN_MAX else ""
+            problem = f"streams would have no majority of their replicas left: {shown}{more}"
+            raise failure(ErrCode.GENERIC, err=f"{problem}; scale or move them first")
+        return self._propose(RemoveServer(found))
+
+    def duties(self) -> Iterator[Proposal]:
+        """Yield what is to be done without being asked, one after the other proposed.
+
+        Assets of servers that belong to the group no more go to others; consumers follow their
+        stream. It is all read from the state, so a new leader goes on where the last one was.
+        """
+        for asset, _ in list(self.state.assets()):
+            found = self.state.find(asset)
+            target = self._due(asset, found) if found is not None else ()
+            if found is not None and target and set(target) != set(hosts_of(found)):
+                yield self._propose(Move(asset=asset, revision=found.revision, target=target))
+
+    def _due(self, asset: Asset, found: Assignment) -> tuple[str, ...]:
+        """Return who is to have an asset; empty: who has it, or nobody better."""
+        if isinstance(found, ConsumerAssignment):
+            stream = self.state.stream(asset)
+            assert stream is not None
+            return self._choices.peers_of_consumer(self.state, stream, found, hosts_of(found))
+        servers = self.state.servers
+        gone = [it for it in hosts_of(found) if it not in servers]
+        return self._choices.without(self.state, asset, found, gone[0]) if gone else ()
+
+    def _retarget(
+        self,
+        found: Assignment,
+        wanted: StreamAssignment,
+        target: tuple[str, ...],
+        cluster: str,
+        preferred: str = "",
+    ) -> Proposal:
+        change = Configure(
+            asset=wanted.asset,
+            revision=found.revision,
+            config=wanted.config,
+            level=wanted.level,
+            target=target,
+            cluster=cluster,
+            preferred=preferred,
+        )
+        return self._propose(change)
+
+    # -- decisions -------------------------------------------------------------------------------
+
+    def _propose(self, operation: Operation) -> Proposal:
+        self._numbers += 1
+        by = Origin(self._machine.peer, self._numbers, self._start)
+        return Proposal(self._numbers, operation, bytes_from_operation(operation, by))
+
+    def _find(self, asset: Asset) -> Assignment:
+        found = self.state.find(asset)
+        if found is None:
+            code = ErrCode.CONSUMER_NOT_FOUND if asset.consumer else ErrCode.STREAM_NOT_FOUND
+            raise failure(code)
+        return found
+
+    def _settled(self, asset: Asset) -> Assignment:
+        found = self._find(asset)
+        if found.group.target:
+            raise failure(ErrCode.STREAM_MOVE_IN_PROGRESS)
+        return found
+
+    def _group(self, letter: str, peers: tuple[str, ...], storage: str, cluster: str) -> Group:
+        kind = storage[0].upper()
+        name = f"{letter}-R{len(peers)}{kind}-{self._draw()}"
+        return Group(
+            name=name,
+            peers=peers,
+            storage="memory" if storage == "memory" else "file",
+            cluster=cluster,
+        )

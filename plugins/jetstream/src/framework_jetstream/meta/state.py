@@ -1,0 +1,121 @@
+"""The replicated state of the meta group, and how much each of its servers has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from framework_jetstream.meta.assignments import (
+        Asset,
+        Assignment,
+        ConsumerAssignment,
+        Group,
+        ServerRecord,
+        StreamAssignment,
+    )
+
+
+class Load(Struct):
+    """What is assigned to a server."""
+
+    streams: int = 0
+    ha_assets: int = 0
+    """Streams and consumers that other servers have as well."""
+    memory_bytes: int = 0
+    """Reserved by streams in memory."""
+    storage_bytes: int = 0
+
+
+class MetaState:
+    """All of it: the same at the same index on each server."""
+
+    def __init__(self) -> None:
+        self.index = 0
+        """Of the last entry."""
+        self.servers: dict[str, ServerRecord] = {}
+        """By peer."""
+        self._streams: dict[Asset, StreamAssignment] = {}
+        self._consumers: dict[Asset, dict[str, ConsumerAssignment]] = {}
+        self._loads: Final[dict[str, Load]] = {}
+
+    def fork(self) -> MetaState:
+        """Return a copy that goes its own way; records are shared, since they never change."""
+        other = MetaState()
+        other.index = self.index
+        other.servers = dict(self.servers)
+        for asset, found in self.assets():
+            other.put(asset, found)
+        return other
+
+    def find(self, asset: Asset) -> Assignment | None:
+        """Return an assignment; None: there is none."""
+        if asset.consumer:
+            return self._consumers.get(asset.of_stream, {}).get(asset.consumer)
+        return self._streams.get(asset)
+
+    def stream(self, asset: Asset) -> StreamAssignment | None:
+        """Return the stream of an asset; None: there is none."""
+        return self._streams.get(asset.of_stream)
+
+    def streams(self) -> Iterator[tuple[Asset, StreamAssignment]]:
+        """Yield all streams."""
+        yield from self._streams.items()
+
+    def consumers(self, stream: Asset) -> Mapping[str, ConsumerAssignment]:
+        """Return the consumers of a stream, by name."""
+        return self._consumers.get(stream.of_stream, {})
+
+    def assets(self) -> Iterator[tuple[Asset, Assignment]]:
+        """Yield all assignments: each stream before its consumers."""
+        for asset, stream in self._streams.items():
+            yield asset, stream
+            for name, consumer in self.consumers(asset).items():
+                yield asset._replace(consumer=name), consumer
+
+    def put(self, asset: Asset, found: Assignment) -> None:
+        """Add an assignment, or put it in place of the one that there is."""
+        before = self.find(asset)
+        if before is not None:
+            self._count(asset, before, -1)
+        if asset.consumer:
+            self._consumers.setdefault(asset.of_stream, {})[asset.consumer] = found  # type: ignore[assignment]
+        else:
+            self._streams[asset] = found  # type: ignore[assignment]
+        self._count(asset, found, 1)
+
+    def drop(self, asset: Asset) -> None:
+        """Forget an assignment; a stream's consumers too."""
+        found = self.find(asset)
+        assert found is not None
+        self._count(asset, found, -1)
+        if not asset.consumer:
+            for name in list(self.consumers(asset)):
+                self.drop(asset._replace(consumer=name))
+            del self._streams[asset]
+            return
+        consumers = self._consumers[asset.of_stream]
+        del consumers[asset.consumer]
+        if not consumers:
+            del self._consumers[asset.of_stream]
+
+    def load(self, peer: str) -> Load:
+        """Return what is assigned to a server."""
+        return self._loads.get(peer) or Load()
+
+    def _count(self, asset: Asset, found: Assignment, by: int) -> None:
+        group: Group = found.group
+        reserved = getattr(found, "reserved_bytes", 0)
+        for peer in group.hosts:
+            load = self._loads.setdefault(peer, Load())
+            load.streams += by * (not asset.consumer)
+            load.ha_assets += by * (len(group.hosts) > 1)
+            if group.storage == "memory":
+                load.memory_bytes += by * reserved
+            else:
+                load.storage_bytes += by * reserved
+            if load == Load():
+                del self._loads[peer]

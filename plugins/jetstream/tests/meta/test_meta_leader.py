@@ -1,0 +1,225 @@
+"""What the meta leader decides, and what it refuses, in nats-server's words."""
+
+from __future__ import annotations
+
+import pytest
+from framework_jetstream.api.errors import ApiFailure
+from framework_jetstream.meta.assignments import (
+    Asset,
+    ConsumerAssignment,
+    Group,
+    ServerRecord,
+    StreamAssignment,
+)
+from framework_jetstream.meta.choices import Rules
+from framework_jetstream.meta.fleet import OFFLINE_AFTER_NS, Fleet, Sighting
+from framework_jetstream.meta.leader import Existing, MetaLeader
+from framework_jetstream.meta.machine import MetaMachine
+from framework_jetstream.placement.records import PlacementRequest
+
+S = Asset("A", "S")
+
+
+class Office:
+    """A leader whose proposals are committed when `commit` is called."""
+
+    def __init__(self, peers=4, **rules):
+        self.machine = MetaMachine("p1", 1)
+        self.fleet = Fleet()
+        self.names = iter(range(1000))
+        self.leader = MetaLeader(
+            self.machine,
+            start=1,
+            fleet=self.fleet,
+            rules=Rules(**rules),
+            draw=lambda: f"{next(self.names):08}",
+            request_of=lambda it: PlacementRequest(
+                account=it.account,
+                stream=it.name,
+                cluster="",
+                replicas=int(it.config),
+                max_bytes=it.reserved_bytes or -1,
+            ),
+        )
+        self.log = []
+        self.leader.take_office()
+        for n in range(1, peers + 1):
+            peer = f"p{n}"
+            self.fleet.hear(peer, Sighting(heard_ns=0))
+            record = ServerRecord(peer=peer, name=f"n{n}", cluster="c", storage_bytes=100)
+            self.propose(self.leader.put_server(record))
+
+    def propose(self, proposal):
+        self.log.append(proposal.data)
+        self.leader.proposed(proposal, len(self.log))
+        return proposal
+
+    def commit(self):
+        for index, data in enumerate(self.log, 1):
+            self.machine.apply(index, data)
+
+    def create(self, replicas=3, name="S", **more):
+        return self.leader.create_stream(wanted(replicas, name, **more), ["c"])
+
+    def found(self, asset=S):
+        return self.leader.state.find(asset)
+
+
+def wanted(replicas=3, name="S", **more):
+    config = str(replicas).encode()
+    empty = Group(name="", peers=())
+    return StreamAssignment(
+        account="A", name=name, created_ns=1, config=config, group=empty, **more
+    )
+
+
+def consumer(replicas=0):
+    empty = Group(name="", peers=())
+    return ConsumerAssignment(name="c", created_ns=2, config=b"{}", group=empty, replicas=replicas)
+
+
+def refusal(ask, *args):
+    with pytest.raises(ApiFailure) as refused:
+        ask(*args)
+    error = refused.value.error
+    return error.err_code, error.description
+
+
+def test_a_stream_gets_a_group_and_the_leader_knows_of_it_before_it_is_committed():
+    office = Office()
+    proposal = office.create()
+    office.propose(proposal)
+
+    assert proposal.operation.stream.group.name == "S-R3F-00000000"
+    assert office.create() == Existing(S)
+    assert refusal(office.create, 1) == (
+        10058,
+        "stream name already in use with a different configuration",
+    )
+    assert office.machine.state.find(S) is None
+    office.commit()
+    assert office.machine.snapshot() == office.leader._forecast.snapshot()
+
+
+def test_streams_that_were_proposed_count_when_the_next_is_placed():
+    office = Office()
+    office.propose(office.create(3, "S", reserved_bytes=60))
+    (placed,) = office.create(1, "T", reserved_bytes=60).operation.stream.group.peers
+
+    assert placed not in office.found().group.peers
+    with pytest.raises(ApiFailure, match="no suitable peers for placement, insufficient storage"):
+        office.create(3, "T", reserved_bytes=60)
+
+
+def test_a_consumer_has_servers_of_its_stream():
+    office = Office()
+    office.propose(office.create())
+    asset = S._replace(consumer="c")
+    one = office.leader.create_consumer(asset, consumer(1)).operation.consumer.group
+    all_ = office.propose(office.leader.create_consumer(asset, consumer())).operation
+
+    assert len(one.peers) == 1
+    assert set(one.peers) <= set(office.found().group.peers)
+    assert all_.consumer.group.peers == office.found().group.peers
+    assert office.leader.create_consumer(asset, consumer()) == Existing(asset)
+    assert refusal(office.leader.create_consumer, Asset("A", "T", "c"), consumer()) == (
+        10059,
+        "stream not found",
+    )
+
+
+def test_scaling_keeps_who_leads_and_consumers_follow():
+    office = Office()
+    office.propose(office.create(1))
+    office.propose(office.leader.create_consumer(S._replace(consumer="c"), consumer()))
+    first = office.found().group.peers
+    office.propose(office.leader.scale(wanted(3), first))
+    target = office.found().group.target
+
+    assert target[:1] == first
+    assert office.found().group.preferred == first[0]
+    (duty,) = [office.propose(it) for it in office.leader.duties()]
+    assert set(duty.operation.target) == set(target)
+    assert list(office.leader.duties()) == []
+    assert refusal(office.leader.scale, wanted(1), first) == (
+        10124,
+        "stream move already in progress",
+    )
+    office.propose(office.leader.finish_move(S, 1, target))
+    leader = target[2]
+    order = (leader, *(it for it in target if it != leader))
+    office.propose(office.leader.scale(wanted(1), order))
+    assert office.found().group.target == (leader,)
+
+
+def test_a_move_that_nobody_began_is_not_cancelled():
+    office = Office()
+    office.propose(office.create())
+
+    assert refusal(office.leader.cancel_move, S) == (
+        10129,
+        "stream reconfiguration not in progress",
+    )
+
+
+def test_another_server_takes_the_place_of_one_that_is_removed_from_a_stream():
+    office = Office()
+    office.propose(office.create())
+    hosts = office.found().group.peers
+    spare = next(it for it in ("p1", "p2", "p3", "p4") if it not in hosts)
+    assert refusal(office.leader.replace_peer, S, spare) == (10040, "peer not a member")
+    office.propose(office.leader.replace_peer(S, hosts[1]))
+
+    assert office.found().group.target == (hosts[0], hosts[2], spare)
+
+
+def test_without_a_spare_server_there_is_no_other_place():
+    office = Office(peers=3)
+    office.propose(office.create())
+
+    assert refusal(office.leader.replace_peer, S, "p2") == (10075, "peer remap failed")
+
+
+def test_a_server_is_removed_and_its_replicas_go_to_others():
+    office = Office()
+    office.propose(office.create())
+    gone = office.found().group.peers[0]
+    assert refusal(office.leader.remove_server, "p9") == (
+        10044,
+        "server is not a member of the cluster",
+    )
+    office.propose(office.leader.remove_server("", f"n{gone[1:]}"))
+    (duty,) = [office.propose(it) for it in office.leader.duties()]
+
+    assert gone not in duty.operation.target
+    assert len(duty.operation.target) == 3
+
+
+def test_a_running_server_with_the_last_replica_is_not_removed():
+    office = Office()
+    office.propose(office.create(1))
+    (only,) = office.found().group.peers
+
+    code, text = refusal(office.leader.remove_server, only)
+    assert code == 10005
+    assert text == (
+        "streams would have no majority of their replicas left: A > S; scale or move them first"
+    )
+    office.leader.tell_time(OFFLINE_AFTER_NS)
+    office.propose(office.leader.remove_server(only))
+    assert list(office.leader.duties()) == []
+    assert office.found().group.peers == (only,)
+
+
+def test_who_is_not_in_office_decides_nothing():
+    office = Office()
+    office.leader.leave_office()
+
+    assert refusal(office.create) == (10008, "JetStream system temporarily unavailable")
+
+
+def test_who_does_not_know_all_entries_does_not_take_office():
+    office = Office()
+    office.machine.apply(100, b"\xc1")
+
+    assert not office.leader.take_office()
