@@ -31,7 +31,6 @@ from framework_jetstream.meta.entries import (
     FinishMove,
     Move,
     PutServer,
-    Remove,
     RemoveServer,
     UnknownEntry,
     envelope_from_bytes,
@@ -186,7 +185,7 @@ class MetaMachine:
                 outcome = self._change(index, operation)
             case FinishMove():
                 outcome = self._finish_move(index, operation)
-            case Remove():
+            case _:
                 outcome = self._remove(operation.asset, operation.created_ns)
         return outcome
 
