@@ -79,9 +79,10 @@ def restore(engine: Engine, log: Log, segments: Segments) -> Restored:
                 known.config.first_seq,
                 last_files.get(group, 0) + 1,
                 segments.read,
+                known.replicas,
             )
         else:
-            engine.restore_consumer(numbers[group], group)
+            engine.restore_consumer(numbers[group], group, known.replicas)
 
     def update(group: int, text: bytes) -> dict[str, int] | None:
         known = saved[group] = saved_from_text(text)

@@ -85,7 +85,7 @@ class FakePort:
             size=ctypes.sizeof(Functions),
             wake_fd=-1,
             subscribe=SUBSCRIBE(self._subscribe),
-            unsubscribe=UNTAG(lambda *_: 0),
+            unsubscribe=UNTAG(self._unsubscribe),
             watch=WATCH(lambda *_: 0),
             unwatch=UNTAG(lambda *_: 0),
             take=TAKE(self._take),
@@ -115,6 +115,11 @@ class FakePort:
 
     def _subscribe(self, _: int, _a: int, at: int, length: int, *rest: int) -> int:
         self.tags[ctypes.string_at(at, length)] = rest[-1]
+        return 0
+
+    def _unsubscribe(self, _: int, tag: int) -> int:
+        for subject in [it for it, known in self.tags.items() if known == tag]:
+            del self.tags[subject]
         return 0
 
     def _take(self, _: int) -> int | None:

@@ -16,6 +16,8 @@ class SavedStream(Struct, frozen=True, tag="stream", tag_field="is"):
     config: StreamConfig
     is_unfinished: bool = False
     """Its snapshot was not restored to the end: it is nothing."""
+    replicas: tuple[int, ...] = ()
+    """The number of its group at all servers, and theirs; none: it is this one's alone."""
 
 
 class SavedConsumer(Struct, frozen=True, tag="consumer", tag_field="is"):
@@ -26,6 +28,8 @@ class SavedConsumer(Struct, frozen=True, tag="consumer", tag_field="is"):
     stream_created_ns: int
     created_ns: int
     config: ConsumerConfig
+    replicas: tuple[int, ...] = ()
+    """As of a stream."""
 
 
 class RestoredConsumer(Struct, frozen=True):

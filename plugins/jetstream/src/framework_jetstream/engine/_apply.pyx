@@ -23,12 +23,13 @@ from framework_jetstream.engine._outbox cimport outbox_add, outbox_flush
 from framework_jetstream.engine._publishing cimport publish_apply
 from framework_jetstream.engine._reading cimport reading_removed
 from framework_jetstream.engine._segments cimport segments_look, segments_remove
+from framework_jetstream.engine._serving cimport slot_lead, slot_serve
 from framework_jetstream.engine._staging cimport (
     HEAD_FIRST, HEAD_LENGTH, HEAD_MIRRORED, HEAD_SOURCED, MARK_BITS, BatchHead, MessageHead, OriginHead, StagedHead,
 )
 from framework_jetstream.engine._state cimport Command, ConsumerSlot, Group, Proposal, Slot, command_free, ready_add
 from framework_jetstream.engine._stream_commands cimport (
-    slot_close, slot_end_old, slot_expire, slot_serve, stream_deleted, stream_purged, stream_update,
+    slot_close, slot_end_old, slot_expire, stream_deleted, stream_purged, stream_update,
 )
 from framework_jetstream.log._record cimport BATCH, CLOSED, CONSUMER, GROUP, OP
 from framework_jetstream.stream._headers cimport Text
@@ -178,6 +179,8 @@ cdef void _apply_operation(Engine* engine, Slot* slot, const LogEntry* entry, Pr
         if command != NULL:
             slot_serve(engine, slot, command)
             answer_made(engine, command.id, 0, 0)
+        elif slot.group.leads_term:
+            slot_lead(engine, slot)
     elif head.operation == OP_UPDATE:
         if command != NULL:
             group_describe(slot.group, text, entry.parts[1].length)
@@ -258,9 +261,9 @@ cdef void entry_apply(Engine* engine, const LogEntry* entry) noexcept nogil:
         return
     if entry.kind not in (BATCH, OP, CONSUMER):
         return
-    if group.slot != NULL and entry.index > group.applied + 1:
+    if group.slot != NULL and entry.index > group.applied + 1 and group.replica == NULL:
         lose_entries_before(engine, group.slot, entry)
-    proposal = group_applied(group, entry.index)
+    proposal = group_applied(engine, group, entry.index, entry.term)
     if group.consumer != NULL:
         _apply_state(engine, group, entry, proposal)
     elif group.slot != NULL:

@@ -17,13 +17,15 @@ from framework_jetstream.engine._groups cimport (
 )
 from framework_jetstream.engine._operations cimport OP_CREATE, operation_of_command, operation_propose
 from framework_jetstream.engine._reading cimport reading_command
+from framework_jetstream.engine._replicated cimport REPLICAS_AT, replicated_stream_open
+from framework_jetstream.engine._serving cimport slot_serve
 from framework_jetstream.engine._staging cimport slot_propose
 from framework_jetstream.engine._state cimport (
     CLOSE_STREAM, DELETE_MESSAGE, GET_MESSAGE, LIMIT_ACCOUNT, LIMIT_SERVER, OPEN_CONSUMER, OPEN_SOURCE, OPEN_STREAM, PURGE, READ_ARCHIVE,
     READ_CONSUMER, RESTORE_ARCHIVE, RESTORE_CONSUMER, UPDATE_STREAM, ConsumerSlot, Waiting, command_free, command_text, consumer_of,
     published_by, slot_of,
 )
-from framework_jetstream.engine._stream_commands cimport message_get, slot_close, slot_made, slot_serve, stream_command, waiting_tell
+from framework_jetstream.engine._stream_commands cimport message_get, slot_close, slot_made, stream_command, waiting_tell
 from framework_jetstream.sourcing._commands cimport source_command
 from framework_jetstream.stream._headers cimport Text
 
@@ -63,6 +65,8 @@ cdef int _open(Engine* engine, Command* command) noexcept nogil:
     if slot == NULL:
         answer_made(engine, command.id, STATUS_NO_ROOM, 0)
         return CARRIED_OUT
+    if is_file and command.numbers[REPLICAS_AT]:
+        return replicated_stream_open(engine, slot, command)
     if is_file and not slot.is_restored:
         return _open_logged(engine, slot, command)
     slot_serve(engine, slot, command)

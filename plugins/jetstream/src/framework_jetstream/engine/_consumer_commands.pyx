@@ -19,10 +19,11 @@ from framework_jetstream.engine._groups cimport (
     CARRIED_KEPT, CARRIED_OUT, group_close, group_describe, group_opened, group_propose, refused_as,
 )
 from framework_jetstream.engine._pacing cimport pace_begin, pace_update
+from framework_jetstream.engine._replicated cimport REPLICAS_AT, replicated_consumer_command, replicated_consumer_open
 from framework_jetstream.engine._retention cimport retention_review, retention_wants
 from framework_jetstream.engine._state cimport (
     CLOSE_CONSUMER, CONSUMER_STATE, OPEN_CONSUMER, RESET_CONSUMER, TAG_ACK, TAG_DELIVER, TAG_FLOW, TAG_KIND_SHIFT,
-    TAG_NEXT, TAG_NUMBER_SHIFT, UNPIN_CONSUMER, UPDATE_CONSUMER, Answer, Group, command_text, consumer_of, ready_add,
+    TAG_NEXT, TAG_NUMBER_SHIFT, UNPIN_CONSUMER, UPDATE_CONSUMER, Answer, Group, command_free, command_text, consumer_of, ready_add,
     slot_of,
 )
 from framework_jetstream.engine._statuses cimport request_refuse
@@ -200,13 +201,15 @@ cdef int _open(Engine* engine, Command* command) noexcept nogil:
     if consumer == NULL:
         answer_made(engine, command.id, NO_ROOM, 0)
         return CARRIED_OUT
+    if command.numbers[REPLICAS_AT]:
+        return replicated_consumer_open(engine, consumer, command)
     if command.lengths[2] and consumer.group == NULL and slot.group != NULL:
         consumer.group = group_opened(engine, NULL, consumer, command)
         if consumer.group == NULL:
             consumer_forget(engine, consumer)
             refused = refused_as(engine, command)
             return refused
-    _begin(engine, slot, consumer, command)
+    consumer_begin(engine, slot, consumer, command)
     if consumer.group == NULL or consumer.is_restored:
         consumer.is_restored = 0
         consumer_say(engine, consumer, command.id)
@@ -217,7 +220,7 @@ cdef int _open(Engine* engine, Command* command) noexcept nogil:
     return CARRIED_KEPT
 
 
-cdef void _begin(Engine* engine, Slot* slot, ConsumerSlot* consumer, Command* command) noexcept nogil:
+cdef void consumer_begin(Engine* engine, Slot* slot, ConsumerSlot* consumer, Command* command) noexcept nogil:
     """Let a consumer begin, or go on as it was read."""
     cdef const char* at = command_text(command, 0)
     cdef const char* end = at + command.lengths[0]
@@ -247,15 +250,20 @@ cdef void _begin(Engine* engine, Slot* slot, ConsumerSlot* consumer, Command* co
     consumer_expire(engine, consumer)
 
 
-cdef void consumer_close(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
-    """End a consumer; who waits is told."""
-    cdef ConsumerSlot** at = &consumer.slot.consumers
+cdef void consumer_tell_waiting(Engine* engine, ConsumerSlot* consumer, const char* status, uint32_t length) noexcept nogil:
+    """Tell who waits why nothing comes any more."""
     cdef Text reply
     while consumer.first != NULL:
         reply.chars = <char*> (consumer.first + 1)
         reply.length = consumer.first.reply_length
-        request_refuse(engine, consumer, reply, b"409 Consumer Deleted", 20)
+        request_refuse(engine, consumer, reply, status, length)
         request_end(engine, consumer, consumer.first)
+
+
+cdef void consumer_close(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
+    """End a consumer; who waits is told."""
+    cdef ConsumerSlot** at = &consumer.slot.consumers
+    consumer_tell_waiting(engine, consumer, b"409 Consumer Deleted", 20)
     engine.port.unsubscribe(engine.port.self, _tag(TAG_ACK, consumer))
     engine.port.unsubscribe(engine.port.self, _tag(TAG_NEXT, consumer))
     if consumer.deliver.chars != NULL:
@@ -285,6 +293,7 @@ cdef void consumer_forget(Engine* engine, ConsumerSlot* consumer) noexcept nogil
     free(<void*> consumer.ack_prefix.chars)
     free(<void*> consumer.deliver.chars)
     _free_lines(&consumer.groups, &consumer.group_count)
+    command_free(consumer.opened)
     free(consumer)
 
 
@@ -426,6 +435,8 @@ cdef int consumer_command(Engine* engine, Command* command) noexcept nogil:
     if command.verb == OPEN_CONSUMER:
         return _open(engine, command)
     consumer = consumer_of(engine, command.number)
+    if consumer != NULL and consumer.opened != NULL and (command.verb == CLOSE_CONSUMER or consumer.slot == NULL):
+        return replicated_consumer_command(engine, consumer, command)
     if consumer == NULL or consumer.slot == NULL:
         answer_made(engine, command.id, NOT_THERE, 0)
     elif command.verb == CLOSE_CONSUMER:

@@ -4,6 +4,7 @@ from typing import Self, final
 from framework.sublist.transform import Program
 from framework_jetstream.engine._segment_jobs import SegmentJobs
 from framework_jetstream.log import Log, LogThread
+from framework_jetstream.raft.records import Settings
 from framework_jetstream.store._segmentface import SegmentDamage
 
 @final
@@ -33,6 +34,16 @@ class Engine:
     def answers(self) -> list[tuple[int, int, tuple[int, ...], bytes]]: ...
     def turn(self, now_ns: int, unix_ns: int) -> bool: ...
     def use_log(self, log: Log, thread: LogThread | None = None, log_fd: int = -1) -> None: ...
+    def use_replicas(
+        self,
+        port: object,
+        *,
+        server: int,
+        account: int,
+        prefix: bytes,
+        seed: int,
+        settings: Settings,
+    ) -> None: ...
     def use_segments(
         self,
         jobs: SegmentJobs,
@@ -56,8 +67,9 @@ class Engine:
         first_seq: int,
         next_segment: int,
         read: Callable[[int, int], bytes],
+        replicas: tuple[int, ...] = (),
     ) -> list[tuple[int, int, SegmentDamage]]: ...
-    def restore_consumer(self, number: int, group: int) -> None: ...
+    def restore_consumer(self, number: int, group: int, replicas: tuple[int, ...] = ()) -> None: ...
     def replay(self, update: Callable[[int, bytes], dict[str, int] | None]) -> set[int]: ...
     def lost(self) -> list[tuple[int, int, int]]: ...
     def forget_group(self, group: int) -> None: ...

@@ -37,6 +37,7 @@ from framework_jetstream.engine._port cimport (
 from framework_jetstream.engine._publishing cimport publish_row
 from framework_jetstream.engine._pacing cimport flow_row
 from framework_jetstream.engine._reading cimport reading_sweep
+from framework_jetstream.engine._replicated cimport REPLICAS_AT, replicated_hear, replicated_join, replicated_settle, replicated_speak
 from framework_jetstream.engine._requests cimport ack_row, next_row
 from framework_jetstream.engine._retention cimport removals_propose, retention_sweep
 from framework_jetstream.engine._segment_jobs cimport SegmentJobs
@@ -57,6 +58,9 @@ from framework_jetstream.log._log_groups cimport log_group
 from framework_jetstream.log._performing cimport log_is_small
 from framework_jetstream.log._solo cimport solo_committer
 from framework_jetstream.log._thread cimport LogRunner, LogThread, log_kick, log_perform_small
+from framework_jetstream.raft._raftface cimport settings_of
+from framework_jetstream.raft._state cimport RaftSettings
+from framework_jetstream.replication._replicas cimport replicas_begin, replicas_free, replicas_new, replicated_committer
 from framework_jetstream.sourcing._giving cimport source_row
 from framework_jetstream.sourcing._inputs cimport inputs_expire
 from framework_jetstream.sourcing._programs cimport Programs, programs_free, programs_made
@@ -65,6 +69,7 @@ from framework_jetstream.stream._subject_terms cimport room_free, terms_drop
 
 import os
 
+from framework_jetstream.raft.records import Settings
 from framework_jetstream.store._segmentface import SegmentDamage
 
 cdef extern from "time.h" nogil:
@@ -118,20 +123,28 @@ cdef int64_t _clock(int which) noexcept nogil:
 # ---- a turn --------------------------------------------------------------------------------------------------------------
 
 
+cdef ConsumerSlot* _served(State* state, uint64_t number) noexcept nogil:
+    """Return a consumer that clients reach here; NULL: it is gone, or led by another server."""
+    cdef ConsumerSlot* consumer = consumer_of(state, number)
+    return consumer if consumer != NULL and consumer.slot != NULL else NULL
+
+
 cdef void _take_word(State* state, const framework_row* row, uint64_t number) noexcept nogil:
     """Hear of interest, or what became of a message."""
     cdef ConsumerSlot* consumer
     if row.kind == FRAMEWORK_ROW_ANSWER:
-        consumer = consumer_of(state, <uint64_t> row.tag >> TOKEN_NUMBER_SHIFT)
+        consumer = _served(state, <uint64_t> row.tag >> TOKEN_NUMBER_SHIFT)
+        if consumer == NULL:
+            return
         if row.word == FRAMEWORK_WORD_NOBODY:
             request_undeliverable(state, row.tag)
-        elif consumer != NULL and row.word == FRAMEWORK_WORD_FULL:
+        elif row.word == FRAMEWORK_WORD_FULL:
             consumer.is_stalled = 1
-        elif consumer != NULL and row.word == FRAMEWORK_WORD_ROOM:
+        elif row.word == FRAMEWORK_WORD_ROOM:
             consumer.is_stalled = 0
             ready_add(state, consumer)
         return
-    consumer = consumer_of(state, number)
+    consumer = _served(state, number)
     if consumer == NULL:
         return
     if row.tag & 0xffffff:
@@ -168,7 +181,7 @@ cdef void _take_row(State* state, const framework_batch* batch, const framework_
         if slot != NULL and not direct_get_wait(slot, batch, row):
             direct_get_row(state, slot, batch, row, NULL)
     else:
-        consumer = consumer_of(state, number)
+        consumer = _served(state, number)
         if consumer != NULL and kind == TAG_NEXT:
             next_row(state, consumer, batch, row)
         elif consumer != NULL and kind == TAG_ACK:
@@ -273,10 +286,16 @@ cdef bint engine_turn(State* state, int64_t now_ns, int64_t unix_ns) noexcept no
     state.now_ns = now_ns
     state.unix_ns = max(state.unix_ns, unix_ns)
     if state.outbox.is_blocked and not outbox_flush(&state.outbox):
+        # Who waits for clients that read slowly goes on to lead, and to follow.
+        replicated_hear(state)
+        replicated_speak(state)
         return False
     if state.log != NULL:
+        replicated_hear(state)
         if not apply_committed(state):
+            replicated_speak(state)
             return False
+        replicated_settle(state)
         groups_close_rest(state)
         trim_turn(state)
         if state.woken != NULL:
@@ -294,6 +313,7 @@ cdef bint engine_turn(State* state, int64_t now_ns, int64_t unix_ns) noexcept no
     # A message is gone before its consumer need not hear of it any more: what was lost of the log in between comes again.
     removals_propose(state)
     consumers_tell(state)
+    replicated_speak(state)
     if outbox_flush(&state.outbox):
         reading_sweep(state)
     return goes_on or (state.ready != NULL and not state.outbox.is_blocked)
@@ -326,6 +346,8 @@ cdef class Engine:
     cdef object capsule
     cdef list texts
     cdef bytes domain
+    cdef object peers_capsule
+    cdef bytes peers_prefix
     cdef Log log
     cdef LogThread log_thread
     cdef SegmentJobs jobs
@@ -382,6 +404,7 @@ cdef class Engine:
                 if self.state.slots[at] != NULL:
                     slot_close(&self.state, self.state.slots[at])
         self._free_groups()
+        replicas_free(self.state.replicas)
         segments_free(&self.state)
         free(self.state.lost)
         free(self.state.slots)
@@ -501,6 +524,32 @@ cdef class Engine:
         if thread is not None:
             self.state.runner = thread.runner
 
+    def use_replicas(
+        self, port: object, *, server: int, account: int, prefix: bytes, seed: int, settings: Settings
+    ) -> None:
+        """Have groups that other servers have too; once, behind `use_log` and before anything is restored.
+
+        Args:
+            port: The capsule of a port of its own, by which servers hear of each other.
+            server: Number of this one, which no other one has.
+            account: Where they do.
+            prefix: A server is told by the subject with its number, of 16 hexadecimal digits, behind this.
+            seed: Of the random numbers of elections.
+            settings: What all groups keep to.
+        """
+        cdef RaftSettings wanted = settings_of(settings)
+        self.peers_capsule = port
+        self.peers_prefix = prefix
+        self.state.peers = <const framework_port*> PyCapsule_GetPointer(port, FRAMEWORK_PORT_CAPSULE)
+        self.state.peers_account = account
+        self.state.peers_prefix.chars, self.state.peers_prefix.length = <const char*> self.peers_prefix, <uint32_t> len(prefix)
+        self.state.replicas = replicas_new(self.state.log, server, &wanted, seed)
+        if self.state.replicas == NULL:
+            raise MemoryError
+        self.state.committer = replicated_committer(self.state.replicas)
+        subject = prefix + b"%016x" % server
+        self.state.peers.subscribe(self.state.peers.self, account, subject, <uint32_t> len(subject), NULL, 0, 1)
+
     def use_segments(
         self, jobs: SegmentJobs, segment_bytes: int = SEGMENT_BYTES, small_bytes: int = SMALL_STREAM_BYTES,
         cache_bytes: int = CACHE_BYTES,
@@ -537,7 +586,7 @@ cdef class Engine:
 
     def restore_stream(
         self, number: int, group: int, name: bytes, description: bytes, limits: dict[str, int], first_seq: int, next_segment: int,
-        read: object,
+        read: object, replicas: tuple[int, ...] = (),
     ) -> list[tuple[int, int, SegmentDamage]]:
         """Make a stream whose entries are going to be read; it is reached when it is opened.
 
@@ -546,6 +595,7 @@ cdef class Engine:
             limits: The same.
             next_segment: Above the number of each segment that there is of it.
             read: Returns the bytes of a segment by group and file; none where there is no such file.
+            replicas: The number of its group at all servers, and theirs; none: it is this one's alone.
 
         Returns:
             (group, file, damage) of what is damaged in segments.
@@ -564,9 +614,19 @@ cdef class Engine:
         slot.group.applied = it.snapshot_index
         slot.next_segment = next_segment
         group_describe(slot.group, description, len(description))
+        self._join(slot.group, replicas)
         return segments_restore(&self.state, slot, it.snapshot, it.snapshot_bytes, read)
 
-    def restore_consumer(self, number: int, group: int) -> None:
+    cdef _join(self, Group* group, tuple replicas):
+        cdef Command command
+        if not replicas:
+            return
+        for at, value in enumerate((replicas[0], len(replicas) - 1, *replicas[1:])):
+            command.numbers[REPLICAS_AT + at] = <int64_t> (<uint64_t> value)
+        if not replicated_join(&self.state, group, &command):
+            raise MemoryError
+
+    def restore_consumer(self, number: int, group: int, replicas: tuple[int, ...] = ()) -> None:
         """Make a consumer whose entries are going to be read; it is reached when it is opened."""
         cdef ConsumerSlot* consumer = consumer_made(&self.state, number)
         cdef LogGroup* it
@@ -578,6 +638,7 @@ cdef class Engine:
             raise MemoryError
         it = log_group(self.state.log, group)
         group_describe(consumer.group, it.description, it.description_bytes)
+        self._join(consumer.group, replicas)
 
     def replay(self, update: object) -> set[int]:
         """Apply what was read from the log; return the groups whose first entry has never come: nobody was told that they exist.
@@ -594,6 +655,8 @@ cdef class Engine:
             if found:
                 self._replay_update(&entry, update)
         self.state.is_replaying = False
+        if self.state.replicas != NULL:
+            replicas_begin(self.state.replicas)
         log_forget(self.state.log)
         return self._settle_groups()
 
@@ -628,6 +691,8 @@ cdef class Engine:
             group = <Group*> log.groups[at].owner if log.groups[at] != NULL else NULL
             if group == NULL:
                 self.state.keeps_files = self.state.keeps_files or (log.groups[at] != NULL and log.groups[at].is_open)
+                continue
+            if group.replica != NULL:
                 continue
             if group.slot != NULL and group.applied < log.groups[at].last_index:
                 lose_rest(&self.state, group.slot)
@@ -676,6 +741,10 @@ cdef class Engine:
         cdef int64_t not_here_ns = state.not_here_ns
         if not state.has_appended or state.runner == NULL:
             return False
+        if state.replicas != NULL and state.replicas.count:
+            # Other servers take a leader that waits for a disk for one that is gone.
+            _kick(state)
+            return False
         if not state.log.syncs_always:
             not_here_ns = 0
         if goes_on or state.now_ns < not_here_ns or not log_perform_small(<LogRunner*> state.runner, SMALL_BYTES):
@@ -689,7 +758,8 @@ cdef class Engine:
 
     def run(self) -> None:
         """Turn until the port has ended; the interpreter is not held meanwhile."""
-        cdef pollfd waits[3]
+        cdef pollfd waits[4]
+        cdef int wait_count = 3 if self.state.peers == NULL else 4
         cdef char drained[64]
         cdef bint goes_on, owes_mark
         cdef int64_t left_ns
@@ -697,7 +767,8 @@ cdef class Engine:
         waits[0].fd = self.state.port.wake_fd
         waits[1].fd = self.commands_fd
         waits[2].fd = self.log_fd
-        waits[0].events = waits[1].events = waits[2].events = POLLIN
+        waits[0].events = waits[1].events = waits[2].events = waits[3].events = POLLIN
+        waits[3].fd = self.state.peers.wake_fd if self.state.peers != NULL else -1
         with nogil:
             while not self.state.port.has_ended(self.state.port.self):
                 goes_on = engine_turn(&self.state, _clock(CLOCK_MONOTONIC), _clock(CLOCK_REALTIME))
@@ -712,7 +783,7 @@ cdef class Engine:
                 left_ns = min(self.state.wakes_ns - _clock(CLOCK_MONOTONIC), <int64_t> (REST_NS if owes_mark else FAR_NS))
                 left.tv_sec = max(left_ns, <int64_t> 0) // SECOND_NS
                 left.tv_nsec = max(left_ns, <int64_t> 0) % SECOND_NS
-                if ppoll(waits, 3, &left, NULL) == 0 and owes_mark:
+                if ppoll(waits, wait_count, &left, NULL) == 0 and owes_mark:
                     log_kick(<LogRunner*> self.state.runner)
                 if waits[1].revents:
                     while read(self.commands_fd, drained, sizeof(drained)) == sizeof(drained):

@@ -20,6 +20,8 @@ cdef enum:
     STATUS_NO_ROOM = 2
     STATUS_NOT_STORED = 3
     # The disk is full, or the log has ended.
+    STATUS_NOT_LEADER = 16
+    # Another server leads what it is about; or did, and nobody knows whether it was done.
 
 
 cdef Group* group_made(Engine* engine, uint32_t number, Slot* slot, ConsumerSlot* consumer) noexcept nogil
@@ -30,7 +32,23 @@ cdef uint64_t group_propose(
     Engine* engine, Group* group, uint16_t kind, const LogPart* parts, uint32_t count, Command* command, const char* replies,
     size_t length,
 ) noexcept nogil
-cdef Proposal* group_applied(Group* group, uint64_t index) noexcept nogil
+cdef inline bint group_leads(const Group* group) noexcept nogil:
+    """Whether this server decides what a group does; in memory it always does."""
+    return group == NULL or group.replica == NULL or group.leads_term != 0
+
+
+cdef inline bint group_speaks(const Engine* engine, const Group* group) noexcept nogil:
+    """Whether the world hears of what this server applies of a group: not again, and by one server only."""
+    return not engine.is_replaying and group_leads(group)
+
+
+cdef inline uint64_t group_next_index(const Group* group) noexcept nogil:
+    """Return the index of the next entry that is proposed."""
+    return group.replica.raft.log.last_index + 1 if group.replica != NULL else group.proposed + 1
+
+
+cdef Proposal* group_applied(Engine* engine, Group* group, uint64_t index, uint64_t term) noexcept nogil
+cdef void proposals_drop(Engine* engine, Group* group) noexcept nogil
 cdef void group_close(Engine* engine, Group* group, Command* command) noexcept nogil
 cdef void group_closed(Engine* engine, Group* group) noexcept nogil
 cdef void groups_close_rest(Engine* engine) noexcept nogil

@@ -10,8 +10,9 @@ from libc.string cimport memcpy
 from framework_jetstream.engine._answers cimport answer_made
 from framework_jetstream.engine._state cimport command_free, command_text
 from framework_jetstream.log._appending cimport log_group_close, log_group_new
-from framework_jetstream.log._log cimport LOG_BUSY, LOG_UNKNOWN, LogGroup
+from framework_jetstream.log._log cimport LOG_BUSY, LOG_NOT_LEADER, LOG_UNKNOWN, LogGroup
 from framework_jetstream.log._log_groups cimport log_group
+from framework_jetstream.replication._replicas cimport replica_close
 
 
 cdef Group* group_made(Engine* engine, uint32_t number, Slot* slot, ConsumerSlot* consumer) noexcept nogil:
@@ -68,6 +69,9 @@ cdef uint64_t group_propose(
     """
     cdef Proposal* made = NULL
     cdef uint64_t index
+    if not group_leads(group):
+        engine.log.refused = LOG_NOT_LEADER
+        return 0
     if command != NULL or length:
         made = <Proposal*> calloc(1, sizeof(Proposal) + length)
         if made == NULL:
@@ -81,6 +85,7 @@ cdef uint64_t group_propose(
     if made == NULL:
         return index
     made.index = index
+    made.term = group.leads_term
     made.command = command
     made.length = length
     memcpy(made + 1, replies, length)
@@ -92,16 +97,32 @@ cdef uint64_t group_propose(
     return index
 
 
-cdef Proposal* group_applied(Group* group, uint64_t index) noexcept nogil:
+cdef Proposal* group_applied(Engine* engine, Group* group, uint64_t index, uint64_t term) noexcept nogil:
     """Return what was said with an entry that is applied now, to be freed; NULL: nothing."""
     cdef Proposal* found = group.first
     group.applied = index
-    if found == NULL or found.index != index:
+    if found == NULL or found.index > index:
+        return NULL
+    if found.index < index or (group.replica != NULL and found.term != term):
+        proposals_drop(engine, group)  # another leader's entries took their places
         return NULL
     group.first = found.next
     if group.first == NULL:
         group.last = NULL
     return found
+
+
+cdef void proposals_drop(Engine* engine, Group* group) noexcept nogil:
+    """Wait no more for what was proposed: publishers are told nothing, commands that another server leads."""
+    cdef Proposal* gone
+    while group.first != NULL:
+        gone = group.first
+        group.first = gone.next
+        if gone.command != NULL:
+            answer_made(engine, gone.command.id, STATUS_NOT_LEADER, 0)
+            command_free(gone.command)
+        free(gone)
+    group.last = NULL
 
 
 cdef void group_close(Engine* engine, Group* group, Command* command) noexcept nogil:
@@ -112,6 +133,9 @@ cdef void group_close(Engine* engine, Group* group, Command* command) noexcept n
     """
     group.closing = command
     group.consumer = NULL
+    if group.replica != NULL:
+        replica_close(engine.replicas, group.replica)
+        group.replica = NULL
     if not log_group_close(engine.log, group.number):
         group.next_closing = engine.closing
         engine.closing = group
@@ -149,9 +173,14 @@ cdef void group_free(Group* group) noexcept nogil:
 
 cdef int refused_as(Engine* engine, Command* command) noexcept nogil:
     """Answer a command that the log has refused, or let it be tried again; a `Carried`."""
+    cdef int status = STATUS_NOT_STORED
     if engine.log.refused == LOG_BUSY and not engine.log.failed:
         return CARRIED_BUSY
-    answer_made(engine, command.id, STATUS_NOT_THERE if engine.log.refused == LOG_UNKNOWN else STATUS_NOT_STORED, 0)
+    if engine.log.refused == LOG_UNKNOWN:
+        status = STATUS_NOT_THERE
+    elif engine.log.refused == LOG_NOT_LEADER:
+        status = STATUS_NOT_LEADER
+    answer_made(engine, command.id, status, 0)
     return CARRIED_OUT
 
 

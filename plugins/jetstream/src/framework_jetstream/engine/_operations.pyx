@@ -6,7 +6,7 @@ A stream that is read again must decide as it did, so nothing that decisions loo
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from framework_jetstream.engine._groups cimport CARRIED_BUSY, CARRIED_KEPT, group_propose, refused_as
+from framework_jetstream.engine._groups cimport CARRIED_BUSY, CARRIED_KEPT, group_leads, group_propose, refused_as
 from framework_jetstream.engine._staging cimport slot_propose
 from framework_jetstream.engine._state cimport PURGE, UPDATE_STREAM, command_text
 from framework_jetstream.engine._stream_commands cimport slot_expire
@@ -69,7 +69,7 @@ cdef void slot_expire_by_log(Engine* engine, Slot* slot) noexcept nogil:
     slot_expire(engine, slot)
     if slot.expires_ns > engine.unix_ns:
         return
-    if not slot.is_expiring and operation_propose(
+    if not slot.is_expiring and group_leads(slot.group) and operation_propose(
         engine, slot, OP_EXPIRE, <uint64_t> engine.batch_terms.timeout_ns, 0, none, NULL
     ) == CARRIED_KEPT:
         slot.is_expiring = 1

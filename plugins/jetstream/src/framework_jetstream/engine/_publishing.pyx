@@ -9,6 +9,7 @@ from libc.string cimport memcpy, memset
 from framework_jetstream.engine._accounts cimport marks_of
 from framework_jetstream.engine._advisories cimport advise_abandoned
 from framework_jetstream.engine._flows cimport flows_say
+from framework_jetstream.engine._groups cimport group_speaks
 from framework_jetstream.engine._outbox cimport outbox_add, outbox_chars
 from framework_jetstream.engine._port cimport framework_message
 from framework_jetstream.engine._pubacks cimport puback_bytes, write_refused, write_stored
@@ -74,7 +75,7 @@ cdef void publish_apply(Engine* engine, Slot* slot, const Publish* publish, Text
     """
     cdef Outcome outcome
     stream_publish(&slot.stream, publish, now_ns, &outcome)
-    if outcome.abandoned and not engine.is_replaying:
+    if outcome.abandoned and group_speaks(engine, slot.group):
         advise_abandoned(engine, slot, outcome.batch_id, outcome.abandoned)
     if publish.giver and outcome.refusal != STORED:
         input_refused(engine, slot, publish.input)
@@ -93,7 +94,7 @@ cdef void message_stored(Stream* stream, const Publish* message, uint64_t seq, u
         before: The sequence of the last message with its subject; 0: there was none.
     """
     cdef Slot* slot = <Slot*> stream.owner
-    if slot.engine.is_replaying:
+    if not group_speaks(slot.engine, slot.group):
         return
     retention_stored(slot, seq)
     if stream.limits.subject_terms == NULL or stream.limits.subject_terms.republish == NULL:

@@ -384,6 +384,9 @@ cdef void ack_row(Engine* engine, ConsumerSlot* consumer, const framework_batch*
     consumer.active_ns = engine.now_ns
     if acked.seq == 0 or consumer.machine.terms.ack_policy == ACK_NONE:
         return
+    if acked.seq > consumer.machine.delivered_seq:
+        # Delivered before a stop, or where it was led before, and not told: it comes again, so nobody may hear that it is settled.
+        return
     _take_ack(engine, consumer, &acked, body, reply, row.link)
     consumer_touch(engine, consumer, acked.seq)
     consumer_change(engine, consumer)

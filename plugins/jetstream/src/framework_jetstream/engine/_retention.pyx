@@ -13,7 +13,7 @@ from libc.string cimport memcpy, memmove
 from framework_jetstream.consumer._consumer_machine cimport machine_ack, machine_needs
 from framework_jetstream.consumer._terms cimport ACK_EXPLICIT, ACK_NONE
 from framework_jetstream.engine._filters cimport Wanting, wanting_next, wanting_of
-from framework_jetstream.engine._groups cimport CARRIED_KEPT
+from framework_jetstream.engine._groups cimport CARRIED_KEPT, group_leads
 from framework_jetstream.engine._operations cimport OP_REMOVE, operation_propose
 from framework_jetstream.engine._state cimport Leaving, slot_of
 from framework_jetstream.store._subjects cimport subject_chars
@@ -86,7 +86,7 @@ cdef void _release(Slot* slot, uint64_t seq) noexcept nogil:
         consumer = wanting_next(&wanting)
     if slot.group == NULL:
         stream_delete(&slot.stream, seq)
-    else:
+    elif group_leads(slot.group):
         removal_add(slot, seq)
 
 

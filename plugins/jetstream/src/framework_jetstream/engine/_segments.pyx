@@ -329,7 +329,7 @@ cdef void _begin_largest(Engine* engine) noexcept nogil:
     cdef uint32_t at
     for at in range(engine.slot_count):
         slot = engine.slots[at]
-        if slot == NULL or slot.group == NULL or slot.is_restored or slot.job != NULL or slot.is_saving:
+        if slot == NULL or slot.group == NULL or slot.is_restored or slot.job != NULL or slot.is_saving or slot.group.replica != NULL:
             continue
         bytes = _unsaved_bytes(slot)
         if bytes >= most:

@@ -11,10 +11,10 @@ from libc.string cimport memcpy
 
 from framework_jetstream.engine._accounts cimport marks_of, message_arrived, message_wait
 from framework_jetstream.engine._answers cimport answer_bytes, answer_made
-from framework_jetstream.engine._groups cimport group_propose, texts_add
+from framework_jetstream.engine._groups cimport group_next_index, group_propose, texts_add
 from framework_jetstream.engine._publishing cimport publish_refuse
 from framework_jetstream.engine._state cimport EVENT_OUT_OF_STORAGE, Answer, Made, made_free, published_by
-from framework_jetstream.log._log cimport LOG_BUSY, LOG_FULL, LOG_UNKNOWN, LogPart
+from framework_jetstream.log._log cimport LOG_BUSY, LOG_FULL, LOG_NOT_LEADER, LOG_UNKNOWN, LogPart
 from framework_jetstream.log._record cimport BATCH
 from framework_jetstream.stream._fast_publishing cimport is_fast
 from framework_jetstream.stream._machine cimport GIVEN_BY_ORIGIN, STORAGE_EXHAUSTED, Publish
@@ -108,7 +108,7 @@ cdef bint publish_stage(Engine* engine, Slot* slot, const framework_batch* batch
     _piece(slot, subject, row.subject_length + (head.flags >> MARK_BITS), True)
     _piece(slot, reply + row.reply_length, row.header_length + row.payload_length, False)
     slot.staging.bytes += row.subject_length + row.header_length + row.payload_length
-    published_by(slot, row.link)[0] = slot.group.proposed + 1
+    published_by(slot, row.link)[0] = group_next_index(slot.group)
     if slot.staging.bytes >= ENTRY_BYTES_MAX:
         slot_propose(engine, slot)  # where the log has no room, it grows: by what one turn takes at most
     return True
@@ -212,7 +212,7 @@ cdef bint slot_propose(Engine* engine, Slot* slot) noexcept nogil:
     ):
         if engine.log.refused == LOG_BUSY and not engine.log.failed:
             return False
-        if engine.log.refused != LOG_UNKNOWN:
+        if engine.log.refused not in (LOG_UNKNOWN, LOG_NOT_LEADER):
             _refuse_all(engine, slot)
         if engine.log.refused == LOG_FULL and not engine.is_full_told:
             _tell_full(engine, slot)

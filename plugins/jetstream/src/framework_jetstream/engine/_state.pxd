@@ -12,6 +12,7 @@ from framework_jetstream.engine._outbox cimport Outbox
 from framework_jetstream.engine._port cimport framework_batch, framework_port, framework_row
 from framework_jetstream.log._log cimport Log, LogPart
 from framework_jetstream.log._solo cimport Committer
+from framework_jetstream.replication._replicas cimport Replica, Replicas
 from framework_jetstream.sourcing._programs cimport Programs
 from framework_jetstream.store._block cimport HeldBlock
 from framework_jetstream.store._bodies cimport SegmentFiles
@@ -71,6 +72,10 @@ cdef enum EventKind:
     # Of no consumer: damage has taken messages; numbers are the stream's, the first and the last sequence.
     EVENT_OUT_OF_STORAGE
     # Of no consumer: the disk is full, and messages are refused; bytes are the stream whose message was the first.
+    EVENT_LEADS
+    # Of a stream or consumer of several servers: this one leads it, from here on; the first number is the term.
+    EVENT_FOLLOWS
+    # It does no more.
 
 
 cdef enum SourceLoss:
@@ -108,6 +113,8 @@ cdef enum:
     # Events of the store have the number above these.
     SOURCE_EVENTS_SHIFT = 40
     # Events of inputs are told with numbers above those of consumers.
+    STREAM_EVENTS_SHIFT = 43
+    # And those of streams with numbers above this.
     TAG_KIND_SHIFT = 56
     TAG_NUMBER_SHIFT = 24
     # Below it the place of a subject in its stream.
@@ -150,6 +157,8 @@ cdef struct Proposal:
     # An entry that was proposed and is not committed yet; replies follow, each with its length in two bytes before it.
     Proposal* next
     uint64_t index
+    uint64_t term
+    # Of a group of several servers: another leader's entry may stand at this index.
     Command* command
     # That it carries out; NULL: none.
     size_t length
@@ -195,6 +204,10 @@ cdef struct Group:
     Proposal* last
     Command* closing
     # Who is told when it is closed; NULL: nobody.
+    Replica* replica
+    # What several servers have of it; NULL: it is this one's alone.
+    uint64_t leads_term
+    # This server leads, since all entries of before are applied; 0: it does not.
     uint64_t proposed
     # Indexes of the last entries that were proposed and applied.
     uint64_t applied
@@ -398,6 +411,8 @@ cdef struct ConsumerSlot:
     # NULL: it is in memory only.
     Command* opening
     # Is answered when the log knows of it; NULL: it does.
+    Command* opened
+    # What it begins with where this server leads it; NULL: it is this one's alone.
     ConsumerSlot* next_changed
     uint64_t* touched
     # Sequences of which something has changed since the log heard of them.
@@ -459,6 +474,8 @@ cdef struct Slot:
     Stream stream
     uint32_t number
     uint32_t account
+    Command* opened
+    # What clients reach it by where this server leads it; NULL: it is this one's alone.
     uint32_t places
     # Of subjects so far.
     uint32_t subject_count
@@ -606,6 +623,15 @@ cdef struct Engine:
     Log* log
     # NULL: streams in files are refused.
     Committer committer
+    Replicas* replicas
+    # Groups of several servers; NULL: there are none.
+    const framework_port* peers
+    # By which these servers hear of each other.
+    uint32_t peers_account
+    Text peers_prefix
+    # What a server is told has this subject, with its number behind.
+    int64_t ticked_ns
+    # So far time has passed for them.
     bint is_full_told
     # That the disk is full, since it was.
     void* runner

@@ -2,22 +2,23 @@
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
-from libc.string cimport memchr, memcmp, memcpy
+from libc.string cimport memcpy
 
-from framework_jetstream.engine._accounts cimport slot_count_in, slot_count_out
+from framework_jetstream.engine._accounts cimport slot_count_out
 from framework_jetstream.engine._advisories cimport advise_abandoned
 from framework_jetstream.engine._alarms cimport alarm_join, alarm_leave, alarm_set
 from framework_jetstream.engine._answers cimport answer_bytes, answer_made
 from framework_jetstream.engine._consumer_commands cimport consumer_close, consumers_purged
-from framework_jetstream.engine._direct cimport direct_end, direct_serve
+from framework_jetstream.engine._groups cimport group_speaks
 from framework_jetstream.engine._json cimport write_json_text
 from framework_jetstream.engine._publishing cimport message_stored
 from framework_jetstream.engine._reading cimport reading_begin
 from framework_jetstream.engine._retention cimport removals_forget, retention_review
 from framework_jetstream.engine._segments cimport segments_leave
+from framework_jetstream.engine._serving cimport follow_direct, follow_subjects, text_copied
 from framework_jetstream.engine._state cimport (
-    CLOSE_STREAM, DELETE_MESSAGE, LIST_DELETED, LIST_SUBJECTS, PURGE, STREAM_STATE, TAG_KIND_SHIFT, TAG_NUMBER_SHIFT,
-    TAG_PUBLISH, UPDATE_STREAM, Answer, StreamSubject, Waiting, command_free, command_text, slot_of, staging_free,
+    CLOSE_STREAM, DELETE_MESSAGE, LIST_DELETED, LIST_SUBJECTS, PURGE, STREAM_STATE, UPDATE_STREAM, Answer, Waiting, command_free,
+    command_text, slot_of, staging_free,
 )
 from framework_jetstream.engine._wakes cimport wake_at_unix
 from framework_jetstream.sourcing._inputs cimport inputs_close, inputs_size, inputs_write
@@ -48,74 +49,6 @@ cdef int64_t NEVER = <int64_t> 0x7fffffffffffffff
 # ---- opening and ending ------------------------------------------------------------------------------------------------
 
 
-cdef Text _copied(const char* chars, size_t length) noexcept nogil:
-    cdef Text made
-    cdef char* room = <char*> malloc(length + 1)
-    made.chars = room
-    made.length = <uint32_t> length if room != NULL else 0
-    if room != NULL:
-        memcpy(room, chars, length)
-    return made
-
-
-cdef int64_t _tag(int64_t kind, Slot* slot, uint32_t place) noexcept nogil:
-    return kind << TAG_KIND_SHIFT | <int64_t> slot.number << TAG_NUMBER_SHIFT | place
-
-
-cdef bint _follow_subjects(Engine* engine, Slot* slot, const char* chars, size_t length) noexcept nogil:
-    """Subscribe to subjects, one a line, and to no others; False: no memory."""
-    cdef const char* end = chars + length
-    cdef const char* line_end
-    cdef uint32_t at, kept = 0
-    cdef StreamSubject* subjects = NULL
-    cdef StreamSubject* made
-    cdef uint32_t count = 0
-    while chars < end:
-        line_end = <const char*> memchr(chars, c"\n", end - chars)
-        if line_end == NULL:
-            line_end = end
-        made = <StreamSubject*> realloc(subjects, (count + 1) * sizeof(StreamSubject))
-        if made == NULL:
-            return False
-        subjects = made
-        made = &subjects[count]
-        count += 1
-        made.length = <uint32_t> (line_end - chars)
-        made.chars = NULL
-        for at in range(slot.subject_count):
-            if slot.subjects[at].chars != NULL and slot.subjects[at].length == made.length and memcmp(
-                slot.subjects[at].chars, chars, made.length
-            ) == 0:
-                made[0] = slot.subjects[at]
-                slot.subjects[at].chars = NULL
-                break
-        if made.chars == NULL:
-            made.chars = <char*> _copied(chars, made.length).chars
-            made.place = slot.places
-            slot.places += 1
-            if made.chars != NULL:
-                engine.port.subscribe(
-                    engine.port.self, slot.account, made.chars, made.length, NULL, 0, _tag(TAG_PUBLISH, slot, made.place)
-                )
-        chars = line_end + 1
-    for kept in range(slot.subject_count):
-        if slot.subjects[kept].chars != NULL:
-            engine.port.unsubscribe(engine.port.self, _tag(TAG_PUBLISH, slot, slot.subjects[kept].place))
-            free(slot.subjects[kept].chars)
-    free(slot.subjects)
-    slot.subjects = subjects
-    slot.subject_count = count
-    return True
-
-
-cdef void _follow_direct(Engine* engine, Slot* slot, bint wanted) noexcept nogil:
-    """Serve direct gets, or no more."""
-    if wanted:
-        direct_serve(engine, slot, slot.name, 0)
-    else:
-        direct_end(engine, slot, 0)
-
-
 cdef bint _make_room(Engine* engine, uint32_t number) noexcept nogil:
     cdef uint32_t room = max(number + 1, engine.slot_count * 2)
     cdef void* grown
@@ -141,7 +74,7 @@ cdef Slot* slot_made(
         return NULL
     slot.number = number
     slot.engine = engine
-    slot.name = _copied(name, length)
+    slot.name = text_copied(name, length)
     stream_begin(&slot.stream, limits, slot.name.chars, slot.name.length, engine.seed, is_file, first_seq)
     slot.stream.owner = slot
     slot.stream.stored = message_stored
@@ -152,17 +85,6 @@ cdef Slot* slot_made(
     _write_ack_parts(engine, slot)
     engine.slots[number] = slot
     return slot
-
-
-cdef void slot_serve(Engine* engine, Slot* slot, Command* command) noexcept nogil:
-    """Let clients reach a stream: the command's first number is the account, its second text has the subjects."""
-    slot.account = <uint32_t> command.numbers[0]
-    slot.is_restored = 0
-    slot_count_in(engine, slot)
-    _follow_subjects(engine, slot, command_text(command, 1), command.lengths[1])
-    if slot.stream.limits.allow_direct:
-        _follow_direct(engine, slot, True)
-    slot_expire(engine, slot)
 
 
 cdef uint32_t _write_name(char* to, Slot* slot) noexcept nogil:
@@ -208,9 +130,9 @@ cdef void slot_close(Engine* engine, Slot* slot) noexcept nogil:
     while slot.consumers != NULL:
         consumer_close(engine, slot.consumers)
     inputs_close(engine, slot)
-    _follow_subjects(engine, slot, NULL, 0)
+    follow_subjects(engine, slot, NULL, 0)
     if slot.stream.limits.allow_direct:
-        _follow_direct(engine, slot, False)
+        follow_direct(engine, slot, False)
     engine.slots[slot.number] = NULL
     if slot.is_staging:
         _leave_staging(engine, slot)
@@ -220,6 +142,7 @@ cdef void slot_close(Engine* engine, Slot* slot) noexcept nogil:
     _waiting_free(engine, slot)
     staging_free(&slot.staging)
     segments_leave(engine, slot)
+    command_free(slot.opened)
     stream_free(&slot.stream)
     free(<void*> slot.ack.chars)
     free(<void*> slot.ack_refused.chars)
@@ -269,7 +192,7 @@ cdef void slot_end_old(Engine* engine, Slot* slot, int64_t now_ns, int64_t batch
     while batch != NULL:
         id.chars = batch.id
         id.length = batch.id_length
-        if not engine.is_replaying:
+        if group_speaks(engine, slot.group):
             advise_abandoned(engine, slot, id, ABANDONED_TIMEOUT)
         batch_drop(&slot.stream.batches, batch)
         batch = batch_before(&slot.stream.batches, now_ns - batch_timeout_ns)
@@ -297,9 +220,9 @@ cdef void stream_update(Engine* engine, Slot* slot, Command* command, int64_t no
         command.limits.retention == RETENTION_INTEREST and slot.stream.limits.retention != RETENTION_INTEREST
     )
     stream_set_limits(&slot.stream, &command.limits, now_ns)
-    _follow_subjects(engine, slot, command_text(command, 0), command.lengths[0])
+    follow_subjects(engine, slot, command_text(command, 0), command.lengths[0])
     if was_direct != slot.stream.limits.allow_direct:
-        _follow_direct(engine, slot, not was_direct)
+        follow_direct(engine, slot, not was_direct)
     if is_new_interest:
         retention_review(slot, 0)
     slot_expire(engine, slot)

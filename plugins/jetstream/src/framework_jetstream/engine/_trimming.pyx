@@ -137,6 +137,9 @@ cdef bint _is_in_log(Engine* engine, Slot* slot) noexcept nogil:
 cdef bint _stream_is_saved(Engine* engine, Slot* slot) noexcept nogil:
     """Go on with saving a stream; True: nothing more is to be said of it."""
     cdef Group* group = slot.group
+    if group.replica != NULL:
+        # Its entries are held until there is a snapshot that all servers can have.
+        return True
     # What is in no memory is not written to the log again.
     if slot.job == NULL and slot.stream.messages.absent == 0 and (
         group.saved_at or group.saved_in >= engine.trim_before or _is_small(engine, slot)
@@ -148,6 +151,8 @@ cdef bint _stream_is_saved(Engine* engine, Slot* slot) noexcept nogil:
 
 cdef bint _consumer_is_saved(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
     cdef Group* group = consumer.group
+    if group.replica != NULL:
+        return True
     if group.saved_in >= engine.trim_before:
         return _snapshot(engine, group)
     if consumer.is_restored:

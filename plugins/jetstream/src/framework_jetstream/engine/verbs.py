@@ -7,6 +7,8 @@ from typing import Final
 
 NOT_LOGGED: Final = 3
 """Status of an answer: the disk is full, or the log has ended."""
+NOT_LEADER: Final = 16
+"""Another server leads what it is about; or did, and nobody knows whether it was done."""
 NOT_STORED: Final = "no space left on device"
 """How that is said."""
 
@@ -15,8 +17,9 @@ class Verb(IntEnum):
     """A command. Numbers and texts of each stand beside it."""
 
     OPEN_STREAM = 1
-    """Account, whether it is a file's, first sequence; name, subjects one a line, what the log is
-    to know."""
+    """Account, whether it is a file's, first sequence, none; where several servers have it: the
+    number of its group, how many servers, and theirs; name, subjects one a line, what the log is to
+    know."""
     UPDATE_STREAM = 2
     """Subjects, one a line; none; what the log is to know."""
     CLOSE_STREAM = 3
@@ -31,7 +34,8 @@ class Verb(IntEnum):
     DELETE_MESSAGE = 9
     """Sequence."""
     OPEN_CONSUMER = 10
-    """Number of the stream, how many times of backoff; name and filters, one a line; where it
+    """Number of the stream, how many times of backoff, two of nothing, then as of a stream; name
+    and filters, one a line; where it
     pushes and its priority groups, one a line, with the times behind, 8 bytes each; what
     the log is to know, empty if it is in memory only."""
     UPDATE_CONSUMER = 11
@@ -85,6 +89,10 @@ class Event(IntEnum):
     OUT_OF_STORAGE = 7
     """Of no consumer: the disk is full, and messages are refused; bytes: the stream whose message
     was the first."""
+    LEADS = 8
+    """Of a stream or consumer that several servers have: this one leads it; number: the term."""
+    FOLLOWS = 9
+    """It does no more."""
 
 
 class SourceLoss(IntEnum):

@@ -1,0 +1,17 @@
+"""The C face of groups of several servers; see `_replicated.pyx`."""
+
+from framework_jetstream.engine._state cimport Command, ConsumerSlot, Engine, Group, Slot
+
+
+cdef enum:
+    REPLICAS_AT = 4
+    # In a command that opens: number of the group at all servers, 0: it is this one's alone; how many servers have it; who.
+
+
+cdef bint replicated_join(Engine* engine, Group* group, const Command* command) noexcept nogil
+cdef int replicated_stream_open(Engine* engine, Slot* slot, Command* command) noexcept nogil
+cdef int replicated_consumer_open(Engine* engine, ConsumerSlot* consumer, Command* command) noexcept nogil
+cdef int replicated_consumer_command(Engine* engine, ConsumerSlot* consumer, Command* command) noexcept nogil
+cdef void replicated_hear(Engine* engine) noexcept nogil
+cdef void replicated_settle(Engine* engine) noexcept nogil
+cdef void replicated_speak(Engine* engine) noexcept nogil

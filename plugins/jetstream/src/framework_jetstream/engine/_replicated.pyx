@@ -1,0 +1,326 @@
+"""Groups of several servers, as the engine drives them: time and frames come in, who leads changes, frames go out.
+
+A stream of several servers goes through the same entries at all of them. The one that leads hears clients, proposes what they want
+and answers when it is applied; the others apply. Who begins to lead has applied all that was committed before, so nothing that it
+answers is old.
+
+A consumer decides at once where it is led, and tells its group what has come of it. The others keep what they were told, as after a
+start; one that begins to lead goes on from there, as soon as its stream has here what was delivered. One that leads no more forgets what
+it has decided since, and is again what its group knows.
+"""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdlib cimport free
+from libc.string cimport memcpy, memset
+
+from framework_jetstream.consumer._state cimport state_read
+from framework_jetstream.engine._answers cimport answer_made
+from framework_jetstream.engine._carrying cimport waiting_run
+from framework_jetstream.engine._consumer_commands cimport (
+    consumer_begin, consumer_close, consumer_forget, consumer_made, consumer_tell_waiting,
+)
+from framework_jetstream.engine._consumer_log cimport consumer_change
+from framework_jetstream.engine._groups cimport (
+    CARRIED_KEPT, CARRIED_OUT, STATUS_NOT_LEADER, STATUS_NOT_STORED, group_close, group_of, group_opened, proposals_drop, refused_as,
+)
+from framework_jetstream.engine._operations cimport OP_CREATE, operation_propose
+from framework_jetstream.engine._port cimport framework_batch, framework_message, framework_row
+from framework_jetstream.engine._state cimport (
+    CLOSE_CONSUMER, EVENT_FOLLOWS, EVENT_LEADS, NUMBERS, STREAM_EVENTS_SHIFT, Answer, Waiting, slot_of,
+)
+from framework_jetstream.engine._serving cimport slot_enter, slot_follow, slot_lead
+from framework_jetstream.engine._stream_commands cimport slot_close
+from framework_jetstream.engine._wakes cimport wake_at
+from framework_jetstream.log._committed cimport entry_of
+from framework_jetstream.log._log cimport LogEntry
+from framework_jetstream.log._performing cimport log_is_small
+from framework_jetstream.log._record cimport CONSUMER
+from framework_jetstream.raft._raft_messages cimport FrameHead
+from framework_jetstream.raft._state cimport LEADER, RaftMembers
+from framework_jetstream.replication._replica_log cimport placed_at
+from framework_jetstream.replication._replicas cimport (
+    OutgoingFrame, Replica, replica_open, replicas_step, replicas_tick, replicas_turn,
+)
+from framework_jetstream.stream._headers cimport Text
+
+cdef enum:
+    TICK_NS = 25000000
+    TICKS_MAX = 1000
+    # After a longer pause it is no matter how long it was.
+    FRAMES_MAX = 1024
+    # Taken in one turn.
+    SUBJECT_BYTES = 128
+    NUMBER_BYTES = 16
+
+
+# ---- opening -------------------------------------------------------------------------------------------------------------
+
+
+cdef bint replicated_join(Engine* engine, Group* group, const Command* command) noexcept nogil:
+    """Let other servers commit entries of a group as well, as the numbers of a command say; False: no memory, or it makes no sense."""
+    cdef const int64_t* numbers = &command.numbers[REPLICAS_AT]
+    cdef RaftMembers members
+    cdef uint32_t at
+    if engine.replicas == NULL or numbers[1] < 1 or numbers[1] > NUMBERS - REPLICAS_AT - 2:
+        return False
+    memset(&members, 0, sizeof(members))
+    members.count = <uint32_t> numbers[1]
+    members.voters = (<uint32_t> 1 << members.count) - 1
+    for at in range(members.count):
+        members.ids[at] = <uint64_t> numbers[2 + at]
+    group.replica = replica_open(engine.replicas, group.number, <uint64_t> numbers[0], &members)
+    return group.replica != NULL
+
+
+cdef int replicated_stream_open(Engine* engine, Slot* slot, Command* command) noexcept nogil:
+    """Have a stream here that other servers have too; it is answered at once, and served where it is led. A `Carried`."""
+    if slot.group == NULL:
+        slot.group = group_opened(engine, slot, NULL, command)
+        if slot.group == NULL:
+            slot_close(engine, slot)
+            return refused_as(engine, command)
+        if not replicated_join(engine, slot.group, command):
+            group_close(engine, slot.group, NULL)
+            answer_made(engine, command.id, STATUS_NOT_STORED, 0)
+            return CARRIED_OUT
+    slot_enter(engine, slot, command)
+    slot.opened = command
+    answer_made(engine, command.id, 0, 0)
+    return CARRIED_KEPT
+
+
+cdef int replicated_consumer_open(Engine* engine, ConsumerSlot* consumer, Command* command) noexcept nogil:
+    """Have a consumer here that other servers have too; it is answered at once, and begins where it is led. A `Carried`."""
+    cdef int refused
+    if consumer.group == NULL:
+        consumer.group = group_opened(engine, NULL, consumer, command)
+        if consumer.group == NULL:
+            consumer_forget(engine, consumer)
+            refused = refused_as(engine, command)
+            return refused
+        if not replicated_join(engine, consumer.group, command):
+            group_close(engine, consumer.group, NULL)
+            consumer_forget(engine, consumer)
+            answer_made(engine, command.id, STATUS_NOT_STORED, 0)
+            return CARRIED_OUT
+    consumer.is_restored = 1
+    consumer.opened = command
+    answer_made(engine, command.id, 0, 0)
+    return CARRIED_KEPT
+
+
+cdef int replicated_consumer_command(Engine* engine, ConsumerSlot* consumer, Command* command) noexcept nogil:
+    """Close a consumer, or say that another server leads it; a `Carried`."""
+    cdef Group* group = consumer.group
+    if command.verb != CLOSE_CONSUMER:
+        answer_made(engine, command.id, STATUS_NOT_LEADER, 0)
+        return CARRIED_OUT
+    if consumer.slot != NULL:
+        consumer_close(engine, consumer)
+    else:
+        consumer_forget(engine, consumer)
+    group_close(engine, group, command)
+    return CARRIED_KEPT
+
+
+# ---- who leads -----------------------------------------------------------------------------------------------------------
+
+
+cdef void _tell(Engine* engine, uint64_t number, int event, uint64_t term) noexcept nogil:
+    cdef Answer* told = answer_made(engine, -<int64_t> number, event, 0)
+    if told != NULL:
+        told.numbers[0] = <int64_t> term
+
+
+cdef uint64_t _number_of(const Group* group) noexcept nogil:
+    """Return by which number events of a group are told."""
+    if group.slot != NULL:
+        return (<uint64_t> 1 << STREAM_EVENTS_SHIFT) + group.slot.number
+    return group.consumer.number
+
+
+cdef bint _create(Engine* engine, Slot* slot) noexcept nogil:
+    """Propose the first entry of a stream; False: not now."""
+    cdef Text none
+    none.chars = NULL
+    none.length = 0
+    return operation_propose(engine, slot, OP_CREATE, 0, 0, none, NULL) == CARRIED_KEPT
+
+
+cdef bint _consumer_begins(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
+    """Let a consumer begin or go on here; False: its stream has not here yet what was delivered."""
+    cdef Slot* slot = slot_of(engine, <uint64_t> consumer.opened.numbers[0]) if consumer.opened != NULL else NULL
+    if slot == NULL or slot.is_restored or slot.stream.messages.last_seq < consumer.machine.delivered_seq:
+        return False
+    consumer.is_restored = consumer.group.is_created
+    consumer_begin(engine, slot, consumer, consumer.opened)
+    consumer.is_restored = 0
+    consumer.is_whole_due = 1
+    consumer_change(engine, consumer)
+    return True
+
+
+cdef void _lead(Engine* engine, Group* group) noexcept nogil:
+    """Begin to lead, if it can be done now."""
+    cdef uint64_t term = group.replica.raft.term
+    if group.slot != NULL and (group.slot.opened == NULL or group.slot.is_restored):
+        return
+    group.leads_term = term
+    group.proposed = group.replica.raft.log.last_index
+    group.applied = max(group.applied, group.replica.raft.applied)
+    if group.consumer != NULL:
+        if not _consumer_begins(engine, group.consumer):
+            group.leads_term = 0
+            return
+    elif group.slot.group.is_created:
+        slot_lead(engine, group.slot)
+    elif not _create(engine, group.slot):
+        group.leads_term = 0
+        return
+    _tell(engine, _number_of(group), EVENT_LEADS, term)
+
+
+cdef void _consumer_reads(ConsumerSlot* consumer) noexcept nogil:
+    """Let a consumer be what its group knows of it."""
+    cdef const Replica* replica = consumer.group.replica
+    cdef LogEntry entry
+    cdef uint64_t index
+    for index in range(replica.placed_first, replica.given + 1):
+        entry_of(&entry, placed_at(replica, index).record, placed_at(replica, index).file.number, 0)
+        if entry.kind == CONSUMER and entry.part_count == 1:
+            state_read(&consumer.machine, entry.chars, entry.parts[0].length, &consumer.last_delivered_ns, &consumer.last_ack_ns)
+
+
+cdef void _consumer_follows(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
+    """Forget what a consumer has decided here; without memory it is heard of no more until the next start."""
+    cdef Group* group = consumer.group
+    cdef Command* opened = consumer.opened
+    cdef uint32_t number = consumer.number
+    consumer_tell_waiting(engine, consumer, b"409 Leadership Change", 21)
+    consumer.opened = NULL
+    consumer_close(engine, consumer)
+    consumer = consumer_made(engine, number)
+    if consumer == NULL:
+        free(opened)
+        return
+    consumer.group = group
+    consumer.opened = opened
+    consumer.is_restored = 1
+    group.consumer = consumer
+    _consumer_reads(consumer)
+
+
+cdef void _follow(Engine* engine, Group* group) noexcept nogil:
+    """Lead no more."""
+    cdef Waiting* waiting
+    cdef uint64_t number = _number_of(group)
+    proposals_drop(engine, group)
+    group.proposed = group.applied
+    group.leads_term = 0
+    if group.slot != NULL:
+        slot_follow(engine, group.slot)
+        waiting = group.slot.waiting
+        while waiting != NULL:
+            waiting.behind = 0
+            waiting = waiting.next
+        waiting_run(engine, group.slot)
+    elif group.consumer.slot != NULL:
+        _consumer_follows(engine, group.consumer)
+    _tell(engine, number, EVENT_FOLLOWS, 0)
+
+
+cdef void replicated_settle(Engine* engine) noexcept nogil:
+    """Begin to lead, or end that, as Raft says; behind what was applied."""
+    cdef Replica* replica
+    cdef Group* group
+    cdef size_t at
+    cdef bint leads
+    if engine.replicas == NULL:
+        return
+    for at in range(engine.replicas.count):
+        replica = engine.replicas.replicas[at]
+        group = group_of(engine, replica.number)
+        if group == NULL or (group.slot == NULL and group.consumer == NULL):
+            continue
+        leads = replica.raft.role == LEADER and replica.raft.applied >= replica.raft.term_index
+        if group.leads_term and (not leads or group.leads_term != replica.raft.term):
+            _follow(engine, group)
+        if leads and not group.leads_term:
+            _lead(engine, group)
+
+
+# ---- other servers -------------------------------------------------------------------------------------------------------
+
+
+cdef void _take_frame(Engine* engine, const framework_batch* batch, const framework_row* row) noexcept nogil:
+    cdef const char* frame = batch.chars + row.at + row.subject_length + row.reply_length + row.header_length
+    cdef FrameHead head
+    if row.payload_length < sizeof(head):
+        engine.replicas.lies += 1
+        return
+    memcpy(&head, frame, sizeof(head))
+    replicas_step(engine.replicas, head.sender, frame, row.payload_length)
+
+
+cdef void _turn(Engine* engine) noexcept nogil:
+    replicas_turn(engine.replicas)
+    if not log_is_small(engine.log, 0):
+        engine.has_appended = True
+
+
+cdef void replicated_hear(Engine* engine) noexcept nogil:
+    """Let time pass in groups of several servers, and take what other servers say."""
+    cdef const framework_batch* batch = NULL
+    cdef int64_t ticks
+    cdef uint32_t at
+    cdef int taken = 0
+    if engine.replicas == NULL:
+        return
+    ticks = (engine.now_ns - engine.ticked_ns) // TICK_NS
+    if ticks > 0:
+        engine.ticked_ns = engine.ticked_ns + ticks * TICK_NS if ticks <= TICKS_MAX else engine.now_ns
+        replicas_tick(engine.replicas, <uint32_t> min(ticks, <int64_t> TICKS_MAX))
+    while taken < FRAMES_MAX and not engine.replicas.is_blocked:
+        batch = engine.peers.take(engine.peers.self)
+        if batch == NULL:
+            break
+        for at in range(batch.count):
+            _take_frame(engine, batch, &batch.rows[at])
+        taken += batch.count
+        engine.peers.release(engine.peers.self, batch)
+        engine.took_ns = engine.now_ns
+    _turn(engine)
+    if engine.replicas.count:
+        wake_at(engine, engine.ticked_ns + TICK_NS)
+
+
+cdef uint32_t _subject(Engine* engine, uint64_t server, char* to) noexcept nogil:
+    """Write where a server hears of others: the prefix, and its number in hexadecimal digits."""
+    cdef uint32_t at, digit
+    memcpy(to, engine.peers_prefix.chars, engine.peers_prefix.length)
+    for at in range(NUMBER_BYTES):
+        digit = <uint32_t> (server >> (4 * (NUMBER_BYTES - 1 - at)) & 15)
+        to[engine.peers_prefix.length + at] = <char> (c"0" + digit if digit < 10 else c"a" + digit - 10)
+    return engine.peers_prefix.length + NUMBER_BYTES
+
+
+cdef void replicated_speak(Engine* engine) noexcept nogil:
+    """Tell other servers what follows from this turn; what the port does not take is lost, as the network may lose it."""
+    cdef char subject[SUBJECT_BYTES]
+    cdef framework_message message
+    cdef OutgoingFrame* frame
+    cdef size_t at
+    if engine.replicas == NULL:
+        return
+    _turn(engine)
+    for at in range(engine.replicas.frame_count):
+        frame = &engine.replicas.frames[at]
+        if frame.used:
+            memset(&message, 0, sizeof(message))
+            message.account = engine.peers_account
+            message.subject = subject
+            message.subject_length = _subject(engine, frame.to, subject)
+            message.payload = frame.chars
+            message.payload_length = <uint32_t> frame.used
+            engine.peers.publish(engine.peers.self, &message, 1)
+        frame.used = frame.count = 0

@@ -1,0 +1,250 @@
+"""A stream and a consumer of three servers, with engines, logs and disks, all by a seed.
+
+One of them again: `ReplicatedCluster(SEED).run()`. Time, network and faults are those of
+`raft_cluster.py`.
+
+What was acknowledged is there at all servers, with its sequence, once, in order; what somebody was
+told is deleted is not; all have the same. A message whose acknowledgement was answered does not
+come again.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "raft"))
+
+from framework_jetstream.engine.verbs import Verb
+from msgspec.structs import replace
+from raft_cluster import FAULTY_MS, QUIET_MS, Cluster
+from raft_judge import demand
+from replicated_server import Judge, ReplicatedServer
+from typing_extensions import override
+
+if TYPE_CHECKING:
+    from typing import Self
+
+MESSAGES_MAX = 300
+AGAIN_MS = 1000
+"""So long a client waits before it publishes a message once more."""
+
+
+class ReplicatedCluster(Cluster):
+    """Servers with the same stream, and the world between them.
+
+    Args:
+        seed: Chooses everything.
+        mistake: Is made by all servers; see `ReplicatedServer`.
+    """
+
+    def __init__(self, seed: int, mistake: str = "") -> None:
+        super().__init__(seed, 3)
+        self.settings = replace(
+            self.settings,
+            append_bytes_max=20 * self.settings.append_bytes_max,
+            inflight_bytes_max=20 * self.settings.inflight_bytes_max,
+            uncommitted_bytes_max=40_000,
+            window_bytes_max=20 * self.settings.window_bytes_max,
+            range_bytes_max=20 * self.settings.range_bytes_max,
+        )
+        self.judge = Judge()
+        self.servers = {
+            server_id: ReplicatedServer(server_id, self.judge, self.settings, (seed, mistake))
+            for server_id in (1, 2, 3)
+        }
+        self.waiting = {server_id: [] for server_id in self.servers}
+        self.published = 0
+        self.seen = Counter[str]()
+        self.states: dict[int, dict[int, bytes]] = {}
+
+    # -- servers
+
+    @override
+    def tick(self, server_id: int, start: int) -> None:
+        server = self.servers[server_id]
+        if server.starts != start or not server.is_up:
+            return
+        self.after(self.tick_ms[server_id] / 2, self.tick, server_id, start)
+        if server.is_paused:
+            self.ticks_missed[server_id] += 1
+            return
+        server.tick()
+        self.pump(server)
+
+    @override
+    def stop(self, server_id: int) -> None:
+        server = self.servers[server_id]
+        if server.is_up:
+            self.faults["stop"] += 1
+            server.stop()
+            self.waiting[server_id].clear()
+
+    @override
+    def resume(self, server_id: int, start: int) -> None:
+        server = self.servers[server_id]
+        if not server.is_up or server.starts != start or not server.is_paused:
+            return
+        server.is_paused = False
+        server.tick(self.ticks_missed.pop(server_id, 0))
+        waiting, self.waiting[server_id] = self.waiting[server_id], []
+        for sender, frame in waiting:
+            server.step(sender, frame)
+        self.pump(server)
+
+    @override
+    def pump(self, server: ReplicatedServer) -> None:
+        """Do all that a server has to do now, and let its disk work."""
+        for to, frame in server.turn():
+            self.send(server.id, to, frame)
+        if server.begin_round():
+            took = 400.0 if server.id in self.slow else 1 + self.rng.random() * 10
+            self.after(took, self.end_round, server, server.starts)
+
+    def end_round(self, server: ReplicatedServer, start: int) -> None:
+        if server.is_up and server.starts == start:
+            server.end_round()
+            self.pump(server)
+
+    @override
+    def leaders(self) -> list[ReplicatedServer]:
+        return [
+            it for it in self.servers.values() if it.is_up and not it.is_paused and it.leads_stream
+        ]
+
+    @override
+    def leader_id(self) -> int:
+        leaders = self.leaders()
+        return self.rng.choice(leaders).id if leaders else 0
+
+    # -- work
+
+    @override
+    def work(self) -> None:
+        if not self.is_faulty:
+            return
+        self.after(self.rng.expovariate(1 / 25), self.work)
+        for server in self.leaders():
+            self.work_with_stream(server)
+            self.pump(server)
+        for server in self.servers.values():
+            if server.is_up and not server.is_paused and server.leads_consumer:
+                self.work_with_consumer(server)
+                self.pump(server)
+
+    def work_with_stream(self, server: ReplicatedServer) -> None:
+        rng = self.rng
+        if rng.random() < 0.05 and self.judge.acked:
+            server.delete(rng.choice(sorted(self.judge.acked.values())))
+            self.seen["delete"] += 1
+        elif self.published < MESSAGES_MAX:
+            numbers = []
+            for _ in range(rng.choice((1, 1, 3, 10))):
+                if self.published and rng.random() < 0.25:
+                    numbers.append(rng.randrange(self.published))
+                else:
+                    numbers.append(self.published)
+                    self.published += 1
+            server.publish(numbers)
+
+    def work_with_consumer(self, server: ReplicatedServer) -> None:
+        if self.rng.random() < 0.5:
+            server.pull()
+        elif server.delivered:
+            server.acknowledge(self.rng.choice(sorted(server.delivered)))
+            self.seen["acknowledge"] += 1
+
+    # -- the end
+
+    @override
+    def heal(self) -> None:
+        super().heal()
+        self.last = -1
+        self.last_ms = 0.0
+
+    @override
+    def agree(self) -> bool:
+        """Whether what a leader stored after the faults is at all servers."""
+        if any(it.waiting for it in self.servers.values()):
+            return False  # what was asked before the end may still happen
+        if self.last not in self.judge.acked:
+            leaders = self.leaders()
+            if leaders and self.now_ms > self.last_ms + AGAIN_MS:
+                if self.last < 0:
+                    self.last = self.published
+                    self.published += 1
+                self.last_ms = self.now_ms
+                leaders[-1].publish([self.last])
+                self.pump(leaders[-1])
+            return False
+        last_seq = self.judge.acked[self.last]
+        for server in self.servers.values():
+            if server.id not in self.states and self.last_seq_of(server) >= last_seq:
+                self.states[server.id] = self.messages_of(server, last_seq)
+        return len(self.states) == len(self.servers)
+
+    def answer_of(
+        self, server: ReplicatedServer, verb: Verb, *numbers: int
+    ) -> tuple[int, tuple[int, ...], bytes]:
+        """Return what a server answers at once; a status of -1: it waits for others."""
+        said: list[tuple[int, tuple[int, ...], bytes]] = []
+        server.ask(verb, server.stream, lambda *it: said.append(it), numbers=numbers)
+        for _ in range(3):
+            if not said:
+                self.pump(server)
+        return said[0] if said else (-1, (0,) * 16, b"")
+
+    def last_seq_of(self, server: ReplicatedServer) -> int:
+        return self.answer_of(server, Verb.STREAM_STATE)[1][4]
+
+    def messages_of(self, server: ReplicatedServer, last_seq: int) -> dict[int, bytes]:
+        found = {}
+        for seq in range(1, last_seq + 1):
+            status, numbers, data = self.answer_of(server, Verb.GET_MESSAGE, seq, 0)
+            demand(status >= 0, f"no answer to {Verb.GET_MESSAGE.name}")
+            if status == 0:
+                found[seq] = data[numbers[2] + numbers[3] :]
+        return found
+
+    def check(self) -> None:
+        """What was told is so, at all servers."""
+        first = self.states[1]
+        demand(all(it == first for it in self.states.values()), "servers have other messages")
+        for number, seq in self.judge.acked.items():
+            demand(seq in first or seq in self.judge.gone, f"acknowledged message {number} is lost")
+            demand(
+                seq not in first or first[seq].startswith(b"%d " % number),
+                f"sequence {seq} is another message than {number}",
+            )
+        demand(self.judge.deleted.isdisjoint(first), "a deleted message is there")
+        numbers = [int(it.split()[0]) for it in first.values()]
+        demand(len(numbers) == len(set(numbers)), "a message is stored twice")
+
+    @override
+    def run(self) -> Self:
+        """Let anything happen, then heal everything, and see that all go on."""
+        for server_id in self.servers:
+            self.start(server_id)
+        self.after(0, self.work)
+        self.after(self.rng.uniform(0, 800), self.fault)
+        self.run_until(FAULTY_MS)
+        self.heal()
+        demand(self.run_until(self.now_ms + QUIET_MS, self.agree), f"no agreement: {self.state()}")
+        self.check()
+        told = self.judge
+        self.seen += Counter(
+            stored=len(told.acked),
+            deleted=len(told.deleted),
+            delivered=told.delivered,
+            settled=len(told.settled),
+            led=len(told.leaders),
+        )
+        return self
+
+    @override
+    def state(self) -> str:
+        return "; ".join(
+            f"{it.id}: {it.leads_stream} {it.leads_consumer}" for it in self.servers.values()
+        )

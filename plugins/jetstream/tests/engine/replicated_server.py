@@ -1,0 +1,347 @@
+"""One server of a simulated cluster: its disk, its log, its engine with a stream and a consumer."""
+
+from __future__ import annotations
+
+import json
+import random
+import weakref
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fake_port import FakePort
+from framework_jetstream.api.records import ConsumerConfig, StreamConfig
+from framework_jetstream.api.saved import SavedConsumer, SavedStream, text_of
+from framework_jetstream.consumer.terms import terms_of
+from framework_jetstream.engine._engine import Engine
+from framework_jetstream.engine._segment_jobs import SegmentJobs
+from framework_jetstream.engine.refusals import refusal_texts
+from framework_jetstream.engine.verbs import Event, Verb
+from framework_jetstream.log import Effect, Log
+from framework_jetstream.recovery import restore
+from framework_jetstream.stream.rules import limits_of
+from raft_judge import demand
+
+from framework.testing.simulation import SimulatedDisk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from framework_jetstream.raft.records import Settings
+
+SUBJECTS = b"s.>"
+NEXT = b"$JS.API.CONSUMER.MSG.NEXT.S.C"
+ACK = b"$JS.ACK.S.C.>"
+PREFIX = b"peer."
+STREAM_GROUP, CONSUMER_GROUP = 77, 78
+STREAM_EVENTS = 1 << 43
+FILE_BYTES = 1 << 15
+TICK_NS = 25_000_000
+
+STREAM_CONFIG = StreamConfig(
+    name="S",
+    subjects=["s.>"],
+    num_replicas=3,
+    duplicate_window=10**15,
+    max_msgs=-1,
+    max_msgs_per_subject=-1,
+    max_bytes=-1,
+    max_msg_size=-1,
+)
+CONSUMER_CONFIG = ConsumerConfig(
+    durable_name="C",
+    name="C",
+    ack_policy="explicit",
+    ack_wait=10**15,
+    max_deliver=-1,
+    max_waiting=512,
+    max_ack_pending=1000,
+)
+
+
+def payload_of(number: int) -> bytes:
+    """Return what a message has."""
+    return b"%d " % number + b"x" * (number * 37 % 700)
+
+
+@dataclass
+class Judge:
+    """What clients were told by all servers together."""
+
+    acked: dict[int, int] = field(default_factory=dict)
+    """Sequence by number of the message."""
+    gone: set[int] = field(default_factory=set)
+    """Sequences of messages that may be deleted."""
+    deleted: set[int] = field(default_factory=set)
+    """Sequences of which somebody was told that they are."""
+    settled: set[int] = field(default_factory=set)
+    """Sequences whose acknowledgement was answered."""
+    leaders: dict[tuple[int, int], int] = field(default_factory=dict)
+    """By number and term."""
+    refused: int = 0
+    reads_done: int = 0
+    delivered: int = 0
+
+    def stored(self, number: int, seq: int) -> None:
+        demand(self.acked.setdefault(number, seq) == seq, f"message {number} is stored twice")
+
+    def received(self, seq: int, payload: bytes) -> None:
+        number = int(payload.split()[0])
+        demand(payload == payload_of(number), f"sequence {seq} has other bytes")
+        demand(self.acked.get(number, seq) == seq, f"message {number} is sequence {seq}")
+
+    def leads(self, number: int, term: int, server: int) -> None:
+        demand(self.leaders.setdefault((number, term), server) == server, "two leaders in a term")
+
+
+class ReplicatedServer:
+    """A server that may lose its power, or be killed, at any moment.
+
+    Args:
+        server_id: Its number.
+        settings: Of its groups.
+        seeded: A seed, and a mistake that it makes: "not synced", or none.
+    """
+
+    def __init__(
+        self, server_id: int, judge: Judge, settings: Settings, seeded: tuple[int, str]
+    ) -> None:
+        self.seed, self.mistake = seeded
+        self.id = server_id
+        self.judge = judge
+        self.settings = settings
+        self.rng = random.Random(f"{self.seed} disk {server_id}")
+        self.disk = SimulatedDisk(self.seed * 31 + server_id)
+        self.starts = 0
+        self.is_up = False
+        self.is_paused = False
+        self.now_ns = 10**9
+        self.unix_ns = 10**18
+        self.round: list[tuple] | None = None
+        """What is being done on the disk."""
+
+    # -- as the cluster drives a group
+
+    @property
+    def group(self) -> ReplicatedServer:
+        return self
+
+    def tick(self, ticks: int = 1) -> None:
+        self.now_ns += ticks * TICK_NS
+        self.unix_ns += ticks * TICK_NS
+
+    def step(self, sender: int, frame: bytes) -> int:
+        subject = PREFIX + b"%016x" % self.id
+        self.peers.tell(sender, [(subject, subject, b"", b"", frame)])
+        return 0
+
+    @property
+    def leads_stream(self) -> bool:
+        return SUBJECTS in self.port.tags
+
+    @property
+    def leads_consumer(self) -> bool:
+        return NEXT in self.port.tags
+
+    # -- stops and starts
+
+    def start(self) -> None:
+        """Go on with what is on the disk."""
+        self.starts += 1
+        self.engine = None  # it says to its ports that it ends
+        self.port, self.peers = FakePort(), FakePort()
+        self.log = Log(file_bytes=FILE_BYTES, round_bytes_max=1 << 13, salt=99)
+        for name in sorted(it for it in self.disk.names() if it.endswith(".log")):
+            data = self.disk.read(name)
+            self.log.load(int(name[:-4]), len(data))[:] = data
+        self.log.recover()
+        demand(not self.log.damage, "damage is reported where none is")
+        while (effects := self.log.take_round()) is not None:
+            for effect in effects:
+                self._perform(effect)
+            self.log.round_done()
+        self.engine = Engine(refusal_texts(), 7, b"", b"abcdefghijkl")
+        self.engine.open(self.port.capsule())
+        self.engine.use_log(self.log)
+        self.engine.use_replicas(
+            self.peers.capsule(),
+            server=self.id,
+            account=1,
+            prefix=PREFIX,
+            seed=self.seed * 7 + self.id * 11 + self.starts,
+            settings=self.settings,
+        )
+        self.jobs = SegmentJobs(lambda *_: b"")
+        self.engine.use_segments(self.jobs)
+        own = weakref.ref(self)
+        restored = restore(self.engine, self.log, own())
+        demand(not restored.damaged, "damage is reported where none is")
+        self.waiting: dict[int, Callable[[int, tuple[int, ...], bytes], object]] = {}
+        self.asked_acks: dict[bytes, int] = {}
+        self.delivered: dict[int, bytes] = {}
+        self.is_up, self.is_paused, self.round = True, False, None
+        self.stream, self.consumer = 1, 2
+        for stream in restored.streams:
+            self.stream = stream.number
+            self.consumer = max([it.number for it in stream.consumers], default=stream.number + 1)
+        self._open()
+
+    def _open(self) -> None:
+        ids = (3, 1, 2, 3)
+        stream = (STREAM_GROUP, *ids[1:])
+        self.ask(
+            Verb.OPEN_STREAM,
+            self.stream,
+            numbers=(1, 1, 0, 0, STREAM_GROUP, *ids),
+            limits=limits_of(STREAM_CONFIG),
+            first=b"S",
+            second=SUBJECTS,
+            third=text_of(SavedStream("A", 1, STREAM_CONFIG, replicas=stream)),
+        )
+        consumer = (CONSUMER_GROUP, *ids[1:])
+        self.ask(
+            Verb.OPEN_CONSUMER,
+            self.consumer,
+            numbers=(self.stream, 0, 0, 0, CONSUMER_GROUP, *ids),
+            terms=terms_of(CONSUMER_CONFIG),
+            first=b"C",
+            second=b"\n",
+            third=text_of(SavedConsumer("A", "S", 1, 1, CONSUMER_CONFIG, consumer)),
+        )
+
+    def stop(self) -> None:
+        """Stop in the middle of a write, with the power or without."""
+        self.is_up = False
+        if self.round is not None:
+            for effect in self.round[: self.rng.randint(0, len(self.round))]:
+                self._perform(effect)
+        if self.rng.random() < 0.7:
+            self.disk.crash()
+        self.engine = None
+        del self.log, self.jobs
+
+    # -- where segments would be
+
+    def files(self) -> list[tuple[int, int]]:
+        return []
+
+    def read(self, group: int, file: int) -> bytes:
+        raise AssertionError(group, file)
+
+    def keep(self, group: int, file: int) -> None:
+        raise AssertionError(group, file)
+
+    def remove(self, group: int, file: int) -> None:
+        raise AssertionError(group, file)
+
+    # -- the disk
+
+    def _perform(self, effect: tuple) -> None:
+        match effect:
+            case (Effect.RENAME, old, new):
+                self.disk.rename(f"{old:010}.log", f"{new:010}.log")
+            case (Effect.ALLOCATE, number, length):
+                self.disk.allocate(f"{number:010}.log", length)
+            case (Effect.SYNC_DIRECTORY,):
+                self.disk.sync_directory()
+            case (Effect.WRITE, number, offset, data):
+                self.disk.write(f"{number:010}.log", offset, data)
+            case (Effect.SYNC, number) if self.mistake != "not synced":
+                self.disk.sync(f"{number:010}.log")
+            case (Effect.REMOVE, number):
+                self.disk.remove(f"{number:010}.log")
+
+    def begin_round(self) -> bool:
+        """Take what is to be done on the disk; False: nothing, or it is at it."""
+        if self.round is None:
+            self.round = self.log.take_round()
+            return self.round is not None
+        return False
+
+    def end_round(self) -> None:
+        assert self.round is not None
+        for effect in self.round:
+            self._perform(effect)
+        self.round = None
+        self.log.round_done()
+
+    # -- a turn
+
+    def turn(self) -> list[tuple[int, bytes]]:
+        """Do what is to be done now; return what is to be sent."""
+        goes_on = True
+        while goes_on:
+            self.now_ns += 1000
+            goes_on = self.engine.turn(self.now_ns, self.unix_ns)
+            self._hear()
+        sent = [(int(to[len(PREFIX) :], 16), frame) for to, _, _, frame in self.peers.said]
+        self.peers.said.clear()
+        return sent
+
+    def _hear(self) -> None:
+        for asked, status, numbers, data in self.engine.answers():
+            if asked < 0 and status == Event.LEADS:
+                self.judge.leads(-asked, numbers[0], self.id)
+            elif asked in self.waiting:
+                self.waiting.pop(asked)(status, numbers, data)
+        for target, reply, _, payload in self.port.said:
+            self._heard(target, reply, payload)
+        self.port.said.clear()
+
+    def _heard(self, target: bytes, reply: bytes, payload: bytes) -> None:
+        if target.startswith(b"r."):
+            answer = json.loads(payload)
+            if "error" in answer:
+                self.judge.refused += 1
+            else:
+                self.judge.stored(int(target[2:]), answer["seq"])
+        elif target == b"pull" and reply:
+            seq = int(reply.split(b".")[5])
+            demand(seq not in self.judge.settled, f"{seq} comes after its acknowledgement")
+            self.judge.received(seq, payload)
+            self.judge.delivered += 1
+            self.delivered[seq] = reply
+        elif target in self.asked_acks:
+            self.judge.settled.add(self.asked_acks.pop(target))
+
+    # -- work
+
+    def ask(
+        self,
+        verb: Verb,
+        number: int,
+        then: Callable[[int, tuple[int, ...], bytes], object] = lambda *_: None,
+        **more: object,
+    ) -> None:
+        """Ask the engine."""
+        self.waiting[self.engine.command(verb, number, **more)] = then
+
+    def publish(self, numbers: list[int]) -> None:
+        self.port.tell(
+            self.rng.randint(1, 3),
+            [
+                (
+                    SUBJECTS,
+                    b"s.%d" % (number % 5),
+                    b"r.%d" % number,
+                    b"NATS/1.0\r\nNats-Msg-Id: %d\r\n\r\n" % number,
+                    payload_of(number),
+                )
+                for number in numbers
+            ],
+        )
+
+    def pull(self) -> None:
+        self.port.tell(1, [(NEXT, NEXT, b"pull", b"", b'{"batch":3,"no_wait":true}')])
+
+    def acknowledge(self, seq: int) -> None:
+        reply = b"a.%d.%d" % (self.starts, seq)
+        self.asked_acks[reply] = seq
+        self.port.tell(1, [(ACK, self.delivered.pop(seq), reply, b"", b"")])
+
+    def delete(self, seq: int) -> None:
+        def told(status: int, _: tuple[int, ...], __: bytes) -> None:
+            if status == 0:
+                self.judge.deleted.add(seq)
+
+        self.judge.gone.add(seq)
+        self.ask(Verb.DELETE_MESSAGE, self.stream, told, numbers=(seq,))

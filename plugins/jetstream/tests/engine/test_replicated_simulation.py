@@ -1,0 +1,46 @@
+"""A stream and a consumer of three servers, through whole clusters that seeds choose."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from replicated_cluster import ReplicatedCluster
+
+from raft_judge import BrokenError  # isort: skip -- its folder is known by the import before
+
+SEEDS = 80
+CHUNK = 20
+FAULTS = "stop", "split", "one way", "loss", "replay", "reorder", "late", "pause", "slow disk"
+
+pytestmark = pytest.mark.sim
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
+def test_what_was_acknowledged_is_at_all_servers(first: int) -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(first, first + CHUNK):
+        try:
+            cluster = ReplicatedCluster(seed).run()
+        except Exception as broken:
+            broken.add_note(f"again: ReplicatedCluster({seed}).run()")
+            raise
+        seen += cluster.faults + cluster.seen
+
+    assert {*FAULTS, "stored", "deleted", "settled", "led"} <= set(seen)
+
+
+def test_a_log_that_does_not_sync_is_found() -> None:
+    found = 0
+    for seed in range(20):
+        try:
+            ReplicatedCluster(seed, "not synced").run()
+        except BrokenError:
+            found += 1
+
+    assert found >= 5
