@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import compileall
 import time
+from importlib import import_module
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
-import framework_auth
-import framework_gateway
-import framework_leafnode
-import framework_route
 import psutil
 
-import framework
 from framework.testing import free_port
 from framework.testing.fleet import await_mesh
 
@@ -187,6 +184,6 @@ def cpu_s(servers: Sequence[ServerProcess]) -> float:
 
 def compile_all() -> None:
     """Compile every module, as an installation does; else each start does it anew."""
-    plugins = (framework_auth, framework_gateway, framework_leafnode, framework_route)
-    for package in (framework, *plugins):
-        compileall.compile_dir(package.__path__[0], quiet=1)
+    plugins = (*entry_points(group="framework"),)
+    for package in {"framework", *(it.module.partition(".")[0] for it in plugins)}:
+        compileall.compile_dir(import_module(package).__path__[0], quiet=1)

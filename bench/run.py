@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
+from bench.clusters import compile_all
 from bench.loadgen import build_loadgen, run_loadgen
 from bench.logins import measure_accounts, measure_permissions, measure_storm, measure_users
 from bench.report import REAL, Results, number, report
@@ -130,6 +131,7 @@ def main() -> None:
             peers.bring(kind)
     workloads = [workload for workload in WORKLOADS if options.only in workload.name]
     results = Results()
+    compile_all()
     with tempfile.TemporaryDirectory() as folder:
         loadgen = build_loadgen(Path(folder))
         for index in range(options.rounds):
