@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 NEEDS_SPARK = "needs pyspark: ./dev test -e spark"
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that have a session."""
+    """Mark the tests that have a session; all of them share one, in one process of xdist."""
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents and "session" in getattr(item, "fixturenames", ()):
@@ -28,6 +29,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.filterwarnings("ignore"), append=False)
             item.add_marker(pytest.mark.spark)
             item.add_marker(pytest.mark.timeout(240))
+            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(scope="session")

@@ -91,7 +91,13 @@ def test_timestamps(session, store):
     later = read(session, store, stream, startingTimestamp=str(at_ms))
     earlier = read(session, store, stream, endingTimestamp=str(at_ms))
 
+    by_stream = read(
+        session, store, stream,
+        startingOffsetsByTimestamp=f'{{"{stream}": {at_ms}}}', endingOffsets="latest",
+    )  # fmt: skip
+
     assert sequences(later)[-1] == last
+    assert sequences(by_stream) == sequences(later)
     assert sorted(sequences(earlier) + sequences(later)) == list(range(1, last + 1))
     assert set(range(1, 6)) <= set(sequences(earlier))
 
@@ -184,6 +190,21 @@ def test_filters_are_pushed(session, store, orders):
     assert list(range(3, COUNT + 1, 10)) == sequences(one)
     assert 10 >= one.rdd.getNumPartitions()
     assert [1, 2] == sequences(like)
+
+
+@pytest.mark.once
+def test_filters_on_times_are_pushed(session, store, orders):
+    def frame():
+        """Load anew: Spark goes on with what it pushed last for a frame (4.3)."""
+        return read(session, store, orders, filterPushdown="true", maxRecordsPerPartition="250")
+
+    moment = F.lit(frame().where("sequence = 800").first().timestamp)
+    late, early = frame().where(F.col("timestamp") >= moment), frame()
+
+    assert (1, 4) == (late.rdd.getNumPartitions(), early.rdd.getNumPartitions())
+    split = sequences(frame().where(F.col("timestamp") < moment)) + sequences(late)
+    assert list(range(1, COUNT + 1)) == split
+    assert [] == sequences(frame().where(F.col("subject") == "nobody.publishes.this"))
 
 
 def test_other_peoples_queues_are_read_without_taking(session, store):

@@ -49,12 +49,14 @@ def sequences(parts):
     return [seq for rows in parts for seq in rows.sequence.to_pylist()]
 
 
-def test_a_server_that_restarts_in_the_middle_of_a_range(own_store):
+def test_a_server_that_is_killed_and_started_in_the_middle_of_a_range(own_store):
     store = own_store()
     name = store.stream(COUNT)
     parts = reader_of(store, name).read()
     found = sequences([next(parts)])
-    store.restart()
+    # Told to end, nats-server waits ten seconds for who reads slowly.
+    store.server.kill()
+    store.server = store.fleet.restart(store.server)
     found += sequences(parts)
 
     assert list(range(1, COUNT + 1)) == found
@@ -66,7 +68,7 @@ def test_a_server_that_stays_away_ends_the_read(own_store):
     name = store.stream(COUNT)
     parts = reader_of(store, name, patience_s=0.5).read()
     next(parts)
-    store.server.stop()
+    store.server.kill()
 
     with pytest.raises(ConnectError, match=r"127\.0\.0\.1"):
         sequences(parts)
@@ -172,24 +174,47 @@ def test_wrong_options_name_themselves(session, store):
         ).load().count()
 
 
+CONNECTED = """
+import json, sys
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+remote, url, name, target, checkpoint = sys.argv[1:]
+session = SparkSession.builder.remote(remote).getOrCreate()
+assert "connect" in type(session).__module__
+reader = session.read.format("nats").options(servers=url, stream=name)
+whole = list(reader.load().selectExpr("count(*)", "sum(sequence)").first())
+few = reader.option("filterPushdown", "true").load().where("sequence > 90")
+few.select("data").write.format("nats").mode("append").options(
+    servers=url, subject=target + ".x"
+).save()
+try:
+    reader.option("columns", "offset").load().count()
+except PySparkException as error:
+    said = str(error)
+stream = session.readStream.format("nats").options(servers=url, stream=name)
+query = (
+    stream.option("startingOffsets", "earliest").load().select("data")
+    .writeStream.format("nats").options(servers=url, subject=target + ".y")
+    .option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
+)
+query.awaitTermination()
+print(json.dumps([whole, few.count(), said[said.index("subject, seq") :][:17]]))
+"""
+
+
 @pytest.mark.once
 def test_the_format_is_found_by_spark_connect(session, store, tmp_path):
     """In a process of its own, as a process has one kind of session."""
     pytest.importorskip("grpc")
     port = session.conf.get("spark.connect.grpc.binding.port")
-    name = store.stream(100)
-    script = (
-        "import json\n"
-        "from pyspark.sql import SparkSession\n"
-        f"session = SparkSession.builder.remote('sc://127.0.0.1:{port}').getOrCreate()\n"
-        f"frame = session.read.format('nats').options(servers='{store.url}', stream='{name}')\n"
-        "rows = frame.load().selectExpr('count(*)', 'sum(sequence)').collect()\n"
-        "print(json.dumps(list(rows[0])))\n"
-        "assert 'connect' in type(session).__module__\n"
-    )
+    name, target = store.stream(100), store.stream()
+    words = [f"sc://127.0.0.1:{port}", store.url, name, target, str(tmp_path / "checkpoint")]
     done = subprocess.run(
-        [sys.executable, "-c", script], check=False, capture_output=True, text=True, cwd=tmp_path
-    )
+        [sys.executable, "-c", CONNECTED, *words],
+        check=False, capture_output=True, text=True, cwd=tmp_path,
+    )  # fmt: skip
 
     assert 0 == done.returncode, done.stderr
-    assert [100, 5050] == json.loads(done.stdout.splitlines()[-1])
+    assert [[100, 5050], 10, "subject, sequence"] == json.loads(done.stdout.splitlines()[-1])
+    assert 110 == store.ask(f"STREAM.INFO.{target}")["state"]["messages"]

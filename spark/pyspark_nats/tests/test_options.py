@@ -54,6 +54,12 @@ def test_servers_may_be_in_the_environment(monkeypatch):
         ({"endingOffsets": "earliest"}, "endingOffsets", "latest"),
         ({"startingTimestamp": "now"}, "startingTimestamp", "milliseconds"),
         ({"startingTimestamp": "1", "startingOffsets": "latest"}, "startingTimestamp", "one of"),
+        ({"startingOffsetsByTimestamp": "7"}, "startingOffsetsByTimestamp", "milliseconds"),
+        ({"endingOffsetsByTimestamp": '{"S": "7"}'}, "endingOffsetsByTimestamp", "milliseconds"),
+        (
+            {"endingTimestamp": "1", "endingOffsetsByTimestamp": '{"S": 7}'},
+            *("endingOffsetsByTimestamp", "one of"),
+        ),
         ({"failOnDataLoss": "no"}, "failOnDataLoss", "true, false"),
         ({"minPartitions": "0"}, "minPartitions", "from 1 on"),
         ({"maxRecordsPerPartition": "-1"}, "maxRecordsPerPartition", "from 1 on"),
@@ -111,6 +117,7 @@ def test_a_wrong_option_of_a_write_is_named(options, name, valid):
         {"servers": f"nats://u:{SECRET}@127.0.0.1"},
         {"servers": f"nats://{SECRET}@127.0.0.1"},
         {"nkey": f"SU{SECRET}"},
+        {"secret.nkey": f"SU{SECRET}"},
     ],
 )
 def test_no_secret_is_shown(options):

@@ -47,20 +47,26 @@ def expected(count=ROWS):
 
 def copy(session, store, source, stream, checkpoint, **options):
     """Copy what is new in a stream by a query, as `copy_job.py` does."""
+    terms = {"checkpoint": checkpoint, "options": options, "availableNow": True}
+    copying(session, store, source, stream, **terms).awaitTermination()
+
+
+def copying(session, store, *streams, checkpoint, options=(), **trigger):
+    """Start a query that copies a stream into another one."""
+    source, stream = streams
     reader = session.readStream.format("nats").option("servers", store.url)
     frame = reader.options(
         stream=source, startingOffsets="earliest", maxOffsetsPerTrigger="5000", minPartitions="2"
     ).load()
-    query = (
+    return (
         frame
         .select("data")
         .writeStream.format("nats")
-        .options(servers=store.url, subject=f"{stream}.x", **options)
+        .options(servers=store.url, subject=f"{stream}.x", **dict(options))
         .option("checkpointLocation", str(checkpoint))
-        .trigger(availableNow=True)
+        .trigger(**trigger)
         .start()
     )
-    query.awaitTermination()
 
 
 @pytest.mark.both
@@ -188,6 +194,43 @@ def test_a_killed_worker_leaves_nothing_out_and_nothing_twice(
     assert killed
     assert 0 < stored_then < count
     assert count == messages()
+
+
+@pytest.mark.once
+def test_two_queries_with_one_checkpoint(session, store, tmp_path):
+    """Of one session, the second takes the place of the first."""
+    source, stream = store.stream(2000), store.stream()
+    terms = {"checkpoint": tmp_path, "processingTime": "0 seconds"}
+    first = copying(session, store, source, stream, **terms)
+    second = copying(session, store, source, stream, **terms)
+    try:
+        second.processAllAvailable()
+        was_active = first.isActive
+    finally:
+        first.stop()
+        second.stop()
+
+    assert not was_active
+    assert 2000 == store.ask(f"STREAM.INFO.{stream}")["state"]["messages"]
+
+
+@pytest.mark.slow
+@pytest.mark.once
+def test_two_jobs_with_one_checkpoint(session, store, tmp_path):
+    """Of two processes, one goes on when both have planned the same batch; Spark ends the other."""
+    source, stream = store.stream(20_000), store.stream()
+    command = [sys.executable, str(JOB), store.url, source, str(tmp_path), f"msgid={stream}"]
+    with contextlib.ExitStack() as stack:
+        jobs = [
+            stack.enter_context(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
+            for _ in range(2)
+        ]
+        said = [job.communicate()[1] for job in jobs]
+
+    assert 0 in [job.returncode for job in jobs], said
+    copy(session, store, source, stream, tmp_path / "msgid")
+    assert 20_000 == store.ask(f"STREAM.INFO.{stream}")["state"]["messages"]
+    assert 20_000 == len(set(stored(session, store, stream)))
 
 
 @pytest.mark.slow

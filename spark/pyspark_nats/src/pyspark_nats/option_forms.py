@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark_nats.errors import OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_MILLISECONDS_END = 10**14
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -60,14 +61,30 @@ def names(option: str, text: str, valid: Sequence[str]) -> tuple[str, ...]:
 def sequences(option: str, text: str) -> dict[str, int | str]:
     """Return stream to sequence, `earliest` or `latest`."""
     valid = 'earliest, latest, or {"STREAM": sequence or "earliest" or "latest", ...}'
+    found = _by_stream(option, text, valid)
+    for name, value in found.items():
+        is_seq = isinstance(value, int) and not isinstance(value, bool) and value >= 1
+        if not is_seq and value not in ("earliest", "latest"):
+            raise OptionError(option, f"{value!r} of stream {name!r}", valid)
+    return found
+
+
+def timestamps(option: str, text: str) -> dict[str, int]:
+    """Return stream to milliseconds since 1970 UTC."""
+    valid = '{"STREAM": milliseconds since 1970 UTC, ...}'
+    found = _by_stream(option, text, valid)
+    for name, value in found.items():
+        is_time = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+        if not is_time or value >= _MILLISECONDS_END:
+            raise OptionError(option, f"{value!r} of stream {name!r}", valid)
+    return found
+
+
+def _by_stream(option: str, text: str, valid: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except ValueError:
         raise OptionError(option, f"{text!r} is no JSON", valid) from None
     if not isinstance(found, dict) or not found:
         raise OptionError(option, f"{text!r} is no object of JSON", valid)
-    for name, value in found.items():
-        is_seq = isinstance(value, int) and not isinstance(value, bool) and value >= 1
-        if not is_seq and value not in ("earliest", "latest"):
-            raise OptionError(option, f"{value!r} of stream {name!r}", valid)
     return found

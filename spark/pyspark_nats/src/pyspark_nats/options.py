@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from pyspark_nats.option_forms import (
     names,
     one_of,
     sequences,
+    timestamps,
     whole,
 )
 from pyspark_nats.views import MESSAGES, SNAPSHOTS, TAP, VIEWS, view_columns
@@ -37,10 +38,10 @@ CONNECTION = (
 )  # fmt: skip
 READ = (
     "stream", "streams", "streamPattern", "subscribe", "subject", "startingOffsets",
-    "endingOffsets", "startingTimestamp", "endingTimestamp", "failOnDataLoss", "minPartitions",
-    "maxRecordsPerPartition", "maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay",
-    "maxBytesPerTrigger", "includeHeaders", "columns", "protocol", "filterPushdown", "batchRows",
-    "progress", "view",
+    "endingOffsets", "startingTimestamp", "endingTimestamp", "startingOffsetsByTimestamp",
+    "endingOffsetsByTimestamp", "failOnDataLoss", "minPartitions", "maxRecordsPerPartition",
+    "maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay", "maxBytesPerTrigger",
+    "includeHeaders", "columns", "protocol", "filterPushdown", "batchRows", "progress", "view",
 )  # fmt: skip
 WRITE = (
     "stream", "subject", "delivery", "idempotence", "idempotencyKey", "ackWindow",
@@ -59,6 +60,8 @@ VIEW_COLUMNS = {
     **{view: (view_columns(view),) * 2 for view in VIEWS},
 }
 """What rows are: name to all columns, and those of a read that names none."""
+UNSEEN = "secret."
+"""Before any option's name: Spark leaves values of such names out of what it writes down."""
 STREAMS_ONE_OF = ("stream", "streams", "streamPattern", "subscribe")
 PROTOCOLS = ("auto", "consumer", "direct", "export")
 OF_SPARK = frozenset({"checkpointlocation", "queryname"})
@@ -83,9 +86,11 @@ class Bounds:
     """Where a read begins or ends: by word, by sequences, or by time."""
 
     word: str
-    """`earliest` or `latest`, for streams that `sequences` does not name."""
+    """`earliest` or `latest`, for streams that neither `sequences` nor `timestamps_ms` names."""
     sequences: Mapping[str, int | str]
     timestamp_ms: int | None
+    timestamps_ms: Mapping[str, int] = field(default_factory=dict)
+    """By stream, before `timestamp_ms`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,15 +227,16 @@ class _Given:
         documented = {name.lower(): name for name in known}
         self._values: dict[str, str] = {}
         for name, value in options.items():
-            if name.lower() in OF_SPARK:
+            plain = name.lower().removeprefix(UNSEEN)
+            if plain in OF_SPARK:
                 continue
-            if name.lower() == "path":
+            if plain == "path":
                 raise OptionError(name, "there is no path", "load() and save() without a path")
-            if name.lower() not in documented:
-                near = difflib.get_close_matches(name.lower(), documented, 3, 0.6)
+            if plain not in documented:
+                near = difflib.get_close_matches(plain, documented, 3, 0.6)
                 valid = ", ".join(documented[it] for it in near) or ", ".join(known)
                 raise OptionError(name, f"there is none of this name for a {use}", valid)
-            self._values[documented[name.lower()]] = value
+            self._values[documented[plain]] = value
 
     def text(self, name: str, default: str = "") -> str:
         return self._values.get(name, default).strip()
@@ -367,15 +373,17 @@ def _subjects(given: _Given, view: str) -> tuple[str, ...]:
 
 
 def _bounds(given: _Given, side: str) -> Bounds | None:
-    offsets, stamp = f"{side}Offsets", f"{side}Timestamp"
-    chosen = given.set_ones((offsets, stamp))
+    offsets, stamp, stamps = f"{side}Offsets", f"{side}Timestamp", f"{side}OffsetsByTimestamp"
+    chosen = given.set_ones((offsets, stamp, stamps))
     if not chosen:
         return None
     if len(chosen) > 1:
-        raise OptionError(stamp, f"set besides {offsets!r}", "one of both")
+        raise OptionError(chosen[1], f"set besides {chosen[0]!r}", "one of them")
     word = EARLIEST if side == "starting" else LATEST
     if chosen == [stamp]:
         return Bounds(word, {}, milliseconds(stamp, given.text(stamp)))
+    if chosen == [stamps]:
+        return Bounds(word, {}, None, timestamps(stamps, given.text(stamps)))
     value = given.text(offsets)
     if value in {EARLIEST, LATEST}:
         if side == "ending" and value == EARLIEST:

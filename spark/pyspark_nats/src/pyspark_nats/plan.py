@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from pyspark_nats.errors import ApiError, OptionError
+from pyspark_nats.errors import ApiError, LoginError, OptionError
 from pyspark_nats.jetstream import STREAM_NOT_FOUND
 from pyspark_nats.options import EARLIEST, LATEST
 from pyspark_nats.pull import CONSUMER, DIRECT, EXPORT, Range
@@ -17,9 +17,12 @@ if TYPE_CHECKING:
 
     from pyspark_nats.jetstream import JetStream, StreamState
     from pyspark_nats.options import Bounds, ReadOptions, Streams
+    from pyspark_nats.pushdown import Limits
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 WORK_QUEUE = "workqueue"
+CLOCKS_DIFFER_NS = 60 * 1_000_000_000
+"""By which a server's clock may go back, where an upper bound of time says what is read."""
 SPARSE = 2
 """Parts are cut by count when less than one message in so many matches the subjects."""
 
@@ -56,9 +59,9 @@ def _state(api: JetStream, name: str) -> StreamState:
 
 def sequence_at(api: JetStream, state: StreamState, bounds: Bounds, option: str) -> int:
     """Return the sequence that `bounds` means in a stream; one that lies outside stays as it is."""
-    if bounds.timestamp_ms is not None:
-        moment = _EPOCH + timedelta(milliseconds=bounds.timestamp_ms)
-        return min(api.seq_at(state.name, moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")), state.end)
+    timestamp_ms = bounds.timestamps_ms.get(state.name, bounds.timestamp_ms)
+    if timestamp_ms is not None:
+        return min(api.seq_at(state.name, _rfc3339(timestamp_ms * 1_000_000)), state.end)
     value = bounds.sequences.get(state.name, bounds.word)
     if value == EARLIEST:
         return state.first_seq
@@ -74,9 +77,37 @@ def sequence_at(api: JetStream, state: StreamState, bounds: Bounds, option: str)
     return value
 
 
+def within_times(
+    api: JetStream, state: StreamState, start: int, end: int, limits: Limits
+) -> tuple[int, int]:
+    """Return the part of `start` <= sequence < `end` whose times may pass a query's filters.
+
+    Times need not rise with sequences: clocks are set back, and leaders have clocks of their own.
+    Before the first message of a time there is none of it; behind the first that is too late
+    there may be some, for as long as clocks differ by.
+    """
+    # Where consumers can't be made without taking, or not at all, Spark's own filter is enough.
+    if start >= end or state.retention == WORK_QUEUE:
+        return start, end
+    try:
+        if limits.begin_ns > 0:
+            start = max(start, api.seq_at(state.name, _rfc3339(limits.begin_ns)))
+        if limits.end_ns is not None:
+            behind_ns = max(limits.end_ns, 0) + CLOCKS_DIFFER_NS
+            end = min(end, api.seq_at(state.name, _rfc3339(behind_ns)))
+    except (ApiError, LoginError):
+        pass
+    return start, end
+
+
+def _rfc3339(unix_ns: int) -> str:
+    seconds, rest_ns = divmod(unix_ns, 1_000_000_000)
+    return (_EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S.") + f"{rest_ns:09}Z"
+
+
 def check_names(bounds: Bounds | None, names: Mapping[str, object], option: str) -> None:
     """Refuse offsets of streams that are not read."""
-    for name in bounds.sequences if bounds else ():
+    for name in (*bounds.sequences, *bounds.timestamps_ms) if bounds else ():
         if name not in names:
             raise OptionError(option, f"stream {name!r} is not read", ", ".join(names))
 

@@ -16,7 +16,13 @@ from pyspark_nats.documents import EventMaker
 from pyspark_nats.jetstream import JetStream
 from pyspark_nats.offsets import refuse_unless
 from pyspark_nats.options import EARLIEST, LATEST, Bounds
-from pyspark_nats.plan import batch_parts, check_names, sequence_at, stream_states
+from pyspark_nats.plan import (
+    batch_parts,
+    check_names,
+    sequence_at,
+    stream_states,
+    within_times,
+)
 from pyspark_nats.pull import COLUMNS, PullReader, Range
 from pyspark_nats.pushdown import Limits, limits_of, of_sequences
 from pyspark_nats.tapped import FrameReader
@@ -107,6 +113,7 @@ class NatsReader(DataSourceReader):
                         "of startingOffsets"
                     )
                 start, end = self._limits.clamp(max(start, state.first_seq), end)
+                start, end = within_times(api, state, start, end, self._limits)
                 narrowed = replace(options, subjects=self._limits.subjects or options.subjects)
                 found += batch_parts(api, narrowed, state, start, end)
         return [RangePartition(each, number) for number, each in enumerate(found)]

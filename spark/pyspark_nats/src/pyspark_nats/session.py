@@ -19,6 +19,8 @@ _SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.sql.python.filterPushdown.enabled": "true",
+    # What may hold a secret and has not a name that Spark takes for one.
+    "spark.sql.redaction.options.regex": "(?i)url|servers|credentials|nkey",
     "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
