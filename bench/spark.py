@@ -1,6 +1,8 @@
 """Reads of a stream by Spark: our source, a reader of nats-py's, and the same rows from Parquet.
 
-Our source reads a real server by consumers, and one of ours by consumers and by exports.
+Our source reads a real server by consumers, which is the reader in pure Python, and one of ours by
+consumers and by exports. Writes go to both, with ids and with the ledger. What streams of batches
+reach is measured by `bench.spark_queries`.
 
     ./dev python tools/workspace.py spark
     ./dev python -m bench.spark --rows 1000000 --rounds 5
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
 REAL = "2.15.2"
 PAYLOAD_BYTES = 128
 SUBJECTS = 1000
+WRITTEN_SHARE = 4
+"""A write has one row of so many."""
 NATS_PY_SHARE = 10
 """The reader of nats-py gets one row of so many: it would take most of the time."""
 FETCH = 5000
@@ -177,13 +181,17 @@ def measure(url: str, own_url: str, folder: str, rows: int, rounds: int) -> None
         for name, frame in contest.items():
             rates[name].append(rate(frame()))
     medians = {name: statistics.median(each[1:]) for name, each in rates.items()}
-    medians["streaming"] = streamed(session, url, folder)
     for idempotence in ("msgid", "ledger"):
-        medians[f"sink, {idempotence}"] = written(session, url, idempotence, rows, rounds)
+        for whose, server in (("", url), ("ours, ", own_url)):
+            rate_ = written(session, server, idempotence, rows, rounds)
+            medians[f"{whose}sink, {idempotence}"] = rate_
     session.stop()
     for name, median in medians.items():
-        times = median / medians["nats-py reader"]
-        sys.stdout.write(f"{name:16} {median:12,.0f} rows/s  {times:6.1f}x nats-py\n")
+        times = " ".join(
+            f"{median / medians[other]:6.2f}x {other}"
+            for other in ("nats-py reader", "pyspark_nats", "parquet")
+        )
+        sys.stdout.write(f"{name:18} {median:12,.0f} rows/s  {times}\n")
     load = os.getloadavg()[0]
     sys.stdout.write(json.dumps({"rows": rows, "rounds": rounds, "load": load, **medians}) + "\n")
 
@@ -209,35 +217,17 @@ def rate(frame: DataFrame) -> float:
     return float(row[0]) / (time.perf_counter() - begun)
 
 
-def streamed(session: SparkSession, url: str, folder: str) -> float:
-    """Return rows a second within batches of 250,000, the first one left out."""
-    reader = session.readStream.format("nats").option("servers", url).option("stream", "BENCH")
-    frame = reader.options(
-        startingOffsets="earliest", maxOffsetsPerTrigger="250000", minPartitions="2"
-    ).load()
-    query = (
-        frame.writeStream
-        .format("noop")
-        .option("checkpointLocation", f"{folder}/checkpoint")
-        .trigger(availableNow=True)
-        .start()
-    )
-    query.awaitTermination()
-    batches = [it for it in query.recentProgress if it["numInputRows"]][1:]
-    took_ms = sum(it["batchDuration"] for it in batches)
-    return 1000 * sum(it["numInputRows"] for it in batches) / max(took_ms, 1)
-
-
 def written(session: SparkSession, url: str, idempotence: str, rows: int, rounds: int) -> float:
     """Return rows a second of writing a frame, in the median of rounds but the first."""
+    count = rows // WRITTEN_SHARE
     data = functions.rpad(functions.col("id").cast("string"), PAYLOAD_BYTES, "x")
-    frame = session.range(0, rows // NATS_PY_SHARE, 1, 2).select(data.alias("data"))
+    frame = session.range(0, count, 1, 2).select(data.alias("data"))
     rates = []
     for _ in range(rounds + 1):
         begun = time.perf_counter()
         writer = frame.write.format("nats").mode("append")
         writer.options(servers=url, subject="bench.sink", idempotence=idempotence).save()
-        rates.append(rows // NATS_PY_SHARE / (time.perf_counter() - begun))
+        rates.append(count / (time.perf_counter() - begun))
     return statistics.median(rates[1:])
 
 

@@ -1,9 +1,10 @@
 """Publishers under rules that record what they publish: `python -m bench.taps --rounds 7`.
 
-Servers of ours: one without a rule, one that records into a stream, one into Parquet. In turns a
-publisher sends messages of 128 B to one that listens, as fast as the server takes them, and of each
-server it is shown what of the first one's rate is kept, in medians, and which share of the messages
-was recorded: what there is no room for is dropped and counted.
+Servers of ours: one without a rule, and others with 1, 100 and 10,000 rules (`--rules`), of which
+none is of what is published, or one records it into a stream or into Parquet. In turns a publisher
+sends messages of 128 B to one that listens, as fast as the server takes them, and of each server it
+is shown what of the first one's rate is kept, in medians, and which share of the messages was
+recorded: what there is no room for is dropped and counted.
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ from framework.testing import OURS, Fleet
 if TYPE_CHECKING:
     from framework.testing import ServerProcess
 
-RULES: Final = {
-    "no rule": "",
-    "another subject": 'tap { rules { r { subjects: ["other.>"], storage: memory } } }',
-    "into a stream": 'tap { rules { r { subjects: ["bench.>"], storage: memory } } }',
-    "into Parquet": 'tap { rules { r { subjects: ["bench.>"], sink: parquet, folder: "DIR" } } }',
+NO_RULE: Final = "no rule"
+SINKS: Final = {
+    "on other subjects": "",
+    "one into a stream": 'subjects: ["bench.>"], storage: memory',
+    "one into Parquet": 'subjects: ["bench.>"], sink: parquet, folder: "DIR"',
 }
+"""What the last of some rules is."""
 
 
 def main() -> None:
@@ -35,12 +37,16 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--subjects", default="shared", choices=["shared", "wild"])
+    parser.add_argument("--rules", type=int, nargs="+", default=[1, 100, 10_000], metavar="N")
     arguments = parser.parse_args()
+    rows = {f"{count:,}, {sink}": (count, sink) for count in arguments.rules for sink in SINKS}
     with tempfile.TemporaryDirectory() as folder:
         fleet = Fleet(Path(folder))
         loadgen = build_loadgen(Path(folder))
         try:
-            servers = {name: started(fleet, folder, name) for name in RULES}
+            servers = {NO_RULE: started(fleet, folder, "")}
+            for name, row in rows.items():
+                servers[name] = started(fleet, folder, tap_of(*row))
             rates = measured(servers, loadgen, arguments)
             show(servers, rates)
         finally:
@@ -48,12 +54,19 @@ def main() -> None:
     print(f"load {os.getloadavg()[0]:.1f}")
 
 
-def started(fleet: Fleet, folder: str, name: str) -> ServerProcess:
-    """Return a server with a rule."""
-    own = Path(folder, name.replace(" ", "-"))
+def tap_of(count: int, sink: str) -> str:
+    """Return a block of so many rules, the last of which has this sink."""
+    rules = [f'x{at} {{ subjects: ["x{at}.>"], storage: memory }}' for at in range(count - 1)]
+    last = SINKS[sink] or 'subjects: ["other.>"], storage: memory'
+    return "\n".join(["tap { rules {", *rules, f"r {{ {last} }}", "} }"])
+
+
+def started(fleet: Fleet, folder: str, tap: str) -> ServerProcess:
+    """Return a server with rules, and streams of its own."""
+    own = Path(tempfile.mkdtemp(dir=folder))
     config = f'http: "127.0.0.1:-1"\njetstream {{ store_dir: "{own}" }}\n'
-    rule = RULES[name].replace("DIR", f"{own}/rows")
-    return fleet.start("-plugin", "framework_jetstream.plugin", kind=OURS, config=config + rule)
+    config += tap.replace("DIR", f"{own}/rows")
+    return fleet.start("-plugin", "framework_jetstream.plugin", kind=OURS, config=config)
 
 
 def measured(
@@ -73,13 +86,15 @@ def measured(
 
 def show(servers: dict[str, ServerProcess], rates: dict[str, list[tuple[float, float]]]) -> None:
     """Print medians."""
-    plain = [rate for rate, _ in rates["no rule"]]
+    plain = [rate for rate, _ in rates[NO_RULE]]
     for name, rounds in rates.items():
         kept = [rate / other for (rate, _), other in zip(rounds, plain, strict=True)]
         each = " ".join(f"{it:.2f}" for it in kept)
         median = statistics.median(rate for rate, _ in rounds)
-        said = f"{name:18} {median:12,.0f} messages/s  kept {statistics.median(kept):.2f} ({each})"
-        for rule in servers[name].document("/tapz")["rules"] if RULES[name] else ():
+        said = f"{name:26} {median:12,.0f} messages/s  kept {statistics.median(kept):.2f} ({each})"
+        for rule in servers[name].document("/tapz")["rules"] if name != NO_RULE else ():
+            if rule["name"] != "r" or "other" in name:
+                continue
             total = sum(count for _, count in rounds)
             said += f"  recorded {rule['messages'] / total:.2f}, {rule['problem'] or 'no problem'}"
         print(said)

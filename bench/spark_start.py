@@ -1,0 +1,70 @@
+"""How soon `framework spark FILE` has its first row: `python -m bench.spark_start --rounds 5`.
+
+From the start of the command, by the clock and in processor time of all that it starts; the file
+reads one row of a stream. The first round, which may find nothing in the page cache, is not
+counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Final
+
+from bench.spark import fill
+from framework.testing import OURS, Fleet
+
+SCRIPT: Final = """
+row = spark.read.format("nats").options(stream="BENCH").load().first()
+print(row.subject, flush=True)
+"""
+
+
+def main() -> None:
+    """Start it some times, and print medians."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    rounds = parser.parse_args().rounds
+    with tempfile.TemporaryDirectory() as folder:
+        fleet = Fleet(Path(folder))
+        config = f'jetstream {{ store_dir: "{folder}/js" }}'
+        server = fleet.start("-plugin", "framework_jetstream.plugin", kind=OURS, config=config)
+        try:
+            fill(server.port, 1000)
+            script = Path(folder, "first.py")
+            script.write_text(SCRIPT)
+            found = [started(server.url, script) for _ in range(rounds + 1)][1:]
+        finally:
+            fleet.stop()
+    names = ("first row", "to its end", "CPU")
+    for name, values in zip(names, zip(*found, strict=True), strict=True):
+        each = " ".join(f"{it:.1f}" for it in values)
+        print(f"{name:12} {statistics.median(values):.2f} s ({each})")
+    print(f"load {os.getloadavg()[0]:.1f}")
+
+
+def started(url: str, script: Path) -> tuple[float, float, float]:
+    """Return seconds to the first row and to the end, and processor time."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    begun_s = time.perf_counter()
+    words = [sys.executable, "-m", "framework", "spark", "--servers", url, str(script)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        first_s = time.perf_counter() - begun_s
+        assert line.startswith("bench."), line
+    ended_s = time.perf_counter() - begun_s
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return first_s, ended_s, cpu_s
+
+
+if __name__ == "__main__":
+    main()
