@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
-from msgspec.inspect import DictType, ListType, StructType, Type, UnionType, type_info
+from msgspec.inspect import DictType, ListType, LiteralType, StructType, Type, UnionType, type_info
 
 from framework.wire.version import JETSTREAM_API_LEVEL
 from framework_jetstream.api.errors import ErrCode, failure
@@ -62,23 +62,44 @@ def read(record: type[R], payload: bytes, *, is_strict: bool = True) -> R:
 
 def _decode(record: type[R], payload: bytes, *, is_strict: bool) -> R:
     if is_strict:
-        return msgspec.json.decode(payload, type=record)
-    return msgspec.convert(_known(msgspec.json.decode(payload), type_info(record)), record)
+        try:
+            return msgspec.json.decode(payload, type=record)
+        except msgspec.ValidationError:
+            if b"null" not in payload:
+                raise
+    value = msgspec.json.decode(payload)
+    return msgspec.convert(_present(value, type_info(record), is_strict=is_strict), record)
 
 
-def _known(value: object, kind: Type) -> object:
-    """Return a value without the fields that records don't have."""
+def _present(value: object, kind: Type, *, is_strict: bool) -> object:
+    """Return a value without members that are null; words of a choice may not be null.
+
+    Args:
+        value: Of JSON.
+        kind: What it is to be.
+        is_strict: Members that records don't have stay.
+    """
     if isinstance(kind, UnionType):
         structs = [it for it in kind.types if isinstance(it, StructType | ListType | DictType)]
-        return _known(value, structs[0]) if structs else value
+        return _present(value, structs[0], is_strict=is_strict) if structs else value
     if isinstance(kind, StructType) and isinstance(value, dict):
         fields = {it.encode_name: it.type for it in kind.fields}
-        return {name: _known(it, fields[name]) for name, it in value.items() if name in fields}
+        return {
+            name: _present(it, fields.get(name, kind), is_strict=is_strict)
+            for name, it in value.items()
+            if (is_strict if name not in fields else it is not None or _is_word(fields[name]))
+        }
     if isinstance(kind, ListType) and isinstance(value, list):
-        return [_known(it, kind.item_type) for it in value]
+        return [_present(it, kind.item_type, is_strict=is_strict) for it in value]
     if isinstance(kind, DictType) and isinstance(value, dict):
-        return {name: _known(it, kind.value_type) for name, it in value.items()}
+        return {
+            name: _present(it, kind.value_type, is_strict=is_strict) for name, it in value.items()
+        }
     return value
+
+
+def _is_word(kind: Type) -> bool:
+    return isinstance(kind, LiteralType)
 
 
 def _problem(text: str) -> str:
