@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import weakref
 from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int, c_int64, c_uint16, c_uint32, c_void_p
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MESSAGE, TEXT = 0, c_void_p
 
@@ -69,6 +74,10 @@ class Functions(ctypes.Structure):
     )
 
 
+KEPT: list[Functions] = []
+"""For ever: an engine says to its port that it ends, and of garbage either goes first."""
+
+
 class FakePort:
     """What an engine takes for a port."""
 
@@ -84,15 +93,25 @@ class FakePort:
             version=1,
             size=ctypes.sizeof(Functions),
             wake_fd=-1,
-            subscribe=SUBSCRIBE(self._subscribe),
-            unsubscribe=UNTAG(self._unsubscribe),
+            subscribe=SUBSCRIBE(self._as_long_as_it_lives("_subscribe")),
+            unsubscribe=UNTAG(self._as_long_as_it_lives("_unsubscribe")),
             watch=WATCH(lambda *_: 0),
             unwatch=UNTAG(lambda *_: 0),
-            take=TAKE(self._take),
-            release=RELEASE(self._release),
-            publish=PUBLISH(self._publish),
+            take=TAKE(self._as_long_as_it_lives("_take")),
+            release=RELEASE(self._as_long_as_it_lives("_release")),
+            publish=PUBLISH(self._as_long_as_it_lives("_publish")),
             has_ended=HAS_ENDED(lambda _: 0),
         )
+        KEPT.append(self._functions)
+
+    def _as_long_as_it_lives(self, method: str) -> Callable[..., int | None]:
+        own = weakref.ref(self)
+
+        def call(*words: object) -> int | None:
+            port = own()
+            return 0 if port is None else getattr(port, method)(*words)
+
+        return call
 
     def capsule(self) -> object:
         new = ctypes.pythonapi.PyCapsule_New

@@ -330,6 +330,7 @@ cdef void _kick(State* state) noexcept nogil:
 
 
 @cython.final
+@cython.no_gc_clear  # its end needs the log and the port, also where it is garbage together with them
 cdef class Engine:
     """Commands to the engine from the control plane, its answers, and what drives it.
 

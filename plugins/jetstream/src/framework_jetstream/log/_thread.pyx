@@ -7,6 +7,7 @@ import fcntl
 import os
 import re
 
+cimport cython
 from libc.errno cimport EINTR
 from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport calloc, free
@@ -148,6 +149,7 @@ cdef void* _run(void* argument) noexcept nogil:
             _sleep(runner, sync_at_ns)
 
 
+@cython.no_gc_clear  # its end writes what the log has
 cdef class LogThread:
     """A log in a folder, and the thread that writes it.
 
