@@ -102,9 +102,12 @@ cdef bint make_room(Log* log, uint64_t length) noexcept nogil:
         if rounded(end + length, SECTOR_BYTES) <= log.file.size:
             return log.open != NULL or round_begin(log, 0)
     end = rounded(lead_bytes(log) + length, SECTOR_BYTES)
+    if log.flight != NULL and log.flight.made_file:
+        # It may be the file that was made, which becomes longer: who began it now would begin it once more when it is.
+        log.refused = LOG_FULL if log.disk_is_full else LOG_BUSY
+        return False
     if not log.made_file or log.made_bytes < end:
-        if log.flight == NULL or not log.flight.made_file:
-            log.wanted_bytes = end if end > log.file_bytes else log.file_bytes
+        log.wanted_bytes = end if end > log.file_bytes else log.file_bytes
         log.refused = LOG_FULL if log.disk_is_full else LOG_BUSY
         return False
     if log.open != NULL:
