@@ -9,7 +9,9 @@ from framework_jetstream.api.saved import (
     Restored,
     RestoredConsumer,
     RestoredStream,
+    Saved,
     SavedConsumer,
+    SavedGroup,
     SavedStream,
     saved_from_text,
     words_of_loss,
@@ -26,7 +28,9 @@ if TYPE_CHECKING:
 
     from framework_jetstream.engine._engine import Engine
     from framework_jetstream.log import Log
+    from framework_jetstream.log.record import GroupState
     from framework_jetstream.store._segmentface import SegmentDamage
+    from framework_jetstream.store.named import NamedSegments
 
 
 class Segments(Protocol):
@@ -52,7 +56,7 @@ def restore(engine: Engine, log: Log, segments: Segments) -> Restored:
         msgspec.ValidationError: A newer version has described a stream or consumer.
         NewerVersionError: A newer version wrote a segment.
     """
-    saved: dict[int, SavedStream | SavedConsumer] = {}
+    saved: dict[int, Saved] = {}
     numbers: dict[int, int] = {}
     unknown: list[int] = []
     damaged: list[tuple[int, int, SegmentDamage]] = []
@@ -64,9 +68,8 @@ def restore(engine: Engine, log: Log, segments: Segments) -> Restored:
         if not state.description:
             unknown.append(group)
             continue
-        named = segments_of(state.snapshot)
-        description = named.description if named is not None else state.description
-        known = saved[group] = saved_from_text(description)
+        known, description, named = _described(state)
+        saved[group] = known
         numbers[group] = len(saved)
         if isinstance(known, SavedStream):
             needed |= {(group, file) for file in named.files} if named is not None else set()
@@ -81,6 +84,8 @@ def restore(engine: Engine, log: Log, segments: Segments) -> Restored:
                 segments.read,
                 known.replicas,
             )
+        elif isinstance(known, SavedGroup):
+            engine.restore_group(numbers[group], group, known.replicas)
         else:
             engine.restore_consumer(numbers[group], group, known.replicas)
 
@@ -98,7 +103,18 @@ def restore(engine: Engine, log: Log, segments: Segments) -> Restored:
         for group, file in set(segments.files()) - needed:
             segments.remove(group, file)
     found = _damaged(engine, log, saved, unknown) + _damaged_segments(saved, damaged)
-    return Restored(_families(engine, saved, numbers), found)
+    groups = {it.name: numbers[at] for at, it in saved.items() if isinstance(it, SavedGroup)}
+    return Restored(_families(engine, saved, numbers), found, groups)
+
+
+def _described(state: GroupState) -> tuple[Saved, bytes, NamedSegments | None]:
+    """Return what a group is, as it stands in the log or with its segments."""
+    known = saved_from_text(state.description)
+    if isinstance(known, SavedStream) and not known.replicas:
+        named = segments_of(state.snapshot)
+        if named is not None:
+            return saved_from_text(named.description), named.description, named
+    return known, state.description, None
 
 
 def _check_versions(damaged: list[tuple[int, int, SegmentDamage]]) -> None:
@@ -108,7 +124,7 @@ def _check_versions(damaged: list[tuple[int, int, SegmentDamage]]) -> None:
 
 
 def _damaged_segments(
-    saved: dict[int, SavedStream | SavedConsumer],
+    saved: dict[int, Saved],
     damaged: list[tuple[int, int, SegmentDamage]],
 ) -> list[Damaged]:
     """Return which segments are damaged in parts that have no messages; lost ones are named."""
@@ -142,7 +158,7 @@ def by_account(
 def _damaged(
     engine: Engine,
     log: Log,
-    saved: dict[int, SavedStream | SavedConsumer],
+    saved: dict[int, Saved],
     unknown: list[int],
 ) -> list[Damaged]:
     """Return what is damaged: of streams by sequence, of others by where it stands."""
@@ -162,7 +178,7 @@ def _damaged(
     ]
 
 
-def _in_words(saved: SavedStream | SavedConsumer | None, what: str) -> Damaged:
+def _in_words(saved: Saved | None, what: str) -> Damaged:
     match saved:
         case SavedStream():
             return Damaged(saved.account, saved.config.name, "", what)
@@ -173,7 +189,7 @@ def _in_words(saved: SavedStream | SavedConsumer | None, what: str) -> Damaged:
 
 
 def _families(
-    engine: Engine, saved: dict[int, SavedStream | SavedConsumer], numbers: dict[int, int]
+    engine: Engine, saved: dict[int, Saved], numbers: dict[int, int]
 ) -> list[RestoredStream]:
     """Return streams with their consumers; a consumer whose stream is gone goes as well."""
     found = {

@@ -6,6 +6,9 @@ import json
 import sys
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
+from framework_jetstream.api.saved import SavedStream, saved_from_text
 from framework_jetstream.log.offline import read_log, words_of
 from framework_jetstream.log.record import NewerVersionError
 from framework_jetstream.store.folder import name_of
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 
     from framework.spec import CommandGroup
     from framework_jetstream.log import Log
+    from framework_jetstream.log.record import GroupState
 
 LOG_FOLDER: Final = "folder of a log, with files named 0000000001.log and so on, and `segments`"
 
@@ -44,9 +48,19 @@ def _named(log: Log) -> dict[str, int]:
     return {
         name_of(group, file): count
         for group, state in states.items()
-        if state is not None and (named := segments_of(state.snapshot)) is not None
+        if state is not None and _may_have_segments(state)
+        if (named := segments_of(state.snapshot)) is not None
         for file, count in named.files.items()
     }
+
+
+def _may_have_segments(state: GroupState) -> bool:
+    """Whether it may be a stream of this server alone; nobody can read what some groups are."""
+    try:
+        known = saved_from_text(state.description)
+    except msgspec.DecodeError:
+        return True
+    return isinstance(known, SavedStream) and not known.replicas
 
 
 def _verify(arguments: argparse.Namespace) -> int:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "raft"))
 
-from framework_jetstream.engine.verbs import Verb
+from framework_jetstream.engine.verbs import GroupOf, Verb
 from msgspec.structs import replace
 from raft_cluster import FAULTY_MS, QUIET_MS, Cluster
 from raft_judge import demand
@@ -57,6 +57,7 @@ class ReplicatedCluster(Cluster):
         }
         self.waiting = {server_id: [] for server_id in self.servers}
         self.published = 0
+        self.proposed = 0
         self.seen = Counter[str]()
         self.states: dict[int, dict[int, bytes]] = {}
 
@@ -106,7 +107,8 @@ class ReplicatedCluster(Cluster):
     def end_round(self, server: ReplicatedServer, start: int) -> None:
         if server.is_up and server.starts == start:
             server.end_round()
-            self.pump(server)
+            if not server.is_paused:
+                self.pump(server)
 
     @override
     def leaders(self) -> list[ReplicatedServer]:
@@ -133,6 +135,9 @@ class ReplicatedCluster(Cluster):
             if server.is_up and not server.is_paused and server.leads_consumer:
                 self.work_with_consumer(server)
                 self.pump(server)
+            if server.is_up and not server.is_paused:
+                self.work_with_control(server)
+                self.pump(server)
 
     def work_with_stream(self, server: ReplicatedServer) -> None:
         rng = self.rng
@@ -155,6 +160,22 @@ class ReplicatedCluster(Cluster):
         elif server.delivered:
             server.acknowledge(self.rng.choice(sorted(server.delivered)))
             self.seen["acknowledge"] += 1
+
+    def work_with_control(self, server: ReplicatedServer) -> None:
+        if server.leads_control and self.rng.random() < 0.5:
+            self.proposed += 1
+            server.propose(b"%d " % self.proposed + b"y" * self.rng.choice((0, 10, 500)))
+        elif self.rng.random() < 0.1:
+            server.compact()
+            self.seen["compact"] += 1
+        elif self.rng.random() < 0.02:
+            group, number = self.rng.choice((
+                (GroupOf.STREAM, server.stream),
+                (GroupOf.CONSUMER, server.consumer),
+                (GroupOf.CONTROL, server.control),
+            ))
+            server.ask(Verb.STEP_DOWN, number, numbers=(group, self.rng.choice((0, 1, 2, 3))))
+            self.seen["step down"] += 1
 
     # -- the end
 
@@ -183,7 +204,9 @@ class ReplicatedCluster(Cluster):
         for server in self.servers.values():
             if server.id not in self.states and self.last_seq_of(server) >= last_seq:
                 self.states[server.id] = self.messages_of(server, last_seq)
-        return len(self.states) == len(self.servers)
+        return len(self.states) == len(self.servers) and all(
+            it.applied >= max(self.judge.entries, default=0) for it in self.servers.values()
+        )
 
     def answer_of(
         self, server: ReplicatedServer, verb: Verb, *numbers: int
@@ -239,6 +262,7 @@ class ReplicatedCluster(Cluster):
             deleted=len(told.deleted),
             delivered=told.delivered,
             settled=len(told.settled),
+            proposed=len(told.proposed),
             led=len(told.leaders),
         )
         return self

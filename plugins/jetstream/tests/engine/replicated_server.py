@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from fake_port import FakePort
 from framework_jetstream.api.records import ConsumerConfig, StreamConfig
-from framework_jetstream.api.saved import SavedConsumer, SavedStream, text_of
+from framework_jetstream.api.saved import SavedConsumer, SavedGroup, SavedStream, text_of
 from framework_jetstream.consumer.terms import terms_of
 from framework_jetstream.engine._engine import Engine
 from framework_jetstream.engine._segment_jobs import SegmentJobs
@@ -32,8 +32,9 @@ SUBJECTS = b"s.>"
 NEXT = b"$JS.API.CONSUMER.MSG.NEXT.S.C"
 ACK = b"$JS.ACK.S.C.>"
 PREFIX = b"peer."
-STREAM_GROUP, CONSUMER_GROUP = 77, 78
-STREAM_EVENTS = 1 << 43
+STREAM_GROUP, CONSUMER_GROUP, CONTROL_GROUP = 77, 78, 79
+CONTROL = 5
+CONTROL_EVENTS = 1 << 44
 FILE_BYTES = 1 << 15
 TICK_NS = 25_000_000
 
@@ -77,6 +78,10 @@ class Judge:
     """Sequences whose acknowledgement was answered."""
     leaders: dict[tuple[int, int], int] = field(default_factory=dict)
     """By number and term."""
+    entries: dict[int, bytes] = field(default_factory=dict)
+    """Of the control group, by index."""
+    proposed: set[int] = field(default_factory=set)
+    """Indexes of entries that somebody was told are committed."""
     refused: int = 0
     reads_done: int = 0
     delivered: int = 0
@@ -154,7 +159,7 @@ class ReplicatedServer:
             data = self.disk.read(name)
             self.log.load(int(name[:-4]), len(data))[:] = data
         self.log.recover()
-        demand(not self.log.damage, "damage is reported where none is")
+        demand(not self.log.damage, f"the log is called damaged: {self.log.damage}")
         while (effects := self.log.take_round()) is not None:
             for effect in effects:
                 self._perform(effect)
@@ -174,12 +179,16 @@ class ReplicatedServer:
         self.engine.use_segments(self.jobs)
         own = weakref.ref(self)
         restored = restore(self.engine, self.log, own())
-        demand(not restored.damaged, "damage is reported where none is")
+        demand(not restored.damaged, f"a group is called damaged: {restored.damaged}")
         self.waiting: dict[int, Callable[[int, tuple[int, ...], bytes], object]] = {}
         self.asked_acks: dict[bytes, int] = {}
         self.delivered: dict[int, bytes] = {}
         self.is_up, self.is_paused, self.round = True, False, None
         self.stream, self.consumer = 1, 2
+        self.control = restored.groups.get("C", CONTROL)
+        self.applied, self.leads_control = 0, False
+        self.state = b""
+        """What the entries of the control group have led to: all of them, one a line."""
         for stream in restored.streams:
             self.stream = stream.number
             self.consumer = max([it.number for it in stream.consumers], default=stream.number + 1)
@@ -206,6 +215,12 @@ class ReplicatedServer:
             first=b"C",
             second=b"\n",
             third=text_of(SavedConsumer("A", "S", 1, 1, CONSUMER_CONFIG, consumer)),
+        )
+        self.ask(
+            Verb.OPEN_GROUP,
+            self.control,
+            numbers=(0, 0, 0, 0, CONTROL_GROUP, *ids),
+            third=text_of(SavedGroup("C", (CONTROL_GROUP, *ids[1:]))),
         )
 
     def stop(self) -> None:
@@ -279,13 +294,46 @@ class ReplicatedServer:
 
     def _hear(self) -> None:
         for asked, status, numbers, data in self.engine.answers():
+            if asked == -(CONTROL_EVENTS + self.control):
+                self._control(status, numbers, data)
             if asked < 0 and status == Event.LEADS:
-                self.judge.leads(-asked, numbers[0], self.id)
+                self.judge.leads(
+                    -asked % 2**43 if -asked < CONTROL_EVENTS else 0, numbers[0], self.id
+                )
             elif asked in self.waiting:
                 self.waiting.pop(asked)(status, numbers, data)
         for target, reply, _, payload in self.port.said:
             self._heard(target, reply, payload)
         self.port.said.clear()
+
+    def _control(self, event: int, numbers: tuple[int, ...], data: bytes) -> None:
+        """Hear of the control group."""
+        self.leads_control = event == Event.LEADS or (self.leads_control and event != Event.FOLLOWS)
+        if event == Event.STATE:
+            self.applied, self.state = numbers[0], data
+        elif event == Event.ENTRY:
+            index = numbers[0]
+            demand(index > self.applied, "an entry comes twice")
+            demand(self.judge.entries.setdefault(index, data) == data, "logs differ")
+            self.applied, self.state = index, self.state + data + b"\n"
+        if event in {Event.STATE, Event.ENTRY}:
+            before = [
+                self.judge.entries[it] for it in sorted(self.judge.entries) if it <= self.applied
+            ]
+            demand(self.state.split(b"\n")[:-1] == before, "an entry was left out")
+
+    def propose(self, entry: bytes) -> None:
+        def told(status: int, numbers: tuple[int, ...], _: bytes) -> None:
+            if status == 0:
+                self.judge.proposed.add(numbers[0])
+                demand(self.judge.entries[numbers[0]] == entry, "another entry is committed")
+
+        self.ask(Verb.PROPOSE, self.control, told, first=entry)
+
+    def compact(self) -> None:
+        """Keep what entries have led to in place of them."""
+        if self.applied:
+            self.ask(Verb.SNAPSHOT_GROUP, self.control, numbers=(self.applied,), first=self.state)
 
     def _heard(self, target: bytes, reply: bytes, payload: bytes) -> None:
         if target.startswith(b"r."):

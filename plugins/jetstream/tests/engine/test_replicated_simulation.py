@@ -32,7 +32,16 @@ def test_what_was_acknowledged_is_at_all_servers(first: int) -> None:
             raise
         seen += cluster.faults + cluster.seen
 
-    assert {*FAULTS, "stored", "deleted", "settled", "led"} <= set(seen)
+    assert {
+        *FAULTS,
+        "stored",
+        "deleted",
+        "settled",
+        "led",
+        "proposed",
+        "compact",
+        "step down",
+    } <= set(seen)
 
 
 def test_a_log_that_does_not_sync_is_found() -> None:

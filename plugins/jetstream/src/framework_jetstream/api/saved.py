@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias, cast
+
 import msgspec
 from msgspec import Struct
 
@@ -30,6 +32,18 @@ class SavedConsumer(Struct, frozen=True, tag="consumer", tag_field="is"):
     config: ConsumerConfig
     replicas: tuple[int, ...] = ()
     """As of a stream."""
+
+
+class SavedGroup(Struct, frozen=True, tag="group", tag_field="is"):
+    """A control group as the log describes it."""
+
+    name: str
+    replicas: tuple[int, ...]
+    """Its number at all servers, and theirs."""
+
+
+Saved: TypeAlias = SavedStream | SavedConsumer | SavedGroup
+"""What the log can describe."""
 
 
 class RestoredConsumer(Struct, frozen=True):
@@ -68,6 +82,8 @@ class Restored(Struct, frozen=True):
 
     streams: list[RestoredStream]
     damaged: list[Damaged]
+    groups: dict[str, int] = {}
+    """Numbers of control groups, by name."""
 
 
 def words_of_loss(first: int, last: int) -> str:
@@ -79,15 +95,15 @@ def words_of_loss(first: int, last: int) -> str:
     return f"the messages with sequences {first} to {last} are lost"
 
 
-def text_of(saved: SavedStream | SavedConsumer) -> bytes:
+def text_of(saved: Saved) -> bytes:
     """Return what the log is told."""
     return msgspec.json.encode(saved)
 
 
-def saved_from_text(text: bytes) -> SavedStream | SavedConsumer:
+def saved_from_text(text: bytes) -> Saved:
     """Return what the log was told.
 
     Raises:
         msgspec.ValidationError: A newer version has told it.
     """
-    return msgspec.json.decode(text, type=SavedStream | SavedConsumer)
+    return cast("Saved", msgspec.json.decode(text, type=Saved))

@@ -14,6 +14,7 @@ from framework_jetstream.engine._answers cimport answer_made
 from framework_jetstream.engine._archives cimport archive_apply
 from framework_jetstream.engine._carrying cimport waiting_run
 from framework_jetstream.engine._consumer_commands cimport consumer_say
+from framework_jetstream.engine._control_groups cimport control_apply, control_restore
 from framework_jetstream.engine._groups cimport STATUS_NOT_THERE, group_applied, group_describe, group_closed, group_of
 from framework_jetstream.engine._lost cimport lose_entries_before, lose_next, lose_rest, part_is_good
 from framework_jetstream.engine._operations cimport (
@@ -31,7 +32,7 @@ from framework_jetstream.engine._state cimport Command, ConsumerSlot, Group, Pro
 from framework_jetstream.engine._stream_commands cimport (
     slot_close, slot_end_old, slot_expire, stream_deleted, stream_purged, stream_update,
 )
-from framework_jetstream.log._record cimport BATCH, CLOSED, CONSUMER, GROUP, OP
+from framework_jetstream.log._record cimport BATCH, CLOSED, CONSUMER, GROUP, OP, SNAPSHOT
 from framework_jetstream.stream._headers cimport Text
 from framework_jetstream.sourcing._commands cimport source_skipped
 from framework_jetstream.sourcing._inputs cimport inputs_applied
@@ -259,12 +260,16 @@ cdef void entry_apply(Engine* engine, const LogEntry* entry) noexcept nogil:
             slot_close(engine, group.slot)
         group_closed(engine, group)
         return
+    if entry.kind == SNAPSHOT and group.control:
+        control_restore(engine, group, entry)
     if entry.kind not in (BATCH, OP, CONSUMER):
         return
     if group.slot != NULL and entry.index > group.applied + 1 and group.replica == NULL:
         lose_entries_before(engine, group.slot, entry)
     proposal = group_applied(engine, group, entry.index, entry.term)
-    if group.consumer != NULL:
+    if group.control:
+        control_apply(engine, group, entry, proposal)
+    elif group.consumer != NULL:
         _apply_state(engine, group, entry, proposal)
     elif group.slot != NULL:
         if entry.kind == BATCH:

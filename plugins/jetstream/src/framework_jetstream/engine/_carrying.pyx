@@ -11,6 +11,7 @@ from framework_jetstream.engine._accounts cimport limits_command
 from framework_jetstream.engine._answers cimport answer_made
 from framework_jetstream.engine._archives cimport archive_command, archive_propose
 from framework_jetstream.engine._consumer_commands cimport consumer_command
+from framework_jetstream.engine._control_groups cimport group_command
 from framework_jetstream.engine._direct cimport direct_get_row
 from framework_jetstream.engine._groups cimport (
     CARRIED_BUSY, CARRIED_KEPT, CARRIED_OUT, STATUS_NO_ROOM, STATUS_NOT_STORED, group_close, group_opened, refused_as,
@@ -21,9 +22,9 @@ from framework_jetstream.engine._replicated cimport REPLICAS_AT, replicated_stre
 from framework_jetstream.engine._serving cimport slot_serve
 from framework_jetstream.engine._staging cimport slot_propose
 from framework_jetstream.engine._state cimport (
-    CLOSE_STREAM, DELETE_MESSAGE, GET_MESSAGE, LIMIT_ACCOUNT, LIMIT_SERVER, OPEN_CONSUMER, OPEN_SOURCE, OPEN_STREAM, PURGE, READ_ARCHIVE,
-    READ_CONSUMER, RESTORE_ARCHIVE, RESTORE_CONSUMER, UPDATE_STREAM, ConsumerSlot, Waiting, command_free, command_text, consumer_of,
-    published_by, slot_of,
+    CLOSE_STREAM, DELETE_MESSAGE, GET_MESSAGE, LIMIT_ACCOUNT, LIMIT_SERVER, OPEN_CONSUMER, OPEN_GROUP, OPEN_SOURCE, OPEN_STREAM,
+    PURGE, READ_ARCHIVE, READ_CONSUMER, RESTORE_ARCHIVE, RESTORE_CONSUMER, UPDATE_STREAM, ConsumerSlot, Waiting, command_free,
+    command_text, consumer_of, published_by, slot_of,
 )
 from framework_jetstream.engine._stream_commands cimport message_get, slot_close, slot_made, stream_command, waiting_tell
 from framework_jetstream.sourcing._commands cimport source_command
@@ -219,6 +220,8 @@ cdef int command_carry_out(Engine* engine, Command* command) noexcept nogil:
     if command.verb in (LIMIT_SERVER, LIMIT_ACCOUNT):
         limits_command(engine, command)
         return CARRIED_OUT
+    if command.verb >= OPEN_GROUP:
+        return group_command(engine, command)
     slot = _slot_of_command(engine, command)
     if slot == NULL or slot.group == NULL:
         return _carry_out_now(engine, command)

@@ -22,6 +22,7 @@ from framework_jetstream.engine._carrying cimport command_carry_out, direct_get_
 from framework_jetstream.engine._chains cimport chain_push, chain_take
 from framework_jetstream.engine._consumer_commands cimport consumer_close, consumer_forget, consumer_made
 from framework_jetstream.engine._consumer_log cimport consumers_tell, consumers_tell_all
+from framework_jetstream.engine._control_groups cimport control_made
 from framework_jetstream.engine._delivery cimport TOKEN_NUMBER_SHIFT, consumer_expire, deliver_ready, request_undeliverable
 from framework_jetstream.engine._direct cimport direct_get_row
 from framework_jetstream.engine._groups cimport (
@@ -640,6 +641,13 @@ cdef class Engine:
         it = log_group(self.state.log, group)
         group_describe(consumer.group, it.description, it.description_bytes)
         self._join(consumer.group, replicas)
+
+    def restore_group(self, number: int, group: int, replicas: tuple[int, ...]) -> None:
+        """Let a group of the log be a control group, whose entries come as events."""
+        cdef Group* made = control_made(&self.state, group, number)
+        if made == NULL:
+            raise MemoryError
+        self._join(made, replicas)
 
     def replay(self, update: object) -> set[int]:
         """Apply what was read from the log; return the groups whose first entry has never come: nobody was told that they exist.

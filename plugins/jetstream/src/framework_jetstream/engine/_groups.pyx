@@ -133,6 +133,7 @@ cdef void group_close(Engine* engine, Group* group, Command* command) noexcept n
     """
     group.closing = command
     group.consumer = NULL
+    group.control = 0
     if group.replica != NULL:
         replica_close(engine.replicas, group.replica)
         group.replica = NULL

@@ -26,7 +26,7 @@ from framework_jetstream.engine._groups cimport (
 from framework_jetstream.engine._operations cimport OP_CREATE, operation_propose
 from framework_jetstream.engine._port cimport framework_batch, framework_message, framework_row
 from framework_jetstream.engine._state cimport (
-    CLOSE_CONSUMER, EVENT_FOLLOWS, EVENT_LEADS, NUMBERS, STREAM_EVENTS_SHIFT, Answer, Waiting, slot_of,
+    CLOSE_CONSUMER, CONTROL_EVENTS_SHIFT, EVENT_FOLLOWS, EVENT_LEADS, NUMBERS, STREAM_EVENTS_SHIFT, Answer, Waiting, slot_of,
 )
 from framework_jetstream.engine._serving cimport slot_enter, slot_follow, slot_lead
 from framework_jetstream.engine._stream_commands cimport slot_close
@@ -127,6 +127,7 @@ cdef int replicated_consumer_command(Engine* engine, ConsumerSlot* consumer, Com
 
 
 cdef void _tell(Engine* engine, uint64_t number, int event, uint64_t term) noexcept nogil:
+    """Say that this server leads a group, or does no more."""
     cdef Answer* told = answer_made(engine, -<int64_t> number, event, 0)
     if told != NULL:
         told.numbers[0] = <int64_t> term
@@ -136,6 +137,8 @@ cdef uint64_t _number_of(const Group* group) noexcept nogil:
     """Return by which number events of a group are told."""
     if group.slot != NULL:
         return (<uint64_t> 1 << STREAM_EVENTS_SHIFT) + group.slot.number
+    if group.control:
+        return (<uint64_t> 1 << CONTROL_EVENTS_SHIFT) + group.control
     return group.consumer.number
 
 
@@ -168,7 +171,9 @@ cdef void _lead(Engine* engine, Group* group) noexcept nogil:
     group.leads_term = term
     group.proposed = group.replica.raft.log.last_index
     group.applied = max(group.applied, group.replica.raft.applied)
-    if group.consumer != NULL:
+    if group.control:
+        pass
+    elif group.consumer != NULL:
         if not _consumer_begins(engine, group.consumer):
             group.leads_term = 0
             return
@@ -224,7 +229,7 @@ cdef void _follow(Engine* engine, Group* group) noexcept nogil:
             waiting.behind = 0
             waiting = waiting.next
         waiting_run(engine, group.slot)
-    elif group.consumer.slot != NULL:
+    elif group.consumer != NULL and group.consumer.slot != NULL:
         _consumer_follows(engine, group.consumer)
     _tell(engine, number, EVENT_FOLLOWS, 0)
 
@@ -240,7 +245,7 @@ cdef void replicated_settle(Engine* engine) noexcept nogil:
     for at in range(engine.replicas.count):
         replica = engine.replicas.replicas[at]
         group = group_of(engine, replica.number)
-        if group == NULL or (group.slot == NULL and group.consumer == NULL):
+        if group == NULL or (group.slot == NULL and group.consumer == NULL and not group.control):
             continue
         leads = replica.raft.role == LEADER and replica.raft.applied >= replica.raft.term_index
         if group.leads_term and (not leads or group.leads_term != replica.raft.term):

@@ -54,6 +54,12 @@ cdef enum Verb:
     FOLLOW_SOURCE
     LEAVE_SOURCE
     CLOSE_SOURCE
+    OPEN_GROUP = 112
+    PROPOSE
+    SNAPSHOT_GROUP
+    CLOSE_GROUP
+    GROUP_STATE
+    STEP_DOWN
 
 
 cdef enum EventKind:
@@ -76,6 +82,10 @@ cdef enum EventKind:
     # Of a stream or consumer of several servers: this one leads it, from here on; the first number is the term.
     EVENT_FOLLOWS
     # It does no more.
+    EVENT_ENTRY
+    # Of a control group: an entry to be applied; numbers are its index and its term.
+    EVENT_STATE
+    # Of a control group: what entries up to an index have led to, which is the first number, in place of them.
 
 
 cdef enum SourceLoss:
@@ -115,6 +125,8 @@ cdef enum:
     # Events of inputs are told with numbers above those of consumers.
     STREAM_EVENTS_SHIFT = 43
     # And those of streams with numbers above this.
+    CONTROL_EVENTS_SHIFT = 44
+    # And those of control groups.
     TAG_KIND_SHIFT = 56
     TAG_NUMBER_SHIFT = 24
     # Below it the place of a subject in its stream.
@@ -221,6 +233,9 @@ cdef struct Group:
     uint64_t due
     # Entries up to this one may be in files that are given up.
     uint32_t number
+    uint32_t control
+    # Its number as a control group, whose entries Python applies; 0: it is none.
+    Group* next_control
     uint8_t is_created
     # Its first entry was applied.
 
@@ -625,6 +640,8 @@ cdef struct Engine:
     Committer committer
     Replicas* replicas
     # Groups of several servers; NULL: there are none.
+    Group* controls
+    # Those whose entries Python applies.
     const framework_port* peers
     # By which these servers hear of each other.
     uint32_t peers_account

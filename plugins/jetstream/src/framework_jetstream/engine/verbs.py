@@ -69,6 +69,19 @@ class Verb(IntEnum):
     identity of its stream."""
     LEAVE_SOURCE = 99
     CLOSE_SOURCE = 100
+    OPEN_GROUP = 112
+    """Of a control group, by a number of its own: four of nothing, then as of a stream; none, none,
+    what the log is to know."""
+    PROPOSE = 113
+    """To a control group: an entry; the answer has its index."""
+    SNAPSHOT_GROUP = 114
+    """Index; what the entries of a control group up to it have led to."""
+    CLOSE_GROUP = 115
+    GROUP_STATE = 116
+    """Of what: a `GroupOf`. The answer has term, leader, last index, commit, applied, role and the
+    index of the snapshot; behind them server, match and ticks since it was heard of each member."""
+    STEP_DOWN = 117
+    """Of what: a `GroupOf`; to whom, 0: to whoever has most."""
 
 
 class Event(IntEnum):
@@ -93,6 +106,18 @@ class Event(IntEnum):
     """Of a stream or consumer that several servers have: this one leads it; number: the term."""
     FOLLOWS = 9
     """It does no more."""
+    ENTRY = 10
+    """Of a control group: an entry to be applied; numbers: index and term."""
+    STATE = 11
+    """Of a control group: what entries have led to, in place of them; number: the last index."""
+
+
+class GroupOf(IntEnum):
+    """Whose group it is."""
+
+    STREAM = 0
+    CONSUMER = 1
+    CONTROL = 2
 
 
 class SourceLoss(IntEnum):

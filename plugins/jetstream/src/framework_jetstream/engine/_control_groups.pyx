@@ -1,0 +1,200 @@
+"""Groups of several servers whose entries Python applies, as those of the meta group; and what is asked of any such group.
+
+A control group has no state here: each entry that is committed is told as an event, in order, and who proposed it is answered. What entries
+have led to is said to the engine as a text, which takes their place.
+"""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from framework_jetstream.engine._answers cimport answer_bytes, answer_made
+from framework_jetstream.engine._groups cimport (
+    CARRIED_KEPT, CARRIED_OUT, STATUS_NOT_LEADER, STATUS_NOT_STORED, STATUS_NOT_THERE, group_close, group_made, group_opened,
+    group_propose, refused_as,
+)
+from framework_jetstream.engine._replicated cimport replicated_join
+from framework_jetstream.engine._state cimport (
+    CLOSE_GROUP, CONTROL_EVENTS_SHIFT, EVENT_ENTRY, EVENT_STATE, GROUP_STATE, OPEN_GROUP, PROPOSE, SNAPSHOT_GROUP, Answer, ConsumerSlot,
+    Slot, command_text, consumer_of, slot_of,
+)
+from framework_jetstream.log._log cimport LogPart
+from framework_jetstream.log._record cimport OP
+from framework_jetstream.raft._elections cimport transfer_begin
+from framework_jetstream.raft._state cimport Raft
+from framework_jetstream.replication._replicas cimport replica_snapshot
+
+cdef enum:
+    # Of what something is asked.
+    OF_STREAM = 0
+    OF_CONSUMER = 1
+    OF_CONTROL = 2
+
+
+cdef packed struct PeerState:
+    # As Python reads it.
+    uint64_t server
+    uint64_t match
+    uint64_t quiet_ticks
+    # Since it was heard.
+
+
+# ---- what comes ----------------------------------------------------------------------------------------------------------
+
+
+cdef void _tell(Engine* engine, Group* group, int event, const LogEntry* entry) noexcept nogil:
+    """Tell of an entry."""
+    cdef size_t length = entry.length if event == EVENT_STATE else 0
+    cdef uint32_t at
+    cdef Answer* told
+    for at in range(entry.part_count):
+        length += entry.parts[at].length
+    told = answer_made(engine, -<int64_t> ((<uint64_t> 1 << CONTROL_EVENTS_SHIFT) + group.control), event, length)
+    if told == NULL:
+        return
+    told.numbers[0] = <int64_t> entry.index
+    told.numbers[1] = <int64_t> entry.term
+    memcpy(answer_bytes(told), entry.chars, length)
+
+
+cdef void control_apply(Engine* engine, Group* group, const LogEntry* entry, Proposal* proposal) noexcept nogil:
+    """Tell of an entry that is committed, and then who proposed it."""
+    cdef Answer* answer
+    _tell(engine, group, EVENT_ENTRY, entry)
+    if proposal != NULL and proposal.command != NULL:
+        answer = answer_made(engine, proposal.command.id, 0, 0)
+        if answer != NULL:
+            answer.numbers[0] = <int64_t> entry.index
+
+
+cdef void control_restore(Engine* engine, Group* group, const LogEntry* entry) noexcept nogil:
+    """Tell what entries have led to that are here no more."""
+    group.applied = entry.index
+    _tell(engine, group, EVENT_STATE, entry)
+
+
+# ---- commands ------------------------------------------------------------------------------------------------------------
+
+
+cdef Group* control_made(Engine* engine, uint32_t number, uint32_t control) noexcept nogil:
+    """Let a group of the log be a control group; NULL: no memory."""
+    cdef Group* made = group_made(engine, number, NULL, NULL)
+    if made != NULL:
+        made.control = control
+        made.is_created = 1
+        made.next_control = engine.controls
+        engine.controls = made
+    return made
+
+
+cdef Group* _control(Engine* engine, uint32_t control) noexcept nogil:
+    """Return a control group; NULL: there is none."""
+    cdef Group* group = engine.controls
+    while group != NULL and group.control != control:
+        group = group.next_control
+    return group
+
+
+cdef int _open(Engine* engine, Command* command) noexcept nogil:
+    """Open a control group, or go on with one that was read; the third text says what it is."""
+    cdef Group* group = _control(engine, command.number)
+    if group == NULL:
+        group = group_opened(engine, NULL, NULL, command)
+        if group == NULL:
+            return refused_as(engine, command)
+        if not replicated_join(engine, group, command):
+            group_close(engine, group, NULL)
+            answer_made(engine, command.id, STATUS_NOT_STORED, 0)
+            return CARRIED_OUT
+        group.control = command.number
+        group.is_created = 1
+        group.next_control = engine.controls
+        engine.controls = group
+    answer_made(engine, command.id, 0, 0)
+    return CARRIED_OUT
+
+
+cdef int _propose(Engine* engine, Group* group, Command* command) noexcept nogil:
+    cdef LogPart part
+    part.chars = command_text(command, 0)
+    part.length = <uint32_t> command.lengths[0]
+    part.goes_on = False
+    if group_propose(engine, group, OP, &part, 1, command, NULL, 0):
+        return CARRIED_KEPT
+    return refused_as(engine, command)
+
+
+cdef int _snapshot(Engine* engine, Group* group, Command* command) noexcept nogil:
+    """Keep what entries up to the first number have led to, which is the first text."""
+    cdef bint done = replica_snapshot(
+        engine.replicas, group.replica, <uint64_t> command.numbers[0], command_text(command, 0), <uint32_t> command.lengths[0]
+    )
+    engine.has_appended = True
+    answer_made(engine, command.id, 0 if done else STATUS_NOT_STORED, 0)
+    return CARRIED_OUT
+
+
+cdef int _close(Engine* engine, Group* group, Command* command) noexcept nogil:
+    cdef Group** at = &engine.controls
+    while at[0] != group:
+        at = &at[0].next_control
+    at[0] = group.next_control
+    group_close(engine, group, command)
+    return CARRIED_KEPT
+
+
+cdef void _say(Engine* engine, const Raft* raft, const Command* command) noexcept nogil:
+    """Answer term, leader, last index, commit, applied, role, index of the snapshot; members, as their leader has them."""
+    cdef Answer* answer = answer_made(engine, command.id, 0, raft.peer_count * sizeof(PeerState))
+    cdef PeerState state
+    cdef uint32_t at
+    if answer == NULL:
+        return
+    answer.numbers[0] = <int64_t> raft.term
+    answer.numbers[1] = <int64_t> raft.leader
+    answer.numbers[2] = <int64_t> raft.log.last_index
+    answer.numbers[3] = <int64_t> raft.commit
+    answer.numbers[4] = <int64_t> raft.applied
+    answer.numbers[5] = raft.role
+    answer.numbers[6] = <int64_t> raft.log.snapshot_index
+    for at in range(raft.peer_count):
+        state.server = raft.peers[at].id
+        state.match = raft.peers[at].match
+        state.quiet_ticks = raft.now - raft.peers[at].heard_tick
+        memcpy(answer_bytes(answer) + at * sizeof(state), &state, sizeof(state))
+
+
+cdef Group* _asked(Engine* engine, const Command* command) noexcept nogil:
+    """Return the group of a stream, consumer or control group, as the first number says; NULL: it is not there."""
+    cdef Slot* slot
+    cdef ConsumerSlot* consumer
+    if command.numbers[0] == OF_STREAM:
+        slot = slot_of(engine, command.number)
+        return slot.group if slot != NULL else NULL
+    if command.numbers[0] == OF_CONSUMER:
+        consumer = consumer_of(engine, command.number)
+        return consumer.group if consumer != NULL else NULL
+    return _control(engine, command.number)
+
+
+cdef int group_command(Engine* engine, Command* command) noexcept nogil:
+    """Carry out a command to a group of several servers; a `Carried`."""
+    cdef Group* group
+    cdef bint is_asked = command.verb >= GROUP_STATE
+    if command.verb == OPEN_GROUP:
+        return _open(engine, command)
+    group = _asked(engine, command) if is_asked else _control(engine, command.number)
+    if group == NULL or group.replica == NULL:
+        answer_made(engine, command.id, STATUS_NOT_THERE, 0)
+    elif command.verb == PROPOSE:
+        return _propose(engine, group, command)
+    elif command.verb == SNAPSHOT_GROUP:
+        return _snapshot(engine, group, command)
+    elif command.verb == CLOSE_GROUP:
+        return _close(engine, group, command)
+    elif command.verb == GROUP_STATE:
+        _say(engine, group.replica.raft, command)
+    elif transfer_begin(group.replica.raft, <uint64_t> command.numbers[1]):
+        answer_made(engine, command.id, 0, 0)
+    else:
+        answer_made(engine, command.id, STATUS_NOT_LEADER, 0)
+    return CARRIED_OUT
