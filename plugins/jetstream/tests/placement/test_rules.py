@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
+
 import pytest
 from framework_jetstream.placement.records import NoPlacement, PlacementRequest, PlacementServer
 from framework_jetstream.placement.rules import place
@@ -127,3 +131,39 @@ def test_a_policy_orders_what_the_rules_permit_and_may_leave_some_out():
 
     assert placed(changed("n4", cluster="d"), Backwards(), replicas=2) == ("n3", "n2")
     assert refusal(FIVE, Backwards(), replicas=5) == f"{NONE}, miscellaneous issue"
+
+
+# -- beside the real server ------------------------------------------------------------------------
+
+ZONES = "aabbc"
+REAL = [
+    PlacementServer(
+        peer=f"n{n}",
+        name=f"n{n}",
+        cluster="C1",
+        tags=(f"az:{ZONES[n - 1]}", f"n:{n}", *(["ssd"] if n % 2 == 0 else [])),
+        storage_bytes=256_000_000 * n,
+        ha_assets=2 if n in {2, 4, 5} else 0,
+    )
+    for n in range(1, 6)
+]
+"""Five servers of 2.15.2, on three of which there was a stream with a consumer.
+
+Rows in which they still counted bytes of streams just deleted are left out.
+"""
+ROWS = json.loads(Path(__file__).with_name("placed_by_2.15.2.json").read_bytes())
+
+
+def without_order(text):
+    """Return a refusal with its tags in order: the real server names them in any."""
+    return re.sub(r"\[(.*)\]", lambda it: str(sorted(it[1].split(", "))), text)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_streams_are_placed_and_refused_as_by_five_real_servers(row):
+    wanted = {**row, "tags": tuple(row["tags"])}
+    real = wanted.pop("got")
+    if isinstance(real, str):
+        assert without_order(refusal(REAL, **wanted)) == without_order(real)
+    else:
+        assert sorted(placed(REAL, **wanted)) == real

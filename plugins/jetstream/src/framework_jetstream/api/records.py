@@ -250,13 +250,82 @@ class RestoreRequest(Record):
     state: StreamState = field(default_factory=StreamState)
 
 
-class ClusterInfo(Record):
-    """Who leads."""
+class PeerInfo(Record, kw_only=True):
+    """How a server of a group follows its leader."""
 
-    omitempty: ClassVar = _fields("name leader")
+    omitempty: ClassVar = _fields("offline lag pending")
+
+    name: str
+    current: bool
+    offline: bool = False
+    active: int
+    """Nanoseconds since it was heard."""
+    lag: int = 0
+    """Entries that it has not."""
+    peer: str
+    pending: bool = False
+
+
+class DesiredPeer(Record, kw_only=True):
+    """A server that is to have an asset."""
+
+    name: str
+    peer: str
+
+
+class DesiredOrigin(Record, kw_only=True):
+    """What an asset was before it began to move."""
+
+    omitempty: ClassVar = _fields("placement")
+
+    replicas: int
+    placement: Placement | None = None
+
+
+class DesiredClusterInfo(Record, kw_only=True):
+    """Where an asset moves to."""
+
+    omitempty: ClassVar = _fields("replicas origin")
+
+    created: str
+    name: str
+    replicas: list[DesiredPeer] | None = None
+    origin: DesiredOrigin | None = None
+
+
+class ClusterInfo(Record):
+    """Who has an asset, and who leads."""
+
+    omitempty: ClassVar = _fields(
+        "name raft_group leader leader_since system_account traffic_account replicas desired"
+    )
+
+    name: str = ""
+    raft_group: str = ""
+    leader: str = ""
+    leader_since: str = ""
+    system_account: bool = False
+    traffic_account: str = ""
+    replicas: list[PeerInfo] | None = None
+    desired: DesiredClusterInfo | None = None
+
+
+class MetaClusterInfo(Record, kw_only=True):
+    """The meta group, in `/jsz` and `/varz`."""
+
+    omitempty: ClassVar = _fields("name leader peer replicas snapshot")
 
     name: str = ""
     leader: str = ""
+    peer: str = ""
+    replicas: list[PeerInfo] | None = None
+    """Only the leader knows them."""
+    cluster_size: int
+    quorum_needed: int
+    pending: int = 0
+    pending_requests: int = 0
+    pending_infos: int = 0
+    snapshot: dict[str, Any] | None = None
 
 
 class StreamInfo(Record, kw_only=True):

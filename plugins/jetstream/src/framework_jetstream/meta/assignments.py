@@ -51,6 +51,8 @@ class Group(Kept, kw_only=True):
     """Who is to have it, while it moves or is scaled; empty: who has it now."""
     target_cluster: str = ""
     """Of `target`."""
+    target_created_ns: int = 0
+    """Unix time at which it was decided."""
     config_before: bytes = b""
     """Of the asset when it began to move: that it has again if the move is cancelled."""
     level_before: int = 0

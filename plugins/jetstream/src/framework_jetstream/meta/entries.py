@@ -73,6 +73,8 @@ class Configure(Struct, frozen=True, kw_only=True):
     level: int = 0
     target: tuple[str, ...] = ()
     """As `Move.target`; empty: who has it stays."""
+    created_ns: int = 0
+    """Unix time of the decision."""
     cluster: str = ""
     preferred: str = ""
 
@@ -83,6 +85,7 @@ class Move(Struct, frozen=True, kw_only=True):
     asset: Asset
     revision: int
     target: tuple[str, ...]
+    created_ns: int = 0
     cluster: str = ""
     preferred: str = ""
 

@@ -93,6 +93,7 @@ class MetaLeader:
         self._draw = draw
         self._request_of = request_of
         self._numbers = 0
+        self._unix_ns = 0
         self._forecast: MetaMachine | None = None
 
     @property
@@ -125,9 +126,10 @@ class MetaLeader:
         if self._forecast is not None:
             self._forecast.apply(index, proposal.data)
 
-    def tell_time(self, now_ns: int) -> None:
-        """Say what time it is, by the clock of `Fleet`."""
+    def tell_time(self, now_ns: int, unix_ns: int = 0) -> None:
+        """Say what time it is: by the clock of `Fleet`, and since 1970."""
         self._choices.tell_time(now_ns)
+        self._unix_ns = unix_ns
 
     @property
     def state(self) -> MetaState:
@@ -232,7 +234,7 @@ class MetaLeader:
         target = self._choices.without(self.state, asset, found, peer)
         if not target:
             raise failure(ErrCode.PEER_REMAP)
-        return self._propose(Move(asset=asset, revision=found.revision, target=target))
+        return self._move(asset, found, target)
 
     def cancel_move(self, asset: Asset) -> Proposal:
         """Let who had an asset keep it, and have the configuration that it had.
@@ -308,7 +310,7 @@ class MetaLeader:
             found = self.state.find(asset)
             target = self._due(asset, found) if found is not None else ()
             if found is not None and target and set(target) != set(hosts_of(found)):
-                yield self._propose(Move(asset=asset, revision=found.revision, target=target))
+                yield self._move(asset, found, target)
 
     def _due(self, asset: Asset, found: Assignment) -> tuple[str, ...]:
         """Return who is to have an asset; empty: who has it, or nobody better."""
@@ -334,6 +336,7 @@ class MetaLeader:
             config=wanted.config,
             level=wanted.level,
             target=target,
+            created_ns=self._unix_ns,
             cluster=cluster,
             preferred=preferred,
         )
@@ -345,6 +348,10 @@ class MetaLeader:
         self._numbers += 1
         by = Origin(self._machine.peer, self._numbers, self._start)
         return Proposal(self._numbers, operation, bytes_from_operation(operation, by))
+
+    def _move(self, asset: Asset, found: Assignment, target: tuple[str, ...]) -> Proposal:
+        revision, now = found.revision, self._unix_ns
+        return self._propose(Move(asset=asset, revision=revision, target=target, created_ns=now))
 
     def _find(self, asset: Asset) -> Assignment:
         found = self.state.find(asset)

@@ -328,7 +328,14 @@ def _same_or(known: Assignment, wanted: Assignment) -> Outcome:
 
 
 def _settled(group: Group) -> Group:
-    return replace(group, target=(), target_cluster="", config_before=b"", level_before=0)
+    return replace(
+        group,
+        target=(),
+        target_cluster="",
+        target_created_ns=0,
+        config_before=b"",
+        level_before=0,
+    )
 
 
 def _retargeted(found: Assignment, change: Configure | Move) -> Group:
@@ -340,6 +347,7 @@ def _retargeted(found: Assignment, change: Configure | Move) -> Group:
         group,
         target=change.target,
         target_cluster=change.cluster,
+        target_created_ns=change.created_ns,
         preferred=change.preferred,
         config_before=group.config_before if is_moving else found.config,
         level_before=group.level_before if is_moving else found.level,
