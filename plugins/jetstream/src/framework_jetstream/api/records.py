@@ -522,6 +522,27 @@ class MessageGetRequest(Record):
     no_hdr: bool = False
 
 
+class LeaderStepdownRequest(Record):
+    """Who is to lead."""
+
+    placement: Placement | None = None
+
+
+class RemovePeerRequest(Record):
+    """Which server is to have an asset no more: its name, or its id."""
+
+    peer: str = ""
+
+
+class RemoveServerRequest(Record):
+    """Which server is to belong to the meta group no more."""
+
+    peer: str = ""
+    """Its name."""
+    peer_id: str = ""
+    """Its id, which goes before its name."""
+
+
 class ApiStats(Record):
     """Requests so far."""
 
