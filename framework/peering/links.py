@@ -30,6 +30,7 @@ class _Link(Struct):
 
     number: int
     remote: str
+    opened_ns: int
     actor: ActorRef[Any] | None = None
     closed: Closed | None = None
     """How it ended, until its actor has handled what came before the end."""
@@ -63,7 +64,9 @@ class PeerLinks:
 
     def receive_opened(self, event: Opened) -> None:
         """Take note of a link that nobody leads yet."""
-        self._links[event.link] = _Link(event.cid, join_host_port(event.host, event.port))
+        self._links[event.link] = _Link(
+            event.cid, join_host_port(event.host, event.port), event.opened_ns
+        )
 
     def actor_name(self, link: LinkId) -> str:
         """Return what the actor of a link is called, by the number that operators know: `rid-7`."""
@@ -94,7 +97,17 @@ class PeerLinks:
             self._server.plane.close(link, reason, f"-ERR '{text}'\r\n".encode() if text else b"")
 
     def report_opened(
-        self, link: LinkId, *, host: str, port: int, name: str, version: str, account: str = ""
+        self,
+        link: LinkId,
+        *,
+        host: str,
+        port: int,
+        name: str,
+        version: str,
+        account: str = "",
+        user: str = "",
+        is_dialed: bool = False,
+        is_client_login: bool = False,
     ) -> None:
         """Tell plugins of a link that is registered now.
 
@@ -105,6 +118,9 @@ class PeerLinks:
             name: Of the server there.
             version: Of the server there.
             account: The only one that it carries; empty: all.
+            user: Who it has logged in as; empty: nobody.
+            is_dialed: This server has connected to it.
+            is_client_login: It has logged in by the users of clients.
         """
         known = self._links[link]
         known.reported = ConnectionInfo(
@@ -116,6 +132,10 @@ class PeerLinks:
             name=name,
             version=version,
             account=account,
+            user=user,
+            opened_ns=known.opened_ns,
+            is_dialed=is_dialed,
+            is_client_login=is_client_login,
         )
         self._server.report_opened(known.reported)
 
@@ -129,7 +149,7 @@ class PeerLinks:
             return False
         known.closed = event
         if known.reported is not None:
-            self._server.report_closed(known.reported, event.reason)
+            self._server.report_closed(known.reported, event.reason, event)
         if known.actor is not None:
             known.actor.stop(block=False)
         return known.actor is None

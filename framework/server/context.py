@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from framework.spec import (
         Accepted,
         AccountBook,
+        Closed,
         ClosedState,
         Codec,
         CompressionMode,
@@ -115,9 +116,11 @@ class Context(ServerContext):
         self.peers: dict[LinkId, str] = {}
         """Names of the servers at the other ends of links."""
         self.leafnode_counts: Counter[str] = Counter()
-        self.leafnode_changed: Callable[[str, int], None] = lambda _account, _change: None
-        """Told of accounts whose leaf nodes became more or fewer."""
         """Leaf nodes and hubs by their account here."""
+        self.leafnode_came: Callable[[ConnectionInfo], None] = lambda _connection: None
+        """Told of leaf nodes, and hubs, that are registered."""
+        self.leafnode_went: Callable[[ConnectionInfo, Closed | None], None] = lambda _, _event: None
+        """Told of those that are gone."""
         self.refusals = AddressRefusals(plane, log=log)
         """Addresses that plugins refuse."""
         self.gates = Gates(
@@ -385,15 +388,17 @@ class Context(ServerContext):
             self.peers[connection.link] = connection.name
         if connection.kind is LinkKind.LEAF:
             self.leafnode_counts[connection.account] += 1
-            self.leafnode_changed(connection.account, 1)
+            self.leafnode_came(connection)
         self._plugins.connection_opened(self, connection)
 
     @override
-    def report_closed(self, connection: ConnectionInfo, reason: ClosedState) -> None:
+    def report_closed(
+        self, connection: ConnectionInfo, reason: ClosedState, event: Closed | None = None
+    ) -> None:
         self.peers.pop(connection.link, None)
         if connection.kind is LinkKind.LEAF:
             self.leafnode_counts[connection.account] -= 1
-            self.leafnode_changed(connection.account, -1)
+            self.leafnode_went(connection, event)
         self._plugins.connection_closed(self, connection, reason)
 
     @override

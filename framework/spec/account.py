@@ -166,6 +166,9 @@ class AccountPlan(Struct, frozen=True, kw_only=True):
     resolve: Callable[[str], Reply[AccountSpec | None]] | None = None
     """Fetches an account that is not known yet, from worker threads; None: there are no others."""
     trusted_operators: tuple[TrustedOperator, ...] = ()
+    default_domains: Mapping[str, str] = {}
+    """By account: the domain that its requests to `$JS.API.>` go to, where it has no JetStream
+    here; empty: the one without a name, of whatever leaf node or hub."""
 
 
 class AccountBook(Protocol):
@@ -214,6 +217,10 @@ class AccountBook(Protocol):
     @property
     def jetstream_domain(self) -> str | None:
         """The domain that this server has offered JetStream in; None: it has not."""
+        ...
+
+    def default_domain(self, name: str) -> str | None:
+        """Return the domain that an account is led to; None: to none. As `AccountPlan` says it."""
         ...
 
     def jetstream_limits(self, name: str) -> Mapping[str, JetStreamLimits] | None:

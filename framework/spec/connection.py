@@ -27,6 +27,12 @@ class ConnectionInfo(Struct, frozen=True, kw_only=True):
     account: str = GLOBAL_ACCOUNT
     user: str = ""
     """Who logged in, as the authenticator says; without one, what the client calls itself."""
+    opened_ns: int = 0
+    """When it was opened, monotonic; 0: not known."""
+    is_dialed: bool = False
+    """This server has connected to the peer."""
+    is_client_login: bool = False
+    """A leaf node that has logged in by the users of clients."""
 
 
 class ClientIdentity(Struct, frozen=True, kw_only=True):

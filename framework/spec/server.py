@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any, Protocol
 
 from framework.actors import ActorRef, ActorSystem, Reply
-from framework.dataplane import Listed
+from framework.dataplane import Closed, Listed
 from framework.dataplane.link import LinkId, LinkKind, LinkRow, SubscriptionRow
 from framework.dataplane.sink import PORT_BYTES_MAX, Overflow
 from framework.spec.account import AccountBook
@@ -331,12 +331,15 @@ class ServerContext(Protocol):
         """Tell plugins that a connection finished its handshake; its owner says so, once."""
         ...
 
-    def report_closed(self, connection: ConnectionInfo, reason: ClosedState) -> None:
+    def report_closed(
+        self, connection: ConnectionInfo, reason: ClosedState, event: Closed | None = None
+    ) -> None:
         """Tell plugins that a connection is gone.
 
         Args:
             connection: Equal to the one that was told as opened.
             reason: Why it ended.
+            event: How the plane reports its end; None: it has not yet.
         """
         ...
 

@@ -24,6 +24,9 @@ class Book:
     def get(self, name: str) -> AccountSpec | None:
         return self.specs.get(name)
 
+    def default_domain(self, name: str) -> str | None:
+        return None
+
     def jetstream_limits(self, name: str) -> Mapping[str, JetStreamLimits] | None:
         return self.specs[name].jetstream
 

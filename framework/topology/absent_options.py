@@ -100,7 +100,11 @@ _ABSENT: tuple[Option, ...] = (
         help="Streams and consumers: of the plugin jetstream",
         refusal="it needs the jetstream plugin, which is not loaded",
     ),
-    _absent("JetStream of accounts by default is", "default_js_domain", is_off=_is_empty),
+    replace(
+        _absent("domains of accounts are", "default_js_domain", is_off=_is_empty),
+        help="Domains that accounts use by default: of the plugin auth",
+        refusal="it needs the auth plugin, which is not loaded",
+    ),
     Option(name="store_dir", kind=Kind.STRING, aliases=("storedir",), flags=("sd", "store_dir"),
            help="Folder of JetStream; without JetStream nothing is written there"),
     Option(name="feature_flags", kind=Kind.FREE, help="Features of JetStream to turn on or off",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import socket
 from typing import TYPE_CHECKING
 
 import pytest
 
-from framework.testing import OURS, free_port
+from framework.testing import OURS, await_answer, await_mesh, free_port
 from framework.testing.certificates import Authority
 from framework.testing.websocket import WebSocketClient, upgrade_bytes
 from tests.interop.leafnodes import Star
@@ -15,7 +17,7 @@ from tests.interop.mixtures import parameters
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from framework.testing import Fleet
+    from framework.testing import Fleet, ServerProcess
 
 REAL = "2.15.2"
 PAIRS = [(OURS, OURS), (OURS, REAL), (REAL, OURS), (REAL, REAL)]
@@ -129,3 +131,55 @@ def test_a_hub_that_speaks_no_websocket_is_not_joined(fleet: Fleet) -> None:
         star.websocket_port = star.port
         star.start("leaf0")
         star.servers["leaf0"].wait_log("connection closed")
+
+
+@pytest.mark.parametrize("leaf", [OURS, pytest.param(REAL, marks=pytest.mark.peer(REAL))])
+def test_a_leaf_node_goes_by_websocket_to_another_server_of_the_hub(
+    leaf: str, fleet: Fleet
+) -> None:
+    hubs = [fleet.start(config=hub_config(0, ""), clustered=True, port=None)]
+    route = f'routes: ["nats://127.0.0.1:{hubs[0].cluster_port}"]'
+    hubs.append(fleet.start(config=hub_config(1, route), clustered=True, port=None))
+    await_mesh(*hubs)
+    ports = {name: int(hub.document("/varz")["websocket"]["port"]) for name, hub in enumerate(hubs)}
+    remote = f'remotes: [{{ url: "ws://127.0.0.1:{ports[0]}" }}]'
+    spoke = fleet.start(
+        "-D",
+        kind=leaf,
+        config=f"server_name: spoke\nhttp: '127.0.0.1:-1'\n"
+        f"leafnodes {{ reconnect: '100ms', {remote} }}",
+    )
+    await_answer(spoke, lambda: hub_of(spoke), "hub0".__eq__)
+    await_answer(
+        hubs[0],
+        lambda: told_urls(hubs[0]),
+        lambda urls: sorted(urls) == sorted(f"127.0.0.1:{it}" for it in ports.values()),
+    )
+    hubs[0].stop()
+    await_answer(spoke, lambda: hub_of(spoke), "hub1".__eq__)
+
+
+def hub_config(number: int, routes: str) -> str:
+    """Return one of the servers of a hub that is a cluster."""
+    return f"""
+        server_name: hub{number}
+        listen: "127.0.0.1:-1"
+        http: "127.0.0.1:-1"
+        cluster {{ name: hub, listen: "127.0.0.1:-1", {routes} }}
+        websocket {{ listen: "127.0.0.1:-1", no_tls: true }}
+        leafnodes {{ listen: "127.0.0.1:-1" }}
+    """
+
+
+def hub_of(server: ServerProcess) -> str:
+    """Return the name of the hub that a server is connected to; empty: none."""
+    leafs = server.document("/leafz").get("leafs") or []
+    return leafs[0]["name"] if leafs else ""
+
+
+def told_urls(hub: ServerProcess) -> list[str]:
+    """Return the URLs of WebSocket that a hub tells a leaf node first."""
+    port = int(hub.document("/varz")["leaf"]["port"])
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        info = connection.makefile("rb").readline()
+    return json.loads(info.removeprefix(b"INFO ")).get("ws_connect_urls", [])

@@ -9,6 +9,7 @@ from msgspec import Struct
 from framework.dataplane.tables import AccountTables, ServiceImportRow, StreamImportRow
 from framework.server.accounts.import_cycles import is_in_cycle
 from framework.server.accounts.system_imports import (
+    default_domain_mappings,
     domain_mappings,
     own_system_exports,
     system_imports,
@@ -61,6 +62,8 @@ class AccountImports:
         """There are no other servers."""
         self.jetstream_domain: str | None = None
         """Domain of the JetStream of this server, which may be empty; None: it has none."""
+        self.default_domains: Mapping[str, str] = {}
+        """As an AccountPlan has them."""
         self._index_of = index_of
         self._token_of = token_of
         self._specs: dict[str, AccountSpec] = {}
@@ -98,10 +101,16 @@ class AccountImports:
         )
 
     def system_mappings(self, name: str) -> Sequence[SubjectMapping]:
-        """Return how a known account reaches the domain of this server's JetStream."""
-        if not self.jetstream_domain or name == self.system_account:
+        """Return how a known account reaches the domain of this server's JetStream, or its own."""
+        if name == self.system_account:
             return ()
-        return domain_mappings(self.jetstream_domain, self._specs[name].mappings)
+        spec = self._specs[name]
+        own = self.jetstream_domain
+        mappings = [*domain_mappings(own, spec.mappings)] if own else []
+        default = self.default_domains.get(name)
+        if default and spec.jetstream is None:
+            mappings += default_domain_mappings(default)
+        return mappings
 
     def jetstream_limits(self, name: str) -> Mapping[str, JetStreamLimits] | None:
         """Return what an account may store, by tier: as configured; `$G` anything, if it is alone.

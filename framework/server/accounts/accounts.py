@@ -97,7 +97,12 @@ class Accounts(AccountBook):
         for name in (GLOBAL_ACCOUNT, system_account):
             if name:
                 specs.setdefault(name, AccountSpec(name=name))
-        everybody = system_account != self._links.system_account
+        default_domains = plan.default_domains if plan else {}
+        everybody = (system_account, default_domains) != (
+            self._links.system_account,
+            self._links.default_domains,
+        )
+        self._links.default_domains = default_domains
         self._links.system_account = system_account
         self._resolve = plan.resolve if plan else None
         self.trusted_operators = plan.trusted_operators if plan else ()
@@ -117,6 +122,10 @@ class Accounts(AccountBook):
     @override
     def jetstream_domain(self) -> str | None:
         return self._links.jetstream_domain
+
+    @override
+    def default_domain(self, name: str) -> str | None:
+        return self._links.default_domains.get(name)
 
     @override
     def jetstream_limits(self, name: str) -> Mapping[str, JetStreamLimits] | None:

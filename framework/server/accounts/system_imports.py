@@ -60,6 +60,7 @@ _OF_DOMAIN: Final = (
     ("$OBJ.>", "$OBJ.>"),
 )
 """What follows `$JS.<domain>.API.`, and where it leads."""
+_WHOLE_PERCENT: Final = 100
 
 
 def domain_mappings(domain: str, configured: Sequence[SubjectMapping]) -> Sequence[SubjectMapping]:
@@ -72,9 +73,27 @@ def domain_mappings(domain: str, configured: Sequence[SubjectMapping]) -> Sequen
     theirs = {it.source for it in configured}
     mappings = {f"$JS.{domain}.API.{suffix}": to for suffix, to in _OF_DOMAIN}
     return [
-        SubjectMapping(source=source, destinations=(MappedDestination(subject=to, weight=100),))
+        SubjectMapping(
+            source=source, destinations=(MappedDestination(subject=to, weight=_WHOLE_PERCENT),)
+        )
         for source, to in mappings.items()
         if source not in theirs
+    ]
+
+
+def default_domain_mappings(domain: str) -> Sequence[SubjectMapping]:
+    """Return the mappings that lead an account's requests to a domain elsewhere.
+
+    Source: nats-server `server.go`, `configureAccounts`; `jetstream_api.go`, as above.
+    """
+    return [
+        SubjectMapping(
+            source=source,
+            destinations=(
+                MappedDestination(subject=f"$JS.{domain}.API.{suffix}", weight=_WHOLE_PERCENT),
+            ),
+        )
+        for suffix, source in _OF_DOMAIN
     ]
 
 

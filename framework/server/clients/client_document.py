@@ -10,6 +10,7 @@ from __future__ import annotations
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Final
 
+from framework.spec import LinkKind
 from framework.spec.formats import time_text
 
 if TYPE_CHECKING:
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
 
 _quoted: Final = encode_basestring
 """Makes a JSON string of a text."""
+_KINDS: Final = {
+    LinkKind.CLIENT: '"kind":"Client","client_type":"nats"',
+    LinkKind.LEAF: '"kind":"Leafnode"',
+}
+"""Of whom events tell, and what they call them."""
 
 
 def client_documents(
@@ -56,7 +62,7 @@ def client_text(client: ClientSeen, account: str, name_tag: str, *, start: str, 
         f"{_member('name', connection.name)}{_member('lang', connection.lang)}"
         f"{_member('ver', connection.version)}{more}{_member('jwt', identity.jwt)}"
         f"{_member('issuer_key', identity.issuer_key)}{_member('name_tag', name_tag)}"
-        f'{tags}"kind":"Client","client_type":"nats"}}'
+        f"{tags}{_KINDS[connection.kind]}}}"
     )
 
 

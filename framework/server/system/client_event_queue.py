@@ -9,16 +9,17 @@ from collections import Counter, deque
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 from typing_extensions import override
 
-from framework.server.clients.client_notices import ClientWatcher
+from framework.server.clients.client_notices import ClientSeen, ClientWatcher
 from framework.server.system.limits import EVENTS_WAITING_MAX
+from framework.spec import ClientIdentity
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from framework.server.clients.client_notices import ClientSeen
-    from framework.spec import Closed
+    from framework.spec import Closed, ConnectionInfo
 
 
 class ClientEvent(Struct, frozen=True):
@@ -71,8 +72,22 @@ class ClientEventQueue(ClientWatcher):
     def client_refused(self, client: ClientSeen, closed: Closed) -> None:
         self._put(ClientEvent(client, closed, is_refusal=True))
 
-    def leafnode_changed(self, account: str, change: int) -> None:
-        """Count a leaf node, or a hub, of an account that came or went."""
+    def leafnode_came(self, leafnode: ConnectionInfo) -> None:
+        """Count a leaf node, or a hub; queue it where its coming is told.
+
+        Source: nats-server 2.15.2 tells of hubs, and of leaf nodes that are users of clients.
+        """
+        self._count_leafnode(leafnode.account, 1)
+        if leafnode.is_dialed or leafnode.is_client_login:
+            self._put(ClientEvent(_leafnode_seen(leafnode)))
+
+    def leafnode_went(self, leafnode: ConnectionInfo, closed: Closed | None) -> None:
+        """Count a leaf node, or a hub, as gone, and queue that."""
+        self._count_leafnode(leafnode.account, -1)
+        if closed is not None:
+            self._put(ClientEvent(_leafnode_seen(leafnode), closed))
+
+    def _count_leafnode(self, account: str, change: int) -> None:
         self._leafnodes[account] += change
         if not self._leafnodes[account]:
             del self._leafnodes[account]
@@ -119,3 +134,11 @@ class ClientEventQueue(ClientWatcher):
         if not self._counts[account]:
             del self._counts[account]
         self._changed[account] = None
+
+
+def _leafnode_seen(leafnode: ConnectionInfo) -> ClientSeen:
+    """Return a leaf node as events show it; of a hub they show the address alone."""
+    if leafnode.is_dialed:
+        leafnode = replace(leafnode, name="", version="", user="")
+    identity = ClientIdentity(account=leafnode.account, user=leafnode.user)
+    return ClientSeen(leafnode, identity, leafnode.opened_ns)

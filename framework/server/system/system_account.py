@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from framework.server.context import Context
     from framework.server.system.remote_counts import RemoteCounts
     from framework.server.system.server_stamp import ServerTraits
-    from framework.spec import LinkId, MonitorEndpoint, ServiceSpec
+    from framework.spec import ConnectionInfo, LinkId, MonitorEndpoint, ServiceSpec
 
 
 _OWN_IMPORTS: Final = 1
@@ -77,7 +77,8 @@ class SystemAccount:
         self._queue = ClientEventQueue()
         watchers.append(self._queue)
         self._context = context
-        context.leafnode_changed = self._leafnode_changed
+        context.leafnode_came = self._leafnode_came
+        context.leafnode_went = self._queue.leafnode_went
         self._source = source
         self._clients = clients
         self._service_of = service_of
@@ -237,14 +238,15 @@ class SystemAccount:
         for task in self._broadcasts:
             task.cancel()
 
-    def _leafnode_changed(self, account: str, change: int) -> None:
-        """Count a leaf node that came or went; of one that came, other clusters hear.
+    def _leafnode_came(self, leafnode: ConnectionInfo) -> None:
+        """Count a leaf node that came; other clusters hear of it.
 
         Source: nats-server `events.go`, `sendLeafNodeConnect`: they tell all their interest then.
         """
-        self._queue.leafnode_changed(account, change)
+        self._queue.leafnode_came(leafnode)
+        account = leafnode.account
         has_gateways = self._context.listening_address(LinkKind.GATEWAY) is not None
-        if change > 0 and has_gateways and self._queue.is_open and is_literal(account):
+        if has_gateways and self._queue.is_open and is_literal(account):
             document = {"server": self._stamp.make(), "acc": account}
             self._outbox.publish((f"$SYS.ACCOUNT.{account}.LEAFNODE.CONNECT", document))
 

@@ -162,8 +162,11 @@ class SimulatedServer:
         """Keep a report."""
         self.reports.append(("opened", f"{connection.name} {connection.host}"))
 
-    def report_closed(self, connection: ConnectionInfo, reason: ClosedState) -> None:
+    def report_closed(
+        self, connection: ConnectionInfo, reason: ClosedState, event: Closed | None = None
+    ) -> None:
         """Keep a report."""
+        del event
         self.reports.append((reason.text, f"{connection.name} {connection.host}"))
 
     def dial(

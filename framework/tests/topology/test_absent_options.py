@@ -28,7 +28,6 @@ def read(write):
 @pytest.mark.parametrize(
     ("text", "feature"),
     [
-        ("default_js_domain { A: hub }", "JetStream of accounts by default is"),
         ("mqtt { listen: -1 }", "MQTT is"),
         ("ocsp: true", "OCSP stapling is"),
         ("ocsp { mode: always }", "OCSP stapling is"),
@@ -58,6 +57,7 @@ def test_what_is_on_is_not_there_yet(read, text, feature):
         ("jetstream: enabled", "jetstream"),
         ("jetstream {}", "jetstream"),
         ("jetstream { store_dir: x }", "jetstream"),
+        ("default_js_domain { A: hub }", "auth"),
     ],
 )
 def test_what_a_plugin_has_that_is_not_loaded_is_not_there(read, text, plugin):

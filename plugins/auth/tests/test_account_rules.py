@@ -22,6 +22,14 @@ def read(tmp_path):
 
 
 REFUSED = {
+    # Of domains:
+    "default_js_domain { B: hub }\naccounts { A {} }": ("1:24", 'there is no account "B"'),
+    'default_js_domain { "$SYS": hub }': ("1:29", 'system account "$SYS" can not be in'),
+    "default_js_domain { A: hub }\naccounts { A { jetstream: enabled } }": (
+        "1:24",
+        "has JetStream enabled",
+    ),
+    'default_js_domain { A: "a.*" }\naccounts { A {} }': ("1:24", "is no name of a domain"),
     # Of users:
     "accounts {\nA { users: [{user: a, password: b}] }\nB { users: [{user: a, password: c}] } }": (
         "3:20",

@@ -74,7 +74,7 @@ def test_the_folder_may_stand_at_the_top_but_not_twice(read):
         ("prev_key: x", "encryption at rest is not there yet"),
         ("cipher: aes", "encryption at rest is not there yet"),
         ("tpm { keys_file: x }", "a TPM is not there yet"),
-        ("extension_hint: will_extend", "domains are not extended"),
+        ("extension_hint: maybe", "it is `will_extend` or `no_extend`"),
         ("domain: 'a.b'", "a domain has no blanks, dots"),
         ("limits { max_ack_pending: x }", "max_ack_pending"),
         ("limits { no: 1 }", "no"),

@@ -9,7 +9,7 @@ from framework_leafnode.effect import Admit, Dial, Lead
 from framework_leafnode.info import LeafInfo
 from framework_leafnode.leafs import Leafs, loop_words
 from framework_leafnode.limits import HANDSHAKES_MAX, URLS_MAX
-from framework_leafnode.peer import Connection, Peer, Rights
+from framework_leafnode.peer import Connection, Peer, Rights, Urls
 from framework_leafnode.settings import LeafSettings, RemoteSettings
 from framework_leafnode.url import parse_hub_url
 
@@ -121,7 +121,7 @@ class Scripted:
                 detail = loop_words(arguments["loop"]) if "loop" in arguments else ""
                 return leafs.receive_closed(link, ClosedState.CLIENT_CLOSED, detail)
             case "neighbours":
-                return leafs.receive_neighbours(command.input.split())
+                return leafs.receive_neighbours(Urls(tuple(command.input.split())))
             case "stop":
                 leafs.stop()
                 return []
@@ -151,3 +151,14 @@ def test_a_hub_tells_of_so_many_servers_only():
     leafs.receive_update(1, LeafInfo(leafnode_urls=told))
 
     assert len(leafs.remotes[0].urls) == URLS_MAX + 1
+
+
+def test_urls_by_websocket_are_told_with_those_of_the_other_servers():
+    local = LeafInfo(ip="a:7422", ws_connect_urls=("a:8080",))
+    leafs = Leafs(local=local, settings=LeafSettings(), tokens=count(1))
+    leafs.receive_neighbours(Urls(("b:7422",), ("b:8080", "c:8080")))
+
+    assert leafs.local.leafnode_urls == ("a:7422", "b:7422")
+    assert leafs.local.ws_connect_urls == ("a:8080", "b:8080", "c:8080")
+    leafs.receive_neighbours(Urls())
+    assert leafs.local.ws_connect_urls == ("a:8080",)

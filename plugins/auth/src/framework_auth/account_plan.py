@@ -48,7 +48,11 @@ def account_plan(values: Block) -> AccountPlan:
     if values["mappings"]:
         everybody = AccountSpec(name=GLOBAL_ACCOUNT, mappings=_mappings(values["mappings"]))
         accounts = (everybody, *accounts)
-    return AccountPlan(accounts=accounts, system_account=system_account_of(values))
+    return AccountPlan(
+        accounts=accounts,
+        system_account=system_account_of(values),
+        default_domains=values["default_js_domain"] or {},
+    )
 
 
 def system_account_of(values: Block) -> str:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from framework.spec import GLOBAL_ACCOUNT, SYSTEM_ACCOUNT, ServiceImport, StreamImport
 from framework.spec.exports import Exports
 from framework.sublist.transform import BadTransform, parse_transform, with_numbered_wildcards
-from framework.wire.subject import is_valid_subject
+from framework.wire.nkey import NkeyKind, is_public_key
+from framework.wire.subject import is_literal, is_valid_subject
 from framework_auth.account_plan import account_from, service_import, stream_import
 from framework_auth.import_cycles import ImportGraph
 
@@ -38,6 +39,7 @@ def settle_accounts(values: dict[str, Any]) -> Iterator[Problem]:
         yield from _settle_mappings(block["mappings"], ("accounts", name, "mappings"))
         yield from _settle_exports(name, block, values)
     yield from _settle_system_account(values)
+    yield from _settle_default_domains(values)
     if any(block["imports"] for block in blocks.values()):
         specs = {name: account_from(name, block) for name, block in blocks.items()}
         yield from _Imports(specs).settle(blocks)
@@ -49,6 +51,26 @@ def _settle_system_account(values: Block) -> Iterator[Problem]:
         return
     if name not in {*blocks, GLOBAL_ACCOUNT, SYSTEM_ACCOUNT} and not values.get("operator"):
         yield ("system_account",), f'there is no account "{name}"; add it to `accounts`'
+
+
+def _settle_default_domains(values: Block) -> Iterator[Problem]:
+    """Source: nats-server `jetstream.go`, `validateJetStreamOptions`."""
+    blocks = values["accounts"] or {}
+    for name, domain in (values["default_js_domain"] or {}).items():
+        path = ("default_js_domain", name)
+        block = blocks.get(name)
+        if name == (values["system_account"] or SYSTEM_ACCOUNT):
+            yield path, f'system account "{name}" can not be in default_js_domain; take it out'
+        elif values.get("operator"):
+            if not is_public_key(name, NkeyKind.ACCOUNT):
+                yield path, f'"{name}" is not a valid public account nkey; name accounts by theirs'
+        elif block is None and name != GLOBAL_ACCOUNT:
+            yield path, f'there is no account "{name}"; add it to `accounts`'
+        elif domain and block and block["jetstream"]:
+            problem = f'account "{name}" has JetStream enabled here'
+            yield path, f"{problem}; disable it, or take the account out"
+        if domain and not (is_valid_subject(f"$JS.{domain}.API.>") and is_literal(domain)):
+            yield path, f'"{domain}" is no name of a domain; it has no blanks, and no wildcards'
 
 
 def _settle_exports(name: str, block: Block, values: Block) -> Iterator[Problem]:

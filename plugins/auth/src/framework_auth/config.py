@@ -151,6 +151,9 @@ AUTHORIZATION_SECTION = ConfigSection(
         Option(name="no_system_account", kind=Kind.BOOL, default=False,
                aliases=("no_system", "no_sys_acc"),
                help="Whether there is none"),
+        Option(name="default_js_domain", kind=Kind.MAP,
+               help="By account without JetStream here: the domain that its requests go to, over"
+                    " leaf nodes; empty text: the one without a name"),
         GLOBAL_MAPPINGS,
         *OPERATOR_OPTIONS,
         # Nobody must believe it to be in force.

@@ -7,6 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
+from msgspec.structs import replace
+
 from framework.hookspecs import hookimpl
 from framework.spec import (
     GLOBAL_ACCOUNT,
@@ -79,7 +81,9 @@ def framework_server_info(server: ServerContext) -> Mapping[str, object]:
 def framework_accounts(server: ServerContext) -> AccountPlan:
     """Return the accounts of the configuration, or the account resolver of operators."""
     mode = operator_mode(server)
-    return mode.plan() if mode else account_plan(server.config.values)
+    if mode is None:
+        return account_plan(server.config.values)
+    return replace(mode.plan(), default_domains=server.config.values["default_js_domain"] or {})
 
 
 @hookimpl

@@ -146,9 +146,9 @@ def _check_domain(domain: object) -> str | None:
 
 
 def _check_hint(hint: object) -> str | None:
-    if hint in {"", "no_extend"}:
+    if hint in {"", "no_extend", "will_extend"}:
         return None
-    return "domains are not extended over leaf nodes yet; leave it out, or say `no_extend`"
+    return "it is `will_extend` or `no_extend`; leave it out where the domain has a name"
 
 
 _SECOND_NS = 1_000_000_000
@@ -228,7 +228,7 @@ _OPTIONS = (
     Option(name="unique_tag", kind=Kind.STRING, default="", inert=_NO_REPLICAS,
            help="Beginning of tags that replicas of a stream must not share"),
     Option(name="extension_hint", kind=Kind.STRING, default="", check=_check_hint,
-           help="Whether a domain is extended over leaf nodes"),
+           help="Whether a server without domain and streams uses those of its hub: `will_extend`"),
     *(
         Option(name=name, kind=kind, default=default, inert=_NO_REPLICAS, help=text)
         for name, kind, default, text in (

@@ -15,10 +15,16 @@ from framework_leafnode.effect import Authenticate, Greet, Register, Secure
 from framework_leafnode.info import LeafConnect, connect_text
 from framework_leafnode.logins import has_signed, login_request, rights_of
 from framework_leafnode.peer import Rights
-from framework_leafnode.terms import is_strict_with, peer_terms, permissions_of, request_info
+from framework_leafnode.terms import (
+    Domains,
+    is_strict_with,
+    peer_terms,
+    permissions_of,
+    request_info,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from framework.spec import Event, LinkId, ServerContext
     from framework.spec.logger import FilteringBoundLogger
@@ -251,13 +257,22 @@ class LeafLink(PeerLink):
             return
         self._plane.send(self._link, connect_text(signed))
 
+    def _jetstream_section(self) -> Mapping[str, object]:
+        return self._server.config.section("jetstream") or {}
+
     # -- both -------------------------------------------------------------------------------------
 
     def _register(self, register: Register) -> None:
         peer, accounts = register.peer, self._server.accounts
         remote = self._connection.remote.settings if self._connection.remote else None
-        is_system = peer.account == accounts.system_account
-        permissions = permissions_of(peer, remote, is_system=is_system)
+        domains = Domains(
+            own=self._local.domain,
+            has_jetstream=self._local.jetstream,
+            is_extended=self._jetstream_section().get("extension_hint") == "will_extend",
+            default=accounts.default_domain(peer.account),
+            is_system=peer.account == accounts.system_account,
+        )
+        permissions = permissions_of(peer, remote, domains)
         try:
             self._permissions = self._plane.add_permissions(permissions)
             account = accounts.index(peer.account)

@@ -25,7 +25,7 @@ from framework_leafnode.leaf_link import LeafLink
 from framework_leafnode.leafs import Leafs
 from framework_leafnode.machine import LeafHandshake
 from framework_leafnode.neighbours import neighbours_of
-from framework_leafnode.peer import Connection
+from framework_leafnode.peer import Connection, Urls
 from framework_leafnode.url import is_websocket
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class LeafManager(PeerManager):
     class NeighboursChanged(Struct, frozen=True):
         """Other servers of this cluster came or went, or accept leaf nodes elsewhere."""
 
-        urls: tuple[str, ...]
+        urls: Urls
 
     def __init__(self, *, server: ServerContext, lasting: Lasting) -> None:
         super().__init__(server=server, kind=LinkKind.LEAF)
@@ -275,6 +275,9 @@ class LeafManager(PeerManager):
             name=peer.name,
             version=peer.version,
             account=peer.account,
+            user=peer.rights.user,
+            is_dialed=its.remote is not None,
+            is_client_login=its.remote is None and not self._lasting.config.logins.users,
         )
 
     def _loop_subject(self, account: str) -> str:

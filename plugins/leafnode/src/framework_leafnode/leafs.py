@@ -26,7 +26,7 @@ from framework_leafnode.limits import (
     RECONNECT_ERROR_REPORTS,
     URLS_MAX,
 )
-from framework_leafnode.peer import Remote
+from framework_leafnode.peer import Remote, Urls
 from framework_leafnode.url import is_websocket, parse_hub_url
 
 if TYPE_CHECKING:
@@ -64,8 +64,9 @@ class Leafs:
         self._room = room
         self._remotes = [Remote(it, list(it.urls)) for it in settings.remotes]
         self._connections: dict[LinkId, Connection] = {}
-        self._neighbours: tuple[str, ...] = ()
+        self._neighbours = Urls()
         """Where other servers of this cluster accept leaf nodes."""
+        self._own_websocket = local.ws_connect_urls
         self._is_stopping = False
 
     # -- what may be asked ------------------------------------------------------------------------
@@ -122,6 +123,7 @@ class Leafs:
             self._remotes.append(remote)
         for remote in (*known.values(), *(it for it in ended if it.settings.is_disabled)):
             remote.token = 0  # what is under way is not wanted any more
+        self._own_websocket = local.ws_connect_urls
         effects: list[LeafsEffect] = [*self._change_local(local)]
         links = (it.link for it in (*known.values(), *ended))
         effects += (Dismiss(link, ClosedState.ROUTE_REMOVED) for link in links if link is not None)
@@ -130,16 +132,22 @@ class Leafs:
         effects += (Dismiss(it, ClosedState.CLIENT_CLOSED) for it in accepted if is_recompressed)
         return [*effects, *(it for remote in self._remotes for it in self._dial(remote))]
 
-    def receive_neighbours(self, urls: Sequence[str]) -> Sequence[LeafsEffect]:
-        """Take where other servers of this cluster accept leaf nodes: `host:port`."""
-        self._neighbours = tuple(urls)
+    def receive_neighbours(self, urls: Urls) -> Sequence[LeafsEffect]:
+        """Take where other servers of this cluster accept leaf nodes."""
+        self._neighbours = urls
         return self._change_local(self._local)
 
     def _change_local(self, local: LeafInfo) -> Sequence[LeafsEffect]:
         """Introduce this server in another way, and tell all who have connected to it."""
         own = (local.ip,) if local.ip else ()
-        urls = tuple(dict.fromkeys((*own, *self._neighbours)))[:URLS_MAX]
-        changed = replace(local, leafnode_urls=urls)
+        others = self._neighbours
+        changed = replace(
+            local,
+            leafnode_urls=tuple(dict.fromkeys((*own, *others.plain)))[:URLS_MAX],
+            ws_connect_urls=tuple(dict.fromkeys((*self._own_websocket, *others.websocket)))[
+                :URLS_MAX
+            ],
+        )
         if changed == self._local:
             return []
         self._local = changed

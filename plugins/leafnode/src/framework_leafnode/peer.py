@@ -13,6 +13,13 @@ if TYPE_CHECKING:
     from framework_leafnode.settings import RemoteSettings
 
 
+class Urls(Struct, frozen=True):
+    """Where servers accept leaf nodes, `host:port` each."""
+
+    plain: tuple[str, ...] = ()
+    websocket: tuple[str, ...] = ()
+
+
 class Rights(Struct, frozen=True, kw_only=True):
     """What a leaf node may do at its hub, and in which account, as both know it."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from msgspec import json
+from msgspec import Struct, json
 
 from framework.spec import PeerGuard, PeerTerms, Permissions, Scope, SubjectRules
 from framework.wire.info import SubjectPermission
@@ -27,20 +27,53 @@ _JETSTREAM_OF_SYSTEM: Final = ("$JSC.>", "$NRG.>", *_JETSTREAM)
 EVERYTHING: Final = SubjectPermission()
 
 
-def permissions_of(peer: Peer, remote: RemoteSettings | None, *, is_system: bool) -> Permissions:
+class Domains(Struct, frozen=True, kw_only=True):
+    """What decides whether requests to JetStream cross."""
+
+    own: str = ""
+    """Of this server; empty: it has none, or one without a name."""
+    has_jetstream: bool = False
+    """This server has."""
+    is_extended: bool = False
+    """It has no streams and no domain of its own, but is to use the hub's."""
+    default: str | None = None
+    """Of the account here, as `AccountBook.default_domain` says."""
+    is_system: bool = False
+    """The account here is the system account."""
+
+    def withheld(self, domain: str) -> tuple[str, ...]:
+        """Return what stays at its side, beside a peer of a domain.
+
+        Source: nats-server `leafnode.go`, `addLeafNodeConnection`.
+        """
+        if not self.is_system:
+            return () if self.default == "" else _JETSTREAM
+        is_shared = self.own == domain and (
+            self.has_jetstream or bool(self.own) or self.is_extended
+        )
+        return () if is_shared else _JETSTREAM_OF_SYSTEM
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """Return what no peer is sent: requests to the domain here."""
+        is_here = self.has_jetstream and bool(self.own) and not self.is_system
+        return (f"$JS.{self.own}.API.>",) if is_here else ()
+
+
+def permissions_of(peer: Peer, remote: RemoteSettings | None, domains: Domains) -> Permissions:
     """Return what may cross: `publish` from there to here, `subscribe` from here to there.
 
     Args:
         peer: With the rights that the hub has given it.
         remote: Which was dialed; None: the peer dialed us.
-        is_system: The account here is the system account.
+        domains: Of JetStream.
     """
     rights = peer.rights
     may_publish = rights.may_publish or EVERYTHING
     may_subscribe = rights.may_subscribe or EVERYTHING
     # At the hub a leaf node publishes; at the leaf node what it may subscribe to comes.
     comes, goes = (may_publish, may_subscribe) if remote is None else (may_subscribe, may_publish)
-    withheld = _JETSTREAM_OF_SYSTEM if is_system else _JETSTREAM
+    withheld = domains.withheld(peer.domain)
     deny_comes = remote.deny_imports if remote else ()
     deny_goes = remote.deny_exports if remote else peer.denied
     responses = rights.responses if remote is None else None
@@ -49,7 +82,9 @@ def permissions_of(peer: Peer, remote: RemoteSettings | None, *, is_system: bool
         publish=SubjectRules(
             allow=(*_allow(comes), *answers), deny=(*comes.deny, *deny_comes, *withheld)
         ),
-        subscribe=SubjectRules(allow=_allow(goes), deny=(*goes.deny, *deny_goes, *withheld)),
+        subscribe=SubjectRules(
+            allow=_allow(goes), deny=(*goes.deny, *deny_goes, *withheld, *domains.kept)
+        ),
         responses=responses,
     )
 
