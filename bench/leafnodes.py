@@ -5,10 +5,11 @@
     python -m bench.leafnodes --many 1000
 
 As `bench.routes`: publishers at the hub, subscribers at its leaf node. With `--told`, so many
-subscriptions of one client at the leaf node are there before the hub is: timed is from the start of
-the hub's process until it knows the last one. With `--many`, so many leaf nodes of a cluster each
-connect to one hub, with ten subscriptions: its memory before, its growth for each, its CPU time.
-They are sockets of this process that speak the protocol.
+subscriptions of one client at the leaf node are there before it can reach its hub: timed is from
+its connection, which a thread of this process passes on, until the hub knows the last one. With
+`--many`, so many leaf nodes of a cluster each connect to one hub, with ten subscriptions: its
+memory before, its growth for each, its CPU time. They are sockets of this process that speak the
+protocol.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from bench.clusters import cpu_s, hub_config, leaf_config, rss_bytes, start_leaf
 from bench.contest import add_contestants, contest
 from bench.interest import Watch, subject
 from bench.routes import run
+from bench.slow_link import SlowLink
 from framework.testing import Fleet, free_port
 
 if TYPE_CHECKING:
@@ -38,12 +40,14 @@ _MIB = 1 << 20
 
 
 def measure(count: int, contestant: Contestant) -> list[float]:
-    """Start a leaf node with subscriptions, then its hub; return the figures of one run."""
+    """Let a leaf node with subscriptions connect to its hub; return the figures of one run."""
     with tempfile.TemporaryDirectory() as folder:
         fleet = Fleet(Path(folder))
-        port = free_port()
+        port, reached = free_port(), free_port()
         try:
-            leaf = fleet.start(kind=contestant.kind, config=leaf_config(port))
+            hub = fleet.start(kind=contestant.kind, config=hub_config(contestant, port))
+            leaf = fleet.start(kind=contestant.kind, config=leaf_config(reached))
+            watch = Watch(hub, subject(count - 1))
             with leaf.client() as client:
                 client.log_in()
                 client.send(
@@ -52,12 +56,11 @@ def measure(count: int, contestant: Contestant) -> list[float]:
                     )
                 )
                 client.flush()
-                before_s, begin_s = cpu_s([leaf]), time.perf_counter()
-                hub = fleet.start(kind=contestant.kind, config=hub_config(contestant, port))
-                watch = Watch(hub, subject(count - 1))
-                watch.await_known(known=True)
-                took_s = time.perf_counter() - begin_s
-                used_s = cpu_s([leaf, hub]) - before_s
+                before_s = cpu_s([leaf, hub])
+                with SlowLink(port, 0.0, reached) as link:
+                    watch.await_known(known=True)
+                    took_s = time.perf_counter() - link.first_s
+                    used_s = cpu_s([leaf, hub]) - before_s
             watch.close()
         finally:
             fleet.stop()

@@ -21,18 +21,21 @@ class SlowLink:
     Args:
         target_port: Where it leads, on 127.0.0.1.
         bytes_per_s: In each direction; 0: as much as there is.
+        port: That it listens on; 0: any.
     """
 
-    def __init__(self, target_port: int, bytes_per_s: float) -> None:
+    def __init__(self, target_port: int, bytes_per_s: float, port: int = 0) -> None:
         self._target_port = target_port
         self._bytes_per_s = bytes_per_s
         self._locks = [threading.Lock(), threading.Lock()]
         self._free_s = [0.0, 0.0]
         """When each direction has sent what it has taken."""
         self._counts = [0, 0]
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.create_server(("127.0.0.1", port))
         if bytes_per_s:
             self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
+        self.first_s = 0.0
+        """When the first connection came, as `time.perf_counter` says; 0: none has."""
         self.port = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -51,6 +54,7 @@ class SlowLink:
         with contextlib.suppress(OSError):
             while True:
                 near, _ = self._listener.accept()
+                self.first_s = self.first_s or time.perf_counter()
                 far = socket.socket()
                 if self._bytes_per_s:
                     for end in (near, far):
