@@ -16,6 +16,7 @@ what passes then is listed as flaky, unless memory was misused.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from pathlib import Path
@@ -54,7 +55,7 @@ def main() -> int:
     targets += (
         CompiledTarget(kind, seconds, options.seed, environment, options.keep) for kind in KINDS
     )
-    return not passes(targets)
+    return not passes(targets, os.cpu_count() or 1)
 
 
 if __name__ == "__main__":

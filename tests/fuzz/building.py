@@ -14,7 +14,7 @@ FOLDER = ROOT / "build" / "fuzz"
 LIBRARY = FOLDER / "coverage.so"
 _ROOMS = ("dataplane", "sublist", "wire")
 _FLAGS = (
-    "-O1 -g -fno-omit-frame-pointer -fsanitize-coverage=trace-pc "
+    "-O1 -g1 -fno-omit-frame-pointer -fsanitize-coverage=trace-pc "
     "-fsanitize=address,undefined -fno-sanitize-recover=undefined "
     "-fno-sanitize=nonnull-attribute"  # memcpy of nothing from nowhere is harmless
 )

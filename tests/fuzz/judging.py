@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from tools.rerun_alone import FLAKY_MAX, table
@@ -32,12 +33,17 @@ class Target(Protocol):
         """Do again, with the same seed, what failed before."""
 
 
-def passes(targets: Sequence[Target]) -> bool:
+def passes(targets: Sequence[Target], at_once: int = 1) -> bool:
     """Fuzz all targets; tell whether none has failed but by chance, and show which have by chance.
 
-    Cost: twice that of `run` for each target that fails.
+    What failed is tried again alone. Cost: twice that of `run` for each target that fails.
+
+    Args:
+        targets: Each does its work in a process of its own, where several run at once.
+        at_once: How many.
     """
-    first = {target: target.run() for target in targets}
+    with ThreadPoolExecutor(at_once) as pool:
+        first = dict(zip(targets, pool.map(lambda it: it.run(), targets), strict=True))
     failed = {target: failure for target, failure in first.items() if failure}
     flaky: dict[str, str] = {}
     for target, failure in failed.items():

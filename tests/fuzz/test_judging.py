@@ -28,8 +28,9 @@ ODD = Failure("exit code 1")
 MISUSE = Failure("ended by signal 6", is_proof=True)
 
 
-def test_chance_passes_and_is_shown(capsys):
-    assert passes([Played("mesh", None), Played("route", ODD, None)])
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_chance_passes_and_is_shown(capsys, at_once):
+    assert passes([Played("mesh", None), Played("route", ODD, None)], at_once)
     shown = capsys.readouterr().out.splitlines()
     assert shown == [
         "route: passed alone",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 import traceback
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from random import Random
 from typing import TYPE_CHECKING, Protocol
 
@@ -29,6 +31,12 @@ WORLDS: Mapping[str, Callable[[Random], World]] = {"mesh": mesh.World, "leafs": 
 
 
 def fuzz(name: str, seconds: float, seed: int) -> int | None:
+    """Do what `fuzz_here` does in a process of its own, as others are at work meanwhile."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        return pool.submit(fuzz_here, name, seconds, seed).result()
+
+
+def fuzz_here(name: str, seconds: float, seed: int) -> int | None:
     """Let one world after the other live, each by a seed of its own.
 
     Args:

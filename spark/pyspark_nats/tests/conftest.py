@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 import uuid
 from pathlib import Path
@@ -67,13 +68,28 @@ def streams_config(folder, more=""):
 
 
 @pytest.fixture(scope="session")
-def store(kind, tmp_path_factory):
-    """A server with JetStream that tests share; each takes stream names of its own."""
-    folder = tmp_path_factory.mktemp("store")
-    fleet = Fleet(folder)
-    server = fleet.start(*FLAGS.get(kind, ()), kind=kind, config=streams_config(folder))
-    yield Store(server)
-    fleet.stop()
+def stores(tmp_path_factory):
+    """Give a function that returns the server of a kind, with JetStream, that tests share."""
+    with contextlib.ExitStack() as stack:
+
+        @functools.cache
+        def start(kind):
+            folder = tmp_path_factory.mktemp("store")
+            fleet = Fleet(folder)
+            stack.callback(fleet.stop)
+            server = fleet.start(*FLAGS.get(kind, ()), kind=kind, config=streams_config(folder))
+            return Store(server)
+
+        yield start
+
+
+@pytest.fixture(scope="module")
+def store(kind, stores):
+    """The shared server; each test takes stream names of its own.
+
+    Of a module, since a module may say another `kind`: pytest keeps what it has by the name alone.
+    """
+    return stores(kind)
 
 
 @pytest.fixture
