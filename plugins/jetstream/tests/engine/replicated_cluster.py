@@ -98,8 +98,10 @@ class ReplicatedCluster(Cluster):
     @override
     def pump(self, server: ReplicatedServer) -> None:
         """Do all that a server has to do now, and let its disk work."""
+        first = server.log.first_file
         for to, frame in server.turn():
             self.send(server.id, to, frame)
+        self.seen["trim"] += 0 < first < server.log.first_file
         if server.begin_round():
             took = 400.0 if server.id in self.slow else 1 + self.rng.random() * 10
             self.after(took, self.end_round, server, server.starts)

@@ -37,6 +37,7 @@ CONTROL = 5
 CONTROL_EVENTS = 1 << 44
 FILE_BYTES = 1 << 15
 TICK_NS = 25_000_000
+TURNS_MAX = 10_000
 
 STREAM_CONFIG = StreamConfig(
     name="S",
@@ -283,8 +284,10 @@ class ReplicatedServer:
 
     def turn(self) -> list[tuple[int, bytes]]:
         """Do what is to be done now; return what is to be sent."""
-        goes_on = True
+        goes_on, turns = True, 0
         while goes_on:
+            turns += 1
+            assert turns < TURNS_MAX, "turns without end: nothing happens in them"
             self.now_ns += 1000
             goes_on = self.engine.turn(self.now_ns, self.unix_ns)
             self._hear()

@@ -14,8 +14,8 @@ from replicated_cluster import ReplicatedCluster
 
 from raft_judge import BrokenError  # isort: skip -- its folder is known by the import before
 
-SEEDS = 80
-CHUNK = 20
+SEEDS = 200
+CHUNK = 50
 FAULTS = "stop", "split", "one way", "loss", "replay", "reorder", "late", "pause", "slow disk"
 
 pytestmark = pytest.mark.sim
@@ -40,6 +40,7 @@ def test_what_was_acknowledged_is_at_all_servers(first: int) -> None:
         "led",
         "proposed",
         "compact",
+        "trim",
         "step down",
     } <= set(seen)
 

@@ -14,7 +14,7 @@ from framework_jetstream.engine._answers cimport answer_made
 from framework_jetstream.engine._archives cimport archive_apply
 from framework_jetstream.engine._carrying cimport waiting_run
 from framework_jetstream.engine._consumer_commands cimport consumer_say
-from framework_jetstream.engine._control_groups cimport control_apply, control_restore
+from framework_jetstream.engine._control_groups cimport control_apply
 from framework_jetstream.engine._groups cimport STATUS_NOT_THERE, group_applied, group_describe, group_closed, group_of
 from framework_jetstream.engine._lost cimport lose_entries_before, lose_next, lose_rest, part_is_good
 from framework_jetstream.engine._operations cimport (
@@ -23,6 +23,7 @@ from framework_jetstream.engine._operations cimport (
 from framework_jetstream.engine._outbox cimport outbox_add, outbox_flush
 from framework_jetstream.engine._publishing cimport publish_apply
 from framework_jetstream.engine._reading cimport reading_removed
+from framework_jetstream.engine._replica_states cimport replica_restore
 from framework_jetstream.engine._segments cimport segments_look, segments_remove
 from framework_jetstream.engine._serving cimport slot_lead, slot_serve
 from framework_jetstream.engine._staging cimport (
@@ -260,8 +261,8 @@ cdef void entry_apply(Engine* engine, const LogEntry* entry) noexcept nogil:
             slot_close(engine, group.slot)
         group_closed(engine, group)
         return
-    if entry.kind == SNAPSHOT and group.control:
-        control_restore(engine, group, entry)
+    if entry.kind == SNAPSHOT and group.replica != NULL:
+        replica_restore(engine, group, entry)
     if entry.kind not in (BATCH, OP, CONSUMER):
         return
     if group.slot != NULL and entry.index > group.applied + 1 and group.replica == NULL:

@@ -68,7 +68,6 @@ cdef void control_apply(Engine* engine, Group* group, const LogEntry* entry, Pro
 
 cdef void control_restore(Engine* engine, Group* group, const LogEntry* entry) noexcept nogil:
     """Tell what entries have led to that are here no more."""
-    group.applied = entry.index
     _tell(engine, group, EVENT_STATE, entry)
 
 

@@ -293,10 +293,11 @@ cdef bint engine_turn(State* state, int64_t now_ns, int64_t unix_ns) noexcept no
         return False
     if state.log != NULL:
         replicated_hear(state)
+        replicated_settle(state, False)
         if not apply_committed(state):
             replicated_speak(state)
             return False
-        replicated_settle(state)
+        replicated_settle(state, True)
         groups_close_rest(state)
         trim_turn(state)
         if state.woken != NULL:

@@ -13,5 +13,6 @@ cdef int replicated_stream_open(Engine* engine, Slot* slot, Command* command) no
 cdef int replicated_consumer_open(Engine* engine, ConsumerSlot* consumer, Command* command) noexcept nogil
 cdef int replicated_consumer_command(Engine* engine, ConsumerSlot* consumer, Command* command) noexcept nogil
 cdef void replicated_hear(Engine* engine) noexcept nogil
-cdef void replicated_settle(Engine* engine) noexcept nogil
+cdef void replicated_settle(Engine* engine, bint is_applied) noexcept nogil
+cdef void group_follow(Engine* engine, Group* group) noexcept nogil
 cdef void replicated_speak(Engine* engine) noexcept nogil

@@ -13,7 +13,6 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
-from framework_jetstream.consumer._state cimport state_read
 from framework_jetstream.engine._answers cimport answer_made
 from framework_jetstream.engine._carrying cimport waiting_run
 from framework_jetstream.engine._consumer_commands cimport (
@@ -28,16 +27,13 @@ from framework_jetstream.engine._port cimport framework_batch, framework_message
 from framework_jetstream.engine._state cimport (
     CLOSE_CONSUMER, CONTROL_EVENTS_SHIFT, EVENT_FOLLOWS, EVENT_LEADS, NUMBERS, STREAM_EVENTS_SHIFT, Answer, Waiting, slot_of,
 )
+from framework_jetstream.engine._replica_states cimport consumer_reads
 from framework_jetstream.engine._serving cimport slot_enter, slot_follow, slot_lead
 from framework_jetstream.engine._stream_commands cimport slot_close
 from framework_jetstream.engine._wakes cimport wake_at
-from framework_jetstream.log._committed cimport entry_of
-from framework_jetstream.log._log cimport LogEntry
 from framework_jetstream.log._performing cimport log_is_small
-from framework_jetstream.log._record cimport CONSUMER
 from framework_jetstream.raft._raft_messages cimport FrameHead
 from framework_jetstream.raft._state cimport LEADER, RaftMembers
-from framework_jetstream.replication._replica_log cimport placed_at
 from framework_jetstream.replication._replicas cimport (
     OutgoingFrame, Replica, replica_open, replicas_step, replicas_tick, replicas_turn,
 )
@@ -185,17 +181,6 @@ cdef void _lead(Engine* engine, Group* group) noexcept nogil:
     _tell(engine, _number_of(group), EVENT_LEADS, term)
 
 
-cdef void _consumer_reads(ConsumerSlot* consumer) noexcept nogil:
-    """Let a consumer be what its group knows of it."""
-    cdef const Replica* replica = consumer.group.replica
-    cdef LogEntry entry
-    cdef uint64_t index
-    for index in range(replica.placed_first, replica.given + 1):
-        entry_of(&entry, placed_at(replica, index).record, placed_at(replica, index).file.number, 0)
-        if entry.kind == CONSUMER and entry.part_count == 1:
-            state_read(&consumer.machine, entry.chars, entry.parts[0].length, &consumer.last_delivered_ns, &consumer.last_ack_ns)
-
-
 cdef void _consumer_follows(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
     """Forget what a consumer has decided here; without memory it is heard of no more until the next start."""
     cdef Group* group = consumer.group
@@ -212,16 +197,17 @@ cdef void _consumer_follows(Engine* engine, ConsumerSlot* consumer) noexcept nog
     consumer.opened = opened
     consumer.is_restored = 1
     group.consumer = consumer
-    _consumer_reads(consumer)
+    consumer_reads(engine, consumer)
 
 
-cdef void _follow(Engine* engine, Group* group) noexcept nogil:
+cdef void group_follow(Engine* engine, Group* group) noexcept nogil:
     """Lead no more."""
     cdef Waiting* waiting
     cdef uint64_t number = _number_of(group)
     proposals_drop(engine, group)
     group.proposed = group.applied
     group.leads_term = 0
+    group.saved_at = 0
     if group.slot != NULL:
         slot_follow(engine, group.slot)
         waiting = group.slot.waiting
@@ -234,12 +220,16 @@ cdef void _follow(Engine* engine, Group* group) noexcept nogil:
     _tell(engine, number, EVENT_FOLLOWS, 0)
 
 
-cdef void replicated_settle(Engine* engine) noexcept nogil:
-    """Begin to lead, or end that, as Raft says; behind what was applied."""
+cdef bint _leads(const Replica* replica) noexcept nogil:
+    """Whether this server leads a group, and has applied all that was committed before."""
+    return replica.raft.role == LEADER and replica.raft.applied >= replica.raft.term_index
+
+
+cdef void replicated_settle(Engine* engine, bint is_applied) noexcept nogil:
+    """End to lead what Raft says another server does, and, behind what was applied, begin to lead what this one does."""
     cdef Replica* replica
     cdef Group* group
     cdef size_t at
-    cdef bint leads
     if engine.replicas == NULL:
         return
     for at in range(engine.replicas.count):
@@ -247,10 +237,9 @@ cdef void replicated_settle(Engine* engine) noexcept nogil:
         group = group_of(engine, replica.number)
         if group == NULL or (group.slot == NULL and group.consumer == NULL and not group.control):
             continue
-        leads = replica.raft.role == LEADER and replica.raft.applied >= replica.raft.term_index
-        if group.leads_term and (not leads or group.leads_term != replica.raft.term):
-            _follow(engine, group)
-        if leads and not group.leads_term:
+        if group.leads_term and (not _leads(replica) or group.leads_term != replica.raft.term):
+            group_follow(engine, group)
+        if is_applied and not group.leads_term and _leads(replica):
             _lead(engine, group)
 
 

@@ -12,6 +12,7 @@ from libc.string cimport memset
 from framework_jetstream.engine._consumer_log cimport consumer_change
 from framework_jetstream.engine._groups cimport group_propose
 from framework_jetstream.engine._operations cimport OP_STATE, OperationHead
+from framework_jetstream.engine._replica_states cimport consumer_is_kept, stream_is_kept
 from framework_jetstream.engine._segments cimport segments_are_written, segments_remove, segments_spill, segments_turn
 from framework_jetstream.engine._state cimport ConsumerSlot, Group, Slot
 from framework_jetstream.log._appending cimport log_group_describe, log_snapshot
@@ -138,8 +139,7 @@ cdef bint _stream_is_saved(Engine* engine, Slot* slot) noexcept nogil:
     """Go on with saving a stream; True: nothing more is to be said of it."""
     cdef Group* group = slot.group
     if group.replica != NULL:
-        # Its entries are held until there is a snapshot that all servers can have.
-        return True
+        return stream_is_kept(engine, slot)
     # What is in no memory is not written to the log again.
     if slot.job == NULL and slot.stream.messages.absent == 0 and (
         group.saved_at or group.saved_in >= engine.trim_before or _is_small(engine, slot)
@@ -152,7 +152,7 @@ cdef bint _stream_is_saved(Engine* engine, Slot* slot) noexcept nogil:
 cdef bint _consumer_is_saved(Engine* engine, ConsumerSlot* consumer) noexcept nogil:
     cdef Group* group = consumer.group
     if group.replica != NULL:
-        return True
+        return consumer_is_kept(engine, consumer)
     if group.saved_in >= engine.trim_before:
         return _snapshot(engine, group)
     if consumer.is_restored:

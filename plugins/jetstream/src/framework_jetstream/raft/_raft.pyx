@@ -400,6 +400,7 @@ cdef void raft_place(Raft* raft, uint64_t index, const char* chars) noexcept nog
 
 cdef void raft_advance(Raft* raft, uint64_t write) noexcept nogil:
     """Take up that all writes up to one are durable: what they promise is told, and counts here."""
+    cdef uint64_t stable = raft.stable
     cdef uint32_t at, done = 0
     if write > raft.synced:
         raft.synced = write
@@ -416,7 +417,7 @@ cdef void raft_advance(Raft* raft, uint64_t write) noexcept nogil:
         if peer_of(raft, raft.id) != NULL:
             peer_of(raft, raft.id).match = raft.stable
         maybe_commit(raft)
-    elif raft.role == FOLLOWER and raft.leader and raft.ack_is_due:
+    elif raft.role == FOLLOWER and raft.leader and raft.ack_is_due and raft.stable > stable:
         acknowledge(raft)
 
 

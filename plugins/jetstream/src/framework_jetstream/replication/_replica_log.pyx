@@ -200,8 +200,8 @@ cdef bint _install(Replicas* replicas, Replica* replica) noexcept nogil:
         replicas, replica, it.install_index, it.install_term, &it.install_members, replica.incoming, replica.incoming_bytes
     ):
         return False
-    if replica.apply_next <= replica.apply_last:
-        replica.apply_next = replica.apply_last + 1  # what they led to is in the snapshot
+    if replica.apply_next <= it.install_index:
+        replica.apply_next = it.install_index + 1  # what those before led to is in the snapshot
     if not it.install_keeps:
         _forget_from(replicas, replica, replica.placed_first)
         if last > it.install_index:

@@ -1,0 +1,10 @@
+"""The C face of what entries of several servers have led to; see `_replica_states.pyx`."""
+
+from framework_jetstream.engine._state cimport ConsumerSlot, Engine, Group, Slot
+from framework_jetstream.log._log cimport LogEntry
+
+
+cdef bint stream_is_kept(Engine* engine, Slot* slot) noexcept nogil
+cdef bint consumer_is_kept(Engine* engine, ConsumerSlot* consumer) noexcept nogil
+cdef void replica_restore(Engine* engine, Group* group, const LogEntry* entry) noexcept nogil
+cdef void consumer_reads(Engine* engine, ConsumerSlot* consumer) noexcept nogil
