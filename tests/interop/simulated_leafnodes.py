@@ -91,7 +91,7 @@ class Server(SimulatedServer):
             kinds=tuple(leafnode_plugin.framework_link_kinds(self)),
         )
         self.accounts.get = lambda name: _SPEC if name in ACCOUNTS else None
-        self.accounts.jetstream_domain = None
+        self.accounts.jetstream_domain, self.accounts.default_domain = None, lambda _name: None
         self.subscriptions: dict[int, Subscription] = {}
         self.compression_modes = {mode.name: mode for mode in MODES}
         self.hooks = _Hooks()
@@ -112,7 +112,9 @@ class Server(SimulatedServer):
             "ping_max": 2,
             "write_deadline": 10.0,
         }
-        return SimpleNamespace(values=values, section_as=self.section_as)
+        return SimpleNamespace(
+            values=values, section=dict[str, object]().get, section_as=self.section_as
+        )
 
     def section_as(self, record: type) -> Any:
         """Return the block `leafnodes`."""

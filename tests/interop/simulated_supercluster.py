@@ -30,7 +30,7 @@ from framework.testing.simulation import SimulatedNetwork, SimulatedServer
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from framework.spec import ClosedState, ConnectionInfo, Delivered, LinkId
+    from framework.spec import Closed, ClosedState, ConnectionInfo, Delivered, LinkId
 
 ROUTES, GATEWAYS = 6222, 7222
 ACCOUNTS = ("$G", "$SYS", "A")
@@ -190,8 +190,10 @@ class Server(SimulatedServer):
         super().report_opened(connection)
         gateway_plugin.framework_connection_opened(self, connection)
 
-    def report_closed(self, connection: ConnectionInfo, reason: ClosedState) -> None:
-        super().report_closed(connection, reason)
+    def report_closed(
+        self, connection: ConnectionInfo, reason: ClosedState, event: Closed | None = None
+    ) -> None:
+        super().report_closed(connection, reason, event)
         gateway_plugin.framework_connection_closed(self, connection)
 
     def take_delivered(self, event: Delivered) -> None:
