@@ -47,6 +47,8 @@ WRITTEN_SHARE = 4
 NATS_PY_SHARE = 10
 """The reader of nats-py gets one row of so many: it would take most of the time."""
 FETCH = 5000
+COLUMNS = ("subject", "sequence", "timestamp", "data", "size")
+"""What every reader reads."""
 
 
 class NatsPySource(DataSource):
@@ -199,7 +201,8 @@ def measure(url: str, own_url: str, folder: str, rows: int, rounds: int) -> None
 def source(session: SparkSession, url: str, **options: str) -> DataFrame:
     """Return a read of the stream of a server, in two parts."""
     reader = session.read.format("nats").options(servers=url, stream="BENCH", **options)
-    return reader.option("minPartitions", "2").load()
+    columns = ",".join(COLUMNS)
+    return reader.options(minPartitions="2", columns=columns).load()
 
 
 def rate(frame: DataFrame) -> float:

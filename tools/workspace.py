@@ -32,7 +32,8 @@ EXIT_INTERRUPTED = 130
 PURPOSES = {
     "run": ("build", "run"),
     "test": ("build", "run", "test", "lint", "tox"),
-    "spark": ("build", "run", "test", "lint", "tox", "spark"),
+    # The wheel with Java as well, on every machine: what it is for is tested on all of them.
+    "spark": ("build", "run", "test", "lint", "tox", "spark", "java"),
 }
 
 
@@ -48,10 +49,7 @@ def main() -> None:
     )
     arguments = parser.parse_args()
     try:
-        requirements = PURPOSES.get(arguments.purpose, ())
-        if arguments.purpose == "spark" and not _has_java():
-            requirements = (*requirements, "java")
-        prepare(arguments.environment, requirements)
+        prepare(arguments.environment, PURPOSES.get(arguments.purpose, ()))
     except KeyboardInterrupt:
         raise SystemExit(EXIT_INTERRUPTED) from None
     except OSError as error:
@@ -137,12 +135,6 @@ def _install_workspace(environment: Path) -> None:
     options = [option for project in projects for option in ("-e", str(project.parent))]
     _pip(environment, "--no-build-isolation", "--no-deps", *options)
     stamp.write_text(digest)
-
-
-def _has_java() -> bool:
-    """Whether Spark will find a Java; one that is too old is named by the tests."""
-    home = os.environ.get("JAVA_HOME")
-    return bool(shutil.which("java", path=f"{home}/bin") if home else shutil.which("java"))
 
 
 def _libraries(projects: Iterable[Path]) -> Iterator[Path]:

