@@ -3,7 +3,9 @@
 One server of ours has a stream of so many rows, in memory. While exports of it follow each other,
 and while none does, in turns: how fast somebody publishes into another stream (as fast as the
 server takes it, and by acknowledgements, 1,000 on their way), and how late a push consumer of that
-gets what is published to it, 1,000 a second. A process of its own reads the exports.
+gets what is published to it, 1,000 a second. A process of its own reads the exports, at the lowest
+priority: it stands for one on another machine, which takes no processor time of this one. With
+`--priority 0` it takes as much as those who are measured.
 
 Each turn without is compared with the one beside it; shown are medians of these ratios.
 
@@ -34,7 +36,7 @@ from bench.loadgen import build_loadgen, run_loadgen
 from framework.testing import OURS, Fleet, peers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from framework.testing import ServerProcess
 
@@ -55,8 +57,8 @@ target = Target((Address("127.0.0.1", int(sys.argv[1])),))
 state = JetStream(Connection(target)).stream("BENCH")
 while True:
     range_ = Range("BENCH", state.id, 1, state.end, (), "export", "")
-    rows = sum(len(it.sequence) for it in PullReader(target, "", range_, refuse_loss).read())
-    print(rows, flush=True)
+    for rows in PullReader(target, "", range_, refuse_loss).read():
+        print(len(rows.sequence), flush=True)
 """
 BY_HTTP: Final = """
 import sys
@@ -64,9 +66,10 @@ import urllib.request
 from pyarrow import ipc
 while True:
     with urllib.request.urlopen(f"http://127.0.0.1:{sys.argv[2]}/stream/BENCH.arrows") as answer:
-        rows = sum(it.num_rows for it in ipc.open_stream(answer))
-    print(rows, flush=True)
+        for rows in ipc.open_stream(answer):
+            print(rows.num_rows, flush=True)
 """
+LOWEST_PRIORITY: Final = 19
 
 
 def main() -> None:
@@ -76,6 +79,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--http", action="store_true", help="exports by HTTP")
+    parser.add_argument("--priority", type=int, default=LOWEST_PRIORITY, help="of the reader")
     parser.add_argument("--cpu", action="store_true", help="a server's CPU time a row")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -91,13 +95,10 @@ def main() -> None:
                 fill(real.port, arguments.rows)
                 measure_cpu(server, real, arguments.rounds)
                 return
-            measure(
-                server,
-                build_loadgen(Path(folder)),
-                BY_HTTP if arguments.http else BY_NATS,
-                arguments.rounds,
-                arguments.seconds,
-            )
+            script = BY_HTTP if arguments.http else BY_NATS
+            reader = ("nice", "-n", str(arguments.priority), sys.executable, "-c", script)
+            loadgen = build_loadgen(Path(folder))
+            measure(server, loadgen, reader, arguments.rounds, arguments.seconds)
         finally:
             fleet.stop()
 
@@ -128,7 +129,9 @@ def fill(port: int, rows: int) -> None:
             time.sleep(0.1)
 
 
-def measure(server: ServerProcess, loadgen: Path, reader: str, rounds: int, seconds: float) -> None:
+def measure(
+    server: ServerProcess, loadgen: Path, reader: Sequence[str], rounds: int, seconds: float
+) -> None:
     """Measure in turns, and print what came out."""
     options = ("pubs=1", f"size={PAYLOAD_BYTES}", f"seconds={seconds}", "subjects=shared")
 
@@ -187,9 +190,9 @@ def cpu_us(server: ServerProcess, way: str) -> float:
 
 
 @contextlib.contextmanager
-def exporting(server: ServerProcess, reader: str) -> Iterator[Callable[[], float]]:
+def exporting(server: ServerProcess, reader: Sequence[str]) -> Iterator[Callable[[], float]]:
     """Export again and again meanwhile; gives a function that returns rows a second so far."""
-    words = [sys.executable, "-c", reader, str(server.port), str(server.monitor_port)]
+    words = [*reader, str(server.port), str(server.monitor_port)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         lines: list[tuple[float, int]] = []
