@@ -27,7 +27,7 @@ class Joined:
         """Return the names of the servers that run."""
         return [name for name, server in self.servers.items() if server.is_running()]
 
-    def client(self, name: str, *subscriptions: bytes, **options: object) -> RawClient:
+    def client(self, name: str, /, *subscriptions: bytes, **options: object) -> RawClient:
         """Return a client that has logged in, whose subscriptions its server has."""
         client = self.servers[name].client()
         client.log_in(**{"no_responders": True, "headers": True, **options})

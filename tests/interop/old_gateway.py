@@ -56,10 +56,20 @@ class OldGateway:
         if self._sock is not None:
             self._sock.close()
 
-    def accept(self, **fields: object) -> None:
-        """Let a server be the one that sends messages here; fields of our INFO may be others."""
+    def await_dial(self) -> None:
+        """Let a server connect, and say nothing to it."""
         self._sock, _ = self._listener.accept()
         self._sock.settimeout(WAIT_S)
+
+    def await_end(self) -> None:
+        """Wait until the server hangs up."""
+        assert self._sock is not None
+        while self._sock.recv(65_536):
+            pass
+
+    def accept(self, **fields: object) -> None:
+        """Let a server be the one that sends messages here; fields of our INFO may be others."""
+        self.await_dial()
         self.say(line("INFO", document(**fields)))
         while not self._read_line().startswith(b"INFO"):
             pass  # CONNECT, too

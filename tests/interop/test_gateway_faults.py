@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 REAL = "2.15.2"
 KINDS = [OURS, pytest.param(REAL, marks=pytest.mark.peer(REAL))]
 MEGABYTE = 1_000_000
+GOSSIPED = 10_000
+"""Clusters that nobody has."""
 WRONG_PORT = 'Attempt to connect to gateway "B" using wrong port'
 
 
@@ -98,13 +100,64 @@ def test_gossip_of_absurd_clusters_disturbs_nobody(fleet: Fleet, kind: str) -> N
         three.check_all()
         with OldGateway(three.ports["B0"]) as liar:
             liar.accept(gateway_iom=True)
-            told = [f"127.0.0.1:{three.ports['A0']}", "127.0.0.1:1", "localhost:0", "", "x" * 300]
-            for number in range(200):
-                name = f"G{number}" if number else "A"
-                liar.say(line("INFO", {"gateway": name, "gateway_urls": told, "gateway_cmd": 1}))
+            own = three.ports["A0"]
+            told = [
+                f"127.0.0.1:{own}",
+                f"localhost:{own}",
+                "127.0.0.1:1",
+                "localhost:0",
+                "",
+                "?" * 300,
+            ]
+            lines = (
+                line("INFO", {"gateway": name, "gateway_urls": told, "gateway_cmd": 1})
+                for name in ("A", "C", *(f"G{number}" for number in range(GOSSIPED)))
+            )
+            liar.say(b"".join(lines))
             liar.sent()
             three.check("A0", "C0")
             three.check("C0", "A0")
+            assert set(three.gatewayz("A0")["outbound_gateways"]) == {"B", "C"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_who_claims_the_name_of_the_own_cluster_is_never_dialed(fleet: Fleet, kind: str) -> None:
+    with (
+        Supercluster(fleet, [[kind], [OURS]], order=["A0"]) as both,
+        RawClient(both.ports["A0"]) as peer,
+    ):
+        peer.expect(b"INFO")
+        peer.send(line("CONNECT", {"name": "NX", "gateway": "A"}))
+        peer.send(line("INFO", document(gateway="A", gateway_urls=["127.0.0.1:1"])))
+        peer.flush()
+        peer.send(b"RMSG $G a 2\r\nhi\r\n")
+
+        assert both.gatewayz("A0")["outbound_gateways"] == {}
+        assert 'Connecting to implicit gateway "A"' not in both.servers["A0"].log()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_who_is_dialed_and_says_nothing_is_left(fleet: Fleet, kind: str) -> None:
+    with Supercluster(
+        fleet, [[kind], [OURS], [OURS]], order=["A0", "C0"], known={"C": ("A",)}
+    ) as three:
+        with OldGateway(three.ports["B0"]) as silent:
+            silent.await_dial()
+            three.check("A0", "C0")
+            three.check("C0", "A0")
+            silent.await_end()
+        three.start("B0")
+        three.check_all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_who_dials_and_never_says_who_it_is_is_closed(fleet: Fleet, kind: str) -> None:
+    own = "authorization { user: g, password: p, timeout: 1 }"
+    with Supercluster(fleet, [[kind], [OURS]], order=["A0"], own={"A": own}) as both:
+        with RawClient(both.ports["A0"]) as peer:
+            said = [it.verb for it in peer.read_to_end()]
+
+        assert said == [b"INFO", b"-ERR"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
