@@ -57,7 +57,8 @@ class Supercluster(Joined):
         }
         self.ports = {name: free_port() for name in self.kinds}
         """Of gateways."""
-        self._routes = {name: free_port() for name in self.kinds}
+        self.routes = {name: free_port() for name in self.kinds}
+        """Of routes."""
         self.clusters = dict.fromkeys(name[0] for name in self.kinds)
         for name in order if order is not None else self.kinds:
             self.start(name)
@@ -71,8 +72,8 @@ class Supercluster(Joined):
             for it in known
         )
         members = [it for it in self.kinds if it[0] == cluster]
-        routes = ", ".join(f'"nats://127.0.0.1:{self._routes[it]}"' for it in members if it != name)
-        listen = f'listen: "127.0.0.1:{self._routes[name]}"'
+        routes = ", ".join(f'"nats://127.0.0.1:{self.routes[it]}"' for it in members if it != name)
+        listen = f'listen: "127.0.0.1:{self.routes[name]}"'
         block = f"cluster {{ name: {cluster}, {listen}, routes: [{routes}] }}\n"
         return (
             f'server_name: {name}\nhttp: "127.0.0.1:-1"\n{self._more}'

@@ -110,17 +110,28 @@ def test_a_peer_is_told_interest_between_its_marks(victim: Supercluster) -> None
     assert commands[-1] == 3
 
 
-def test_a_spoofed_answer_of_a_client_is_refused(victim: Supercluster) -> None:
-    with victim.client("A0", b"> 1") as client:
-        client.send(b"PUB _GR_.aaaaaa.bbbbbb.x 1\r\n1\r\nPUB a _GR_.aaaaaa.bbbbbb.x 1\r\n1\r\n")
-        client.send(b"PUB a _R_.aaaaaa.x 1\r\n1\r\n")
-        said = client.flush()
+@pytest.mark.parametrize(
+    ("subject", "is_subject_refused"),
+    [
+        (b"_GR_.aaaaaa.bbbbbb.x", True),
+        (b"_GR_.x", True),
+        (b"$GR.abcd.x", True),
+        (b"_R_.aaaaaa.x", False),
+    ],
+)
+def test_a_spoofed_answer_of_a_client_is_refused(
+    victim: Supercluster, subject: bytes, *, is_subject_refused: bool
+) -> None:
+    """Who serves an import answers to `_R_`; as a reply nobody may ask for it."""
+    with victim.client("A0", b"> 1") as other, victim.client("A0") as client:
+        client.send(b"PUB %b 1\r\n1\r\nPUB a %b 1\r\n1\r\n" % (subject, subject))
+        said = [it.line for it in client.flush()]
+        as_subject = b"-ERR 'Permissions Violation for Publish to \"%b\"'" % subject
+        as_reply = b"-ERR 'Permissions Violation for Publish with Reply of \"%b\"'" % subject
 
-        assert [it.line.split(b'"')[0] for it in said] == [
-            b"-ERR 'Permissions Violation for Publish to ",
-            b"-ERR 'Permissions Violation for Publish with Reply of ",
-            b"-ERR 'Permissions Violation for Publish with Reply of ",
-        ]
+        assert said == ([as_subject] if is_subject_refused else []) + [as_reply]
+        heard = [] if is_subject_refused else [b"MSG %b 1 1" % subject]
+        assert [it.line for it in other.flush()] == heard
 
 
 def test_an_answer_for_another_cluster_goes_to_nobody(victim: Supercluster) -> None:
@@ -131,3 +142,19 @@ def test_an_answer_for_another_cluster_goes_to_nobody(victim: Supercluster) -> N
         peer.send(b"RMSG $G _GR_.aaaaaa.bbbbbb.x 1\r\n1\r\nRMSG $G seen 1\r\n2\r\n")
 
         assert client.read_until(b"MSG")[-1].subject == b"seen"
+
+
+def test_an_answer_of_another_cluster_that_nobody_asked_for_is_a_message_like_others(
+    victim: Supercluster,
+) -> None:
+    """What was forged reaches who listens to all of its account, and no account that imports."""
+    with victim.client("A0", b"> 1") as client, RawClient(victim.ports["A0"]) as peer:
+        peer.expect(b"INFO")
+        peer.send(connect() + info(gateway_iom=True))
+        peer.read_until(b"RS+ $G >")
+        peer.send(b"RMSG $G _R_.aaaaaa.x 1\r\n1\r\nRMSG NONE _R_.aaaaaa.y 1\r\n1\r\n")
+        peer.send(b"RMSG $G a _GR_.aaaaaa.bbbbbb.z 1\r\n1\r\nRMSG $G seen 1\r\n2\r\n")
+        got = [it.line for it in client.read_until(b"MSG seen")]
+
+    # Clients see no address.
+    assert got == [b"MSG _R_.aaaaaa.x 1 1", b"MSG a 1 z 1", b"MSG seen 1 1"]

@@ -90,6 +90,8 @@ def test_a_peer_that_reads_nothing_is_cut_off_and_others_get_all(fleet: Fleet, k
             says.send(b"PUB big 3\r\nend\r\n")
             while hears.read_until(b"MSG big")[-1].body != b"end":
                 pass
+            counted = three.servers["A0"].document("/varz")["slow_consumer_stats"]
+            assert {name: count for name, count in counted.items() if count} == {"gateways": 1}
 
 
 @pytest.mark.parametrize("kind", KINDS)

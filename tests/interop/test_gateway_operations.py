@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from framework.testing import OURS, RawClient, free_port
+from framework.testing import OURS, RawClient, TcpProxy, free_port
 from tests.interop.gateways import Supercluster
 
 if TYPE_CHECKING:
@@ -126,3 +126,52 @@ def test_a_mapping_may_have_destinations_for_each_cluster(fleet: Fleet, kind: st
             client.send(b"PUB orders 2\r\nhi\r\n")
             for hears in (a, b):
                 assert hears.read_until(b"MSG")[-1].subject == subject
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_both_halves_of_a_cluster_go_on_and_agree_when_they_meet_again(
+    fleet: Fleet, kind: str
+) -> None:
+    with (
+        TcpProxy() as first,
+        TcpProxy() as second,
+        Supercluster(fleet, [[OURS, kind], [OURS]], order=["B0"]) as both,
+    ):
+        first.target_port, second.target_port = both.routes["A0"], both.routes["A1"]
+        for name, dialed, proxy in (("A0", "A1", second), ("A1", "A0", first)):
+            port, both.routes[dialed] = both.routes[dialed], proxy.port
+            both.start(name)
+            both.routes[dialed] = port
+        both.check_all()
+        both.check("A0", "A1")
+        clients = [both.client(name, b"old.%d 1" % at) for at, name in enumerate(("A0", "A1"))]
+        with both.client("B0") as there:
+            for at in range(2):
+                there.await_interest(b"old.%d" % at)
+            for proxy in (first, second):
+                proxy.is_refusing = True
+                proxy.cut_all()
+            for at, client in enumerate(clients):
+                client.send(b"UNSUB 1\r\nSUB new.%d 2\r\nPUB new.%d 1\r\n1\r\n" % (at, at))
+                assert client.read_until(b"MSG new")[-1].body == b"1"
+            for proxy in (first, second):
+                proxy.is_refusing = False
+            for at in range(2):
+                there.await_interest(b"new.%d" % at)
+                clients[1 - at].await_interest(b"new.%d" % at)
+                await_nobody(there, b"old.%d" % at)
+            there.send(b"PUB new.0 1\r\n2\r\nPUB new.1 1\r\n2\r\n")
+            for client in clients:
+                while client.read_until(b"MSG new")[-1].body != b"2":
+                    pass
+                assert client.messages() == []
+                client.close()
+
+
+def await_nobody(client: RawClient, subject: bytes) -> None:
+    """Return as soon as requests on a subject are without responders."""
+    client.send(b"SUB _INBOX.gone gone\r\n")
+    while not any(it.verb == b"HMSG" for it in client.flush()):
+        client.send(b"PUB %b _INBOX.gone 0\r\n\r\n" % subject)
+    client.send(b"UNSUB gone\r\n")
+    client.flush()

@@ -37,6 +37,8 @@ QUEUES = ("", "", "q", "r")
 REQUESTS = 2
 """Of each server."""
 STEPS = 40
+AGREED_S = 2.0
+"""Until all interest is right when the servers of one cluster were parted."""
 HEALED_S = 40.0
 """The longest pause between two attempts of a gateway is 30 s."""
 
@@ -263,3 +265,23 @@ def test_a_planted_mistake_is_found(
 
     with pytest.raises(AssertionError):
         check_seeds(range(4))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_both_halves_of_a_cluster_go_on_and_agree_soon_after(seed: int) -> None:
+    """Each half serves its clients and tells others its own interest; then routes are back."""
+    world = Supercluster(seed, SIZES)
+    world.network.dispatcher.run_for(5.0)
+    for _ in range(20):
+        change_interest(world)
+    alone, *others = [it.host for it in world.servers if it.cluster == "E"]
+    for other in others:
+        world.network.cut(alone, other)
+    for _ in range(20):
+        change_interest(world)
+        publish_somewhere(world)
+        world.network.dispatcher.run_for(world.rng.choice((0.05, 1.0, 3.0)))
+    heal(world)
+    world.network.dispatcher.run_for(AGREED_S)
+
+    check(world)

@@ -300,13 +300,14 @@ class Mesh:
         if connection is None:
             return []
         connection.gateway = gateway
-        if not self._is_welcome(gateway):
-            rejecting = 'Rejecting connection from gateway "{gateway}"'
-            return [
-                NotedOf(link, Level.ERROR, rejecting, {"gateway": gateway}),
-                self._reject(link),
-            ]
-        return [AcceptClaim(link)]
+        return self._refuse_unwelcome(link, gateway) or [AcceptClaim(link)]
+
+    def _refuse_unwelcome(self, link: LinkId, gateway: str) -> Sequence[MeshEffect]:
+        """Say no to a cluster that may not connect; nothing: it may."""
+        if self._is_welcome(gateway):
+            return []
+        rejecting = 'Rejecting connection from gateway "{gateway}"'
+        return [NotedOf(link, Level.ERROR, rejecting, {"gateway": gateway}), self._reject(link)]
 
     def _is_welcome(self, gateway: str) -> bool:
         if not self._settings.rejects_unknown:
@@ -333,6 +334,9 @@ class Mesh:
                 NotedOf(link, Level.ERROR, duplicate, {"name": info.server_name}),
                 Dismiss(link, ClosedState.DUPLICATE_SERVER_NAME),
             ]
+        # It may have claimed another name.
+        if refusal := self._refuse_unwelcome(link, info.gateway):
+            return refusal
         connection.gateway = info.gateway
         connection.info, connection.registered_ns = info, now_ns
         if connection.is_outbound:
